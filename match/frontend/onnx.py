@@ -34,6 +34,8 @@ _RECURRENT = (
     "floating point, on the control core"
 )
 _DOMAINS = ("", "ai.onnx", "com.microsoft")
+_PADS_ARE_AN_INPUT = 11
+"""The opset since which they are no attribute of Pad."""
 
 
 def from_proto(proto: onnx.ModelProto) -> Model:
@@ -172,7 +174,8 @@ def _written_out(proto: Any) -> Any:
 
     It needs zero points also where they may be left out, and would compute an auto_pad by running code: pads take its
     place wherever the input's shape is known. It does not know that a ceil_mode leaves out windows which begin behind
-    the input: there, too, pads take its place.
+    the input: there, too, pads take its place. An average that counts its padding does not count what a last window
+    has behind that: the padding becomes an operator of its own.
     """
     inferred = onnx.shape_inference.infer_shapes(proto)
     graph = inferred.graph
@@ -180,7 +183,8 @@ def _written_out(proto: Any) -> Any:
     shapes = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in values}
     shapes |= {initializer.name: list(initializer.dims) for initializer in graph.initializer}
     graph.initializer.append(onnx.helper.make_tensor(_ZERO, onnx.TensorProto.UINT8, [], [0]))
-    for node in graph.node:
+    padded: list[tuple[int, Any]] = []
+    for position, node in enumerate(graph.node):
         if node.op_type in ("QuantizeLinear", "DequantizeLinear") and len(node.input) == 2:
             node.input.append(_ZERO)
         attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
@@ -199,9 +203,27 @@ def _written_out(proto: Any) -> Any:
         elif attributes.get("ceil_mode"):
             before, behind = np.reshape(attributes.get("pads") or [0] * (2 * len(window)), (2, -1)).tolist()
             missing = [_hanging(*axis, *pads) for axis, *pads in zip(axes, before, behind, strict=True)]
-            if not any(missing) or not attributes.get("count_include_pad"):
-                _write_pads(node, before + [a + b for a, b in zip(behind, missing, strict=True)], "ceil_mode")
+            if any(missing) and attributes.get("count_include_pad"):
+                padded.append((position + len(padded), _pad(node, [0, 0, *before, 0, 0, *behind], inferred)))
+                before, behind = [0] * len(window), [0] * len(window)
+            _write_pads(node, before + [a + b for a, b in zip(behind, missing, strict=True)], "ceil_mode")
+    for position, pad in padded:
+        graph.node.insert(position, pad)
     return inferred
+
+
+def _pad(pool: Any, pads: list[int], model: Any) -> Any:
+    """An operator that pads the input of average pooling, which then has no padding to count."""
+    name, x = pool.output[0], pool.input[0]
+    pool.input[0] = f"{name}_padded"
+    kept = [attribute for attribute in pool.attribute if attribute.name != "count_include_pad"]
+    del pool.attribute[:]
+    pool.attribute.extend(kept)
+    if min(opset.version for opset in model.opset_import if opset.domain in _DOMAINS[:2]) < _PADS_ARE_AN_INPUT:
+        return onnx.helper.make_node("Pad", [x], [pool.input[0]], name=pool.name, pads=pads)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(pads), f"{name}_pads"))
+    zero = [pool.input[2]] if pool.op_type == "QLinearAveragePool" else []
+    return onnx.helper.make_node("Pad", [x, f"{name}_pads", *zero], [pool.input[0]], name=pool.name)
 
 
 def _write_pads(node: Any, pads: list[int], instead_of: str) -> None:

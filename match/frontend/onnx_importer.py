@@ -36,6 +36,7 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         "matmul_out_dtype": _product,
         "QuantizeLinear": _QuantizeLinear,
         "DequantizeLinear": _DequantizeLinear,
+        "LpPool": _LpPool,
         "Resize": _Resize,
         "Upsample": _Upsample,
     }
@@ -118,6 +119,17 @@ class _DequantizeLinear(_importer.OnnxOpConverter):
     def _impl_v10(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
         x, scale, zero_point = inputs
         return relay.qnn.op.dequantize(x, scale, _zero_point(zero_point), _axis(x, attributes))
+
+
+_OriginalLpPool = _importer.LpPool
+
+
+class _LpPool(_importer.OnnxOpConverter):
+    """LpPool of magnitudes: TVM's own takes the values, of which odd powers have signs."""
+
+    @classmethod
+    def _impl_v1(cls, inputs: Any, attributes: Any, params: Any) -> relay.Expr:
+        return _OriginalLpPool._impl_v1([relay.abs(inputs[0])], attributes, params)
 
 
 _OriginalResize = _importer.Resize

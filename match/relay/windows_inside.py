@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from match.relay import relay
 
@@ -13,7 +13,7 @@ Pool = Callable[[relay.Expr, tuple[int, int], tuple[int, int]], relay.Expr]
 
 @dataclass(frozen=True)
 class AlikeWindows:
-    """Outputs that follow one another along an axis, whose windows have `size` inputs from number `begin` to `end`."""
+    """Outputs that follow one another along an axis, whose windows of `size` inputs lie between `begin` and `end`."""
 
     begin: int
     end: int
@@ -34,6 +34,8 @@ def alike_windows(extent: int, window: int, stride: int, before: int, outputs: i
             parts[-1] = AlikeWindows(last.begin, end, last.size, stride)
         else:
             parts.append(AlikeWindows(begin, end, end - begin, stride))
+    if parts and extent - parts[-1].end < stride:  # no further window fits there, so that it may stay
+        parts[-1] = replace(parts[-1], end=extent)
     return parts
 
 

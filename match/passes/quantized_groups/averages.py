@@ -16,7 +16,7 @@ from match.passes.quantized_groups.quantities import parameters
 from match.relay import integer_form, relay
 from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import Dequantized, dequantized
-from match.relay.rewrite import New, is_call, shape
+from match.relay.rewrite import New, is_call, scalar, shape
 from match.relay.windows_inside import AlikeWindows, alike_windows, pooled_inside
 
 
@@ -42,56 +42,52 @@ def map_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr
 def close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Average pooling of smaller windows in integers: onnxruntime's float32 may round a half to the other side.
 
-    Padding that counts as values becomes the zero point around the map.
+    Padding that counts as values becomes the zero point around the map. Where other padding is, or a window reaches
+    beyond all of it, parts of the map whose windows have as many values are pooled one by one.
     """
-    if not is_call(expr, "nn.avg_pool2d"):
-        return None
-    real = dequantized(expr.args[0])
-    if real is None:
+    real = _padded(expr, new)
+    if real is None or not isinstance(expr, relay.Call) or real.quantization.dtype != output.dtype:
         return None
     attrs, layout = expr.attrs, str(expr.attrs.layout)
-    window, strides = (tuple(int(value) for value in values) for values in (attrs.pool_size, attrs.strides))
-    top, left, bottom, right = (int(side) for side in attrs.padding)
-    sides = {"H": (top, bottom), "W": (left, right)}
     if any(int(step) != 1 for step in attrs.dilation):
         return None
-    if not attrs.count_include_pad:
-        return _inside_average(expr, real, output, new)
-    for axis, size, stride in zip("HW", window, strides, strict=True):
-        extent = shape(real.x)[layout.index(axis)] + sum(sides[axis])
-        if attrs.ceil_mode and (extent - size) % stride:
-            return None
-    x = new(real.x)
-    if any((top, left, bottom, right)):
+    top, left, bottom, right = (int(side) for side in attrs.padding)
+    sides, x, extents = {"H": (top, bottom), "W": (left, right)}, real.x, list(shape(expr.args[0]))
+    if attrs.count_include_pad and any((top, left, bottom, right)):
         zero = relay.const(real.quantization.zero_point, real.quantization.dtype)
         x = relay.nn.pad(x, [sides.get(axis, (0, 0)) for axis in layout], zero)
-    pooled = _pooled(
-        Dequantized(x, real.quantization), (window[0], window[1]), layout, output, (strides[0], strides[1])
-    )
-    return pooled if pooled is None else integer_form.real_sums(pooled)
-
-
-def _inside_average(expr: relay.Call, real: Dequantized, output: QuantizedType, new: New) -> relay.Expr | None:
-    """Average pooling where padding does not count: parts of the map whose windows have as many values, one by one."""
-    attrs, layout = expr.attrs, str(expr.attrs.layout)
-    if real.quantization.dtype != output.dtype:
-        return None
+        extents = [extent + sum(sides.get(axis, (0, 0))) for axis, extent in zip(layout, extents, strict=True)]
+        sides = {"H": (0, 0), "W": (0, 0)}
     axes: dict[int, tuple[int, Sequence[AlikeWindows]]] = {}
-    for place, letter in enumerate("HW"):
+    for letter, size, stride in zip("HW", attrs.pool_size, attrs.strides, strict=True):
         axis = layout.index(letter)
-        extent, outputs = shape(real.x)[axis], shape(expr)[axis]
-        window, stride, before = (int(values[place]) for values in (attrs.pool_size, attrs.strides, attrs.padding))
-        parts = alike_windows(extent, window, stride, before, outputs)
+        parts = alike_windows(extents[axis], int(size), int(stride), sides[letter][0], shape(expr)[axis])
         if parts is None:
             return None
-        axes[axis] = extent, parts
+        axes[axis] = extents[axis], parts
 
     def pool(x: relay.Expr, size: tuple[int, int], strides: tuple[int, int]) -> relay.Expr:
         scales = *parameters(real.quantization), *parameters(output)
         means = relay.qnn.op.avg_pool2d(x, *scales, size, strides, (0, 0, 0, 0), (1, 1), layout=layout)
         return integer_form.real_sums(means)
 
-    return pooled_inside(new(real.x), axes, pool)
+    return pooled_inside(x, axes, pool)
+
+
+def _padded(expr: relay.Expr, new: New) -> Dequantized | None:
+    """The integers that average pooling of smaller windows reads, with an operator in front that pads them by zeros."""
+    if not is_call(expr, "nn.avg_pool2d"):
+        return None
+    source = expr.args[0]
+    pad = source if is_call(source, "nn.pad") and scalar(source.args[1]) == 0 else None
+    real = dequantized(source if pad is None else pad.args[0])
+    if real is None or (pad is not None and str(pad.attrs.pad_mode) != "constant"):
+        return None
+    x = new(real.x)
+    if pad is not None:
+        zero = relay.const(real.quantization.zero_point, real.quantization.dtype)
+        x = relay.nn.pad(x, pad.attrs.pad_width, zero)
+    return Dequantized(x, real.quantization)
 
 
 def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -112,14 +108,12 @@ def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | Non
     return pooled if pooled is None else relay.reshape(integer_form.real_sums(pooled), shape(expr))
 
 
-def _pooled(
-    x: Dequantized, window: tuple[int, int], layout: str, output: QuantizedType, strides: tuple[int, int] = (1, 1)
-) -> relay.Expr | None:
-    """The means of windows, without padding; None if the output has another dtype."""
+def _pooled(x: Dequantized, window: tuple[int, int], layout: str, output: QuantizedType) -> relay.Expr | None:
+    """The mean of a map; None if the output has another dtype."""
     if x.quantization.dtype != output.dtype:
         return None
     scales = *parameters(x.quantization), *parameters(output)
-    return relay.qnn.op.avg_pool2d(x.x, *scales, window, strides, (0, 0, 0, 0), (1, 1), layout=layout)
+    return relay.qnn.op.avg_pool2d(x.x, *scales, window, (1, 1), (0, 0, 0, 0), (1, 1), layout=layout)
 
 
 def float_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -127,7 +121,7 @@ def float_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Ex
 
     Which way a half goes depends on each value, not on the sum: integers cannot compute the same.
     """
-    if not is_call(expr, "nn.avg_pool2d") or dequantized(expr.args[0]) is None:
+    if _padded(expr, new) is None:
         return None
     mean = divided(new(expr), output.scale)
     low, high = value_range(output.dtype)

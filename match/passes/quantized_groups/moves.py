@@ -20,13 +20,14 @@ _MOVES = (
     *("nn.max_pool2d", "nn.depth_to_space", "nn.space_to_depth", "tile"),
 )
 _PAD = "nn.pad"
+_LARGEST = "nn.global_max_pool2d"
 
 
 def moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Operators that move values, or nothing at all, between a dequantize and a quantize."""
     moves: list[relay.Call] = []
     expr = _part(expr) or expr
-    while is_call(expr, _PAD, *_MOVES) or _takes(expr):
+    while is_call(expr, _PAD, _LARGEST, *_MOVES) or _takes(expr):
         moves.append(expr)
         expr = _part(expr.args[0]) or expr.args[0]
     real = dequantized(expr)
@@ -45,6 +46,9 @@ def moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
 
 def _on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Expr | None:
     """An operator on an 8-bit tensor; None for a pad whose value is not a constant."""
+    if is_call(move, _LARGEST):
+        layout, extents = str(move.attrs.layout), shape(move.args[0])
+        return relay.nn.max_pool2d(x, [extents[layout.index(axis)] for axis in "HW"], layout=layout)
     if not is_call(move, _PAD):
         return relay.Call(move.op, [x, *move.args[1:]], move.attrs)
     value = _real_number(move.args[1])

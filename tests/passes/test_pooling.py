@@ -1,0 +1,126 @@
+"""ONNX's pooling with every kind of padding, stride, dilation and ceil_mode: what onnxruntime makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import onnxruntime
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from match.frontend import load
+from match.ir.layer import Op
+from match.partitioning.pattern import find
+from match.partitioning.pattern.types import Match
+from match.passes.pipeline import integer_relay
+from match.passes.quantize_border import qnn_operators
+from tests.passes.running import Compiled
+from tests.passes.test_within_one_step import quantized
+
+pytestmark = pytest.mark.tvm
+
+SCALES = {"s": np.float32(0.03137), "z": np.uint8(120), "so": np.float32(0.02473), "zo": np.uint8(130)}
+
+
+def operator_by_operator(model: onnx.ModelProto, x: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
+    """What onnxruntime makes of the model without its fusions.
+
+    Its QLinearAveragePool divides by the whole window where ONNX's definition leaves out what is behind the padding.
+    """
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, {"x": x})[0]
+
+
+def compared(model: onnx.ModelProto, *, exact: bool) -> tuple[npt.NDArray[np.int64], Sequence[Match]]:
+    """How far the integers are from onnxruntime's, and the layers."""
+    shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    x = np.random.default_rng(3).normal(0, 2, shape).astype(np.float32)
+    module = integer_relay(load(model), "uint8", exact=exact)
+    assert not qnn_operators(module)
+    (given_,), expected = Compiled(module)({"x": x}), operator_by_operator(model, x)
+    assert given_.shape == expected.shape
+    layers = [one for one in find(module) if isinstance(one, Match) and one.layer.op is not Op.QUANTIZE]
+    return given_.astype(np.int64) - expected, layers
+
+
+AXIS = st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(0, 2), st.integers(0, 2))
+"""Window, stride, padding before and behind."""
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    extents=st.tuples(st.integers(3, 9), st.integers(3, 9)),
+    rows=AXIS,
+    columns=AXIS,
+    ceil=st.booleans(),
+    counted=st.booleans(),
+)
+def test_averages(extents: tuple[int, int], rows: Any, columns: Any, *, ceil: bool, counted: bool) -> None:
+    """In integers within one step, and in float32 as onnxruntime has them but for the last bit of a sum."""
+    for extent, (window, _, before, behind) in zip(extents, (rows, columns), strict=True):
+        assume(window <= extent + before + behind and before < window and behind < window)
+    pads = [rows[2], columns[2], rows[3], columns[3]]
+    sizes = {"kernel_shape": [rows[0], columns[0]], "strides": [rows[1], columns[1]], "pads": pads}
+    model = quantized(
+        "AveragePool", (1, 3, *extents), SCALES, ceil_mode=int(ceil), count_include_pad=int(counted), **sizes
+    )
+    for exact in (True, False):
+        off, layers = compared(model, exact=exact)
+        assert np.abs(off).max() <= 1
+        assert np.count_nonzero(off) <= 1 + off.size * (0.02 if exact else 0.1)
+        assert not any(layer.reference for layer in layers if layer.layer.op is Op.AVG_POOL2D)
+
+
+@pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 0, 1]])
+def test_a_last_window_behind_counted_padding_is_on_modules(pads: list[int]) -> None:
+    sizes = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": pads, "ceil_mode": 1, "count_include_pad": 1}
+    off, layers = compared(quantized("AveragePool", (1, 4, 8, 10), SCALES, **sizes), exact=False)
+    assert np.abs(off).max() <= 1
+    pools = [layer for layer in layers if layer.layer.op is Op.AVG_POOL2D]
+    assert len(pools) in (1, 2, 4)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    extents=st.tuples(st.integers(5, 12), st.integers(5, 12)),
+    rows=AXIS,
+    columns=AXIS,
+    holes=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    ceil=st.booleans(),
+)
+def test_the_largest(extents: tuple[int, int], rows: Any, columns: Any, holes: tuple[int, int], *, ceil: bool) -> None:
+    """Exact in all of it; windows with holes are with the control core."""
+    for extent, (window, _, before, behind), hole in zip(extents, (rows, columns), holes, strict=True):
+        reach = (window - 1) * hole + 1
+        assume(reach <= extent and before < window and behind < window)
+    pads = [rows[2], columns[2], rows[3], columns[3]]
+    sizes = {"kernel_shape": [rows[0], columns[0]], "strides": [rows[1], columns[1]], "pads": pads}
+    model = quantized("MaxPool", (1, 3, *extents), SCALES, ceil_mode=int(ceil), dilations=list(holes), **sizes)
+    off, _ = compared(model, exact=True)
+    assert not off.any()
+
+
+def test_the_largest_of_a_map() -> None:
+    off, layers = compared(quantized("GlobalMaxPool", (1, 5, 6, 7), SCALES), exact=True)
+    assert not off.any()
+    assert Op.MAX_POOL2D in {layer.layer.op for layer in layers}
+
+
+@pytest.mark.parametrize("power", [1, 2, 3])
+def test_norms_of_windows(power: int) -> None:
+    """On the control core, in floating point: magnitudes, of odd powers too."""
+    sizes: dict[str, Any] = {"kernel_shape": [2, 3], "strides": [2, 1], "pads": [1, 0, 0, 1]}
+    off, _ = compared(
+        quantized("LpPool", (1, 3, 8, 9), SCALES | {"so": np.float32(0.1037), "zo": np.uint8(0)}, p=power, **sizes),
+        exact=True,
+    )
+    assert np.abs(off).max() <= 1
+    assert np.count_nonzero(off) <= 1
