@@ -1,8 +1,8 @@
 """TVM's ONNX importer, with what it needs around it and without its detours.
 
-After every node it folds constants in the whole network so far and infers all types anew, some of them several times,
-and it compiles programs: for each zero point that it casts, for the shapes around each product of matrices. A network
-of a hundred layers takes a minute that way.
+For every node it lists all converters; after every node it folds constants in the whole network so far and infers all
+types anew, some of them several times, and it compiles programs: for each zero point that it casts, for the shapes
+around each product of matrices. A network of a hundred layers takes a minute that way.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import types
 import warnings
 from collections.abc import Generator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         tvm.TVMError: or one of several other exceptions that say what in the model is not supported.
     """
     quicker = {
+        "_get_convert_map": cache(_importer._get_convert_map),
         "fold_constant": _fold,
         "infer_type": _infer_type,
         "infer_shape": _infer_shape,
