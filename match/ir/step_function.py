@@ -172,8 +172,9 @@ def _crossings(requantization: Requantization, bias: Int64Array, low: Int64Array
     levels = np.arange(requantization.clip[0] + 1, requantization.clip[1] + 1).astype(dtype)
     slope = np.abs(requantization.multiplier).astype(dtype)
     needed = levels[None, :] * (2 ** shift.astype(dtype))[:, None] - bias.astype(dtype)[:, None]
-    rising = (slope != 0)[:, None]
-    divisor = np.where(slope == 0, 1, slope)[:, None]
-    reached_from_low = np.where(needed <= 0, low[:, None], high[:, None] + 1)
-    crossing = np.where(rising, -(-needed // divisor), reached_from_low)
-    return np.clip(crossing, low[:, None], high[:, None] + 1).astype(np.int64)
+    level = slope == 0
+    crossing = -(-needed // np.where(level, 1, slope)[:, None])
+    if level.any():
+        reached_from_low = np.where(needed <= 0, low[:, None], high[:, None] + 1)
+        crossing = np.where(level[:, None], reached_from_low, crossing)
+    return np.clip(crossing, low[:, None], high[:, None] + 1).astype(np.int64, copy=False)

@@ -36,18 +36,24 @@ def cut_blocks(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut
 
 def load(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut]) -> list[int]:
     """Bytes in main memory at each step."""
+    return _load(problem, choice, [*stays(problem, choice), *cut_blocks(problem, choice, used)])
+
+
+def _load(problem: PlacementProblem, choice: Choice, items: Sequence[Item]) -> list[int]:
     always = held(problem, choice)
-    alive = loads([*stays(problem, choice), *cut_blocks(problem, choice, used)], len(problem.steps), problem.alignment)
-    return [always + size for size in alive]
+    return [always + size for size in loads(items, len(problem.steps), problem.alignment)]
 
 
 def packed(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut]) -> Packed | None:
     """A packing of all else behind the bytes that stay all the time, if it fits main memory."""
-    if max(load(problem, choice, used), default=0) > problem.main or spilled_bytes(problem, choice) > problem.external:
+    small = list(cut_blocks(problem, choice, used))
+    items = [*stays(problem, choice), *small]
+    if max(_load(problem, choice, items), default=0) > problem.main:
+        return None
+    if spilled_bytes(problem, choice) > problem.external:
         return None
     limit = problem.main - held(problem, choice)
-    others, small = list(stays(problem, choice)), list(cut_blocks(problem, choice, used))
-    packing = pack([*others, *small], problem.alignment, limit)
+    packing = pack(items, problem.alignment, limit)
     if packing.peak > limit and used:
         packing = _between(problem, choice, small, limit)
     return packing if packing.peak <= limit else None

@@ -40,24 +40,19 @@ def predict(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) 
         if at is not None:
             starting.setdefault(at, []).append(step)
 
-    def start(fetched: int) -> None:
-        nonlocal now, free, traffic
-        now += problem.issue
-        free = max(free, now) + problem.steps[fetched].fetch
-        traffic += problem.steps[fetched].fetch
-        done[fetched] = free
-
     in_pieces = cut_steps(problem, choice)
     for number, step in enumerate(problem.steps):
         began = now
-        pending = starting.get(number, ())
-        if number in pending:
-            start(number)
-        if choice.fetched[number] is not None:
+        if number in done:
             now = max(now, done[number])
-        for fetched in pending:
-            if fetched != number:
-                start(fetched)
+        for fetched in starting.get(number, ()):  # its own first, as no step's are fetched later than it begins
+            fetch = problem.steps[fetched].fetch
+            now += problem.issue
+            free = max(free, now) + fetch
+            traffic += fetch
+            done[fetched] = free
+            if fetched == number:
+                now = free
         if number in in_pieces:
             cut = cuts.get(number) or estimate(problem, choice, number)
             now = free = max(now, free) + cut.cycles

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 MOST_WORK = 1.0
 """Limit of CP-SAT for one packing, in its deterministic time, about seconds."""
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(NamedTuple):
     """Bytes that are taken from step `first` to step `last`, both included. `key` names them."""
 
     key: Hashable
