@@ -86,7 +86,7 @@ class _Layouts:
     def original(self, expr: relay.Expr, new: New) -> relay.Expr:
         """The replacement of `expr` with its elements in their original order."""
         if isinstance(expr, relay.Tuple):
-            return relay.Tuple([self.original(field, new) for field in expr.fields])
+            return rebuild(expr, lambda field: self.original(field, new))
         if expr not in self._last and expr not in self._flat:
             return new(expr)
         if expr not in self._converted:

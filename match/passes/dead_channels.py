@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.requantization import UNREACHED, Requantization
+from match.ir.step_function import StepFunction
 from match.relay import relay, tvm
 from match.relay.operators import Accumulation, Convolution, Dense
 from match.relay.readers import read_addition, read_layer, read_lookup
@@ -153,20 +154,17 @@ def _reduced(
     """An operator on the channels that are kept of its inputs, computing those that are kept of its output."""
     layer = read_layer(call)
     if layer is not None and layer.x in kept:
-        return _reduced_layer(layer, kept[layer.x], kept[call], ranges[layer.x]).build(new(layer.x))
-    addition = read_addition(call)
-    if addition is not None:
-        return addition.build(*(new(operand) for operand in addition.operands))
-    lookup = read_lookup(call)
-    if lookup is not None:
-        return lookup.build(new(lookup.x))
-    if is_call(call, "reshape") and channel_copies(call):
+        steps = output_steps(layer, ranges[layer.x])
+        if kept[call].all() and kept[layer.x].all() and not steps.constant.any():
+            return None
+        return _reduced_layer(layer, kept[layer.x], kept[call], ranges[layer.x], steps).build(new(layer.x))
+    if is_call(call, "reshape") and channel_copies(call) and not kept[call].all():
         return relay.reshape(new(call.args[0]), (*shape(call)[:-1], int(kept[call].sum())))
     return None
 
 
-def _reduced_layer(layer: Accumulation, inputs: Mask, outputs: Mask, x: Range) -> Accumulation:
-    requantization = _constants_written_out(layer, x)
+def _reduced_layer(layer: Accumulation, inputs: Mask, outputs: Mask, x: Range, steps: StepFunction) -> Accumulation:
+    requantization = _constants_written_out(layer, steps)
     if isinstance(layer, Dense):
         known = layer.weights[:, ~inputs].astype(np.int64) @ x.low[~inputs]
         requantization = requantization.moved(-known).take(outputs)
@@ -182,9 +180,9 @@ def _reduced_layer(layer: Accumulation, inputs: Mask, outputs: Mask, x: Range) -
     return replace(layer, weights=layer.weights[:, :, inputs][..., outputs], requantization=requantization)
 
 
-def _constants_written_out(layer: Accumulation, x: Range) -> Requantization:
+def _constants_written_out(layer: Accumulation, steps: StepFunction) -> Requantization:
     """The requantization with multiplier 0 for every channel that has one output for the inputs it can meet."""
-    requantization, steps = layer.requantization, output_steps(layer, x)
+    requantization = layer.requantization
     below, exceptions, constant = requantization.negative_below, requantization.exceptions, steps.constant
     return replace(
         requantization,

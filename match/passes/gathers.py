@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from match.relay import relay, tvm
 from match.relay.readers import read_padding
-from match.relay.rewrite import New, is_8bit, is_call, rewrite, shape
+from match.relay.rewrite import New, is_8bit, is_call, rebuild, rewrite, shape
 
 Indices = npt.NDArray[np.int32]
 
@@ -46,8 +46,7 @@ class GatherByAxis:
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if is_call(call, "nn.conv2d") and read_padding(call.args[0]) and not any(int(side) for side in call.attrs.padding):
         pad = call.args[0]
-        own = relay.Call(pad.op, [new(pad.args[0]), new(pad.args[1])], pad.attrs)
-        return relay.Call(call.op, [own, new(call.args[1])], call.attrs)
+        return rebuild(call, lambda argument: rebuild(pad, new) if argument == pad else new(argument))
     if not is_8bit(call):
         return None
     if is_call(call, "tile"):

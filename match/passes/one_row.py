@@ -50,7 +50,7 @@ class _Maps:
     def original(self, expr: relay.Expr, new: New) -> relay.Expr:
         """The replacement of `expr` in its original shape."""
         if isinstance(expr, relay.Tuple):
-            return relay.Tuple([self.original(field, new) for field in expr.fields])
+            return rebuild(expr, lambda field: self.original(field, new))
         if expr not in self._maps:
             return new(expr)
         return relay.reshape(new(expr), shape(expr))

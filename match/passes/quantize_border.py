@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from match.errors import ModelError
 from match.frontend.model import Rounding
 from match.ir.dtypes import value_range
 from match.relay import relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
-from match.relay.rewrite import New, dtype, is_8bit, is_call, operator_name, rewrite, scalar
+from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,5 @@ class LowerBorder:
 
 
 def qnn_operators(module: tvm.IRModule) -> list[str]:
-    """Names of the QNN operators in "main"."""
-    names: set[str] = set()
-
-    def visit(node: Any) -> None:
-        names.add(operator_name(node))
-
-    relay.analysis.post_order_visit(module["main"], visit)
-    return sorted(name for name in names if name.startswith("qnn."))
+    """Names of the module's QNN operators."""
+    return sorted(name for name in map(str, relay.analysis.list_op_freqs(module)) if name.startswith("qnn."))

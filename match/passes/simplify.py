@@ -31,7 +31,10 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     source = call.args[0]
     while _reshapes(source) or (isinstance(source, relay.Call) and _idle(source)):
         source = source.args[0]
-    return new(source) if shape(source) == shape(call) else relay.reshape(new(source), shape(call))
+    if shape(source) == shape(call):
+        return new(source)
+    alone = is_call(call, "reshape") and source == call.args[0]
+    return None if alone else relay.reshape(new(source), shape(call))
 
 
 def _reshapes(expr: relay.Expr) -> bool:

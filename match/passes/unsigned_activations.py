@@ -33,7 +33,7 @@ from match.relay.readers import (
     read_sums,
 )
 from match.relay.resize import Resize, read_resize
-from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rewrite, scalar, shape
+from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar, shape
 
 _OFFSET = 128
 _SIGNED = np.arange(-128, 128, dtype=np.int64)
@@ -109,7 +109,7 @@ class _Conversion:
     def signed(self, expr: relay.Expr, new: New) -> relay.Expr:
         """The replacement of `expr` with the values it had."""
         if isinstance(expr, relay.Tuple):
-            return relay.Tuple([self.signed(field, new) for field in expr.fields])
+            return rebuild(expr, lambda field: self.signed(field, new))
         if expr not in self._shifted:
             return new(expr)
         if expr not in self._converted:

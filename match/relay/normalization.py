@@ -131,4 +131,4 @@ def read_normalization(root: relay.Expr) -> RowNormalization | None:
     if gains is None or gains.shape != shape(x)[-1:]:
         return None
     found = RowNormalization(x, Normalization(int(spreads[0]), gains.astype(np.int16)), requantized[1], dtype(root))
-    return found if same(root, x, lambda value: found.build(value, shape(x)[-1])) else None
+    return found if same(root, found.build(x, shape(x)[-1])) else None

@@ -81,7 +81,7 @@ def read_resize(root: relay.Expr) -> Resize | None:
     if rows is None or columns is None or x is None or zero is None or not is_8bit(x):
         return None
     found = Resize(x, rows, columns, int(zero) >> _FRACTION, dtype(root), real)
-    return found if len(shape(x)) == 4 and shape(x)[0] == 1 and same(root, x, found.build) else None
+    return found if len(shape(x)) == 4 and shape(x)[0] == 1 and same(root, found.build(x)) else None
 
 
 def _between(total: relay.Expr) -> Between | None:

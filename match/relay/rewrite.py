@@ -26,7 +26,8 @@ def rewrite(
     """The module with `rule` applied to every call of "main" in post-order, types inferred again.
 
     A rule may look through its operands and use the replacement of any of them; what then has no user left is gone.
-    `output` says what each of the network's outputs becomes, where that is not simply its replacement.
+    `output` says what each of the network's outputs becomes, where that is not simply its replacement. If nothing
+    changes, the result is the module itself.
     """
     main = module["main"]
     replaced: dict[relay.Expr, relay.Expr] = {}
@@ -39,9 +40,11 @@ def rewrite(
     if output is None:
         body = new(main.body)
     elif isinstance(main.body, relay.Tuple):
-        body = relay.Tuple([output(field, new) for field in main.body.fields])
+        body = rebuild(main.body, lambda field: output(field, new))
     else:
         body = output(main.body, new)
+    if body == main.body:
+        return module
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(main.params, body)))
 
 
@@ -49,11 +52,7 @@ def _rebuilt(node: Any, rule: Rule, new: New) -> relay.Expr:
     if isinstance(node, relay.Call):
         result = rule(node, new)
         return rebuild(node, new) if result is None else named(result, node)
-    if isinstance(node, relay.Tuple):
-        return relay.Tuple([new(field) for field in node.fields])
-    if isinstance(node, relay.TupleGetItem):
-        return relay.TupleGetItem(new(node.tuple_value), node.index)
-    return node
+    return rebuild(node, new)
 
 
 def named(result: relay.Expr, call: relay.Expr) -> relay.Expr:
@@ -80,23 +79,37 @@ def first_source(exprs: Iterable[relay.Expr]) -> str:
     return next((name for name in names if name), "")
 
 
-def rebuild(call: relay.Call, new: New) -> relay.Expr:
-    """The same operator, with the same attributes, on the replaced operands."""
-    return relay.Call(call.op, [new(argument) for argument in call.args], call.attrs, call.type_args, call.span)
+def rebuild(expr: relay.Expr, new: New) -> relay.Expr:
+    """The same operator, with the same attributes, on the replaced operands; itself if no operand is another one."""
+    before = operands(expr)
+    after = [new(operand) for operand in before]
+    if after == before:
+        return expr
+    if isinstance(expr, relay.Call):
+        return relay.expr._ffi_api.CallWithFields(expr, None, after, None, None, None, None)
+    return relay.Tuple(after) if isinstance(expr, relay.Tuple) else relay.TupleGetItem(after[0], expr.index)
 
 
 def operands(expr: relay.Expr) -> list[relay.Expr]:
     """What an expression is computed from: arguments of a call, fields of a tuple."""
     if isinstance(expr, relay.Call):
-        return list(expr.args)
+        return expr.args[:]
     if isinstance(expr, relay.Tuple):
-        return list(expr.fields)
+        return expr.fields[:]
     return [expr.tuple_value] if isinstance(expr, relay.TupleGetItem) else []
 
 
 def operator_name(expr: relay.Expr) -> str:
-    """The operator that `expr` calls, or "" if it is no call of an operator."""
-    return _names().get(expr.op.handle.value, "") if isinstance(expr, relay.Call) else ""
+    """The operator that `expr` calls, or "" if it is no call of an operator.
+
+    The Python object keeps the name: rules and readers ask for it again and again, and TVM takes long to answer.
+    """
+    if not isinstance(expr, relay.Call):
+        return ""
+    kept: dict[str, Any] = expr.__dict__
+    if "match_name" not in kept:
+        kept["match_name"] = _names().get(expr.op.handle.value, "")
+    return kept["match_name"]
 
 
 @cache
@@ -150,25 +163,9 @@ def is_8bit(expr: relay.Expr) -> bool:
     return isinstance(kind, tvm.ir.TensorType) and str(kind.dtype) in ("int8", "uint8")
 
 
-def same(root: relay.Expr, x: relay.Expr, build: Callable[[relay.Expr], relay.Expr]) -> bool:
-    """Whether a typed expression computes from `x`, operator by operator, what `build` makes of a value."""
-    variable = relay.var("x", shape=shape(x), dtype=dtype(x))
-    ours, theirs = (
-        relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([variable], body)))
-        for body in (build(variable), _with(root, x, variable))
-    )
-    return bool(tvm.ir.structural_equal(ours, theirs))
-
-
-def _with(root: relay.Expr, x: relay.Expr, variable: relay.Expr) -> relay.Expr:
-    """An expression that computes from a variable what it computed from x."""
-    mutator: Any = relay.ExprMutator
-
-    class Replaced(mutator):
-        def visit(self, expr: relay.Expr) -> relay.Expr:
-            return variable if expr == x else mutator.visit(self, expr)
-
-    return Replaced().visit(root)
+def same(root: relay.Expr, built: relay.Expr) -> bool:
+    """Whether an expression computes, operator by operator and from the same operands, what another one does."""
+    return bool(tvm.ir.structural_equal(root, built))
 
 
 def permutation(transpose: relay.Call) -> tuple[int, ...]:

@@ -114,11 +114,8 @@ def read_softmax(root: relay.Expr) -> IntegerSoftmax | None:
         return None
     scale = ProbabilityScale(int(factors[0]), SHIFT - int(added)) if factors else None
     found = IntegerSoftmax(x, dtype(x), tables[0].astype(np.int64), dtype(root), int(zero), scale)
-
-    def build(value: relay.Expr) -> relay.Expr:
-        return softmax(value, shape(x)[-1], found.exponentials, found.dtype, found.zero, scale)
-
-    return found if same(root, x, build) else None
+    built = softmax(x, shape(x)[-1], found.exponentials, found.dtype, found.zero, scale)
+    return found if same(root, built) else None
 
 
 def _doublings(total: relay.Expr, width: int) -> relay.Expr:

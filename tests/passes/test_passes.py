@@ -9,6 +9,9 @@ from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.passes.channels_last import ChannelsLast
 from match.passes.dead_channels import DeadChannels
+from match.passes.extrema import AddExtrema
+from match.passes.gathers import GatherByAxis
+from match.passes.one_row import OneRow
 from match.passes.simplify import RemoveIdle
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import integer_form, readers, relay, tvm
@@ -133,6 +136,25 @@ def test_a_network_without_dead_channels_is_left_alone():
     after = DeadChannels()(before)
     assert [shape(call) for call in calls(after, "nn.conv2d")] == [shape(call) for call in calls(before, "nn.conv2d")]
     assert_same_outputs(before, after)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [OneRow(), ChannelsLast(), GatherByAxis(), AddExtrema(), RemoveIdle()],
+    ids=lambda transform: type(transform).__name__,
+)
+def test_a_pass_with_nothing_to_do_returns_the_module_itself(transform):
+    """Nothing is rebuilt and no type inferred again, though there are padding, reshapes and layers to look at."""
+    module = mixed(1, "uint8")
+    assert transform(module) is module
+
+
+def test_layers_without_constant_channels_are_not_rebuilt():
+    rng = np.random.default_rng(5)
+    x = relay.var("x", shape=(1, 6, 5, 4), dtype="uint8")
+    hidden = integer_form.conv2d(x, weights(rng, 3, 3, 4, 10), requantization(rng, 36, 10, (0, 255)), "uint8")
+    module = typed(x, relay.reshape(hidden, (1, -1)))
+    assert DeadChannels()(module) is module
 
 
 def test_outputs_keep_their_constant_channels():
