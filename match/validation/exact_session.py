@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 
-def exact_session(model: str | bytes | Path, *, signed: bool = False, optimized: Path | None = None) -> Any:
+def exact_session(
+    model: str | bytes | Path, *, signed: bool = False, optimized: Path | None = None, fused: bool = True
+) -> Any:
     """An `onnxruntime.InferenceSession` on the CPU whose products do not saturate.
 
     On x86 without VNNI (AVX2, AVX-512 alone) onnxruntime multiplies uint8 activations by int8 weights with an
@@ -18,6 +20,7 @@ def exact_session(model: str | bytes | Path, *, signed: bool = False, optimized:
         signed: compute int8 activations as int8; onnxruntime has no exact kernels for them without VNNI. By default
             QDQ networks are computed in uint8 whatever their own type.
         optimized: receives the network as onnxruntime runs it, after its fusions.
+        fused: whether onnxruntime may fuse operators; otherwise it computes them one by one, as the model has them.
 
     Raises:
         ImportError: onnxruntime is not installed.
@@ -27,6 +30,8 @@ def exact_session(model: str | bytes | Path, *, signed: bool = False, optimized:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.add_session_config_entry("session.qdqisint8allowed" if signed else "session.x64quantprecision", "1")
+    if not fused:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if optimized is not None:
         options.optimized_model_filepath = str(optimized)
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

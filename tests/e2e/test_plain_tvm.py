@@ -62,10 +62,12 @@ def test_from_a_file_to_a_program_for_diana(tmp_path: Path, plain_tvm: ModuleTyp
     assert run(plain_tvm.link("diana", tmp_path), samples, result.dtype) == expected.tolist()
 
 
-def test_chains_go_through_plain_tvm(models_dir: Path, tmp_path: Path, plain_tvm: ModuleType) -> None:
+def test_chains_and_groups_go_through_plain_tvm(models_dir: Path, tmp_path: Path, plain_tvm: ModuleType) -> None:
     path = models_dir / "kws_ref_model.tflite"
     model, sources = plain_tvm.build(path, "gap8", numerics="exact")
-    assert any(re.search(r"kws_ref_model_\d+_chain\(", source) for source in sources), "chains on the cluster"
+    assert any(re.search(r"kws_ref_model_\d+_(chain|group)\(", source) for source in sources), (
+        "several operators as one on the cluster"
+    )
     plain_tvm.write(model, sources, "gap8", tmp_path)
     (tensor,) = model.inputs
     samples = np.random.default_rng(4).integers(-128, 128, (3, *tensor.shape)).astype(np.int8)

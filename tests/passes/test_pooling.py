@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import onnx
-import onnxruntime
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -19,6 +18,7 @@ from match.partitioning.pattern import find
 from match.partitioning.pattern.types import Match
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
+from match.validation.exact_session import exact_session
 from tests.passes.running import Compiled
 from tests.passes.test_within_one_step import quantized
 
@@ -32,11 +32,7 @@ def operator_by_operator(model: onnx.ModelProto, x: npt.NDArray[np.float32]) -> 
 
     Its QLinearAveragePool divides by the whole window where ONNX's definition leaves out what is behind the padding.
     """
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, {"x": x})[0]
+    return exact_session(model.SerializeToString(), fused=False).run(None, {"x": x})[0]
 
 
 def compared(model: onnx.ModelProto, *, exact: bool) -> tuple[npt.NDArray[np.int64], Sequence[Match]]:
