@@ -19,6 +19,7 @@ import numpy as np
 import onnx
 
 from match.frontend.onnx_elementwise import CONVERTERS
+from match.frontend.onnx_normalization import NORMALIZATIONS
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
 from match.relay import relay, tvm
 
@@ -51,7 +52,7 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
 
 def _converters(opset: int) -> dict[str, Any]:
     """What converts each operator of a version of ONNX's."""
-    return {**_original_converters(opset), **CONVERTERS}
+    return {**_original_converters(opset), **CONVERTERS, **NORMALIZATIONS}
 
 
 def _fold(node: relay.Expr, module: Any = None) -> relay.Expr:

@@ -5,6 +5,7 @@ The reference computes the function in floating point. The outputs are within on
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -27,8 +28,8 @@ from match.relay.normalization import (
     SPREAD_FRACTION,
     normalization,
 )
-from match.relay.qnn import dequantized, quantized
-from match.relay.rewrite import New, constant, is_call, reached, rewrite, scalar, shape
+from match.relay.qnn import dequantized, quantized, real_constant
+from match.relay.rewrite import New, is_call, reached, rewrite, scalar, shape
 from match.relay.softmax import LONGEST_REAL_ROW, ProbabilityScale, softmax
 
 _FAR = 1 << 16
@@ -36,10 +37,13 @@ _FAR = 1 << 16
 
 _MOST_SHIFT = 40
 
+_MOST_PARTS = 64
+"""Rows with gains of their own, each of which becomes an operator."""
+
 
 @dataclass(frozen=True)
 class FuseRowFunctions:
-    """Softmax along an axis and layer normalization along the last one become operators on integers."""
+    """Softmax along an axis and normalization along the last ones become operators on integers."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
@@ -72,7 +76,10 @@ def _softmax(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | 
 
 @dataclass(frozen=True, eq=False)
 class _Normalized:
-    """``(x - mean) / sqrt(variance + epsilon) * gain + bias`` of a dequantized tensor (..., n); both of shape (n,)."""
+    """``(x - mean) / sqrt(variance + epsilon) * gain + bias`` of rows of a dequantized tensor.
+
+    gain and bias are of shape (1, n), or (rows, n) where each row has its own.
+    """
 
     x: relay.Expr
     epsilon: float
@@ -83,18 +90,51 @@ class _Normalized:
 def _normalization(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     found = _normalized(expr)
     source = dequantized(found.x) if found else None
-    if found is None or source is None or not np.isfinite([*found.gain, *found.bias, found.epsilon]).all():
+    if found is None or source is None or not np.isfinite([found.epsilon, *found.gain.flat, *found.bias.flat]).all():
         return None
-    width, largest = len(found.gain), np.abs(found.gain).max() or 1.0
+    count, width = found.gain.shape
+    rows, parts = new(source.x), list[relay.Expr]()
+    if count > 1:
+        rows = relay.reshape(rows, (count, width))
+    elif shape(source.x)[-1] != width:
+        rows = relay.reshape(rows, (-1, width))
+    starts = _changes(found.gain, found.bias)
+    if len(starts) > _MOST_PARTS:
+        return None
+    for start, end in itertools.pairwise([*starts, count]):
+        part = rows if count == 1 else relay.strided_slice(rows, [start], [end], axes=[0])
+        normal = _rows(part, source.quantization, found.epsilon, found.gain[start], found.bias[start], output)
+        if normal is None:
+            return None
+        parts.append(normal)
+    return relay.reshape(parts[0] if len(parts) == 1 else relay.concatenate(parts, 0), shape(expr))
+
+
+def _changes(*parameters: npt.NDArray[np.float64]) -> list[int]:
+    """The rows that have other parameters than the row before, the first one among them."""
+    changed = np.logical_or.reduce([np.any(values[1:] != values[:-1], axis=1) for values in parameters])
+    return [0, *(np.flatnonzero(changed) + 1).tolist()]
+
+
+def _rows(
+    x: relay.Expr,
+    own: QuantizedType,
+    epsilon: float,
+    gain: npt.NDArray[np.float64],
+    bias: npt.NDArray[np.float64],
+    output: QuantizedType,
+) -> relay.Expr | None:
+    """Rows along the last axis of an 8-bit tensor, normalized, with one gain and bias for each element of a row."""
+    width, largest = len(gain), np.abs(gain).max() or 1.0
     if not SHORTEST_ROW <= width <= LONGEST_ROW or largest > MOST_STEPS * output.scale:
         return None
-    spread = max(1, round(found.epsilon * (width / float(source.quantization.scale)) ** 2 * (1 << SPREAD_FRACTION)))
+    spread = max(1, round(epsilon * (width / float(own.scale)) ** 2 * (1 << SPREAD_FRACTION)))
     if spread > MOST_SPREAD:
         return None
-    gains = np.rint(found.gain / largest * GAIN_ONE).astype(np.int16)
+    gains = np.rint(gain / largest * GAIN_ONE).astype(np.int16)
     factor = largest / (float(output.scale) * GAIN_ONE * (1 << DEVIATION_FRACTION))
-    scaled = _line(factor, found.bias / float(output.scale) + output.zero_point, output.dtype)
-    return normalization(new(source.x), width, Normalization(spread, gains), scaled, output.dtype)
+    scaled = _line(factor, bias / float(output.scale) + output.zero_point, output.dtype)
+    return normalization(x, width, Normalization(spread, gains), scaled, output.dtype)
 
 
 def _line(factor: float, offsets: npt.NDArray[np.float64], dtype: str) -> Requantization:
@@ -110,18 +150,31 @@ def _line(factor: float, offsets: npt.NDArray[np.float64], dtype: str) -> Requan
 
 
 def _normalized(expr: relay.Expr) -> _Normalized | None:
-    """A layer normalization along the last axis, as TVM imports it, or as exporters write it out."""
-    width = shape(expr)[-1]
-    gain, bias = np.ones(width), np.zeros(width)
-    if is_call(expr, "add"):
-        expr, bias = expr.args[0], _reals(expr.args[1], width)
-    if is_call(expr, "multiply") and (scale := _reals(expr.args[1], width)) is not None:
+    """A normalization along the last axes, as TVM imports it, or as exporters write it out.
+
+    Between the normalization and its gains, and in front of it, reshapes may stand.
+    """
+    whole = expr
+    gain, bias = np.ones(()), np.zeros(())
+    if is_call(expr, "add") and (offset := real_constant(expr.args[1])) is not None:
+        expr, bias = expr.args[0], offset
+    if is_call(expr, "multiply") and (scale := real_constant(expr.args[1])) is not None:
         expr, gain = expr.args[0], scale
-    if bias is None:
+    expr = expr.args[0] if is_call(expr, "reshape") else expr
+    found = _written_out(expr) if is_call(expr, "divide") else _imported(expr)
+    if found is None:
         return None
-    if is_call(expr, "divide"):
-        written = _written_out(expr)
-        return None if written is None else _Normalized(*written, gain, bias)
+    x, epsilon, width = found
+    gain, bias = (
+        np.broadcast_to(values.astype(np.float64), shape(whole)).reshape(-1, width) for values in (gain, bias)
+    )
+    if len(_changes(gain, bias)) == 1:
+        gain, bias = gain[:1], bias[:1]
+    return _Normalized(x.args[0] if is_call(x, "reshape") else x, epsilon, gain, bias)
+
+
+def _imported(expr: relay.Expr) -> tuple[relay.Expr, float, int] | None:
+    """The input, epsilon and row length of ``(x - mean) * (1 / sqrt(variance + epsilon))``."""
     if not is_call(expr, "multiply") or not is_call(expr.args[0], "subtract"):
         return None
     (x, mean), inverse = expr.args[0].args, expr.args[1]
@@ -131,13 +184,14 @@ def _normalized(expr: relay.Expr) -> _Normalized | None:
     epsilon = scalar(total.args[1]) if is_call(total, "add") and is_call(total.args[0], "variance") else None
     if epsilon is None or not is_call(mean, "mean") or list(total.args[0].args) != [x, mean] or mean.args[0] != x:
         return None
-    if not (_along_rows(mean) and _along_rows(total.args[0])) or total.args[0].attrs.unbiased:
+    width = _row(mean)
+    if width is None or width != _row(total.args[0]) or total.args[0].attrs.unbiased:
         return None
-    return _Normalized(x, float(epsilon), gain, bias)
+    return x, float(epsilon), width
 
 
-def _written_out(expr: relay.Call) -> tuple[relay.Expr, float] | None:
-    """The input and epsilon of ``(x - mean) / sqrt(mean of squares + epsilon)``, each an operator of its own."""
+def _written_out(expr: relay.Call) -> tuple[relay.Expr, float, int] | None:
+    """The same of ``(x - mean) / sqrt(mean of squares + epsilon)``, each an operator of its own."""
     distance, squares = expr.args[0], reached(expr, ("divide", 1), "sqrt", "add", "mean")
     if squares is None or not is_call(distance, "subtract") or not is_call(squares, "multiply"):
         return None
@@ -145,23 +199,13 @@ def _written_out(expr: relay.Call) -> tuple[relay.Expr, float] | None:
     epsilon = scalar(total.args[1])
     if epsilon is None or list(squares.args) != [distance, distance] or not is_call(mean, "mean") or mean.args[0] != x:
         return None
-    return (x, float(epsilon)) if _along_rows(mean) and _along_rows(total.args[0]) else None
+    width = _row(mean)
+    return None if width is None or width != _row(total.args[0]) else (x, float(epsilon), width)
 
 
-def _along_rows(reduction: relay.Call) -> bool:
-    attrs, rank = reduction.attrs, len(shape(reduction.args[0]))
-    axes = [int(axis) % rank for axis in attrs.axis or ()]
-    return axes == [rank - 1] and bool(attrs.keepdims) and not attrs.exclude
-
-
-def _reals(expr: relay.Expr, width: int) -> npt.NDArray[np.float64] | None:
-    """A constant in floating point, or a dequantized one, for each element of a row."""
-    values = constant(expr)
-    if is_call(expr, "qnn.dequantize"):
-        levels, scale, zero_point = (constant(argument) for argument in expr.args)
-        if levels is None or scale is None or zero_point is None or scale.size != 1 or zero_point.size != 1:
-            return None
-        values = (levels.astype(np.float64) - int(zero_point.reshape(-1)[0])) * float(scale.reshape(-1)[0])
-    if values is None or values.size not in (1, width) or values.shape[-1:] not in ((), (1,), (width,)):
-        return None
-    return np.broadcast_to(values.reshape(-1).astype(np.float64), width)
+def _row(reduction: relay.Call) -> int | None:
+    """How many elements a reduction along the last axes takes together; None for other reductions."""
+    attrs, extents = reduction.attrs, shape(reduction.args[0])
+    axes = sorted(int(axis) % len(extents) for axis in attrs.axis or ())
+    last = axes == list(range(len(extents) - len(axes), len(extents)))
+    return math.prod(extents[axis] for axis in axes) if axes and last and attrs.keepdims and not attrs.exclude else None

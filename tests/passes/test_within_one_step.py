@@ -32,6 +32,7 @@ def quantized(
     constants: dict[str, Any],
     *,
     more: Sequence[str] | None = None,
+    opset: int = 17,
     **attributes: Any,
 ) -> onnx.ModelProto:
     """An operator on the quantized input, whose output is quantized: parameters are s, z and so, zo.
@@ -54,7 +55,7 @@ def quantized(
         [helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(dtype), None)],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
     return onnx.shape_inference.infer_shapes(model)
 
 
@@ -152,6 +153,43 @@ def test_layer_normalization(seed: int, width: int, dtype: str, *, small: bool) 
     x = (levels * scale).astype(np.float32)
     epsilon = float(rng.choice([1e-5, 1e-2, 1]))
     off = distances(quantized("LayerNormalization", x.shape, constants, axis=-1, epsilon=epsilon), x)
+    assert off.max() <= 1
+    assert np.mean(off > 0) < 0.05
+
+
+@pytest.mark.parametrize("alike", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "attributes", "opset", "parameters", "layers"),
+    [
+        ("InstanceNormalization", {}, 17, (6, 1, 1), 6),
+        ("LayerNormalization", {"axis": 1}, 17, (6, 5, 4), 1),
+        ("LayerNormalization", {"axis": -2}, 17, (5, 4), 1),
+        ("LayerNormalization", {"axis": 2}, 17, (1, 4), 1),
+    ],
+)
+def test_normalization_of_maps(
+    kind: str, attributes: dict[str, Any], opset: int, parameters: tuple[int, ...], layers: int, *, alike: bool
+) -> None:
+    """Of channels, and of several axes; a layer for all rows whose gains and biases are alike."""
+    rng = np.random.default_rng(opset)
+    levels = np.rint(rng.normal(0, rng.uniform(10, 60, (1, 6, 1, 1)), (1, 6, 5, 4))).clip(-128, 127)
+    gain, bias = rng.normal(1, 0.5, parameters), rng.normal(0, 0.3, parameters)
+    if alike:
+        gain, bias = np.full(parameters, 0.8), np.full(parameters, -0.1)
+    if kind != "LayerNormalization":
+        gain, bias = gain.reshape(-1), bias.reshape(-1)
+    constants = {
+        "s": np.float32(0.05),
+        "z": np.int8(0),
+        "so": np.float32(np.abs(gain).max() * 5 / 255),
+        "zo": np.int8(4),
+        "gain": gain.astype(np.float32),
+        "bias": bias.astype(np.float32),
+    }
+    model = quantized(kind, levels.shape, constants, opset=opset, epsilon=1e-4, **attributes)
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.INT8, levels.shape))
+    assert references(model, Op.NORMALIZE) == [False] * (1 if alike else layers)
+    off = distances(model, (levels * 0.05).astype(np.float32))
     assert off.max() <= 1
     assert np.mean(off > 0) < 0.05
 

@@ -1,0 +1,41 @@
+"""ONNX's normalization of channels, written out as `match.passes.row_functions` reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from match.frontend.onnx_elementwise import Converter
+from match.relay import relay
+
+Inputs = Sequence[relay.Expr | None]
+
+
+def _instances(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
+    """InstanceNormalization: each channel is a group."""
+    x, gain, bias = inputs
+    return _groups(x, gain, bias, _extents(x)[1], attributes)
+
+
+def _groups(x: Any, gain: Any, bias: Any, groups: int, attributes: Any) -> relay.Expr:
+    batch, channels, *rest = _extents(x)
+    rows = relay.reshape(x, (batch, groups, channels // groups * math.prod(rest)))
+    mean = relay.mean(rows, -1, keepdims=True)
+    epsilon = relay.const(np.float32(attributes.get("epsilon", 1e-5)))
+    variance = relay.add(relay.variance(rows, -1, keepdims=True, with_mean=mean), epsilon)
+    inverse = relay.divide(relay.const(np.float32(1)), relay.sqrt(variance))
+    normal = relay.reshape(relay.multiply(relay.subtract(rows, mean), inverse), (batch, channels, *rest))
+    gain, bias = (relay.reshape(values, (channels, *[1] * len(rest))) for values in (gain, bias))
+    return relay.add(relay.multiply(normal, gain), bias)
+
+
+def _extents(x: Any) -> tuple[int, ...]:
+    relay.transform.InferTypeLocal(x)
+    return tuple(int(extent) for extent in x.checked_type.shape)
+
+
+NORMALIZATIONS: MappingProxyType[str, Converter] = MappingProxyType({"InstanceNormalization": _instances})
