@@ -1,4 +1,4 @@
-"""ONNX's normalization of channels, written out as `match.passes.row_functions` reads them."""
+"""ONNX's normalizations of groups of channels, written out as `match.passes.row_functions` reads them."""
 
 from __future__ import annotations
 
@@ -21,6 +21,12 @@ def _instances(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
     return _groups(x, gain, bias, _extents(x)[1], attributes)
 
 
+def _group_normalization(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
+    """GroupNormalization since opset 21; ONNX has dropped the one before, whose gains were of groups."""
+    x, gain, bias = inputs
+    return _groups(x, gain, bias, int(attributes["num_groups"]), attributes)
+
+
 def _groups(x: Any, gain: Any, bias: Any, groups: int, attributes: Any) -> relay.Expr:
     batch, channels, *rest = _extents(x)
     rows = relay.reshape(x, (batch, groups, channels // groups * math.prod(rest)))
@@ -38,4 +44,6 @@ def _extents(x: Any) -> tuple[int, ...]:
     return tuple(int(extent) for extent in x.checked_type.shape)
 
 
-NORMALIZATIONS: MappingProxyType[str, Converter] = MappingProxyType({"InstanceNormalization": _instances})
+NORMALIZATIONS: MappingProxyType[str, Converter] = MappingProxyType(
+    {"InstanceNormalization": _instances, "GroupNormalization": _group_normalization}
+)

@@ -162,6 +162,7 @@ def test_layer_normalization(seed: int, width: int, dtype: str, *, small: bool) 
     ("kind", "attributes", "opset", "parameters", "layers"),
     [
         ("InstanceNormalization", {}, 17, (6, 1, 1), 6),
+        ("GroupNormalization", {"num_groups": 3}, 21, (6, 1, 1), 3),
         ("LayerNormalization", {"axis": 1}, 17, (6, 5, 4), 1),
         ("LayerNormalization", {"axis": -2}, 17, (5, 4), 1),
         ("LayerNormalization", {"axis": 2}, 17, (1, 4), 1),
@@ -170,7 +171,7 @@ def test_layer_normalization(seed: int, width: int, dtype: str, *, small: bool) 
 def test_normalization_of_maps(
     kind: str, attributes: dict[str, Any], opset: int, parameters: tuple[int, ...], layers: int, *, alike: bool
 ) -> None:
-    """Of channels, and of several axes; a layer for all rows whose gains and biases are alike."""
+    """Of channels, of groups of them, and of several axes; a layer for all rows whose gains and biases are alike."""
     rng = np.random.default_rng(opset)
     levels = np.rint(rng.normal(0, rng.uniform(10, 60, (1, 6, 1, 1)), (1, 6, 5, 4))).clip(-128, 127)
     gain, bias = rng.normal(1, 0.5, parameters), rng.normal(0, 0.3, parameters)
