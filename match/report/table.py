@@ -293,13 +293,19 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
     """
     if not report.totals.inexact_layers:
         return ["Exact: every layer computes the reference's numbers."]
-    rescaled = sum(layer.moved is not None for layer in report.layers)
+    quantized = sum(layer.moved is not None and layer.op in _CELLS for layer in report.layers)
+    rescaled = sum(layer.moved is not None for layer in report.layers) - quantized
     inexact = [layer for layer in report.layers if not layer.exact and layer.moved is None]
     scaled = sum(layer.requantization is not None and not layer.requantization.exact for layer in inexact)
     in_integers = sum(_is_real_in_integers(layer) for layer in inexact)
     lines: list[str] = []
+    steps = "; 'moved' are steps of the model's tensor, on average and at most, over random inputs"
+    if quantized:
+        lines.append(
+            f"Quantized: {_count(quantized, 'recurrent layer')} with weights and states of 8 bits, where the model has "
+            f"floating point{steps * explained}."
+        )
     if rescaled:
-        steps = "; 'moved' are steps of the model's tensor, on average and at most, over random inputs"
         lines.append(
             f"Rescaled: {_count(rescaled, 'layer')} compute other numbers than the model's{steps * explained}."
         )
@@ -318,6 +324,9 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
             "what that moves is not known."
         )
     return lines
+
+
+_CELLS = frozenset({Op.LSTM.value, Op.GRU.value})
 
 
 def _is_real_in_integers(layer: LayerSummary) -> bool:

@@ -76,3 +76,12 @@ def test_phases_add_up_also_when_they_fail(monkeypatch: pytest.MonkeyPatch) -> N
         except KeyError:
             pass
     assert stopwatch.seconds == {"work": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("numerics", "asked", "reason"),
+    [("hardware", "yes", "quantize_recurrent is whether"), ("exact", True, "numerics 'exact' keeps it; leave one out")],
+)
+def test_quantize_recurrent_is_checked(numerics: str, asked: Any, reason: str) -> None:
+    with pytest.raises(OptionError, match=reason):
+        Options.parse("exact", "latency", numerics, quantize_recurrent=asked)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.relay import relay, tvm
-from match.relay.lstm import without_lstm
+from match.relay.recurrent import without_recurrent
 
 Arrays = list[npt.NDArray]
 
@@ -30,7 +30,7 @@ class Compiled:
             unittest.mock.patch.object(compiler, "libinfo", functools.cache(compiler.libinfo)),
             tvm.transform.PassContext(opt_level=optimization),
         ):
-            library = relay.build(without_lstm(module), "llvm -opt-level=0")
+            library = relay.build(without_recurrent(module), "llvm -opt-level=0")
         self._executor = GraphModule(library["default"](tvm.cpu()))
 
     def __call__(self, inputs: Mapping[str, npt.NDArray]) -> Arrays:
