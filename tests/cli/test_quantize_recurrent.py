@@ -15,7 +15,7 @@ pytestmark = pytest.mark.cc
 
 def test_prints_what_moves(command: Command, tmp_path: Path) -> None:
     model = tmp_path / "keywords.onnx"
-    onnx.save(zoo.gru_keywords(width=0.25, resolution=12), model)
+    onnx.save(zoo.build("gru_keywords-0.25-12"), model)
     printed = command("compile", model, "--target", "gap9", "--quantize-recurrent", "-o", tmp_path / "project").out
     assert "recurrent layer with weights and states of 8 bits" in " ".join(printed.split())
     assert "moved 0." in printed
