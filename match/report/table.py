@@ -293,8 +293,9 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
     """
     if not report.totals.inexact_layers:
         return ["Exact: every layer computes the reference's numbers."]
-    quantized = sum(layer.moved is not None and layer.op in _CELLS for layer in report.layers)
-    rescaled = sum(layer.moved is not None for layer in report.layers) - quantized
+    changed = [layer for layer in report.layers if layer.moved is not None]
+    quantized = sum(map(_cells, changed))
+    rescaled = sum(not _cells(layer) for layer in changed)
     inexact = [layer for layer in report.layers if not layer.exact and layer.moved is None]
     scaled = sum(layer.requantization is not None and not layer.requantization.exact for layer in inexact)
     in_integers = sum(_is_real_in_integers(layer) for layer in inexact)
@@ -326,7 +327,10 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
     return lines
 
 
-_CELLS = frozenset({Op.LSTM.value, Op.GRU.value})
+def _cells(layer: LayerSummary) -> int:
+    """The recurrent operators of a layer."""
+    names = [operator.op for operator in layer.operators] or [layer.op]
+    return sum(name in (Op.LSTM.value, Op.GRU.value) for name in names)
 
 
 def _is_real_in_integers(layer: LayerSummary) -> bool:
