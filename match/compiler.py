@@ -171,7 +171,7 @@ def _with_recurrent(error: CapacityError, candidates: Sequence[Quantizable]) -> 
         return error
     names = ", ".join(one.source for one in candidates)
     return CapacityError(
-        f"{str(error).removesuffix('.')}. In floating point each step of {names} has weights of its own; "
+        f"{str(error).removesuffix('.')}. In floating point the weights of {names} have 32 bits; "
         "--quantize-recurrent would help, too."
     )
 

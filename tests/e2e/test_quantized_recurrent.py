@@ -125,7 +125,7 @@ def test_c_has_the_integers_of_the_definition(kind: str, direction: str) -> None
 def test_the_report_says_what_was_quantized() -> None:
     """The layer is not exact, and by how much it moves is what onnxruntime's outputs show, too."""
     model = network("GRU", "forward", weights_of("GRU", 1))
-    report = match.compile(model, "gap9", cache=False, quantize_recurrent=True).report
+    report = match.compile(model, "gap9", cache=False, fuse=False, quantize_recurrent=True).report
     (layer,) = (layer for layer in report.layers if layer.op == "gru")
     assert report.options.quantize_recurrent
     assert (layer.module, layer.exact) == ("cluster", False)
@@ -138,8 +138,8 @@ def test_the_report_says_what_was_quantized() -> None:
 def test_the_advice_names_the_option() -> None:
     """With what it predicts, which is what comes out."""
     model = network("GRU", "forward", weights_of("GRU", 1))
-    plain = match.compile(model, "gap9", cache=False).report
-    whole = match.compile(model, "gap9", cache=False, quantize_recurrent=True).report
+    plain = match.compile(model, "gap9", cache=False, fuse=False).report
+    whole = match.compile(model, "gap9", cache=False, fuse=False, quantize_recurrent=True).report
     (layer,) = (layer for layer in whole.layers if layer.op == "gru")
     advice = plain.advice[0]
     assert advice.kind == "recurrent"
@@ -149,11 +149,20 @@ def test_the_advice_names_the_option() -> None:
 
 
 def test_a_network_that_only_fits_with_the_option() -> None:
-    """In floating point the weights of all steps lie beside one another."""
+    """In floating point it needs more than twice the memory."""
     model = network("GRU", "forward", weights_of("GRU", 1))
-    with pytest.raises(CapacityError, match="each step of GRU_t2 has weights of its own; --quantize-recurrent would"):
-        match.compile(model, "gap9", cache=False, l2=12 << 10)
-    assert match.compile(model, "gap9", cache=False, l2=12 << 10, quantize_recurrent=True).report.memory is UNSET
+    with pytest.raises(CapacityError, match="the weights of GRU_t2 have 32 bits; --quantize-recurrent would"):
+        match.compile(model, "gap9", cache=False, l2=6 << 10)
+    assert match.compile(model, "gap9", cache=False, l2=6 << 10, quantize_recurrent=True).report.memory is UNSET
+
+
+def test_what_lies_in_the_way_of_an_operator_with_several_results_is_told() -> None:
+    """A split, which writes all of its outputs."""
+    model = network("GRU", "forward", weights_of("GRU", 1))
+    with pytest.raises(
+        CapacityError, match=r"fused_split is \d+ bytes short; .* for what operator \w+_fused_split writes"
+    ):
+        match.compile(model, "gap9", cache=False, l2=8 << 10)
 
 
 def test_layers_behind_one_another(tmp_path: Path) -> None:
@@ -172,7 +181,7 @@ def test_layers_behind_one_another(tmp_path: Path) -> None:
     model.add("Gather", model.constant(np.array(STEPS - 1)), axis=0)
     model.gemm(UNITS, 5)
     path = quantize(model, tmp_path, "QDQ", "QUInt8", per_channel=False)
-    compiled = match.compile(path, "gap9", cache=False, quantize_recurrent=True)
+    compiled = match.compile(path, "gap9", cache=False, fuse=False, quantize_recurrent=True)
     operators = [layer.op for layer in compiled.layers]
     assert operators.count("lstm") == operators.count("gru") == 1
     assert operators.count("dequantize") == 1
