@@ -102,3 +102,11 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("MATCH_CACHE_DIR", str(shared / "cache"))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_search_process() -> Generator[None]:
+    """Compilations search in one process unless told otherwise: other processors have other tests to run."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("match.compilation.options.available_processors", lambda: 1)
+        yield
