@@ -21,9 +21,10 @@ def test_known_options() -> None:
 
 def test_jobs_and_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MATCH_CACHE_DIR", str(tmp_path / "mine"))
+    monkeypatch.setattr("match.compilation.options.available_processors", lambda: 5)
     options = Options.parse("exact", "latency", "exact")
     assert options.cache == tmp_path / "mine"
-    assert options.jobs >= 1
+    assert options.jobs == 5
     assert Options.parse("exact", "latency", "exact", cache=tmp_path / "other").cache == tmp_path / "other"
     monkeypatch.delenv("MATCH_CACHE_DIR")
     usual = Options.parse("exact", "latency", "exact", 3)
