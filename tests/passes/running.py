@@ -15,6 +15,9 @@ from match.relay.recurrent import without_recurrent
 
 Arrays = list[npt.NDArray]
 
+MOST_FUSED = 10
+"""Operators in one function: TVM takes seconds to lower a function of hundreds that read the same value."""
+
 
 class Compiled:
     """A Relay module compiled for this machine."""
@@ -28,7 +31,7 @@ class Compiled:
         compiler = tvm.relay.backend.te_compiler
         with (
             unittest.mock.patch.object(compiler, "libinfo", functools.cache(compiler.libinfo)),
-            tvm.transform.PassContext(opt_level=optimization),
+            tvm.transform.PassContext(opt_level=optimization, config={"relay.FuseOps.max_depth": MOST_FUSED}),
         ):
             library = relay.build(without_recurrent(module), "llvm -opt-level=0")
         self._executor = GraphModule(library["default"](tvm.cpu()))
