@@ -78,9 +78,10 @@ def softmax_levels(scale: np.float32) -> int:
 
 
 def quantize(values: Float32Array, output: QuantizedType, clip: tuple[int, int]) -> Int64Array:
-    """QuantizeLinear of float32 values, infinite ones included."""
+    """QuantizeLinear of float32 values, infinite ones included; what is no number becomes the smallest level."""
     with np.errstate(over="ignore"):
-        levels = np.clip(np.nan_to_num(np.rint(values / output.scale)), -_MOST_LEVELS, _MOST_LEVELS)
+        steps = np.nan_to_num(np.rint(values / output.scale), nan=-_MOST_LEVELS)
+        levels = np.clip(steps, -_MOST_LEVELS, _MOST_LEVELS)
     return np.clip(levels.astype(np.int64) + output.zero_point, *clip)
 
 

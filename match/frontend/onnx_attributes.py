@@ -1,4 +1,4 @@
-"""What TVM's ONNX importer would drop without a word: operators of other domains, and attributes that it ignores.
+"""What TVM's ONNX importer would drop without a word, or fail at: domains and attributes that it does not read.
 
 `onnx.checker` knows the attributes of standard operators only, and the importer looks up operators by name alone: an
 ``Add`` of anyone's domain is to it the standard one.
@@ -45,10 +45,10 @@ _IGNORED: Mapping[str, Mapping[str, Any]] = {
 
 
 def check_attributes(proto: Any, path: object) -> None:
-    """Refuse a model, of quantization operators, whose operators say what its import would not keep.
+    """Refuse a model, of quantization operators, whose operators say what its import would not keep, or cannot mean.
 
     Raises:
-        ModelError: it has an operator of an unknown domain, or an attribute that would be dropped.
+        ModelError: it has an operator of an unknown domain, an attribute that would be dropped, or no groups.
     """
     for position, node in enumerate(proto.graph.node):
         what = f"{node.op_type} ({node.name or f'number {position}'})"
@@ -58,6 +58,11 @@ def check_attributes(proto: Any, path: object) -> None:
                 "in the model"
             )
         for attribute in node.attribute:
+            if attribute.name == "group" and attribute.i < 1:
+                raise ModelError(
+                    f"{path} has {what} with {attribute.i} groups, where there must be one at least; export it "
+                    "again, or set the attribute 'group' to 1"
+                )
             allowed = _IGNORED.get(node.op_type, {})
             if attribute.name in allowed:
                 value = onnx.helper.get_attribute_value(attribute)

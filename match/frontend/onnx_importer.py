@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 import onnx
 
+from match.frontend.onnx_elementwise import CONVERTERS
 from match.frontend.onnx_recurrent import gru, lstm
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
 from match.relay import relay, tvm
 
 _importer, _common = relay.frontend.onnx, relay.frontend.common
+_original_converters = _importer._get_convert_map
 
 
 def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
@@ -32,7 +34,7 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         tvm.TVMError: or one of several other exceptions that say what in the model is not supported.
     """
     quicker = {
-        "_get_convert_map": cache(_importer._get_convert_map),
+        "_get_convert_map": cache(_converters),
         "fold_constant": _fold,
         "infer_type": _infer_type,
         "infer_shape": _infer_shape,
@@ -48,6 +50,11 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
     with _environment(), _replaced(_importer, quicker):
         module, params = _importer.from_onnx(proto)
     return relay.transform.FoldConstant()(module), params
+
+
+def _converters(opset: int) -> dict[str, Any]:
+    """What converts each operator of a version of ONNX's."""
+    return {**_original_converters(opset), **CONVERTERS}
 
 
 def _fold(node: relay.Expr, module: Any = None) -> relay.Expr:

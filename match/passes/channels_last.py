@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.relay import relay, tvm
+from match.relay.fixed_point import inside
+from match.relay.graph import post_order
 from match.relay.rewrite import (
     New,
     constant,
@@ -46,7 +48,7 @@ class ChannelsLast:
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
-        layouts = _Layouts()
+        layouts = _Layouts(module["main"])
         return rewrite(module, layouts.rule, layouts.original)
 
 
@@ -54,10 +56,12 @@ class _Layouts:
     """Which expressions of the original function have a replacement in another order, and the way back.
 
     `_last` holds maps whose replacement is NHWC, `_flat` matrices (N, C·H·W) whose replacement is in the order H, W, C,
-    with these three extents.
+    with these three extents. `_rows` holds the operators of functions of rows, by the last one; they keep their order.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, main: relay.Function) -> None:
+        self._rows = _row_functions(main)
+        self._inside = frozenset[relay.Expr]().union(*self._rows.values())
         self._last: set[relay.Expr] = set()
         self._flat: dict[relay.Expr, tuple[int, int, int]] = {}
         self._converted: dict[relay.Expr, relay.Expr] = {}
@@ -72,7 +76,9 @@ class _Layouts:
             followed = self._space_to_depth(call, new)
         elif is_call(call, "nn.depth_to_space") and str(call.attrs.layout) == "NCHW":
             followed = self._depth_to_space(call, new)
-        elif is_call(call, "transpose") and isinstance(call.args[0], relay.Var) and permutation(call) == _TO_FIRST:
+        elif call in self._inside:
+            pass
+        elif is_call(call, "transpose") and self._comes_last(call.args[0]) and permutation(call) == _TO_FIRST:
             self._last.add(call)
             followed = new(call.args[0])
         elif (x := _shuffled(call)) is not None and x in self._last:
@@ -82,6 +88,10 @@ class _Layouts:
         elif any(argument in self._flat for argument in call.args):
             followed = self._on_matrix(call, new)
         return followed if followed is not None else rebuild(call, lambda argument: self.original(argument, new))
+
+    def _comes_last(self, expr: relay.Expr) -> bool:
+        """Whether the last axis of what is in no other order may be a map's channels."""
+        return isinstance(expr, relay.Var) or expr in self._rows
 
     def original(self, expr: relay.Expr, new: New) -> relay.Expr:
         """The replacement of `expr` with its elements in their original order."""
@@ -194,6 +204,10 @@ class _Layouts:
             return relay.take(new(call.args[0]), call.args[1], axis=_TO_LAST.index(int(call.attrs.axis) % 4))
         if name in _ELEMENTWISE:
             return self._elementwise(call, new)
+        if name == "transpose":
+            batch, channels, rows, columns = shape(call.args[0])
+            axes = tuple(_TO_LAST.index(axis) for axis in permutation(call))
+            return _permuted(new(call.args[0]), (batch, rows, columns, channels), axes)
         if name == "concatenate":
             self._last.add(call)
             fields = [self._channels_last(field, new) for field in operands(call.args[0])]
@@ -281,6 +295,12 @@ class _Layouts:
             self._flat[call] = self._flat[x]
             return rebuild(call, new)
         return None
+
+
+def _row_functions(main: relay.Function) -> dict[relay.Expr, frozenset[relay.Call]]:
+    """The operators of each function along an axis that is written in integers: softmax, normalization."""
+    found = {expr: inside(expr) for expr in post_order(main)}
+    return {root: calls for root, calls in found.items() if any(is_call(call, "max", "sum") for call in calls)}
 
 
 def _shuffled(call: relay.Call) -> relay.Expr | None:

@@ -1,23 +1,40 @@
-"""Functions of each element: what Relay's operators in floating point compute of it, in NumPy and float32.
+"""Functions of each element: what Relay's operators compute of it, in NumPy.
 
-Each operator is rounded to float32, as in a runtime that executes them one by one; sigmoid and erf are NumPy's formula
-and the C library's, which a runtime's own approximation may miss by the last bit.
+Operators in floating point are rounded to float32 one by one, as in a runtime that executes them one by one. A runtime
+has its own approximations of exponentials, logarithms and the like, which differ from NumPy's in the last bits; what a
+function can become by that is known from its bounds.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array
 from match.relay import relay
-from match.relay.rewrite import is_call, operands, operator_name, scalar
+from match.relay.qnn import real_constant
+from match.relay.rewrite import dtype, is_call, operands, operator_name, shape
 
-Function = Callable[..., Float32Array]
+Values = npt.NDArray[Any]
+Ends = tuple[Values, Values]
+"""The smallest and the largest numbers that values can be."""
+
+_APPROXIMATION = 8
+"""Units in the last place by which approximations may differ; onnxruntime's and NumPy's differ by 4 at most."""
+
+_ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "sqrt", "nn.leaky_relu"})
+"""Operators whose last bit may differ beside an approximation: a runtime may compute all of them as one function."""
+
+_SIGMOID = 2.0**-21
+"""The error of onnxruntime's logistic function: near 0 it is no smaller."""
 
 
 def _relu(x: Float32Array) -> Float32Array:
@@ -32,60 +49,144 @@ def _erf(x: Float32Array) -> Float32Array:
     return np.array([math.erf(float(value)) for value in x.reshape(-1)], np.float32).reshape(x.shape)
 
 
-_FUNCTIONS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
+_APPROXIMATED: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
     {
-        "nn.relu": _relu,
         "sigmoid": _sigmoid,
         "erf": _erf,
         "tanh": np.tanh,
         "exp": np.exp,
         "log": np.log,
-        "sqrt": np.sqrt,
         "sin": np.sin,
         "cos": np.cos,
+        "tan": np.tan,
+        "asin": np.arcsin,
+        "acos": np.arccos,
         "atan": np.arctan,
         "sinh": np.sinh,
         "cosh": np.cosh,
-        "floor": np.floor,
-        "ceil": np.ceil,
-        "sign": np.sign,
-        "abs": np.abs,
-        "negative": np.negative,
-        "add": np.add,
-        "subtract": np.subtract,
-        "multiply": np.multiply,
-        "divide": np.divide,
+        "asinh": np.arcsinh,
+        "acosh": np.arccosh,
+        "atanh": np.arctanh,
         "power": np.power,
-        "maximum": np.maximum,
-        "minimum": np.minimum,
     }
 )
 
+_EXACT: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
+    dict[str, Callable[..., Any]](
+        {
+            "nn.relu": _relu,
+            "sqrt": np.sqrt,
+            "floor": np.floor,
+            "ceil": np.ceil,
+            "sign": np.sign,
+            "abs": np.abs,
+            "negative": np.negative,
+            "add": np.add,
+            "subtract": np.subtract,
+            "multiply": np.multiply,
+            "divide": np.divide,
+            "mod": np.fmod,
+            "floor_mod": np.mod,
+            "maximum": np.maximum,
+            "minimum": np.minimum,
+            "equal": np.equal,
+            "not_equal": np.not_equal,
+            "less": np.less,
+            "less_equal": np.less_equal,
+            "greater": np.greater,
+            "greater_equal": np.greater_equal,
+            "logical_and": np.logical_and,
+            "logical_or": np.logical_or,
+            "logical_xor": np.logical_xor,
+            "logical_not": np.logical_not,
+            "isnan": np.isnan,
+            "isinf": np.isinf,
+            "isfinite": np.isfinite,
+            "where": np.where,
+            "cast": np.asarray,
+            "copy": np.asarray,
+            "zeros_like": np.zeros_like,
+            "ones_like": np.ones_like,
+            "full_like": np.full_like,
+        }
+    )
+)
 
-def function_of(expr: relay.Expr) -> tuple[tuple[relay.Expr, ...], Function] | None:
-    """The tensors that operators compute `expr` of, element by element, and all the operators as one function of them.
+_FUNCTIONS = MappingProxyType({**_EXACT, **_APPROXIMATED})
 
-    All else that they read are single numbers. None if `expr` is no such function.
+
+@dataclass(frozen=True, eq=False)
+class ElementFunction:
+    """Operators that compute each element of a tensor of the elements of others at the same place, and of constants.
+
+    order: the operators, each behind what it reads; the last one's elements are the result.
+    sources: the tensors.
+    constants: of shape () or, with a number for each channel, (channels, 1).
+    axis: that of the channels; None if all constants are single numbers.
     """
-    order, sources = _operators(expr)
+
+    order: tuple[relay.Call, ...]
+    sources: tuple[relay.Expr, ...]
+    constants: Mapping[relay.Expr, Values]
+    axis: int | None
+
+    @cached_property
+    def approximated(self) -> bool:
+        """Whether an operator is among them that each runtime approximates in a way of its own."""
+        return any(is_call(call, *_APPROXIMATED) for call in self.order)
+
+    def __call__(self, *x: Float32Array) -> Float32Array:
+        """The results for values of the sources; with constants of channels from (n,) to (channels, n)."""
+        values: dict[relay.Expr, Values] = {**self.constants, **dict(zip(self.sources, x, strict=True))}
+        with np.errstate(all="ignore"):
+            for call in self.order:
+                values[call] = _applied(call, [values[operand] for operand in call.args])
+        return self._spread(values[self.order[-1]], x)
+
+    def bounds(self, *x: Float32Array) -> Ends:
+        """The smallest and the largest results that a runtime may have, of shapes as the results have.
+
+        Numbers differ so little that an operator's extremes are at the ends of its operands' ranges; there, it may be
+        off by some units in the last place.
+        """
+        known = {**self.constants, **dict(zip(self.sources, x, strict=True))}
+        values: dict[relay.Expr, Ends] = {expr: (value, value) for expr, value in known.items()}
+        with np.errstate(all="ignore"):
+            for call in self.order:
+                arguments = [values[operand] for operand in call.args]
+                corners = np.stack(np.broadcast_arrays(*(_applied(call, list(ends)) for ends in _corners(arguments))))
+                values[call] = _widened(call, arguments, corners)
+        low, high = values[self.order[-1]]
+        return self._spread(low, x), self._spread(high, x)
+
+    def _spread(self, result: Values, x: Sequence[Float32Array]) -> Float32Array:
+        extents = np.broadcast_shapes(result.shape, *(tensor.shape for tensor in x))
+        return np.broadcast_to(np.asarray(result, np.float32), extents)
+
+
+def function_of(expr: relay.Expr) -> ElementFunction | None:
+    """The operators that end in `expr` as a function of each element; None if they are no such function."""
+    order, sources, numbers = _operators(expr)
     if not sources or not order:
         return None
+    constants: dict[relay.Expr, Values] = {}
+    axes: set[int] = set()
+    for constant, array in numbers.items():
+        longer = [axis for axis, extent in enumerate(array.shape, len(shape(expr)) - array.ndim) if extent > 1]
+        if len(longer) > 1:
+            return None
+        axes.update(longer)
+        constants[constant] = array.reshape((-1, 1) if longer else ())
+    if len(axes) > 1:
+        return None
+    return ElementFunction(tuple(order), tuple(sources), constants, axes.pop() if axes else None)
 
-    def function(*x: Float32Array) -> Float32Array:
-        values: dict[relay.Expr, Any] = dict(zip(sources, x, strict=True))
-        with np.errstate(all="ignore"):
-            for call in order:
-                arguments = [values[operand] if operand in values else scalar(operand) for operand in call.args]
-                values[call] = np.asarray(_applied(call, arguments), np.float32)
-        return np.broadcast_to(values[order[-1]], np.broadcast_shapes(*(tensor.shape for tensor in x)))
 
-    return tuple(sources), function
-
-
-def _operators(expr: relay.Expr) -> tuple[list[relay.Call], list[relay.Expr]]:
-    """The functions that end in `expr`, in order of computation, and what they read beside single numbers."""
+def _operators(expr: relay.Expr) -> tuple[list[relay.Call], list[relay.Expr], dict[relay.Expr, Values]]:
+    """The functions that end in `expr`, in order of computation, the tensors and the constants that they read."""
     order: list[relay.Call] = []
     sources: list[relay.Expr] = []
+    constants: dict[relay.Expr, Values] = {}
     seen: set[relay.Expr] = set()
     pending = [(expr, False)]
     while pending:
@@ -96,16 +197,47 @@ def _operators(expr: relay.Expr) -> tuple[list[relay.Call], list[relay.Expr]]:
             seen.add(current)
             if is_call(current, "clip", "nn.leaky_relu", *_FUNCTIONS):
                 pending += [(current, True), *((operand, False) for operand in operands(current))]
-            elif scalar(current) is None:
+            elif (values := real_constant(current)) is not None:
+                constants[current] = values
+            else:
                 sources.append(current)
-    return order, sources
+    return order, sources, constants
 
 
-def _applied(call: relay.Call, arguments: list[Any]) -> Any:
+def _applied(call: relay.Call, arguments: list[Values]) -> Values:
     x = arguments[0]
     if is_call(call, "clip"):
-        return np.clip(x, np.float32(call.attrs.a_min), np.float32(call.attrs.a_max))
-    if is_call(call, "nn.leaky_relu"):
-        slope: Float32Array = np.where(x < 0, np.float32(call.attrs.alpha), np.float32(1))
-        return x * slope
-    return _FUNCTIONS[operator_name(call)](*arguments)
+        result = np.clip(x, x.dtype.type(call.attrs.a_min), x.dtype.type(call.attrs.a_max))
+    elif is_call(call, "nn.leaky_relu"):
+        result = x * np.where(x < 0, np.float32(call.attrs.alpha), np.float32(1))
+    else:
+        result = _FUNCTIONS[operator_name(call)](*arguments)
+    return np.asarray(result).astype(dtype(call))
+
+
+def _corners(arguments: Sequence[Ends]) -> list[tuple[Values, ...]]:
+    """Every choice of an end of each range; values that are known have one."""
+    return list(itertools.product(*((low,) if low is high else (low, high) for low, high in arguments)))
+
+
+def _widened(call: relay.Call, arguments: Sequence[Ends], corners: Values) -> Ends:
+    """The range of results at the corners and beside them: all numbers where some corners have none, and others do."""
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    if not np.issubdtype(low.dtype, np.floating):
+        return low, high
+    uncertain = np.isnan(low) & ~np.isnan(corners).all(axis=0)
+    below, above = (
+        np.where(uncertain, sign * np.inf, end + sign * _error(call, arguments, end))
+        for sign, end in ((-1, low), (1, high))
+    )
+    return below.astype(np.float32), above.astype(np.float32)
+
+
+def _error(call: relay.Call, arguments: Sequence[Ends], result: Values) -> Values:
+    """How far the result of another runtime may be; every runtime has a function's own value at 0."""
+    units, least = int(is_call(call, *_ROUNDED)), 0.0
+    if is_call(call, *_APPROXIMATED):
+        units, least = _APPROXIMATION, _SIGMOID if is_call(call, "sigmoid") else 0.0
+    error = np.where(np.isfinite(result), units * np.spacing(np.abs(result)) + least, 0)
+    zero = len(arguments) == 1 and (arguments[0][0] == 0) & (arguments[0][1] == 0)
+    return np.where(zero, 0, error)

@@ -18,6 +18,7 @@ def plane_of(
     dtype: str,
     *,
     exact: bool = True,
+    real: bool = False,
 ) -> relay.Expr:
     """The function as an addition if a plane gives all its outputs, else as a table of 65536 values.
 
@@ -30,12 +31,13 @@ def plane_of(
         clip: what outputs are clipped to.
         dtype: of the outputs.
         exact: False takes a plane within one step where there is one, before a table.
+        real: the outputs may themselves be a step off the reference's (`match.relay.integer_form.real_sums`).
     """
     levels = types[0].levels, types[1].levels
     plane = fit_plane(outputs, *levels, slopes, clip)
     close = None if exact or plane is not None else close_plane(outputs, *levels, slopes, clip)
     found = plane or close
     if found is None:
-        return integer_form.lookup_pair(a, b, outputs, (types[0].dtype, types[1].dtype), dtype)
-    real = close is not None
+        return integer_form.lookup_pair(a, b, outputs, (types[0].dtype, types[1].dtype), dtype, real=real)
+    real = real or close is not None
     return integer_form.add(a, b, found.multipliers, found.bias, found.shift, clip, dtype, real=real)

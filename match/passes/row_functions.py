@@ -39,7 +39,7 @@ _MOST_SHIFT = 40
 
 @dataclass(frozen=True)
 class FuseRowFunctions:
-    """Softmax and layer normalization along the last axis become operators on integers."""
+    """Softmax along an axis and layer normalization along the last one become operators on integers."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
@@ -54,15 +54,20 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
 
 
 def _softmax(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """Along another axis than the last one, that axis is moved to the end and back."""
     if not is_call(expr, "nn.softmax"):
         return None
-    scores, rank, width = dequantized(expr.args[0]), len(shape(expr)), shape(expr)[-1]
-    scale = ProbabilityScale.of(onnxruntime.softmax_levels(output.scale))
-    along_rows = int(expr.attrs.axis) % rank == rank - 1
-    if scores is None or scale is None or not along_rows or width > LONGEST_REAL_ROW:
+    scores, rank = dequantized(expr.args[0]), len(shape(expr))
+    axis = int(expr.attrs.axis) % rank
+    width, scale = shape(expr)[axis], ProbabilityScale.of(onnxruntime.softmax_levels(output.scale))
+    if scores is None or scale is None or width > LONGEST_REAL_ROW:
         return None
     exponentials = onnxruntime.softmax_exponentials(scores.quantization.scale)
-    return softmax(new(scores.x), width, exponentials, output.dtype, output.zero_point, scale)
+    x, order = new(scores.x), [*(other for other in range(rank) if other != axis), axis]
+    if axis == rank - 1:
+        return softmax(x, width, exponentials, output.dtype, output.zero_point, scale)
+    rows = softmax(relay.transpose(x, order), width, exponentials, output.dtype, output.zero_point, scale)
+    return relay.transpose(rows, [order.index(other) for other in range(rank)])
 
 
 @dataclass(frozen=True, eq=False)

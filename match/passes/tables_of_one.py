@@ -55,10 +55,12 @@ class _Function:
     """A tensor whose elements are functions of the element of another at the same place.
 
     values: of the tensor's type, for the values of `source` in ascending order, shape (256,).
+    real: as in `match.relay.integer_form.real_sums`.
     """
 
     source: relay.Expr
     values: Values
+    real: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,9 +89,9 @@ class _Functions:
         source, values = function.source, function.values
         if not is_8bit(call):
             return None
-        if dtype(call) == dtype(source) and np.array_equal(values, _levels(source)):
+        if not function.real and dtype(call) == dtype(source) and np.array_equal(values, _levels(source)):
             return new(source)
-        return integer_form.lookup(new(source), values, dtype(source), dtype(call))
+        return integer_form.lookup(new(source), values, dtype(source), dtype(call), real=function.real)
 
     def _function(self, call: relay.Call) -> _Function | None:
         """A call as a function of one tensor; None if it is none, or not seen to be one."""
@@ -122,7 +124,8 @@ class _Functions:
             result = np.clip(values[0].astype(np.int64), int(call.attrs.a_min), int(call.attrs.a_max))
         else:
             result = _OPERATORS[operator_name(call)](*values)
-        return _Function(functions[0].source, np.asarray(result).astype(dtype(call)))
+        real = any(function.real for function in functions) or (numbered and integer_form.is_real_sums(call.args[1]))
+        return _Function(functions[0].source, np.asarray(result).astype(dtype(call)), real)
 
     def _operand(self, expr: relay.Expr) -> _Function | Values | None:
         """An operand as a function of a tensor, which may be itself, or as one number for all elements."""

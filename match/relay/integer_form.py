@@ -59,7 +59,7 @@ def _is_exception(accumulator: relay.Expr, exceptions: Int64Array) -> relay.Expr
 def real_sums(accumulator: relay.Expr) -> relay.Expr:
     """Sums of a layer that the reference computes in floating point: outputs in integers are within one step of its.
 
-    Around a QNN operator that requantizes, it is the operator's outputs.
+    Around a QNN operator that requantizes, it is the operator's outputs; in a table it is the places of entries.
 
     The operator changes nothing; it says so to the report.
     """
@@ -263,26 +263,38 @@ def matrices(
     return requantize(relay.nn.batch_matmul(first, second, out_dtype="int32"), requantization, dtype)
 
 
-def lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str) -> relay.Expr:
-    """Any function of one 8-bit value: `outputs` has 256 entries, in ascending order of x."""
-    return relay.take(relay.const(outputs.astype(dtype)), _index(x, x_dtype))
+def lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str, *, real: bool = False) -> relay.Expr:
+    """Any function of one 8-bit value: `outputs` has 256 entries, in ascending order of x.
+
+    `real`: see `real_sums`, which then is around the place in the table.
+    """
+    return _entries(outputs, _index(x, x_dtype), dtype, real)
 
 
-def channel_lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str, axes_behind: int = 0) -> relay.Expr:
+def channel_lookup(
+    x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str, axes_behind: int = 0, *, real: bool = False
+) -> relay.Expr:
     """Any function of an 8-bit value and its channel: `outputs` (channels, 256), each row in ascending order of x.
 
-    `axes_behind`: number of axes behind the channels' axis; the integer form has none.
+    `axes_behind`: number of axes behind the channels' axis; the integer form has none. `real` as for a `lookup`.
     """
     first = 256 * np.arange(len(outputs), dtype=np.int32).reshape(-1, *[1] * axes_behind)
-    index = relay.add(_index(x, x_dtype), relay.const(first))
-    return relay.take(relay.const(outputs.astype(dtype).reshape(-1)), index)
+    return _entries(outputs, relay.add(_index(x, x_dtype), relay.const(first)), dtype, real)
 
 
-def lookup_pair(a: relay.Expr, b: relay.Expr, outputs: Int64Array, dtypes: tuple[str, str], dtype: str) -> relay.Expr:
-    """Any function of two 8-bit values: `outputs` has shape (256, 256), in ascending order of a and b."""
+def lookup_pair(
+    a: relay.Expr, b: relay.Expr, outputs: Int64Array, dtypes: tuple[str, str], dtype: str, *, real: bool = False
+) -> relay.Expr:
+    """Any function of two 8-bit values: `outputs` has shape (256, 256), in ascending order of a and b.
+
+    `real` as for a `lookup`.
+    """
     row = relay.multiply(_index(a, dtypes[0]), relay.const(256, "int32"))
-    index = relay.add(row, _index(b, dtypes[1]))
-    return relay.take(relay.const(outputs.astype(dtype).reshape(-1)), index)
+    return _entries(outputs, relay.add(row, _index(b, dtypes[1])), dtype, real)
+
+
+def _entries(outputs: Int64Array, index: relay.Expr, dtype: str, real: bool) -> relay.Expr:
+    return relay.take(relay.const(outputs.astype(dtype).reshape(-1)), real_sums(index) if real else index)
 
 
 def _index(x: relay.Expr, dtype: str) -> relay.Expr:

@@ -196,30 +196,32 @@ class Matrices:
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
-    """A table of 256 entries, in ascending order of x."""
+    """A table of 256 entries, in ascending order of x; `real` as in `match.relay.integer_form.real_sums`."""
 
     x: relay.Expr
     outputs: Int64Array
     x_dtype: str
     dtype: str
+    real: bool = False
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The expression, on another input."""
-        return integer_form.lookup(x, self.outputs, self.x_dtype, self.dtype)
+        return integer_form.lookup(x, self.outputs, self.x_dtype, self.dtype, real=self.real)
 
 
 @dataclass(frozen=True, eq=False)
 class ChannelLookup:
-    """A table for each channel of x, (channels, 256), each in ascending order of x."""
+    """A table for each channel of x, (channels, 256), each in ascending order of x; `real` as in a `Lookup`."""
 
     x: relay.Expr
     outputs: Int64Array
     x_dtype: str
     dtype: str
+    real: bool = False
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The expression, on another input."""
-        return integer_form.channel_lookup(x, self.outputs, self.x_dtype, self.dtype)
+        return integer_form.channel_lookup(x, self.outputs, self.x_dtype, self.dtype, real=self.real)
 
 
 Accumulation = Convolution | Dense | Average

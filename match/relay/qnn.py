@@ -81,6 +81,16 @@ def dequantized(expr: relay.Expr) -> Dequantized | None:
     return None if own is None else Dequantized(expr.args[0], own)
 
 
+def real_constant(expr: relay.Expr) -> Float32Array | None:
+    """The numbers of a constant, which may be quantized; None for other expressions."""
+    real = dequantized(expr)
+    values = constant(expr if real is None else real.x)
+    if values is None or real is None:
+        return values
+    own = real.quantization
+    return (values.astype(np.int64) - own.zero_point).astype(np.float32) * own.scale
+
+
 def read_linear(expr: relay.Expr) -> Linear | None:
     """The convolution or dense layer that ends in `expr`, or None if none of a supported kind does."""
     if not is_8bit(expr):

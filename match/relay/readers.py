@@ -234,23 +234,32 @@ def read_lookup(expr: relay.Expr) -> Lookup | None:
     """A table of one 8-bit value."""
     if not is_call(expr, "take"):
         return None
-    table, x = constant(expr.args[0]), _indexed(expr.args[1])
+    index, real = _without_mark(expr.args[1])
+    table, x = constant(expr.args[0]), _indexed(index)
     if x is None or table is None or table.shape != (256,) or str(table.dtype) not in ("int8", "uint8"):
         return None
-    return Lookup(x, table.astype(np.int64), dtype(x), str(table.dtype))
+    return Lookup(x, table.astype(np.int64), dtype(x), str(table.dtype), real)
 
 
 def read_channel_lookup(expr: relay.Expr) -> ChannelLookup | None:
     """A table for each channel."""
-    if not is_call(expr, "take") or not shape(expr) or not is_call(expr.args[1], "add"):
+    if not is_call(expr, "take") or not shape(expr):
         return None
-    table, (index, first) = constant(expr.args[0]), expr.args[1].args
+    place, real = _without_mark(expr.args[1])
+    if not is_call(place, "add"):
+        return None
+    table, (index, first) = constant(expr.args[0]), place.args
     x, offsets, channels = _indexed(index), constant(first), shape(expr)[-1]
     if x is None or table is None or offsets is None or str(table.dtype) not in ("int8", "uint8"):
         return None
     if table.shape != (256 * channels,) or not np.array_equal(offsets, 256 * np.arange(channels)):
         return None
-    return ChannelLookup(x, table.astype(np.int64).reshape(channels, 256), dtype(x), str(table.dtype))
+    return ChannelLookup(x, table.astype(np.int64).reshape(channels, 256), dtype(x), str(table.dtype), real)
+
+
+def _without_mark(index: relay.Expr) -> tuple[relay.Expr, bool]:
+    """A place in a table without the mark of `real_sums`, and whether it has one."""
+    return (index.args[0], True) if isinstance(index, relay.Call) and is_real_sums(index) else (index, False)
 
 
 def _indexed(index: relay.Expr) -> relay.Expr | None:

@@ -88,6 +88,12 @@ def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | No
     configured.modules = tuple(chosen if l1 is None else (_resized(module, l1) for module in chosen))
     if l2 is not None:
         configured.main_memory = replace(target.main_memory, size=l2)
+    main = configured.main_memory.size
+    if l1 is not None and l1 > main:
+        raise OptionError(
+            f"{target.name} cannot have an L1 of {l1:,} bytes beside a main memory (L2) of {main:,} bytes; choose a "
+            "smaller L1 or a larger L2."
+        )
     return configured
 
 

@@ -58,6 +58,7 @@ def domain(op: str, name: str) -> Callable[[Any], None]:
         ("QDQ", attribute("Add", "in1_mul", 77), "in1_mul"),
         ("QDQ", attribute("Conv", "weight_bits", 4), "weight_bits"),
         ("QDQ", attribute("QuantizeLinear", "rounding", 1), "rounding"),
+        ("QDQ", attribute("Conv", "group", 0), "with 0 groups, where there must be one at least"),
         ("QDQ", domain("Add", "com.example"), "Add of the domain com.example"),
         ("QDQ", domain("Add", "com.microsoft"), "Add"),
         ("QDQ", domain("Relu", "com.example"), "Relu"),

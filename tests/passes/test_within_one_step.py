@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from match.partitioning.pattern.types import Match
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.validation.exact_session import exact_session
+from tests.passes.onnx_models import OnnxModel, quantize
 from tests.passes.running import Compiled
 from tests.seeds import seeded
 
@@ -97,10 +99,36 @@ def test_softmax(seed: int, width: int, dtype: str) -> None:
     assert np.mean(off > 0) < 0.05
 
 
-def test_softmax_along_another_axis_stays() -> None:
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_softmax_along_another_axis(axis: int) -> None:
+    rng = np.random.default_rng(axis)
     constants = {"s": np.float32(0.1), "z": np.uint8(3), "so": np.float32(1 / 255), "zo": np.uint8(0)}
-    module = integers(quantized("Softmax", (4, 5, 6), constants, axis=1))
-    assert "nn.softmax" in module.astext(show_meta_data=False)
+    model = quantized("Softmax", (4, 5, 6), constants, axis=axis)
+    module = integers(model)
+    assert references(module, Op.SOFTMAX) == [False]
+    assert distances(model, module, rng.normal(12, 2, (4, 5, 6)).astype(np.float32)).max() <= 1
+
+
+@pytest.mark.parametrize("axis", [1, 2, -1])
+def test_softmax_of_a_map_is_one_layer(axis: int, tmp_path: Path) -> None:
+    """Behind a convolution, along channels, rows or columns: in the report, too, it is within one step."""
+    network = OnnxModel((1, 3, 7, 6))
+    network.conv(5, pads=[1, 1, 1, 1])
+    network.add("Softmax", axis=axis)
+    model = onnx.load(quantize(network, tmp_path, "QDQ", "QUInt8", True))
+    module = integers(model)
+    assert references(module, Op.SOFTMAX) == [False]
+    x = np.random.default_rng(1).normal(0, 1, (1, 3, 7, 6)).astype(np.float32)
+    (given,) = Compiled(module)({"x": x})
+    (expected,) = exact_session(model.SerializeToString()).run(None, {"x": x})
+    scale = numpy_helper.to_array(next(one for one in model.graph.initializer if one.name == last_scale(model)))
+    assert np.abs(given - expected).max() <= 1.01 * scale
+    assert len(np.unique(expected)) > 10
+
+
+def last_scale(model: onnx.ModelProto) -> str:
+    """The name of the scale in which the output is dequantized."""
+    return model.graph.node[-1].input[1]
 
 
 @pytest.mark.parametrize("small", [False, True])

@@ -50,6 +50,14 @@ def test_names_that_are_like_none() -> None:
         registry.get_target("esp32")
 
 
+def test_l1_is_no_larger_than_the_main_memory() -> None:
+    with pytest.raises(
+        OptionError, match=r"^gap9 cannot have an L1 of 8,192 bytes beside a main memory \(L2\) of 4,096"
+    ):
+        registry.get_target("gap9", l1=8192, l2=4096)
+    assert registry.get_target("gap9", l1=8192, l2=8192).main_memory.size == 8192
+
+
 @pytest.mark.parametrize("size", [0, -5])
 def test_l1_must_be_positive(size: int) -> None:
     with pytest.raises(OptionError, match=f"not {size}"):

@@ -23,13 +23,15 @@ from match.relay.softmax import FACTOR_ONE, SHIFT, IntegerSoftmax
 def lookup(root: relay.Expr, found: Lookup) -> Match:
     """A table."""
     layer = element_wise(Op.LOOKUP, shape(found.x), found.x_dtype, found.dtype)
-    return _alone(root, found.x, layer, LayerConstants(None, None, table=byte_table(found)))
+    match = _alone(root, found.x, layer, LayerConstants(None, None, table=byte_table(found)))
+    return replace(match, reference=not found.real)
 
 
 def channel_lookup(root: relay.Expr, found: ChannelLookup) -> Match:
     """A table for each channel."""
     layer = element_wise(Op.CHANNEL_LOOKUP, shape(found.x), found.x_dtype, found.dtype)
-    return _alone(root, found.x, layer, LayerConstants(None, None, channel_tables=byte_table(found)))
+    match = _alone(root, found.x, layer, LayerConstants(None, None, channel_tables=byte_table(found)))
+    return replace(match, reference=not found.real)
 
 
 def quantize(root: relay.Expr, found: Quantize) -> Match:

@@ -10,6 +10,7 @@ from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay, tvm
 from match.relay.fixed_point import ALONE, inside
 from match.relay.graph import post_order, users
+from match.relay.integer_form import is_real_sums
 from match.relay.rewrite import dtype, is_call, operator_name, shape
 
 _MATRICES = ("nn.dense", "nn.matmul", "nn.batch_matmul", "qnn.dense", "qnn.batch_matmul")
@@ -105,17 +106,17 @@ def is_floating(calls: CoreCalls) -> bool:
 def is_reference(calls: CoreCalls) -> bool:
     """Whether the operators are known to compute the reference's numbers.
 
-    Operators on integers do, because the integer form is the reference's; TVM's own fixed-point multiplication does
-    not. Operators on real numbers do if they move, compare or convert numbers, or round once with a constant, as
-    between real and quantized numbers. For other operators it is not known how the reference computes, and in which
-    order it sums.
+    Operators on integers do, because the integer form is the reference's; TVM's own fixed-point multiplication and
+    tables of approximations do not. Operators on real numbers do if they move, compare or convert numbers, or round
+    once with a constant, as between real and quantized numbers. For other operators it is not known how the reference
+    computes, and in which order it sums.
     """
     return all(_is_reference(call) for call in calls)
 
 
 def _is_reference(call: relay.Call) -> bool:
     name = operator_name(call)
-    if name.startswith("fixed_point_multiply"):
+    if name.startswith("fixed_point_multiply") or (name == "take" and is_real_sums(call.args[1])):
         return False
     if not is_floating((call,)):
         return True

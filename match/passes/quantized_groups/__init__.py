@@ -23,7 +23,7 @@ from match.passes.quantized_groups.moves import moved
 from match.passes.quantized_groups.tables import prelu, table
 from match.relay import relay, tvm
 from match.relay.qnn import quantized
-from match.relay.rewrite import New, is_call, rewrite
+from match.relay.rewrite import New, is_call, rewrite, scalar
 
 Fusion = Callable[[relay.Expr, QuantizedType, New], relay.Expr | None]
 """What an expression between dequantize and quantize becomes, for outputs of a type; None for other expressions."""
@@ -81,6 +81,10 @@ def _without_activations(expr: relay.Expr, output: QuantizedType) -> tuple[relay
             bounds = 0.0, np.inf
         elif is_call(expr, "clip"):
             bounds = float(expr.attrs.a_min), float(expr.attrs.a_max)
+        elif is_call(expr, "maximum") and (least := scalar(expr.args[1])) is not None:
+            bounds = float(least), np.inf
+        elif is_call(expr, "minimum") and (most := scalar(expr.args[1])) is not None:
+            bounds = -np.inf, float(most)
         else:
             return expr, (low, high)
         first, last = (

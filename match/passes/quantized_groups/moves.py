@@ -10,9 +10,9 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
-from match.passes.quantized_groups.quantities import real_constant, rescaled
+from match.passes.quantized_groups.quantities import rescaled
 from match.relay import relay
-from match.relay.qnn import dequantized
+from match.relay.qnn import dequantized, real_constant
 from match.relay.rewrite import New, constant, is_call, scalar, shape
 
 _MOVES = (

@@ -1,13 +1,9 @@
-"""Quantized tensors brought to another scale, and quantized constants as real numbers."""
+"""Quantized tensors brought to another scale."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.relay import relay
-from match.relay.qnn import dequantized
-from match.relay.rewrite import constant
 
 
 def parameters(values: QuantizedType) -> tuple[relay.Expr, relay.Expr]:
@@ -28,13 +24,3 @@ def requantized(sums: relay.Expr, scale: Float32Array, output: QuantizedType, ax
     return relay.qnn.op.requantize(
         sums, relay.const(scale), zero, *parameters(output), axis=axis, out_dtype=output.dtype
     )
-
-
-def real_constant(expr: relay.Expr) -> Float32Array | None:
-    """The numbers of a constant, which may be quantized; None for other expressions."""
-    real = dequantized(expr)
-    values = constant(expr if real is None else real.x)
-    if values is None or real is None:
-        return values
-    own = real.quantization
-    return (values.astype(np.int64) - own.zero_point).astype(np.float32) * own.scale

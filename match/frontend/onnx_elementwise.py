@@ -1,0 +1,88 @@
+"""ONNX's functions of each element that TVM's importer lacks, or writes otherwise than they are defined.
+
+Each takes an operator's inputs, its attributes and the model's parameters, and returns Relay, as importers of TVM do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from match.relay import relay
+from match.relay.rewrite import scalar
+
+Inputs = Sequence[relay.Expr | None]
+Converter = Callable[[Any, Any, Any], relay.Expr]
+
+
+def _passed_on(inputs: Inputs, _attributes: Any, _params: Any) -> relay.Expr:
+    """Identity, and Dropout outside training."""
+    (x, *_) = inputs
+    assert x is not None
+    return x
+
+
+def _clip(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
+    """Clip; before opset 11 its bounds were attributes. TVM's own loses a smallest value without a largest one."""
+    x, low, high = [*inputs, None, None][:3]
+    assert x is not None
+    low, high = (
+        relay.const(np.float32(attributes[name])) if name in attributes else bound
+        for name, bound in (("min", low), ("max", high))
+    )
+    if low is not None and high is not None:
+        least, most = scalar(low), scalar(high)
+        if least is not None and most is not None:
+            return relay.clip(x, float(least), float(most))
+    x = x if low is None else relay.maximum(x, low)
+    return x if high is None else relay.minimum(x, high)
+
+
+def _gelu(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
+    """Gelu, with the error function or, approximately, with tanh, which TVM's own does not know."""
+    (x,) = inputs
+    if attributes.get("approximate", b"none").decode() == "tanh":
+        cubic = _times(0.044715, relay.multiply(x, relay.multiply(x, x)))
+        share = relay.tanh(_times(math.sqrt(2 / math.pi), relay.add(x, cubic)))
+    else:
+        share = relay.erf(_times(math.sqrt(0.5), x))
+    return relay.multiply(_times(0.5, x), relay.add(share, _number(1)))
+
+
+def _softsign(inputs: Inputs, _attributes: Any, _params: Any) -> relay.Expr:
+    """``x / (1 + |x|)``, as onnxruntime computes it: with a reciprocal."""
+    (x,) = inputs
+    return relay.multiply(relay.divide(_number(1), relay.add(_number(1), relay.abs(x))), x)
+
+
+def _mean(inputs: Inputs, _attributes: Any, _params: Any) -> relay.Expr:
+    """Mean of tensors that are broadcast to each other; TVM's own takes those of one shape."""
+    total = inputs[0]
+    for x in inputs[1:]:
+        total = relay.add(total, x)
+    assert total is not None
+    return total if len(inputs) == 1 else _times(float(np.float32(1) / np.float32(len(inputs))), total)
+
+
+def _number(value: float) -> relay.Expr:
+    return relay.const(np.float32(value))
+
+
+def _times(factor: float, x: relay.Expr | None) -> relay.Expr:
+    return relay.multiply(_number(factor), x)
+
+
+CONVERTERS: MappingProxyType[str, Converter] = MappingProxyType(
+    {
+        "Identity": _passed_on,
+        "Dropout": _passed_on,
+        "Clip": _clip,
+        "Gelu": _gelu,
+        "Softsign": _softsign,
+        "Mean": _mean,
+    }
+)
