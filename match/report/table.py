@@ -308,7 +308,7 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
         )
     if rescaled:
         lines.append(
-            f"Rescaled: {_count(rescaled, 'layer')} compute other numbers than the model's{steps * explained}."
+            f"Rescaled: {_count(rescaled, 'layer')} with other numbers than the model's{steps * explained}."
         )
     if scaled:
         off = "; 'off' is the share of reachable accumulators between the clamps whose output moves"
