@@ -307,9 +307,7 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
             f"floating point{steps * explained}."
         )
     if rescaled:
-        lines.append(
-            f"Rescaled: {_count(rescaled, 'layer')} with other numbers than the model's{steps * explained}."
-        )
+        lines.append(f"Rescaled: {_count(rescaled, 'layer')} with other numbers than the model's{steps * explained}.")
     if scaled:
         off = "; 'off' is the share of reachable accumulators between the clamps whose output moves"
         lines.append(f"Requantization: not exact in {_count(scaled, 'layer')}{off if explained else ''}.")
