@@ -48,7 +48,7 @@ from match.cost_models.pulp_loops import (
     strip_columns,
     unaligned,
 )
-from match.ir.layer import Layer, Op
+from match.ir.layer import GATES, Layer, Op
 from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
 
 
@@ -84,7 +84,7 @@ class PulpClusterCost(CostModel):
             return self.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
         if layer.op is Op.DEPTHWISE_CONV2D:
             return self.cores * align4(tile.fx * seen_rows(layer, tile))
-        if layer.op is Op.LSTM:
+        if layer.op in GATES:
             return align4(2 * tile.ox * tile.k)
         return 0
 
@@ -159,6 +159,8 @@ class PulpClusterCost(CostModel):
                 return ceil_div(tile.oy * tile.ox, self.cores) * row
             case Op.LSTM:
                 return self._lstm(tile)
+            case Op.GRU:
+                return self._gru(tile)
             case Op.RESIZE:
                 pixel = self.cycles.resized_pixel + self.cycles.resized * tile.k
                 return ceil_div(tile.oy * tile.ox, self.cores) * pixel
@@ -170,14 +172,22 @@ class PulpClusterCost(CostModel):
     def _lstm(self, tile: Tile) -> float:
         """Units are shared out; in the first step states are zero and not multiplied."""
         cycles, units = self.cycles, ceil_div(tile.k, self.cores)
-        fed, back = (self._gate_sums(length, tile) for length in (tile.c, tile.k))
+        fed, back = (self._gate_sums(length) for length in (tile.c, tile.k))
         unit = tile.oy * (cycles.lstm_unit + fed) + (tile.oy - 1) * back
         return tile.oy * cycles.lstm_step + tile.ox * units * unit
 
-    def _gate_sums(self, length: int, tile: Tile) -> float:
+    def _gru(self, tile: Tile) -> float:
+        """As an LSTM; two gates are summed up together, the third by itself."""
+        cycles, units = self.cycles, ceil_div(tile.k, self.cores)
+        fed, back = (
+            cycles.gru_sums + sum(_gate_products(gates, length) for gates in (2, 1)) for length in (tile.c, tile.k)
+        )
+        unit = tile.oy * (cycles.gru_unit + fed) + (tile.oy - 1) * back
+        return tile.oy * cycles.gru_step + tile.ox * units * unit
+
+    def _gate_sums(self, length: int) -> float:
         """Of four gates over a vector, scaled to 16 bits."""
-        words = self._steps(4, 1, length, tile._replace(c=length))
-        return self.cycles.lstm_sums + choose(length < WORD, short_step(4) * length, words)
+        return self.cycles.lstm_sums + _gate_products(4, length)
 
     def _gathered(self, layer: Layer, tile: Tile) -> float:
         """Columns of a gather, some of which are copied together where a tile has all of their channels."""
@@ -290,11 +300,7 @@ class PulpClusterCost(CostModel):
         and words across a border take a cycle more. That is charged for the channels behind the last multiple of
         `CHANNEL_GROUP`: the others can be cut off.
         """
-        words, rest = divmod(length, WORD)
-        loose = tile.c % CHANNEL_GROUP // 4
-        across = channels * crossing(rest) * (smaller(words, loose) + 1)
-        broken = step(channels, pixels) + across + last_step(channels, pixels)
-        return step(channels, pixels) * words + choose(rest == 0, 0, broken)
+        return _steps(channels, pixels, length, smaller(length // WORD, tile.c % CHANNEL_GROUP // 4))
 
     def _finish(self, tile: Tile) -> float:
         """An accumulator behind its dot product: it may go on from a partial sum, and be left as one."""
@@ -430,3 +436,16 @@ class PulpClusterCost(CostModel):
         """Elements are shared out, words of them, and runs with them."""
         share = smaller(elements, align4(ceil_div(elements, self.cores)))
         return (ceil_div(runs, self.cores) - (runs == 1)) * self.cycles.run + share * each
+
+
+def _steps(channels: int, pixels: int, length: int, loose: int) -> float:
+    """The steps of a block, so many words of which may lie across borders."""
+    words, rest = divmod(length, WORD)
+    across = channels * crossing(rest) * (loose + 1)
+    broken = step(channels, pixels) + across + last_step(channels, pixels)
+    return step(channels, pixels) * words + choose(rest == 0, 0, broken)
+
+
+def _gate_products(gates: int, length: int) -> float:
+    """Of so many gates of recurrent cells over a vector, summed up together."""
+    return choose(length < WORD, short_step(gates) * length, _steps(gates, 1, length, length // WORD))

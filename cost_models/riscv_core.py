@@ -35,7 +35,7 @@ class RiscvCoreCost(CpuCostModel):
         row of 10, 1111 for one of 12), times 1.5 for stalls as for `add`.
     normalized, normalized_row: the same of a normalization: 70 for an element and 355 for a row, likewise.
     lstm: of a unit in a step of an LSTM beside its products: 1,067 instructions counted under QEMU (three layers of 16
-        and 32 units), likewise.
+        and 32 units), likewise. gru: the same of a GRU, 1,129 instructions.
     float_operator: of an element of an operator in floating point without an FPU: 85,767 cycles of the demo's first
         operators, seven on 256 elements, on the RTL of a core (docs/running.md).
     exponential: of an element of an operator that needs exponentials there: instructions counted under QEMU (26,646 for
@@ -56,6 +56,7 @@ class RiscvCoreCost(CpuCostModel):
     normalized: float = 105.0
     normalized_row: float = 530.0
     lstm: float = 1600.0
+    gru: float = 1700.0
     float_operator: float = 48.0
     exponential: float = 3500.0
     transposed: float = 20.0
@@ -84,6 +85,8 @@ class RiscvCoreCost(CpuCostModel):
                 return self.softmax_row + self.softmax * outputs
             case Op.LSTM:
                 return self.dense * macs + self.lstm * outputs
+            case Op.GRU:
+                return self.dense * macs + self.gru * outputs
             case Op.NORMALIZE:
                 return self.normalized_row + self.normalized * outputs
             case _:

@@ -30,6 +30,8 @@ from match.frontend.kept import kept_model
 from match.frontend.relay import from_relay
 from match.ir.layer import Op
 from match.partitioning.partitioner import Partitioned, check_l1, cut
+from match.partitioning.quantizable import Quantizable, quantizable
+from match.passes import recurrent_cells
 from match.passes.border import Border, with_border
 from match.passes.kept import kept_integer_relay
 from match.passes.pipeline import integer_relay
@@ -64,6 +66,7 @@ def compile(  # noqa: A001
     cache: bool | str | PathLike[str] = True,
     fuse: bool = True,
     rescale: bool = False,
+    quantize_recurrent: bool = False,
     name: str | None = None,
     input_type: str | None = None,
     output_type: str | None = None,
@@ -89,6 +92,7 @@ def compile(  # noqa: A001
             the next compilation, or the folder for it.
         fuse: whether modules may execute several operators as one.
         rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
+        quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
         name: what the network is called, and every name in its C begins with; none: the file's name.
         input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
             else becomes the caller's, who finds its scale in the interface; none: the model's.
@@ -101,20 +105,29 @@ def compile(  # noqa: A001
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
     stopwatch = Stopwatch(progress)
-    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale)
+    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     border = Border.parse(input_type, output_type, input_layout)
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
         network = with_border(_named(_model(model, params, options.cache), name), border)
     with tvm_failures(network.name):
         with stopwatch.phase("transform"):
-            rescaled = _rescaled(
-                kept_integer_relay(network, chip.activations, options.cache, exact=options.exact), chip, options
+            kept = kept_integer_relay(
+                network,
+                chip.activations,
+                options.cache,
+                exact=options.exact,
+                quantize_recurrent=options.quantize_recurrent,
             )
+            rescaled = _rescaled(kept, chip, options)
             integer = rescaled.module
         partitioned = cut(integer, chip, options, network.name, stopwatch)
         check_l1(partitioned, l1, network.name)
-        partitioned, generated = _in_memory(partitioned, integer, network, options, stopwatch)
+        candidates = partial(_quantizable, network, chip, options, stopwatch)
+        try:
+            partitioned, generated = _in_memory(partitioned, integer, network, options, stopwatch)
+        except CapacityError as error:
+            raise _with_recurrent(error, candidates()) from error
         with stopwatch.phase("codegen"):
             generated.generate()
     report = build_report(
@@ -128,7 +141,8 @@ def compile(  # noqa: A001
         memory=generated.memory,
         compile_seconds=stopwatch.seconds,
         elements=elements_by_source(network.module["main"]),
-        moved=partitioned.by_name(rescaled.moved),
+        quantizable=candidates(),
+        moved=partitioned.by_name({**rescaled.moved, **recurrent_cells.moved(partitioned.main)}),
     )
     compiled = CompiledModel(
         generated,
@@ -142,6 +156,24 @@ def compile(  # noqa: A001
     if output is not None:
         compiled.save(output)
     return compiled
+
+
+def _quantizable(model: Model, target: MatchTarget, options: Options, stopwatch: Stopwatch) -> tuple[Quantizable, ...]:
+    """Recurrent layers in floating point that would be on modules, if that was asked for."""
+    if options.exact or options.quantize_recurrent:
+        return ()
+    return quantizable(model.module, target, options, stopwatch)
+
+
+def _with_recurrent(error: CapacityError, candidates: Sequence[Quantizable]) -> CapacityError:
+    """The error of a network that does not fit, and what of it would be smaller."""
+    if not candidates:
+        return error
+    names = ", ".join(one.source for one in candidates)
+    return CapacityError(
+        f"{str(error).removesuffix('.')}. In floating point the weights of {names} have 32 bits; "
+        "--quantize-recurrent would help, too."
+    )
 
 
 def _in_memory(
@@ -220,11 +252,18 @@ def validate(
         replace(model, name=report.model.name), Border.between(model, manifest.inputs, manifest.outputs)
     )
     asked = report.options
-    options = Options.parse(asked.engine, asked.objective, asked.numerics, fuse=asked.fuse, rescale=asked.rescale)
+    options = Options.parse(
+        asked.engine,
+        asked.objective,
+        asked.numerics,
+        fuse=asked.fuse,
+        rescale=asked.rescale,
+        quantize_recurrent=asked.quantize_recurrent,
+    )
     try:
         chip = get_target(report.target.name, asked.l1, asked.modules, report.target.main_memory.bytes)
     except TargetError:
-        if layers or options.rescale:
+        if layers or options.changes_network:
             raise
         chip = None
 
@@ -237,7 +276,7 @@ def validate(
         seed=seed,
         on=on,
         partitioned=partial(_cut_again, model, chip, options, report) if chip and layers else None,
-        rescaled=partial(_integers, model, chip, options) if chip and options.rescale else None,
+        changed=partial(_integers, model, chip, options) if chip and options.changes_network else None,
         exact=chip and _exact_cost(model, chip, options, report),
         progress=progress,
     )
@@ -246,7 +285,7 @@ def validate(
 def _integers(model: Model, chip: MatchTarget, options: Options) -> tvm.IRModule:
     """The network in integer form, as a project has it."""
     with tvm_failures(model.name):
-        return _rescaled(integer_relay(model, chip.activations, exact=options.exact), chip, options).module
+        return _transformed(model, chip, options)
 
 
 def _cut_again(model: Model, chip: MatchTarget, options: Options, report: Report) -> Partitioned:
@@ -271,6 +310,7 @@ def partition(
     cache: bool | str | PathLike[str] = True,
     fuse: bool = True,
     rescale: bool = False,
+    quantize_recurrent: bool = False,
 ) -> tvm.IRModule:
     """The module with the layers that the target's modules take as functions for ``tvm.relay.build``.
 
@@ -290,19 +330,20 @@ def partition(
             the next compilation, or the folder for it.
         fuse: whether modules may execute several operators as one.
         rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
+        quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
 
     Raises:
         MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or
             an `l1` that no layer fits.
     """
     chip = get_target(target, l1, modules)
-    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale)
+    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     register([chip.name])
     if isinstance(mod, Model) and params is not None:
         raise OptionError("params belong to a Relay module; what match.load returns has its own weights.")
     with tvm_failures(mod.name if isinstance(mod, Model) else "the Relay module"):
         model = mod if isinstance(mod, Model) else from_relay(mod, params)
-        integer = _rescaled(integer_relay(model, chip.activations, exact=options.exact), chip, options).module
+        integer = _transformed(model, chip, options)
         partitioned = cut(integer, chip, options, model.name, Stopwatch())
     check_l1(partitioned, l1, model.name)
     return partitioned.module
@@ -341,6 +382,14 @@ def build(
             executor=relay.backend.Executor("aot", {"interface-api": "c", "unpacked-api": True}),
             runtime=relay.backend.Runtime("crt"),
         )
+
+
+def _transformed(model: Model, target: MatchTarget, options: Options) -> tvm.IRModule:
+    """A network in integer form, as options ask for it."""
+    module = integer_relay(
+        model, target.activations, exact=options.exact, quantize_recurrent=options.quantize_recurrent
+    )
+    return _rescaled(module, target, options).module
 
 
 def _rescaled(module: tvm.IRModule, target: MatchTarget, options: Options) -> Rescaled:
@@ -395,7 +444,7 @@ def _exact_cost(
 ) -> Callable[[], ExactSummary] | None:
     """What finds the cost of the model's own requantization; None where the network has it."""
     forms = [layer.requantization for layer in report.layers if layer.requantization]
-    if all(form.exact for form in forms) and not options.rescale:
+    if all(form.exact for form in forms) and not options.changes_network:
         return None
 
     def compiled() -> ExactSummary:

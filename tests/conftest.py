@@ -59,24 +59,17 @@ def qemu() -> None:
 
 
 @pytest.fixture(scope="session")
-def rtl(own_cache: None, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Tests that use it are skipped without what builds the simulated core, which takes half a minute, once for all.
-
-    Processes that test at the same time share the folder above each one's own.
-    """
+def rtl(own_cache: None) -> None:
+    """Tests that use it are skipped without what builds the simulated core, which takes half a minute, once for all."""
     for tool in ("verilator", "g++", "riscv64-unknown-elf-gcc"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not on the PATH")
     if importlib.util.find_spec(CORE_PACKAGE.replace("-", "_")) is None:
         pytest.skip(f"{CORE_PACKAGE} is not installed")
-    own = tmp_path_factory.getbasetemp()
-    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     with pytest.MonkeyPatch.context() as environment:
         if shutil.which("ccache"):
             environment.setenv("OBJCACHE", "ccache")
-        core = simulator(shared / "rtl")
-    default_folder().mkdir(parents=True, exist_ok=True)
-    shutil.copy2(core, default_folder())
+        simulator(default_folder())
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -100,7 +93,20 @@ def quick_builds(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
-    """Schedules are cached in a folder of this run, never in the user's."""
+    """Schedules, networks and the simulated core are cached in a folder of this run, never in the user's.
+
+    Processes that test at the same time share it: it is in the folder above each one's own.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     with pytest.MonkeyPatch.context() as environment:
-        environment.setenv("MATCH_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        environment.setenv("MATCH_CACHE_DIR", str(shared / "cache"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_search_process() -> Generator[None]:
+    """Compilations search in one process unless told otherwise: other processors have other tests to run."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("match.compilation.options.available_processors", lambda: 1)
         yield

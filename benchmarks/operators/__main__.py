@@ -34,6 +34,8 @@ NETWORKS = (
     "unet_transposed-0.125-64",
     "tcn-1.0-256",
     "ecg-0.25-1024",
+    "gru_keywords-1.0-98",
+    "crnn-1.0-128",
     "vit-0.34-64",
     "mlp_mixer-0.25-64",
     "convnext-0.125-64",
@@ -46,6 +48,9 @@ def main(
     target: Annotated[str, typer.Option(metavar="NAME", help="The chip; see `match targets`.")] = "gap9",
     numerics: Annotated[str, typer.Option(metavar="NAME", help="As of `match compile`.")] = "hardware",
     compare: Annotated[bool, typer.Option("--compare", help="Run each beside its reference, on one input.")] = False,
+    quantize_recurrent: Annotated[
+        bool, typer.Option("--quantize-recurrent", help="As of `match compile`; for networks with LSTM or GRU.")
+    ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
 ) -> None:
     """Compile architectures of the zoo, or files, and print where their predicted cycles are."""
@@ -58,7 +63,8 @@ def main(
             if file:
                 rows.append(measure_file(Path(name), target, numerics, compare=compare))
             else:
-                rows.append(measure(name, kind, target, numerics, compare=compare))
+                row = measure(name, kind, target, numerics, compare=compare, quantize_recurrent=quantize_recurrent)
+                rows.append(row)
             if output is not None:  # what is there already outlives an interruption
                 with whole_file(output) as unfinished:
                     unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(Results(rows=tuple(rows)))) + b"\n")

@@ -17,15 +17,17 @@ from match.errors import MatchError, OptionError, ToolchainError
 from match.report.schema import LayerSummary
 
 
-def measure(name: str, activations: str, target: str, numerics: str, *, compare: bool) -> Row:
+def measure(
+    name: str, activations: str, target: str, numerics: str, *, compare: bool, quantize_recurrent: bool = False
+) -> Row:
     """A network of the zoo whose caller gives and takes integers, compiled; a refusal is a row, too.
 
     Raises:
         OptionError: there is no such network, target or kind of numerics.
     """
     model = match.zoo.build(name, activations=activations)
-    types = {"input_type": activations, "output_type": activations}
-    return _measured(Row(network=name, activations=activations), model, target, numerics, types, compare=compare)
+    options = {"input_type": activations, "output_type": activations, "quantize_recurrent": quantize_recurrent}
+    return _measured(Row(network=name, activations=activations), model, target, numerics, options, compare=compare)
 
 
 def measure_file(path: Path, target: str, numerics: str, *, compare: bool) -> Row:
@@ -38,13 +40,13 @@ def measure_file(path: Path, target: str, numerics: str, *, compare: bool) -> Ro
 
 
 def _measured(
-    row: Row, model: onnx.ModelProto | Path, target: str, numerics: str, types: dict[str, Any], *, compare: bool
+    row: Row, model: onnx.ModelProto | Path, target: str, numerics: str, options: dict[str, Any], *, compare: bool
 ) -> Row:
     """The row of what was compiled and, if asked for, compared, or of why it was not.
 
     Outputs are not compared where the reference lacks an operator.
     """
-    row, compiled = _compiled(row, model, target, numerics, types)
+    row, compiled = _compiled(row, model, target, numerics, options)
     if compiled is None or not compare:
         return row
     try:
@@ -57,12 +59,12 @@ def _measured(
 
 
 def _compiled(
-    row: Row, model: onnx.ModelProto | Path, target: str, numerics: str, types: dict[str, Any]
+    row: Row, model: onnx.ModelProto | Path, target: str, numerics: str, options: dict[str, Any]
 ) -> tuple[Row, match.CompiledModel | None]:
     """A network's row, and what was compiled; None where it is refused."""
     begin = time.perf_counter()
     try:
-        compiled = match.compile(model, target, numerics=numerics, **types)
+        compiled = match.compile(model, target, numerics=numerics, **options)
     except OptionError:
         raise
     except MatchError as error:

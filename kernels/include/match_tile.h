@@ -150,6 +150,27 @@ typedef struct {
     int8_t weights[];
 } match_lstm_unit_t;
 
+/* A GRU whose reset gate multiplies what the candidate remembers, after the product with the states. Sums over the input
+ * and over the states become numbers with 12 bits behind the point, with the scalings of the gate: update, reset,
+ * candidate. `shown` brings a state, 15 bits behind the point, to the steps of the output. */
+typedef struct {
+    match_scaling_t inputs[3];
+    match_scaling_t states[3];
+    match_scaling_t shown;
+    int32_t zero;           /* the output of 0 */
+    uint16_t logistic[256]; /* 65536 times the logistic function of i / 24 */
+} match_gru_t;
+
+/* A unit of it, at a multiple of 4: what is added to the sums of its gates over the input and over the states, and to
+ * what the candidate remembers, 12 bits behind the point. Behind it lie the gates' weights of the input, channels_in
+ * each, then those of the states, channels_out each, and behind both zeros up to the next multiple of 4. */
+typedef struct {
+    int32_t inputs[3];
+    int32_t states[3];
+    int32_t bias;
+    int8_t weights[];
+} match_gru_unit_t;
+
 /* Of an output row or column of an interpolation: the inputs below and above it, and the weight of the one above in
  * 1/1024. */
 typedef struct {

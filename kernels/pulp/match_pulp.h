@@ -136,6 +136,9 @@ void match_pulp_normalize_int32(const match_tile_t *tile);
  * wait for one another after each step. Scratch: align4(2 * output_width * channels_out). */
 void match_pulp_lstm(const match_tile_t *tile);
 
+/* The same of a GRU, with match_gru_unit_t and one match_gru_t. Scratch holds the states with 16 bits. */
+void match_pulp_gru(const match_tile_t *tile);
+
 /* Bilinear interpolation: outputs are sums of four inputs, rounded once, halves away from pad_value. The input has all its
  * rows and columns; parameters are match_between_t of the output's rows, weights of its columns. Cores share out the
  * pixels. */

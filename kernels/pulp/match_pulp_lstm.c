@@ -1,62 +1,11 @@
 #include "match_pulp.h"
 #include "match_pulp_dot.h"
+#include "match_pulp_gates.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
 #include "match_team.h"
 
 enum { INPUT_GATE, FORGET_GATE, OUTPUT_GATE, CELL_GATE, GATES };
-
-/* Numbers of the table, and bits of a position between two of them: of the logistic function and of the hyperbolic
- * tangent, which is twice as steep. */
-enum { LAST = 255, LOGISTIC_BITS = 9, TANH_BITS = 8 };
-
-static inline int32_t narrow(int32_t x)
-{
-    return match_smaller(match_larger(x, INT16_MIN), INT16_MAX);
-}
-
-/* x / 2^bits, rounded half away from zero, half being 2^bits / 2: a negative x lacks one where there is a half. */
-static inline int32_t rounded_shift(int32_t x, int32_t bits, int32_t half)
-{
-    return (x + half + ((x & -half) >> 31)) >> bits;
-}
-
-/* The upper word of the product, rounded by the lower word's first bit, and shifted. */
-static inline int32_t scaled(int32_t x, const match_scaling_t *by)
-{
-    int64_t product = (int64_t)(int32_t)((uint32_t)x << by->left) * by->mantissa;
-    int32_t upper = (int32_t)(product >> 32) + (int32_t)((uint32_t)product >> 31);
-    return rounded_shift(upper, by->right, by->half);
-}
-
-/* The logistic function's table at a magnitude, with as many more bits behind the point as its position has. */
-static inline int32_t interpolated(const uint16_t *logistic, int32_t magnitude, int32_t bits, int32_t most)
-{
-    int32_t index = magnitude >> bits;
-    if (index >= LAST) {
-        return most;
-    }
-    int32_t low = logistic[index];
-    return (low << bits) + (magnitude & ((1 << bits) - 1)) * (logistic[index + 1] - low);
-}
-
-/* Both functions give 15 bits behind the point. A sum of 16 bits, 12 of them behind the point, is 3 times as many steps of
- * the table's. */
-static inline int32_t logistic_of(const uint16_t *logistic, int32_t sum)
-{
-    int32_t x = 3 * sum;
-    int32_t positive = interpolated(logistic, x < 0 ? -x : x, LOGISTIC_BITS, 0x7fff << 10);
-    int32_t half = 1 << 9;
-    return (x < 0 ? (1 << 25) + half - 1 - positive : positive + half) >> 10;
-}
-
-static inline int32_t tanh_of(const uint16_t *logistic, int32_t x)
-{
-    int32_t positive = interpolated(logistic, x < 0 ? -x : x, TANH_BITS, 0xffff << 8);
-    int32_t one = 1 << 23;
-    int32_t half = 1 << 7;
-    return (x < 0 ? one + half - 1 - positive : positive - one + half) >> 8;
-}
 
 /* Sums of four rows of weights, one behind the other, and a vector; the weights behind them. */
 static __attribute__((noinline)) const int8_t *sums_of(const uint8_t *vector, const int8_t *weights, int32_t length,
@@ -77,7 +26,7 @@ static inline void gates_of(const match_tile_t *tile, const match_lstm_t *lstm, 
     const int8_t *weights = sums_of(input, unit->weights, tile->channels_in, &block);
 #pragma GCC unroll 4
     for (int32_t gate = 0; gate < GATES; gate++) {
-        gates[gate] = narrow(scaled(block.acc[gate][0] + unit->inputs[gate], &lstm->inputs[gate]));
+        gates[gate] = match_narrow(match_scaled(block.acc[gate][0] + unit->inputs[gate], &lstm->inputs[gate]));
     }
     if (states == NULL) {
         return;
@@ -85,20 +34,21 @@ static inline void gates_of(const match_tile_t *tile, const match_lstm_t *lstm, 
     (void)sums_of(states, weights, tile->channels_out, &block);
 #pragma GCC unroll 4
     for (int32_t gate = 0; gate < GATES; gate++) {
-        int32_t sum = narrow(scaled(block.acc[gate][0] + unit->states[gate], &lstm->states[gate]));
-        gates[gate] = narrow(gates[gate] + sum);
+        int32_t sum = match_narrow(match_scaled(block.acc[gate][0] + unit->states[gate], &lstm->states[gate]));
+        gates[gate] = match_narrow(gates[gate] + sum);
     }
 }
 
 /* A unit's cell after a step. */
 static inline int32_t next_cell(const match_lstm_t *lstm, const int32_t gates[GATES], int32_t cell)
 {
-    int32_t forget = logistic_of(lstm->logistic, gates[FORGET_GATE]);
-    int32_t kept = narrow(rounded_shift((forget * cell + 1) >> 1, 14, 1 << 13));
-    int32_t let_in = logistic_of(lstm->logistic, gates[INPUT_GATE]);
-    int32_t added = narrow(scaled(let_in * tanh_of(lstm->logistic, 3 * gates[CELL_GATE]), &lstm->added));
+    int32_t forget = match_logistic_of(lstm->logistic, gates[FORGET_GATE]);
+    int32_t kept = match_narrow(match_rounded_shift((forget * cell + 1) >> 1, 14, 1 << 13));
+    int32_t let_in = match_logistic_of(lstm->logistic, gates[INPUT_GATE]);
+    int32_t fresh = match_tanh_of(lstm->logistic, 3 * gates[CELL_GATE]);
+    int32_t added = match_narrow(match_scaled(let_in * fresh, &lstm->added));
     int32_t limit = lstm->cell_limit;
-    return match_smaller(match_larger(narrow(kept + added), -limit - (limit == INT16_MAX)), limit);
+    return match_smaller(match_larger(match_narrow(kept + added), -limit - (limit == INT16_MAX)), limit);
 }
 
 /* What it shows of it. */
@@ -106,8 +56,8 @@ static inline int32_t state_of(const match_lstm_t *lstm, const int32_t gates[GAT
 {
     int32_t half = (int32_t)((uint32_t)1 << lstm->cell_right >> 1);
     int32_t x = ((int32_t)((uint32_t)(3 * cell) << lstm->cell_left) + half) >> lstm->cell_right;
-    int32_t let_out = logistic_of(lstm->logistic, gates[OUTPUT_GATE]);
-    return scaled(tanh_of(lstm->logistic, x) * let_out, &lstm->shown) + lstm->zero;
+    int32_t let_out = match_logistic_of(lstm->logistic, gates[OUTPUT_GATE]);
+    return match_scaled(match_tanh_of(lstm->logistic, x) * let_out, &lstm->shown) + lstm->zero;
 }
 
 void match_pulp_lstm(const match_tile_t *tile)

@@ -103,6 +103,14 @@ Rescale = Annotated[
         "says how far.",
     ),
 ]
+QuantizeRecurrent = Annotated[
+    bool,
+    typer.Option(
+        "--quantize-recurrent",
+        help="LSTM and GRU of ONNX files on modules: weights and states become integers, which moves outputs; "
+        "the report says how far.",
+    ),
+]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
 CName = Annotated[
     str | None,

@@ -12,6 +12,7 @@ from match.dispatch.plan import InPlace
 from match.relay import tvm
 
 _POOLED = "tir.usmp.AssignPoolInfo"
+_NOTES_MEMORY = "AnnotateUsedMemory"
 _MAIN = "__tvm_main__"
 
 
@@ -85,10 +86,18 @@ def without_parts(
 
 @tvm.ir.instrument.pass_instrument
 class StepReader:
-    """Reads `steps` when TVM has a pool for each buffer of a network, before it plans where they lie."""
+    """Reads `steps` when TVM has a pool for each buffer of a network, before it plans where they lie.
+
+    It leaves out a pass of TVM's that notes at each call of an operator what memory is in use. Two calls of the same
+    operator would differ by these notes, so that each had a C function and constants of its own.
+    """
 
     def __init__(self) -> None:
         self.steps: tuple[CallStep, ...] = ()
+
+    def should_run(self, _module: Any, info: Any) -> bool:
+        """Called by TVM."""
+        return info.name != _NOTES_MEMORY
 
     def run_after_pass(self, module: Any, info: Any) -> None:
         """Called by TVM."""

@@ -33,7 +33,8 @@ class Options:
 
     `fuse` tells whether modules may execute several operators as one. `jobs` is the number of processes that search at
     a time, `cache` the folder of what was found before, if any; the result depends on neither. `rescale` tells whether
-    the network becomes another, whose layers shift alone. `in_place` tells when tensors lie inside others, so
+    the network becomes another, whose layers shift alone, `quantize_recurrent` whether it becomes another, whose
+    recurrent layers are integers. `in_place` tells when tensors lie inside others, so
     that concatenations and slices copy nothing: where that is cheapest, wherever they can, or never.
     """
 
@@ -44,12 +45,18 @@ class Options:
     cache: Path | None = None
     fuse: bool = True
     rescale: bool = False
+    quantize_recurrent: bool = False
     in_place: WhenInPlace = "cheapest"
 
     @property
     def exact(self) -> bool:
         """Whether the model's own arithmetic is the only one allowed."""
         return self.numerics is Numerics.EXACT
+
+    @property
+    def changes_network(self) -> bool:
+        """Whether what is compiled is another network than the model."""
+        return self.rescale or self.quantize_recurrent
 
     @classmethod
     def parse(
@@ -61,6 +68,7 @@ class Options:
         cache: bool | str | PathLike[str] = True,
         fuse: bool = True,
         rescale: bool = False,
+        quantize_recurrent: bool = False,
     ) -> Options:
         """Options from what a user gives: names, a number of processes or one for each processor, a folder or whether.
 
@@ -78,8 +86,17 @@ class Options:
             raise OptionError(f"fuse is whether layers may be fused, not {fuse!r}; give True or False.")
         if not is_a(rescale, bool):
             raise OptionError(f"rescale is whether scales go into weights, not {rescale!r}; give True or False.")
+        if not is_a(quantize_recurrent, bool):
+            raise OptionError(
+                f"quantize_recurrent is whether LSTM and GRU become integers, not {quantize_recurrent!r}; give True or "
+                "False."
+            )
         if rescale and numerics == Numerics.EXACT:
             raise OptionError("rescale changes the network's integers, and numerics 'exact' keeps them; leave one out.")
+        if quantize_recurrent and numerics == Numerics.EXACT:
+            raise OptionError(
+                "quantize_recurrent changes what LSTM and GRU compute, and numerics 'exact' keeps it; leave one out."
+            )
         # The other engines know the operators of the papers that they are from.
         own = engine_name == "exact"
         return cls(
@@ -90,5 +107,6 @@ class Options:
             folder,
             fuse and own,
             rescale,
+            quantize_recurrent,
             "cheapest" if own else "never",
         )

@@ -191,7 +191,7 @@ class CompiledModel:
             seed=seed,
             on=on,
             partitioned=(lambda: self._partitioned) if layers else None,
-            rescaled=(lambda: tvm.IRModule.from_expr(self._partitioned.main)) if self._options.rescale else None,
+            changed=(lambda: tvm.IRModule.from_expr(self._partitioned.main)) if self._options.changes_network else None,
             exact=self._exact,
         )
 

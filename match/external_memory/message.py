@@ -22,7 +22,11 @@ def sentence(shortage: Shortage, built: Built, layers: Mapping[str, LayerDecisio
     def name(function: str) -> str:
         return f"layer {layers[function].name}" if function in layers else f"operator {function}"
 
-    writers = {b.name: s.function for s in built.steps for b in (*s.arguments[-1:], *s.own) if b is not None}
+    writers: dict[str, str] = {}
+    for step in built.steps:  # the first that touches a tensor writes it
+        for buffer in (*step.arguments, *step.own):
+            if buffer is not None:
+                writers.setdefault(buffer.name, step.function)
     parts = ", ".join(
         f"{size} for {_NAMES[part] if part in _NAMES else 'what ' + name(writers[part]) + ' writes'}"
         for part, size in shortage.parts[:_PARTS]

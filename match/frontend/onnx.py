@@ -18,6 +18,7 @@ from match.frontend.model import Model, ModelTensor, Rounding
 from match.frontend.onnx_attributes import check_attributes
 from match.frontend.onnx_importer import import_onnx
 from match.frontend.onnx_quantization import check_scales, with_quantization
+from match.frontend.onnx_recurrent import without_unread_cells
 from match.frontend.relay import bind, check_quantized
 from match.relay import relay, tvm
 
@@ -179,6 +180,7 @@ def _written_out(proto: Any) -> Any:
     """
     inferred = onnx.shape_inference.infer_shapes(proto)
     graph = inferred.graph
+    without_unread_cells(graph)
     values = [*graph.input, *graph.output, *graph.value_info]
     shapes = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in values}
     shapes |= {initializer.name: list(initializer.dims) for initializer in graph.initializer}

@@ -20,6 +20,7 @@ import onnx
 
 from match.frontend.onnx_elementwise import CONVERTERS
 from match.frontend.onnx_normalization import NORMALIZATIONS
+from match.frontend.onnx_recurrent import gru, lstm
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
 from match.relay import relay, tvm
 
@@ -44,6 +45,8 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         "LpPool": _LpPool,
         "Resize": _Resize,
         "Upsample": _Upsample,
+        "LSTM": _Lstm,
+        "GRU": _Gru,
     }
     with _environment(), _replaced(_importer, quicker):
         module, params = _importer.from_onnx(proto)
@@ -204,6 +207,26 @@ def _numbers(expr: relay.Expr | None) -> Any:
     if not isinstance(folded, relay.Constant):
         raise tvm.error.OpNotImplemented("not implemented: Resize to a size that depends on the inputs")
     return folded.data.numpy()
+
+
+class _Lstm(_importer.LSTM):
+    """LSTM as one operator, if it is a plain one."""
+
+    @classmethod
+    def _impl_common(cls, inputs: Any, attr: Any, layout: int) -> relay.Expr:
+        original: Any = super()
+        found = lstm(inputs, attr)
+        return original._impl_common(inputs, attr, layout) if found is None else found
+
+
+class _Gru(_importer.GRU):
+    """GRU as one operator, if it is a plain one."""
+
+    @classmethod
+    def _impl_common(cls, inputs: Any, attr: Any, layout: int) -> relay.Expr:
+        original: Any = super()
+        found = gru(inputs, attr)
+        return original._impl_common(inputs, attr, layout) if found is None else found
 
 
 @contextlib.contextmanager

@@ -33,8 +33,8 @@ class LayerConstants:
     addend). For a multiplication and for matrices it has one channel, too.
     table: of a lookup, uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers; of a
     dequantize likewise, float32. Of a concatenation one for each input, shape (2, 256). Of a softmax, int32, shape
-    (3 + 256,): match_softmax_t (match_tile.h); of an LSTM likewise match_lstm_t. Of a squared difference, int16, shape
-    (2, 256): both inputs in steps of one size.
+    (3 + 256,): match_softmax_t (match_tile.h); of recurrent layers match_lstm_t, match_gru_t. Of a squared difference,
+    int16, shape (2, 256): both inputs in steps of one size.
     quantization: of a quantize.
     positions: of a resize, int32, shapes (rows, 3) and (columns, 3): of each output row and column the inputs below and
     above it, and the weight of the one above in 1/1024.
@@ -42,7 +42,7 @@ class LayerConstants:
     zero_points: of a multiplication and of matrices, what is subtracted from their two inputs.
     normalization: of a normalization.
     channel_tables: of a lookup by channel, uint8, shape (K, 256): as a lookup's `table` for each channel.
-    units: of an LSTM, int8, shape (K, n): the bytes of match_lstm_unit_t (match_tile.h) of each unit.
+    units: of recurrent layers, int8, shape (K, n): the bytes of match_lstm_unit_t or match_gru_unit_t of each unit.
     """
 
     weights: npt.NDArray[np.int8] | None

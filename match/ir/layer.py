@@ -3,10 +3,10 @@
 Loop dimensions follow the accelerator literature: K output channels, C input channels, OY/OX output rows and columns,
 FY/FX filter rows and columns. Channelwise operators, which are all but products, use K for their channels and have
 C = 1. A grouped convolution uses K for its groups, each of `c` input channels and `group_outputs` output channels. A
-dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). An LSTM has K units and C features, OY steps and OX
-sequences side by side (its batch); states stay inside, and a tile has the whole of it. Matrices are OY products of two
-activations, (OX, C) and (K, C), the second one transposed. Operators on each element and those that move it take
-tensors of any rank: K is the last axis, OX the one before, OY all others. Activations are HWC.
+dense layer is K x C with OY = FY = FX = 1 and OX rows (its batch). A recurrent layer has K units and C features, OY
+steps and OX sequences side by side (its batch); states stay inside, and a tile has the whole of it. Matrices are OY
+products of two activations, (OX, C) and (K, C), the second one transposed. Operators on each element and those that
+move it take tensors of any rank: K is the last axis, OX the one before, OY all others. Activations are HWC.
 
 A concatenation joins the channels of two tensors, each through a table of its own; K is the channels of both. A slice
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
@@ -65,6 +65,7 @@ class Op(enum.StrEnum):
     SOFTMAX = "softmax"
     NORMALIZE = "normalize"
     LSTM = "lstm"
+    GRU = "gru"
     RESIZE = "resize"
     OWN = "own"
 
@@ -82,13 +83,13 @@ Broadcast = Literal["", "pixel", "channel", "outer"]
 pixel, and the second input has a single channel. Empty: both inputs have the output's shape.
 """
 
-CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES, Op.LSTM}
+GATES = {Op.LSTM: 4, Op.GRU: 3}
+"""Of a unit of a recurrent layer."""
+
+CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES, *GATES}
 
 BY_PIXEL = frozenset({Op.SOFTMAX, Op.NORMALIZE})
 """Functions of all channels of a pixel together, in fixed point."""
-
-GATES = 4
-"""Of a unit of an LSTM."""
 
 TWO_INPUTS = frozenset({Op.ADD, Op.MATRICES, Op.MULTIPLY, Op.SQUARED_DIFFERENCE, Op.CONCATENATE})
 """Operators with a second input, the addend."""
@@ -224,11 +225,11 @@ class Layer:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates (convolutions, dense and LSTM) or, for the other operators, none."""
+        """Multiply-accumulates (convolutions, dense and recurrent layers) or, for the other operators, none."""
         if self.stages:
             return sum(stage.macs for stage in self.stages)
-        if self.op is Op.LSTM:
-            return GATES * self.k * (self.c + self.k) * self.oy * self.ox
+        if self.op in GATES:
+            return GATES[self.op] * self.k * (self.c + self.k) * self.oy * self.ox
         if self.op in (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES):
             return self.output_channels * self.channels_summed * self.oy * self.ox * self.fy * self.fx
         return 0

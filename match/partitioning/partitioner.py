@@ -26,7 +26,7 @@ from match.partitioning.pattern import Match, find
 from match.partitioning.pattern.rows import rows
 from match.partitioning.unrolled import unrolled_where_refused
 from match.relay import relay, tvm
-from match.relay.lstm import unrolled
+from match.relay.recurrent import unrolled
 from match.relay.rewrite import operands, rebuild, shape
 from match.target.hardware import MatchTarget
 

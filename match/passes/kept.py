@@ -22,24 +22,29 @@ SUFFIX = ".network"
 
 
 def kept_integer_relay(
-    model: Model, activations: Literal["uint8"] | None, folder: Path | None, *, exact: bool = True
+    model: Model,
+    activations: Literal["uint8"] | None,
+    folder: Path | None,
+    *,
+    exact: bool = True,
+    quantize_recurrent: bool = False,
 ) -> tvm.IRModule:
     """`integer_relay`, read from the folder if an earlier compilation left it there, else left there for the next."""
     if folder is None:
-        return integer_relay(model, activations, exact=exact)
+        return integer_relay(model, activations, exact=exact, quantize_recurrent=quantize_recurrent)
     kept = Kept(folder, SUFFIX, MOST_NETWORKS)
-    name = _name(model, activations, exact=exact)
+    name = _name(model, activations, exact, quantize_recurrent)
     found = kept.look_up(name)
     if found is not None:
         return tvm.ir.load_json(found.decode())
-    module = integer_relay(model, activations, exact=exact)
+    module = integer_relay(model, activations, exact=exact, quantize_recurrent=quantize_recurrent)
     kept.store([(name, tvm.ir.save_json(module).encode())])
     return module
 
 
-def _name(model: Model, activations: str | None, *, exact: bool) -> str:
+def _name(model: Model, activations: str | None, *asked: bool) -> str:
     """A digest of the network, of what was asked for, and of what makes integer form of it."""
     compiler = hashlib.sha256(b"".join(map(content, sources(Path(__file__).parents[1], STATIONS)))).hexdigest()
     network = hashlib.sha256(tvm.ir.save_json(model.module).encode()).hexdigest()
-    described = (compiler, tvm.__version__, np.__version__, network, model.rounding, activations, exact)
+    described = (compiler, tvm.__version__, np.__version__, network, model.rounding, activations, asked)
     return hashlib.sha256(msgspec.json.encode(described)).hexdigest()

@@ -20,6 +20,7 @@ from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.powers import MultiplyPowers
 from match.passes.quantize_border import LowerBorder
 from match.passes.quantized_groups import FuseQuantizedGroups
+from match.passes.recurrent_cells import QuantizeCells, UnrollCells
 from match.passes.resizes import WriteResizes
 from match.passes.row_functions import FuseRowFunctions
 from match.passes.simplify import RemoveIdle
@@ -30,7 +31,12 @@ from match.relay import tvm
 
 
 def integer_relay(
-    model: Model, activations: Literal["uint8"] | None = None, *, exact: bool = True, remove_dead_channels: bool = True
+    model: Model,
+    activations: Literal["uint8"] | None = None,
+    *,
+    exact: bool = True,
+    quantize_recurrent: bool = False,
+    remove_dead_channels: bool = True,
 ) -> tvm.IRModule:
     """The network in integer form (docs/integer-form.md).
 
@@ -40,12 +46,18 @@ def integer_relay(
             types of the model.
         exact: False lets operators that the reference rounds in floating point be within one step of it, in integers
             that modules take, where they would else stay with the control core.
+        quantize_recurrent: True makes integers of recurrent layers in floating point, which makes another network.
         remove_dead_channels: False keeps what is proven constant, to compare with compilers that compute it.
+
+    Raises:
+        OptionError: no recurrent layer can be quantized where that is asked for.
     """
     tflite = model.rounding == Rounding.TFLITE
     arithmetic = TfliteArithmetic() if tflite else OnnxruntimeArithmetic()
     module = model.module
     passes = (
+        *((QuantizeCells(),) if quantize_recurrent else ()),
+        UnrollCells(),
         WriteResizes(),
         *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(), FuseRowFunctions())),
         OneRow(),

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from match.errors import OptionError
 from match.ir.dtypes import value_range
 from match.ir.requantization import Requantizer
+from match.passes.moved import Moved
 from match.passes.odd_filters import with_odd_filters
 from match.passes.stored_scales import MOVES, SIGNED, UNSIGNED, Stored, Tensor, origin, stored_scales, values
 from match.relay import integer_form, relay, tvm
@@ -31,14 +32,6 @@ _FINE = 16
 """The shift of an addition whose operands have another scale than the sum."""
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Moved:
-    """By how much a rescaled operator's outputs differ from its own for random inputs, in steps of its own."""
-
-    largest: float
-    mean: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ import numpy as np
 
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
-from match.relay.lstm import Lstm, read_lstm
 from match.relay.normalization import RowNormalization, read_normalization
 from match.relay.operators import (
     Accumulation,
@@ -32,6 +31,8 @@ from match.relay.readers import (
     read_squared_difference,
     read_sums,
 )
+from match.relay.recurrent import read_recurrent
+from match.relay.recurrent_layer import RecurrentLayer
 from match.relay.resize import Resize, read_resize
 from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar, shape
 
@@ -90,9 +91,9 @@ class _Conversion:
         resize = read_resize(call)
         if resize is not None:
             return self._mark(call, self._resize(resize, new))
-        lstm = read_lstm(call)
-        if lstm is not None:
-            return self._mark(call, self._lstm(lstm, new))
+        cells = read_recurrent(call)
+        if cells is not None:
+            return self._mark(call, self._recurrent(cells, new))
         moved = self._moved(call, new)
         if moved is not None:
             return self._mark(call, moved)
@@ -204,7 +205,7 @@ class _Conversion:
         zero = resize.zero + (_OFFSET if resize.dtype == "int8" else 0)
         return replace(resize, zero=zero, dtype="uint8").build(self._unsigned(resize.x, new))
 
-    def _lstm(self, found: Lstm, new: New) -> relay.Expr:
+    def _recurrent(self, found: RecurrentLayer, new: New) -> relay.Expr:
         """States are activations, too."""
         inputs, states = (
             weights.sum(axis=2, dtype=np.int64) * (_OFFSET if kind == "int8" else 0)

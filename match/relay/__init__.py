@@ -5,8 +5,9 @@ data of its own tests in the user's home, which may not be writable; `TEST_DATA_
 Every module that works on Relay imports `tvm` and `relay` from here, and no core type does, so that `import match`
 stays fast.
 
-TVM has one table of all operators, which it fills when it is imported. The operator of MATCH is added here, at the same
-time: whoever reads a network from a file, TVM itself included, looks it up there and cannot be asked to add it first.
+TVM has one table of all operators, which it fills when it is imported. Operators of MATCH are added here, at the same
+time: whoever reads a network from a file, TVM itself included, looks them up there, and cannot be asked to add them
+first.
 """
 
 from __future__ import annotations
@@ -21,30 +22,44 @@ os.environ.setdefault("TEST_DATA_ROOT_PATH", tempfile.gettempdir())
 import tvm
 from tvm import relay
 
-__all__ = ["LSTM", "relay", "tvm"]
+__all__ = ["FLOAT_CELLS", "GRU", "LSTM", "relay", "tvm"]
 
 LSTM = "match.lstm"
-"""The operator of `match.relay.lstm`, of which TVM knows types alone."""
+GRU = "match.gru"
+FLOAT_CELLS = "match.float_cells"
+"""The operators of the modules `lstm`, `gru` and `float_cells` beside this one, of which TVM knows types alone."""
 
-_LSTM_ARGUMENTS = ("x", "input_weights", "state_weights", "offsets", "scales", "cell", "zero")
+_LAYER_ARGUMENTS = ("x", "input_weights", "state_weights", "offsets", "scales", "own", "moved", "zero")
 
 
-def _lstm_type(types: Any, _attributes: Any) -> Any:
+def _layer_type(types: Any, _attributes: Any) -> Any:
     """The states of all steps, in the type of the zero point."""
-    x, weights, *_, zero = types[: len(_LSTM_ARGUMENTS)]
+    x, weights, *_, zero = types[: len(_LAYER_ARGUMENTS)]
     return relay.TensorType((*x.shape[:2], weights.shape[1]), zero.dtype)
 
 
-def _declare_lstm() -> None:
+_CELLS_ARGUMENTS = ("x", "input_weights", "state_weights", "biases", "backwards")
+
+
+def _cells_type(types: Any, _attributes: Any) -> Any:
+    """The states of all steps, in the type of the input."""
+    x, weights = types[:2]
+    return relay.TensorType((*x.shape[:2], weights.shape[1]), x.dtype)
+
+
+def _declare(name: str, arguments: tuple[str, ...], result: Any) -> None:
+    """An operator of tensors and what finds the type of its result."""
     registry = relay.op.op
-    registry.register(LSTM)
-    operator = registry.get(LSTM)
-    operator.set_num_inputs(len(_LSTM_ARGUMENTS))
-    for name in _LSTM_ARGUMENTS:
-        operator.add_argument(name, "Tensor", "")
-    operator.add_type_rel("MatchLstm", _lstm_type)
-    registry.register_pattern(LSTM, registry.OpPattern.OPAQUE)
-    registry.register_stateful(LSTM, True)  # else TVM would compute one of constants by itself
+    registry.register(name)
+    operator = registry.get(name)
+    operator.set_num_inputs(len(arguments))
+    for argument in arguments:
+        operator.add_argument(argument, "Tensor", "")
+    operator.add_type_rel(name.title().replace(".", "").replace("_", ""), result)
+    registry.register_pattern(name, registry.OpPattern.OPAQUE)
+    registry.register_stateful(name, True)  # else TVM would compute one of constants by itself
 
 
-_declare_lstm()
+for _name in (LSTM, GRU):
+    _declare(_name, _LAYER_ARGUMENTS, _layer_type)
+_declare(FLOAT_CELLS, _CELLS_ARGUMENTS, _cells_type)

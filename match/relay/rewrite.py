@@ -62,6 +62,11 @@ def named(result: relay.Expr, call: relay.Expr) -> relay.Expr:
     return relay.Call(result.op, result.args, result.attrs, result.type_args, call.span)
 
 
+def with_place(result: relay.Expr, call: relay.Call) -> relay.Expr:
+    """What a call became, each operator that has no place in the model at the call's."""
+    return relay.frontend.common.set_span(result, call.span) if call.span else result
+
+
 def source_name(expr: relay.Expr) -> str:
     """Name of the model's tensor or operator that a call computes; empty if it is not known.
 

@@ -1,6 +1,7 @@
 """What a reader of a report can do to make the network faster or exact, ranked by predicted cycles.
 
-Everything follows from the report: what was decided, what it costs, and why modules refused. A sentence stands for
+Everything follows from the report: what was decided, what it costs, and why modules refused; and from what recurrent
+layers would cost in integers. A sentence stands for
 at least `LEAST_SHARE` of the network's cycles. What it says can be gained is the most that can: the predicted cycles of
 what would no longer be computed, or that are spent above the rate of the same operator elsewhere in the network.
 """
@@ -11,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from match.ir.layer import GROUP
+from match.partitioning.quantizable import Quantizable
 from match.report.schema import Advice, LayerSummary, Report
 
 MOST = 5
@@ -31,11 +33,15 @@ _REQUANTIZE = "requantize"
 _TRANSPOSING = frozenset({"transpose", "layout_transform"})
 
 
-def advise(report: Report) -> tuple[Advice, ...]:
-    """At most `MOST` sentences, the one with the most cycles first; none where nothing is found."""
+def advise(report: Report, quantizable: Sequence[Quantizable] = ()) -> tuple[Advice, ...]:
+    """At most `MOST` sentences, the one with the most cycles first; none where nothing is found.
+
+    `quantizable` are recurrent layers in floating point that modules would take in integers.
+    """
     found = [
         *_idle(report),
-        *_border(report),
+        *_recurrent(report, quantizable),
+        *_border(report, frozenset(one.source for one in quantizable)),
         *_layouts(report),
         *_control_core(report),
         *_memory(report),
@@ -68,7 +74,22 @@ def _idle(report: Report) -> Iterator[Advice]:
             )
 
 
-def _border(report: Report) -> Iterator[Advice]:
+def _recurrent(report: Report, quantizable: Sequence[Quantizable]) -> Iterator[Advice]:
+    """LSTM and GRU in floating point that would be integers, if that was asked for."""
+    for one in quantizable:
+        layers = [layer for layer in report.layers if layer.floating and layer.source == one.source]
+        if layers:
+            yield Advice(
+                kind="recurrent",
+                sentence=f"{one.source} is in floating point, and its operators on the control core take "
+                f"{_sum(layers):,} cycles: with weights and states of 8 bits (--quantize-recurrent) it is predicted to "
+                f"take {one.cycles:,.0f} on {one.module}.",
+                cycles=_sum(layers) - round(one.cycles),
+                layers=_names(layers),
+            )
+
+
+def _border(report: Report, recurrent: frozenset[str]) -> Iterator[Advice]:
     """Float inputs and outputs, which the control core turns into integers and back."""
     layers = report.layers
     integers = [place for place, layer in enumerate(layers) if not _beside(layer)]
@@ -87,7 +108,7 @@ def _border(report: Report) -> Iterator[Advice]:
                 cycles=_sum(floating),
                 layers=_names(floating),
             )
-    inside = [layer for layer in layers[first : last + 1] if layer.floating]
+    inside = [layer for layer in layers[first : last + 1] if layer.floating and layer.source not in recurrent]
     if inside:
         yield Advice(
             kind="float operators",

@@ -15,7 +15,8 @@ from match.dispatch.choice import outputs
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
 from match.frontend.model import Model, ModelTensor
 from match.mapping.schedule import Schedule
-from match.passes.rescale import Moved
+from match.partitioning.quantizable import Quantizable
+from match.passes.moved import Moved
 from match.prediction.predict import predict
 from match.report.advice import advise
 from match.report.memory import summarize
@@ -58,6 +59,7 @@ def build(
     memory: NetworkMemory | None = None,
     elements: Mapping[str, int] | None = None,
     moved: Mapping[str, Sequence[Moved]] | None = None,
+    quantizable: Sequence[Quantizable] = (),
 ) -> Report:
     """The report of one compilation.
 
@@ -72,7 +74,8 @@ def build(
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
         memory: Where the network lies, if main memory cannot hold it.
         elements: Those of the model's tensors, by the names that decisions have as sources.
-        moved: By how much rescaled operators differ from the model's, by the names of decisions.
+        moved: By how much operators that were changed differ from the model's, by the names of decisions.
+        quantizable: Recurrent layers in floating point that modules would take in integers.
     """
     layers = tuple(
         _layer(decision, target, elements or {}, (moved or {}).get(decision.name, ())) for decision in decisions
@@ -104,7 +107,7 @@ def build(
         layers=layers,
         memory=_memory(memory, target, workspace_bytes, decisions) if memory else msgspec.UNSET,
     )
-    return msgspec.structs.replace(report, advice=advise(report))
+    return msgspec.structs.replace(report, advice=advise(report, quantizable))
 
 
 def _options(target: MatchTarget, options: Options, l1: int | None) -> OptionsSummary:
@@ -116,6 +119,7 @@ def _options(target: MatchTarget, options: Options, l1: int | None) -> OptionsSu
         numerics=options.numerics.value,
         fuse=options.fuse,
         rescale=options.rescale,
+        quantize_recurrent=options.quantize_recurrent,
     )
 
 

@@ -22,6 +22,7 @@ REPORT = "report.json"
 Bottleneck = Literal["compute", "dma", "overhead"]
 AdviceKind = Literal[
     "idle module",
+    "recurrent",
     "float border",
     "float operators",
     "channels first",
@@ -85,7 +86,8 @@ class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the compiler was asked for; `l1` is the innermost memory's size in bytes where it was given.
 
-    `fuse` tells whether modules could execute several operators as one, `rescale` whether scales went into weights.
+    `fuse` tells whether modules could execute several operators as one, `rescale` whether scales went into weights,
+    `quantize_recurrent` whether LSTM and GRU in floating point became integers.
     """
 
     modules: tuple[str, ...]
@@ -95,6 +97,7 @@ class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     numerics: str
     fuse: bool
     rescale: bool = False
+    quantize_recurrent: bool = False
 
 
 class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -172,7 +175,7 @@ class RequantizationSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=T
 
 
 class MovedSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """By how much the outputs of a rescaled operator differ from the model's, at most and on average.
+    """By how much the outputs of an operator that was changed differ from the model's, at most and on average.
 
     In steps of the model's tensor, over random inputs that are all alike likely.
     """
@@ -232,8 +235,9 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     to compute the reference's numbers, whatever its inputs are, `floating` whether the control core computes it in
     floating point. `runner_up` is null where there was no other choice. The shapes are those of the tensors that it
     reads and writes, weights aside. `removed_channels` of its output are proven to be of no use and are not computed.
-    `moved` is null for a layer that is not rescaled, and for one whose outputs stay as they were. `operators` are those
-    of a chain, whose `op` has their names joined by "+", or of a group, whose `op` is "group"; else there are none.
+    `moved` is null for a layer that is neither rescaled nor a quantized recurrent one, and for one whose outputs stay
+    as they were. `operators` are those of a chain, whose `op` has their names joined by "+", or of a group, whose `op`
+    is "group"; else there are none.
     """
 
     name: str

@@ -293,16 +293,21 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
     """
     if not report.totals.inexact_layers:
         return ["Exact: every layer computes the reference's numbers."]
-    rescaled = sum(layer.moved is not None for layer in report.layers)
+    changed = [layer for layer in report.layers if layer.moved is not None]
+    quantized = sum(map(_cells, changed))
+    rescaled = sum(not _cells(layer) for layer in changed)
     inexact = [layer for layer in report.layers if not layer.exact and layer.moved is None]
     scaled = sum(layer.requantization is not None and not layer.requantization.exact for layer in inexact)
     in_integers = sum(_is_real_in_integers(layer) for layer in inexact)
     lines: list[str] = []
-    if rescaled:
-        steps = "; 'moved' are steps of the model's tensor, on average and at most, over random inputs"
+    steps = "; 'moved' are steps of the model's tensor, on average and at most, over random inputs"
+    if quantized:
         lines.append(
-            f"Rescaled: {_count(rescaled, 'layer')} compute other numbers than the model's{steps * explained}."
+            f"Quantized: {_count(quantized, 'recurrent layer')} with weights and states of 8 bits, where the model has "
+            f"floating point{steps * explained}."
         )
+    if rescaled:
+        lines.append(f"Rescaled: {_count(rescaled, 'layer')} with other numbers than the model's{steps * explained}.")
     if scaled:
         off = "; 'off' is the share of reachable accumulators between the clamps whose output moves"
         lines.append(f"Requantization: not exact in {_count(scaled, 'layer')}{off if explained else ''}.")
@@ -318,6 +323,12 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
             "what that moves is not known."
         )
     return lines
+
+
+def _cells(layer: LayerSummary) -> int:
+    """The recurrent operators of a layer."""
+    names = [operator.op for operator in layer.operators] or [layer.op]
+    return sum(name in (Op.LSTM.value, Op.GRU.value) for name in names)
 
 
 def _is_real_in_integers(layer: LayerSummary) -> bool:

@@ -34,7 +34,7 @@ COLUMN_POSITIONS = "column_positions"
 COLUMNS = "columns"
 NORMALIZATION = "normalization"
 
-_WITH_TABLE = ELEMENTWISE | {Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, Op.LSTM}
+_WITH_TABLE = ELEMENTWISE | {Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, *GATES}
 
 POSITION_BYTES = 8
 """Of match_between_t."""
@@ -48,6 +48,12 @@ SOFTMAX_BYTES = 4 * (3 + 256)
 
 LSTM_BYTES = 4 * (10 * 4 + 4) + 2 * 256
 """Of match_lstm_t."""
+
+GRU_BYTES = 4 * (7 * 4 + 1) + 2 * 256
+"""Of match_gru_t."""
+
+UNIT_BYTES = {Op.LSTM: 4 * 2 * 4, Op.GRU: 4 * (2 * 3 + 1)}
+"""Of match_lstm_unit_t and match_gru_unit_t without weights."""
 
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
@@ -85,12 +91,13 @@ def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
 
 
 def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> Component:
-    """The filter, one byte an element: (K, FY, FX, C) or, channelwise, (K, FY, FX); of an LSTM match_lstm_unit_t.
+    """The filter, one byte an element: (K, FY, FX, C) or, channelwise, (K, FY, FX); of recurrent layers their units.
 
     Channels are rounded up to the multiples, for modules whose weights come in groups.
     """
-    if layer.op is Op.LSTM:
-        return Component(FILTER, (Axis(Dim.K, layer.k),), GATES * (2 * 4 + layer.c + layer.k))
+    if layer.op in GATES:
+        words = sum((GATES[layer.op] * depth + 3) // 4 for depth in (layer.c, layer.k))
+        return Component(FILTER, (Axis(Dim.K, layer.k),), UNIT_BYTES[layer.op] + 4 * words)
     axes = (Axis(Dim.K, layer.k, multiple=k_multiple), Axis(Dim.FY, layer.fy), Axis(Dim.FX, layer.fx))
     if not layer.channelwise:
         axes += (Axis(Dim.C, layer.c, multiple=c_multiple),)
@@ -114,9 +121,9 @@ def table_component(layer: Layer) -> Component:
     """The table of an operator that sums nothing.
 
     Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
-    lookup by channel the same for each channel; of a quantize, a softmax and an LSTM match_quantize_t, match_softmax_t
-    and match_lstm_t (match_tile.h); of a concatenation a lookup's for each input. Of a module's own operator its
-    constants.
+    lookup by channel the same for each channel; of a quantize, a softmax and recurrent layers match_quantize_t,
+    match_softmax_t, match_lstm_t and match_gru_t (match_tile.h); of a concatenation a lookup's for each input. Of a
+    module's own operator its constants.
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
@@ -126,6 +133,8 @@ def table_component(layer: Layer) -> Component:
         return Component(TABLE, (), SOFTMAX_BYTES)
     if layer.op is Op.LSTM:
         return Component(TABLE, (), LSTM_BYTES)
+    if layer.op is Op.GRU:
+        return Component(TABLE, (), GRU_BYTES)
     if layer.op is Op.CHANNEL_LOOKUP:
         return Component(TABLE, (Axis(Dim.K, layer.k),), 256)
     tables = 2 if layer.op is Op.CONCATENATE else 1

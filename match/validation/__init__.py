@@ -56,7 +56,7 @@ def validate(
     seed: int = 0,
     on: str = "host",
     partitioned: Callable[[], Partitioned] | None = None,
-    rescaled: Callable[[], tvm.IRModule] | None = None,
+    changed: Callable[[], tvm.IRModule] | None = None,
     exact: Callable[[], ExactSummary] | None = None,
     progress: Progress = unheard,
 ) -> Validation:
@@ -71,7 +71,7 @@ def validate(
         seed: of the first random input; the next has the next one.
         on: what runs the project, as in `match.run.run`.
         partitioned: makes the network as it was cut for the project, to compare operator by operator.
-        rescaled: makes the network in integer form that the model became, which then is the reference.
+        changed: makes the network in integer form that the model became, which then is the reference.
         exact: makes what exact arithmetic would cost.
         progress: is told what is under way.
 
@@ -88,7 +88,7 @@ def validate(
     batch = {name: array[:samples] for name, array in batch.items()}
     count = len(next(iter(batch.values())))
     classes = None if labels is None else _classes(labels, count, manifest)
-    name, compute = reference(model) if rescaled is None else ("integer network", integers(model, rescaled()))
+    name, compute = reference(model) if changed is None else ("integer network", integers(model, changed()))
     progress(f"Running {manifest.name} on {on}, {count} samples")
     found = runs.run(directory, batch, on=on)
     expected = _expected(compute, batch, count, [tensor.name for tensor in manifest.outputs], name, progress)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy.typing as npt
 
 from match.relay import relay, tvm
-from match.relay.lstm import without_lstm
+from match.relay.recurrent import without_recurrent
 
 _LOGGERS = ("autotvm", "te_compiler", "strategy")
 
@@ -22,7 +22,7 @@ class Executable:
     def __init__(self, module: tvm.IRModule) -> None:
         """With "main", types inferred, whose parameters are the inputs."""
         with _quiet(), tvm.transform.PassContext(opt_level=1):
-            library = relay.build(without_lstm(module), "llvm -opt-level=0")
+            library = relay.build(without_recurrent(module), "llvm -opt-level=0")
         self._executor: Any = tvm.contrib.graph_executor.GraphModule(library["default"](tvm.cpu()))
 
     def __call__(self, inputs: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_loops import WORD, is_pointwise
 from match.ir.constants import LayerConstants
-from match.ir.layer import BY_PIXEL, Axis, Dim, Layer, Op, Operand
+from match.ir.layer import BY_PIXEL, GATES, Axis, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.target import tile_constants
@@ -57,6 +57,7 @@ _KERNELS = {
     Op.SOFTMAX: "match_pulp_softmax",
     Op.NORMALIZE: "match_pulp_normalize",
     Op.LSTM: "match_pulp_lstm",
+    Op.GRU: "match_pulp_gru",
     Op.RESIZE: "match_pulp_resize",
     Op.QUANTIZE: "match_pulp_quantize",
     Op.DEQUANTIZE: "match_pulp_dequantize",
@@ -134,9 +135,9 @@ class Cluster(HwModule):
         """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel.
 
         Channels of a concatenation stay together, for a tile has some of each input; so do those of a
-        function of a pixel. States of an LSTM stay in the kernel: its tile is the layer.
+        function of a pixel. States of recurrent layers stay in the kernel: its tile is the layer.
         """
-        if layer.op is Op.LSTM:
+        if layer.op in GATES:
             return {Dim.K: 0, Dim.OY: 0, Dim.OX: 0}
         if layer.op is Op.CONCATENATE or layer.op in BY_PIXEL:
             return {Dim.K: 0}

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.cc
 
 def test_prints_what_moves(command: Command, tmp_path: Path) -> None:
     printed = command("compile", DIGITS, "--target", "diana", "--rescale", "-o", tmp_path / "project").out
-    assert "Rescaled: 11 layers compute other numbers than the model's" in printed
+    assert "Rescaled: 11 layers with other numbers than the model's" in printed
     assert "moved 0." in printed
 
 

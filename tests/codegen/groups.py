@@ -14,7 +14,7 @@ from match.dispatch.planning import plan_layer
 from match.dispatch.request import Request, Workload, aligned_memories, request
 from match.errors import ScheduleError
 from match.ir.group import MOST_INPUTS, grouped
-from match.ir.layer import Op, Padding
+from match.ir.layer import GATES, Op, Padding
 from match.mapping.schedule import Placement, Schedule
 from match.prediction.blocks import largest_tile
 from match.requantize.kept import Forms
@@ -29,7 +29,7 @@ from tests.codegen.mock_target import EXTERNAL_API
 OPTIONS = Options.parse("exact", "latency", "exact", 1, cache=False)
 SIZES = (1, 2, 3, 4, 5, 7, 8)
 CHANNELS = (1, 2, 3, 4, 5, 8, 12, 16, 17)
-OPS = tuple(op for op in Op if op not in (Op.LSTM, Op.OWN, Op.QUANTIZE, Op.DEQUANTIZE))
+OPS = tuple(op for op in Op if op not in (*GATES, Op.OWN, Op.QUANTIZE, Op.DEQUANTIZE))
 
 
 @dataclass(frozen=True, eq=False)

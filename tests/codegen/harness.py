@@ -190,10 +190,15 @@ def _execute(
         sources += [folder / file for file in shared if file.endswith(".c")]
         (folder / "main.c").write_text(_main(plans, cases, chip))
         program = folder / "program"
-        objects = _platform(type(chip), flags)
-        tracing = ("-DMATCH_TRACE", str(PACKAGE / "codegen/src/trace.c")) if traced else ()
-        files = (*map(str, sources), str(folder / "main.c"), str(FOLDER / "mock_external.c"), *objects)
-        _gcc(chip, QUICKLY, *flags, f"-I{folder}", f"-I{FOLDER}", *tracing, *files, "-o", str(program), "-lm")
+        tracing = ("-DMATCH_TRACE",) if traced else ()
+        # Named as seen from the folder: ccache knows them in whatever folder they are.
+        own = [Path(source.name) for source in (*sources, folder / "main.c")]
+        common = [FOLDER / "mock_external.c", *([PACKAGE / "codegen/src/trace.c"] if traced else [])]
+        objects = [*_platform(type(chip), flags)]
+        for source in (*own, *common):
+            objects.append(f"{source.stem}.o")
+            _gcc(chip, QUICKLY, *flags, "-I.", f"-I{FOLDER}", *tracing, "-c", str(source), "-o", objects[-1], at=folder)
+        _gcc(chip, *flags, *objects, "-o", str(program), "-lm", at=folder)
         done = subprocess.run(
             [program, folder / "outputs"],
             input=b"".join(_tensors(item, case) for item, case in zip(plans, cases, strict=True)),
@@ -221,12 +226,16 @@ def _platform(kind: type[MatchTarget], flags: tuple[str, ...]) -> tuple[str, ...
     return tuple(compiled)
 
 
-def _gcc(target: MatchTarget, *arguments: str) -> None:
-    """Compile in the package, with the options of sanitized projects: ccache then knows the platform from these."""
-    include = [f"-I{folder}" for folder in (*target.host.include, Path("codegen/include"))]
+def _gcc(target: MatchTarget, *arguments: str, at: Path | None = None) -> None:
+    """Compile `at` a folder with the options of sanitized projects.
+
+    Without a folder it is the package, and headers are named as in projects: ccache then knows the platform from these.
+    """
+    headers = (*target.host.include, Path("codegen/include"))
+    include = [f"-I{folder if at is None else PACKAGE / folder}" for folder in headers]
     defines = [f"-D{name}={value}" for name, value in target.host.defines.items()]
     command = [*os.environ.get("CC", "cc").split(), *STRICT, *SANITIZE, *include, *defines, *arguments]
-    done = subprocess.run(command, cwd=PACKAGE, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=at or PACKAGE, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -334,6 +334,16 @@ def test_lstm_takes_what_was_measured_on_rtl(
 
 
 @pytest.mark.parametrize(
+    ("features", "units", "steps", "sequences", "cycles"),
+    [(20, 24, 5, 1, 50_268), (10, 40, 6, 1, 111_549), (24, 12, 3, 2, 28_621)],
+)
+def test_gru_takes_what_was_measured_on_rtl(features: int, units: int, steps: int, sequences: int, cycles: int) -> None:
+    """As for an LSTM."""
+    layer = Layer("gru", Op.GRU, units, features, steps, sequences, steps, sequences)
+    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.03)
+
+
+@pytest.mark.parametrize(
     ("width", "padding", "stride", "dilation", "ox"),
     [
         (9, (1, 1), 1, 1, 9),

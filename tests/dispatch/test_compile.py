@@ -64,6 +64,14 @@ def test_the_generated_c_computes_what_tvm_does(module: Any, compiled: match.Com
     assert np.array_equal(outputs["output"], [reference(value).numpy() for value in values])
 
 
+def test_two_processes_find_the_same_schedules(
+    module: Any, compiled: match.CompiledModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("match.search.pool.START_UP", 1e-6)
+    shared = match.compile(module, "gap9", l1=6000, numerics="exact", fuse=False, jobs=2, cache=False)
+    assert [layer.plan for layer in shared.layers] == [layer.plan for layer in compiled.layers]
+
+
 def test_random_inputs_follow_the_seed(compiled: match.CompiledModel) -> None:
     manifest = match.run.read_manifest(compiled._project())
     drawn, others = match.run.random_inputs(manifest, 3), match.run.random_inputs(manifest, 0)

@@ -21,9 +21,10 @@ def test_known_options() -> None:
 
 def test_jobs_and_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MATCH_CACHE_DIR", str(tmp_path / "mine"))
+    monkeypatch.setattr("match.compilation.options.available_processors", lambda: 5)
     options = Options.parse("exact", "latency", "exact")
     assert options.cache == tmp_path / "mine"
-    assert options.jobs >= 1
+    assert options.jobs == 5
     assert Options.parse("exact", "latency", "exact", cache=tmp_path / "other").cache == tmp_path / "other"
     monkeypatch.delenv("MATCH_CACHE_DIR")
     usual = Options.parse("exact", "latency", "exact", 3)
@@ -76,3 +77,12 @@ def test_phases_add_up_also_when_they_fail(monkeypatch: pytest.MonkeyPatch) -> N
         except KeyError:
             pass
     assert stopwatch.seconds == {"work": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("numerics", "asked", "reason"),
+    [("hardware", "yes", "quantize_recurrent is whether"), ("exact", True, "numerics 'exact' keeps it; leave one out")],
+)
+def test_quantize_recurrent_is_checked(numerics: str, asked: Any, reason: str) -> None:
+    with pytest.raises(OptionError, match=reason):
+        Options.parse("exact", "latency", numerics, quantize_recurrent=asked)

@@ -35,3 +35,22 @@ def test_lstm(tmp_path: Path, direction: str) -> None:
     steps = np.diff(np.unique(right))
     assert len(steps) > 4
     np.testing.assert_allclose(found, right, rtol=0, atol=1.01 * float(steps.min()))
+
+
+def test_steps_share_code_and_constants() -> None:
+    """A network of more steps is not larger but for what a step leaves to others."""
+    totals = [match.compile(_between(steps), "gap9", cache=False).report.totals for steps in (4, 7)]
+    assert totals[0].constant_bytes == totals[1].constant_bytes
+    assert totals[0].cycles * 1.5 < totals[1].cycles
+
+
+def _between(steps: int) -> onnx.ModelProto:
+    """A GRU in floating point behind a dequantize."""
+    model = OnnxModel((steps, 2, FEATURES))
+    values = {"scale": np.array(0.02, np.float32), "zero": np.array(128, np.uint8)}
+    model.add("QuantizeLinear", *values)
+    model.add("DequantizeLinear", *values)
+    shapes = ((3 * HIDDEN, FEATURES), (3 * HIDDEN, HIDDEN), (6 * HIDDEN,))
+    constants = [model.constant(model.rng.normal(0, 0.7, (1, *shape))) for shape in shapes]
+    model.add("GRU", *constants, hidden_size=HIDDEN, linear_before_reset=1)
+    return model.build([onnx.numpy_helper.from_array(value, name) for name, value in values.items()])

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from match.ir.float_border import FloatQuantization
 from match.target.tile_constants import quantization
 from tests.kernels.harness import Bytes, Harness, HarnessError, TileFields, View, embed
+from tests.kernels.recurrent import Gru, Lstm
 from tests.kernels.reference import (
     FORMS,
     Geometry,
     Ints,
-    Lstm,
     Requantization,
     conv2d,
     depthwise_conv2d,
@@ -649,14 +649,16 @@ def test_normalize(
 
 @EXAMPLES
 @given(
+    st.sampled_from([("lstm", Lstm), ("gru", Gru)]),
     st.tuples(st.integers(1, 7), st.integers(1, 3), st.integers(1, 21), st.integers(1, 21)),
     margins,
     margins,
     st.sampled_from([(0, 255), (3, 200)]),
     seeds,
 )
-def test_lstm(
+def test_recurrent(
     harness: Harness,
+    cell: tuple[str, type[Lstm | Gru]],
     sizes: tuple[int, int, int, int],
     before: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
@@ -668,10 +670,11 @@ def test_lstm(
     rng = np.random.default_rng(seed)
     geometry = Geometry(features, units, (steps, sequences), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
     source, target = embed(random_input(rng, geometry), before), empty_output(geometry, behind)
-    lstm = Lstm.random(rng, features, units)
-    weights, parameters = lstm.packed()
+    name, kind = cell
+    layer = kind.random(rng, features, units)
+    weights, parameters = layer.packed()
     output = harness.kernel(
-        "match_pulp_lstm",
+        f"match_pulp_{name}",
         geometry.fields(**strides_of(source), **output_strides_of(target), clip_low=clip[0], clip_high=clip[1]),
         input=source.block,
         weights=weights,
@@ -679,7 +682,7 @@ def test_lstm(
         output=target.block,
         scratch=align4(2 * sequences * units),
     )
-    expect(output, target, lstm(source.tile.astype(np.int64), clip).astype(np.uint8))
+    expect(output, target, layer(source.tile.astype(np.int64), clip).astype(np.uint8))
 
 
 @EXAMPLES

@@ -6,12 +6,12 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from match.ir.layer import BY_PIXEL, ELEMENTWISE, Broadcast, Dim, Layer, Op, Operand, Padding, Role
+from match.ir.layer import BY_PIXEL, ELEMENTWISE, GATES, Broadcast, Dim, Layer, Op, Operand, Padding, Role
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.target.cost import Block, CostModel, Energy, Tile, choose
 from match.target.operands import standard_operands
 
-OPS = tuple(op for op in Op if op not in (Op.CONCATENATE, Op.OWN, Op.LSTM, *BY_PIXEL))
+OPS = tuple(op for op in Op if op not in (Op.CONCATENATE, Op.OWN, *GATES, *BY_PIXEL))
 """Operators of random layers; channels of two others stay together, which no operand says but a module does."""
 
 BROADCASTS: tuple[Broadcast, ...] = ("", "", "pixel", "channel", "outer")

@@ -1,4 +1,4 @@
-"""LSTM layers as one operator, or as those of their steps."""
+"""Recurrent layers as one operator, or as those of their steps."""
 
 from __future__ import annotations
 
@@ -10,23 +10,32 @@ import pytest
 import match
 from match.compilation.options import Numerics, Options
 from match.compilation.stopwatch import Stopwatch
-from match.devtools.check.builds import Builds
+from match.devtools.check.builds import Build, Builds
 from match.partitioning.unrolled import unrolled_where_refused
-from match.relay import LSTM, relay, tvm
-from match.relay.lstm import read_lstm
+from match.relay import GRU, LSTM, relay, tvm
+from match.relay.recurrent import read_recurrent
 from match.relay.rewrite import is_call
 from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.tvm
 
 
-def network(exponent: int | None = None) -> tvm.IRModule:
+KINDS = {"lstm": LSTM, "gru": GRU}
+
+
+def build(kind: str, features: int, units: int) -> Build:
+    """A layer."""
+    builds = Builds("uint8")
+    return builds.lstm(features, units) if kind == "lstm" else builds.gru(features, units)
+
+
+def network(kind: str, exponent: int | None = None) -> tvm.IRModule:
     """Of one layer; the first gate's sums are scaled by more than that power of two."""
     x = relay.var("x", shape=(3, 1, 7), dtype="uint8")
-    layer = typed(x, Builds("uint8").lstm(7, 10)(x))
+    layer = typed(x, build(kind, 7, 10)(x))
     if exponent is None:
         return layer
-    found = read_lstm(layer["main"].body)
+    found = read_recurrent(layer["main"].body)
     assert found is not None
     scales = found.scales.copy()
     scales[0, 1] = exponent
@@ -38,34 +47,51 @@ def typed(x: relay.Var, body: relay.Expr) -> tvm.IRModule:
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
 
 
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     ("exponent", "modules", "whole"),
     [(None, None, True), (None, ["ne16"], False), (3, None, True), (15, None, False)],
 )
-def test_what_no_module_takes(exponent: int | None, modules: list[str] | None, whole: bool) -> None:
+def test_what_no_module_takes(kind: str, exponent: int | None, modules: list[str] | None, whole: bool) -> None:
     """No pattern, or sums that kernels have no room for once they are scaled."""
     target = match.get_target("gap9", modules=modules)
     found = unrolled_where_refused(
-        network(exponent), target, Options("exact", "latency", Numerics.HARDWARE), Stopwatch()
+        network(kind, exponent), target, Options("exact", "latency", Numerics.HARDWARE), Stopwatch()
     )
-    assert is_call(found["main"].body, LSTM) == whole
+    assert is_call(found["main"].body, KINDS[kind]) == whole
 
 
-def test_a_network_is_kept_with_it() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_network_is_kept_with_it(kind: str) -> None:
     """As TVM's text, which knows the operator again."""
-    module = network()
+    module = network(kind)
     again = tvm.ir.load_json(tvm.ir.save_json(module))
     assert tvm.ir.structural_equal(module, again)
 
 
-def test_steps_of_several_sequences() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_of_several_sequences(kind: str) -> None:
     """Side by side they are what they are alone."""
-    build = Builds("uint8").lstm(4, 6)
+    layer = build(kind, 4, 6)
     inputs = [relay.var("x", shape=(4, batch, 4), dtype="uint8") for batch in (1, 2)]
-    alone, together = (Compiled(typed(x, build(x))) for x in inputs)
+    alone, together = (Compiled(typed(x, layer(x))) for x in inputs)
     x = np.random.default_rng(1).integers(0, 256, (4, 2, 4), np.uint8)
     (both,) = together({"x": x})
     for sequence in range(2):
         (one,) = alone({"x": x[:, sequence : sequence + 1]})
         assert np.array_equal(one[:, 0], both[:, sequence])
     assert len(np.unique(both)) > 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_numpy_has_the_integers_of_the_steps(kind: str) -> None:
+    """By which the compiler measures how far a layer that it quantized is off."""
+    x = relay.var("x", shape=(6, 3, 5), dtype="int8")
+    builds = Builds("int8")
+    layer = typed(x, (builds.lstm if kind == "lstm" else builds.gru)(5, 9)(x))
+    found = read_recurrent(layer["main"].body)
+    assert found is not None
+    levels = np.random.default_rng(2).integers(-128, 128, (6, 3, 5))
+    (given,) = Compiled(layer)({"x": levels.astype(np.int8)})
+    assert np.array_equal(given, found.states(levels))
+    assert len(np.unique(given)) > 20

@@ -59,13 +59,14 @@ class OnnxModel:
             parameters.append(self.constant(self.rng.normal(0, 0.3, outputs)))
         return self.add("Gemm", *parameters, transB=int(transposed))
 
-    def build(self) -> Any:
+    def build(self, more: Sequence[Any] = ()) -> Any:
+        """The model, with more constants that operators name."""
         graph = helper.make_graph(
             self._nodes,
             "network",
             [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)],
             [helper.make_tensor_value_info(self.current, TensorProto.FLOAT, None)],
-            self._initializers,
+            [*self._initializers, *more],
         )
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
         return onnx.shape_inference.infer_shapes(model)

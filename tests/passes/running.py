@@ -11,9 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from match.relay import relay, tvm
-from match.relay.lstm import without_lstm
+from match.relay.recurrent import without_recurrent
 
 Arrays = list[npt.NDArray]
+
+MOST_FUSED = 10
+"""Operators in one function: TVM takes seconds to lower a function of hundreds that read the same value."""
 
 
 class Compiled:
@@ -28,9 +31,9 @@ class Compiled:
         compiler = tvm.relay.backend.te_compiler
         with (
             unittest.mock.patch.object(compiler, "libinfo", functools.cache(compiler.libinfo)),
-            tvm.transform.PassContext(opt_level=optimization),
+            tvm.transform.PassContext(opt_level=optimization, config={"relay.FuseOps.max_depth": MOST_FUSED}),
         ):
-            library = relay.build(without_lstm(module), "llvm -opt-level=0")
+            library = relay.build(without_recurrent(module), "llvm -opt-level=0")
         self._executor = GraphModule(library["default"](tvm.cpu()))
 
     def __call__(self, inputs: Mapping[str, npt.NDArray]) -> Arrays:

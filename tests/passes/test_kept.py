@@ -29,9 +29,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
     asked: list[Model] = []
     whole = kept.integer_relay
 
-    def counted(model: Model, activations: str | None, *, exact: bool) -> tvm.IRModule:
+    def counted(model: Model, activations: str | None, **options: bool) -> tvm.IRModule:
         asked.append(model)
-        return whole(model, activations, exact=exact)  # pyright: ignore[reportArgumentType]
+        return whole(model, activations, **options)  # pyright: ignore[reportArgumentType]
 
     monkeypatch.setattr(kept, "integer_relay", counted)
     return asked

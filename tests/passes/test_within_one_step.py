@@ -59,9 +59,13 @@ def quantized(
     return onnx.shape_inference.infer_shapes(model)
 
 
-def distances(model: onnx.ModelProto, x: Any, *, exact: bool = True) -> Any:
-    """How far the integers are from onnxruntime's outputs, which vary."""
-    module = integer_relay(load(model), "uint8", exact=exact)
+def integers(model: onnx.ModelProto, *, exact: bool = True) -> Any:
+    """The network in integer form."""
+    return integer_relay(load(model), "uint8", exact=exact)
+
+
+def distances(model: onnx.ModelProto, module: Any, x: Any) -> Any:
+    """How far the outputs of the integer form are from onnxruntime's, which vary."""
     assert not qnn_operators(module)
     (given,) = Compiled(module)({"x": x})
     (expected,) = exact_session(model.SerializeToString(), signed=True).run(None, {"x": x})
@@ -69,9 +73,9 @@ def distances(model: onnx.ModelProto, x: Any, *, exact: bool = True) -> Any:
     return np.abs(given.astype(np.int64) - expected)
 
 
-def references(model: onnx.ModelProto, op: Op, *, exact: bool = True) -> list[bool]:
+def references(module: Any, op: Op) -> list[bool]:
     """Of each layer of an operator, whether it is said to compute the reference's numbers."""
-    found = [one for one in find(integer_relay(load(model), "uint8", exact=exact)) if isinstance(one, Match)]
+    found = [one for one in find(module) if isinstance(one, Match)]
     return [one.reference for one in found if one.layer.op is op]
 
 
@@ -90,7 +94,8 @@ def test_softmax(seed: int, width: int, dtype: str) -> None:
     levels[:, 0] = 127
     levels[:, 1:] = np.minimum(levels[:, 1:], 127 - 4 * np.arange(30)[:, None])  # one stands out, more and more
     x = (levels * scale).astype(np.float32)
-    off = distances(quantized("Softmax", x.shape, constants, axis=-1), x)
+    model = quantized("Softmax", x.shape, constants, axis=-1)
+    off = distances(model, integers(model), x)
     assert off.max() <= 1
     assert np.mean(off > 0) < 0.05
 
@@ -100,8 +105,9 @@ def test_softmax_along_another_axis(axis: int) -> None:
     rng = np.random.default_rng(axis)
     constants = {"s": np.float32(0.1), "z": np.uint8(3), "so": np.float32(1 / 255), "zo": np.uint8(0)}
     model = quantized("Softmax", (4, 5, 6), constants, axis=axis)
-    assert references(model, Op.SOFTMAX) == [False]
-    assert distances(model, rng.normal(12, 2, (4, 5, 6)).astype(np.float32)).max() <= 1
+    module = integers(model)
+    assert references(module, Op.SOFTMAX) == [False]
+    assert distances(model, module, rng.normal(12, 2, (4, 5, 6)).astype(np.float32)).max() <= 1
 
 
 @pytest.mark.parametrize("axis", [1, 2, -1])
@@ -111,9 +117,10 @@ def test_softmax_of_a_map_is_one_layer(axis: int, tmp_path: Path) -> None:
     network.conv(5, pads=[1, 1, 1, 1])
     network.add("Softmax", axis=axis)
     model = onnx.load(quantize(network, tmp_path, "QDQ", "QUInt8", True))
-    assert references(model, Op.SOFTMAX) == [False]
+    module = integers(model)
+    assert references(module, Op.SOFTMAX) == [False]
     x = np.random.default_rng(1).normal(0, 1, (1, 3, 7, 6)).astype(np.float32)
-    (given,) = Compiled(integer_relay(load(model), "uint8"))({"x": x})
+    (given,) = Compiled(module)({"x": x})
     (expected,) = exact_session(model.SerializeToString()).run(None, {"x": x})
     scale = numpy_helper.to_array(next(one for one in model.graph.initializer if one.name == last_scale(model)))
     assert np.abs(given - expected).max() <= 1.01 * scale
@@ -152,7 +159,8 @@ def test_layer_normalization(seed: int, width: int, dtype: str, *, small: bool) 
     }
     x = (levels * scale).astype(np.float32)
     epsilon = float(rng.choice([1e-5, 1e-2, 1]))
-    off = distances(quantized("LayerNormalization", x.shape, constants, axis=-1, epsilon=epsilon), x)
+    model = quantized("LayerNormalization", x.shape, constants, axis=-1, epsilon=epsilon)
+    off = distances(model, integers(model), x)
     assert off.max() <= 1
     assert np.mean(off > 0) < 0.05
 
@@ -234,16 +242,17 @@ def test_layer_normalization_written_out(dtype: str, *, affine: bool) -> None:
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     x = (rng.normal(0, rng.uniform(0.2, 3, (40, 1)), (40, width))).astype(np.float32)
-    off = distances(model, x)
+    module = integers(model)
+    off = distances(model, module, x)
     assert off.max() <= 1
     assert np.mean(off > 0) < 0.05
-    assert references(model, Op.NORMALIZE) == [False]
+    assert references(module, Op.NORMALIZE) == [False]
 
 
 def test_gains_that_are_no_numbers_stay_in_floating_point() -> None:
     gain = np.array([1, np.nan, 2, 3, 4, 5, 6, 7], np.float32)
     constants = {"s": np.float32(0.1), "z": np.uint8(3), "so": np.float32(0.02), "zo": np.uint8(0), "gain": gain}
-    module = integer_relay(load(quantized("LayerNormalization", (1, 3, 8), constants, axis=-1)), "uint8")
+    module = integers(quantized("LayerNormalization", (1, 3, 8), constants, axis=-1))
     assert "variance" in module.astext(show_meta_data=False)
 
 
@@ -266,10 +275,11 @@ def test_means(seed: int, shape: tuple[int, ...], axes: list[int], *, same: bool
     steps, other = (scale, zero) if same else (np.float32(scale * rng.uniform(0.5, 1)), np.uint8(rng.integers(92, 164)))
     x = ((rng.integers(0, 256, shape) - int(zero)) * scale).astype(np.float32)
     model = quantized("ReduceMean", shape, {"s": scale, "z": zero, "so": steps, "zo": other}, axes=axes, keepdims=0)
-    off = distances(model, x)
+    module = integers(model)
+    off = distances(model, module, x)
     assert off.max() <= 1
     assert np.mean(off > 0) < 0.2
-    assert references(model, Op.AVG_POOL2D) == [False]
+    assert references(module, Op.AVG_POOL2D) == [False]
 
 
 @pytest.mark.parametrize("mode", ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"])
@@ -288,8 +298,9 @@ def test_interpolation(seed: int, size: tuple[int, int], mode: str) -> None:
         mode="linear",
         coordinate_transformation_mode=mode,
     )
-    assert distances(model, x).max() <= 1
-    assert references(model, Op.RESIZE) == [False]
+    module = integers(model)
+    assert distances(model, module, x).max() <= 1
+    assert references(module, Op.RESIZE) == [False]
 
 
 @pytest.mark.parametrize(("factor", "zero", "layers"), [(1.3, 100, 1), (0.8, 200, 1), (0.5, 128, 0)])
@@ -302,8 +313,9 @@ def test_interpolation_to_another_scale(seed: int, factor: float, zero: int, lay
     scales = {"s": scale, "z": np.uint8(128), "so": np.float32(scale * factor), "zo": np.uint8(zero)}
     constants = scales | {"sizes": np.array([1, 6, 14, 9])}
     model = quantized("Resize", x.shape, constants, more=["", "", "sizes"], mode="linear")
-    assert references(model, Op.RESIZE) == [False] * layers
-    assert not layers or distances(model, x).max() <= 1
+    module = integers(model)
+    assert references(module, Op.RESIZE) == [False] * layers
+    assert not layers or distances(model, module, x).max() <= 1
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
@@ -324,11 +336,12 @@ def test_averages_of_parts_of_a_map(windows: dict[str, Any], dtype: str) -> None
     constants = {"s": np.float32(0.03), "z": np.dtype(dtype).type(20), "so": np.float32(0.03)}
     model = quantized("AveragePool", (1, 5, 11, 12), constants | {"zo": constants["z"]}, **windows)
     x = rng.normal(0, 2, (1, 5, 11, 12)).astype(np.float32)
-    assert distances(model, x, exact=False).max() <= 1
-    assert distances(model, x).max() == 0 or windows["kernel_shape"] != [2, 2]
-    found = references(model, Op.AVG_POOL2D, exact=False)
+    close, exact = integers(model, exact=False), integers(model)
+    assert distances(model, close, x).max() <= 1
+    assert distances(model, exact, x).max() == 0 or windows["kernel_shape"] != [2, 2]
+    found = references(close, Op.AVG_POOL2D)
     assert found == [False] * len(found) != []
-    assert references(model, Op.AVG_POOL2D) == []
+    assert references(exact, Op.AVG_POOL2D) == []
 
 
 def addition() -> onnx.ModelProto:
@@ -362,10 +375,11 @@ def test_an_addition_that_no_plane_describes() -> None:
         "b": ((levels - 116) * np.float32(0.032717656))[None, :] + np.zeros((1, 1, 256, 1), np.float32),
     }
     (expected,) = exact_session(model.SerializeToString()).run(None, x)
-    for exact, most in ((True, 0), (False, 2)):
-        (given,) = Compiled(integer_relay(load(model), "uint8", exact=exact))(x)
+    exact, close = integers(model), integers(model, exact=False)
+    for module, most in ((exact, 0), (close, 2)):
+        (given,) = Compiled(module)(x)
         off = np.abs(given.astype(np.int64) - expected)
         assert off.max() <= 1
         assert np.count_nonzero(off) == most
-    assert references(model, Op.ADD, exact=False) == [False]
-    assert references(model, Op.ADD) == []
+    assert references(close, Op.ADD) == [False]
+    assert references(exact, Op.ADD) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from match.ir.constants import Normalization
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
+from match.relay.gru import Gru
 from match.relay.lstm import Lstm
 from match.relay.normalization import normalization
 from match.relay.resize import ONE, Between, Resize
@@ -229,22 +231,43 @@ class Builds:
 
     def lstm(self, features: int, units: int) -> Build:
         """So many units, whose gates have values of all sizes."""
+        cells = self._cells(4, features, units)
+        exponents = [*self.rng.integers(-3, 0, 8), -18, -22]
+        scales = np.stack([self.rng.integers(1 << 30, (1 << 31) - 1, 10), exponents], axis=1)
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return Lstm(x=x, scales=scales, power=-11, limit=30000, **cells).build(x)
+
+        return build
+
+    def gru(self, features: int, units: int) -> Build:
+        """The same of another kind of cells."""
+        cells = self._cells(3, features, units)
+        scales = np.stack([self.rng.integers(1 << 30, (1 << 31) - 1, 7), [*self.rng.integers(-3, 0, 6), -7]], axis=1)
+        biases = self.rng.integers(-5000, 5000, units)
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return Gru(x=x, scales=scales, biases=biases, **cells).build(x)
+
+        return build
+
+    def _cells(self, gates: int, features: int, units: int) -> dict[str, Any]:
+        """What all kinds of recurrent layers have, but for scales."""
         over_x, over_states = (
-            self.rng.integers(-127, 128, (4, units, depth)).astype(np.int8) for depth in (features, units)
+            self.rng.integers(-127, 128, (gates, units, depth)).astype(np.int8) for depth in (features, units)
         )
         zeros = (self._low + 121, self._low + 130)
         sums = [
             zero * part.sum(axis=2, dtype=np.int64) for zero, part in zip(zeros, (over_x, over_states), strict=True)
         ]
-        offsets = self.rng.integers(-2000, 2000, (2, 4, units)) - np.stack(sums)
-        exponents = [*self.rng.integers(-3, 0, 8), -18, -22]
-        scales = np.stack([self.rng.integers(1 << 30, (1 << 31) - 1, 10), exponents], axis=1)
-        dtype = self.dtype
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return Lstm(x, dtype, over_x, over_states, offsets, scales, -11, 30000, zeros[1], dtype).build(x)
-
-        return build
+        return {
+            "x_dtype": self.dtype,
+            "input_weights": over_x,
+            "state_weights": over_states,
+            "offsets": self.rng.integers(-2000, 2000, (2, gates, units)) - np.stack(sums),
+            "zero": zeros[1],
+            "dtype": self.dtype,
+        }
 
     def resize(self, size: int, outputs: int) -> Build:
         """Of a square map, each output a random way between two inputs."""

@@ -63,10 +63,14 @@ def execution_problems(
     problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, layers, own)]
     if problems:
         return tuple(problems), ()
+    listed = {pattern.name for module in target.modules for pattern in module.patterns()}
+    layers = [probe for probe in layers if probe.name in listed]
     chains = [probe for dtype in types for probe in chain_probes(target.patterns, dtype)]
     grouping = [module for module in target.modules if module.groups]
     pairs = [(one.name, probe) for one in grouping for dtype in types for probe in group_probes(one.patterns(), dtype)]
     tried = [*layers, *chains, *(probe for _, probe in pairs)]
+    if not tried:
+        return (), ()
     progress(f"{len(tried)} layers on the control core")
     try:
         compiled = compile_model(network(tried), target, modules=[], numerics="exact")

@@ -7,14 +7,17 @@ samples). Sums of products of 8-bit numbers stay below 2**53, so float64 holds t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import QuantizedType
+from match.arithmetic.recurrent import real_states
 from match.devtools.zoo.layers import (
+    Cells,
     Channels,
     Concat,
     Conv,
@@ -39,6 +42,9 @@ LEAKY_SLOPE = 0.1
 
 EPSILON = 1e-6
 """Of layer normalizations, as in vision transformers."""
+
+GATE_ORDER: Mapping[str, list[int]] = MappingProxyType({"LSTM": [0, 2, 1, 3], "GRU": [0, 1, 2]})
+"""ONNX's gates in the order that `real_states` has: an LSTM's output gate behind the forget gate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +168,22 @@ def token_mean(x: Activations) -> Float64Array:
     """The mean of all tokens of each sample, shape (features, samples)."""
     sums = x.levels.sum(0, dtype=np.int64).T
     return np.multiply(sums, x.scale / len(x.levels), dtype=np.float64)
+
+
+def states(layer: Cells, x: Float64Array, weights: Float64Array) -> Float64Array:
+    """Of all steps of sequences (tokens, samples, features), or of the last one, (units, samples).
+
+    weights: (directions, gates * units, features + units + 2), gates as ONNX orders them: of inputs, of states, and two
+    biases.
+    """
+    features, order = x.shape[-1], GATE_ORDER[layer.kind]
+    both: list[Float64Array] = []
+    for way, own in enumerate(weights.reshape(layer.directions, layer.gates, layer.units, -1)[:, order]):
+        fed, back, biases = np.split(own, [features, features + layer.units], axis=-1)
+        turn = slice(None, None, -1 if way else 1)
+        both.append(real_states(x[turn], fed, back, np.moveaxis(biases, -1, 0))[turn])
+    found = np.concatenate(both, axis=-1)
+    return found if len(layer.shape) == 2 else found[-1].T
 
 
 def products(a: Activations, b: Activations) -> Float64Array:

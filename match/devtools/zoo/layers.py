@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 Shape = tuple[int, ...]
 Range = tuple[float, float]
@@ -137,6 +138,33 @@ class MatMul(ZooLayer):
     def macs(self) -> int:
         """Multiplications of two activations."""
         return math.prod(self.shape) * self.inputs[0].shape[-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Cells(ZooLayer):
+    """LSTM or GRU cells, as `kind` says, along a sequence: the states of all steps, or those after the last one.
+
+    `directions` is 2 if they go along it both ways; the states of both are side by side.
+    """
+
+    kind: Literal["LSTM", "GRU"]
+    units: int
+    directions: int
+
+    @property
+    def gates(self) -> int:
+        """Of each unit."""
+        return 4 if self.kind == "LSTM" else 3
+
+    @property
+    def weight_shape(self) -> Shape:
+        """(directions * gates * units, features + units)."""
+        return self.directions * self.gates * self.units, self.inputs[0].shape[-1] + self.units
+
+    @property
+    def macs(self) -> int:
+        """All weights in each step."""
+        return math.prod(self.weight_shape) * self.inputs[0].shape[0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,6 +329,16 @@ def linear(name: str, x: ZooLayer, units: int) -> Offset:
 def normalized(name: str, x: ZooLayer) -> Normalize:
     """A layer normalization along the last axis."""
     return Normalize(name, (x,), x.shape)
+
+
+def states(name: str, x: ZooLayer, kind: Literal["LSTM", "GRU"], units: int, *, directions: int = 1) -> Cells:
+    """The states of cells in all steps of a sequence."""
+    return Cells(name, (x,), (x.shape[0], directions * units), kind, units, directions)
+
+
+def last_state(name: str, x: ZooLayer, kind: Literal["LSTM", "GRU"], units: int) -> Cells:
+    """The states of cells behind a sequence."""
+    return Cells(name, (x,), (units,), kind, units, 1)
 
 
 def matrices(name: str, a: ZooLayer, b: ZooLayer) -> MatMul:

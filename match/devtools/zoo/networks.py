@@ -139,11 +139,13 @@ _NAMED: MappingProxyType[str, Callable[..., ZooNetwork]] = MappingProxyType(
 _SIZED: MappingProxyType[str, Callable[..., ZooNetwork]] = MappingProxyType(
     {
         "convnext": sequences.convnext,
+        "crnn": signals.crnn,
         "deeplab": dense_outputs.deeplab,
         "densenet": branching.densenet,
         "ecg": signals.ecg,
         "efficientnet_b0": mobile.efficientnet_b0,
         "ghostnet": mobile.ghostnet,
+        "gru_keywords": signals.gru_keywords,
         "mlp_mixer": sequences.mlp_mixer,
         "mobilenet_v1": mobilenet_v1,
         "mobilenet_v2": mobilenet_v2,

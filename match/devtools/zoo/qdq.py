@@ -19,6 +19,7 @@ from match.arithmetic.interface import QuantizedType
 from match.devtools.zoo.forward import EPSILON, HARD_SLOPE, LEAKY_SLOPE
 from match.devtools.zoo.layers import (
     Add,
+    Cells,
     Channels,
     Concat,
     Conv,
@@ -101,6 +102,8 @@ def _operator(graph: _Graph, layer: ZooLayer, result: str, scale: list[str], par
             rows = zip(("gain", "bias"), parameters.reals[layer.name].astype(np.float32), strict=True)
             constants = [graph.constant(f"{layer.name}_{row}", values) for row, values in rows]
             graph.node("LayerNormalization", [*inputs, *constants], result, axis=-1, epsilon=EPSILON)
+        case Cells():
+            _cells(graph, layer, inputs[0], result, parameters.reals[layer.name].astype(np.float32))
         case Function() if layer.function == "Gelu":
             _gelu(graph, layer.name, inputs[0], result)
         case Function():
@@ -149,6 +152,35 @@ def _weighted(
             graph.node("Gemm", [*inputs, weight, bias], result, transB=1)
         case Project():
             graph.node("MatMul", [*inputs, weight], result)
+
+
+def _cells(graph: _Graph, layer: Cells, x: str, result: str, weights: npt.NDArray[np.float32]) -> None:
+    """Cells in floating point, as the quantizer leaves them, on steps in front of the batch."""
+    name, features = layer.name, layer.inputs[0].shape[-1]
+    turned = f"{name}_steps_first"
+    graph.node("Transpose", [x], turned, perm=[1, 0, 2])
+    graph.quantized(
+        turned, turned, [f"{layer.inputs[0].name}_{what}" for what in ("scale", "zero_point")], _real(turned)
+    )
+    fed, back, biases = np.split(weights, [features, features + layer.units], axis=-1)
+    constants = [
+        graph.constant(f"{name}_{what}", np.ascontiguousarray(values))
+        for what, values in (("W", fed), ("R", back), ("B", biases.swapaxes(1, 2).reshape(layer.directions, -1)))
+    ]
+    attributes: dict[str, Any] = {"hidden_size": layer.units}
+    if layer.directions == 2:
+        attributes["direction"] = "bidirectional"
+    if layer.kind == "GRU":
+        attributes["linear_before_reset"] = 1
+    if len(layer.shape) == 1:
+        graph.node(layer.kind, [_real(turned), *constants], ["", f"{name}_last"], **attributes)
+        axis = graph.constant(f"{name}_axis", np.array([0], np.int64))
+        graph.node("Squeeze", [f"{name}_last", axis], result)
+        return
+    graph.node(layer.kind, [_real(turned), *constants], f"{name}_states", **attributes)
+    graph.node("Transpose", [f"{name}_states"], f"{name}_batch_first", perm=[2, 0, 1, 3])
+    joined = graph.constant(f"{name}_shape", np.array((1, *layer.shape), np.int64))
+    graph.node("Reshape", [f"{name}_batch_first", joined], result)
 
 
 def _slice(graph: _Graph, layer: Channels, x: str, result: str) -> None:
@@ -238,8 +270,9 @@ class _Graph:
         self.initializers.append(numpy_helper.from_array(values, name))
         return name
 
-    def node(self, op: str, inputs: Sequence[str], output: str, **attributes: Any) -> None:
-        self.nodes.append(helper.make_node(op, inputs, [output], name=f"{output}_{op}", **attributes))
+    def node(self, op: str, inputs: Sequence[str], output: str | list[str], **attributes: Any) -> None:
+        outputs = [output] if isinstance(output, str) else output
+        self.nodes.append(helper.make_node(op, inputs, outputs, name=f"{outputs[-1]}_{op}", **attributes))
 
     def quantization(self, name: str, quantization: QuantizedType) -> list[str]:
         """Names of the scale and zero point of a tensor."""

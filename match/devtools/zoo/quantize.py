@@ -28,10 +28,12 @@ from match.devtools.zoo.forward import (
     probabilities,
     products,
     quantized,
+    states,
     token_mean,
 )
 from match.devtools.zoo.layers import (
     Add,
+    Cells,
     Channels,
     Concat,
     Conv,
@@ -87,7 +89,7 @@ class Parameters:
     """All that is added to a network, by layer name: quantization of its output, its weights, and other numbers.
 
     `reals` are, of an `Offset`, its bias, whose quantization is among the outputs by the bias's name; of a `Normalize`
-    gains and biases, one row each.
+    gains and biases, one row each; of `Cells` as in `match.devtools.zoo.forward.states`.
     """
 
     outputs: Mapping[str, QuantizedType]
@@ -128,6 +130,11 @@ def calibrate(network: ZooNetwork, activations: str, seed: int) -> Parameters:
                 gains, biases = (rng.uniform(*bounds, layer.shape[-1]) for bounds in (_GAINS, _BIASES))
                 reals[layer.name] = np.stack([gains, biases])
                 values = normalized(sources[0].real) * gains + biases
+            case Cells():
+                features, bound = sources[0].levels.shape[-1], layer.units**-0.5
+                shape = layer.directions, layer.gates * layer.units, features + layer.units + 2
+                reals[layer.name] = rng.uniform(-bound, bound, shape).astype(np.float32).astype(np.float64)
+                values = states(layer, sources[0].real, reals[layer.name])
             case _:
                 values = _computed(layer, sources)
         if isinstance(layer, Channels | Shuffle | Enlarge | Interleave | Reorder | MaxPool):

@@ -13,7 +13,12 @@ from match.devtools.zoo.layers import (
     causal,
     conv,
     dense,
+    last_state,
+    linear,
+    max_pool,
     pooled,
+    reorder,
+    states,
 )
 from match.devtools.zoo.sizes import check_sizes, rounded
 
@@ -32,6 +37,35 @@ def tcn(width: float = 1.0, resolution: int = 256, classes: int = 10) -> ZooNetw
         kept = x if x.shape == inner.shape else conv(f"{name}_kept", x, filters, (1,), activation=LINEAR)
         x = add(f"{name}_add", kept, inner, RELU)
     return ZooNetwork(f"tcn-{width}-{resolution}", dense("scores", pooled(x), classes))
+
+
+def gru_keywords(width: float = 1.0, resolution: int = 98, classes: int = 12) -> ZooNetwork:
+    """Keywords in `resolution` frames of 10 cepstral coefficients, by a GRU (after Zhang et al., 2017, Section 4).
+
+    A convolution over 5 frames, every second one, is in front.
+    """
+    check_sizes(width, resolution, classes)
+    x = conv("conv", Input("cepstrum", (), (10, resolution), SIGNED), rounded(48 * width), (5,), 2)
+    steps = reorder("steps", x, (1, 0))
+    return ZooNetwork(
+        f"gru_keywords-{width}-{resolution}",
+        dense("scores", last_state("gru", steps, "GRU", rounded(64 * width)), classes),
+    )
+
+
+def crnn(width: float = 1.0, resolution: int = 128, classes: int = 37) -> ZooNetwork:
+    """Letters in a line of text of 32 rows and `resolution` columns (after Shi et al., 2017, Table 1).
+
+    Convolutions make a sequence of columns, and an LSTM in both directions scores each of them.
+    """
+    check_sizes(width, resolution, classes, multiple=8)
+    x: ZooLayer = Input("line", (), (1, 32, resolution), SIGNED)
+    for stage, filters in enumerate((32, 64, 64)):
+        x = max_pool(f"pool{stage}", conv(f"conv{stage}", x, rounded(filters * width)))
+    filters, rows, columns = x.shape
+    steps = reorder("steps", x, (2, 0, 1), after=(columns, filters * rows))
+    both = states("lstm", steps, "LSTM", rounded(64 * width), directions=2)
+    return ZooNetwork(f"crnn-{width}-{resolution}", linear("scores", both, classes))
 
 
 def ecg(width: float = 1.0, resolution: int = 1024, classes: int = 5) -> ZooNetwork:

@@ -15,13 +15,13 @@ from match.partitioning.pattern.movement import concatenation, gathering, slicin
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.integer_form import NO_PADDING, Int8Array
-from match.relay.lstm import read_lstm
 from match.relay.normalization import read_normalization
 from match.relay.operators import (
     Average,
     Convolution,
     Dense,
 )
+from match.relay.recurrent import read_recurrent
 from match.relay.resize import read_resize
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
 from match.relay.softmax import read_softmax
@@ -72,9 +72,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     softmax = read_softmax(root)
     if softmax is not None:
         return elements.softmax(root, softmax)
-    lstm = read_lstm(root)
-    if lstm is not None:
-        return recurrent.lstm(root, lstm)
+    cells = read_recurrent(root)
+    if cells is not None:
+        return recurrent.layer(root, cells)
     normalization = read_normalization(root)
     if normalization is not None:
         return elements.normalize(root, normalization)

@@ -14,15 +14,20 @@ from match.ir.layer import Op
 from match.partitioning.pattern.layers import covered, element_wise
 from match.partitioning.pattern.types import Match
 from match.relay import relay
-from match.relay.lstm import Lstm, tanh_shift
+from match.relay.gates import tanh_shift
+from match.relay.gru import Gru
+from match.relay.lstm import Lstm
 from match.relay.rewrite import dtype, shape
 
 _BITS = 32
 """Bits of the numbers that kernels multiply with a mantissa."""
 
+_LARGEST_SUM = 1 << 29
+"""Of a gate after scaling, half of what a kernel adds two of."""
 
-def fits(found: Lstm) -> bool:
-    """Whether all sums that can occur fit 32 bits after scaling, as kernels need."""
+
+def fits(found: Lstm | Gru) -> bool:
+    """Whether all sums that can occur fit 32 bits before and after scaling, as kernels need."""
     sums = zip((found.input_weights, found.state_weights), found.offsets, (found.x_dtype, found.dtype), strict=True)
     largest: list[int] = []
     for weights, offsets, kind in sums:
@@ -30,32 +35,44 @@ def fits(found: Lstm) -> bool:
         ends = weights.astype(np.int64) * low, weights.astype(np.int64) * high
         most, least = np.maximum(*ends).sum(axis=2) + offsets, np.minimum(*ends).sum(axis=2) + offsets
         largest += np.maximum(np.abs(most), np.abs(least)).max(axis=1).tolist()
-    largest += [(1 << 30) - 1] * 2  # products of two functions
-    left = np.maximum(found.scales[:, 1], 0).tolist()
-    return all(most << shift + 1 < 1 << (_BITS - 1) for most, shift in zip(largest, left, strict=True))
+    scales = found.scales.tolist()
+    gates = zip(largest, scales, strict=False)
+    if any(most * mantissa * 2.0 ** (exponent - 31) > _LARGEST_SUM for most, (mantissa, exponent) in gates):
+        return False
+    largest += [(1 << 30) - 1] * (len(scales) - len(largest))  # products of two functions
+    shifts = [max(exponent, 0) for _, exponent in scales]
+    return all(most << shift + 1 < 1 << (_BITS - 1) for most, shift in zip(largest, shifts, strict=True))
 
 
-def lstm(root: relay.Expr, found: Lstm) -> Match:
-    """All steps of an LSTM."""
-    layer = element_wise(Op.LSTM, shape(root), dtype(found.x), found.dtype)
-    layer = replace(layer, c=shape(found.x)[2], weight_dtype="int8")
+def layer(root: relay.Expr, found: Lstm | Gru) -> Match:
+    """All steps of a layer."""
+    op = Op.GRU if isinstance(found, Gru) else Op.LSTM
+    described = element_wise(op, shape(root), dtype(found.x), found.dtype)
+    described = replace(described, c=shape(found.x)[2], weight_dtype="int8")
     constants = LayerConstants(None, None, table=_table(found), units=_units(found))
-    return Match(root, (found.x,), covered(root, (found.x,)), layer, constants, None)
+    inputs = (found.x,)
+    return Match(root, inputs, covered(root, inputs), described, constants, None, reference=found.moved is None)
 
 
-def _units(found: Lstm) -> npt.NDArray[np.int8]:
-    """match_lstm_unit_t of each unit, shape (units, bytes)."""
-    offsets = np.ascontiguousarray(found.offsets.transpose(2, 0, 1), "<i4").reshape(found.units, -1)
+def _units(found: Lstm | Gru) -> npt.NDArray[np.int8]:
+    """match_lstm_unit_t or match_gru_unit_t of each unit, shape (units, bytes)."""
+    numbers = [found.offsets.transpose(2, 0, 1).reshape(found.units, -1)]
+    if isinstance(found, Gru):
+        numbers.append(found.biases.reshape(-1, 1))
+    words = np.ascontiguousarray(np.concatenate(numbers, axis=1), "<i4")
     weights = (each.transpose(1, 0, 2).reshape(found.units, -1) for each in (found.input_weights, found.state_weights))
-    return np.concatenate([offsets.view(np.int8), *weights], axis=1)
+    whole = (np.pad(each, [(0, 0), (0, -each.shape[1] % 4)]) for each in weights)
+    return np.concatenate([words.view(np.int8), *whole], axis=1)
 
 
-def _table(found: Lstm) -> npt.NDArray[np.int32]:
-    """match_lstm_t as words."""
+def _table(found: Lstm | Gru) -> npt.NDArray[np.int32]:
+    """match_lstm_t or match_gru_t as words."""
     mantissas, exponents = found.scales.T
     right = np.maximum(-exponents, 0)
     scales = np.stack([mantissas, np.maximum(exponents, 0) + 1, right, (1 << right) >> 1], axis=1)
-    left = tanh_shift(found.power)
+    numbers: list[int] = []
+    if isinstance(found, Lstm):
+        left = tanh_shift(found.power)
+        numbers += [max(left, 0), max(-left, 0), found.limit]
     logistic = logistic_of_16_bits().astype("<u2").view("<i4")
-    numbers = np.array([max(left, 0), max(-left, 0), found.limit, found.zero])
-    return np.concatenate([scales.reshape(-1), numbers, logistic]).astype(np.int32)
+    return np.concatenate([scales.reshape(-1), [*numbers, found.zero], logistic]).astype(np.int32)

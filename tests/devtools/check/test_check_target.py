@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import match
-from match.devtools.check import check_target
+from match.devtools.check import Check, check_target
 from match.devtools.check.probes import network, probes
 from match.errors import TargetError
 from match.ir.layer import Dim, Layer, Op
@@ -68,6 +68,12 @@ def test_nothing_is_wrong_with_the_example(minichip: Any) -> None:
     check = check_target(minichip.Minichip())
     assert check.problems == ()
     assert [(row.module, row.op, row.taken, row.tried) for row in check.coverage] == [("engine", Op.CONV2D, 7, 7)]
+
+
+def test_a_chip_without_modules(minichip: Any) -> None:
+    target = minichip.Minichip()
+    target.modules = ()
+    assert check_target(target) == Check("minichip", (), ())
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])

@@ -70,11 +70,13 @@ SIZED = {
 }
 BRANCHING = (
     "convnext-0.05-32",
+    "crnn-0.25-32",
     "deeplab-0.1-32",
     "densenet-1.0-16",
     "ecg-0.1-256",
     "efficientnet_b0-0.25-32",
     "ghostnet-0.25-32",
+    "gru_keywords-0.25-30",
     "mlp_mixer-0.05-32",
     "mobilenet_v3_small-0.25-32",
     "regnet-0.2-32",

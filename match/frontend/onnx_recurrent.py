@@ -1,0 +1,105 @@
+"""ONNX's LSTM and GRU as one operator each, where they are plain cells; TVM's importer writes out the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from match.arithmetic.interface import Float32Array
+from match.relay import relay
+from match.relay.float_cells import FloatCells
+
+_Constants = tuple[Float32Array, Float32Array, Float32Array]
+"""Weights of inputs and of states, and biases, as ONNX has them, of all directions."""
+
+_LSTM_GATES = [0, 2, 1, 3]
+_GRU_GATES = [0, 1, 2]
+"""ONNX's numbers of the gates that `FloatCells` has, in its order. ONNX's LSTM has input, output, forget, cell."""
+
+
+def without_unread_cells(graph: Any) -> None:
+    """Take the cells after the last step off the outputs of LSTMs where nothing reads them."""
+    read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+    for node in graph.node:
+        if node.op_type == "LSTM" and len(node.output) == 3 and node.output[2] not in read - {""}:
+            del node.output[2:]
+
+
+def lstm(inputs: Any, attributes: Any) -> relay.Expr | None:
+    """All steps' states, and the last ones, of an LSTM; None where it is no plain one."""
+    constants = _constants(inputs)
+    functions = (b"Sigmoid", b"Tanh", b"Tanh")
+    shows_cells = attributes["tvm_custom"]["num_outputs"] == 3
+    plain = not attributes.get("input_forget", 0) and inputs[7] is None and _is_zero(inputs[6])
+    if constants is None or shows_cells or not plain or not _is_usual(inputs, attributes, functions):
+        return None
+    return _all_directions(inputs[0], constants, _LSTM_GATES, attributes)
+
+
+def gru(inputs: Any, attributes: Any) -> relay.Expr | None:
+    """All steps' states, and the last ones, of a GRU; None where it is no plain one."""
+    constants = _constants(inputs)
+    plain = attributes.get("linear_before_reset", 0) == 1
+    if constants is None or not plain or not _is_usual(inputs, attributes, (b"Sigmoid", b"Tanh")):
+        return None
+    return _all_directions(inputs[0], constants, _GRU_GATES, attributes)
+
+
+def _is_usual(inputs: Any, attributes: Any, functions: tuple[bytes, ...]) -> bool:
+    """Whether sequences have all steps, states begin at zero, functions are the usual ones, and nothing is clipped."""
+    given = attributes.get("activations", ())
+    usual = tuple(given) in ((), functions, functions * 2)
+    return (
+        usual
+        and not attributes.get("clip")
+        and not attributes.get("layout", 0)
+        and inputs[4] is None
+        and (_is_zero(inputs[5]))
+    )
+
+
+def _is_zero(expr: relay.Expr | None) -> bool:
+    return expr is None or (isinstance(expr, relay.Constant) and not expr.data.numpy().any())
+
+
+def _constants(inputs: Any) -> _Constants | None:
+    """Those of the layer; None where weights are computed."""
+    given = inputs[1], inputs[2], inputs[3]
+    if not all(isinstance(expr, relay.Constant) or expr is None for expr in given):
+        return None
+    weights, states, biases = (None if expr is None else expr.data.numpy() for expr in given)
+    assert weights is not None, "the operator's definition asks for weights"
+    assert states is not None, "the operator's definition asks for weights"
+    if biases is None:
+        biases = np.zeros((len(weights), 2 * weights.shape[1]), np.float32)
+    return weights, states, biases
+
+
+def _all_directions(x: relay.Expr, constants: _Constants, order: list[int], attributes: Any) -> relay.Expr:
+    """The operators of one direction or two, behind them the outputs that ONNX defines."""
+    count, gates = len(constants[0]), len(order)
+    ways = [attributes.get("direction", b"forward") == b"reverse"] if count == 1 else [False, True]
+    steps = int(relay.transform.InferTypeLocal(x).shape[0])
+    states: list[relay.Expr] = []
+    last: list[relay.Expr] = []
+    for at, backwards in enumerate(ways):
+        weights, recurrent, biases = (each[at] for each in constants)
+        units = weights.shape[0] // gates
+        cells = FloatCells(
+            x,
+            _by_gate(weights, (gates, units), order),
+            _by_gate(recurrent, (gates, units), order),
+            np.ascontiguousarray(biases.reshape(2, gates, units)[:, order]),
+            backwards,
+        ).build()
+        first = 0 if backwards else steps - 1
+        final = relay.strided_slice(cells, [first], [first + 1], axes=[0])
+        states.append(relay.expand_dims(cells, 1))
+        last.append(final)
+    together = [each[0] if count == 1 else relay.concatenate(each, axis) for each, axis in ((states, 1), (last, 0))]
+    return relay.expr.TupleWrapper(relay.Tuple(together), len(together))
+
+
+def _by_gate(weights: Float32Array, shape: tuple[int, int], order: list[int]) -> Float32Array:
+    return np.ascontiguousarray(weights.reshape(*shape, -1)[order])

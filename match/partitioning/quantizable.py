@@ -1,0 +1,64 @@
+"""Recurrent layers in floating point that modules would take if they were quantized."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from match.compilation.options import Options
+from match.compilation.stopwatch import Stopwatch
+from match.dispatch.choice import ask
+from match.dispatch.request import Workload
+from match.partitioning.pattern.recurrent import fits, layer
+from match.partitioning.pattern.types import Match
+from match.passes.recurrent_cells import quantized_layers
+from match.passes.unsigned_activations import UnsignedActivations
+from match.relay import relay, tvm
+from match.relay.graph import post_order
+from match.relay.gru import Gru
+from match.relay.lstm import Lstm
+from match.relay.recurrent import read_recurrent
+from match.relay.rewrite import shape
+from match.target.hardware import MatchTarget
+
+
+@dataclass(frozen=True)
+class Quantizable:
+    """A layer by what the model calls it, the module that would have it, and its predicted cycles there."""
+
+    source: str
+    module: str
+    cycles: float
+
+
+def quantizable(
+    module: tvm.IRModule, target: MatchTarget, options: Options, stopwatch: Stopwatch
+) -> tuple[Quantizable, ...]:
+    """The layers of a network of QNN operators, as a front end returns it, that modules take once they are integers.
+
+    Raises:
+        CostModelError, OptionError, TargetError: as `match.dispatch.choice.ask`.
+    """
+    layers = quantized_layers(module)
+    matches = [_alone(found, target) for _, found in layers]
+    workloads = [Workload(one.layer, one.constants, one.accumulator, one.layer.name) for one in matches]
+    offers = ask(workloads, target, options, stopwatch) if workloads else []
+    costs: dict[str, list[tuple[float, str]]] = {}
+    for (name, found), offer in zip(layers, offers, strict=True):
+        takers = [(cost.cycles, taker) for taker, (_, cost) in offer.accepted.items()] if fits(found) else []
+        costs.setdefault(name, []).append(min(takers, default=(inf, "")))
+    return tuple(
+        Quantizable(name, ways[0][1], sum(cycles for cycles, _ in ways))
+        for name, ways in costs.items()
+        if all(module for _, module in ways)
+    )
+
+
+def _alone(found: Lstm | Gru, target: MatchTarget) -> Match:
+    """A layer as it is in a network for a target."""
+    x = relay.var("x", shape=shape(found.x), dtype=found.x_dtype)
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], found.build(x))))
+    if target.activations == "uint8":
+        module = UnsignedActivations()(module)
+    layers = ((expr, read_recurrent(expr)) for expr in post_order(module["main"]))
+    return next(layer(expr, read) for expr, read in layers if read is not None)

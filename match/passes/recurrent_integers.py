@@ -1,0 +1,129 @@
+"""Recurrent layers in floating point as layers in integers, and how far that moves their outputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from match.arithmetic import recurrent
+from match.arithmetic.interface import Float32Array, QuantizedType
+from match.arithmetic.recurrent import Reals
+from match.arithmetic.tflite import quantize_multiplier
+from match.ir.dtypes import value_range
+from match.ir.requantization import Int64Array
+from match.relay.float_cells import FloatCells
+from match.relay.gates import FUNCTION_POWER, GATE_POWER
+from match.relay.gru import Gru
+from match.relay.integer_form import Int8Array
+from match.relay.lstm import MOST, POWERS, Lstm
+from match.relay.rewrite import shape
+
+STATES = QuantizedType(np.float32(2.0**-7), 0, "int8")
+"""Of states, which lie between -1 and 1.
+
+A finer scale, that of what reads them, would clip states on the way to the next step: outside of what a network was
+calibrated with, outputs then differ several times as much.
+"""
+
+_COARSEST_POWER = -9
+"""Of two: the steps of cells of an LSTM that might leave -64 to 64."""
+
+_FORGET = 1
+"""Gate of an LSTM."""
+
+_CANDIDATE = 2
+"""Of a GRU."""
+
+_MOST_BIAS = 1 << 24
+"""In steps of a gate's sums: weights that are so much smaller than biases have larger steps than they could."""
+
+_SAMPLES = 16
+"""Sequences that a layer is measured with."""
+
+
+def quantized_cells(cells: FloatCells, inputs: QuantizedType) -> Lstm | Gru:
+    """The layer on inputs of 8 bits, with `STATES` as its outputs.
+
+    A gate's weights of the input have one scale, and so have those of the states, the largest weight being 127 steps.
+    """
+    input_weights, input_scales = _weights(cells.input_weights, _biases(cells) / float(inputs.scale))
+    state_weights, state_scales = _weights(cells.state_weights)
+    fed, back = input_scales * float(inputs.scale), state_scales * float(STATES.scale)
+    offsets = np.stack([_offsets(input_weights, inputs), _offsets(state_weights, STATES)])
+    offsets[0] += np.rint(_biases(cells) / fed.reshape(-1, 1)).astype(np.int64)
+    common: dict[str, Any] = {
+        "x": cells.x,
+        "x_dtype": inputs.dtype,
+        "input_weights": input_weights,
+        "state_weights": state_weights,
+        "offsets": offsets,
+        "zero": STATES.zero_point,
+        "dtype": STATES.dtype,
+    }
+    sums = [*fed / 2.0**GATE_POWER, *back / 2.0**GATE_POWER]
+    shown = 2.0**FUNCTION_POWER / float(STATES.scale)
+    if cells.kind == "GRU":
+        biases = np.rint(cells.biases[1, _CANDIDATE].astype(np.float64) / 2.0**GATE_POWER).astype(np.int64)
+        layer: Lstm | Gru = Gru(**common, scales=_scales([*sums, shown]), biases=biases)
+    else:
+        power = _cell_power(cells, inputs)
+        added = 2.0 ** (2 * FUNCTION_POWER - power)
+        scales = _scales([*sums, added, shown * 2.0**FUNCTION_POWER])
+        layer = Lstm(**common, scales=scales, power=power, limit=MOST)
+    return replace(layer, moved=_moved(cells, layer, inputs))
+
+
+def _biases(cells: FloatCells) -> Reals:
+    """Those of all gates that are added to sums over the input: of a GRU's candidate, not that of the states."""
+    biases = cells.biases.astype(np.float64)
+    if cells.kind == "GRU":
+        biases[1, _CANDIDATE] = 0
+    return biases.sum(axis=0)
+
+
+def _weights(weights: Float32Array, biases: Reals | None = None) -> tuple[Int8Array, Reals]:
+    """Weights (gates, units, depth) as integers, and each gate's scale; `biases` in steps of the vector's."""
+    scales = np.abs(weights).max(axis=(1, 2)).astype(np.float64) / 127
+    if biases is not None:
+        scales = np.maximum(scales, np.abs(biases).max(axis=1) / _MOST_BIAS)
+    scales[scales == 0] = 1
+    return np.rint(weights / scales.reshape(-1, 1, 1)).astype(np.int8), scales
+
+
+def _offsets(weights: Int8Array, own: QuantizedType) -> Int64Array:
+    """What frees sums over vectors of that quantization of its zero point."""
+    return -own.zero_point * weights.sum(axis=2, dtype=np.int64)
+
+
+def _scales(factors: Sequence[float]) -> Int64Array:
+    return np.stack(quantize_multiplier(factors), axis=1)
+
+
+def _cell_power(cells: FloatCells, inputs: QuantizedType) -> int:
+    """Of two: steps with which 16 bits hold all that cells can be, but for the finest that is worth it.
+
+    A step adds at most 1 to a cell and keeps at most the forget gate's largest value of it.
+    """
+    reals = (inputs.levels[[0, -1]] - inputs.zero_point) * float(inputs.scale)
+    ends = [cells.input_weights[_FORGET].astype(np.float64) * real for real in reals]
+    most = np.maximum(*ends).sum(axis=1) + np.abs(cells.state_weights[_FORGET]).sum(axis=1, dtype=np.float64)
+    kept = recurrent.logistic((most + cells.biases[:, _FORGET].sum(axis=0)).max())
+    largest = sum(kept**step for step in range(shape(cells.x)[0]))
+    needed = math.ceil(math.log2(largest)) - 15
+    return min(max(needed, POWERS[0]), _COARSEST_POWER)
+
+
+def _moved(cells: FloatCells, layer: Lstm | Gru, inputs: QuantizedType) -> tuple[float, float]:
+    """By how much the layer's outputs differ from those in floating point, at most and on average, in steps."""
+    steps, _, features = shape(cells.x)
+    levels = np.random.default_rng(0).choice(inputs.levels, (steps, _SAMPLES, features))
+    real = (levels - inputs.zero_point) * float(inputs.scale)
+    exact = recurrent.real_states(real, cells.input_weights, cells.state_weights, cells.biases)
+    low, high = value_range(STATES.dtype)
+    wanted = (exact / float(STATES.scale) + STATES.zero_point).clip(low, high)
+    difference = np.abs(layer.states(levels) - wanted)
+    return float(difference.max()), float(difference.mean())

@@ -1,0 +1,106 @@
+"""Recurrent layers in floating point: a Relay operator for all steps of a direction, and the operators of each step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from match.arithmetic.interface import Float32Array
+from match.relay import FLOAT_CELLS, relay, tvm
+from match.relay.rewrite import New, constant, is_call, shape, with_place
+
+LSTM_GATES = 4
+GRU_GATES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class FloatCells:
+    """A layer of LSTM cells, with the gates input, forget, output, cell, or of GRU cells: update, reset, candidate.
+
+    The GRU's reset gate multiplies what the candidate remembers after the product with the states. States and cells are
+    0 before the first step.
+
+    x: float32, shape (steps, batch, features).
+    input_weights, state_weights: shapes (gates, units, features) and (gates, units, units).
+    biases: shape (2, gates, units), of the sums over x and over states.
+    backwards: whether the last step is the first to be computed.
+    """
+
+    x: relay.Expr
+    input_weights: Float32Array
+    state_weights: Float32Array
+    biases: Float32Array
+    backwards: bool
+
+    @property
+    def kind(self) -> str:
+        """As ONNX calls it."""
+        return "LSTM" if len(self.input_weights) == LSTM_GATES else "GRU"
+
+    @property
+    def units(self) -> int:
+        """Cells, and channels of the output."""
+        return self.input_weights.shape[1]
+
+    def build(self) -> relay.Expr:
+        """The states of all steps, shape (steps, batch, units)."""
+        arrays = (self.input_weights, self.state_weights, self.biases)
+        constants = (*map(relay.const, arrays), relay.const(np.array(self.backwards)))
+        return relay.Call(tvm.ir.Op.get(FLOAT_CELLS), [self.x, *constants])
+
+
+def read_cells(expr: relay.Expr) -> FloatCells | None:
+    """The layer that an expression is."""
+    values = [constant(argument) for argument in expr.args[1:]] if is_call(expr, FLOAT_CELLS) else []
+    arrays = [value for value in values if value is not None]
+    if not arrays or len(arrays) < len(values):
+        return None
+    input_weights, state_weights, biases, backwards = arrays
+    return FloatCells(expr.args[0], input_weights, state_weights, biases, bool(backwards))
+
+
+def unrolled_cells(call: relay.Call, new: New) -> relay.Expr | None:
+    """The states of all steps, each by operators of its own; None for calls of other operators."""
+    found = read_cells(call)
+    if found is None:
+        return None
+    steps, batch, features = shape(found.x)
+    rows = relay.reshape(new(found.x), (steps * batch, features))
+    fed, back = (_Sums(found, part) for part in range(2))
+    given = relay.split(fed.of(rows), steps, axis=0)
+    state = memory = relay.const(np.zeros((batch, found.units), np.float32))
+    step = _lstm if found.kind == "LSTM" else _gru
+    states: list[relay.Expr] = [state] * steps
+    for at in reversed(range(steps)) if found.backwards else range(steps):
+        memory, state = step(given[at], back.of(state), memory)
+        states[at] = state
+    return with_place(relay.stack(states, 0), call)
+
+
+class _Sums:
+    """Those of all gates over inputs (part 0) or states (1), side by side, with constants that all steps share."""
+
+    def __init__(self, found: FloatCells, part: int) -> None:
+        weights = (found.input_weights, found.state_weights)[part]
+        gates, units, depth = weights.shape
+        self._weights = relay.const(weights.reshape(gates * units, depth))
+        self._biases = relay.const(found.biases[part].reshape(-1))
+
+    def of(self, vectors: relay.Expr) -> relay.Expr:
+        return relay.add(relay.nn.dense(vectors, self._weights), self._biases)
+
+
+def _lstm(fed: relay.Expr, back: relay.Expr, memory: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
+    *gates, fresh = relay.split(relay.add(fed, back), LSTM_GATES, axis=1)
+    let_in, forget, let_out = map(relay.sigmoid, gates)
+    memory = relay.add(relay.multiply(forget, memory), relay.multiply(let_in, relay.tanh(fresh)))
+    return memory, relay.multiply(let_out, relay.tanh(memory))
+
+
+def _gru(fed: relay.Expr, back: relay.Expr, memory: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
+    inputs, states = (relay.split(sums, GRU_GATES, axis=1) for sums in (fed, back))
+    update, reset = (relay.sigmoid(relay.add(inputs[gate], states[gate])) for gate in range(2))
+    fresh = relay.tanh(relay.add(inputs[2], relay.multiply(reset, states[2])))
+    state = relay.add(fresh, relay.multiply(update, relay.subtract(memory, fresh)))
+    return state, state

@@ -1,0 +1,86 @@
+"""What the cells of recurrent layers have in common in integers: sums of gates, and their functions.
+
+Sums become numbers in steps of 2**-12. The logistic function and the hyperbolic tangent give 16 bits in steps of
+2**-15, interpolated in a table as TFLite Micro does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from match.arithmetic.tflite_functions import logistic_of_16_bits
+from match.ir.dtypes import value_range
+from match.ir.requantization import Int64Array
+from match.relay import integer_form, relay
+from match.relay.fixed_point import alone, scaled
+from match.relay.integer_form import Int8Array, int64
+
+GATE_POWER = -12
+"""Of two: the steps of sums of gates."""
+
+FUNCTION_POWER = -15
+"""Of two: the steps of what the functions of gates give."""
+
+
+def sums(x: relay.Expr, weights: Int8Array, offsets: Int64Array, scales: Int64Array) -> relay.Expr:
+    """Rows of x times the weights of all gates, side by side, int64 in steps of 2**-12.
+
+    weights: (gates, units, depth). offsets: (gates, units), added before scaling. scales: (gates, 2), mantissas and
+    exponents.
+    """
+    gates, units, _ = weights.shape
+    addends = relay.const(offsets.reshape(-1).astype(np.int32))
+    products = relay.add(integer_form.product(x, weights.reshape(gates * units, -1)), addends)
+    mantissas, exponents = np.repeat(scales, units, axis=0).T
+    return scaled(relay.cast(products, "int64"), mantissas, exponents)
+
+
+def columns(x: relay.Expr, first: int, count: int) -> relay.Expr:
+    """So many columns of a matrix from one on."""
+    return relay.strided_slice(x, [first], [first + count], axes=[1])
+
+
+def narrow(x: relay.Expr) -> relay.Expr:
+    """Clipped to 16 bits."""
+    return relay.clip(x, *value_range("int16"))
+
+
+def tanh_shift(power: int) -> int:
+    """By how many bits numbers in steps of ``2**power``, times 3, are shifted left for the table of `tanh`."""
+    return power - GATE_POWER
+
+
+def logistic(x: relay.Expr) -> relay.Expr:
+    """The logistic function of 16-bit numbers with 3 integer bits, without integer bits."""
+    moved = alone(relay.multiply(x, int64(3)))
+    positive = _interpolated(moved, 9)
+    rounding = 1 << 9
+    below = relay.subtract(int64((1 << 25) + rounding - 1), positive)
+    above = relay.add(positive, int64(rounding))
+    return relay.right_shift(relay.where(relay.less(moved, int64(0)), below, above), int64(10))
+
+
+def tanh(x: relay.Expr, power: int) -> relay.Expr:
+    """The hyperbolic tangent of 16-bit numbers in steps of 2**power, without integer bits."""
+    left = tanh_shift(power)
+    moved = relay.multiply(x, int64(3 << max(left, 0)))
+    if left < 0:
+        moved = relay.right_shift(relay.add(moved, int64(1 << (-left - 1))), int64(-left))
+    moved = alone(moved)
+    positive = _interpolated(moved, 8)
+    half, rounding = 1 << 23, 1 << 7
+    below = relay.subtract(int64(half + rounding - 1), positive)
+    above = relay.subtract(positive, int64(half - rounding))
+    return relay.right_shift(relay.where(relay.less(moved, int64(0)), below, above), int64(8))
+
+
+def _interpolated(x: relay.Expr, bits: int) -> relay.Expr:
+    """Between two entries of the logistic function's table, `bits` below the index, for the magnitude of x."""
+    table, size = logistic_of_16_bits(), alone(relay.abs(x))
+    index = relay.right_shift(size, int64(bits))
+    bounded = relay.minimum(index, int64(254))
+    low, high = (relay.take(int64(values), relay.cast(bounded, "int32")) for values in (table[:-1], table[1:]))
+    rest = relay.bitwise_and(size, int64((1 << bits) - 1))
+    between = relay.add(relay.left_shift(low, int64(bits)), relay.multiply(rest, relay.subtract(high, low)))
+    most = 0x7FFF << 10 if bits == 9 else 0xFFFF << 8
+    return relay.where(relay.less(index, int64(255)), between, int64(most))

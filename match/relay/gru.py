@@ -1,0 +1,81 @@
+"""GRU layers in integers: a Relay operator for all steps, and the operators of each step that compute the same.
+
+Of an input x and the states h of the step before, a step computes::
+
+    update    = logistic(Wz x + Rz h)
+    reset     = logistic(Wr x + Rr h)
+    candidate = tanh(Wn x + reset * (Rn h + b))
+    h         = candidate + update * (h - candidate)
+
+Each product with x and with h becomes a number in steps of 2**-12; their sums, and what the reset gate multiplies, are
+clipped to 16 bits. The functions give 16 bits in steps of 2**-15, and so has h, which starts at 0. Products with a gate
+are rounded half up. The products above read h as the output has it, in 8 bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from match.arithmetic import recurrent
+from match.ir.requantization import Int64Array
+from match.relay import GRU, relay
+from match.relay.fixed_point import alone
+from match.relay.gates import FUNCTION_POWER, GATE_POWER, columns, logistic, narrow, tanh
+from match.relay.integer_form import int64
+from match.relay.recurrent_layer import RecurrentLayer, read_operands
+
+_HALF = 1 << (-FUNCTION_POWER - 1)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Gru(RecurrentLayer):
+    """A layer of GRU cells; gates are in the order update, reset, candidate.
+
+    scales: shape (7, 2): behind those of gates that of an output.
+    biases: b, shape (units,), in steps of 2**-12.
+    """
+
+    biases: Int64Array
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The operator, on another input."""
+        return self.call(GRU, x, self.biases)
+
+    def step(self, fed: relay.Expr, state: relay.Expr | None, memory: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
+        """States with 16 bits, and with 8, after a step."""
+        units = self.units
+        gates, remembered = columns(fed, 0, 2 * units), int64(self.biases.reshape(1, -1))
+        if state is not None:
+            sums = self.sums(state, 1)
+            gates = relay.add(gates, columns(sums, 0, 2 * units))
+            remembered = relay.add(remembered, columns(sums, 2 * units, units))
+        gated = alone(logistic(narrow(gates)))
+        update, reset = (columns(gated, gate * units, units) for gate in range(2))
+        remembered = _of_one(relay.multiply(reset, narrow(remembered)))
+        candidate = alone(narrow(relay.add(columns(fed, 2 * units, units), remembered)))
+        fresh = alone(tanh(candidate, GATE_POWER))
+        kept = _of_one(relay.multiply(update, relay.subtract(memory, fresh)))
+        memory = alone(relay.add(fresh, kept))
+        return memory, self.shown(memory)
+
+    def next(self, fed: Int64Array, back: Int64Array | None, memory: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """States with 16 bits, twice."""
+        gates, remembered = fed[:2], self.biases
+        if back is not None:
+            gates, remembered = gates + back[:2], remembered + back[2]
+        update, reset = recurrent.logistic_in_16_bits(recurrent.narrow(gates))
+        remembered = (reset * recurrent.narrow(remembered) + _HALF) >> -FUNCTION_POWER
+        fresh = recurrent.tanh_in_16_bits(3 * recurrent.narrow(fed[2] + remembered))
+        memory = fresh + ((update * (memory - fresh) + _HALF) >> -FUNCTION_POWER)
+        return memory, memory
+
+
+def read_gru(expr: relay.Expr) -> Gru | None:
+    """The layer that a typed expression is."""
+    read = read_operands(expr, GRU)
+    return None if read is None else Gru(**read.common, biases=read.own)
+
+
+def _of_one(product: relay.Expr) -> relay.Expr:
+    """A product with a gate without the gate's bits, rounded half up."""
+    return relay.right_shift(relay.add(product, int64(_HALF)), int64(-FUNCTION_POWER))

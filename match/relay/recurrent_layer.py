@@ -1,0 +1,153 @@
+"""A recurrent layer in integers: what layers of all kinds of cells have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from match.arithmetic.recurrent import scaled_sums
+from match.arithmetic.tflite import multiply_by
+from match.ir.dtypes import value_range
+from match.ir.requantization import Int64Array
+from match.relay import integer_form, relay, tvm
+from match.relay.fixed_point import alone, scaled
+from match.relay.gates import sums
+from match.relay.integer_form import Int8Array, int64
+from match.relay.rewrite import constant, dtype, is_call
+
+_NOT_MOVED = -1.0, -1.0
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RecurrentLayer(ABC):
+    """All steps of a layer of cells with some gates.
+
+    x: 8 bits, shape (steps, batch, features), of type `x_dtype`.
+    input_weights, state_weights: int8, shapes (gates, units, features) and (gates, units, units).
+    offsets: shape (2, gates, units), added to the sums over x and over states, which they free of zero points.
+    scales: shape (2 * gates + others, 2), mantissa and exponent of TFLite's multipliers: of the gates' sums over x,
+        over states, and of what a kind of cells has beside them, that of an output at the end.
+    zero: the output's, of type `dtype`.
+    moved: by how much outputs differ from the reference, which computes the layer in floating point, at most and on
+        average, in steps of the output; None where these integers are the reference's.
+    """
+
+    x: relay.Expr
+    x_dtype: str
+    input_weights: Int8Array
+    state_weights: Int8Array
+    offsets: Int64Array
+    scales: Int64Array
+    zero: int
+    dtype: str
+    moved: tuple[float, float] | None = None
+
+    @property
+    def gates(self) -> int:
+        """Of each unit."""
+        return self.input_weights.shape[0]
+
+    @property
+    def units(self) -> int:
+        """Cells, and channels of the output."""
+        return self.input_weights.shape[1]
+
+    @abstractmethod
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The operator, on another input: the states of all steps, shape (steps, batch, units)."""
+
+    @abstractmethod
+    def step(self, fed: relay.Expr, state: relay.Expr | None, memory: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
+        """What cells remember and the states after a step, as operators.
+
+        `fed` are the scaled sums of all gates over the step's input, shape (batch, gates * units); `state` and `memory`
+        are those after the step before. In the first step there is no state, and `memory` is zero.
+        """
+
+    def unrolled(self, x: relay.Expr, steps: int, batch: int) -> relay.Expr:
+        """The states of all steps for an input, each by operators of its own."""
+        fed = self.sums(relay.reshape(x, (steps * batch, -1)), 0)
+        state: relay.Expr | None = None
+        memory: relay.Expr = int64(np.zeros((batch, self.units)))
+        states: list[relay.Expr] = []
+        for step in range(steps):
+            now = relay.strided_slice(fed, [step * batch], [(step + 1) * batch], axes=[0])
+            memory, state = self.step(now, state, memory)
+            states.append(state)
+        return relay.stack(states, 0)
+
+    def states(self, levels: Int64Array) -> Int64Array:
+        """The states of all steps of 8-bit inputs, both (steps, batch, ...), in NumPy."""
+        memory = np.zeros((levels.shape[1], self.units), np.int64)
+        state: Int64Array | None = None
+        found: list[Int64Array] = []
+        for inputs in levels:
+            fed = self._scaled_sums(inputs, 0)
+            back = None if state is None else self._scaled_sums(state, 1)
+            memory, outputs = self.next(fed, back, memory)
+            state = (multiply_by(outputs, *self.scales[-1]) + self.zero).clip(*value_range(self.dtype))
+            found.append(state)
+        return np.stack(found)
+
+    @abstractmethod
+    def next(self, fed: Int64Array, back: Int64Array | None, memory: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """What cells remember after a step, and their outputs before these are scaled to 8 bits, as NumPy arrays.
+
+        `fed` and `back` are the scaled sums over inputs and over states, shape (gates, batch, units).
+        """
+
+    def _scaled_sums(self, vectors: Int64Array, part: int) -> Int64Array:
+        weights = (self.input_weights, self.state_weights)[part]
+        return scaled_sums(vectors, weights, self.offsets[part], self.scales[self.gates * part :][: self.gates])
+
+    def sums(self, vectors: relay.Expr, part: int) -> relay.Expr:
+        """The sums of all gates over inputs (part 0) or states (1), in steps of 2**-12."""
+        weights = (self.input_weights, self.state_weights)[part]
+        scales = self.scales[self.gates * part :][: self.gates]
+        return alone(sums(vectors, weights, self.offsets[part], scales))
+
+    def shown(self, outputs: relay.Expr) -> relay.Expr:
+        """Outputs of cells, scaled to 8 bits."""
+        levels = relay.cast(relay.add(scaled(outputs, *self.scales[-1]), int64(self.zero)), "int32")
+        return alone(integer_form.saturate(levels, value_range(self.dtype), self.dtype))
+
+    def call(self, operator: str, x: relay.Expr, own: Int64Array) -> relay.Expr:
+        """An operator of this name with the layer's constants, of which `own` are those of a kind of cells."""
+        numbers = (values.astype(np.int32) for values in (self.offsets, self.scales, own))
+        moved = np.array(_NOT_MOVED if self.moved is None else self.moved, np.float32)
+        arrays = (self.input_weights, self.state_weights, *numbers, moved)
+        return relay.Call(tvm.ir.Op.get(operator), [x, *map(relay.const, arrays), relay.const(self.zero, self.dtype)])
+
+
+@dataclass(frozen=True, eq=False)
+class Operands:
+    """The arguments of a recurrent operator: its input, what all layers have, and `own`, those of a kind of cells."""
+
+    x: relay.Expr
+    common: dict[str, Any]
+    own: Int64Array
+
+
+def read_operands(expr: relay.Expr, operator: str) -> Operands | None:
+    """Those of a typed expression that calls the operator with constants; None for others."""
+    if not is_call(expr, operator):
+        return None
+    arrays = [value for value in map(constant, expr.args[1:]) if value is not None]
+    if len(arrays) < len(expr.args) - 1:
+        return None
+    input_weights, state_weights, offsets, scales, own, moved, zero = arrays
+    common = {
+        "x": expr.args[0],
+        "x_dtype": dtype(expr.args[0]),
+        "input_weights": input_weights,
+        "state_weights": state_weights,
+        "offsets": offsets.astype(np.int64),
+        "scales": scales.astype(np.int64),
+        "zero": int(zero),
+        "dtype": dtype(expr),
+        "moved": None if moved[0] < 0 else (float(moved[0]), float(moved[1])),
+    }
+    return Operands(expr.args[0], common, own.astype(np.int64))
