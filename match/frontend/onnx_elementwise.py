@@ -53,6 +53,12 @@ def _gelu(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
     return relay.multiply(_times(0.5, x), relay.add(share, _number(1)))
 
 
+def _prelu(inputs: Inputs, _attributes: Any, _params: Any) -> relay.Expr:
+    """PReLU, with slopes that are broadcast to x, constant or not; TVM's own repeats them for each element."""
+    x, slope = inputs
+    return relay.where(relay.greater(x, _number(0)), x, relay.multiply(slope, x))
+
+
 def _softsign(inputs: Inputs, _attributes: Any, _params: Any) -> relay.Expr:
     """``x / (1 + |x|)``, as onnxruntime computes it: with a reciprocal."""
     (x,) = inputs
@@ -82,6 +88,7 @@ CONVERTERS: MappingProxyType[str, Converter] = MappingProxyType(
         "Dropout": _passed_on,
         "Clip": _clip,
         "Gelu": _gelu,
+        "PRelu": _prelu,
         "Softsign": _softsign,
         "Mean": _mean,
     }

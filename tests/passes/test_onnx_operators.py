@@ -146,9 +146,11 @@ def extrema(model):
     first = model.conv(4)
     model.conv(4, (1, 1))
     second = model.add("Max", first)
+    third = model.conv(4, (1, 1))
     model.conv(4, (1, 1))
     model.add("Min", second)
     model.conv(4, (1, 1))
+    model.add("Max", second, third)
 
 
 @network
@@ -182,6 +184,15 @@ def slopes_of_each_channel(model):
     """PReLU with slopes above and below 0 and 1."""
     model.conv(4)
     model.add("PRelu", model.constant(np.array([0.3, -0.2, 1.7, 0]).reshape(4, 1, 1)))
+    model.conv(3)
+
+
+@network
+def slopes_that_are_computed(model):
+    """PReLU of two tensors: a table of pairs."""
+    first = model.conv(4)
+    model.conv(4, (1, 1))
+    model.add("PRelu", first)
     model.conv(3)
 
 

@@ -6,7 +6,7 @@ from match.arithmetic.interface import QuantizedType
 from match.passes.quantized_groups.quantities import parameters, rescaled
 from match.relay import relay
 from match.relay.qnn import dequantized
-from match.relay.rewrite import New, constant, is_call, shape
+from match.relay.rewrite import New, constant, is_call, operator_name, shape
 
 
 def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -22,11 +22,20 @@ def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
 
 
 def extremum(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The larger or the smaller of two tensors: quantizing keeps their order, so each is rescaled first."""
+    """The largest or the smallest of tensors: quantizing keeps their order, so each is rescaled first."""
     if not is_call(expr, "maximum", "minimum"):
         return None
-    reals = [real for real in map(dequantized, expr.args) if real is not None and constant(real.x) is None]
-    if len(reals) < 2 or any(shape(real.x) != shape(expr) for real in reals):
+    name = operator_name(expr)
+    sources = _joined(expr, name)
+    reals = [real for real in map(dequantized, sources) if real is not None and constant(real.x) is None]
+    if len(reals) < len(sources) or any(shape(real.x) != shape(expr) for real in reals):
         return None
-    a, b = (rescaled(new(real.x), real.quantization, output) for real in reals)
-    return relay.maximum(a, b) if is_call(expr, "maximum") else relay.minimum(a, b)
+    result, *others = (rescaled(new(real.x), real.quantization, output) for real in reals)
+    for other in others:
+        result = relay.maximum(result, other) if name == "maximum" else relay.minimum(result, other)
+    return result
+
+
+def _joined(expr: relay.Expr, name: str) -> list[relay.Expr]:
+    """What operators of a name, one within the other, take together, in order."""
+    return [source for operand in expr.args for source in _joined(operand, name)] if is_call(expr, name) else [expr]

@@ -11,7 +11,7 @@ from match.passes.element_functions import ElementFunction, function_of
 from match.passes.planes import plane_of
 from match.relay import integer_form, relay
 from match.relay.qnn import dequantized, real_constant
-from match.relay.rewrite import New, is_call, reached, shape
+from match.relay.rewrite import New, is_call, shape
 
 
 def table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -65,32 +65,14 @@ def _may_differ(function: ElementFunction, values: tuple[Float32Array, ...], out
 
 
 def prelu(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A PReLU: a table for each channel."""
-    if is_call(expr, "nn.prelu"):
-        x, slopes, axis = expr.args[0], real_constant(expr.args[1]), int(expr.attrs.axis) % len(shape(expr))
-    elif (spread := _spread_slopes(expr)) is not None:
-        x, slopes, axis = spread
-    else:
+    """Relay's PReLU: a table for each channel."""
+    if not is_call(expr, "nn.prelu"):
         return None
-    real = dequantized(x)
+    real, slopes = dequantized(expr.args[0]), real_constant(expr.args[1])
     if real is None or slopes is None:
         return None
     own, slope = real.quantization, slopes.reshape(-1, 1)
     values = (own.levels - own.zero_point).astype(np.float32) * own.scale
     outputs = quantize(np.where(values > 0, values, values * slope), output, value_range(output.dtype))
-    behind = len(shape(expr)) - 1 - axis
+    behind = len(shape(expr)) - 1 - int(expr.attrs.axis) % len(shape(expr))
     return integer_form.channel_lookup(new(real.x), outputs, own.dtype, output.dtype, behind)
-
-
-def _spread_slopes(expr: relay.Expr) -> tuple[relay.Expr, Float32Array, int] | None:
-    """The input, slopes and channels' axis of a PReLU whose slopes the importer repeats for every element."""
-    slopes = reached(expr, "reshape", ("nn.prelu", 1), "reshape", "broadcast_to_like")
-    x = reached(expr, "reshape", "nn.prelu", "reshape")
-    if slopes is None or x is None or shape(x) != shape(expr):
-        return None
-    values, rank = real_constant(slopes), len(shape(x))
-    if values is None or rank < 2:
-        return None
-    extents = (1,) * (rank - values.ndim) + values.shape
-    (axis, *others) = [at for at, extent in enumerate(extents) if extent > 1] or [1]
-    return None if others else (x, np.broadcast_to(values.reshape(-1), shape(x)[axis]), axis)
