@@ -64,7 +64,7 @@ def test_averages(extents: tuple[int, int], rows: Any, columns: Any, *, ceil: bo
     for extent, (window, _, before, behind) in zip(extents, (rows, columns), strict=True):
         assume(window <= extent + before + behind and before < window and behind < window)
     pads = [rows[2], columns[2], rows[3], columns[3]]
-    sizes = {"kernel_shape": [rows[0], columns[0]], "strides": [rows[1], columns[1]], "pads": pads}
+    sizes: dict[str, Any] = {"kernel_shape": [rows[0], columns[0]], "strides": [rows[1], columns[1]], "pads": pads}
     model = quantized(
         "AveragePool", (1, 3, *extents), SCALES, ceil_mode=int(ceil), count_include_pad=int(counted), **sizes
     )
@@ -77,7 +77,13 @@ def test_averages(extents: tuple[int, int], rows: Any, columns: Any, *, ceil: bo
 
 @pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 0, 1]])
 def test_a_last_window_behind_counted_padding_is_on_modules(pads: list[int]) -> None:
-    sizes = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": pads, "ceil_mode": 1, "count_include_pad": 1}
+    sizes: dict[str, Any] = {
+        "kernel_shape": [3, 3],
+        "strides": [2, 2],
+        "pads": pads,
+        "ceil_mode": 1,
+        "count_include_pad": 1,
+    }
     off, layers = compared(quantized("AveragePool", (1, 4, 8, 10), SCALES, **sizes), exact=False)
     assert np.abs(off).max() <= 1
     pools = [layer for layer in layers if layer.layer.op is Op.AVG_POOL2D]
@@ -98,7 +104,7 @@ def test_the_largest(extents: tuple[int, int], rows: Any, columns: Any, holes: t
         reach = (window - 1) * hole + 1
         assume(reach <= extent and before < window and behind < window)
     pads = [rows[2], columns[2], rows[3], columns[3]]
-    sizes = {"kernel_shape": [rows[0], columns[0]], "strides": [rows[1], columns[1]], "pads": pads}
+    sizes: dict[str, Any] = {"kernel_shape": [rows[0], columns[0]], "strides": [rows[1], columns[1]], "pads": pads}
     model = quantized("MaxPool", (1, 3, *extents), SCALES, ceil_mode=int(ceil), dilations=list(holes), **sizes)
     off, _ = compared(model, exact=True)
     assert not off.any()
