@@ -31,6 +31,9 @@ _MICROSOFT: Mapping[str, tuple[str, ...]] = {
 }
 """onnxruntime's own quantized operators that the importer has, and the attributes that it reads of them."""
 
+_RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+"""Operators of which the importer makes constants."""
+
 _IGNORED: Mapping[str, Mapping[str, Any]] = {
     "BatchNormalization": {"training_mode": 0},
     "DequantizeLinear": {"block_size": 0, "output_dtype": 0},
@@ -48,7 +51,8 @@ def check_attributes(proto: Any, path: object) -> None:
     """Refuse a model, of quantization operators, whose operators say what its import would not keep, or cannot mean.
 
     Raises:
-        ModelError: it has an operator of an unknown domain, an attribute that would be dropped, or no groups.
+        ModelError: it has an operator of an unknown domain or a random one, an attribute that would be dropped, or no
+            groups.
     """
     for position, node in enumerate(proto.graph.node):
         what = f"{node.op_type} ({node.name or f'number {position}'})"
@@ -57,6 +61,8 @@ def check_attributes(proto: Any, path: object) -> None:
                 f"{path} has {what} of the domain {node.domain!r}, which is unknown and cannot be compiled; replace it "
                 "in the model"
             )
+        if node.op_type in _RANDOM:
+            raise ModelError(f"{path} has {what}, which draws random numbers; replace it in the model by constants")
         for attribute in node.attribute:
             if attribute.name == "group" and attribute.i < 1:
                 raise ModelError(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from match.relay import relay
-from match.relay.rewrite import scalar
+from match.relay.rewrite import constant, is_call, scalar
 
 Inputs = Sequence[relay.Expr | None]
 Converter = Callable[[Any, Any, Any], relay.Expr]
@@ -59,6 +59,17 @@ def _prelu(inputs: Inputs, _attributes: Any, _params: Any) -> relay.Expr:
     return relay.where(relay.greater(x, _number(0)), x, relay.multiply(slope, x))
 
 
+def _batch_normalization(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
+    """BatchNormalization outside training: a factor and an addend for each channel, as onnxruntime computes them."""
+    x, gain, bias, mean, variance = (None if one is None else _folded(one) for one in inputs)
+    spread = relay.sqrt(relay.add(variance, _number(attributes.get("epsilon", 1e-5))))
+    factor = relay.multiply(relay.divide(_number(1), spread), gain)
+    addend = relay.subtract(bias, relay.multiply(mean, factor))
+    behind = len(relay.transform.InferTypeLocal(x).shape) - 2
+    factor, addend = (relay.reshape(values, (-1, *[1] * behind)) for values in (factor, addend))
+    return relay.add(relay.multiply(x, factor), addend)
+
+
 def _softsign(inputs: Inputs, _attributes: Any, _params: Any) -> relay.Expr:
     """``x / (1 + |x|)``, as onnxruntime computes it: with a reciprocal."""
     (x,) = inputs
@@ -74,6 +85,15 @@ def _mean(inputs: Inputs, _attributes: Any, _params: Any) -> relay.Expr:
     return total if len(inputs) == 1 else _times(float(np.float32(1) / np.float32(len(inputs))), total)
 
 
+def _folded(expr: relay.Expr) -> relay.Expr:
+    """The numbers of a dequantized vector, as which onnxruntime's quantizer leaves parameters; else the expression."""
+    values = [constant(argument) for argument in expr.args] if is_call(expr, "qnn.dequantize") else [None]
+    if any(value is None for value in values):
+        return expr
+    levels, scale, zero_point = (np.asarray(value) for value in values)
+    return relay.const((levels.astype(np.int64) - zero_point).astype(np.float32) * scale.astype(np.float32))
+
+
 def _number(value: float) -> relay.Expr:
     return relay.const(np.float32(value))
 
@@ -84,6 +104,7 @@ def _times(factor: float, x: relay.Expr | None) -> relay.Expr:
 
 CONVERTERS: MappingProxyType[str, Converter] = MappingProxyType(
     {
+        "BatchNormalization": _batch_normalization,
         "Identity": _passed_on,
         "Dropout": _passed_on,
         "Clip": _clip,

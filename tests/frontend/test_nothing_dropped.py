@@ -52,12 +52,20 @@ def domain(op: str, name: str) -> Callable[[Any], None]:
     return change
 
 
+def draws(model: Any) -> None:
+    """The addition becomes random."""
+    node = node_of(model, "Add")
+    node.op_type = "Bernoulli"
+    del node.input[1:]
+
+
 @pytest.mark.parametrize(
     ("form", "change", "named"),
     [
         ("QDQ", attribute("Add", "in1_mul", 77), "in1_mul"),
         ("QDQ", attribute("Conv", "weight_bits", 4), "weight_bits"),
         ("QDQ", attribute("QuantizeLinear", "rounding", 1), "rounding"),
+        ("QDQ", draws, "Bernoulli (Add_t1), which draws random numbers"),
         ("QDQ", attribute("Conv", "group", 0), "with 0 groups, where there must be one at least"),
         ("QDQ", domain("Add", "com.example"), "Add of the domain com.example"),
         ("QDQ", domain("Add", "com.microsoft"), "Add"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from match.passes.pipeline import integer_relay
 from match.relay.readers import read_lookup
 from match.relay.rewrite import operator_name
 from match.validation.exact_session import exact_session
+from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.tvm
@@ -193,3 +195,21 @@ def test_a_number_for_each_channel_is_a_table_for_each(kind: str, axis: int) -> 
     layers = [one.layer.op for one in find(module) if isinstance(one, Match)]
     by_channel = [op for op in layers if op == "channel_lookup"]
     assert len(by_channel) == (0 if axis == 1 else 2 if kind in ("Add", "Mul") else 3)
+
+
+def test_batch_normalization_is_a_table_for_each_channel(tmp_path: Path) -> None:
+    """Behind a convolution, with which onnxruntime's quantizer leaves it in floating point, it is a layer."""
+    network = OnnxModel((1, 3, 7, 6))
+    network.conv(5)
+    parameters = [network.rng.normal(1, 0.5, 5), network.rng.normal(0, 1, 5), network.rng.normal(0, 1, 5)]
+    variance = network.constant(network.rng.uniform(0.2, 3, 5))
+    network.add("BatchNormalization", *map(network.constant, parameters), variance, epsilon=1e-3)
+    network.conv(4)
+    path = expose_integers(quantize(network, tmp_path, "QDQ", "QUInt8", per_channel=True))
+    module = integer_relay(load(path), "uint8")
+    layers = [one for one in find(module) if isinstance(one, Match)]
+    assert [one.reference for one in layers if one.layer.op == "channel_lookup"] == [True]
+    x = np.random.default_rng(2).normal(0, 1, (1, 3, 7, 6)).astype(np.float32)
+    expected = exact_session(onnx.load(path).SerializeToString()).run(None, {"x": x})
+    for one, other in zip(Compiled(module)({"x": x}), expected, strict=True):
+        assert np.array_equal(one, other)
