@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from match.relay import relay
-from match.relay.rewrite import constant, is_call, scalar
+from match.relay.qnn import real_constant
+from match.relay.rewrite import scalar
 
 Inputs = Sequence[relay.Expr | None]
 Converter = Callable[[Any, Any, Any], relay.Expr]
@@ -86,12 +87,9 @@ def _mean(inputs: Inputs, _attributes: Any, _params: Any) -> relay.Expr:
 
 
 def _folded(expr: relay.Expr) -> relay.Expr:
-    """The numbers of a dequantized vector, as which onnxruntime's quantizer leaves parameters; else the expression."""
-    values = [constant(argument) for argument in expr.args] if is_call(expr, "qnn.dequantize") else [None]
-    if any(value is None for value in values):
-        return expr
-    levels, scale, zero_point = (np.asarray(value) for value in values)
-    return relay.const((levels.astype(np.int64) - zero_point).astype(np.float32) * scale.astype(np.float32))
+    """The numbers of a constant that is dequantized, as onnxruntime's quantizer leaves parameters."""
+    values = real_constant(expr)
+    return expr if values is None else relay.const(values)
 
 
 def _number(value: float) -> relay.Expr:

@@ -82,13 +82,16 @@ def dequantized(expr: relay.Expr) -> Dequantized | None:
 
 
 def real_constant(expr: relay.Expr) -> Float32Array | None:
-    """The numbers of a constant, which may be quantized; None for other expressions."""
-    real = dequantized(expr)
-    values = constant(expr if real is None else real.x)
-    if values is None or real is None:
-        return values
-    own = real.quantization
-    return (values.astype(np.int64) - own.zero_point).astype(np.float32) * own.scale
+    """The numbers of a constant, which may be quantized with one scale; None for other expressions."""
+    if not is_call(expr, "qnn.dequantize"):
+        return constant(expr)
+    values = [constant(argument) for argument in expr.args]
+    if any(value is None for value in values):
+        return None
+    levels, scale, zero_point = (np.asarray(value) for value in values)
+    if scale.size > 1 or zero_point.size > 1:
+        return None
+    return (levels.astype(np.int64) - int(zero_point.item())).astype(np.float32) * np.float32(scale.item())
 
 
 def read_linear(expr: relay.Expr) -> Linear | None:

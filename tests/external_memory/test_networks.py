@@ -136,8 +136,8 @@ def test_a_network_that_fits_is_as_without_external_memory(tmp_path: Path) -> No
 
 def test_a_network_that_does_not_fit_either_says_why() -> None:
     with pytest.raises(CapacityError, match=r"conv2d_\d+ is \d+ bytes short.* blocks of what it reads .*--l2") as error:
-        match.compile(integers("resnet8"), "gap8", l1=L1, l2=16000)
-    assert "gap8's L2 of 16000 bytes" in str(error.value)
+        match.compile(integers("resnet8"), "gap8", l1=L1, l2=20000)
+    assert "gap8's L2 of 20000 bytes" in str(error.value)
 
 
 def test_a_target_without_external_memory_says_how_much_is_short() -> None:
