@@ -300,7 +300,7 @@ class PulpClusterCost(CostModel):
         and words across a border take a cycle more. That is charged for the channels behind the last multiple of
         `CHANNEL_GROUP`: the others can be cut off.
         """
-        return _steps(channels, pixels, length, smaller(length // WORD, tile.c % CHANNEL_GROUP // 4))
+        return _block_steps(channels, pixels, length, smaller(length // WORD, tile.c % CHANNEL_GROUP // 4))
 
     def _finish(self, tile: Tile) -> float:
         """An accumulator behind its dot product: it may go on from a partial sum, and be left as one."""
@@ -438,7 +438,7 @@ class PulpClusterCost(CostModel):
         return (ceil_div(runs, self.cores) - (runs == 1)) * self.cycles.run + share * each
 
 
-def _steps(channels: int, pixels: int, length: int, loose: int) -> float:
+def _block_steps(channels: int, pixels: int, length: int, loose: int) -> float:
     """The steps of a block, so many words of which may lie across borders."""
     words, rest = divmod(length, WORD)
     across = channels * crossing(rest) * (loose + 1)
@@ -448,4 +448,4 @@ def _steps(channels: int, pixels: int, length: int, loose: int) -> float:
 
 def _gate_products(gates: int, length: int) -> float:
     """Of so many gates of recurrent cells over a vector, summed up together."""
-    return choose(length < WORD, short_step(gates) * length, _steps(gates, 1, length, length // WORD))
+    return choose(length < WORD, short_step(gates) * length, _block_steps(gates, 1, length, length // WORD))

@@ -6,6 +6,8 @@ units). An LSTM has the gates input, forget, output, cell, a GRU update, reset, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,9 @@ from match.ir.requantization import Int64Array
 
 Reals = npt.NDArray[np.float64]
 """float64."""
+
+ONNX_GATES: Mapping[str, tuple[int, ...]] = MappingProxyType({"LSTM": (0, 2, 1, 3), "GRU": (0, 1, 2)})
+"""For each gate, in the order above, its number in ONNX, whose LSTM has input, output, forget, cell."""
 
 
 def logistic(x: Reals) -> Reals:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from match.frontend.onnx_elementwise import Converter
+from match.frontend.onnx_elementwise import Converter, Inputs
 from match.relay import relay
-
-Inputs = Sequence[relay.Expr | None]
 
 
 def _instances(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from match.arithmetic.interface import Float32Array
+from match.arithmetic.recurrent import ONNX_GATES
 from match.relay import relay
 from match.relay.float_cells import FloatCells
 
 _Constants = tuple[Float32Array, Float32Array, Float32Array]
 """Weights of inputs and of states, and biases, as ONNX has them, of all directions."""
-
-_LSTM_GATES = [0, 2, 1, 3]
-_GRU_GATES = [0, 1, 2]
-"""ONNX's numbers of the gates that `FloatCells` has, in its order. ONNX's LSTM has input, output, forget, cell."""
 
 
 def without_unread_cells(graph: Any) -> None:
@@ -34,7 +32,7 @@ def lstm(inputs: Any, attributes: Any) -> relay.Expr | None:
     plain = not attributes.get("input_forget", 0) and inputs[7] is None and _is_zero(inputs[6])
     if constants is None or shows_cells or not plain or not _is_usual(inputs, attributes, functions):
         return None
-    return _all_directions(inputs[0], constants, _LSTM_GATES, attributes)
+    return _all_directions(inputs[0], constants, ONNX_GATES["LSTM"], attributes)
 
 
 def gru(inputs: Any, attributes: Any) -> relay.Expr | None:
@@ -43,7 +41,7 @@ def gru(inputs: Any, attributes: Any) -> relay.Expr | None:
     plain = attributes.get("linear_before_reset", 0) == 1
     if constants is None or not plain or not _is_usual(inputs, attributes, (b"Sigmoid", b"Tanh")):
         return None
-    return _all_directions(inputs[0], constants, _GRU_GATES, attributes)
+    return _all_directions(inputs[0], constants, ONNX_GATES["GRU"], attributes)
 
 
 def _is_usual(inputs: Any, attributes: Any, functions: tuple[bytes, ...]) -> bool:
@@ -76,7 +74,7 @@ def _constants(inputs: Any) -> _Constants | None:
     return weights, states, biases
 
 
-def _all_directions(x: relay.Expr, constants: _Constants, order: list[int], attributes: Any) -> relay.Expr:
+def _all_directions(x: relay.Expr, constants: _Constants, order: Sequence[int], attributes: Any) -> relay.Expr:
     """The operators of one direction or two, behind them the outputs that ONNX defines."""
     count, gates = len(constants[0]), len(order)
     ways = [attributes.get("direction", b"forward") == b"reverse"] if count == 1 else [False, True]
@@ -90,7 +88,7 @@ def _all_directions(x: relay.Expr, constants: _Constants, order: list[int], attr
             x,
             _by_gate(weights, (gates, units), order),
             _by_gate(recurrent, (gates, units), order),
-            np.ascontiguousarray(biases.reshape(2, gates, units)[:, order]),
+            np.ascontiguousarray(biases.reshape(2, gates, units)[:, list(order)]),
             backwards,
         ).build()
         first = 0 if backwards else steps - 1
@@ -101,5 +99,5 @@ def _all_directions(x: relay.Expr, constants: _Constants, order: list[int], attr
     return relay.expr.TupleWrapper(relay.Tuple(together), len(together))
 
 
-def _by_gate(weights: Float32Array, shape: tuple[int, int], order: list[int]) -> Float32Array:
-    return np.ascontiguousarray(weights.reshape(*shape, -1)[order])
+def _by_gate(weights: Float32Array, shape: tuple[int, int], order: Sequence[int]) -> Float32Array:
+    return np.ascontiguousarray(weights.reshape(*shape, -1)[list(order)])

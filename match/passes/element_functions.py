@@ -1,8 +1,8 @@
 """Functions of each element: what Relay's operators compute of it, in NumPy.
 
-Operators in floating point are rounded to float32 one by one, as in a runtime that executes them one by one. A runtime
-has its own approximations of exponentials, logarithms and the like, which differ from NumPy's in the last bits; what a
-function can become by that is known from its bounds.
+The result of each operator in floating point is rounded to float32, as in a runtime that executes one operator after
+the other. Each runtime approximates exponentials, logarithms and the like in its own way, and differs from NumPy in the
+last bits: `ElementFunction.bounds` says between which numbers a result then lies.
 """
 
 from __future__ import annotations
@@ -71,22 +71,14 @@ _APPROXIMATED: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
     }
 )
 
-_EXACT: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
+OF_ANY_TYPE: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
     dict[str, Callable[..., Any]](
         {
-            "nn.relu": _relu,
-            "sqrt": np.sqrt,
-            "floor": np.floor,
-            "ceil": np.ceil,
-            "sign": np.sign,
             "abs": np.abs,
             "negative": np.negative,
             "add": np.add,
             "subtract": np.subtract,
             "multiply": np.multiply,
-            "divide": np.divide,
-            "mod": np.fmod,
-            "floor_mod": np.mod,
             "maximum": np.maximum,
             "minimum": np.minimum,
             "equal": np.equal,
@@ -97,13 +89,30 @@ _EXACT: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
             "greater_equal": np.greater_equal,
             "logical_and": np.logical_and,
             "logical_or": np.logical_or,
-            "logical_xor": np.logical_xor,
             "logical_not": np.logical_not,
+            "where": np.where,
+            "cast": np.asarray,
+        }
+    )
+)
+"""Operators that NumPy has for integers and for real numbers alike."""
+
+_EXACT: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
+    dict[str, Callable[..., Any]](
+        {
+            **OF_ANY_TYPE,
+            "nn.relu": _relu,
+            "sqrt": np.sqrt,
+            "floor": np.floor,
+            "ceil": np.ceil,
+            "sign": np.sign,
+            "divide": np.divide,
+            "mod": np.fmod,
+            "floor_mod": np.mod,
+            "logical_xor": np.logical_xor,
             "isnan": np.isnan,
             "isinf": np.isinf,
             "isfinite": np.isfinite,
-            "where": np.where,
-            "cast": np.asarray,
             "copy": np.asarray,
             "zeros_like": np.zeros_like,
             "ones_like": np.ones_like,

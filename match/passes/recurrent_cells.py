@@ -115,6 +115,6 @@ class _Quantizing:
 
 
 def moved(main: relay.Function) -> dict[relay.Expr, Moved]:
-    """By how much the quantized layers of a typed network in integer form differ from the model's."""
+    """How far the outputs of quantized layers are from the model's, in a network in integer form, types inferred."""
     layers = {expr: found.moved for expr in post_order(main) if (found := read_recurrent(expr)) is not None}
     return {expr: Moved(*numbers) for expr, numbers in layers.items() if numbers is not None}

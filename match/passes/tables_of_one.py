@@ -15,37 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.dtypes import value_range
+from match.passes.element_functions import OF_ANY_TYPE
 from match.relay import integer_form, relay, tvm
 from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, operator_name, rewrite, shape
 
 Values = npt.NDArray[Any]
 
 _OPERATORS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
-    dict[str, Callable[..., Any]](
-        {
-            "add": np.add,
-            "subtract": np.subtract,
-            "multiply": np.multiply,
-            "negative": np.negative,
-            "abs": np.abs,
-            "maximum": np.maximum,
-            "minimum": np.minimum,
-            "left_shift": np.left_shift,
-            "right_shift": np.right_shift,
-            "bitwise_and": np.bitwise_and,
-            "equal": np.equal,
-            "not_equal": np.not_equal,
-            "less": np.less,
-            "less_equal": np.less_equal,
-            "greater": np.greater,
-            "greater_equal": np.greater_equal,
-            "logical_and": np.logical_and,
-            "logical_or": np.logical_or,
-            "logical_not": np.logical_not,
-            "where": np.where,
-            "cast": np.asarray,
-        }
-    )
+    {**OF_ANY_TYPE, "left_shift": np.left_shift, "right_shift": np.right_shift, "bitwise_and": np.bitwise_and}
 )
 _INTEGERS = frozenset({"int8", "uint8", "int16", "int32", "int64", "bool"})
 

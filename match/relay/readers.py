@@ -258,7 +258,7 @@ def read_channel_lookup(expr: relay.Expr) -> ChannelLookup | None:
 
 
 def _without_mark(index: relay.Expr) -> tuple[relay.Expr, bool]:
-    """A place in a table without the mark of `real_sums`, and whether it has one."""
+    """The index into a table without `real_sums` around it, and whether `real_sums` was there."""
     return (index.args[0], True) if isinstance(index, relay.Call) and is_real_sums(index) else (index, False)
 
 

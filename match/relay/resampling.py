@@ -1,4 +1,4 @@
-"""Resizes along any axes, written out: an output takes one element of an axis, or lies between two of them.
+"""Resizes along any axes: an output is one element of an axis, or a weighted sum of two elements.
 
 Outputs have positions on the input, from its first element 0 on, which onnxruntime computes in float32.
 """

@@ -13,10 +13,12 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
+from match.frontend.relay import from_relay
 from match.partitioning.pattern import find
 from match.partitioning.pattern.rows import is_reference, rows
 from match.partitioning.pattern.types import Match
 from match.passes.pipeline import integer_relay
+from match.relay import relay, tvm
 from match.relay.readers import read_lookup
 from match.relay.rewrite import operator_name
 from match.validation.exact_session import exact_session
@@ -213,3 +215,20 @@ def test_batch_normalization_is_a_table_for_each_channel(tmp_path: Path) -> None
     expected = exact_session(onnx.load(path).SerializeToString()).run(None, {"x": x})
     for one, other in zip(Compiled(module)({"x": x}), expected, strict=True):
         assert np.array_equal(one, other)
+
+
+def test_prelu_of_relay_is_a_table_for_each_channel() -> None:
+    """As NumPy defines it; ONNX's is written as a choice."""
+    x = relay.var("x", shape=(1, 3, 4, 16), dtype="float32")
+    scale, zero = relay.const(np.float32(0.05)), relay.const(np.int32(120))
+    levels = relay.qnn.op.quantize(x, scale, zero, out_dtype="uint8")
+    slopes = np.array([-0.4, 0.3, 1.7], np.float32)
+    bent = relay.nn.prelu(relay.qnn.op.dequantize(levels, scale, zero), relay.const(slopes), axis=1)
+    result = relay.qnn.op.quantize(bent, relay.const(np.float32(0.1)), relay.const(np.int32(70)), out_dtype="uint8")
+    module = integer_relay(from_relay(tvm.IRModule.from_expr(relay.Function([x], result)), None), "uint8")
+    assert "prelu" not in module.astext(show_meta_data=False)
+    steps = np.resize(np.arange(256), (1, 3, 4, 16)) - 120
+    real = (steps * np.float32(0.05)).astype(np.float32)
+    (given,) = Compiled(module)({"x": real})
+    expected = np.where(real > 0, real, real * slopes.reshape(3, 1, 1)) / np.float32(0.1)
+    assert np.array_equal(given, (np.rint(expected) + 70).clip(0, 255))

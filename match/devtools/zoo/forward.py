@@ -7,15 +7,14 @@ samples). Sums of products of 8-bit numbers stay below 2**53, so float64 holds t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import QuantizedType
-from match.arithmetic.recurrent import real_states
+from match.arithmetic.recurrent import ONNX_GATES, real_states
 from match.devtools.zoo.layers import (
     Cells,
     Channels,
@@ -42,9 +41,6 @@ LEAKY_SLOPE = 0.1
 
 EPSILON = 1e-6
 """Of layer normalizations, as in vision transformers."""
-
-GATE_ORDER: Mapping[str, list[int]] = MappingProxyType({"LSTM": [0, 2, 1, 3], "GRU": [0, 1, 2]})
-"""ONNX's gates in the order that `real_states` has: an LSTM's output gate behind the forget gate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +172,7 @@ def states(layer: Cells, x: Float64Array, weights: Float64Array) -> Float64Array
     weights: (directions, gates * units, features + units + 2), gates as ONNX orders them: of inputs, of states, and two
     biases.
     """
-    features, order = x.shape[-1], GATE_ORDER[layer.kind]
+    features, order = x.shape[-1], list(ONNX_GATES[layer.kind])
     both: list[Float64Array] = []
     for way, own in enumerate(weights.reshape(layer.directions, layer.gates, layer.units, -1)[:, order]):
         fed, back, biases = np.split(own, [features, features + layer.units], axis=-1)
