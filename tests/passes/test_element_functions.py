@@ -151,12 +151,12 @@ def test_what_does_nothing_is_gone() -> None:
     assert "take" not in module.astext(show_meta_data=False)
 
 
-def test_tables_near_a_half_say_so() -> None:
-    """The logistic function of 0 is a half for every runtime; that of ln 3 is 3/4, or nearly."""
-    near = np.float32(np.log(3))
-    for scale, real in ((near, True), (np.float32(1), False)):
-        scales = scales_of("uint8", (float(scale), 255 - 1), (0.5, 0))
-        model = network({"Sigmoid": FUNCTIONS["Sigmoid"]}, scales, [1, 2, 8, 16])
+@pytest.mark.parametrize(("kind", "near", "step"), [("Sigmoid", np.log(3), 0.5), ("Exp", np.log(1.5), 1.0)])
+def test_tables_near_a_half_say_so(kind: str, near: float, step: float) -> None:
+    """The logistic function of ln 3 is 3/4, or nearly, and the exponential of ln 1.5 is 1.5: both between two steps."""
+    for scale, real in ((near, True), (1.0, False)):
+        scales = scales_of("uint8", (scale, 255 - 1), (step, 0))
+        model = network({kind: FUNCTIONS[kind]}, scales, [1, 2, 8, 16])
         module = integer_relay(load(model), "uint8")
         layers = [one for one in find(module) if isinstance(one, Match)]
         assert [one.reference for one in layers if one.layer.op == "lookup"] == [not real]
