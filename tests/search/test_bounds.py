@@ -37,7 +37,7 @@ def small_tables(rng: random.Random, model: CostModel) -> Tables:
 
 def groups(search: Search) -> Iterator[tuple[TileGroup, dict[tuple[int, ...], tuple[float, float]]]]:
     """All tiles that fit, with the bound of each by the numbers of its sizes: cycles and bytes."""
-    for channels in range(len(search.tables.sizes[Dim.C])):
+    for channels in search.tables.channels:
         for box in search.tables.boxes(channels):
             tiles = search.candidates(box)
             bounds = zip(tiles.objective.tolist(), tiles.second.tolist(), strict=True)
@@ -99,7 +99,7 @@ def test_no_mapping_takes_less_than_the_least(seed: int) -> None:
     tables = small_tables(rng, model)
     prices, kernels = tables.prices, least_kernels(tables)
     layer = prices.layer
-    for channels in range(len(tables.sizes[Dim.C])):
+    for channels in tables.channels:
         for box in tables.boxes(channels):
             every, _ = tables.kernels(box)
             assert np.all(kernels <= every * ROUNDING), f"least_kernels is not below a tiling of {layer}, {model}"

@@ -144,9 +144,9 @@ class Search:
 
         Tiles with all input channels come before the others, few of which may be better than the best of them.
         """
-        *parts, whole = range(len(self.tables.sizes[Dim.C]))
-        for channels in ([whole], parts) if parts and not self.prices.has_latency else ([*parts, whole],):
-            boxes = [box for number in channels for box in self.tables.boxes(number)]
+        parts, whole = self.tables.channels
+        for channels in ([parts, whole],) if self.prices.has_latency else ([whole], [parts]):
+            boxes = [box for numbers in channels for box in self.tables.boxes(numbers)]
             waiting: list[BoundedResidency] = []
             for tiles in self.best_first(joined([self.candidates(box) for box in boxes])):
                 waiting += (mapping for chosen in self.chosen(tiles) for mapping in self.mappings(chosen))

@@ -34,7 +34,10 @@ Sizes = Mapping[Dim, Ints]
 
 
 Box = tuple[slice, ...]
-"""Some tiles: a range of size numbers for each dimension of `TILED`, with one number for the input channels."""
+"""Some tiles: a range of size numbers for each dimension of `TILED`.
+
+The tiles have all input channels, or each has some of them.
+"""
 
 MOST_TILES = 1 << 16
 """In a box."""
@@ -99,12 +102,18 @@ class Tables:
         self.largest = max(size for _, size in prices.memory.rooms)
         self.figures = [self._figures(number) for number in range(len(prices.operands))]
 
-    def box(self, channels: int) -> Box:
-        """All tiles with the input channels of size number `channels`."""
-        return (slice(channels, channels + 1), *(slice(0, len(self.sizes[dim])) for dim in TILED[1:]))
+    @property
+    def channels(self) -> tuple[slice, slice]:
+        """Numbers of the sizes that are a part of the input channels, and of the one that is all of them."""
+        last = len(self.sizes[Dim.C]) - 1
+        return slice(0, last), slice(last, last + 1)
 
-    def boxes(self, channels: int) -> Iterator[Box]:
-        """Boxes that cover all tiles that fit, and few others, with the input channels of size number `channels`.
+    def box(self, channels: slice) -> Box:
+        """All tiles whose input channels have the size numbers `channels`."""
+        return (channels, *(slice(0, len(self.sizes[dim])) for dim in TILED[1:]))
+
+    def boxes(self, channels: slice) -> Iterator[Box]:
+        """Boxes that cover all tiles that fit, and few others, whose input channels have the size numbers `channels`.
 
         A large box is halved: long tiles and wide tiles may fit, although tiles that are long and wide do not.
         """
@@ -123,7 +132,7 @@ class Tables:
     def cropped(self, box: Box) -> Box:
         """A box without the sizes of each dimension that do not fit even with the smallest sizes of the others."""
         least = [slice(part.start, part.start + 1) for part in box]
-        for axis, part in enumerate(box[1:], 1):
+        for axis, part in enumerate(box):
             _, fits = self.room((*least[:axis], part, *least[axis + 1 :]), scratch=False)
             box = (*box[:axis], slice(part.start, part.start + int(np.count_nonzero(fits))), *box[axis + 1 :])
         return box

@@ -108,7 +108,7 @@ class TwoMemories:
         `cycles` are those expected of all blocks on the inner memory; a table.
         """
         found: list[tuple[float, float, tuple[int, ...]]] = []
-        box = tables.box(0)
+        box = tables.box(tables.channels[1])
         bound, fits = tile_bound(tables, least_figures(tables), box, cycles), tables.room(box, scratch=False)[1]
         least = np.broadcast_to(self.keys(bound.cycles, bound.moved, np.zeros(()))[0], fits.shape)
         every = np.array(np.nonzero(fits))
@@ -144,7 +144,7 @@ class TwoMemories:
         """
         prices, held = self.inner, frozenset(operand.name for operand in self.held)
         blocks = Tables(prices, whole.sizes, held, alone=True)
-        box = whole.box(len(whole.sizes[Dim.C]) - 1)
+        box = whole.box(whole.channels[1])
         kernels, _ = whole.kernels(box)
         transfers = np.zeros(())
         for operand, figures in zip(prices.operands, blocks.figures, strict=True):
