@@ -11,7 +11,7 @@ import contextlib
 import sys
 import types
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,10 @@ from match.frontend.onnx_normalization import NORMALIZATIONS
 from match.frontend.onnx_recurrent import gru, lstm
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
 from match.relay import relay, tvm
+from match.relay.rewrite import constant
+
+Product = Callable[[relay.Expr, relay.Expr], relay.Expr]
+"""Of a matrix, or of a tensor of matrices, and a transposed one."""
 
 _importer, _common = relay.frontend.onnx, relay.frontend.common
 _original_converters = _importer._get_convert_map
@@ -35,11 +39,13 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         tvm.TVMError: or one of several other exceptions that say what in the model is not supported.
     """
     quicker = {
+        "_op": _operators(),
         "_get_convert_map": cache(_converters),
         "fold_constant": _fold,
         "infer_type": _infer_type,
         "infer_shape": _infer_shape,
         "matmul_out_dtype": _product,
+        "qmatmul": _quantized_product,
         "QuantizeLinear": _QuantizeLinear,
         "DequantizeLinear": _DequantizeLinear,
         "LpPool": _LpPool,
@@ -56,6 +62,21 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
 def _converters(opset: int) -> dict[str, Any]:
     """What converts each operator of a version of ONNX's."""
     return {**_original_converters(opset), **CONVERTERS, **NORMALIZATIONS}
+
+
+def _operators() -> Any:
+    """TVM's operators; some of them make a constant of constants at once, for which TVM would compile a program."""
+    original = _importer._op
+
+    def cast(data: relay.Expr, dtype: str) -> relay.Expr:
+        array = constant(data)
+        return original.cast(data, dtype) if array is None else relay.const(array.astype(dtype), dtype)
+
+    def multiply(lhs: relay.Expr, rhs: relay.Expr) -> relay.Expr:
+        left, right = constant(lhs), constant(rhs)
+        return original.multiply(lhs, rhs) if left is None or right is None else relay.const(left * right)
+
+    return types.SimpleNamespace(**{**vars(original), "cast": cast, "multiply": multiply})
 
 
 def _fold(node: relay.Expr, module: Any = None) -> relay.Expr:
@@ -77,23 +98,48 @@ def _infer_shape(node: relay.Expr, module: Any = None) -> Any:
     return _common.get_const_tuple(inferred.shape) if hasattr(inferred, "shape") else inferred
 
 
-_original_product = _importer.matmul_out_dtype
+_original_product, _original_quantized_product = _importer.matmul_out_dtype, _importer.qmatmul
 
 
 def _product(inputs: list[relay.Expr], out_dtype: str) -> relay.Expr:
-    """MatMul: a dense layer if the second matrix is one for all, else a product of as many pairs of matrices."""
+    """MatMul of tensors."""
     a, b = inputs
+    written = _of_matrices(
+        a,
+        b,
+        lambda a, b: relay.nn.dense(a, b, out_dtype=out_dtype),
+        lambda a, b: relay.nn.batch_matmul(a, b, out_dtype=out_dtype),
+    )
+    return _original_product(inputs, out_dtype) if written is None else written
+
+
+def _quantized_product(a: relay.Expr, b: relay.Expr, *arithmetic: Any) -> relay.Expr:
+    """QLinearMatMul of tensors, before its requantization: zero points and scales, outputs of a dense layer, dtype."""
+    *quantization, _, dtype = arithmetic
+    written = _of_matrices(
+        a,
+        b,
+        lambda a, b: relay.qnn.op.dense(a, b, *arithmetic),
+        lambda a, b: relay.qnn.op.batch_matmul(a, b, *quantization, dtype),
+    )
+    return _original_quantized_product(a, b, *arithmetic) if written is None else written
+
+
+def _of_matrices(a: relay.Expr, b: relay.Expr, dense: Product, batched: Product) -> relay.Expr | None:
+    """The product of tensors: `dense` where the second is one matrix for all, else `batched`, of pairs of matrices.
+
+    The second operand of both is transposed. None for two matrices, for vectors, and for unknown shapes.
+    """
     left, right = _infer_shape(a), _infer_shape(b)
     known = all(isinstance(extent, int) for extent in (*left, *right))
     if not known or min(len(left), len(right)) < 2 or len(left) == len(right) == 2:
-        return _original_product(inputs, out_dtype)
+        return None
     if len(right) == 2:
-        batch, rows = left[:-2], relay.reshape(a, (-1, left[-1]))
-        product = relay.nn.dense(rows, relay.transpose(b), out_dtype=out_dtype)
+        batch, product = left[:-2], dense(relay.reshape(a, (-1, left[-1])), relay.transpose(b))
     else:
         batch = np.broadcast_shapes(left[:-2], right[:-2])
         a, b = (_stacked(x, shape, batch) for x, shape in ((a, left), (b, right)))
-        product = relay.nn.batch_matmul(a, relay.transpose(b, (0, 2, 1)), out_dtype=out_dtype)
+        product = batched(a, relay.transpose(b, (0, 2, 1)))
     return relay.reshape(product, (*batch, left[-2], right[-1]))
 
 

@@ -15,13 +15,16 @@ from match.relay.recurrent import without_recurrent
 
 _LOGGERS = ("autotvm", "te_compiler", "strategy")
 
+UNWANTED = ("SimplifyExpr", "SimplifyExprPostAlterOp")
+"""Passes of TVM that infer the types of the whole network after each of their changes: half of a build and more."""
+
 
 class Executable:
     """A Relay module compiled for this PC, without optimizations, which would take longer than they save."""
 
     def __init__(self, module: tvm.IRModule) -> None:
         """With "main", types inferred, whose parameters are the inputs."""
-        with _quiet(), tvm.transform.PassContext(opt_level=1):
+        with _quiet(), tvm.transform.PassContext(opt_level=1, disabled_pass=list(UNWANTED)):
             library = relay.build(without_recurrent(module), "llvm -opt-level=0")
         self._executor: Any = tvm.contrib.graph_executor.GraphModule(library["default"](tvm.cpu()))
 

@@ -18,6 +18,9 @@ Arrays = list[npt.NDArray]
 MOST_FUSED = 10
 """Operators in one function: TVM takes seconds to lower a function of hundreds that read the same value."""
 
+UNWANTED = ["SimplifyExpr", "SimplifyExprPostAlterOp"]
+"""They infer the types of the whole network after each of their changes: half of a build and more."""
+
 
 class Compiled:
     """A Relay module compiled for this machine."""
@@ -31,7 +34,9 @@ class Compiled:
         compiler = tvm.relay.backend.te_compiler
         with (
             unittest.mock.patch.object(compiler, "libinfo", functools.cache(compiler.libinfo)),
-            tvm.transform.PassContext(opt_level=optimization, config={"relay.FuseOps.max_depth": MOST_FUSED}),
+            tvm.transform.PassContext(
+                opt_level=optimization, config={"relay.FuseOps.max_depth": MOST_FUSED}, disabled_pass=UNWANTED
+            ),
         ):
             library = relay.build(without_recurrent(module), "llvm -opt-level=0")
         self._executor = GraphModule(library["default"](tvm.cpu()))

@@ -17,6 +17,7 @@ from match.partitioning.pattern import Match, Rejection, find
 from match.passes.quantize_border import LowerBorder
 from match.relay import relay, tvm
 from match.relay.rewrite import is_call
+from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.tvm
 
@@ -83,9 +84,9 @@ def only(inputs: list[Any], body: Any) -> Match:
 
 
 def run(inputs: list[Any], body: Any, *values: Array) -> Array:
-    mod = tvm.IRModule.from_expr(relay.Function(inputs, body))
-    with tvm.transform.PassContext(opt_level=0):
-        return relay.create_executor("graph", mod, target="llvm").evaluate()(*values).numpy()
+    names = [parameter.name_hint for parameter in inputs]
+    (output,) = Compiled(typed(inputs, body), 0)(dict(zip(names, values, strict=True)))
+    return output
 
 
 def requantized(match: Match, acc: Array) -> Array:
