@@ -14,6 +14,9 @@ from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cycles import (
     BLOCK,
     CHANNEL_GROUP,
+    LAST_OUTPUT,
+    MANY,
+    MANY_SUM4,
     MATRIX_STEP,
     OUTPUT,
     PAIR,
@@ -29,6 +32,7 @@ from match.cost_models.pulp_cycles import (
     compare,
 )
 from match.cost_models.pulp_loops import (
+    LEAST_INNER,
     WORD,
     align4,
     are_shared,
@@ -41,15 +45,18 @@ from match.cost_models.pulp_loops import (
     is_in_place,
     is_pointwise,
     last_step,
+    outer_strips,
+    pixels_apart,
     seen_rows,
     share_of_channels,
     short_step,
     step,
     strip_columns,
+    turned_columns,
     unaligned,
 )
 from match.ir.layer import GATES, Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
+from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,12 @@ class PulpClusterCost(CostModel):
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of the busiest core, and what it waits for others."""
-        return (self.cycles.call + self._work(layer, tile)) * self.sharing.factor(self.cores, layer.op)
+        cycles = self.cycles.call + self._work(layer, tile)
+        if layer.op is Op.DENSE and self._words_form in LAST_OUTPUT:
+            length = tile.c
+            words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
+            cycles = choose(words & (tile.oy * tile.ox == 1), self._row_of_words(tile), cycles)
+        return cycles * self.sharing.factor(self.cores, layer.op)
 
     def launch(self, layer: Layer) -> float:
         """The same for every kernel."""
@@ -262,6 +274,14 @@ class PulpClusterCost(CostModel):
         """The form of the loops over whole words; those in `BLOCK` have some."""
         return f"{self.form}_except" if self.exceptions else self.form
 
+    def _row_of_words(self, tile: Tile) -> float:
+        """A dense layer's single row of outputs, of vectors of two words or more, in assembly (match_words_pixel)."""
+        blocks, last = divmod(ceil_div(tile.k, self.cores), 4)
+        output, words = LAST_OUTPUT[self._words_form], tile.c // WORD
+        twos = choose(last >= 2, 4 + 5 * words + 2 * output, 0)
+        one = choose(last % 2 > 0, 1 + step(1, 1) * words + output, 0)
+        return self.cycles.row_of_words + blocks * self._words(1, tile.c) + twos + one
+
     def _is_fast(self, tile: Tile) -> bool:
         """Whether outputs are requantized in a form with loops of its own, and no sums are partial."""
         return tile.begin & tile.end & (self.form in ("int32", "high", "high_signed"))
@@ -357,10 +377,15 @@ class PulpClusterCost(CostModel):
         work = work + windows * ceil_div(tile.k, 4) * (length // WORD) * longer
         calls = times * choose(shared, 1, layer.fx)
         columns = choose(shared, windows * layer.stride[1] + times * (layer.fx - layer.stride[1]), windows * layer.fx)
+        copied = columns * copied_column(layer, tile)
+        turned = columns // larger(calls, 1) // 4 * calls  # fours of columns
+        turns = (tile.c == 1) & (shared | (layer.stride[1] == 1)) & (not pixels_apart(layer))
+        few = turned * turned_columns(layer) + (columns - 4 * turned) * copied_column(layer, tile)
+        few = few + choose(turned > 0, calls * cycles.turn, 0)
         large = tile.c > WORD
         loose = choose(large & (tile.c % WORD > 0), tile.fy * cycles.pixel, 0)
         work = work + calls * (cycles.band + choose(large, tile.fy * cycles.row, 0))
-        return work + columns * (copied_column(layer, tile) + loose)
+        return work + choose(turns, few, copied) + columns * loose
 
     def _pointwise(self, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out."""
@@ -381,19 +406,28 @@ class PulpClusterCost(CostModel):
         return choose(tile.ox >= least, self._depthwise_strips(layer, tile, columns), others)
 
     def _depthwise_strips(self, layer: Layer, tile: Tile, columns: int) -> float:
-        """Strips of `columns` columns of outputs are shared out, all channels of one, then of the next.
+        """Strips of `columns` columns of outputs are shared out: of 3x3 filters all of a channel, then of the next.
 
         The rows of outputs are counted in the assembly (match_pulp_depthwise_strips.c, match_pulp_depthwise_5x5.c).
         """
         cycles = self.cycles
         strips = ceil_div(tile.ox, columns)
         share = ceil_div(tile.k * strips, self.cores)
-        channel = cycles.channel3 if layer.fy == 3 else cycles.channel5
         row = STRIP_ROW[layer.fy, layer.stride[0]]
         other = STRIP_SUM + cycles.called + compare(self.exceptions, self.form)
         excepting = self.exceptions > 0 and self.form == "high"
         each = other - STRIP_HIGH if excepting else STRIP_OUTPUT.get(self.form, other)
-        return ceil_div(share, tile.k) * cycles.strip + share * (channel + tile.oy * (row + columns * each))
+        rows = share * tile.oy * (row + columns * each)
+        if layer.fy == 5:
+            return rows + ceil_div(share, tile.k) * cycles.strip5 + share * cycles.channel5
+        outer = smaller(outer_strips(layer), strips)  # a tile is taken to see the layer's borders
+        together = self.form in STRIP_OUTPUT and not excepting
+        inner = choose(strips - outer >= LEAST_INNER, strips - outer, 0) if together else 0
+        parts = choose(inner > 0, smaller(outer + 1, share), ceil_div(share, tile.k))
+        begun = parts * cycles.strip3 + smaller(outer + (strips > outer), parts) * cycles.lanes3
+        sharing = share * inner / strips
+        again = sharing - smaller(ceil_div(share, strips), sharing)  # strips that are not the first of a channel
+        return rows + begun + (share - again) * cycles.channel3 + again * cycles.next3
 
     def _depthwise_windows(self, layer: Layer, tile: Tile) -> float:
         """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one."""
@@ -415,7 +449,8 @@ class PulpClusterCost(CostModel):
             rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
             inlined = self.form in ("int32", "high") and not self.exceptions
             each = self.requantize if inlined else cycles.int64 + compare(self.exceptions, self.form)
-            four = cycles.averages + rows * cycles.sum_row + elements * SUM4 + 4 * each
+            sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
+            four = cycles.averages + rows * cycles.sum_row + sums + 4 * each
         else:
             four = cycles.maxima + elements * cycles.maximum4
         fours = share_of_channels(tile.k, self.cores, 0) // 4

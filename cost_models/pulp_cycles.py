@@ -64,7 +64,7 @@ OUTPUT: dict[tuple[str, int], float] = {
 cycles of all but the first form are the multiplication for the upper word. With exceptions, an accumulator at which its
 line takes a step is searched among them, some 35 cycles; half a cycle is for these."""
 
-STRIP_ROW = {(3, 1): 12, (3, 2): 23, (5, 1): 19, (5, 2): 31}
+STRIP_ROW = {(3, 1): 12, (3, 2): 22, (5, 1): 19, (5, 2): 31}
 """A row of a strip of a depthwise convolution, by size of the filter and stride: loads, packs, dot products, moves."""
 
 STRIP_OUTPUT: dict[str, int] = {"int32": 4, "high": 9}
@@ -77,8 +77,14 @@ STRIP_HIGH = 14
 """What an output with exceptions takes less by upper words than in 64 bits, where `KernelCycles.called` is: measured on
 RTL, 8 channels of 8x8 outputs of 3x3 filters with 2 and 8 words."""
 
-SUM4 = 4
-"""A window's element of four channels in an average: load, move, two additions."""
+SUM4, MANY_SUM4 = 4, 3.5
+"""A window's element of four channels in an average: load, shift, two additions; of many without gaps, in pairs."""
+
+MANY = 32
+"""So many (match_pulp_pool2d.c)."""
+
+LAST_OUTPUT: dict[str, int] = {"int32": 8, "high": 11, "high_signed": 14}
+"""An output of the last channels of a dense layer's single row: its sum's begin, parameters, scaling, store."""
 
 MATRIX_STEP = step(4, 2) + 2
 """Cycles of a word of a unit of matrices: the products, and the bytes of two rows added up."""
@@ -104,10 +110,13 @@ class KernelCycles:
     sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
     a sum again, or requantized.
     int32, high, high_signed, int64: an output's requantization in a product; int32, high, int64: in pooling, too.
-    line: a row of outputs of a convolution. band: columns of the input that are laid out at a time; row: a row of them
-    where pixels have more than four channels; pixel: one of these that is no whole words, beside its pairs of words.
-    strip: depthwise in strips of outputs (3x3: two columns, 5x5: one), what all channels of a strip have in common.
-    channel3, channel5: a channel of it beside its rows, by filter.
+    line: a row of outputs of a convolution. band: columns of the input laid out at a time; turn: more for those
+    of a single channel, which are turned; row: a row of them where pixels have more than four channels; pixel: one of
+    these that is no whole words, beside its pairs of words.
+    row_of_words: a dense layer's single row of outputs, of vectors of words, beside its products: call and product.
+    strip3, strip5: depthwise in strips of outputs (3x3: two columns, 5x5: one), what all channels of a strip have in
+    common, or, of the inner ones of 3x3, all of these. channel3, channel5: a channel of it beside its rows, by filter.
+    next3: of an inner strip behind another of its channel. lanes3: more for a strip that sees others than the last one.
     called: an output there in the other forms than int32 and high, a call.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that. window: the calls around
     the products of one, and its output's requantization, which hardly depends on the form there.
@@ -140,6 +149,7 @@ class KernelCycles:
 
     call: float = 173.8
     group: float = 173.8
+    row_of_words: float = 160.4
     product: float = 86.5
     pair: float = 24.0
     block: float = 7.3
@@ -160,22 +170,26 @@ class KernelCycles:
     high: float = 11.1
     high_signed: float = 14.7
     int64: float = 52.1
-    line: float = 262.4
-    band: float = 148.6
-    pixel: float = 14.7
-    row: float = 12.5
-    strip: float = 177.1
-    channel3: float = 67.2
-    channel5: float = 102.2
-    called: float = 58.3
-    strip_row: float = 26.3
-    gather: float = 11.2
-    window: float = 74.6
+    line: float = 246.6
+    band: float = 107.5
+    turn: float = 47.8
+    pixel: float = 14.9
+    row: float = 11.1
+    strip3: float = 152.0
+    strip5: float = 212.3
+    lanes3: float = 173.9
+    channel3: float = 57.9
+    next3: float = 38.9
+    channel5: float = 95.1
+    called: float = 59.2
+    strip_row: float = 24.9
+    gather: float = 11.3
+    window: float = 87.9
     position: float = 105.7
-    sum_row: float = 12.6
-    averages: float = 44.8
+    sum_row: float = 11.5
+    averages: float = 49.2
     maxima: float = 42.3
-    maximum4: float = 8.68
+    maximum4: float = 8.7
     addition: float = 173.7
     run: float = 45
     add: float = 6.72

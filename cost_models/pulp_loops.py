@@ -107,6 +107,28 @@ def copied_column(layer: Layer, tile: Tile) -> float:
     return choose(tile.c <= WORD, small, choose(tile.c % WORD == 0, large, rows * words * 2.5))
 
 
+LEAST_INNER = 4
+"""So many other strips are computed together, channel by channel (match_pulp_depthwise_strips.c)."""
+
+
+def turned_columns(layer: Layer) -> float:
+    """Cycles of four columns that are turned by blocks of four rows, of bytes side by side (`match_turn_columns`).
+
+    Words are loaded from anywhere: half of them are taken to lie across a border.
+    """
+    fours, rest = divmod(layer.fy, 4)
+    blocks = fours * (18 + 4 * 0.5 + 4 * crossing(layer.fy)) + 3 if fours else 0
+    return blocks + (rest & 2) / 2 * 12 + (rest & 1) * 9
+
+
+def outer_strips(layer: Layer) -> int:
+    """Strips of a 3x3 depthwise layer that see padding beside them, or not all of whose columns can be read."""
+    stride, left = layer.stride[1], layer.padding.left
+    furthest = layer.ix - 3 - stride + left
+    last = min(furthest // (2 * stride) + 1, layer.ox // 2)
+    return ceil_div(layer.ox, 2) - max(0, last - ceil_div(left, 2 * stride))
+
+
 def even(count: int) -> int:
     """Rounded up to pairs."""
     return ceil_div(count, 2) * 2
@@ -121,10 +143,13 @@ def crossing(distance: int) -> float:
 def strip_columns(layer: Layer) -> int:
     """Columns of outputs in a strip of a depthwise convolution; 0 if there is no kernel for its filter.
 
-    The kernels for strips read five columns but for 3x3 at stride 1.
+    The kernels for strips read five columns but for 3x3 at stride 1; at stride 2 that of 3x3 takes a column of padding
+    in front.
     """
     columns = {(3, 3): 2, (5, 5): 1}.get((layer.fy, layer.fx), 0)
     if layer.dilation != (1, 1) or layer.stride not in ((1, 1), (2, 2)):
+        return 0
+    if (layer.fy, layer.stride[0]) == (3, 2) and layer.padding.left > 1:
         return 0
     return columns if layer.ix >= 5 or (layer.fy, layer.stride[0]) == (3, 1) else 0
 

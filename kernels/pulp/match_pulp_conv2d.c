@@ -71,16 +71,22 @@ typedef struct {
     int32_t last;
 } run_t;
 
-/* The columns of a part whose windows are multiplied where they lie in the input, each whole words without gaps. */
+/* Whether windows inside the input are whole words there without gaps. */
+static bool are_in_place(const match_tile_t *tile)
+{
+    int32_t width = tile->filter_width;
+    bool row = tile->filter_height == 1 &&
+               (width == 1 || (tile->dilation_x == 1 && tile->input_pixel_stride == tile->channels_in));
+    bool column = width == 1 && tile->dilation_y * tile->input_row_stride == tile->channels_in;
+    return (row || column) && tile->channels_in % 4 == 0;
+}
+
+/* The columns of a part whose windows are multiplied where they lie in the input, if they are such. */
 static run_t run_in_input(const match_tile_t *tile, const match_windows_t *windows, const match_part_t *part)
 {
     run_t none = {part->x + part->pixels, part->x + part->pixels};
     int32_t width = tile->filter_width;
-    bool row = tile->filter_height == 1 &&
-               (width == 1 || (tile->dilation_x == 1 && tile->input_pixel_stride == tile->channels_in));
-    bool column = width == 1 && windows->row_step == tile->channels_in;
-    if (!(row || column) || tile->channels_in % 4 != 0 || windows->rows.inside < tile->filter_height ||
-        tile->input_width < width) {
+    if (windows->rows.inside < tile->filter_height || tile->input_width < width) {
         return none;
     }
     run_t run = {match_steps(tile->pad_left, tile->stride_x),
@@ -116,6 +122,7 @@ static void multiply_laid_out(const match_tile_t *tile, const match_finish_t *fi
 static void conv2d(const match_tile_t *tile, match_form_t form, const match_loops_t *loops)
 {
     match_finish_t finish = match_finish_of(tile, form);
+    bool in_place = are_in_place(tile);
     int32_t length = (tile->filter_height * tile->filter_width * tile->channels_in + 3) & ~3;
     band_t band = band_of(tile, length);
     match_product_t product = {
@@ -127,16 +134,19 @@ static void conv2d(const match_tile_t *tile, match_form_t form, const match_loop
     match_blocks_t blocks = match_share_blocks(tile->output_height, tile->output_width, tile->channels_out);
     for (match_part_t part; match_next_part(&blocks, &part);) {
         match_windows_t windows = match_windows_of(tile, part.y);
-        run_t run = run_in_input(tile, &windows, &part);
-        run_t before = {part.x, match_smaller(run.first, part.x + part.pixels)};
-        run_t behind = {run.last, part.x + part.pixels};
+        run_t all = {part.x, part.x + part.pixels};
         product.first = part.first;
         product.last = part.last;
-        multiply_laid_out(tile, &finish, &windows, part.y, before, &band, &product);
-        if (run.first < run.last) {
-            multiply_in_input(tile, &finish, &windows, part.y, run, &product);
+        if (in_place) {
+            run_t run = run_in_input(tile, &windows, &part);
+            run_t before = {all.first, run.first};
+            all.first = run.last;
+            multiply_laid_out(tile, &finish, &windows, part.y, before, &band, &product);
+            if (run.first < run.last) {
+                multiply_in_input(tile, &finish, &windows, part.y, run, &product);
+            }
         }
-        multiply_laid_out(tile, &finish, &windows, part.y, behind, &band, &product);
+        multiply_laid_out(tile, &finish, &windows, part.y, all, &band, &product);
     }
 }
 

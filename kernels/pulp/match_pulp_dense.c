@@ -1,7 +1,10 @@
+#include <stdbool.h>
+
 #include "match_pulp.h"
 #include "match_pulp_matmul.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
+#include "match_pulp_words.h"
 
 static void dense(const match_tile_t *tile, match_form_t form, const match_loops_t *loops)
 {
@@ -24,6 +27,29 @@ static void dense(const match_tile_t *tile, match_form_t form, const match_loops
     }
 }
 
+#if defined(MATCH_PULP_INSN)
+
+/* Whether the tile is a single row of outputs of a vector of two words or more, none of which are partial sums or have
+ * exceptions. */
+static inline bool is_row_of_words(const match_tile_t *tile)
+{
+    return (tile->channels_in & 3) == 0 && tile->channels_in >= 8 && tile->output_height == 1 &&
+           tile->output_width == 1 && tile->sums_in == NULL && tile->sums_out == NULL && tile->exceptions == 0;
+}
+
+/* One row by itself: what a product of several rows needs around its loops takes as long as a short vector's. */
+#define ROW_OF_WORDS(name, form) \
+    static __attribute__((noinline)) void name(const match_tile_t *tile) \
+    { \
+        match_share_t channels = match_share(tile->channels_out); \
+        match_words_pixel(tile, channels.first, channels.last, form); \
+    }
+ROW_OF_WORDS(row_32, MATCH_FORM_32)
+ROW_OF_WORDS(row_high, MATCH_FORM_HIGH)
+ROW_OF_WORDS(row_high_signed, MATCH_FORM_HIGH_SIGNED)
+
+#endif
+
 void match_pulp_dense(const match_tile_t *tile)
 {
     dense(tile, MATCH_FORM_64, NULL);
@@ -31,6 +57,12 @@ void match_pulp_dense(const match_tile_t *tile)
 
 void match_pulp_dense_high(const match_tile_t *tile)
 {
+#if defined(MATCH_PULP_INSN)
+    if (is_row_of_words(tile)) {
+        (tile->negative_step == 0 ? row_high : row_high_signed)(tile);
+        return;
+    }
+#endif
     dense(tile, MATCH_FORM_HIGH, match_loops_high);
 }
 
@@ -41,5 +73,11 @@ void match_pulp_dense_high_except(const match_tile_t *tile)
 
 void match_pulp_dense_int32(const match_tile_t *tile)
 {
+#if defined(MATCH_PULP_INSN)
+    if (is_row_of_words(tile) && tile->negative_step == 0) {
+        row_32(tile);
+        return;
+    }
+#endif
     dense(tile, MATCH_FORM_32, match_loops_32);
 }

@@ -9,8 +9,8 @@
 /* Whether match_pulp_depthwise_3x3 computes the tile: a filter of 3x3 without holes at stride 1 or 2. */
 bool match_pulp_is_depthwise_3x3(const match_tile_t *tile);
 
-/* Strips first .. last - 1 of the tile: two columns of outputs of a channel each, one at the end of an odd number; the
- * first two of all channels, then the next two. It needs no scratch. */
+/* Strips first .. last - 1 of the tile, in the order that suits the instructions: two columns of outputs of a channel each,
+ * one at the end of an odd number. It needs no scratch. */
 void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last);
 
 #if defined(MATCH_PULP_INSN)

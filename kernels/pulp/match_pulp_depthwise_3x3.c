@@ -1,7 +1,8 @@
 /* Filters of 3x3 without Xpulpv2 or CORE-V instructions (match_pulp_depthwise_strips.c is for these).
  *
  * Channel after channel, columns of outputs, one or two neighbours at a time: a row of what they see is gathered in
- * registers and stays there until the filter has passed it. */
+ * registers and stays there until the filter has passed it. Cores share out the first two columns of all channels, then
+ * the next two. */
 #include <stddef.h>
 
 #include "match_pulp_depthwise.h"

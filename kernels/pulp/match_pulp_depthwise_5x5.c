@@ -88,7 +88,6 @@ bool match_pulp_is_depthwise_5x5(const match_tile_t *tile)
     MATCH_STRIP_LOAD("t2", 12) \
     MATCH_STRIP_LOAD("t6", 13) \
     PARAMETERS("t4", OFFSET) \
-    "addi t4, t4, 12\n" \
     "sw t4, 4*7(a0)\n" \
     "li s10, 0\n" \
     LOAD_WEIGHTS(WEIGHTS0, 0) \
@@ -146,10 +145,12 @@ bool match_pulp_is_depthwise_5x5(const match_tile_t *tile)
     FINISH("t5")
 
 #define FINISH_32(sum) \
-    MATCH_STRIP_SCALE_32(sum, OFFSET) \
+    MATCH_STRIP_SCALE_32(sum, sum, OFFSET) \
+    MATCH_STRIP_SHIFT_32(sum, OFFSET) \
     MATCH_INSN_STORE_BYTE_STEP(sum, OUTPUT, BELOW)
 #define FINISH_HIGH(sum) \
-    MATCH_STRIP_SCALE_HIGH(sum, OFFSET) \
+    MATCH_STRIP_SCALE_HIGH(sum, sum, OFFSET) \
+    MATCH_STRIP_SHIFT_HIGH(sum, OFFSET) \
     MATCH_INSN_STORE_BYTE_STEP(sum, OUTPUT, BELOW)
 #define FINISH_SUMS(sum) \
     "add " sum ", " sum ", " OFFSET "\n" \

@@ -159,7 +159,7 @@ typedef struct {
 #define MATCH_COPY(LOOPS, LOAD_ROW, STORE, source_row, loops) \
     __asm__ volatile(LOOPS(LOAD_ROW, STORE) \
                      : "+r"(source), "+r"(target), "=&r"(a), "=&r"(b) \
-                     : "r"(source_row), "r"(copies->columns), "r"(loops), "r"(source_back), "r"(target_back) \
+                     : "r"(source_row), "r"(columns), "r"(loops), "r"(source_back), "r"(target_back) \
                      : "memory")
 #define MATCH_COPY_BY(LOAD_ROW, STORE) \
     if (copies->rows == 1) { \
@@ -170,9 +170,105 @@ typedef struct {
         MATCH_COPY(MATCH_COPY_EVEN, LOAD_ROW, STORE, copies->source_row, copies->rows >> 1); \
     }
 
+/* Fours of columns, whose pixels are bytes side by side: what they have of a row is a word, and of four rows a block that is
+ * turned, a word for each column. The last two rows are turned the same way, and a single one is taken apart. */
+MATCH_INLINE void match_turn_columns(uint8_t *target, const uint8_t *source, const match_copies_t *copies)
+{
+    enum { FIRST_TWO = 0x05010400, LAST_TWO = 0x07030602, UPPER = 0x07060302 }; /* lanes of two words */
+    int32_t fours = copies->rows >> 2;
+    int32_t columns = copies->columns >> 2;
+    ptrdiff_t row = copies->source_row;
+    ptrdiff_t step = copies->target_step;
+    uint32_t a, b, c, d, e, f;
+    if (fours > 0) {
+        const uint8_t *from = source;
+        uint8_t *to = target;
+        __asm__ volatile(MATCH_INSN_OUTER_LOOP("%[columns]", 21)
+                         MATCH_INSN_LOOP("%[fours]", 18)
+                         MATCH_INSN_LOAD4_STEP("%[a]", "%[from]", "%[row]")
+                         MATCH_INSN_LOAD4_STEP("%[b]", "%[from]", "%[row]")
+                         MATCH_INSN_LOAD4_STEP("%[c]", "%[from]", "%[row]")
+                         MATCH_INSN_LOAD4_STEP("%[d]", "%[from]", "%[row]")
+                         "mv %[e], %[a]\n"
+                         MATCH_INSN_LANES_OF_TWO("%[e]", "%[b]", "%[first]")
+                         MATCH_INSN_LANES_OF_TWO("%[a]", "%[b]", "%[last]")
+                         "mv %[f], %[c]\n"
+                         MATCH_INSN_LANES_OF_TWO("%[f]", "%[d]", "%[first]")
+                         MATCH_INSN_LANES_OF_TWO("%[c]", "%[d]", "%[last]")
+                         MATCH_INSN_PACK_HALVES("%[b]", "%[f]", "%[e]")
+                         MATCH_INSN_LANES_OF_TWO("%[e]", "%[f]", "%[upper]")
+                         MATCH_INSN_PACK_HALVES("%[d]", "%[c]", "%[a]")
+                         MATCH_INSN_LANES_OF_TWO("%[a]", "%[c]", "%[upper]")
+                         MATCH_INSN_STORE4_STEP("%[b]", "%[to]", "%[step]")
+                         MATCH_INSN_STORE4_STEP("%[e]", "%[to]", "%[step]")
+                         MATCH_INSN_STORE4_STEP("%[d]", "%[to]", "%[step]")
+                         MATCH_INSN_STORE4_STEP("%[a]", "%[to]", "%[on]")
+                         MATCH_INSN_LOOP_END
+                         "add %[from], %[from], %[from_on]\n"
+                         "add %[to], %[to], %[to_on]\n"
+                         MATCH_INSN_LOOP_END
+                         : [from] "+&r"(from), [to] "+&r"(to), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d),
+                           [e] "=&r"(e), [f] "=&r"(f)
+                         : [columns] "r"(columns), [fours] "r"(fours), [row] "r"(row), [step] "r"(step),
+                           [on] "r"(4 - 3 * step), [from_on] "r"(4 - 4 * fours * row),
+                           [to_on] "r"(4 * step - 4 * fours), [first] "r"(FIRST_TWO), [last] "r"(LAST_TWO),
+                           [upper] "r"(UPPER)
+                         : "memory");
+    }
+    if (copies->rows & 2) {
+        const uint8_t *from = source + 4 * fours * row;
+        uint8_t *to = target + 4 * fours;
+        __asm__ volatile(MATCH_INSN_LOOP("%[columns]", 11)
+                         MATCH_INSN_LOAD4_STEP("%[a]", "%[from]", "%[row]")
+                         MATCH_INSN_LOAD4_STEP("%[b]", "%[from]", "%[back]")
+                         "mv %[e], %[a]\n"
+                         MATCH_INSN_LANES_OF_TWO("%[e]", "%[b]", "%[first]")
+                         MATCH_INSN_LANES_OF_TWO("%[a]", "%[b]", "%[last]")
+                         MATCH_INSN_STORE2_STEP("%[e]", "%[to]", "%[step]")
+                         "srli %[e], %[e], 16\n"
+                         MATCH_INSN_STORE2_STEP("%[e]", "%[to]", "%[step]")
+                         MATCH_INSN_STORE2_STEP("%[a]", "%[to]", "%[step]")
+                         "srli %[a], %[a], 16\n"
+                         MATCH_INSN_STORE2_STEP("%[a]", "%[to]", "%[step]")
+                         MATCH_INSN_LOOP_END
+                         : [from] "+&r"(from), [to] "+&r"(to), [a] "=&r"(a), [b] "=&r"(b), [e] "=&r"(e)
+                         : [columns] "r"(columns), [row] "r"(row), [back] "r"(4 - row), [step] "r"(step),
+                           [first] "r"(FIRST_TWO), [last] "r"(LAST_TWO)
+                         : "memory");
+    }
+    if (copies->rows & 1) {
+        const uint8_t *from = source + (copies->rows - 1) * row;
+        uint8_t *to = target + copies->rows - 1;
+        __asm__ volatile(MATCH_INSN_LOOP("%[columns]", 8)
+                         MATCH_INSN_LOAD4("%[a]", "%[from]")
+                         MATCH_INSN_STORE_BYTE_STEP("%[a]", "%[to]", "%[step]")
+                         "srli %[a], %[a], 8\n"
+                         MATCH_INSN_STORE_BYTE_STEP("%[a]", "%[to]", "%[step]")
+                         "srli %[a], %[a], 8\n"
+                         MATCH_INSN_STORE_BYTE_STEP("%[a]", "%[to]", "%[step]")
+                         "srli %[a], %[a], 8\n"
+                         MATCH_INSN_STORE_BYTE_STEP("%[a]", "%[to]", "%[step]")
+                         MATCH_INSN_LOOP_END
+                         : [from] "+&r"(from), [to] "+&r"(to), [a] "=&r"(a)
+                         : [columns] "r"(columns), [step] "r"(step)
+                         : "memory");
+    }
+}
+
 /* Pixels of up to a word. */
 MATCH_INLINE void match_copy_small_pixels(uint8_t *target, const uint8_t *source, const match_copies_t *copies)
 {
+    int32_t columns = copies->columns;
+    if (copies->bytes == 1 && copies->source_step == 1 && columns >= 4) {
+        match_turn_columns(target, source, copies);
+        int32_t turned = columns & ~3;
+        columns -= turned;
+        if (columns == 0) {
+            return;
+        }
+        source += turned;
+        target += turned * copies->target_step;
+    }
     uint32_t a, b;
     ptrdiff_t source_back = copies->source_step - copies->rows * copies->source_row;
     ptrdiff_t target_back = copies->target_step - copies->rows * copies->bytes;

@@ -48,6 +48,7 @@
 #define MATCH_INSN_FIRST_UNSIGNED_DOT4(acc, a, b) ".insn r 0x57, 1, 0x40, " acc ", " a ", " b "\n" /* pv.dotup.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x57, 1, 0x70, " word ", " a ", " b "\n"        /* pv.packlo.b */
 #define MATCH_INSN_PACK_HIGH(word, a, b) ".insn r 0x57, 1, 0x6c, " word ", " a ", " b "\n"       /* pv.packhi.b */
+#define MATCH_INSN_PACK_HALVES(word, a, b) ".insn r 0x57, 0, 0x68, " word ", " a ", " b "\n"     /* pv.pack.h */
 #define MATCH_INSN_LANES_OF_TWO(word, a, lanes) ".insn r 0x57, 1, 0x64, " word ", " a ", " lanes "\n" /* pv.shuffle2.b */
 #define MATCH_INSN_LANES(word, a, lanes) ".insn r 0x57, 1, 0x60, " word ", " a ", " lanes "\n"     /* pv.shuffle.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x57, 1, 0x1c, " largest ", " a ", " b "\n"      /* pv.maxu.b */
@@ -86,6 +87,7 @@
 #define MATCH_INSN_FIRST_UNSIGNED_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x40, " acc ", " a ", " b "\n" /* cv.dotup.b */
 #define MATCH_INSN_PACK_LOW(word, a, b) ".insn r 0x7b, 1, 0x7c, " word ", " a ", " b "\n"        /* cv.packlo.b */
 #define MATCH_INSN_PACK_HIGH(word, a, b) ".insn r 0x7b, 1, 0x7d, " word ", " a ", " b "\n"       /* cv.packhi.b */
+#define MATCH_INSN_PACK_HALVES(word, a, b) ".insn r 0x7b, 0, 0x78, " word ", " a ", " b "\n"     /* cv.pack */
 #define MATCH_INSN_LANES_OF_TWO(word, a, lanes) ".insn r 0x7b, 1, 0x70, " word ", " a ", " lanes "\n" /* cv.shuffle2.b */
 #define MATCH_INSN_LANES(word, a, lanes) ".insn r 0x7b, 1, 0x60, " word ", " a ", " lanes "\n"     /* cv.shuffle.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x7b, 1, 0x1c, " largest ", " a ", " b "\n"      /* cv.maxu.b */

@@ -44,6 +44,9 @@ static window_t window_of(const match_tile_t *tile, match_range_t rows, int32_t 
     };
 }
 
+/* Pixels of a row that it pays to add by twos. */
+enum { MANY_PIXELS = 32 };
+
 #if defined(MATCH_PULP_INSN)
 
 /* Pixels whose bytes add up to 16 bits. */
@@ -85,6 +88,36 @@ MATCH_INLINE const uint8_t *add_halves(halves_t *sums, const uint8_t *pixel, ptr
     return pixel;
 }
 
+/* Of the odd bytes of two words, the second ones and then the fourth ones; and ones over those of a channel. */
+enum { ODD = 0x07030501, SECONDS = 0x00000101, FOURTHS = 0x01010000 };
+
+/* The same of many pixels, by twos: 7 instructions for 8. */
+MATCH_INLINE void add_pairs(halves_t *sums, const uint8_t *pixel, ptrdiff_t step, int32_t count)
+{
+    uint32_t word;
+    uint32_t next;
+    uint32_t second = 0;
+    uint32_t fourth = 0;
+    __asm__ volatile(MATCH_INSN_LOOP("%[pairs]", 7)
+                     MATCH_INSN_LOAD4_STEP("%[word]", "%[pixel]", "%[step]")
+                     MATCH_INSN_LOAD4_STEP("%[next]", "%[pixel]", "%[step]")
+                     "add %[all], %[all], %[word]\n"
+                     "add %[all], %[all], %[next]\n"
+                     MATCH_INSN_LANES_OF_TWO("%[word]", "%[next]", "%[odd]")
+                     MATCH_INSN_UNSIGNED_DOT4("%[second]", "%[word]", "%[seconds]")
+                     MATCH_INSN_UNSIGNED_DOT4("%[fourth]", "%[word]", "%[fourths]")
+                     MATCH_INSN_LOOP_END
+                     : [all] "+&r"(sums->all), [second] "+&r"(second), [fourth] "+&r"(fourth), [pixel] "+&r"(pixel),
+                       [word] "=&r"(word), [next] "=&r"(next)
+                     : [pairs] "r"(count >> 1), [step] "r"(step), [odd] "r"(ODD), [seconds] "r"(SECONDS),
+                       [fourths] "r"(FOURTHS)
+                     : "memory");
+    sums->odd += second | fourth << 16;
+    if (count & 1) {
+        (void)add_halves(sums, pixel, step, 1);
+    }
+}
+
 /* The four sums of a window with more pixels. */
 static __attribute__((noinline)) void sum_large_window(const window_t *window, int32_t channel, int32_t acc[4])
 {
@@ -99,8 +132,8 @@ static __attribute__((noinline)) void sum_large_window(const window_t *window, i
     }
 }
 
-/* Add four channels of a window to four sums. */
-MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4])
+/* Add four channels of a window, which may have `many` pixels in a row, to four sums. */
+MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4], bool many)
 {
     if (window->rows * window->columns > MOST_PIXELS) {
         int32_t sums[4] = {0}; /* apart, so that those of other windows need not lie in memory */
@@ -113,7 +146,13 @@ MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t ac
     }
     halves_t sums = {0, 0};
     const uint8_t *row = window->first + channel;
-    for (int32_t left = window->rows; left > 0; left--, row += window->row_step) {
+    int32_t left = window->rows;
+    if (many && window->columns >= MANY_PIXELS) {
+        for (; left > 0; left--, row += window->row_step) {
+            add_pairs(&sums, row, window->column_step, window->columns);
+        }
+    }
+    for (; left > 0; left--, row += window->row_step) {
         (void)add_halves(&sums, row, window->column_step, window->columns);
     }
     take_halves(acc, sums);
@@ -122,8 +161,9 @@ MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t ac
 #else
 
 /* Add four channels of a window to four sums. */
-MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4])
+MATCH_INLINE void sum_window(const window_t *window, int32_t channel, int32_t acc[4], bool many)
 {
+    (void)many;
     const uint8_t *row = window->first + channel;
     for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
         const uint8_t *pixel = row;
@@ -163,7 +203,7 @@ MATCH_INLINE uint8_t requantize(const match_finish_t *finish, int32_t channel, i
 }
 
 MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish, const window_t *window,
-                          match_share_t share, uint8_t *output, match_form_t form)
+                          match_share_t share, uint8_t *output, match_form_t form, bool many)
 {
     const window_t seen = *window; /* stores to the output leave it alone */
     int32_t padded = tile->filter_height * tile->filter_width - seen.rows * seen.columns;
@@ -172,7 +212,7 @@ MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish
     uint8_t *place = output + k;
     for (; k + 4 <= share.last; k += 4) {
         int32_t acc[4] = {padding, padding, padding, padding};
-        sum_window(&seen, k, acc);
+        sum_window(&seen, k, acc, many);
 #pragma GCC unroll 4
         for (int32_t i = 0; i < 4; i++) {
             acc[i] = requantize(finish, k + i, acc[i], form);
@@ -185,7 +225,7 @@ MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish
         if (share.last < 4) {
             sum_few(&seen, share.last, acc);
         } else {
-            sum_window(&seen, from, acc);
+            sum_window(&seen, from, acc, many);
         }
         for (; k < share.last; k++) {
             output[k] = requantize(finish, k, acc[k - from], form);
@@ -244,7 +284,7 @@ static void maximum(const match_finish_t *finish, const window_t *window, match_
     }
 }
 
-MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *given, match_form_t form)
+MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *given, match_form_t form, bool many)
 {
     match_finish_t finish = *given;
     match_share_t channels = match_share_channels(tile->channels_out, 0);
@@ -252,20 +292,38 @@ MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *given
         match_range_t rows = rows_of(tile, y);
         for (int32_t x = 0; x < tile->output_width; x++) {
             window_t window = window_of(tile, rows, y, x);
-            average(tile, &finish, &window, channels, match_output_pixel(tile, y, x), form);
+            average(tile, &finish, &window, channels, match_output_pixel(tile, y, x), form, many);
         }
     }
 }
 
+/* Loops of their own by form and by whether windows have many pixels: what small windows need fits the registers. */
+#define AVERAGES(name, form, many) \
+    static __attribute__((noinline)) void name(const match_tile_t *tile, const match_finish_t *finish) \
+    { \
+        averages(tile, finish, form, many); \
+    }
+AVERAGES(averages_32, MATCH_FORM_32, false)
+AVERAGES(averages_high, MATCH_FORM_HIGH, false)
+AVERAGES(averages_other, finish->form, true)
+#if defined(MATCH_PULP_INSN)
+AVERAGES(many_averages_32, MATCH_FORM_32, true)
+AVERAGES(many_averages_high, MATCH_FORM_HIGH, true)
+#else
+#define many_averages_32 averages_32
+#define many_averages_high averages_high
+#endif
+
 static void avg_pool2d(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
+    bool many = tile->filter_height * tile->filter_width >= MANY_PIXELS;
     if (finish.form == MATCH_FORM_32) {
-        averages(tile, &finish, MATCH_FORM_32);
+        (many ? many_averages_32 : averages_32)(tile, &finish);
     } else if (finish.form == MATCH_FORM_HIGH) {
-        averages(tile, &finish, MATCH_FORM_HIGH);
+        (many ? many_averages_high : averages_high)(tile, &finish);
     } else {
-        averages(tile, &finish, finish.form);
+        averages_other(tile, &finish);
     }
 }
 

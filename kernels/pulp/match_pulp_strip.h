@@ -73,6 +73,10 @@ static inline bool match_is_strip_filter(const match_tile_t *tile, int32_t size)
            tile->pad_top <= before && tile->pad_top + tile->input_height >= before;
 }
 
+/* Around the assembly: all instructions are words, so that no jump leads to one that lies in two. */
+#define MATCH_STRIP_BEGIN ".balign 4\n.option push\n.option norvc\n"
+#define MATCH_STRIP_END ".option pop\n"
+
 /* Instruction that loads a register from word number `word` of the record, whose address is in a0. */
 #define MATCH_STRIP_LOAD(value, word) "lw " value ", 4*" MATCH_INSN_NUMBER(word) "(a0)\n"
 
@@ -83,11 +87,11 @@ static inline bool match_is_strip_filter(const match_tile_t *tile, int32_t size)
 #define MATCH_STRIP_SHIFT "a6"
 #define MATCH_STRIP_MOST "a7"
 
-/* Three of match_requant32_t and match_requant_high_t, and nothing for sums. */
+/* Three of match_requant32_t and match_requant_high_t, behind which `from` is then, and nothing for sums. */
 #define MATCH_STRIP_PARAMETERS_32(from, offset) \
-    "lw " offset ", 0(" from ")\n" \
-    "lw " MATCH_STRIP_MULTIPLIER ", 4(" from ")\n" \
-    "lw " MATCH_STRIP_SHIFT ", 8(" from ")\n"
+    MATCH_INSN_LOAD4(offset, from) \
+    MATCH_INSN_LOAD4(MATCH_STRIP_MULTIPLIER, from) \
+    MATCH_INSN_LOAD4(MATCH_STRIP_SHIFT, from)
 #define MATCH_STRIP_PARAMETERS_HIGH(from, offset) MATCH_STRIP_PARAMETERS_32(from, offset)
 #define MATCH_STRIP_PARAMETERS_SUMS(from, offset) "li " offset ", 0\n"
 
@@ -96,16 +100,15 @@ static inline bool match_is_strip_filter(const match_tile_t *tile, int32_t size)
 #define MATCH_STRIP_ADD_HIGH(offset, missing) "add " offset ", " offset ", " missing "\n"
 #define MATCH_STRIP_ADD_SUMS(offset, missing) MATCH_STRIP_ADD_HIGH(offset, missing)
 
-/* Instructions that make an output of a sum, three and four. */
-#define MATCH_STRIP_SCALE_32(sum, offset) \
-    "mul " sum ", " sum ", " MATCH_STRIP_MULTIPLIER "\n" \
+/* Instructions that make an output of a sum, three and four: one and two that multiply, and two behind them. */
+#define MATCH_STRIP_SCALE_32(to, sum, offset) "mul " to ", " sum ", " MATCH_STRIP_MULTIPLIER "\n"
+#define MATCH_STRIP_SCALE_HIGH(to, sum, offset) \
+    "add " to ", " sum ", " offset "\n" \
+    "mulhsu " to ", " to ", " MATCH_STRIP_MULTIPLIER "\n"
+#define MATCH_STRIP_SHIFT_32(sum, offset) \
     MATCH_INSN_ADD_SHIFT(sum, offset, MATCH_STRIP_SHIFT) \
     MATCH_INSN_CLIP(sum, sum, MATCH_STRIP_MOST)
-#define MATCH_STRIP_SCALE_HIGH(sum, offset) \
-    "add " sum ", " sum ", " offset "\n" \
-    "mulhsu " sum ", " sum ", " MATCH_STRIP_MULTIPLIER "\n" \
-    MATCH_INSN_ADD_SHIFT(sum, MATCH_STRIP_SHIFT, MATCH_STRIP_SHIFT) \
-    MATCH_INSN_CLIP(sum, sum, MATCH_STRIP_MOST)
+#define MATCH_STRIP_SHIFT_HIGH(sum, offset) MATCH_STRIP_SHIFT_32(sum, MATCH_STRIP_SHIFT)
 
 /* All registers but s0, which may be the compiler's frame pointer. */
 #define MATCH_STRIP_CLOBBERS \

@@ -29,6 +29,7 @@ typedef struct {
     int32_t most;              /* 13: the largest output */
     int32_t length;            /* 14: of a vector, two words or more */
     int32_t channel;           /* 15: bytes of a channel's parameters, exceptions included */
+    int32_t last;              /* 16: channels behind the fours, of a single pixel */
 } match_words_t;
 
 #define MATCH_WORDS_LOAD(value, word) "lw " value ", 4*" MATCH_INSN_NUMBER(word) "(a0)\n"
@@ -356,6 +357,56 @@ typedef struct {
     MATCH_WORDS_BEGIN \
     MATCH_BLOCKS(form, 1)
 
+/* All channels of one pixel: fours of them, then two and one behind these. */
+#define MATCH_LENGTH "s4"
+#define MATCH_BEHIND "s5"
+
+#define MATCH_BEGIN_LAST_32(sum, channel) "li " sum ", 0\n"
+#define MATCH_BEGIN_LAST_HIGH(sum, channel) "lw " sum ", 12*" #channel "-4(" MATCH_PARAMETERS ")\n"
+#define MATCH_BEGIN_LAST_SIGNED(sum, channel) "lw " sum ", 16*" #channel "-4(" MATCH_PARAMETERS ")\n"
+
+#define MATCH_WORDS_ALL(form) \
+    MATCH_WORDS_BEGIN \
+    MATCH_WORDS_LOAD(MATCH_A, 11) \
+    MATCH_WORDS_LOAD(MATCH_W0, 6) \
+    MATCH_WORDS_LOAD(MATCH_PARAMETERS, 7) \
+    "beqz " MATCH_A ", 0f\n" \
+    MATCH_BLOCKS(form, 1) \
+    "0:\n" \
+    MATCH_WORDS_LOAD(MATCH_BEHIND, 16) \
+    MATCH_WORDS_LOAD(MATCH_LENGTH, 14) \
+    "andi " MATCH_A ", " MATCH_BEHIND ", 2\n" \
+    "srli " MATCH_WORDS ", " MATCH_LENGTH ", 2\n" \
+    "andi " MATCH_BEHIND ", " MATCH_BEHIND ", 1\n" \
+    "beqz " MATCH_A ", 1f\n" \
+    "add " MATCH_W1 ", " MATCH_W0 ", " MATCH_LENGTH "\n" \
+    MATCH_BEGIN_LAST_##form(MATCH_SUM00, 0) \
+    MATCH_BEGIN_LAST_##form(MATCH_SUM10, 1) \
+    MATCH_INSN_LOOP(MATCH_WORDS, 5) \
+    MATCH_INSN_LOAD4(MATCH_B, MATCH_W0) \
+    MATCH_INSN_LOAD4(MATCH_A, MATCH_X0) \
+    MATCH_INSN_LOAD4(MATCH_C, MATCH_W1) \
+    MATCH_INSN_DOT4(MATCH_SUM00, MATCH_A, MATCH_B) \
+    MATCH_INSN_DOT4(MATCH_SUM10, MATCH_A, MATCH_C) \
+    MATCH_INSN_LOOP_END \
+    MATCH_OUTPUTS_1(form, MATCH_SUM00, ) \
+    MATCH_OUTPUTS_1(form, MATCH_SUM10, ) \
+    MATCH_INSN_STORE_BYTE(MATCH_SUM00, MATCH_OUTPUT0) \
+    MATCH_INSN_STORE_BYTE(MATCH_SUM10, MATCH_OUTPUT0) \
+    "sub " MATCH_X0 ", " MATCH_X0 ", " MATCH_LENGTH "\n" \
+    "mv " MATCH_W0 ", " MATCH_W1 "\n" \
+    "1:\n" \
+    "beqz " MATCH_BEHIND ", 2f\n" \
+    MATCH_BEGIN_LAST_##form(MATCH_SUM00, 0) \
+    MATCH_INSN_LOOP(MATCH_WORDS, 3) \
+    MATCH_INSN_LOAD4(MATCH_A, MATCH_X0) \
+    MATCH_INSN_LOAD4(MATCH_B, MATCH_W0) \
+    MATCH_INSN_DOT4(MATCH_SUM00, MATCH_A, MATCH_B) \
+    MATCH_INSN_LOOP_END \
+    MATCH_OUTPUTS_1(form, MATCH_SUM00, ) \
+    MATCH_INSN_STORE_BYTE(MATCH_SUM00, MATCH_OUTPUT0) \
+    "2:\n"
+
 /* Of MATCH_FORM_HIGH_EXCEPT; the record counts pairs. */
 #define MATCH_EXCEPT_BEGIN \
     MATCH_WORDS_LOAD(MATCH_X0, 0) \
@@ -449,6 +500,34 @@ MATCH_INLINE void match_words_product(const match_finish_t *finish, const match_
         } else {
             MATCH_RUN_WORDS(MATCH_WORDS_1(SIGNED));
         }
+    }
+}
+
+/* Channels first .. last - 1 of the tile's only pixel, whose vector has whole words, in a fast form. */
+MATCH_INLINE void match_words_pixel(const match_tile_t *tile, int32_t first, int32_t last, match_form_t form)
+{
+    int32_t length = tile->channels_in;
+    int32_t before = form == MATCH_FORM_32 ? 0 : 4; /* as in match_words_product */
+    int32_t bytes = (int32_t)match_parameter_bytes(form);
+    match_words_t words;
+    words.x = tile->input;
+    words.output = tile->output + first;
+    words.weights = (const int8_t *)tile->weights + first * length;
+    words.parameters = (const uint8_t *)tile->parameters + first * bytes + before;
+    words.x_back = before - length;
+    words.weights_on = before + 3 * length;
+    words.words = (length >> 2) - 1;
+    words.blocks = (last - first) >> 2;
+    words.most = tile->clip_high;
+    words.length = length;
+    words.last = (last - first) & 3;
+    register match_words_t *record __asm__("a0") = &words;
+    if (form == MATCH_FORM_32) {
+        MATCH_RUN_WORDS(MATCH_WORDS_ALL(32));
+    } else if (form == MATCH_FORM_HIGH) {
+        MATCH_RUN_WORDS(MATCH_WORDS_ALL(HIGH));
+    } else {
+        MATCH_RUN_WORDS(MATCH_WORDS_ALL(SIGNED));
     }
 }
 
