@@ -21,6 +21,7 @@ import onnx
 from match.frontend.onnx_elementwise import CONVERTERS
 from match.frontend.onnx_normalization import NORMALIZATIONS
 from match.frontend.onnx_recurrent import gru, lstm
+from match.frontend.onnx_reductions import REDUCTIONS
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
 from match.relay import relay, tvm
 
@@ -55,7 +56,7 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
 
 def _converters(opset: int) -> dict[str, Any]:
     """What converts each operator of a version of ONNX's."""
-    return {**_original_converters(opset), **CONVERTERS, **NORMALIZATIONS}
+    return {**_original_converters(opset), **CONVERTERS, **NORMALIZATIONS, **REDUCTIONS}
 
 
 def _fold(node: relay.Expr, module: Any = None) -> relay.Expr:
