@@ -60,8 +60,9 @@ def integers(model: onnx.ModelProto, *, exact: bool = True) -> Any:
 def distances(model: onnx.ModelProto, module: Any, x: Any, *, least: int = 2) -> Any:
     """How far the outputs of the integer form are from onnxruntime's, which have some values at least."""
     assert not qnn_operators(module)
-    (given,) = Compiled(module)({"x": x})
-    (expected,) = exact_session(model.SerializeToString(), signed=True).run(None, {"x": x})
+    feed = x if isinstance(x, dict) else {"x": x}
+    (given,) = Compiled(module)(feed)
+    (expected,) = exact_session(model.SerializeToString(), signed=True).run(None, feed)
     given = given.reshape(expected.shape)  # a single number has one axis in integer form
     assert len(np.unique(expected)) >= least
     return np.abs(given.astype(np.int64) - expected)
