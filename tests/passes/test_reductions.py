@@ -11,7 +11,8 @@ from onnx import TensorProto, helper
 
 from match.errors import ModelError
 from match.frontend import load
-from tests.passes.one_operator import distances, integers, quantized
+from match.ir.layer import Op
+from tests.passes.one_operator import distances, integers, quantized, references
 
 pytestmark = pytest.mark.tvm
 
@@ -68,3 +69,22 @@ def test_axes_that_depend_on_the_inputs_are_refused() -> None:
     model.graph.input.append(helper.make_tensor_value_info("axes", TensorProto.INT64, [1]))
     with pytest.raises(ModelError, match="uses ReduceSum along axes that depend on the inputs, which cannot be"):
         load(model)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("kind", ["ReduceSumSquare", "ReduceMean"])
+def test_squares_of_rows_are_products(kind: str, dtype: str) -> None:
+    """Their sums, and their means behind a power."""
+    low, number = np.iinfo(dtype).min, np.dtype(dtype).type
+    constants = {"s": np.float32(0.02), "z": number(low + 100), "so": np.float32(0.2), "zo": number(low)}
+    constants["so"] = np.float32(0.3 if kind == "ReduceSumSquare" else 0.02)
+    model = quantized(kind, (2, 9, 24), constants | {"two": np.float32(2)}, more=[], axes=[-1], keepdims=0)
+    if kind == "ReduceMean":
+        model.graph.node[2].input[0] = "square"
+        model.graph.node.insert(2, helper.make_node("Pow", ["real", "two"], ["square"]))
+    module = integers(model)
+    assert references(module, Op.MATRICES) == [False]
+    x = np.random.default_rng(1).normal(0, 1, (2, 9, 24)).astype(np.float32)
+    off = distances(model, module, x, least=8)
+    assert off.max() <= 1
+    assert np.mean(off > 0) < 0.05

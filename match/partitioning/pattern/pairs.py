@@ -100,7 +100,7 @@ def matrices(root: relay.Expr, found: Matrices) -> Match | Rejection:
     accumulator = products.min().reshape(1), products.max().reshape(1)
     parameters = without_idle_parts(found.requantization, *accumulator)
     constants = LayerConstants(None, parameters, zero_points=found.zero_points)
-    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator, reference=not found.real)
 
 
 @dataclass(frozen=True, eq=False)
