@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,11 @@ from onnx import TensorProto, helper, numpy_helper
 from match.errors import ModelError
 from match.frontend import load
 from match.ir.layer import Op
+from match.passes.pipeline import integer_relay
+from match.validation.exact_session import exact_session
 from tests.passes.one_operator import distances, integers, quantized, references
+from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
+from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.tvm
 
@@ -179,3 +184,20 @@ def test_sums_of_several(kind: str, steps: list[float], output: float) -> None:
 def test_sums_of_many_steps_of_the_output_stay() -> None:
     module = integers(several("Sum", [0.03, 0.03, 0.04], 0.01), exact=False)
     assert references(module, Op.ADD) == []
+
+
+def test_a_mask_of_a_map_is_laid_out_as_the_map_is(tmp_path: Path) -> None:
+    """Between convolutions, whose channels are last."""
+    network = OnnxModel((1, 3, 9, 8))
+    network.conv(8)
+    x = network.current
+    network.current = network.constant(np.arange(42).reshape(1, 1, 7, 6) % 4)
+    network.add("Cast", to=TensorProto.BOOL)
+    network.add("Where", x, network.constant(np.array(-0.5)))
+    network.conv(4, (1, 1))
+    path = expose_integers(quantize(network, tmp_path, "QDQ", "QUInt8", per_channel=True))
+    module = integer_relay(load(path), "uint8")
+    assert references(module, Op.MULTIPLY) == [True]
+    values = {"x": np.random.default_rng(2).normal(0, 1, (1, 3, 9, 8)).astype(np.float32)}
+    for one, other in zip(Compiled(module)(values), exact_session(path).run(None, values), strict=True):
+        assert np.array_equal(one, other)

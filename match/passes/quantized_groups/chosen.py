@@ -10,13 +10,15 @@ import numpy.typing as npt
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
-from match.ir.requantization import Requantization
-from match.passes.quantized_groups.quantities import rescaled
-from match.relay import integer_form, relay
+from match.passes.quantized_groups.quantities import parameters, rescaled
+from match.relay import relay
 from match.relay.qnn import dequantized, real_constant
 from match.relay.rewrite import New, constant, is_call, shape
 
 Mask = npt.NDArray[np.bool_]
+
+_STEP = np.float32(1)
+"""The scale of integers that are counted from a number, and of 0 and 1."""
 
 
 def chosen(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -48,12 +50,12 @@ def chosen(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
         extents = np.broadcast_shapes(levels.shape, own.shape)
         each = np.where(own, levels, low) if len(extents) else np.asarray(levels)
         parts.append(relay.const(each.astype(dtype)))
-    return integer_form.add(parts[0], parts[1], (1, 1), -low, 0, value_range(dtype), dtype)
+    kinds = [QuantizedType(_STEP, low, dtype)] * 3
+    return relay.qnn.op.add(*parts, *(each for kind in kinds for each in parameters(kind)))
 
 
 def _masked(x: relay.Expr, mask: Mask, number: int, dtype: str) -> relay.Expr:
     """An 8-bit tensor where a mask is set, a number elsewhere."""
-    one, zero = np.ones(1, np.int64), np.zeros(1, np.int64)
-    same = Requantization(one, zero + number, zero, value_range(dtype))
+    kinds = [QuantizedType(_STEP, zero, dtype) for zero in (number, 0, number)]
     ones: Any = relay.const(mask.astype(dtype))
-    return integer_form.multiply(x, ones, (number, 0), same, dtype)
+    return relay.qnn.op.mul(x, ones, *(each for kind in kinds for each in parameters(kind)))
