@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from match.ir.layer import Op
 from match.target.cost import CpuCostModel
 
-_EXPONENTIAL = frozenset({"nn.softmax", "nn.log_softmax", "sigmoid", "tanh", "exp", "log", "erf", "power"})
+_EXPONENTIAL = frozenset({"nn.softmax", "nn.log_softmax", "sigmoid", "tanh", "exp", "log", "erf", "power", "nn.lrn"})
 """Operators in floating point that call a function of the mathematical library for each element."""
 
 

@@ -111,10 +111,11 @@ typedef struct {
     int32_t exponentials[256];
 } match_softmax_t;
 
-/* Normalization of n channels: the operator's epsilon as epsilon * (n / scale)^2 with 8 bits behind the point, and the
- * channels' gains. */
+/* Normalization of n channels: the operator's epsilon as epsilon * (n / scale)^2 with 8 bits behind the point, what the
+ * distances are from (a value of the input, or -1 for the mean), and the channels' gains. */
 typedef struct {
     int64_t spread;
+    int32_t centre;
     int16_t gains[];
 } match_normalize_t;
 

@@ -28,17 +28,17 @@ static int32_t half_inverse_root(int32_t x)
     return result;
 }
 
-/* What the channels of a pixel are computed with: their number, their sum, half the inverse root of their spread, how far
- * distances are shifted to fill a word, and the upper word of the product back. */
+/* What the channels of a pixel are computed with: their number, as many times what distances are from, half the inverse
+ * root of their spread, how far distances are shifted to fill a word, and the upper word of the product back. */
 typedef struct {
     int32_t channels;
-    int32_t total;
+    int32_t from;
     int32_t inverse;
     int32_t left;
     int32_t right;
 } row_t;
 
-static inline row_t row_of(const uint8_t *input, int32_t channels, int64_t epsilon)
+static inline row_t row_of(const uint8_t *input, int32_t channels, int64_t epsilon, int32_t centre)
 {
     int32_t total = 0;
     int32_t squares = 0;
@@ -46,13 +46,14 @@ static inline row_t row_of(const uint8_t *input, int32_t channels, int64_t epsil
         total += input[k];
         squares += input[k] * input[k];
     }
-    int64_t variance = (int64_t)squares * channels - (int64_t)total * total;
+    int32_t from = centre < 0 ? total : centre * channels;
+    int64_t variance = (int64_t)squares * channels + (int64_t)from * (from - 2 * total);
     int64_t spread = (variance << SPREAD_FRACTION) + epsilon;
     int32_t powers = powers_of_4(spread);
     int32_t root = (32 - __builtin_clz(2 * (unsigned)channels - 1)) >> 1; /* bits of a distance in deviations */
     return (row_t){
         .channels = channels,
-        .total = total,
+        .from = from,
         .inverse = half_inverse_root((int32_t)((spread << (60 - 2 * powers)) >> 31)),
         .left = 33 - root - powers,
         .right = 33 + INVERSE_FRACTION - 32 - SPREAD_FRACTION / 2 - DEVIATION_FRACTION - root,
@@ -68,7 +69,7 @@ MATCH_INLINE void outputs(const match_finish_t *finish, row_t row, const int16_t
     const uint8_t *parameters = finish->parameters;
     int32_t half = 1 << (row.right - 1);
     for (int32_t k = 0; k < row.channels; k++, parameters += match_channel_bytes(finish->exceptions, form)) {
-        int32_t distance = (int32_t)((uint32_t)(input[k] * row.channels - row.total) << row.left);
+        int32_t distance = (int32_t)((uint32_t)(input[k] * row.channels - row.from) << row.left);
         int32_t deviations = ((int32_t)((int64_t)distance * row.inverse >> 32) + half) >> row.right;
         output[k] = match_requantize_with(&own, parameters, deviations * gains[k]);
     }
@@ -98,10 +99,11 @@ static inline void normalize(const match_tile_t *tile, match_form_t form)
     const uint8_t *constants = tile->weights;
     const int16_t *gains = (const int16_t *)(constants + offsetof(match_normalize_t, gains));
     int64_t epsilon = match_double_word(constants + offsetof(match_normalize_t, spread));
+    int32_t centre = *(const int32_t *)(constants + offsetof(match_normalize_t, centre));
     match_pixels_t at = match_share_pixels(tile->output_height, tile->output_width);
     for (; at.left > 0; match_next_pixel(&at)) {
         const uint8_t *input = match_input_pixel(tile, at.y, at.x);
-        row_t row = row_of(input, tile->channels_out, epsilon);
+        row_t row = row_of(input, tile->channels_out, epsilon, centre);
         normalize_row(&finish, row, gains, input, match_output_pixel(tile, at.y, at.x));
     }
 }

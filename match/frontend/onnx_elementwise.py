@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from match.relay import relay
+from match.relay import relay, tvm
 from match.relay.qnn import real_constant
 from match.relay.rewrite import scalar
 
@@ -86,6 +86,18 @@ def _mean(inputs: Inputs, _attributes: Any, _params: Any) -> relay.Expr:
     return total if len(inputs) == 1 else _times(float(np.float32(1) / np.float32(len(inputs))), total)
 
 
+def _triangle(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
+    """Trilu: a choice between a matrix and zeros."""
+    x, given = [*inputs, None][:2]
+    diagonal = 0 if given is None else scalar(relay.frontend.common.fold_constant(given))
+    if diagonal is None:
+        raise tvm.error.OpNotImplemented("not implemented: Trilu with a diagonal that depends on the inputs")
+    rows, columns = (int(extent) for extent in relay.transform.InferTypeLocal(x).shape[-2:])
+    mask = np.tri(rows, columns, int(diagonal) - int(attributes.get("upper", 1)), dtype=bool)
+    zeros: relay.Expr = relay.const(np.zeros((), relay.transform.InferTypeLocal(x).dtype))
+    return relay.where(relay.const(~mask if attributes.get("upper", 1) else mask), x, zeros)
+
+
 def _folded(expr: relay.Expr) -> relay.Expr:
     """The numbers of a constant that is dequantized, as onnxruntime's quantizer leaves parameters."""
     values = real_constant(expr)
@@ -110,5 +122,6 @@ CONVERTERS: MappingProxyType[str, Converter] = MappingProxyType(
         "PRelu": _prelu,
         "Softsign": _softsign,
         "Mean": _mean,
+        "Trilu": _triangle,
     }
 )

@@ -8,6 +8,7 @@ around each product of matrices. A network of a hundred layers takes a minute th
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import types
 import warnings
@@ -18,9 +19,11 @@ from typing import Any
 import numpy as np
 import onnx
 
+from match.frontend.onnx_einsum import einsum
 from match.frontend.onnx_elementwise import CONVERTERS
 from match.frontend.onnx_normalization import NORMALIZATIONS
 from match.frontend.onnx_recurrent import gru, lstm
+from match.frontend.onnx_reductions import REDUCTIONS
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
 from match.relay import relay, tvm
 from match.relay.rewrite import constant
@@ -48,6 +51,7 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         "qmatmul": _quantized_product,
         "QuantizeLinear": _QuantizeLinear,
         "DequantizeLinear": _DequantizeLinear,
+        "LogSoftmax": _LogSoftmax,
         "LpPool": _LpPool,
         "Resize": _Resize,
         "Upsample": _Upsample,
@@ -61,7 +65,7 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
 
 def _converters(opset: int) -> dict[str, Any]:
     """What converts each operator of a version of ONNX's."""
-    return {**_original_converters(opset), **CONVERTERS, **NORMALIZATIONS}
+    return {**_original_converters(opset), **CONVERTERS, **NORMALIZATIONS, **REDUCTIONS, "Einsum": einsum}
 
 
 def _operators() -> Any:
@@ -189,6 +193,31 @@ class _LpPool(_importer.OnnxOpConverter):
     @classmethod
     def _impl_v1(cls, inputs: Any, attributes: Any, params: Any) -> relay.Expr:
         return _OriginalLpPool._impl_v1([relay.abs(inputs[0])], attributes, params)
+
+
+class _LogSoftmax(_importer.OnnxOpConverter):
+    """LogSoftmax without the logarithm of a probability, which may be too small for a number; the axis is one since 13.
+
+    Before that the axes from it on were.
+    """
+
+    @classmethod
+    def _impl_v1(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
+        (x,) = inputs
+        extents = _infer_shape(x)
+        first = int(attributes.get("axis", 1)) % len(extents)
+        rows = relay.reshape(x, (math.prod(extents[:first]), -1))
+        return relay.reshape(_log_probabilities(rows, 1), extents)
+
+    @classmethod
+    def _impl_v13(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
+        (x,) = inputs
+        return _log_probabilities(x, int(attributes.get("axis", -1)) % len(_infer_shape(x)))
+
+
+def _log_probabilities(x: relay.Expr, axis: int) -> relay.Expr:
+    distance = relay.subtract(x, relay.max(x, axis, keepdims=True))
+    return relay.subtract(distance, relay.log(relay.sum(relay.exp(distance), axis, keepdims=True)))
 
 
 _OriginalResize = _importer.Resize

@@ -1,4 +1,4 @@
-"""ONNX's normalizations of groups of channels, written out as `match.passes.row_functions` reads them."""
+"""ONNX's normalizations that TVM's importer lacks, written out as `match.passes.row_functions` reads them."""
 
 from __future__ import annotations
 
@@ -36,11 +36,38 @@ def _groups(x: Any, gain: Any, bias: Any, groups: int, attributes: Any) -> relay
     return relay.add(relay.multiply(normal, gain), bias)
 
 
+def _root_mean_square(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
+    """RMSNormalization."""
+    x, gain = inputs
+    rank = len(_extents(x))
+    axes = list(range(int(attributes.get("axis", -1)) % rank, rank))
+    mean = relay.mean(relay.multiply(x, x), axes, keepdims=True)
+    root = relay.sqrt(relay.add(mean, relay.const(np.float32(attributes.get("epsilon", 1e-5)))))
+    return relay.multiply(relay.divide(x, root), gain)
+
+
+def _by_length(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
+    """LpNormalization: rows over the root of the sum of their squares, or over the sum of their magnitudes.
+
+    Rows of zeros stay what they are, as in onnxruntime.
+    """
+    (x,) = inputs
+    axis, euclidean = int(attributes.get("axis", -1)), attributes.get("p", 2) == 2
+    total = relay.sum(relay.multiply(x, x) if euclidean else relay.abs(x), axis, keepdims=True)
+    least = relay.const(np.float32(np.finfo(np.float32).tiny))
+    return relay.divide(x, relay.maximum(relay.sqrt(total) if euclidean else total, least))
+
+
 def _extents(x: Any) -> tuple[int, ...]:
     relay.transform.InferTypeLocal(x)
     return tuple(int(extent) for extent in x.checked_type.shape)
 
 
 NORMALIZATIONS: MappingProxyType[str, Converter] = MappingProxyType(
-    {"InstanceNormalization": _instances, "GroupNormalization": _group_normalization}
+    {
+        "InstanceNormalization": _instances,
+        "GroupNormalization": _group_normalization,
+        "RMSNormalization": _root_mean_square,
+        "LpNormalization": _by_length,
+    }
 )

@@ -17,10 +17,12 @@ class Normalization:
 
     spread: epsilon as ``epsilon * (n / scale)**2`` with 8 bits behind the point, at least 1.
     gains: int16, shape (n,).
+    centre: the value of the input that distances are from, as it is stored; None for a row's mean.
     """
 
     spread: int
     gains: npt.NDArray[np.int16]
+    centre: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

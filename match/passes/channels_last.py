@@ -133,6 +133,7 @@ class _Layouts:
                 *(new(argument) for argument in call.args[1:]),
                 strides=attrs.strides,
                 padding=attrs.padding,
+                groups=attrs.groups,
                 channels=attrs.channels,
                 kernel_size=attrs.kernel_size,
                 output_padding=attrs.output_padding,

@@ -15,7 +15,10 @@ from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, rewrite,
 
 @dataclass(frozen=True)
 class AddExtrema:
-    """Makes `maximum` and `minimum` of two 8-bit tensors of one shape additions that modules take."""
+    """Makes `maximum` and `minimum` of two 8-bit tensors of one shape additions that modules take.
+
+    The second may be constant.
+    """
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
@@ -25,7 +28,7 @@ class AddExtrema:
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if not is_call(call, "maximum", "minimum") or not is_8bit(call):
         return None
-    if any(constant(operand) is not None or shape(operand) != shape(call) for operand in call.args):
+    if any(shape(operand) != shape(call) for operand in call.args) or constant(call.args[0]) is not None:
         return None
     a, b = (new(operand) for operand in call.args)
     kind = dtype(call)

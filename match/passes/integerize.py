@@ -169,7 +169,8 @@ class Integerize:
 
     def _matrices(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         """A product of two activations; None where the reference's requantization is no line."""
-        product = call.args[0]
+        real = is_real_sums(call.args[0])
+        product = call.args[0].args[0] if real else call.args[0]
         if not is_call(product, "qnn.batch_matmul"):
             return None
         x, y, x_zero, y_zero, x_scale, y_scale = product.args
@@ -183,7 +184,7 @@ class Integerize:
             requantization = self.arithmetic.linear(accumulator, output, clip)
         except NoLineError:
             return None
-        matrices = Matrices((x, y), (a.zero_point, b.zero_point), requantization, output.dtype)
+        matrices = Matrices((x, y), (a.zero_point, b.zero_point), requantization, output.dtype, real)
         return matrices.build(new(x), new(y))
 
     def _average(self, cast: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:

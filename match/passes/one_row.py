@@ -41,6 +41,8 @@ class _Maps:
         followed = None
         if _has_layout(call, "nn.conv1d", "data_layout"):
             followed = self._convolution(call, new)
+        elif _has_layout(call, "nn.conv1d_transpose", "data_layout"):
+            followed = self._transposed(call, new)
         elif _is_pool(call):
             followed = self._pool(call, new)
         elif any(tensor in self._maps for argument in call.args for tensor in [argument, *_fields(argument)]):
@@ -80,6 +82,23 @@ class _Maps:
             groups=int(attrs.groups),
             channels=shape(call)[1],
             kernel_size=(1, shape(call.args[1])[2]),
+            out_dtype=attrs.out_dtype,
+        )
+
+    def _transposed(self, call: relay.Call, new: New) -> relay.Expr:
+        self._maps.add(call)
+        attrs = call.attrs
+        before, behind = (int(side) for side in attrs.padding)
+        return relay.nn.conv2d_transpose(
+            self._map(call.args[0], new),
+            _kernel(call.args[1], new),
+            strides=(1, int(attrs.strides[0])),
+            padding=(0, before, 0, behind),
+            dilation=(1, int(attrs.dilation[0])),
+            groups=int(attrs.groups),
+            channels=shape(call)[1],
+            kernel_size=(1, shape(call.args[1])[2]),
+            output_padding=(0, int(attrs.output_padding[0])),
             out_dtype=attrs.out_dtype,
         )
 

@@ -61,7 +61,7 @@ def integer_relay(
         WriteResizes(),
         *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(), FuseRowFunctions())),
         OneRow(),
-        CutVolumes(),
+        CutVolumes(exact),
         PadsBehindReshapes(),
         FuseQuantizedGroups(exact),
         ChannelsLast(),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +44,7 @@ _MOST_PARTS = 64
 
 @dataclass(frozen=True)
 class FuseRowFunctions:
-    """Softmax along an axis and normalization along the last ones become operators on integers."""
+    """Softmax along an axis and normalization become operators on integers, other exponentials of distances a table."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
@@ -53,7 +54,7 @@ class FuseRowFunctions:
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     output = quantized(call)
     if output is None:
-        return None
+        return _exponentials(call, new)
     return _softmax(call.args[0], output, new) or _normalization(call.args[0], output, new)
 
 
@@ -74,15 +75,52 @@ def _softmax(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | 
     return relay.transpose(rows, [order.index(other) for other in range(rank)])
 
 
+def _exponentials(call: relay.Call, new: New) -> relay.Expr | None:
+    """The exponentials of distances to the largest of 8-bit numbers, from a table of as many as there are distances.
+
+    They stay in floating point, as in a logarithm of their sum.
+    """
+    distance = reached(call, "exp")
+    if distance is None or not is_call(distance, "subtract") or not is_call(distance.args[1], "max"):
+        return None
+    x, largest = distance.args
+    source = dequantized(x.args[0] if is_call(x, "reshape") else x)
+    if source is None or largest.args[0] != x or not largest.attrs.keepdims or largest.attrs.exclude:
+        return None
+    levels = relay.reshape(new(source.x), shape(x)) if is_call(x, "reshape") else new(source.x)
+    highest = relay.max(levels, largest.attrs.axis, keepdims=True)
+    steps = relay.subtract(relay.cast(highest, "int32"), relay.cast(levels, "int32"))
+    numbers = np.exp(-float(source.quantization.scale) * np.arange(256))
+    return relay.take(relay.const(numbers.astype(np.float32)), steps)
+
+
+@dataclass(frozen=True, eq=False)
+class _Normal:
+    """``(x - mean) / sqrt(variance + epsilon)`` of rows, or if not `centred` ``x / sqrt(mean of squares + epsilon)``.
+
+    Of sums of squares in the place of means, `gain` is the root of their quotient. Rows are of `width` elements along
+    the last axes, or along one other axis.
+    """
+
+    x: relay.Expr
+    epsilon: float
+    width: int
+    centred: bool
+    gain: float = 1.0
+    axis: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class _Normalized:
-    """``(x - mean) / sqrt(variance + epsilon) * gain + bias`` of rows of a dequantized tensor.
+    """A `_Normal` of rows of a dequantized tensor, times a gain, with a bias.
 
     gain and bias are of shape (1, n), or (rows, n) where each row has its own.
     """
 
     x: relay.Expr
     epsilon: float
+    centred: bool
+    axis: int | None
     gain: npt.NDArray[np.float64]
     bias: npt.NDArray[np.float64]
 
@@ -93,21 +131,27 @@ def _normalization(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
     if found is None or source is None or not np.isfinite([found.epsilon, *found.gain.flat, *found.bias.flat]).all():
         return None
     count, width = found.gain.shape
-    rows, parts = new(source.x), list[relay.Expr]()
+    rows, parts, extents = new(source.x), list[relay.Expr](), list(shape(expr))
+    order = [*range(len(extents))]
+    if found.axis is not None:
+        order.append(order.pop(found.axis))
+        extents.append(extents.pop(found.axis))
+        rows = relay.transpose(rows, order)
     if count > 1:
         rows = relay.reshape(rows, (count, width))
-    elif shape(source.x)[-1] != width:
+    elif extents[-1] != width:
         rows = relay.reshape(rows, (-1, width))
     starts = _changes(found.gain, found.bias)
     if len(starts) > _MOST_PARTS:
         return None
     for start, end in itertools.pairwise([*starts, count]):
         part = rows if count == 1 else relay.strided_slice(rows, [start], [end], axes=[0])
-        normal = _rows(part, source.quantization, found.epsilon, found.gain[start], found.bias[start], output)
+        normal = _rows(part, source.quantization, found, start, output)
         if normal is None:
             return None
         parts.append(normal)
-    return relay.reshape(parts[0] if len(parts) == 1 else relay.concatenate(parts, 0), shape(expr))
+    result = relay.reshape(parts[0] if len(parts) == 1 else relay.concatenate(parts, 0), extents)
+    return result if found.axis is None else relay.transpose(result, [order.index(axis) for axis in range(len(order))])
 
 
 def _changes(*parameters: npt.NDArray[np.float64]) -> list[int]:
@@ -116,25 +160,20 @@ def _changes(*parameters: npt.NDArray[np.float64]) -> list[int]:
     return [0, *(np.flatnonzero(changed) + 1).tolist()]
 
 
-def _rows(
-    x: relay.Expr,
-    own: QuantizedType,
-    epsilon: float,
-    gain: npt.NDArray[np.float64],
-    bias: npt.NDArray[np.float64],
-    output: QuantizedType,
-) -> relay.Expr | None:
-    """Rows along the last axis of an 8-bit tensor, normalized, with one gain and bias for each element of a row."""
+def _rows(x: relay.Expr, own: QuantizedType, found: _Normalized, row: int, output: QuantizedType) -> relay.Expr | None:
+    """Rows along the last axis of an 8-bit tensor, normalized, with the gains and biases of a row."""
+    gain, bias = found.gain[row], found.bias[row]
     width, largest = len(gain), np.abs(gain).max() or 1.0
     if not SHORTEST_ROW <= width <= LONGEST_ROW or largest > MOST_STEPS * output.scale:
         return None
-    spread = max(1, round(epsilon * (width / float(own.scale)) ** 2 * (1 << SPREAD_FRACTION)))
+    spread = max(1, round(found.epsilon * (width / float(own.scale)) ** 2 * (1 << SPREAD_FRACTION)))
     if spread > MOST_SPREAD:
         return None
     gains = np.rint(gain / largest * GAIN_ONE).astype(np.int16)
     factor = largest / (float(output.scale) * GAIN_ONE * (1 << DEVIATION_FRACTION))
     scaled = _line(factor, bias / float(output.scale) + output.zero_point, output.dtype)
-    return normalization(x, width, Normalization(spread, gains), scaled, output.dtype)
+    centre = None if found.centred else own.zero_point
+    return normalization(x, width, Normalization(spread, gains, centre), scaled, output.dtype)
 
 
 def _line(factor: float, offsets: npt.NDArray[np.float64], dtype: str) -> Requantization:
@@ -155,30 +194,76 @@ def _normalized(expr: relay.Expr) -> _Normalized | None:
     Between the normalization and its gains, and in front of it, reshapes may stand.
     """
     whole = expr
-    gain, bias = np.ones(()), np.zeros(())
-    if is_call(expr, "add") and (offset := real_constant(expr.args[1])) is not None:
-        expr, bias = expr.args[0], offset
-    if is_call(expr, "multiply") and (scale := real_constant(expr.args[1])) is not None:
-        expr, gain = expr.args[0], scale
+    expr, bias = _beside(expr, "add", np.zeros(()))
+    expr, gain = _beside(expr, "multiply", np.ones(()))
     expr = expr.args[0] if is_call(expr, "reshape") else expr
-    found = _written_out(expr) if is_call(expr, "divide") else _imported(expr)
+    found = next((one for read in (_imported, _written_out, _uncentred) if (one := read(expr)) is not None), None)
     if found is None:
         return None
-    x, epsilon, width = found
+    axis = -1 if found.axis is None else found.axis
     gain, bias = (
-        np.broadcast_to(values.astype(np.float64), shape(whole)).reshape(-1, width) for values in (gain, bias)
+        np.moveaxis(np.broadcast_to(values.astype(np.float64), shape(whole)), axis, -1).reshape(-1, found.width)
+        for values in (gain * found.gain, bias)
     )
     if len(_changes(gain, bias)) == 1:
         gain, bias = gain[:1], bias[:1]
-    return _Normalized(x.args[0] if is_call(x, "reshape") else x, epsilon, gain, bias)
+    x = found.x.args[0] if is_call(found.x, "reshape") else found.x
+    return _Normalized(x, found.epsilon, found.centred, found.axis, gain, bias)
 
 
-def _imported(expr: relay.Expr) -> tuple[relay.Expr, float, int] | None:
-    """The input, epsilon and row length of ``(x - mean) * (1 / sqrt(variance + epsilon))``."""
+def _beside(expr: relay.Expr, name: str, nothing: npt.NDArray[Any]) -> tuple[relay.Expr, npt.NDArray[Any]]:
+    """The tensor and the constant that an operator takes, in either order; `nothing` where it is another operator."""
+    if is_call(expr, name):
+        left, right = expr.args
+        for tensor, other in ((left, right), (right, left)):
+            if (numbers := real_constant(other)) is not None:
+                return tensor, numbers
+    return expr, nothing
+
+
+def _uncentred(expr: relay.Expr) -> _Normal | None:
+    """``x / root``, or x times its reciprocal, where the root is that of a mean or a sum of the squares of x."""
+    if is_call(expr, "divide"):
+        x, root = expr.args
+    elif is_call(expr, "multiply") and (inverse := next(filter(_is_reciprocal, expr.args), None)) is not None:
+        x, root = next(operand for operand in expr.args if operand != inverse), inverse.args[1]
+    else:
+        return None
+    least = 0.0
+    if is_call(root, "broadcast_to"):
+        root = root.args[0]
+    if is_call(root, "maximum") and (bound := scalar(root.args[1])) is not None:
+        root, least = root.args[0], float(bound)
+    total = reached(root, "sqrt")
+    if total is None:
+        return None
+    total, epsilon = _beside(total, "add", np.zeros(()))
+    squares = total.args[0] if is_call(total, "mean", "sum") else None
+    if squares is None or not isinstance(total, relay.Call):
+        return None
+    width, axis = _row(total), None if is_call(x, "reshape") else _other_axis(total)
+    if axis is not None:
+        width = shape(x)[axis]
+    if width is None or not is_call(squares, "multiply") or list(squares.args) != [x, x]:
+        return None
+    source = dequantized(x.args[0] if is_call(x, "reshape") else x)
+    if epsilon.size != 1 or source is None or least > source.quantization.scale:  # which is the least root but 0
+        return None
+    summed = is_call(total, "sum")
+    of_mean = float(epsilon.item()) / (width if summed else 1)
+    return _Normal(x, of_mean, width, centred=False, gain=width**-0.5 if summed else 1.0, axis=axis)
+
+
+def _is_reciprocal(expr: relay.Expr) -> TypeGuard[relay.Call]:
+    return is_call(expr, "divide") and scalar(expr.args[0]) == 1
+
+
+def _imported(expr: relay.Expr) -> _Normal | None:
+    """``(x - mean) * (1 / sqrt(variance + epsilon))``."""
     if not is_call(expr, "multiply") or not is_call(expr.args[0], "subtract"):
         return None
     (x, mean), inverse = expr.args[0].args, expr.args[1]
-    if not is_call(inverse, "divide") or scalar(inverse.args[0]) != 1 or not is_call(inverse.args[1], "sqrt"):
+    if not _is_reciprocal(inverse) or not is_call(inverse.args[1], "sqrt"):
         return None
     total = inverse.args[1].args[0]
     epsilon = scalar(total.args[1]) if is_call(total, "add") and is_call(total.args[0], "variance") else None
@@ -187,20 +272,30 @@ def _imported(expr: relay.Expr) -> tuple[relay.Expr, float, int] | None:
     width = _row(mean)
     if width is None or width != _row(total.args[0]) or total.args[0].attrs.unbiased:
         return None
-    return x, float(epsilon), width
+    return _Normal(x, float(epsilon), width, centred=True)
 
 
-def _written_out(expr: relay.Call) -> tuple[relay.Expr, float, int] | None:
-    """The same of ``(x - mean) / sqrt(mean of squares + epsilon)``, each an operator of its own."""
-    distance, squares = expr.args[0], reached(expr, ("divide", 1), "sqrt", "add", "mean")
-    if squares is None or not is_call(distance, "subtract") or not is_call(squares, "multiply"):
+def _written_out(expr: relay.Expr) -> _Normal | None:
+    """``(x - mean) / sqrt(mean of squares + epsilon)``, each an operator of its own."""
+    squares = reached(expr, ("divide", 1), "sqrt", "add", "mean")
+    if squares is None or not isinstance(expr, relay.Call):
+        return None
+    distance = expr.args[0]
+    if not is_call(distance, "subtract") or not is_call(squares, "multiply"):
         return None
     total, (x, mean) = expr.args[1].args[0], distance.args
     epsilon = scalar(total.args[1])
     if epsilon is None or list(squares.args) != [distance, distance] or not is_call(mean, "mean") or mean.args[0] != x:
         return None
     width = _row(mean)
-    return None if width is None or width != _row(total.args[0]) else (x, float(epsilon), width)
+    return None if width is None or width != _row(total.args[0]) else _Normal(x, float(epsilon), width, centred=True)
+
+
+def _other_axis(reduction: relay.Call) -> int | None:
+    """The axis of a reduction along one axis that is not the last; None for other reductions."""
+    attrs, rank = reduction.attrs, len(shape(reduction.args[0]))
+    axes = [int(axis) % rank for axis in attrs.axis or ()]
+    return axes[0] if len(axes) == 1 and axes[0] < rank - 1 and attrs.keepdims and not attrs.exclude else None
 
 
 def _row(reduction: relay.Call) -> int | None:

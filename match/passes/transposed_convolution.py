@@ -1,5 +1,7 @@
 """A transposed convolution as one convolution: the outputs between two input pixels become channels of one pixel.
 
+In groups, so is the convolution, whose outputs are those of all phases of a group, then of the next.
+
 With a stride of s, output ``s * j + p`` is phase p of pixel j. A phase sees the input pixels around j through every
 s-th row or column of the filter, so that all phases are one convolution with as many times the outputs, whose pixels
 are then laid out side by side.
@@ -8,8 +10,10 @@ are then laid out side by side.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from match.ir.layer import Padding
 from match.relay import integer_form, relay
@@ -34,9 +38,10 @@ class _Phases:
 
 @dataclass(frozen=True, eq=False)
 class PhaseConvolution:
-    """The convolution: weights HWIO, whose outputs are (row phase, column phase, channel), and what they become.
+    """The convolution: its outputs are (group, row phase, column phase, channel of the group), and what they become.
 
-    `linear` has bias and scales for each of these outputs; `seen` are the rows and columns of input that windows see,
+    Weights are HWIO, or HWOI where each channel is a group. `linear` has bias and scales for each of these outputs;
+    `seen` are the rows and columns of input that windows see,
     `outputs` those of the result.
     """
 
@@ -46,11 +51,16 @@ class PhaseConvolution:
     phases: tuple[int, int]
     seen: tuple[int, int]
     outputs: tuple[int, int]
+    groups: int
 
     @property
     def weights_by_output(self) -> Int8Array:
         """Shape (channels, ...)."""
-        return self.weights.reshape(-1, self.weights.shape[3]).T
+        return self.weights.reshape(-1, len(self.linear.bias)).T
+
+    @property
+    def _depthwise(self) -> bool:
+        return 1 < self.groups == shape(self.linear.x)[3]
 
     def sums(self, x: relay.Expr) -> relay.Expr:
         """The int32 sums of an input of the transposed convolution."""
@@ -59,15 +69,24 @@ class PhaseConvolution:
             x = relay.strided_slice(x, [0, 0, 0, 0], [batch, *self.seen, channels])
         inputs = self.linear.input
         return integer_form.convolution(
-            x, self.weights, x_dtype=inputs.dtype, padding=self.padding, pad_value=inputs.zero_point
+            x,
+            self.weights,
+            x_dtype=inputs.dtype,
+            padding=self.padding,
+            groups=self.groups,
+            kernel_layout="HWOI" if self._depthwise else "HWIO",
+            pad_value=inputs.zero_point,
         )
 
     def side_by_side(self, x: relay.Expr) -> relay.Expr:
         """The outputs (batch, rows, columns, phases and channels) as maps."""
         batch = shape(self.linear.x)[0]
         (rows, columns), (down, across) = self.outputs, self.phases
-        channels = self.weights.shape[3] // (down * across)
+        channels = len(self.linear.bias) // (down * across)
         pixels = -(-rows // down), -(-columns // across)
+        if self.groups > 1 and down * across > 1:  # to (phases, groups, channels of a group)
+            x = relay.reshape(x, (batch, *pixels, self.groups, down * across, channels // self.groups))
+            x = relay.reshape(relay.transpose(x, (0, 1, 2, 4, 3, 5)), (batch, *pixels, down * across * channels))
         if down > 1:
             x = relay.reshape(x, (batch * pixels[0], pixels[1], down, across * channels))
             x = relay.transpose(x, (0, 2, 1, 3))
@@ -78,7 +97,7 @@ class PhaseConvolution:
 
 
 def phase_convolution(linear: Linear) -> PhaseConvolution:
-    """The convolution for a `qnn.conv2d_transpose` in NHWC, of one group and without dilation."""
+    """The convolution for a `qnn.conv2d_transpose` in NHWC, without dilation."""
     attrs, extents, outputs = linear.call.attrs, shape(linear.x), shape(linear.call)
     layout = str(attrs.kernel_layout)
     kernel = linear.weights.transpose([layout.index(axis) for axis in "HWIO"])
@@ -86,16 +105,26 @@ def phase_convolution(linear: Linear) -> PhaseConvolution:
     top, left, _, _ = (int(side) for side in attrs.padding)
     sizes = zip(extents[1:3], outputs[1:3], kernel.shape[:2], strides, (top, left), strict=True)
     rows, columns = (_phases(*one) for one in sizes)
-    count = strides[0] * strides[1]
+    count, groups = strides[0] * strides[1], int(attrs.groups)
+    scale = linear.weight_scale
     repeated = replace(
         linear,
-        bias=np.tile(linear.bias, count),
-        weight_scale=linear.weight_scale if linear.weight_scale.size == 1 else np.tile(linear.weight_scale, count),
+        bias=_repeated(linear.bias, count, groups),
+        weight_scale=scale if scale.size == 1 else _repeated(scale, count, groups),
     )
     padding = Padding(rows.before, columns.before, rows.behind, columns.behind)
     spread = _spread(kernel, rows, columns)
+    if 1 < groups < extents[3]:  # from (FY, FX, groups and their inputs, outputs of a group)
+        parts = spread.reshape(*spread.shape[:2], groups, -1, spread.shape[3]).swapaxes(2, 3)
+        spread = np.ascontiguousarray(parts.reshape(*parts.shape[:3], -1))
     phases, seen = (strides[0], strides[1]), (rows.extent, columns.extent)
-    return PhaseConvolution(repeated, spread, padding, phases, seen, (outputs[1], outputs[2]))
+    return PhaseConvolution(repeated, spread, padding, phases, seen, (outputs[1], outputs[2]), groups)
+
+
+def _repeated(values: npt.NDArray[Any], phases: int, groups: int) -> npt.NDArray[Any]:
+    """Numbers of channels for those of all phases, group by group."""
+    of_groups = values.reshape(groups, 1, -1)
+    return np.broadcast_to(of_groups, (groups, phases, of_groups.shape[2])).reshape(-1)
 
 
 def _phases(extent: int, outputs: int, size: int, stride: int, pad: int) -> _Phases:

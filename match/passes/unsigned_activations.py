@@ -194,11 +194,13 @@ class _Conversion:
         return converted.build(a, b)
 
     def _normalization(self, found: RowNormalization, new: New) -> relay.Expr:
-        """Distances from the mean are what they were."""
-        requantization = found.requantization
+        """Distances from the mean are what they were; another value that they are from moves with the input."""
+        requantization, own = found.requantization, found.normalization
+        if own.centre is not None and dtype(found.x) == "int8":
+            own = replace(own, centre=own.centre + _OFFSET)
         if found.dtype == "int8":
             requantization = _shifted_outputs(requantization)
-        converted = replace(found, requantization=requantization, dtype="uint8")
+        converted = replace(found, normalization=own, requantization=requantization, dtype="uint8")
         return converted.build(self._unsigned(found.x, new), shape(found.x)[-1])
 
     def _resize(self, resize: Resize, new: New) -> relay.Expr:

@@ -253,14 +253,24 @@ def largest_square(steps: Int64Array) -> int:
 
 
 def matrices(
-    a: relay.Expr, b: relay.Expr, zero_points: tuple[int, int], requantization: Requantization, dtype: str
+    a: relay.Expr,
+    b: relay.Expr,
+    zero_points: tuple[int, int],
+    requantization: Requantization,
+    dtype: str,
+    *,
+    real: bool = False,
 ) -> relay.Expr:
-    """Products of a (batch, rows, C) with b (batch, columns, C), transposed, less their zero points, requantized."""
+    """Products of a (batch, rows, C) with b (batch, columns, C), transposed, less their zero points, requantized.
+
+    `real`: see `real_sums`.
+    """
     first, second = (
         relay.subtract(relay.cast(operand, "int32"), relay.const(zero_point, "int32"))
         for operand, zero_point in zip((a, b), zero_points, strict=True)
     )
-    return requantize(relay.nn.batch_matmul(first, second, out_dtype="int32"), requantization, dtype)
+    sums = relay.nn.batch_matmul(first, second, out_dtype="int32")
+    return requantize(real_sums(sums) if real else sums, requantization, dtype)
 
 
 def lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str, *, real: bool = False) -> relay.Expr:

@@ -3,6 +3,9 @@
 Each of a row's n elements becomes its distance from the row's mean in standard deviations, times a gain. The result is
 requantized like the sums of a convolution: each channel has its own parameters.
 
+Distances may be from one value for all rows instead, in roots of the mean of their squares: then S is 0 for the
+distances from that value (root mean square normalization).
+
 In whole numbers, with S the sum of a row and Q the sum of its squares: ``n * x - S`` is n times the distance, and
 ``n * Q - S**2`` is n**2 times the variance. That, with `SPREAD_FRACTION` bits behind the point, and the operator's
 epsilon are the spread. A power of 4 brings the spread between 1/4 and 1; Newton and Raphson find half its inverse root.
@@ -54,12 +57,21 @@ ROOT_STEPS = 3
 
 
 def normalization(x: relay.Expr, width: int, found: Normalization, scaled: Requantization, dtype: str) -> relay.Expr:
-    """The rows of an 8-bit tensor (..., width), normalized, to `dtype`. The value of x's zero does not matter."""
+    """The rows of an 8-bit tensor (..., width), normalized, to `dtype`.
+
+    Where distances are from a mean, the value of x's zero does not matter.
+    """
     values = relay.cast(x, "int32")
-    total = relay.sum(values, axis=-1, keepdims=True)
+    if found.centre is not None:
+        values = relay.subtract(values, relay.const(found.centre, "int32"))
     squares = relay.cast(relay.sum(relay.multiply(values, values), axis=-1, keepdims=True), "int64")
-    wide = relay.cast(total, "int64")
-    variance = relay.subtract(relay.multiply(squares, integer_form.int64(width)), relay.multiply(wide, wide))
+    variance = relay.multiply(squares, integer_form.int64(width))
+    distance = relay.multiply(values, relay.const(width))
+    if found.centre is None:
+        total = relay.sum(values, axis=-1, keepdims=True)
+        wide = relay.cast(total, "int64")
+        variance = relay.subtract(variance, relay.multiply(wide, wide))
+        distance = relay.subtract(distance, total)
     spread = alone(
         relay.add(relay.left_shift(variance, integer_form.int64(SPREAD_FRACTION)), integer_form.int64(found.spread))
     )
@@ -68,7 +80,6 @@ def normalization(x: relay.Expr, width: int, found: Normalization, scaled: Requa
     mantissa = relay.cast(relay.right_shift(relay.left_shift(spread, left), integer_form.int64(31)), "int32")
     inverse = relay.cast(_half_inverse_root(alone(mantissa)), "int64")
     root = ((width - 1).bit_length() + 1) // 2  # bits of the farthest distance in deviations
-    distance = relay.subtract(relay.multiply(values, relay.const(width)), total)
     scaled_distance = relay.left_shift(distance, relay.subtract(relay.const(33 - root), powers))
     wide = relay.multiply(relay.cast(scaled_distance, "int64"), inverse)
     upper = relay.cast(relay.right_shift(wide, integer_form.int64(32)), "int32")
@@ -123,12 +134,15 @@ def read_normalization(root: relay.Expr) -> RowNormalization | None:
         for call in calls
         if is_call(call, "add") and is_call(call.args[0], "left_shift") and (spread := scalar(call.args[1])) is not None
     ]
-    summed = [reached(call, "sum", "cast") for call in calls]
-    sources = [x for x in summed if x is not None and is_8bit(x)]
-    if len(spreads) != 1 or len(sources) != 1:
+    summed = [source for call in calls if (source := reached(call, "sum", "multiply")) is not None]
+    if len(spreads) != 1 or len(summed) != 1:
         return None
-    gains, x = constant(product_of_gains.args[1]), sources[0]
-    if gains is None or gains.shape != shape(x)[-1:]:
+    values, centre = summed[0], None
+    if is_call(values, "subtract") and (centre := scalar(values.args[1])) is not None:
+        values = values.args[0]
+    x, gains = reached(values, "cast"), constant(product_of_gains.args[1])
+    if x is None or not is_8bit(x) or gains is None or gains.shape != shape(x)[-1:]:
         return None
-    found = RowNormalization(x, Normalization(int(spreads[0]), gains.astype(np.int16)), requantized[1], dtype(root))
+    own = Normalization(int(spreads[0]), gains.astype(np.int16), None if centre is None else int(centre))
+    found = RowNormalization(x, own, requantized[1], dtype(root))
     return found if same(root, found.build(x, shape(x)[-1])) else None

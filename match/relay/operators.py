@@ -76,16 +76,20 @@ class Convolution:
 
 @dataclass(frozen=True, eq=False)
 class Dense:
-    """A dense layer with its requantization; weights (K, C)."""
+    """A dense layer with its requantization; weights (K, C); `real` as in `match.relay.integer_form.real_sums`."""
 
     x: relay.Expr
     weights: Int8Array
     requantization: Requantization
     dtype: str
+    real: bool = False
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The expression, on another input."""
-        return integer_form.dense(x, np.ascontiguousarray(self.weights), self.requantization, self.dtype)
+        sums = integer_form.product(x, np.ascontiguousarray(self.weights))
+        return integer_form.requantize(
+            integer_form.real_sums(sums) if self.real else sums, self.requantization, self.dtype
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,18 +184,22 @@ class Dequantize:
 
 @dataclass(frozen=True, eq=False)
 class Matrices:
-    """Products of two activations, (batch, rows, C) and (batch, columns, C); the requantization has one channel."""
+    """Products of two activations, (batch, rows, C) and (batch, columns, C); the requantization has one channel.
+
+    `real` as in `match.relay.integer_form.real_sums`.
+    """
 
     operands: tuple[relay.Expr, relay.Expr]
     zero_points: tuple[int, int]
     requantization: Requantization
     dtype: str
+    real: bool = False
 
     def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
         """The expression, on other operands."""
         channels = shape(self.operands[1])[1]
         requantization = self.requantization.take(np.zeros(channels, np.intp))
-        return integer_form.matrices(a, b, self.zero_points, requantization, self.dtype)
+        return integer_form.matrices(a, b, self.zero_points, requantization, self.dtype, real=self.real)
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,7 +44,7 @@ def read_layer(expr: relay.Expr) -> Accumulation | None:
     accumulator, requantization, out_dtype = requantized
     if is_real_sums(accumulator):
         read = _sums(accumulator.args[0], requantization, out_dtype)
-        return replace(read, real=True) if isinstance(read, Convolution | Average) else None
+        return None if read is None else replace(read, real=True)
     return _sums(accumulator, requantization, out_dtype)
 
 
@@ -186,9 +186,13 @@ def read_multiplication(expr: relay.Expr) -> Multiplication | None:
 def read_matrices(expr: relay.Expr) -> Matrices | None:
     """Products of two activations."""
     requantized = read_requantized(expr)
-    if requantized is None or not is_call(requantized[0], "nn.batch_matmul"):
+    if requantized is None:
         return None
     accumulator, requantization, out_dtype = requantized
+    real = is_real_sums(accumulator)
+    accumulator = accumulator.args[0] if real else accumulator
+    if not is_call(accumulator, "nn.batch_matmul"):
+        return None
     attrs = accumulator.attrs
     operands: list[relay.Expr] = []
     zero_points: list[int] = []
@@ -206,7 +210,7 @@ def read_matrices(expr: relay.Expr) -> Matrices | None:
         parts = [part for part in (requantization.negative_below, requantization.exceptions) if part is not None]
         if any(np.any(part != part[0]) for part in parts):
             return None
-    return Matrices((operands[0], operands[1]), (zero_points[0], zero_points[1]), one, out_dtype)
+    return Matrices((operands[0], operands[1]), (zero_points[0], zero_points[1]), one, out_dtype, real)
 
 
 def read_squared_difference(expr: relay.Expr) -> SquaredDifference | None:

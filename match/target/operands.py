@@ -148,7 +148,7 @@ def steps_component() -> Component:
 
 def normalization_component(layer: Layer) -> Component:
     """match_normalize_t (match_tile.h) with a gain for each channel, whose number is in all tiles."""
-    return Component(NORMALIZATION, (), 8 + 2 * layer.k)
+    return Component(NORMALIZATION, (), 12 + 2 * layer.k)
 
 
 def zero_points_component() -> Component:

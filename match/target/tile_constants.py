@@ -148,7 +148,9 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
 
 def normalization(normalize: Normalization) -> bytes:
     """match_normalize_t."""
-    return np.array(normalize.spread, "<i8").tobytes() + normalize.gains.astype("<i2").tobytes()
+    centre = -1 if normalize.centre is None else normalize.centre
+    numbers = np.array(normalize.spread, "<i8"), np.array(centre, "<i4"), normalize.gains.astype("<i2")
+    return b"".join(part.tobytes() for part in numbers)
 
 
 def between(positions: npt.NDArray[np.int32]) -> bytes:

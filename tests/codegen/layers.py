@@ -76,9 +76,9 @@ class Case:
             return requant(total.reshape(-1, 1)).reshape(total.shape).astype(np.uint8)
         if layer.op is Op.NORMALIZE:
             assert self.constants.normalization is not None
-            spread, gains = self.constants.normalization.spread, self.constants.normalization.gains
+            own = self.constants.normalization
             pixels = self.inputs[0].reshape(-1, layer.k).astype(np.int64)
-            acc = np.array([normalized(pixel, spread, gains.astype(np.int64)) for pixel in pixels])
+            acc = np.array([normalized(pixel, own.spread, own.gains.astype(np.int64), own.centre) for pixel in pixels])
             return requant(acc).reshape(self.inputs[0].shape).astype(np.uint8)
         if layer.op is Op.SQUARED_DIFFERENCE:
             assert self.constants.table is not None
@@ -318,7 +318,8 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     normalization = None
     if op is Op.NORMALIZE:
         gains = rng.integers(-8192, 8193, layer.k).astype(np.int16)
-        normalization = Normalization(int(rng.integers(1, 2**20)), gains)
+        centre = int(rng.integers(0, 256)) if rng.random() < 0.5 else None
+        normalization = Normalization(int(rng.integers(1, 2**20)), gains, centre)
         requantization = Requantization(
             multiplier=rng.integers(2**10, 2**12, layer.k),
             bias=rng.integers(2**36, 2**37, layer.k),

@@ -14,23 +14,30 @@ from match.relay.normalization import normalization, read_normalization
 pytestmark = pytest.mark.cc
 
 
-def normalized(x: relay.Expr, width: int, dtype: str, computed_for: int | None = None) -> relay.Expr:
-    """Rows whose deviations are 16 to 32 steps, some of them the other way round."""
+def normalized(
+    x: relay.Expr, width: int, dtype: str, computed_for: int | None = None, centre: int | None = None
+) -> relay.Expr:
+    """Rows whose deviations, from means or from one value, are 16 to 32 steps, some of them the other way round."""
     rng = np.random.default_rng(0)
     low = np.iinfo(dtype).min
     gains = (rng.integers(1 << 12, 1 << 13, width) * rng.choice([-1, 1], width)).astype(np.int16)
     shift = np.full(width, 24)
     bias = rng.integers(low + 120, low + 136, width) << shift
     scaled = Requantization(np.full(width, 16), bias, shift, (low, low + 255))
-    return normalization(x, computed_for or width, Normalization(777, gains), scaled, dtype)
+    return normalization(x, computed_for or width, Normalization(777, gains, centre), scaled, dtype)
 
 
 @pytest.mark.parametrize("dtypes", [("uint8", "uint8"), ("uint8", "int8")])
-@pytest.mark.parametrize(("shape", "l1"), [((1, 9, 14, 33), None), ((1, 60, 40), 2048), ((3, 20, 8), 1500)])
-def test_rows_are_a_layer_of_the_cluster(shape: tuple[int, ...], l1: int | None, dtypes: tuple[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("shape", "l1", "centre"),
+    [((1, 9, 14, 33), None, None), ((1, 60, 40), 2048, None), ((3, 20, 8), 1500, None), ((2, 30, 40), 2048, 90)],
+)
+def test_rows_are_a_layer_of_the_cluster(
+    shape: tuple[int, ...], l1: int | None, centre: int | None, dtypes: tuple[str, str]
+) -> None:
     """The reference computes in floating point: that these are not its numbers is said, wherever it runs."""
     x = relay.var("x", shape=shape, dtype=dtypes[0])
-    network = tvm.IRModule.from_expr(relay.Function([x], normalized(x, shape[-1], dtypes[1])))
+    network = tvm.IRModule.from_expr(relay.Function([x], normalized(x, shape[-1], dtypes[1], centre=centre)))
     compiled = match.compile(network, "gap9", l1=l1, fuse=False)
     (layer,) = (layer for layer in compiled.layers if layer.op == "normalize")
     assert layer.module == "cluster"

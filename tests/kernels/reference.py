@@ -351,17 +351,18 @@ def softmax_of(row: Ints, exponentials: Ints, zero: int, factor: int, exponent: 
     return [zero + level for level in levels]
 
 
-def normalized(row: Ints, spread: int, gains: Ints) -> list[int]:
+def normalized(row: Ints, spread: int, gains: Ints, centre: int | None = None) -> list[int]:
     """A row's distances from its mean in deviations, 12 bits behind the point, times gains; on Python's integers.
 
-    `spread` is epsilon times the squared number of elements, 8 bits behind the point.
+    `spread` is epsilon times the squared number of elements, 8 bits behind the point. With a centre distances are from
+    that, in roots of the mean of their squares.
     """
 
     def product(a: int, b: int) -> int:
         return (a * b + (1 << 30)) >> 31
 
-    values = [int(value) for value in row]
-    count, total = len(values), sum(values)
+    values = [int(value) - (centre or 0) for value in row]
+    count, total = len(values), sum(values) if centre is None else 0
     whole = ((count * sum(value**2 for value in values) - total**2) << 8) + spread
     powers = next(power for power in range(40) if whole < 4 ** (power + 1))
     mantissa = (whole << 31) >> 2 * (powers + 1)

@@ -606,11 +606,21 @@ def test_softmax(
 
 
 @EXAMPLES
-@given(pointwise, st.integers(1, 70) | st.just(2048), margins, margins, clips, forms, seeds)
+@given(
+    pointwise,
+    st.integers(1, 70) | st.just(2048),
+    st.none() | st.integers(0, 255),
+    margins,
+    margins,
+    clips,
+    forms,
+    seeds,
+)
 def test_normalize(
     harness: Harness,
     geometry: Geometry,
     channels: int,
+    centre: int | None,
     before: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
     clip: tuple[int, int],
@@ -629,16 +639,18 @@ def test_normalize(
     largest = 64 if form == "int32" else 8192  # whose products fit
     gains = rng.integers(-largest, largest + 1, channels)
     spread = int(rng.integers(1, 2 ** int(rng.integers(1, 44))))
-    acc = np.array([normalized(row, spread, gains) for row in values.reshape(-1, channels).astype(np.int64)])
-    real = values.reshape(-1, channels) - values.reshape(-1, channels).mean(axis=1, keepdims=True)
-    real /= np.sqrt(real.var(axis=1, keepdims=True) + spread / 256 / channels**2)
+    acc = np.array([normalized(row, spread, gains, centre) for row in values.reshape(-1, channels).astype(np.int64)])
+    rows = values.reshape(-1, channels).astype(np.float64)
+    real = rows - (rows.mean(axis=1, keepdims=True) if centre is None else centre)
+    real /= np.sqrt(np.square(real).mean(axis=1, keepdims=True) + spread / 256 / channels**2)
     assert np.all(np.abs(acc - real * gains * 4096) <= np.abs(gains) * (1 + np.abs(real) * 4096 / 2**19))
     requantization = requantization_of(rng, acc, form, clip)
+    constants = np.array([spread], "<i8"), np.array([-1 if centre is None else centre], "<i4"), gains.astype("<i2")
     output = harness.kernel(
         kernel_of("match_pulp_normalize", requantization),
         fields_of(geometry, source, target, requantization),
         input=source.block,
-        weights=np.frombuffer(np.int64(spread).tobytes() + gains.astype("<i2").tobytes(), np.uint8),
+        weights=np.concatenate([one.view(np.uint8) for one in constants]),
         parameters=requantization.packed(),
         output=target.block,
         negative_step=requantization.negative_step,

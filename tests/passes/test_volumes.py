@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from match.frontend import load
+from match.ir.layer import Op
 from match.passes.pipeline import integer_relay
 from match.relay import relay
 from match.relay.graph import post_order
 from match.relay.rewrite import operator_name
 from match.validation.exact_session import exact_session
+from tests.passes.one_operator import distances, integers, quantized, references
 from tests.passes.onnx_models import OnnxModel, quantize
 from tests.passes.running import Compiled
 
@@ -47,6 +49,43 @@ def test_every_output_is_onnxruntimes(tmp_path: Path, activations: str) -> None:
     for seed in range(4):
         x = {"x": np.random.default_rng(seed).normal(0, 1, SHAPE).astype(np.float32)}
         assert np.array_equal(program(x)[0], reference.run(None, x)[0])
+
+
+POOLING: dict[str, tuple[str, dict[str, Any]]] = {
+    "largest": ("MaxPool", {"kernel_shape": [2, 3, 2], "strides": [2, 2, 1]}),
+    "largest with padding": ("MaxPool", {"kernel_shape": [3, 3, 3], "strides": [1, 2, 2], "pads": [1, 1, 0, 1, 0, 1]}),
+    "largest with holes": ("MaxPool", {"kernel_shape": [2, 2, 2], "dilations": [2, 1, 3]}),
+    "mean of all": ("GlobalAveragePool", {}),
+    "apart": ("AveragePool", {"kernel_shape": [2, 2, 2], "strides": [2, 2, 2]}),
+    "of maps": ("AveragePool", {"kernel_shape": [1, 3, 2], "strides": [1, 2, 2], "pads": [0, 1, 0, 0, 1, 0]}),
+    "overlapping": ("AveragePool", {"kernel_shape": [3, 3, 2], "pads": [1, 0, 1, 1, 2, 0]}),
+    "counted padding": ("AveragePool", {"kernel_shape": [3, 2, 2], "pads": [1, 1, 0, 1, 0, 1], "count_include_pad": 1}),
+}
+
+
+@pytest.mark.parametrize(("case", "dtype"), [*((name, "uint8") for name in POOLING), ("overlapping", "int8")])
+def test_pooling(case: str, dtype: str) -> None:
+    """The largest number is exact; means are within one step, or if all is to be exact in floating point."""
+    kind, attributes = POOLING[case]
+    low, number = np.iinfo(dtype).min, np.dtype(dtype).type
+    constants = {"s": np.float32(0.03), "z": number(low + 120), "so": np.float32(0.03), "zo": number(low + 120)}
+    model = quantized(kind, SHAPE, constants, **attributes)
+    x = np.random.default_rng(1).normal(0, 1.5, SHAPE).astype(np.float32)
+    close, exact = integers(model, exact=False), integers(model)
+    assert "pool3d" not in close.astext(show_meta_data=False)
+    off = distances(model, close, x)
+    assert off.max() <= (1 if kind == "AveragePool" else 0)
+    assert np.mean(off > 0) < 0.2
+    assert distances(model, exact, x).max() <= (1 if kind == "AveragePool" else 0)
+    found = references(close, Op.AVG_POOL2D)
+    assert kind != "AveragePool" or (found and not any(found))
+
+
+def test_means_to_steps_that_are_too_small_stay() -> None:
+    """What is rounded twice would be off by more than a step."""
+    constants = {"s": np.float32(0.03), "z": np.uint8(120), "so": np.float32(0.01), "zo": np.uint8(120)}
+    model = quantized("AveragePool", SHAPE, constants, **POOLING["overlapping"][1])
+    assert "avg_pool3d" in integers(model, exact=False).astext(show_meta_data=False)
 
 
 def test_other_convolutions_of_volumes_stay(tmp_path: Path) -> None:

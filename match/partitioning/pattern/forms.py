@@ -171,8 +171,7 @@ def _match(
         return Match(root, inputs, covered(root, inputs), layer, LayerConstants(weights, None), None)
     accumulator = accumulator_range(read, values)
     constants = LayerConstants(weights, without_idle_parts(read.requantization, *accumulator))
-    reference = isinstance(read, Dense) or not read.real
-    return Match(root, inputs, covered(root, inputs), layer, constants, accumulator, reference)
+    return Match(root, inputs, covered(root, inputs), layer, constants, accumulator, reference=not read.real)
 
 
 def _max_pool2d(root: relay.Call) -> Match | Rejection | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,7 +31,7 @@ def addition(root: relay.Expr, found: Addition, ranges: Ranges) -> Match | Rejec
     for span, multiplier in zip(spans, multipliers, strict=True):
         low, high = low + int((multiplier * span).min()), high + int((multiplier * span).max())
     layer = replace(
-        element_wise(Op.ADD, shape(root), dtype(a), found.dtype),
+        element_wise(Op.ADD, pair.extents, dtype(a), found.dtype),
         clip=found.clip,
         input_range=(int(min(span[0] for span in spans)), int(max(span[1] for span in spans))),
     )
@@ -50,7 +51,7 @@ def multiplication(root: relay.Expr, found: Multiplication, ranges: Ranges) -> M
     products = np.multiply.outer(
         *(_ends(x, shape(x)[-1], ranges) - zero for x, zero in zip((a, b), zero_points, strict=True))
     )
-    layer = element_wise(Op.MULTIPLY, shape(root), dtype(a), found.dtype)
+    layer = element_wise(Op.MULTIPLY, pair.extents, dtype(a), found.dtype)
     layer = _with_broadcast(replace(layer, clip=found.requantization.clip), pair.broadcast)
     accumulator = products.min().reshape(1), products.max().reshape(1)
     parameters = without_idle_parts(found.requantization, *accumulator)
@@ -64,7 +65,7 @@ def squared_difference(root: relay.Expr, found: SquaredDifference) -> Match | Re
     if isinstance(pair, Rejection):
         return pair
     steps = found.steps[list(pair.numbers)]
-    layer = element_wise(Op.SQUARED_DIFFERENCE, shape(root), dtype(pair.operands[0]), found.dtype)
+    layer = element_wise(Op.SQUARED_DIFFERENCE, pair.extents, dtype(pair.operands[0]), found.dtype)
     layer = _with_broadcast(replace(layer, clip=found.requantization.clip), pair.broadcast)
     accumulator = np.zeros(1, np.int64), np.array([largest_square(steps)])
     parameters = without_idle_parts(found.requantization, *accumulator)
@@ -99,16 +100,20 @@ def matrices(root: relay.Expr, found: Matrices) -> Match | Rejection:
     accumulator = products.min().reshape(1), products.max().reshape(1)
     parameters = without_idle_parts(found.requantization, *accumulator)
     constants = LayerConstants(None, parameters, zero_points=found.zero_points)
-    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator, reference=not found.real)
 
 
 @dataclass(frozen=True, eq=False)
 class _Pair:
-    """Two operands in the order of a layer's inputs, with a number for each, and how they are broadcast."""
+    """Two operands in the order of a layer's inputs, with a number for each, and how they are broadcast.
+
+    `extents` are those of the layer, which sees as one axis those along which an operand is not broadcast.
+    """
 
     operands: tuple[relay.Expr, relay.Expr]
     numbers: tuple[int, int]
     broadcast: Broadcast
+    extents: tuple[int, ...]
 
 
 def _paired(
@@ -121,7 +126,10 @@ def _paired(
     for ordered in (operands, numbers), ((b, a), (numbers[1], numbers[0])):
         broadcast = _broadcast(root, *ordered[0])
         if broadcast is not None:
-            return _Pair(*ordered, broadcast)
+            return _Pair(*ordered, broadcast, shape(root))
+        together = _together(root, *ordered[0])
+        if together is not None:
+            return _Pair(*ordered, "pixel", together)
     return rejected(root, operands, op, "its operands differ in more than one having a single pixel or channel")
 
 
@@ -144,6 +152,17 @@ def _broadcast(root: relay.Expr, a: relay.Expr, b: relay.Expr) -> Broadcast | No
     if both == (whole, one_channel):
         return "channel"
     return "outer" if both == (one_pixel, one_channel) else None
+
+
+def _together(root: relay.Expr, a: relay.Expr, b: relay.Expr) -> tuple[int, int] | None:
+    """Two extents of a result whose last axes are those of its second operand, which is one pixel of it then.
+
+    None if the operands are not broadcast that way.
+    """
+    whole, pixel = _extents(root), _extents(b)
+    if _extents(a) != whole or not pixel or whole[-len(pixel) :] != pixel:
+        return None
+    return math.prod(whole[: -len(pixel)]), math.prod(pixel)
 
 
 def _extents(x: relay.Expr) -> tuple[int, ...]:

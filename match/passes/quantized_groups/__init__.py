@@ -15,11 +15,14 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.ir.dtypes import value_range
 from match.passes.quantized_groups.averages import close_average, float_average, map_average
+from match.passes.quantized_groups.chosen import chosen
 from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
 from match.passes.quantized_groups.elementwise import extremum, sum_or_product
 from match.passes.quantized_groups.linear import linear
-from match.passes.quantized_groups.matrices import activation_product, dense_rows
+from match.passes.quantized_groups.matrices import activation_product, dense_rows, squares
 from match.passes.quantized_groups.moves import moved
+from match.passes.quantized_groups.slopes import close_slopes
+from match.passes.quantized_groups.sums import close_sum
 from match.passes.quantized_groups.tables import prelu, table
 from match.relay import relay, tvm
 from match.relay.qnn import quantized
@@ -32,13 +35,18 @@ _OPERATORS: tuple[Fusion, ...] = (
     linear,
     dense_rows,
     activation_product,
+    squares,
     sum_or_product,
     extremum,
+    chosen,
     map_average,
     float_average,
     concatenation,
 )
 """Fusions that leave an activation behind the operator to the caller."""
+
+_CLOSE: tuple[Fusion, ...] = close_average, close_sum, close_slopes
+"""Fusions whose outputs may be a step off."""
 
 _WITH_ACTIVATIONS: tuple[Fusion, ...] = table, prelu, moved
 """Fusions of an operator together with the activation behind it, where no other fits."""
@@ -48,14 +56,15 @@ _WITH_ACTIVATIONS: tuple[Fusion, ...] = table, prelu, moved
 class FuseQuantizedGroups:
     """Rewrites each group that ends in `qnn.quantize`, and `qnn.concatenate`.
 
-    What is not `exact` may be within one step: average pooling of parts of a map, which onnxruntime sums in float32.
+    What is not `exact` may be within one step: average pooling of parts of a map, which onnxruntime sums in float32,
+    sums of three tensors and more, and PReLU with a slope for each element.
     """
 
     exact: bool = True
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
-        return rewrite(module, partial(_rule, _OPERATORS if self.exact else (close_average, *_OPERATORS)))
+        return rewrite(module, partial(_rule, _OPERATORS if self.exact else (*_CLOSE, *_OPERATORS)))
 
 
 def _rule(operators: Sequence[Fusion], call: relay.Call, new: New) -> relay.Expr | None:

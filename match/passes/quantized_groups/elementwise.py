@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from match.arithmetic.interface import QuantizedType
+from match.arithmetic.onnxruntime import quantize
+from match.ir.dtypes import value_range
 from match.passes.quantized_groups.quantities import parameters, rescaled
 from match.relay import relay
-from match.relay.qnn import dequantized
-from match.relay.rewrite import New, constant, is_call, operator_name, shape
+from match.relay.qnn import dequantized, real_constant
+from match.relay.rewrite import New, is_call, operator_name, shape
 
 
 def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -22,20 +26,32 @@ def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
 
 
 def extremum(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The largest or the smallest of tensors: quantizing keeps their order, so each is rescaled first."""
+    """The largest or the smallest of tensors: quantizing keeps their order, so each is rescaled first.
+
+    One of them may be constant, with numbers along several axes.
+    """
     if not is_call(expr, "maximum", "minimum"):
         return None
-    name = operator_name(expr)
-    sources = _joined(expr, name)
-    reals = [real for real in map(dequantized, sources) if real is not None and constant(real.x) is None]
-    if len(reals) < len(sources) or any(shape(real.x) != shape(expr) for real in reals):
+    name, extents = operator_name(expr), shape(expr)
+    tensors: list[relay.Expr] = []
+    fixed: list[relay.Expr] = []
+    for source in joined(expr, name):
+        numbers, real = real_constant(source), dequantized(source)
+        if numbers is not None and sum(extent > 1 for extent in numbers.shape) > 1:
+            levels = quantize(np.broadcast_to(numbers, extents), output, value_range(output.dtype))
+            fixed.append(relay.const(levels.astype(output.dtype)))
+        elif numbers is None and real is not None and shape(source) == extents:
+            tensors.append(rescaled(new(real.x), real.quantization, output))
+        else:
+            return None
+    if not tensors or len(fixed) > 1:
         return None
-    result, *others = (rescaled(new(real.x), real.quantization, output) for real in reals)
+    result, *others = (*tensors, *fixed)
     for other in others:
         result = relay.maximum(result, other) if name == "maximum" else relay.minimum(result, other)
     return result
 
 
-def _joined(expr: relay.Expr, name: str) -> list[relay.Expr]:
+def joined(expr: relay.Expr, name: str) -> list[relay.Expr]:
     """What operators of a name, one within the other, take together, in order."""
-    return [source for operand in expr.args for source in _joined(operand, name)] if is_call(expr, name) else [expr]
+    return [source for operand in expr.args for source in joined(operand, name)] if is_call(expr, name) else [expr]

@@ -20,7 +20,10 @@ _DENSE = "nn.dense"
 _LINEAR = _CONVOLUTION, _TRANSPOSED, _DENSE
 
 _CONVOLUTION_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "kernel_layout", "dilation", "groups"
-_TRANSPOSED_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "kernel_layout", "output_padding"
+_TRANSPOSED_ATTRIBUTES = (
+    *("strides", "padding", "kernel_size", "data_layout", "kernel_layout", "output_padding"),
+    "groups",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +58,9 @@ def linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
 
 
 def _is_plain(transposed: relay.Call) -> bool:
-    """Whether a transposed convolution has one image, one group, channels first and filters without holes."""
+    """Whether a transposed convolution has one image, channels first and filters without holes."""
     attrs = transposed.attrs
-    one = shape(transposed)[0] == int(attrs.groups) == 1 and all(int(step) == 1 for step in attrs.dilation)
+    one = shape(transposed)[0] == 1 and all(int(step) == 1 for step in attrs.dilation)
     return one and str(attrs.data_layout) == "NCHW"
 
 
@@ -104,6 +107,8 @@ def weights_of(operator: relay.Call) -> QuantizedWeights | None:
         scale, zero_point = scale.reshape(()), zero_point.reshape(-1)[:1].reshape(())
     elif int(kernel.attrs.axis) % values.ndim != _output_axis(operator, turned):
         return None
+    elif is_call(operator, _TRANSPOSED):  # whose weights have the outputs of one group, which all groups share
+        scale, zero_point = (np.tile(numbers, int(operator.attrs.groups)) for numbers in (scale, zero_point))
     zero_points = np.broadcast_to(zero_point, scale.shape).astype(np.int32)
     return QuantizedWeights(values.T.copy() if turned else values, scale.astype(np.float32), zero_points)
 

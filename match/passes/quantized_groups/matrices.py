@@ -7,16 +7,17 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.passes.quantized_groups.linear import dense_sums, weights_of
 from match.passes.quantized_groups.quantities import parameters, requantized
-from match.relay import relay
+from match.relay import integer_form, relay
 from match.relay.qnn import Dequantized, dequantized
-from match.relay.rewrite import New, constant, is_call
+from match.relay.rewrite import New, constant, is_call, shape
 
 _MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_to")
 
 
 def dense_rows(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """A dense layer on the last axis of a tensor with more than two axes, which stands between reshapes."""
-    product = _unmoved(expr, "reshape")
+    marked = _unmoved(expr, "reshape", "transpose")
+    product = _unmarked(marked)
     if not is_call(product, "nn.dense"):
         return None
     source, weights = _unmoved(product.args[0], *_MOVES), weights_of(product)
@@ -25,13 +26,15 @@ def dense_rows(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr 
         return None
     x = Dequantized(_replayed(product.args[0], source, new(real.x)), real.quantization)
     scale = real.quantization.scale * weights.scales
-    result = requantized(dense_sums(x, weights), scale, output, axis=1)
-    return _replayed(expr, product, result)
+    sums = dense_sums(x, weights)
+    result = requantized(sums if product == marked else integer_form.real_sums(sums), scale, output, axis=1)
+    return _replayed(expr, marked, result)
 
 
 def activation_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """A product of two activations, with the operators that move values before it and behind it."""
-    product = _unmoved(expr, "reshape")
+    marked = _unmoved(expr, "reshape", "transpose")
+    product = _unmarked(marked)
     if not is_call(product, "nn.batch_matmul"):
         return None
     sides = [(_unmoved(operand, *_MOVES), operand) for operand in product.args]
@@ -45,7 +48,30 @@ def activation_product(expr: relay.Expr, output: QuantizedType, new: New) -> rel
     (sa, za), (sb, zb) = parameters(left.quantization), parameters(right.quantization)
     sums = relay.qnn.op.batch_matmul(a, b, za, zb, sa, sb)
     scale = np.asarray(left.quantization.scale * right.quantization.scale)
-    return _replayed(expr, product, requantized(sums, scale, output, axis=2))
+    sums = sums if product == marked else integer_form.real_sums(sums)
+    return _replayed(expr, marked, requantized(sums, scale, output, axis=2))
+
+
+def squares(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """The sum or the mean of the squares of each row, along the last axis, as the row's product with itself."""
+    square = expr.args[0] if is_call(expr, "sum", "mean") else None
+    if square is None or not is_call(square, "multiply") or not isinstance(expr, relay.Call):
+        return None
+    real, extents, attrs = dequantized(square.args[0]), shape(square), expr.attrs
+    last = [int(axis) % len(extents) for axis in attrs.axis or ()] == [len(extents) - 1] and not attrs.exclude
+    if real is None or square.args[1] != square.args[0] or not last:
+        return None
+    scale, zero = parameters(real.quantization)
+    rows = relay.reshape(new(real.x), (-1, 1, extents[-1]))
+    share = np.float32(real.quantization.scale / np.float32(extents[-1] if is_call(expr, "mean") else 1))
+    sums = integer_form.real_sums(relay.qnn.op.batch_matmul(rows, rows, zero, zero, scale, relay.const(share)))
+    scales = np.asarray(real.quantization.scale * share)
+    return relay.reshape(requantized(sums, scales, output, axis=2), shape(expr))
+
+
+def _unmarked(expr: relay.Expr) -> relay.Expr:
+    """A product without the mark that the reference computes it in floating point."""
+    return expr.args[0] if isinstance(expr, relay.Call) and integer_form.is_real_sums(expr) else expr
 
 
 def _unmoved(expr: relay.Expr, *names: str) -> relay.Expr:

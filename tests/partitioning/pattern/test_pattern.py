@@ -275,7 +275,7 @@ def test_ones_in_front_of_a_shape_do_not_matter() -> None:
     assert (match.layer.op, match.layer.broadcast) == (Op.ADD, "")
 
 
-@pytest.mark.parametrize("shape", [(3, 1, 5), (1, 3, 1, 1), (4, 5), (1, 1, 4, 1)])
+@pytest.mark.parametrize("shape", [(3, 1, 5), (1, 3, 1, 1), (4, 1), (1, 1, 4, 1)])
 def test_an_addition_that_repeats_part_of_a_map_is_rejected(shape: tuple[int, ...]) -> None:
     a, b = var("a", 1, 3, 4, 5), var("b", *shape)
     products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
@@ -283,6 +283,21 @@ def test_an_addition_that_repeats_part_of_a_map_is_rejected(shape: tuple[int, ..
     (found,) = find(typed([a, b], relay.cast(relay.clip(total, 0, 255), "uint8")))
     assert isinstance(found, Rejection)
     assert "single pixel" in found.reason
+
+
+def test_an_addition_of_one_row_to_all() -> None:
+    """The axes that both tensors have are one axis of the layer."""
+    a, b = var("a", 2, 3, 4, 5), var("b", 1, 4, 5)
+    products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
+    total = relay.right_shift(relay.add(relay.add(*products), c64(0)), c64(4))
+    body = relay.cast(relay.clip(total, 0, 255), "uint8")
+    match = only([a, b], body)
+    assert (match.layer.op, match.layer.broadcast) == (Op.ADD, "pixel")
+    assert (match.layer.oy * match.layer.ox, match.layer.k) == (6, 20)
+    values, row = RNG.integers(0, 256, (2, 3, 4, 5)), RNG.integers(0, 256, (1, 4, 5))
+    acc = (values * 7 + row * 9).reshape(6, 20)
+    given = run([a, b], body, values.astype(np.uint8), row.astype(np.uint8))
+    assert np.array_equal(requantized(match, acc).reshape(given.shape), given)
 
 
 def looked_up(x: Any, table: Array, *, index: str = "int32", offset: int | None = None) -> Any:

@@ -1,0 +1,90 @@
+"""ONNX's reductions along any axes, named by an attribute or by an input, against onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from match.errors import ModelError
+from match.frontend import load
+from match.ir.layer import Op
+from tests.passes.one_operator import distances, integers, quantized, references
+
+pytestmark = pytest.mark.tvm
+
+EXTENTS = (2, 3, 4, 5)
+STEPS = {
+    "ReduceSum": 0.5,
+    "ReduceMean": 0.02,
+    "ReduceMax": 0.03,
+    "ReduceMin": 0.03,
+    "ReduceProd": 0.004,
+    "ReduceL1": 0.3,
+    "ReduceL2": 0.05,
+    "ReduceSumSquare": 0.4,
+    "ReduceLogSumExp": 0.05,
+}
+"""Of the outputs, by operator."""
+
+
+def reduction(kind: str, axes: list[int] | None, opset: int, **attributes: Any) -> onnx.ModelProto:
+    constants: dict[str, Any] = {"s": np.float32(0.02), "z": np.uint8(100), "so": np.float32(STEPS[kind])}
+    constants["zo"] = np.uint8(20)
+    as_input = axes is not None and (opset >= 18 or kind == "ReduceSum")
+    if as_input:
+        constants["axes"] = np.array(axes, np.int64)
+    elif axes is not None:
+        attributes["axes"] = axes
+    return quantized(kind, EXTENTS, constants, more=["axes"] if as_input else [], opset=opset, **attributes)
+
+
+ALL_AXES = [[2, 3], [1], [-1, 1], [0], [1, 2, 3], None]
+CASES = [
+    *((kind, [3, 1], opset) for kind in STEPS for opset in (13, 18)),
+    *((kind, axes, 18) for kind in ("ReduceSum", "ReduceMean", "ReduceL2") for axes in ALL_AXES),
+]
+
+
+@pytest.mark.parametrize(("kind", "axes", "opset"), CASES, ids=str)
+def test_reductions(kind: str, axes: list[int] | None, opset: int) -> None:
+    """Runtimes sum in any order, so that a half may go either way."""
+    model = reduction(kind, axes, opset, keepdims=opset % 2)
+    x = np.random.default_rng(3).normal(0, 1, EXTENTS).astype(np.float32)
+    assert distances(model, integers(model), x, least=1).max() <= 1
+
+
+def test_no_axes_may_be_nothing() -> None:
+    model = reduction("ReduceSum", [], 13, noop_with_empty_axes=1)
+    x = np.random.default_rng(3).normal(0, 1, EXTENTS).astype(np.float32)
+    assert not distances(model, integers(model), x).any()
+
+
+def test_axes_that_depend_on_the_inputs_are_refused() -> None:
+    model = reduction("ReduceSum", [1], 13)
+    del model.graph.initializer[-1]
+    model.graph.input.append(helper.make_tensor_value_info("axes", TensorProto.INT64, [1]))
+    with pytest.raises(ModelError, match="uses ReduceSum along axes that depend on the inputs, which cannot be"):
+        load(model)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("kind", ["ReduceSumSquare", "ReduceMean"])
+def test_squares_of_rows_are_products(kind: str, dtype: str) -> None:
+    """Their sums, and their means behind a power."""
+    low, number = np.iinfo(dtype).min, np.dtype(dtype).type
+    constants = {"s": np.float32(0.02), "z": number(low + 100), "so": np.float32(0.2), "zo": number(low)}
+    constants["so"] = np.float32(0.3 if kind == "ReduceSumSquare" else 0.02)
+    model = quantized(kind, (2, 9, 24), constants | {"two": np.float32(2)}, more=[], axes=[-1], keepdims=0)
+    if kind == "ReduceMean":
+        model.graph.node[2].input[0] = "square"
+        model.graph.node.insert(2, helper.make_node("Pow", ["real", "two"], ["square"]))
+    module = integers(model)
+    assert references(module, Op.MATRICES) == [False]
+    x = np.random.default_rng(1).normal(0, 1, (2, 9, 24)).astype(np.float32)
+    off = distances(model, module, x, least=8)
+    assert off.max() <= 1
+    assert np.mean(off > 0) < 0.05
