@@ -88,3 +88,35 @@ def test_squares_of_rows_are_products(kind: str, dtype: str) -> None:
     off = distances(model, module, x, least=8)
     assert off.max() <= 1
     assert np.mean(off > 0) < 0.05
+
+
+@pytest.mark.parametrize(("axis", "op"), [(1, Op.CONV2D), (-1, Op.DENSE)])
+@pytest.mark.parametrize(("kind", "dtype"), [("ReduceSum", "uint8"), ("ReduceMean", "uint8"), ("ReduceMean", "int8")])
+def test_totals_are_products_with_ones(kind: str, dtype: str, axis: int, op: Op) -> None:
+    """Along the channels of a map, and along rows."""
+    low, number = np.iinfo(dtype).min, np.dtype(dtype).type
+    constants = {"s": np.float32(0.02), "z": number(low + 100), "zo": number(low + 120)}
+    constants["so"] = np.float32(0.2 if kind == "ReduceSum" else 0.01)
+    as_input = kind == "ReduceSum"
+    more = {"axes": np.array([axis], np.int64)} if as_input else {}
+    attributes: dict[str, Any] = {} if as_input else {"axes": [axis]}
+    model = quantized(kind, (1, 9, 6, 11), constants | more, more=[*more], keepdims=int(as_input), **attributes)
+    module = integers(model)
+    assert references(module, op) == [False]
+    x = np.random.default_rng(1).normal(0, 1, (1, 9, 6, 11)).astype(np.float32)
+    off = distances(model, module, x, least=20)
+    assert off.max() <= 1
+    assert np.mean(off > 0) < 0.1
+
+
+@pytest.mark.parametrize(("kind", "axes"), [("ReduceMax", [2, 3]), ("ReduceMax", [1]), ("ReduceMin", [-2, -1])])
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_extrema_stay_integers(dtype: str, kind: str, axes: list[int]) -> None:
+    """Of a map the largest is that of a pool."""
+    low, number = np.iinfo(dtype).min, np.dtype(dtype).type
+    constants = {"s": np.float32(0.02), "z": number(low + 100), "zo": number(low + 140), "so": np.float32(0.03)}
+    model = quantized(kind, (1, 9, 6, 7), constants, more=[], axes=axes, keepdims=0)
+    module = integers(model)
+    assert references(module, Op.MAX_POOL2D) == [True] * (kind == "ReduceMax" and axes == [2, 3])
+    x = np.random.default_rng(1).normal(0, 0.6, (1, 9, 6, 7)).astype(np.float32)
+    assert not distances(model, module, x, least=4).any()

@@ -52,6 +52,29 @@ def activation_product(expr: relay.Expr, output: QuantizedType, new: New) -> rel
     return _replayed(expr, marked, requantized(sums, scale, output, axis=2))
 
 
+def totals(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """The sum or the mean along the channels of a map, or along the last axis, as a product with ones."""
+    real = dequantized(expr.args[0]) if is_call(expr, "sum", "mean") else None
+    if real is None or not isinstance(expr, relay.Call) or expr.attrs.exclude:
+        return None
+    own, extents = real.quantization, shape(expr.args[0])
+    axes = [int(axis) % len(extents) for axis in expr.attrs.axis or ()]
+    channels = len(extents) == 4 and extents[0] == 1 and axes == [1]
+    if not channels and axes != [len(extents) - 1]:
+        return None
+    count = extents[axes[0]]
+    scale = np.asarray(np.float32(1) / np.float32(count if is_call(expr, "mean") else 1))
+    x = new(real.x) if channels else relay.reshape(new(real.x), (-1, count))
+    ones = relay.const(np.ones((1, count, 1, 1) if channels else (1, count), np.int8))
+    numbers = parameters(own)[1], relay.const(0, "int32"), parameters(own)[0], relay.const(scale.astype(np.float32))
+    if channels:
+        sums = relay.qnn.op.conv2d(x, ones, *numbers, kernel_size=(1, 1), channels=1, padding=(0, 0, 0, 0))
+    else:
+        sums = relay.qnn.op.dense(x, ones, *numbers, 1)
+    result = requantized(integer_form.real_sums(sums), own.scale * scale, output, axis=1)
+    return relay.reshape(result, shape(expr))
+
+
 def squares(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """The sum or the mean of the squares of each row, along the last axis, as the row's product with itself."""
     square = expr.args[0] if is_call(expr, "sum", "mean") else None

@@ -17,7 +17,7 @@ from match.relay.rewrite import New, constant, is_call, scalar, shape
 
 _MOVES = (
     *("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice"),
-    *("nn.max_pool2d", "nn.depth_to_space", "nn.space_to_depth", "tile"),
+    *("nn.max_pool2d", "nn.depth_to_space", "nn.space_to_depth", "tile", "max", "min"),
 )
 _PAD = "nn.pad"
 _LARGEST = "nn.global_max_pool2d"
@@ -49,6 +49,8 @@ def _on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.E
     if is_call(move, _LARGEST):
         layout, extents = str(move.attrs.layout), shape(move.args[0])
         return relay.nn.max_pool2d(x, [extents[layout.index(axis)] for axis in "HW"], layout=layout)
+    if is_call(move, "max") and _is_of_map(move):
+        return relay.reshape(relay.nn.max_pool2d(x, shape(move.args[0])[2:]), shape(move))
     if not is_call(move, _PAD):
         return relay.Call(move.op, [x, *move.args[1:]], move.attrs)
     value = _real_number(move.args[1])
@@ -56,6 +58,12 @@ def _on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.E
         return None
     integer = quantize(np.array([value], np.float32), own, value_range(own.dtype))
     return relay.Call(move.op, [x, relay.const(int(integer[0]), own.dtype)], move.attrs)
+
+
+def _is_of_map(reduction: relay.Call) -> bool:
+    """Whether a reduction is along the rows and columns of a map with its channels first."""
+    rank, attrs = len(shape(reduction.args[0])), reduction.attrs
+    return rank == 4 and sorted(int(axis) % rank for axis in attrs.axis or ()) == [2, 3] and not attrs.exclude
 
 
 def _takes(expr: relay.Expr) -> TypeGuard[relay.Call]:
