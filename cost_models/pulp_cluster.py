@@ -132,7 +132,8 @@ class PulpClusterCost(CostModel):
                 return self._pointwise(tile) if is_pointwise(layer) else self._convolution(layer, tile)
             case Op.GROUPED_CONV2D:
                 group = self._convolution(layer, tile._replace(k=layer.group_outputs))
-                return tile.k * (self.cycles.group + group)
+                begin = self.cycles.group + (self.cycles.group_share if self.cores > 1 else 0)
+                return tile.k * (begin + group)
             case Op.DEPTHWISE_CONV2D:
                 return self._depthwise(layer, tile)
             case Op.DENSE:
@@ -338,9 +339,18 @@ class PulpClusterCost(CostModel):
         """
         share = self._share(tile.oy, tile.ox, tile.k)
         row = self._mean_row(layer, tile)
-        if self.cores > 1:
-            row = choose(tile.oy <= self.cores, self._mean_row(layer, tile._replace(ox=even(tile.ox))), row)
-        return ceil_div(tile.oy, self.cores) * self.cycles.line + share * row
+        rows = ceil_div(tile.oy, self.cores) * self.cycles.line
+        if self.cores == 1:
+            return rows + share * row
+        row = choose(tile.oy <= self.cores, self._mean_row(layer, tile._replace(ox=even(tile.ox))), row)
+        return rows + choose(share < 1, self._mean_row(layer, self._part(tile)), share * row)
+
+    def _part(self, tile: Tile) -> Tile:
+        """What a core has of a tile that is less than a row: pairs of pixels, or some channels of one."""
+        blocks = ceil_div(tile.k, 4)
+        units = ceil_div(tile.oy * ceil_div(tile.ox, 2) * blocks, self.cores)
+        pixels = smaller(2 * ceil_div(units, blocks), tile.ox)
+        return tile._replace(ox=pixels, k=choose(units < blocks, smaller(4 * units, tile.k), tile.k))
 
     def _mean_row(self, layer: Layer, tile: Tile) -> float:
         """A row of outputs, with its share of windows above and below the input; independent of `tile.oy`."""

@@ -126,7 +126,7 @@ class Tensors:
 def _weights(layer: Layer, rng: np.random.Generator) -> npt.NDArray[np.int8]:
     if layer.op is Op.AVG_POOL2D:
         return np.zeros(0, np.int8)
-    return rng.integers(-128, 128, (layer.k, layer.fy, layer.fx, layer.c), np.int8)
+    return rng.integers(-128, 128, (layer.output_channels, layer.fy, layer.fx, layer.c), np.int8)
 
 
 def _windows(layer: Layer, x: Bytes) -> Ints:
@@ -144,6 +144,11 @@ def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8]) ->
         return windows.sum(axis=(2, 3))
     if layer.op is Op.DEPTHWISE_CONV2D:
         return np.einsum("yxijk,kij->yxk", windows, weights[..., 0].astype(np.int64))
+    if layer.op is Op.GROUPED_CONV2D:
+        shape = (layer.k, layer.group_outputs, layer.fy, layer.fx, layer.c)
+        seen = windows.reshape(*windows.shape[:-1], layer.k, layer.c)
+        acc = np.einsum("yxijgc,gkijc->yxgk", seen, weights.reshape(shape).astype(np.int64))
+        return acc.reshape(layer.oy, layer.ox, -1)
     columns = windows.reshape(layer.oy, layer.ox, -1)
     return columns @ weights.reshape(layer.k, -1).T.astype(np.int64)
 

@@ -59,8 +59,8 @@ def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> 
 def _weights(case: Case) -> bytes:
     """As the kernel has them: rows of a convolution are whole words, of columns of the filter."""
     weights = case.tensors.weights
-    if case.layer.op is Op.CONV2D and not is_pointwise(case.layer):
-        rows = weights.transpose(0, 2, 1, 3).reshape(case.layer.k, -1)
+    if case.layer.op is Op.GROUPED_CONV2D or (case.layer.op is Op.CONV2D and not is_pointwise(case.layer)):
+        rows = weights.transpose(0, 2, 1, 3).reshape(case.layer.output_channels, -1)
         weights = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
     return weights.tobytes()
 
@@ -84,15 +84,18 @@ def _place(arrays: tuple[bytes, ...]) -> tuple[list[int], bytes]:
 
 
 def _tile(case: Case, pointers: list[int]) -> bytes:
-    """match_tile_t as a 32-bit core has it."""
+    """match_tile_t as a 32-bit core has it; channels of a grouped convolution are a group's."""
     layer, channels = case.layer, case.layer.input_channels
     input_, addend, weights, parameters, output, sums, scratch = pointers
     rows = layer.k if layer.op is Op.MATRICES else layer.ix  # of an addend
+    grouped = layer.op is Op.GROUPED_CONV2D
     fields = (
-        *(channels, layer.k, layer.iy, layer.ix, layer.ix * channels, channels, rows * channels, channels),
-        *(layer.oy, layer.ox, layer.ox * layer.k, layer.k),
+        *(layer.c if grouped else channels, layer.group_outputs if grouped else layer.k),
+        *(layer.iy, layer.ix, layer.ix * channels, channels, rows * channels, channels),
+        *(layer.oy, layer.ox, layer.ox * layer.output_channels, layer.output_channels),
         *(layer.fy, layer.fx, *layer.stride, *layer.dilation, *layer.padding, layer.pad_value, *layer.clip),
     )
     sums_in, sums_out = 0 if case.begin else sums, output if case.leaves_sums else 0
     places = (input_, addend, weights, parameters, output, sums_in, sums_out, scratch)
-    return struct.pack(f"<{_POINTERS}I25i4xq2i", *places, *fields, case.tensors.negative_step, 0, case.exceptions)
+    others = (0, case.exceptions, 0, 0, 0, layer.k if grouped else 0)
+    return struct.pack(f"<{_POINTERS}I25i4xq6i", *places, *fields, case.tensors.negative_step, *others)

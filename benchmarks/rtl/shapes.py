@@ -37,6 +37,16 @@ def conv(k: int, c: int, size: tuple[int, int], f: int = 3, stride: int = 1, nam
     return Layer(name, Op.CONV2D, k, c, oy, ox, oy * stride, ox * stride, f, f, (stride, stride), padding=pad)
 
 
+def grouped(groups: int, k: int, c: int, size: tuple[int, int], stride: int = 1) -> Layer:
+    """A 3x3 convolution of groups with so many output and input channels each."""
+    (oy, ox), pad = size, Padding(1, 1, 1, 1)
+    name = f"grouped 3x3/{stride} {groups} of {c} to {k}, {oy}x{ox}"
+    layer = Layer(
+        name, Op.GROUPED_CONV2D, groups, c, oy, ox, oy * stride, ox * stride, 3, 3, (stride, stride), padding=pad
+    )
+    return replace(layer, group_outputs=k)
+
+
 def filtered(k: int, c: int, size: tuple[int, int], f: tuple[int, int], stride: int = 1) -> Layer:
     """A convolution with any filter, without padding."""
     (oy, ox), (fy, fx) = size, f
@@ -172,6 +182,7 @@ def fitted() -> list[Case]:
         matrices(k, c, count, rows)
         for k, c, count, rows in [(16, 16, 4, 16), (8, 64, 1, 9), (17, 12, 2, 5), (32, 8, 1, 32), (12, 33, 2, 6)]
     ]
+    products += [grouped(10, 8, 8, (4, 4)), grouped(4, 4, 4, (4, 4)), grouped(3, 16, 8, (4, 5), 2)]
     rare = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6)), matrices(8, 16, 2, 8)]
     partial = [
         *(conv(k, c, size) for k, c, size in [(16, 8, (2, 4)), (6, 16, (3, 4)), (32, 8, (2, 5))]),
@@ -232,6 +243,7 @@ def tested() -> list[Case]:
         matrices(k, c, count, rows)
         for k, c, count, rows in [(64, 16, 1, 16), (16, 32, 2, 17), (10, 24, 3, 4), (5, 18, 2, 7), (16, 128, 1, 8)]
     ]
+    products += [grouped(23, 8, 8, (2, 2)), grouped(2, 8, 8, (6, 6), 2), grouped(4, 16, 16, (3, 3))]
     rare = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48), matrices(12, 20, 2, 6)]
     partial = [
         *(conv(k, c, size) for k, c, size in [(12, 8, (5, 6)), (16, 3, (6, 6)), (32, 32, (2, 4))]),
