@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import struct
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from benchmarks.rtl.case import Case
 from benchmarks.rtl.simulator import Simulator
@@ -33,6 +35,16 @@ def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> 
     Raises:
         ToolchainError: an output is not what NumPy says.
     """
+    cycles, output = called(simulator, case, core, cores)
+    expected = case.tensors.expected
+    if cores == 1 and not np.array_equal(output, expected):
+        wrong = int(np.count_nonzero(output != expected))
+        raise ToolchainError(f"{case.name}: {wrong} of {output.size} outputs on the core differ from NumPy's.")
+    return cycles
+
+
+def called(simulator: Simulator, case: Case, core: int, cores: int) -> tuple[int, npt.NDArray[Any]]:
+    """Cycles of the same call, and the outputs that the core computes; those of others are 0."""
     layer, tensors = case.layer, case.tensors
     scratch = PulpClusterCost(cores=cores).scratch(layer, case.tile)
     empty = bytes(tensors.expected.nbytes)
@@ -49,11 +61,7 @@ def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> 
     image = struct.pack("<IiiI", _kernel(case), core, cores, 0) + _tile(case, pointers)
     image = image.ljust(_ARRAYS - REQUEST, b"\0") + data
     cycles, result = simulator.run(REQUEST, image, (pointers[4], len(empty)), _MOST_CYCLES)
-    output = np.frombuffer(result, tensors.expected.dtype).reshape(tensors.expected.shape)
-    if cores == 1 and not np.array_equal(output, tensors.expected):
-        wrong = int(np.count_nonzero(output != tensors.expected))
-        raise ToolchainError(f"{case.name}: {wrong} of {output.size} outputs on the core differ from NumPy's.")
-    return cycles
+    return cycles, np.frombuffer(result, tensors.expected.dtype).reshape(tensors.expected.shape)
 
 
 def _weights(case: Case) -> bytes:
