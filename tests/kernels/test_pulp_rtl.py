@@ -18,7 +18,7 @@ from match.ir.layer import Layer, Op, Padding
 from match.run.rtl.simulator import default_folder, simulator
 from tests.seeds import seeded
 
-pytestmark = pytest.mark.rtl
+pytestmark = pytest.mark.cc
 
 CALLS = 20
 """Of one operator for each seed."""
