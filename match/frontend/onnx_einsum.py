@@ -17,9 +17,10 @@ from match.relay.rewrite import constant, is_call
 
 @dataclass(frozen=True)
 class _Letters:
-    """The axes of a sum of products, by letter: of two tensors, and of the result.
+    """The letters of the axes of two tensors and of the result.
 
-    `batch` are those of all three, `summed` those of the two tensors alone; the others belong to one tensor.
+    `batch` are axes of all three. `summed` are axes of both tensors, but not of the result. `rows` and `columns` are
+    axes of the result and of one tensor.
     """
 
     left: str

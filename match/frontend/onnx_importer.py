@@ -130,9 +130,10 @@ def _quantized_product(a: relay.Expr, b: relay.Expr, *arithmetic: Any) -> relay.
 
 
 def _of_matrices(a: relay.Expr, b: relay.Expr, dense: Product, batched: Product) -> relay.Expr | None:
-    """The product of tensors: `dense` where the second is one matrix for all, else `batched`, of pairs of matrices.
+    """The product of two tensors of matrices; None for two matrices, for vectors, and for unknown shapes.
 
-    The second operand of both is transposed. None for two matrices, for vectors, and for unknown shapes.
+    `dense` multiplies all matrices of `a` by one matrix, `batched` each matrix of `a` by one of `b`. Both take their
+    second operand transposed.
     """
     left, right = _infer_shape(a), _infer_shape(b)
     known = all(isinstance(extent, int) for extent in (*left, *right))

@@ -2,7 +2,7 @@
 
 The result of each operator in floating point is rounded to float32, as in a runtime that executes one operator after
 the other. Each runtime approximates exponentials, logarithms and the like in its own way, and differs from NumPy in the
-last bits: `ElementFunction.bounds` says between which numbers a result then lies.
+last bits: the result of a runtime lies between the two numbers that `ElementFunction.bounds` returns.
 """
 
 from __future__ import annotations

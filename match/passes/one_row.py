@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,26 +71,19 @@ class _Maps:
         return self._converted[expr]
 
     def _convolution(self, call: relay.Call, new: New) -> relay.Expr:
-        self._maps.add(call)
-        attrs = call.attrs
-        before, behind = (int(side) for side in attrs.padding)
-        return relay.nn.conv2d(
-            self._map(call.args[0], new),
-            _kernel(call.args[1], new),
-            strides=(1, int(attrs.strides[0])),
-            padding=(0, before, 0, behind),
-            dilation=(1, int(attrs.dilation[0])),
-            groups=int(attrs.groups),
-            channels=shape(call)[1],
-            kernel_size=(1, shape(call.args[1])[2]),
-            out_dtype=attrs.out_dtype,
-        )
+        return self._filtered(relay.nn.conv2d, call, new)
 
     def _transposed(self, call: relay.Call, new: New) -> relay.Expr:
+        return self._filtered(
+            relay.nn.conv2d_transpose, call, new, output_padding=(0, int(call.attrs.output_padding[0]))
+        )
+
+    def _filtered(self, operator: Callable[..., relay.Expr], call: relay.Call, new: New, **own: Any) -> relay.Expr:
+        """A convolution of maps, transposed or not, in the place of one of sequences."""
         self._maps.add(call)
         attrs = call.attrs
         before, behind = (int(side) for side in attrs.padding)
-        return relay.nn.conv2d_transpose(
+        return operator(
             self._map(call.args[0], new),
             _kernel(call.args[1], new),
             strides=(1, int(attrs.strides[0])),
@@ -98,8 +92,8 @@ class _Maps:
             groups=int(attrs.groups),
             channels=shape(call)[1],
             kernel_size=(1, shape(call.args[1])[2]),
-            output_padding=(0, int(attrs.output_padding[0])),
             out_dtype=attrs.out_dtype,
+            **own,
         )
 
     def _pool(self, call: relay.Call, new: New) -> relay.Expr:

@@ -59,7 +59,7 @@ ROOT_STEPS = 3
 def normalization(x: relay.Expr, width: int, found: Normalization, scaled: Requantization, dtype: str) -> relay.Expr:
     """The rows of an 8-bit tensor (..., width), normalized, to `dtype`.
 
-    Where distances are from a mean, the value of x's zero does not matter.
+    Rows without a `centre` are centred on their mean: the zero point of x then cancels out.
     """
     values = relay.cast(x, "int32")
     if found.centre is not None:

@@ -16,7 +16,7 @@ from match.relay.recurrent import without_recurrent
 _LOGGERS = ("autotvm", "te_compiler", "strategy")
 
 UNWANTED = ("SimplifyExpr", "SimplifyExprPostAlterOp")
-"""Passes of TVM that infer the types of the whole network after each of their changes: half of a build and more."""
+"""Passes of TVM. After each change they infer all types of the network again, which takes half of a build or more."""
 
 
 class Executable:

@@ -19,7 +19,7 @@ MOST_FUSED = 10
 """Operators in one function: TVM takes seconds to lower a function of hundreds that read the same value."""
 
 UNWANTED = ["SimplifyExpr", "SimplifyExprPostAlterOp"]
-"""They infer the types of the whole network after each of their changes: half of a build and more."""
+"""Passes of TVM. After each change they infer all types of the network again, which takes half of a build or more."""
 
 
 class Compiled:

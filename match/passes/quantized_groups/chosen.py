@@ -18,7 +18,7 @@ from match.relay.rewrite import New, constant, is_call, shape
 Mask = npt.NDArray[np.bool_]
 
 _STEP = np.float32(1)
-"""The scale of integers that are counted from a number, and of 0 and 1."""
+"""The scale of all operands: 8-bit values are computed with as the integers that they are."""
 
 
 def chosen(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:

@@ -20,10 +20,7 @@ _DENSE = "nn.dense"
 _LINEAR = _CONVOLUTION, _TRANSPOSED, _DENSE
 
 _CONVOLUTION_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "kernel_layout", "dilation", "groups"
-_TRANSPOSED_ATTRIBUTES = (
-    *("strides", "padding", "kernel_size", "data_layout", "kernel_layout", "output_padding"),
-    "groups",
-)
+_TRANSPOSED_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "kernel_layout", "output_padding", "groups"
 
 
 @dataclass(frozen=True, eq=False)
