@@ -13,7 +13,8 @@ from match.partitioning.pattern import Match, Rejection
 from match.partitioning.pattern.rows import CoreCalls, called, is_floating, is_reference, products
 from match.partitioning.sums import REQUANTIZE, Halves
 from match.relay import relay, tvm
-from match.relay.rewrite import dtype, first_source, operands, shape
+from match.relay.objects import operands
+from match.relay.rewrite import dtype, first_source, shape
 
 Row = Match | Rejection | CoreCalls
 

@@ -16,6 +16,7 @@ from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
 from match.relay.integer_form import is_real_sums
+from match.relay.objects import kept
 from match.relay.operators import (
     Accumulation,
     Addition,
@@ -38,6 +39,10 @@ _OF_ONE_CHANNEL = ("multiply",)
 
 def read_layer(expr: relay.Expr) -> Accumulation | None:
     """A convolution, dense layer or average pooling."""
+    return kept(expr, "match_layer", _layer)
+
+
+def _layer(expr: relay.Expr) -> Accumulation | None:
     requantized = read_requantized(expr)
     if requantized is None:
         return None
@@ -80,6 +85,10 @@ def read_sums(expr: relay.Expr) -> Convolution | Dense | None:
 
 def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
     """REQ: the accumulator, the parameters (shape (K,); of a product of two tensors (1,)), the type of the result."""
+    return kept(expr, "match_requantized", _requantized)
+
+
+def _requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
     saturated = _saturated_shift(expr)
     if saturated is None:
         return None
