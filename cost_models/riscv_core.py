@@ -30,7 +30,7 @@ class RiscvCoreCost(CpuCostModel):
     output: of an output of either beside them: 64-bit requantization, clip, store, the loop.
     add: of an element of an addition of two requantized operands, or of a multiplication.
     element: of an element read by pooling or looked up in a table.
-    other: of an element of any other operator.
+    other: of an element of any other operator, of a reduction one that it reads.
     softmax, softmax_row: of an element and of a row of softmax in integers: instructions counted under QEMU (992 for a
         row of 10, 1111 for one of 12), times 1.5 for stalls as for `add`.
     normalized, normalized_row: the same of a normalization: 70 for an element and 355 for a row, likewise.
@@ -63,7 +63,7 @@ class RiscvCoreCost(CpuCostModel):
     resize: float = 97.0
 
     def cycles(self, op: str, macs: int, outputs: int) -> float:
-        """By kind of operator; `macs` of pooling are the elements of its windows, functions of a pixel are of one."""
+        """By kind of operator; `macs` of pooling are its windows' elements, functions of a pixel are of one."""
         match op:
             case Op.CONV2D | Op.DEPTHWISE_CONV2D | Op.GROUPED_CONV2D:
                 return self.convolution * macs + self.output * outputs
@@ -90,7 +90,7 @@ class RiscvCoreCost(CpuCostModel):
             case Op.NORMALIZE:
                 return self.normalized_row + self.normalized * outputs
             case _:
-                return self.other * outputs
+                return self.other * max(macs, outputs)
 
     def floating(self, op: str, outputs: int) -> float:
         """By the operators that are joined in `op`."""

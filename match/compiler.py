@@ -38,6 +38,7 @@ from match.passes.pipeline import integer_relay
 from match.passes.rescale import Rescaled, rescaled_for
 from match.relay import relay, tvm
 from match.relay.graph import elements_by_source
+from match.relay.objects import main_function
 from match.report import REPORT, Report, decode
 from match.report import build as build_report
 from match.target.hardware import MatchTarget
@@ -140,7 +141,7 @@ def compile(  # noqa: A001
         constant_bytes=generated.constant_bytes,
         memory=generated.memory,
         compile_seconds=stopwatch.seconds,
-        elements=elements_by_source(network.module["main"]),
+        elements=elements_by_source(main_function(network.module)),
         quantizable=candidates(),
         moved=partitioned.by_name({**rescaled.moved, **recurrent_cells.moved(partitioned.main)}),
     )

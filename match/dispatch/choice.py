@@ -215,10 +215,10 @@ def cpu_cost(
 ) -> Cost:
     """Cost of operator `op` (Relay name or `Op` value), layer `name`, as TVM's C on the control core.
 
-    `floating` tells whether the operator computes in floating point. A function of a pixel computes `rows` equal rows
-    one after another; the cost model is asked for one of them. Operators without code cost nothing. The core has no
-    scratchpad: it moves two bytes for each of `macs` and one for each output, or as many bytes in as out if it only
-    copies.
+    `floating` tells whether the operator computes in floating point: one that reads more values than it computes is
+    priced by these. A function of a pixel computes `rows` equal rows one after another; the cost model is asked for one
+    of them. Operators without code cost nothing. The core has no scratchpad: it moves two bytes for each of `macs` and
+    one for each output, or as many bytes in as out if it only copies.
 
     Raises:
         CostModelError: if its cost model fails.
@@ -232,7 +232,7 @@ def cpu_cost(
         return number(partial(getattr(model, method), *arguments), lambda: f"module {CPU}: {call()}")
 
     row = (op, macs // rows, outputs // rows)
-    cycles = ask("floating", op, outputs) if floating else rows * ask("cycles", *row)
+    cycles = ask("floating", op, max(macs, outputs)) if floating else rows * ask("cycles", *row)
     energy = rows * ask("energy", *row) if knows_energy(model) else None
     return Cost(cycles, cycles, 0.0, 0.0, ((CPU, max(2 * macs, outputs) + outputs),), energy)
 

@@ -15,7 +15,7 @@ from match.errors import ModelError
 from match.frontend.failures import reason, tvm_failures
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, ModelTensor, Rounding
-from match.frontend.onnx_attributes import check_attributes
+from match.frontend.onnx_attributes import check_attributes, check_axes
 from match.frontend.onnx_importer import import_onnx
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_recurrent import without_unread_cells
@@ -164,10 +164,11 @@ def _check_types(proto: Any, path: Path) -> None:
     for output in bare.graph.output:
         output.type.tensor_type.ClearField("shape")
     try:
-        onnx.shape_inference.infer_shapes(bare, check_type=True, strict_mode=True)
+        inferred = onnx.shape_inference.infer_shapes(bare, check_type=True, strict_mode=True)
     except onnx.shape_inference.InferenceError as error:
         said = re.sub(r"\[\w+Error\] |Inference error\(s\): ", "", reason(error))
         raise ModelError(f"{path} is not a valid ONNX model: {said}; export it again") from error
+    check_axes(inferred, path)
 
 
 def _written_out(proto: Any) -> Any:

@@ -84,5 +84,33 @@ def check_attributes(proto: Any, path: object) -> None:
                 )
 
 
+def check_axes(inferred: Any, path: object) -> None:
+    """Refuse operators along an axis that their input does not have, where ONNX's inference of shapes says nothing.
+
+    Raises:
+        ModelError: there is one. Of inputs without a known shape, and of axes that the inputs decide, nothing is known.
+    """
+    graph = inferred.graph
+    ranks = {
+        value.name: len(value.type.tensor_type.shape.dim)
+        for value in (*graph.input, *graph.value_info)
+        if value.type.tensor_type.HasField("shape")
+    }
+    constants = {initializer.name: initializer for initializer in graph.initializer}
+    for position, node in enumerate(graph.node):
+        axis = None
+        if node.op_type == "LpNormalization":
+            axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), -1)
+        elif node.op_type == "CumSum" and node.input[1] in constants:
+            axis = int(onnx.numpy_helper.to_array(constants[node.input[1]]).reshape(-1)[0])
+        rank = ranks.get(node.input[0]) if node.input else None
+        if axis is not None and rank is not None and not -rank <= axis < rank:
+            what = f"{node.op_type} ({node.name or f'number {position}'})"
+            raise ModelError(
+                f"{path} has {what} along axis {axis} of a tensor with {rank} axes; choose one from {-rank} to "
+                f"{rank - 1}, or export it again"
+            )
+
+
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)

@@ -54,6 +54,7 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         "LogSoftmax": _LogSoftmax,
         "LpPool": _LpPool,
         "Resize": _Resize,
+        "Slice": _Slice,
         "Upsample": _Upsample,
         "LSTM": _Lstm,
         "GRU": _Gru,
@@ -194,6 +195,29 @@ class _LpPool(_importer.OnnxOpConverter):
     @classmethod
     def _impl_v1(cls, inputs: Any, attributes: Any, params: Any) -> relay.Expr:
         return _OriginalLpPool._impl_v1([relay.abs(inputs[0])], attributes, params)
+
+
+_OriginalSlice = _importer.Slice
+
+
+class _Slice(_importer.OnnxOpConverter):
+    """Slice since opset 10, at once where its numbers are constants: TVM compiles a program that counts the axes."""
+
+    @classmethod
+    def _impl_v1(cls, inputs: Any, attributes: Any, params: Any) -> relay.Expr:
+        return _OriginalSlice._impl_v1(inputs, attributes, params)
+
+    @classmethod
+    def _impl_v10(cls, inputs: Any, attributes: Any, params: Any) -> relay.Expr:
+        x, extents = inputs[0], _infer_shape(inputs[0])
+        first, last, axes, steps = (None if expr is None else constant(expr) for expr in [*inputs[1:], None, None][:4])
+        unknown = any(expr is not None and not isinstance(expr, relay.Constant) for expr in inputs[1:])
+        static = not unknown and all(isinstance(extent, int) for extent in extents)
+        if not static or first is None or last is None or axes is None or np.any(axes >= len(extents)):
+            return _OriginalSlice._impl_v10(inputs, attributes, params)
+        counted = [int(axis) % len(extents) for axis in axes]
+        strides = [1] * len(counted) if steps is None else steps.tolist()
+        return relay.strided_slice(x, first.tolist(), last.tolist(), strides, axes=counted)
 
 
 class _LogSoftmax(_importer.OnnxOpConverter):

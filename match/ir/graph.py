@@ -34,7 +34,7 @@ class Operator:
         loop of.
     kind: the operator that the control core's cost model is asked for; with `floating`, one in floating point.
     macs: multiply-accumulates. combined: values that it combines to all of its outputs, by multiplication or not, which
-        is what the cost model is asked for; a pool combines the values of its windows.
+        is what the cost model is asked for; a pool combines the values of its windows, a reduction all that it reads.
     outputs: elements that it computes.
     reads, writes: tensors, as places in the graph's list; each one once.
     source: what the model calls it, empty if that is not known. reference: whether the control core is known to compute

@@ -171,10 +171,14 @@ def _crossings(requantization: Requantization, bias: Int64Array, low: Int64Array
     dtype: Any = object if wide else np.int64
     levels = np.arange(requantization.clip[0] + 1, requantization.clip[1] + 1).astype(dtype)
     slope = np.abs(requantization.multiplier).astype(dtype)
-    needed = levels[None, :] * (2 ** shift.astype(dtype))[:, None] - bias.astype(dtype)[:, None]
+    # In place: arrays of a thousand channels by 255 levels take longer to allocate than to compute.
+    crossing = levels[None, :] * -(2 ** shift.astype(dtype))[:, None]
+    crossing += bias.astype(dtype)[:, None]
     level = slope == 0
-    crossing = -(-needed // np.where(level, 1, slope)[:, None])
+    reached = crossing[level] >= 0
+    crossing //= np.where(level, 1, slope)[:, None]
+    np.negative(crossing, out=crossing)
     if level.any():
-        reached_from_low = np.where(needed <= 0, low[:, None], high[:, None] + 1)
-        crossing = np.where(level[:, None], reached_from_low, crossing)
-    return np.clip(crossing, low[:, None], high[:, None] + 1).astype(np.int64, copy=False)
+        crossing[level] = np.where(reached, low[level, None], high[level, None] + 1)
+    np.clip(crossing, low[:, None], high[:, None] + 1, out=crossing)
+    return crossing.astype(np.int64, copy=False)

@@ -11,9 +11,11 @@ from match.ir.graph import Graph, Operator, Tensor
 from match.ir.layer import BY_PIXEL
 from match.partitioning.pattern import Match, Rejection
 from match.partitioning.pattern.rows import CoreCalls, called, is_floating, is_reference, products
+from match.partitioning.pattern.rows import combined as values_combined
 from match.partitioning.sums import REQUANTIZE, Halves
 from match.relay import relay, tvm
-from match.relay.rewrite import dtype, first_source, operands, shape
+from match.relay.objects import operands
+from match.relay.rewrite import dtype, first_source, shape
 
 Row = Match | Rejection | CoreCalls
 
@@ -120,10 +122,11 @@ def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...],
         return Operator(f"{REQUANTIZE}_{index}", REQUANTIZE, kind, 0, 0, elements, reads, writes, source=source)
     op, layer = called(row), products(row)
     kind, macs = (op, 0) if layer is None else (layer[0].value, layer[1])
+    taken = macs or values_combined(row)
     floating = layer is None and is_floating(row)
     source, reference = first_source(reversed(row)), is_reference(row)
     count = elements // shape(row[-1])[-1] if op in BY_PIXEL else 1
-    return Operator(f"{op}_{index}", op, kind, macs, macs, elements, reads, writes, floating, source, reference, count)
+    return Operator(f"{op}_{index}", op, kind, macs, taken, elements, reads, writes, floating, source, reference, count)
 
 
 def _elements(kind: Any) -> int:

@@ -21,7 +21,8 @@ from match.partitioning.pattern import Match
 from match.partitioning.pattern.rows import CoreCalls
 from match.relay import relay
 from match.relay.graph import users
-from match.relay.rewrite import dtype, operands, operator_name, shape
+from match.relay.objects import operands
+from match.relay.rewrite import dtype, operator_name, shape
 from match.target.group import scratch_tensors
 from match.target.hardware import MatchTarget
 from match.target.operands import element_bytes

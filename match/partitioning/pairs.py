@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from match.ir.layer import Op
 from match.relay import relay, tvm
-from match.relay.rewrite import New, is_8bit, is_call, operands, rewrite
+from match.relay.objects import operands
+from match.relay.rewrite import New, is_8bit, is_call, rewrite
 from match.target.hardware import MatchTarget
 
 

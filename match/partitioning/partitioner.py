@@ -26,8 +26,9 @@ from match.partitioning.pattern import Match, find
 from match.partitioning.pattern.rows import rows
 from match.partitioning.unrolled import unrolled_where_refused
 from match.relay import relay, tvm
+from match.relay.objects import main_function, operands
 from match.relay.recurrent import unrolled
-from match.relay.rewrite import operands, rebuild, shape
+from match.relay.rewrite import rebuild, shape
 from match.target.hardware import MatchTarget
 
 _Fact = TypeVar("_Fact")
@@ -91,7 +92,7 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     with stopwatch.phase("dispatch"):
         module = unrolled_where_refused(module, target, options, stopwatch)
     with stopwatch.phase("pattern"):
-        main = module["main"]
+        main = main_function(module)
         found = tuple(rows(main, find(module, target.own_operators)))
     return _chosen(main, found, target, options, network, stopwatch)
 

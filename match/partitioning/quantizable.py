@@ -17,6 +17,7 @@ from match.relay import relay, tvm
 from match.relay.graph import post_order
 from match.relay.gru import Gru
 from match.relay.lstm import Lstm
+from match.relay.objects import main_function
 from match.relay.recurrent import read_recurrent
 from match.relay.rewrite import shape
 from match.target.hardware import MatchTarget
@@ -60,5 +61,5 @@ def _alone(found: Lstm | Gru, target: MatchTarget) -> Match:
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], found.build(x))))
     if target.activations == "uint8":
         module = UnsignedActivations()(module)
-    layers = ((expr, read_recurrent(expr)) for expr in post_order(module["main"]))
+    layers = ((expr, read_recurrent(expr)) for expr in post_order(main_function(module)))
     return next(layer(expr, read) for expr, read in layers if read is not None)

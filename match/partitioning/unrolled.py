@@ -15,6 +15,7 @@ from match.relay import relay, tvm
 from match.relay.graph import post_order
 from match.relay.gru import Gru
 from match.relay.lstm import Lstm
+from match.relay.objects import main_function
 from match.relay.recurrent import read_recurrent, unrolled
 from match.relay.rewrite import New, rewrite, shape, source_name
 from match.target.hardware import MatchTarget
@@ -29,7 +30,7 @@ def unrolled_where_refused(
         CapacityError: no module takes a layer that was quantized for them, where `Options.quantize_recurrent` asked.
         CostModelError, OptionError, TargetError: as `match.dispatch.choice.ask`.
     """
-    found = {expr: read for expr in post_order(module["main"]) if (read := read_recurrent(expr)) is not None}
+    found = {expr: read for expr in post_order(main_function(module)) if (read := read_recurrent(expr)) is not None}
     if not found:
         return module
     matches = [layer(expr, read) for expr, read in found.items() if fits(read)]

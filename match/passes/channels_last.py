@@ -10,12 +10,12 @@ import numpy as np
 from match.relay import relay, tvm
 from match.relay.fixed_point import inside
 from match.relay.graph import post_order
+from match.relay.objects import main_function, operands
 from match.relay.rewrite import (
     New,
     constant,
     is_call,
     keeps_order,
-    operands,
     operator_name,
     permutation,
     rebuild,
@@ -48,7 +48,7 @@ class ChannelsLast:
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
-        layouts = _Layouts(module["main"])
+        layouts = _Layouts(main_function(module))
         return rewrite(module, layouts.rule, layouts.original)
 
 

@@ -16,9 +16,10 @@ import numpy.typing as npt
 from match.ir.requantization import UNREACHED, Requantization
 from match.ir.step_function import StepFunction
 from match.relay import relay, tvm
+from match.relay.objects import main_function, operands
 from match.relay.operators import Accumulation, Convolution, Dense
 from match.relay.readers import read_addition, read_layer, read_lookup
-from match.relay.rewrite import New, is_call, operands, rewrite, shape
+from match.relay.rewrite import New, is_call, rewrite, shape
 from match.relay.value_ranges import Range, channel_copies, output_steps, value_ranges
 
 Mask = npt.NDArray[np.bool_]
@@ -50,7 +51,7 @@ class _Liveness:
         self._dead: dict[relay.Expr, Mask] = {}
         self._ranges = ranges
         self._rules: list[Callable[[], bool]] = []
-        self._collect(module["main"].body)
+        self._collect(main_function(module).body)
 
     def kept(self) -> dict[relay.Expr, Mask]:
         """For every tensor that is understood, the channels to keep: at least one."""

@@ -20,8 +20,9 @@ import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array
 from match.relay import relay
+from match.relay.objects import operands
 from match.relay.qnn import real_constant
-from match.relay.rewrite import dtype, is_call, operands, operator_name, shape
+from match.relay.rewrite import dtype, is_call, operator_name, shape
 
 Values = npt.NDArray[Any]
 Ends = tuple[Values, Values]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from match.relay import relay, tvm
-from match.relay.rewrite import New, constant, is_call, operands, operator_name, rebuild, rewrite, shape
+from match.relay.objects import operands
+from match.relay.rewrite import New, constant, is_call, operator_name, rebuild, rewrite, shape
 
 _ELEMENTWISE = frozenset(
     {"clip", "cast", "nn.relu", "sigmoid", "tanh", "exp", "sqrt", "nn.leaky_relu", "abs", "negative", "round"}

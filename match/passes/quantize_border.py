@@ -41,10 +41,12 @@ class LowerBorder:
         if scale is None or zero_point is None or dtype(call.args[0]) != "float32":
             return None
         low, high = value_range(dtype(call))
-        # Clipped first: rounding has a short range, and the conversion is undefined for what int32 cannot hold.
-        bounded = relay.clip(divided(new(call.args[0]), scale), low - int(zero_point), high - int(zero_point))
+        # Clipped first: rounding has a short range, and the conversion is undefined for what int32 cannot hold. Of the
+        # opposite number TVM's C clips what is not a number to the largest, so that it becomes the lowest value, as in
+        # onnxruntime and in the kernels.
+        bounded = relay.clip(divided(new(call.args[0]), -scale), int(zero_point) - high, int(zero_point) - low)
         rounded = half_to_even(bounded) if self.rounding == Rounding.ONNXRUNTIME else relay.round(bounded)
-        shifted = relay.add(relay.cast(rounded, "int32"), relay.const(int(zero_point), "int32"))
+        shifted = relay.subtract(relay.const(int(zero_point), "int32"), relay.cast(rounded, "int32"))
         return relay.cast(shifted, dtype(call))
 
 

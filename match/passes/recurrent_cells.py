@@ -13,9 +13,10 @@ from match.relay.float_cells import FloatCells, read_cells, unrolled_cells
 from match.relay.graph import post_order
 from match.relay.gru import Gru
 from match.relay.lstm import Lstm
+from match.relay.objects import main_function, operands
 from match.relay.qnn import dequantized
 from match.relay.recurrent import read_recurrent
-from match.relay.rewrite import New, is_call, named, operands, rewrite, shape, source_name
+from match.relay.rewrite import New, is_call, named, rewrite, shape, source_name
 
 _MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "take")
 
@@ -26,7 +27,7 @@ class UnrollCells:
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
-        found = any(read_cells(expr) for expr in post_order(module["main"]))
+        found = any(read_cells(expr) for expr in post_order(main_function(module)))
         return rewrite(module, unrolled_cells) if found else module
 
 
@@ -54,10 +55,10 @@ class QuantizeCells:
 
 def quantized_layers(module: tvm.IRModule) -> list[tuple[str, Lstm | Gru]]:
     """The layers that `QuantizeCells` makes of a network, each with what the model calls it; two of both directions."""
-    if not any(read_cells(expr) for expr in post_order(module["main"])):
+    if not any(read_cells(expr) for expr in post_order(main_function(module))):
         return []
     changed = rewrite(module, _Quantizing().rule)
-    layers = ((expr, read_recurrent(expr)) for expr in post_order(changed["main"]))
+    layers = ((expr, read_recurrent(expr)) for expr in post_order(main_function(changed)))
     return [(source_name(expr), found) for expr, found in layers if found is not None]
 
 

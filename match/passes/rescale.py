@@ -19,9 +19,10 @@ from match.passes.moved import Moved
 from match.passes.odd_filters import with_odd_filters
 from match.passes.stored_scales import MOVES, SIGNED, UNSIGNED, Stored, Tensor, origin, stored_scales, values
 from match.relay import integer_form, relay, tvm
+from match.relay.objects import operands
 from match.relay.operators import Accumulation, Addition, Average, Convolution, Dense
 from match.relay.readers import read_addition, read_layer, read_lookup
-from match.relay.rewrite import New, dtype, is_call, named, operands, rewrite, shape
+from match.relay.rewrite import New, dtype, is_call, named, rewrite, shape
 from match.requantize.folded import fold, line
 from match.target.hardware import MatchTarget
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import relay, tvm
+from match.relay.objects import expressions, main_function
 from match.relay.operators import Addition, Average, Convolution
 from match.relay.readers import read_addition, read_layer
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
@@ -91,9 +92,9 @@ def stored_scales(module: tvm.IRModule) -> dict[Tensor, Stored]:
     zeros: dict[Tensor, float] = {}
     sums: dict[Tensor, _Sum] = {}
 
-    def visit(node: Any) -> None:
+    for node in expressions(main_function(module)):
         if not (isinstance(node, relay.Call) and is_8bit(node)):
-            return
+            continue
         layer, addition = read_layer(node), read_addition(node)
         if addition is not None:
             first, second = map(origin, addition.operands)
@@ -104,8 +105,6 @@ def stored_scales(module: tvm.IRModule) -> dict[Tensor, Stored]:
             found.update(dict.fromkeys((origin(layer.x), node)))
             if isinstance(layer, Convolution) and any(layer.padding):
                 zeros.setdefault(origin(layer.x), layer.pad_value)
-
-    relay.analysis.post_order_visit(module["main"].body, visit)
     joined = _all(found, zeros, sums)
     for total, one in sums.items():
         parts: list[Tensor] = [

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 from match.relay import relay, tvm
-from match.relay.rewrite import operands, shape, source_name
+from match.relay.objects import expressions, operands
+from match.relay.rewrite import shape, source_name
 
 
 def post_order(function: relay.Function) -> list[relay.Expr]:
     """Every expression of the function's body after those it is computed from."""
-    order: list[relay.Expr] = []
-    relay.analysis.post_order_visit(function.body, order.append)
-    return order
+    return expressions(function)
 
 
 def users(function: relay.Function) -> dict[relay.Expr, list[relay.Expr]]:

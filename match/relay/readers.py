@@ -16,6 +16,7 @@ from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
 from match.relay.integer_form import is_real_sums
+from match.relay.objects import kept
 from match.relay.operators import (
     Accumulation,
     Addition,
@@ -38,6 +39,10 @@ _OF_ONE_CHANNEL = ("multiply",)
 
 def read_layer(expr: relay.Expr) -> Accumulation | None:
     """A convolution, dense layer or average pooling."""
+    return kept(expr, "match_layer", _layer)
+
+
+def _layer(expr: relay.Expr) -> Accumulation | None:
     requantized = read_requantized(expr)
     if requantized is None:
         return None
@@ -80,6 +85,10 @@ def read_sums(expr: relay.Expr) -> Convolution | Dense | None:
 
 def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
     """REQ: the accumulator, the parameters (shape (K,); of a product of two tensors (1,)), the type of the result."""
+    return kept(expr, "match_requantized", _requantized)
+
+
+def _requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
     saturated = _saturated_shift(expr)
     if saturated is None:
         return None
@@ -281,9 +290,9 @@ def _indexed(index: relay.Expr) -> relay.Expr | None:
 
 def read_quantize(expr: relay.Expr) -> Quantize | None:
     """float32 to 8 bits, as `match.passes.quantize_border` writes it."""
-    if not is_call(expr, "cast") or not is_8bit(expr) or not is_call(expr.args[0], "add"):
+    if not is_call(expr, "cast") or not is_8bit(expr) or not is_call(expr.args[0], "subtract"):
         return None
-    rounded, offset = expr.args[0].args
+    offset, rounded = expr.args[0].args
     zero_point = scalar(offset)
     if zero_point is None or not is_call(rounded, "cast") or dtype(rounded) != "int32":
         return None
@@ -293,13 +302,13 @@ def read_quantize(expr: relay.Expr) -> Quantize | None:
     if bounded is None or not is_call(bounded, "clip") or not is_call(bounded.args[0], "divide"):
         return None
     x, divisor = bounded.args[0].args
-    scale = scalar(divisor)
-    bounds = int(bounded.attrs.a_min) + int(zero_point), int(bounded.attrs.a_max) + int(zero_point)
-    if scale is None or not shape(divisor) or dtype(x) != "float32" or bounds != value_range(dtype(expr)):
+    opposite = scalar(divisor)
+    bounds = int(zero_point) - int(bounded.attrs.a_max), int(zero_point) - int(bounded.attrs.a_min)
+    if opposite is None or not shape(divisor) or dtype(x) != "float32" or bounds != value_range(dtype(expr)):
         return None
-    if not 2.0**-REACH < scale < 2.0**REACH:
+    if not 2.0**-REACH < -opposite < 2.0**REACH:
         return None
-    return Quantize(x, FloatQuantization(np.float32(scale), int(zero_point), dtype(expr), even is not None))
+    return Quantize(x, FloatQuantization(np.float32(-opposite), int(zero_point), dtype(expr), even is not None))
 
 
 def read_dequantize(expr: relay.Expr) -> Dequantize | None:

@@ -6,6 +6,7 @@ from match.relay import GRU, LSTM, relay, tvm
 from match.relay.graph import post_order
 from match.relay.gru import Gru, read_gru
 from match.relay.lstm import Lstm, read_lstm
+from match.relay.objects import main_function
 from match.relay.rewrite import New, is_call, rewrite, shape
 
 
@@ -25,5 +26,5 @@ def unrolled(call: relay.Call, new: New) -> relay.Expr | None:
 
 def without_recurrent(module: tvm.IRModule) -> tvm.IRModule:
     """A network that TVM can compile: each of these operators as those of all its steps; types inferred."""
-    found = any(is_call(expr, LSTM, GRU) for expr in post_order(module["main"]))
+    found = any(is_call(expr, LSTM, GRU) for expr in post_order(main_function(module)))
     return rewrite(module, unrolled) if found else module

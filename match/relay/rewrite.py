@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 import numpy.typing as npt
 
 from match.relay import relay, tvm
+from match.relay.objects import expressions, kept, main_function, operands
 
 New = Callable[[relay.Expr], relay.Expr]
 """From an expression of the original function to what it became."""
@@ -29,14 +30,14 @@ def rewrite(
     `output` says what each of the network's outputs becomes, where that is not simply its replacement. If nothing
     changes, the result is the module itself.
     """
-    main = module["main"]
-    replaced: dict[relay.Expr, relay.Expr] = {}
-    new = replaced.__getitem__
+    main = main_function(module)
+    replaced: dict[int, relay.Expr] = {}  # by address, for which TVM need not be asked
 
-    def visit(node: Any) -> None:
-        replaced[node] = _rebuilt(node, rule, new)
+    def new(expr: relay.Expr) -> relay.Expr:
+        return replaced[expr.handle.value]
 
-    relay.analysis.post_order_visit(main.body, visit)
+    for node in expressions(main):
+        replaced[node.handle.value] = _rebuilt(node, rule, new)
     if output is None:
         body = new(main.body)
     elif isinstance(main.body, relay.Tuple):
@@ -45,7 +46,9 @@ def rewrite(
         body = output(main.body, new)
     if body == main.body:
         return module
-    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(main.params, body)))
+    rewritten = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(main.params, body)))
+    main_function(rewritten, main)
+    return rewritten
 
 
 def _rebuilt(node: Any, rule: Rule, new: New) -> relay.Expr:
@@ -95,15 +98,6 @@ def rebuild(expr: relay.Expr, new: New) -> relay.Expr:
     return relay.Tuple(after) if isinstance(expr, relay.Tuple) else relay.TupleGetItem(after[0], expr.index)
 
 
-def operands(expr: relay.Expr) -> list[relay.Expr]:
-    """What an expression is computed from: arguments of a call, fields of a tuple."""
-    if isinstance(expr, relay.Call):
-        return expr.args[:]
-    if isinstance(expr, relay.Tuple):
-        return expr.fields[:]
-    return [expr.tuple_value] if isinstance(expr, relay.TupleGetItem) else []
-
-
 def operator_name(expr: relay.Expr) -> str:
     """The operator that `expr` calls, or "" if it is no call of an operator.
 
@@ -111,10 +105,7 @@ def operator_name(expr: relay.Expr) -> str:
     """
     if not isinstance(expr, relay.Call):
         return ""
-    kept: dict[str, Any] = expr.__dict__
-    if "match_name" not in kept:
-        kept["match_name"] = _names().get(expr.op.handle.value, "")
-    return kept["match_name"]
+    return kept(expr, "match_name", lambda call: _names().get(call.op.handle.value, ""))
 
 
 @cache
@@ -143,7 +134,13 @@ def reached(expr: relay.Expr, *path: str | tuple[str, int]) -> relay.Expr | None
 
 def constant(expr: relay.Expr) -> npt.NDArray[Any] | None:
     """The array of a constant; None for other expressions."""
-    return expr.data.numpy() if isinstance(expr, relay.Constant) else None
+    return kept(expr, "match_array", _array) if isinstance(expr, relay.Constant) else None
+
+
+def _array(expr: relay.Expr) -> npt.NDArray[Any]:
+    array = expr.data.numpy()
+    array.setflags(write=False)
+    return array
 
 
 def scalar(expr: relay.Expr) -> Any:
@@ -154,18 +151,17 @@ def scalar(expr: relay.Expr) -> Any:
 
 def shape(expr: relay.Expr) -> tuple[int, ...]:
     """The static shape of a typed expression."""
-    return tuple(int(extent) for extent in expr.checked_type.shape)
+    return kept(expr, "match_shape", lambda typed: tuple(int(extent) for extent in typed.checked_type.shape))
 
 
 def dtype(expr: relay.Expr) -> str:
     """The element type of a typed expression."""
-    return str(expr.checked_type.dtype)
+    return kept(expr, "match_dtype", lambda typed: str(typed.checked_type.dtype))
 
 
 def is_8bit(expr: relay.Expr) -> bool:
     """Whether a typed expression is a tensor of int8 or uint8."""
-    kind = expr.checked_type
-    return isinstance(kind, tvm.ir.TensorType) and str(kind.dtype) in ("int8", "uint8")
+    return isinstance(expr.checked_type, tvm.ir.TensorType) and dtype(expr) in ("int8", "uint8")
 
 
 def same(root: relay.Expr, built: relay.Expr) -> bool:

@@ -11,6 +11,7 @@ from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.ir.step_function import StepFunction, step_function
 from match.relay import relay, tvm
+from match.relay.objects import expressions, main_function
 from match.relay.operators import Accumulation, Average, Dense
 from match.relay.readers import read_addition, read_layer, read_lookup
 from match.relay.rewrite import dtype, is_8bit, is_call, shape
@@ -33,11 +34,9 @@ def value_ranges(module: tvm.IRModule) -> dict[relay.Expr, Range]:
     """The range of every 8-bit tensor with a channel axis in "main"."""
     ranges: dict[relay.Expr, Range] = {}
 
-    def visit(node: Any) -> None:
-        if isinstance(node, (relay.Call, relay.Var)) and is_8bit(node) and len(node.checked_type.shape) > 1:
+    for node in expressions(main_function(module)):
+        if isinstance(node, (relay.Call, relay.Var)) and is_8bit(node) and len(shape(node)) > 1:
             ranges[node] = _range(node, ranges)
-
-    relay.analysis.post_order_visit(module["main"].body, visit)
     return ranges
 
 

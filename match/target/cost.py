@@ -218,12 +218,16 @@ class CpuCostModel:
     def cycles(self, op: str, macs: int, outputs: int) -> float:
         """Cycles of one operator (Relay name or `Op` value) with `macs` multiply-accumulates and `outputs` elements.
 
-        "softmax" is the one in integers; it and "normalize" are asked for a row at a time.
+        Of operators that combine values without products (pooling, a sum), `macs` are those values. "softmax" is the
+        one in integers; it and "normalize" are asked for a row at a time.
         """
         raise NotImplementedError
 
     def floating(self, op: str, outputs: int) -> float:
-        """Cycles of operators that compute `outputs` elements in floating point; their names are joined by "+"."""
+        """Cycles of operators that compute `outputs` elements in floating point; their names are joined by "+".
+
+        A reduction or a pooling stands alone, and `outputs` are the values that it combines.
+        """
         return self.cycles(op, 0, outputs)
 
     def energy(self, op: str, macs: int, outputs: int) -> float:

@@ -210,6 +210,7 @@ def test_control_core_prices_operators_without_products() -> None:
     assert model.cycles(Op.LOOKUP, 1000, 1000) == model.cycles("lookup", 0, 1000) == 10 * 1000
     assert model.cycles(Op.AVG_POOL2D, 64 * 25, 64) == 10 * 64 * 25 + 46 * 64
     assert model.cycles("cast+subtract", 0, 10) > 0
+    assert model.cycles("sum", 64, 1) == model.cycles("cast", 0, 64)
 
 
 @pytest.mark.parametrize(("scores", "cycles", "integers"), [(10, 76_183, 2_582), (12, 92_160, 2_976)])

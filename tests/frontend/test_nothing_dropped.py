@@ -14,6 +14,7 @@ from onnx import TensorProto, helper
 from match.frontend import load
 from tests.frontend.refusals import refused
 from tests.frontend.test_integer_onnx import Network
+from tests.passes.one_operator import quantized
 from tests.passes.onnx_models import OnnxModel, quantize
 from tests.passes.tflite_models import TfliteModel
 
@@ -86,6 +87,22 @@ def test_onnx(form: str, change: Callable[[Any], None], named: str, tmp_path: Pa
     change(model)
     onnx.save(model, path)
     assert named in refused(path)
+
+
+@pytest.mark.parametrize("axis", [-5, 4, 9])
+@pytest.mark.parametrize("kind", ["LpNormalization", "CumSum"])
+def test_axes_that_a_tensor_lacks(kind: str, axis: int, tmp_path: Path) -> None:
+    quantization = {"s": np.float32(0.1), "z": np.uint8(3), "so": np.float32(0.1), "zo": np.uint8(3)}
+    path = tmp_path / "along.onnx"
+    for place in (-4, 3, axis):
+        if kind == "CumSum":
+            model = quantized(kind, (1, 3, 4, 5), {**quantization, "axis": np.int64(place)})
+        else:
+            model = quantized(kind, (1, 3, 4, 5), quantization, axis=place)
+        onnx.save(model, path)
+        if place != axis:
+            load(path)
+    assert f"{kind} (number 2) along axis {axis} of a tensor with 4 axes" in refused(path)
 
 
 def test_types_that_a_quantization_names_itself(tmp_path: Path) -> None:

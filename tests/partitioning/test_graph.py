@@ -80,6 +80,24 @@ def test_rows_of_a_softmax() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("reduce", "combined", "outputs"),
+    [
+        (lambda x: relay.sum(x, axis=2), 1 * 4 * 6 * 5, 4 * 5),
+        (relay.mean, 1 * 4 * 6 * 5, 1),
+        (lambda x: relay.max(x, axis=(1, 2)), 1 * 4 * 6 * 5, 5),
+        (lambda x: relay.argmax(x, axis=3), 1 * 4 * 6 * 5, 4 * 6),
+        (lambda x: relay.nn.avg_pool2d(x, (2, 3), layout="NHWC"), 3 * 4 * 5 * 6, 3 * 4 * 5),
+        (lambda x: relay.nn.global_max_pool2d(x, layout="NHWC"), 4 * 6 * 5, 5),
+        (relay.nn.relu, 0, 4 * 6 * 5),
+    ],
+)
+def test_reductions_combine_what_they_read(reduce: Any, combined: int, outputs: int) -> None:
+    x = relay.var("x", shape=(1, 4, 6, 5), dtype="float32")
+    (operator,) = graph([x], reduce(x)).operators
+    assert (operator.macs, operator.combined, operator.outputs, operator.floating) == (0, combined, outputs, True)
+
+
 def test_splits_and_concatenations() -> None:
     """Fields of a split are tensors of their own; what a tuple collects is read field by field."""
     x = relay.var("x", shape=(1, 6, 6, 8), dtype="uint8")

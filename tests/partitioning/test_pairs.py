@@ -9,7 +9,8 @@ import pytest
 
 from match.partitioning.pairs import in_pairs
 from match.relay import relay, tvm
-from match.relay.rewrite import is_call, operands
+from match.relay.objects import operands
+from match.relay.rewrite import is_call
 from match.target.registry import get_target
 from tests.passes.running import Compiled
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 from match.frontend.model import Rounding
 from match.passes.quantize_border import LowerBorder, qnn_operators
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import relay, tvm
+from match.validation.exact_session import exact_session
 from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.tvm
@@ -45,6 +47,27 @@ def test_quantize(rounding, round_, zero_point, dtype, optimization):
     found = Compiled(module, optimization)({"x": VALUES})[0]
     limits = np.iinfo(dtype)
     expected = np.clip(round_(VALUES / SCALE) + zero_point, limits.min, limits.max).astype(dtype)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("zero_point", "dtype"), [(-7, "int8"), (131, "uint8")])
+def test_what_is_no_number_is_onnxruntimes(zero_point: int, dtype: str) -> None:
+    x = np.array([[np.nan, 1.0, -np.nan, np.inf, -np.inf, 0.0]], np.float32)
+    number = np.dtype(dtype).type(zero_point)
+    node = onnx.helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"])
+    graph = onnx.helper.make_graph(
+        [node],
+        "quantize",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, x.shape)],
+        [onnx.helper.make_tensor_value_info("y", onnx.helper.np_dtype_to_tensor_dtype(number.dtype), x.shape)],
+        [onnx.numpy_helper.from_array(np.asarray(value), name) for name, value in (("s", SCALE), ("z", number))],
+    )
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    (expected,) = exact_session(model.SerializeToString(), signed=True).run(None, {"x": x})
+    read = relay.var("x", shape=x.shape, dtype="float32")
+    y = relay.qnn.op.quantize(read, relay.const(SCALE), relay.const(zero_point, "int32"), out_dtype=dtype)
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([read], y)))
+    (found,) = Compiled(LowerBorder(Rounding.ONNXRUNTIME)(module))({"x": x})
     np.testing.assert_array_equal(found, expected)
 
 

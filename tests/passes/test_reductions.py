@@ -91,12 +91,18 @@ def test_squares_of_rows_are_products(kind: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(("axis", "op"), [(1, Op.CONV2D), (-1, Op.DENSE)])
-@pytest.mark.parametrize(("kind", "dtype"), [("ReduceSum", "uint8"), ("ReduceMean", "uint8"), ("ReduceMean", "int8")])
+@pytest.mark.parametrize(
+    ("kind", "dtype"),
+    [
+        *(("ReduceSum", "uint8"), ("ReduceMean", "uint8"), ("ReduceMean", "int8")),
+        *(("ReduceL1", "uint8"), ("ReduceL1", "int8")),
+    ],
+)
 def test_totals_are_products_with_ones(kind: str, dtype: str, axis: int, op: Op) -> None:
-    """Along the channels of a map, and along rows."""
+    """Along the channels of a map, and along rows; those of magnitudes behind a table."""
     low, number = np.iinfo(dtype).min, np.dtype(dtype).type
     constants = {"s": np.float32(0.02), "z": number(low + 100), "zo": number(low + 120)}
-    constants["so"] = np.float32(0.2 if kind == "ReduceSum" else 0.01)
+    constants["so"] = np.float32({"ReduceSum": 0.2, "ReduceMean": 0.01, "ReduceL1": 0.1}[kind])
     as_input = kind == "ReduceSum"
     more = {"axes": np.array([axis], np.int64)} if as_input else {}
     attributes: dict[str, Any] = {} if as_input else {"axes": [axis]}

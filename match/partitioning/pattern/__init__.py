@@ -19,6 +19,7 @@ from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay, tvm
 from match.relay.fixed_point import ALONE
 from match.relay.graph import post_order, users
+from match.relay.objects import main_function
 from match.relay.readers import read_requantized, read_sums
 from match.relay.rewrite import is_call
 from match.relay.value_ranges import value_ranges
@@ -36,7 +37,7 @@ def find(module: tvm.IRModule, own: Iterable[OwnOperator] = ()) -> tuple[Match |
     Raises:
         TargetError: an operator of a module's own cannot be read.
     """
-    function = module["main"]
+    function = main_function(module)
     used_by = users(function)
     ranges = value_ranges(module)
     brought = occurrences(function, own)

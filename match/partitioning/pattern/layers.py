@@ -14,8 +14,9 @@ from match.ir.layer import Layer, Op
 from match.ir.requantization import Int64Array, Requantization
 from match.partitioning.pattern.types import Rejection
 from match.relay import relay
+from match.relay.objects import operands
 from match.relay.operators import ChannelLookup, Lookup
-from match.relay.rewrite import dtype, operands, shape
+from match.relay.rewrite import dtype, shape
 from match.relay.value_ranges import Range
 
 Ranges = Mapping[relay.Expr, Range]

@@ -22,6 +22,9 @@ _CONVOLUTIONS = (
 _ELEMENTWISE = (0, 1)
 """TVM's operator patterns, attribute TOpPattern, of element-wise and broadcasting operators."""
 
+_REDUCTION = 3
+"""The same of operators that combine elements along axes."""
+
 _MOVES = frozenset(
     {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "concatenate", "split"}
     | {"take", "nn.pad", "layout_transform", "broadcast_to", "tile", "repeat", "stack", "reverse", "copy"}
@@ -155,6 +158,23 @@ def _products(call: relay.Call) -> tuple[Op, int] | None:
     return op, math.prod(shape(tensor)) * math.prod(shape(call.args[1])) // channels
 
 
+def combined(calls: CoreCalls) -> int:
+    """How many values a reduction or a pooling combines to all of its outputs; 0 of other operators.
+
+    Either is a loop of its own.
+    """
+    own = [call for call in calls if not is_call(call, ALONE)]
+    if len(own) != 1:
+        return 0
+    (call,) = own
+    if "pool" in operator_name(call):
+        window = getattr(call.attrs, "pool_size", None)
+        if window is not None:
+            return math.prod(shape(call)) * math.prod(map(int, window))
+        return math.prod(shape(call.args[0]))
+    return math.prod(shape(call.args[0])) if _pattern(call) == _REDUCTION else 0
+
+
 def _summed(call: relay.Call) -> int:
     """How many products an element of a product of two matrices sums."""
     if is_call(call, "nn.dense", "qnn.dense"):
@@ -171,5 +191,10 @@ def _continues(call: relay.Call, previous: relay.Call) -> bool:
 
 
 def _elementwise(call: relay.Call) -> bool:
+    return _pattern(call) in _ELEMENTWISE
+
+
+def _pattern(call: relay.Call) -> int | None:
+    """TVM's pattern of an operator, if it has one."""
     pattern = call.op.get_attr("TOpPattern") if operator_name(call) else None
-    return pattern is not None and int(pattern) in _ELEMENTWISE
+    return None if pattern is None else int(pattern)

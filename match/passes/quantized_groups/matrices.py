@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from match.arithmetic.interface import QuantizedType
@@ -53,24 +55,36 @@ def activation_product(expr: relay.Expr, output: QuantizedType, new: New) -> rel
 
 
 def totals(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The sum or the mean along the channels of a map, or along the last axis, as a product with ones."""
-    real = dequantized(expr.args[0]) if is_call(expr, "sum", "mean") else None
-    if real is None or not isinstance(expr, relay.Call) or expr.attrs.exclude:
+    """The sum or the mean along the channels of a map, or along the last axis, as a product with ones.
+
+    Of magnitudes, too, which are a table.
+    """
+    if not is_call(expr, "sum", "mean") or expr.attrs.exclude:
         return None
-    own, extents = real.quantization, shape(expr.args[0])
+    numbers = expr.args[0]
+    real = dequantized(numbers.args[0] if is_call(numbers, "abs") else numbers)
+    if real is None:
+        return None
+    own, extents = real.quantization, shape(numbers)
     axes = [int(axis) % len(extents) for axis in expr.attrs.axis or ()]
     channels = len(extents) == 4 and extents[0] == 1 and axes == [1]
     if not channels and axes != [len(extents) - 1]:
         return None
     count = extents[axes[0]]
     scale = np.asarray(np.float32(1) / np.float32(count if is_call(expr, "mean") else 1))
-    x = new(real.x) if channels else relay.reshape(new(real.x), (-1, count))
+    x = new(real.x)
+    if is_call(numbers, "abs"):
+        x = integer_form.lookup(x, np.abs(own.levels - own.zero_point), own.dtype, "uint8")
+        own = replace(own, zero_point=0, dtype="uint8")
+    if not channels:
+        x = relay.reshape(x, (-1, count))
     ones = relay.const(np.ones((1, count, 1, 1) if channels else (1, count), np.int8))
-    numbers = parameters(own)[1], relay.const(0, "int32"), parameters(own)[0], relay.const(scale.astype(np.float32))
+    own_scale, zero = parameters(own)
+    arithmetic = zero, relay.const(0, "int32"), own_scale, relay.const(scale.astype(np.float32))
     if channels:
-        sums = relay.qnn.op.conv2d(x, ones, *numbers, kernel_size=(1, 1), channels=1, padding=(0, 0, 0, 0))
+        sums = relay.qnn.op.conv2d(x, ones, *arithmetic, kernel_size=(1, 1), channels=1, padding=(0, 0, 0, 0))
     else:
-        sums = relay.qnn.op.dense(x, ones, *numbers, 1)
+        sums = relay.qnn.op.dense(x, ones, *arithmetic, 1)
     result = requantized(integer_form.real_sums(sums), own.scale * scale, output, axis=1)
     return relay.reshape(result, shape(expr))
 
