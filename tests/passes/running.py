@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.relay import relay, tvm
+from match.relay.build import UNWANTED
 from match.relay.recurrent import without_recurrent
 from tests import relay_numpy
 
@@ -25,9 +26,6 @@ Program = Callable[[Mapping[str, npt.NDArray]], Arrays]
 
 MOST_FUSED = 10
 """Operators in one function: TVM takes seconds to lower a function of hundreds that read the same value."""
-
-UNWANTED = ["SimplifyExpr", "SimplifyExprPostAlterOp"]
-"""Passes of TVM. After each change they infer all types of the network again, which takes half of a build or more."""
 
 
 class Compiled:
@@ -43,7 +41,7 @@ class Compiled:
         with (
             unittest.mock.patch.object(compiler, "libinfo", functools.cache(compiler.libinfo)),
             tvm.transform.PassContext(
-                opt_level=optimization, config={"relay.FuseOps.max_depth": MOST_FUSED}, disabled_pass=UNWANTED
+                opt_level=optimization, config={"relay.FuseOps.max_depth": MOST_FUSED}, disabled_pass=list(UNWANTED)
             ),
         ):
             library = relay.build(without_recurrent(module), "llvm -opt-level=0")
