@@ -9,6 +9,10 @@ PYTHON ?= python3
 TEST_PROCESSES ?= 2
 PYTEST = .venv-test/bin/python -m pytest -n $(TEST_PROCESSES) --dist worksteal
 
+# Many programs import the compiler, and pytest rewrites every test: each module is compiled once, even where the shell
+# forbids to write bytecode.
+unexport PYTHONDONTWRITEBYTECODE
+
 TIERS := unit tvm cc qemu rtl
 
 .PHONY: demo test $(TIERS) sweep pages clean

@@ -26,6 +26,7 @@ from match.passes.row_functions import FuseRowFunctions
 from match.passes.simplify import RemoveIdle
 from match.passes.tables_of_one import FuseTables
 from match.passes.unsigned_activations import UnsignedActivations
+from match.passes.volume_pooling import PoolVolumes
 from match.passes.volumes import CutVolumes
 from match.relay import tvm
 
@@ -61,7 +62,8 @@ def integer_relay(
         WriteResizes(),
         *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(), FuseRowFunctions())),
         OneRow(),
-        CutVolumes(exact),
+        CutVolumes(),
+        PoolVolumes(exact),
         PadsBehindReshapes(),
         FuseQuantizedGroups(exact),
         ChannelsLast(),

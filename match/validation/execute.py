@@ -11,12 +11,10 @@ from typing import Any
 import numpy.typing as npt
 
 from match.relay import relay, tvm
+from match.relay.build import UNWANTED
 from match.relay.recurrent import without_recurrent
 
 _LOGGERS = ("autotvm", "te_compiler", "strategy")
-
-UNWANTED = ("SimplifyExpr", "SimplifyExprPostAlterOp")
-"""Passes of TVM. After each change they infer all types of the network again, which takes half of a build or more."""
 
 
 class Executable:

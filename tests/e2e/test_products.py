@@ -50,6 +50,19 @@ def test_sequences(tmp_path: Path) -> None:
     assert {layer.module for layer in usual.layers if layer.macs and layer.op != "dense"} <= {"cluster", "ne16"}
 
 
+def check_transposed(path: Path, shape: list[int]) -> None:
+    """A convolution and a transposed one: both on modules, the second within a step of onnxruntime."""
+    compiled = match.compile(path, "gap9", cache=False, fuse=False)
+    convolutions = [layer for layer in compiled.layers if layer.macs]
+    assert {layer.module for layer in convolutions} <= {"cluster", "ne16"}
+    assert [layer.reference for layer in convolutions] == [True, False]
+    samples = np.random.default_rng(2).normal(0, 1, (3, *shape)).astype(np.float32)
+    (found,) = compiled.run({"x": samples}).values()
+    (right,) = run(onnx.load(path), samples)
+    step = np.abs(np.diff(np.unique(right))).min()
+    assert np.abs(found - right).max() < 2.5 * step  # a step here, and what a step before it makes
+
+
 @pytest.mark.parametrize(("groups", "spare"), [(1, 0), (8, 1)])
 def test_transposed_sequences(tmp_path: Path, groups: int, spare: int) -> None:
     """A transposed convolution of a sequence, of all channels or of each, is one of a map of one row."""
@@ -62,15 +75,7 @@ def test_transposed_sequences(tmp_path: Path, groups: int, spare: int) -> None:
     model.add("ConvTranspose", weights, bias, group=groups, **attributes)
     model.add("Relu")
     path = quantize(model, tmp_path, "QDQ", "QUInt8", per_channel=True)
-    compiled = match.compile(path, "gap9", cache=False, fuse=False)
-    convolutions = [layer for layer in compiled.layers if layer.macs]
-    assert {layer.module for layer in convolutions} <= {"cluster", "ne16"}
-    assert [layer.reference for layer in convolutions] == [True, False]
-    samples = np.random.default_rng(2).normal(0, 1, (3, *model.shape)).astype(np.float32)
-    (found,) = compiled.run({"x": samples}).values()
-    (right,) = run(onnx.load(path), samples)
-    step = np.abs(np.diff(np.unique(right))).min()
-    assert np.abs(found - right).max() < 2.5 * step
+    check_transposed(path, model.shape)
 
 
 def test_products_of_activations(tmp_path: Path) -> None:
@@ -128,12 +133,4 @@ def test_transposed_convolution(
     model.add("Relu")
     # onnxruntime's quantizer fails at biases of groups with scales for each output of a group.
     path = quantize(model, tmp_path, "QDQ", "QInt8", per_channel=groups == 1 or outputs == 1)
-    compiled = match.compile(path, "gap9", cache=False, fuse=False)
-    convolutions = [layer for layer in compiled.layers if layer.macs]
-    assert {layer.module for layer in convolutions} <= {"cluster", "ne16"}
-    assert [layer.reference for layer in convolutions] == [True, False]
-    samples = np.random.default_rng(2).normal(0, 1, (3, *model.shape)).astype(np.float32)
-    (found,) = compiled.run({"x": samples}).values()
-    (right,) = run(onnx.load(path), samples)
-    step = np.abs(np.diff(np.unique(right))).min()
-    assert np.abs(found - right).max() < 2.5 * step  # a step here, and what a step before it makes
+    check_transposed(path, model.shape)

@@ -130,7 +130,7 @@ def test_layers_with_many_input_channels_equal_their_definition() -> None:
         cut += sum(decision.plan is not None and decision.plan.schedule.partial_bytes > 0 for decision in decisions)
 
     property_holds()
-    assert cut > 10
+    assert cut > 5
 
 
 @pytest.mark.sweep

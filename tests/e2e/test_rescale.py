@@ -17,8 +17,8 @@ from match.passes.pipeline import integer_relay
 from match.passes.rescale import rescaled_for
 from match.relay import relay, tvm
 from match.target.registry import get_target
+from tests import relay_numpy
 from tests.cli.conftest import DIGITS
-from tests.e2e import integer_numpy
 from tests.e2e.random_layers import LayerCase
 
 pytestmark = pytest.mark.cc
@@ -57,7 +57,8 @@ def by_numpy(path: Path, samples: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The rescaled network's outputs, from its operators' definitions."""
     chip = get_target(CHIP)
     network = rescaled_for(integer_relay(match.load(path), chip.activations), chip).module
-    return np.stack([integer_numpy.outputs(network, sample) for sample in samples])
+    name = network["main"].params[0].name_hint
+    return np.stack([relay_numpy.outputs(network, {name: sample})[0] for sample in samples])
 
 
 def share_on_accelerator(compiled: match.CompiledModel) -> float:

@@ -12,7 +12,7 @@ from match.relay import relay, tvm
 from match.relay.objects import operands
 from match.relay.rewrite import is_call
 from match.target.registry import get_target
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
@@ -32,7 +32,7 @@ def test_pairs_join_what_one_concatenation_joins(count: int) -> None:
     }
     paired = relay.transform.InferType()(in_pairs(module, get_target("gap9")))
     assert depth(paired["main"].body) == math.ceil(math.log2(count))
-    assert np.array_equal(Compiled(paired)(values)[0], np.concatenate(list(values.values()), 1))
+    assert np.array_equal(executable(paired)(values)[0], np.concatenate(list(values.values()), 1))
 
 
 @pytest.mark.parametrize(("dtype", "target"), [("int32", "gap9"), ("int8", "diana")])

@@ -16,7 +16,7 @@ from match.partitioning.pattern.types import Match
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.validation.exact_session import exact_session
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 
 
 def quantized(
@@ -61,7 +61,7 @@ def distances(model: onnx.ModelProto, module: Any, x: Any, *, least: int = 2) ->
     """How far the outputs of the integer form are from onnxruntime's, which have some values at least."""
     assert not qnn_operators(module)
     feed = x if isinstance(x, dict) else {"x": x}
-    (given,) = Compiled(module)(feed)
+    (given,) = executable(module)(feed)
     (expected,) = exact_session(model.SerializeToString(), signed=True).run(None, feed)
     given = given.reshape(expected.shape)  # a single number has one axis in integer form
     assert len(np.unique(expected)) >= least

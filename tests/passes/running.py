@@ -1,25 +1,31 @@
-"""Runs Relay on this machine: what every pass is compared through."""
+"""Runs Relay on this machine: what every pass is compared through.
+
+`executable` is the way for networks in integer form, which NumPy computes without a build. `Compiled` is for what TVM
+has to compute: operators in floating point, and tests of how TVM compiles what a pass writes.
+"""
 
 from __future__ import annotations
 
 import functools
 import logging
 import unittest.mock
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from match.relay import relay, tvm
+from match.relay.build import UNWANTED
 from match.relay.recurrent import without_recurrent
+from tests import relay_numpy
 
 Arrays = list[npt.NDArray]
+Program = Callable[[Mapping[str, npt.NDArray]], Arrays]
+"""From a value for each input, by its name, to the outputs."""
 
 MOST_FUSED = 10
 """Operators in one function: TVM takes seconds to lower a function of hundreds that read the same value."""
-
-UNWANTED = ["SimplifyExpr", "SimplifyExprPostAlterOp"]
-"""Passes of TVM. After each change they infer all types of the network again, which takes half of a build or more."""
 
 
 class Compiled:
@@ -35,7 +41,7 @@ class Compiled:
         with (
             unittest.mock.patch.object(compiler, "libinfo", functools.cache(compiler.libinfo)),
             tvm.transform.PassContext(
-                opt_level=optimization, config={"relay.FuseOps.max_depth": MOST_FUSED}, disabled_pass=UNWANTED
+                opt_level=optimization, config={"relay.FuseOps.max_depth": MOST_FUSED}, disabled_pass=list(UNWANTED)
             ),
         ):
             library = relay.build(without_recurrent(module), "llvm -opt-level=0")
@@ -44,6 +50,12 @@ class Compiled:
     def __call__(self, inputs: Mapping[str, npt.NDArray]) -> Arrays:
         self._executor.run(**inputs)
         return [self._executor.get_output(index).numpy() for index in range(self._executor.get_num_outputs())]
+
+
+def executable(module: tvm.IRModule) -> Program:
+    """What computes the outputs of a Relay module: NumPy if it knows all operators, else TVM's code."""
+    written = without_recurrent(module)
+    return partial(relay_numpy.outputs, written) if relay_numpy.knows(written) else Compiled(written)
 
 
 def random_values(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> npt.NDArray:
@@ -56,7 +68,7 @@ def random_values(rng: np.random.Generator, shape: Sequence[int], dtype: str) ->
 
 def assert_same_outputs(before: tvm.IRModule, after: tvm.IRModule, samples: int = 4, seed: int = 0) -> None:
     """Both modules give the same outputs for the same random inputs."""
-    first, second = Compiled(before), Compiled(after)
+    first, second = executable(before), executable(after)
     rng = np.random.default_rng(seed)
     distinct: set[float] = set()
     for _ in range(samples):

@@ -17,7 +17,7 @@ from match.passes.pipeline import integer_relay
 from match.validation.exact_session import exact_session
 from tests.passes.one_operator import distances, integers, quantized, references
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
@@ -199,5 +199,5 @@ def test_a_mask_of_a_map_is_laid_out_as_the_map_is(tmp_path: Path) -> None:
     module = integer_relay(load(path), "uint8")
     assert references(module, Op.MULTIPLY) == [True]
     values = {"x": np.random.default_rng(2).normal(0, 1, (1, 3, 9, 8)).astype(np.float32)}
-    for one, other in zip(Compiled(module)(values), exact_session(path).run(None, values), strict=True):
+    for one, other in zip(executable(module)(values), exact_session(path).run(None, values), strict=True):
         assert np.array_equal(one, other)

@@ -13,7 +13,7 @@ from match.partitioning.pattern import find
 from match.partitioning.pattern.types import Match
 from match.passes.pipeline import integer_relay
 from match.validation.exact_session import exact_session
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
@@ -74,7 +74,7 @@ def layers_of(model: onnx.ModelProto, extents: tuple[Extents, ...]) -> list[str]
     module = integer_relay(load(model), "uint8")
     rng = np.random.default_rng(2)
     x = {name: rng.normal(0, 1.5, own).astype(np.float32) for name, own in zip("ab", extents, strict=False)}
-    (given,) = Compiled(module)(x)
+    (given,) = executable(module)(x)
     (expected,) = exact_session(model.SerializeToString()).run(None, x)
     assert np.abs(given.astype(np.int64) - expected).max() <= 1
     assert np.mean(given != expected) < 0.02

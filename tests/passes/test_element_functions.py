@@ -23,7 +23,7 @@ from match.relay.readers import read_lookup
 from match.relay.rewrite import operator_name
 from match.validation.exact_session import exact_session
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
@@ -133,7 +133,7 @@ def test_tables_are_onnxruntimes(dtype: str, x: tuple[float, int], y: tuple[floa
     scales, extents = scales_of(dtype, x, y), [1, 2, 8, 16]
     model = network(FUNCTIONS, scales, extents)
     module, values = integer_relay(load(model)), every_level(scales, extents)
-    given = Compiled(module)({"input": values})
+    given = executable(module)({"input": values})
     expected = exact_session(model.SerializeToString(), signed=True).run(None, {"input": values})
     for name, field, one, other in zip(FUNCTIONS, module["main"].body.fields, given, expected, strict=True):
         found = read_lookup(field)
@@ -191,7 +191,7 @@ def test_a_number_for_each_channel_is_a_table_for_each(kind: str, axis: int) -> 
     model = network(functions, scales | {"each": each, "levels_of_each": levels}, extents)
     module, values = integer_relay(load(model)), every_level(scales, extents)
     expected = exact_session(model.SerializeToString(), signed=True).run(None, {"input": values})
-    for one, other in zip(Compiled(module)({"input": values}), expected, strict=True):
+    for one, other in zip(executable(module)({"input": values}), expected, strict=True):
         assert np.array_equal(one, other)
         assert len(np.unique(other)) > 20
     layers = [one.layer.op for one in find(module) if isinstance(one, Match)]
@@ -213,7 +213,7 @@ def test_batch_normalization_is_a_table_for_each_channel(tmp_path: Path) -> None
     assert [one.reference for one in layers if one.layer.op == "channel_lookup"] == [True]
     x = np.random.default_rng(2).normal(0, 1, (1, 3, 7, 6)).astype(np.float32)
     expected = exact_session(onnx.load(path).SerializeToString()).run(None, {"x": x})
-    for one, other in zip(Compiled(module)({"x": x}), expected, strict=True):
+    for one, other in zip(executable(module)({"x": x}), expected, strict=True):
         assert np.array_equal(one, other)
 
 
@@ -229,6 +229,6 @@ def test_prelu_of_relay_is_a_table_for_each_channel() -> None:
     assert "prelu" not in module.astext(show_meta_data=False)
     steps = np.resize(np.arange(256), (1, 3, 4, 16)) - 120
     real = (steps * np.float32(0.05)).astype(np.float32)
-    (given,) = Compiled(module)({"x": real})
+    (given,) = executable(module)({"x": real})
     expected = np.where(real > 0, real, real * slopes.reshape(3, 1, 1)) / np.float32(0.1)
     assert np.array_equal(given, (np.rint(expected) + 70).clip(0, 255))

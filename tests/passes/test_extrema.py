@@ -10,7 +10,7 @@ from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import relay, tvm
 from match.relay.graph import post_order
 from match.relay.rewrite import operator_name
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
@@ -37,7 +37,7 @@ def test_all_pairs(name: str, dtype: str, unsigned: bool) -> None:
     if unsigned:
         module = UnsignedActivations()(relay.transform.InferType()(module))
     assert not names(module) & {"maximum", "minimum"}
-    assert np.array_equal(Compiled(module)({"a": a, "b": b})[0], getattr(np, name)(a, b))
+    assert np.array_equal(executable(module)({"a": a, "b": b})[0], getattr(np, name)(a, b))
 
 
 def test_what_no_module_adds_stays() -> None:

@@ -11,19 +11,19 @@ from match.passes.gathers import GatherByAxis
 from match.relay import integer_form, relay, tvm
 from match.relay.graph import post_order
 from match.relay.rewrite import operator_name
-from tests.passes.running import Compiled
+from tests.passes.running import Program, executable
 
 pytestmark = pytest.mark.tvm
 
 SHAPE = (1, 3, 4, 5)
 
 
-def by_axis(x: Any, body: Any) -> tuple[set[str], Compiled]:
+def by_axis(x: Any, body: Any) -> tuple[set[str], Program]:
     """The operators that are left, and the program."""
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
     module = GatherByAxis()(module)
     names = [operator_name(expr) for expr in post_order(module["main"]) if isinstance(expr, relay.Call)]
-    return set(names), Compiled(module)
+    return set(names), executable(module)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.validation.exact_session import exact_session
 from tests.passes.onnx_models import OnnxModel, executed_operators, expose_integers, quantize
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
@@ -239,7 +239,7 @@ def compare(path, samples=3, scale=1.0):
     model = load(path)
     module = integer_relay(model, "uint8")
     assert not qnn_operators(module)
-    run, reference = Compiled(module), exact_session(path)
+    run, reference = executable(module), exact_session(path)
     rng = np.random.default_rng(5)
     distinct = set()
     for _ in range(samples):
@@ -299,7 +299,7 @@ def test_accumulators_beyond_float32_are_scaled_in_float32(tmp_path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
     module = integer_relay(load(path), "uint8")
     assert 'dtype="float32"' in module.astext(show_meta_data=False)
-    run, reference = Compiled(module), exact_session(path)
+    run, reference = executable(module), exact_session(path)
     for level in range(1, 256, 2):
         x = {"x": np.clip(rng.normal(level, 3, (1, 6000)), 0, 255).astype(np.float32)}
         np.testing.assert_array_equal(run(x)[0], reference.run(None, x)[0])
@@ -317,7 +317,7 @@ def test_float_inputs_and_outputs(tmp_path):
     classifier(model)
     path = quantize(model, tmp_path, "QDQ", "QUInt8", True)
     loaded = load(path)
-    run, reference = Compiled(integer_relay(loaded, "uint8")), exact_session(path)
+    run, reference = executable(integer_relay(loaded, "uint8")), exact_session(path)
     rng = np.random.default_rng(6)
     for _ in range(20):
         x = {"x": rng.normal(0, 1, SHAPE).astype(np.float32)}

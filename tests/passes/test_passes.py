@@ -18,7 +18,7 @@ from match.relay import integer_form, readers, relay, tvm
 from match.relay.rewrite import dtype, is_call, shape
 from match.relay.value_ranges import value_ranges
 from tests.passes.networks import mixed, requantization, weights
-from tests.passes.running import Compiled, assert_same_outputs, random_values
+from tests.passes.running import assert_same_outputs, executable, random_values
 
 pytestmark = pytest.mark.tvm
 
@@ -175,7 +175,7 @@ def test_a_constant_network_keeps_one_channel():
     )
     after = DeadChannels()(before)
     value = {"x": random_values(rng, (1, 6, 5, 4), "uint8")}
-    np.testing.assert_array_equal(Compiled(after)(value)[0], Compiled(before)(value)[0])
+    np.testing.assert_array_equal(executable(after)(value)[0], executable(before)(value)[0])
     assert shape(calls(after, "nn.conv2d")[0])[3] == 1
 
 
@@ -187,7 +187,7 @@ def test_value_ranges_hold(dtype):
     inner = [call for call in calls(module, "cast", "take", "nn.max_pool2d", "reshape") if call in ranges]
     assert len(inner) > 6
     x = module["main"].params[0]
-    run = Compiled(tvm.IRModule.from_expr(relay.Function([x], relay.Tuple(inner))))
+    run = executable(tvm.IRModule.from_expr(relay.Function([x], relay.Tuple(inner))))
     rng = np.random.default_rng(0)
     for _ in range(4):
         for call, values in zip(inner, run({"x": random_values(rng, shape(x), dtype)}), strict=True):
@@ -252,7 +252,7 @@ def channels_first_network() -> tvm.IRModule:
 def test_channels_last():
     before = channels_first_network()
     after = ChannelsLast()(before)
-    first, second = Compiled(before), Compiled(after)
+    first, second = executable(before), executable(after)
     value = {"x": random_values(np.random.default_rng(0), (1, 3, 8, 6), "float32")}
     for expected, found in zip(first(value), second(value), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

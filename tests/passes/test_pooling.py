@@ -19,7 +19,7 @@ from match.partitioning.pattern.types import Match
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.validation.exact_session import exact_session
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 from tests.passes.test_within_one_step import quantized
 
 pytestmark = pytest.mark.tvm
@@ -41,7 +41,7 @@ def compared(model: onnx.ModelProto, *, exact: bool) -> tuple[npt.NDArray[np.int
     x = np.random.default_rng(3).normal(0, 2, shape).astype(np.float32)
     module = integer_relay(load(model), "uint8", exact=exact)
     assert not qnn_operators(module)
-    (given_,), expected = Compiled(module)({"x": x}), operator_by_operator(model, x)
+    (given_,), expected = executable(module)({"x": x}), operator_by_operator(model, x)
     assert given_.shape == expected.shape
     layers = [one for one in find(module) if isinstance(one, Match) and one.layer.op is not Op.QUANTIZE]
     return given_.astype(np.int64) - expected, layers

@@ -7,7 +7,7 @@ import pytest
 
 from match.passes.powers import MultiplyPowers
 from match.relay import relay, tvm
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
@@ -20,7 +20,7 @@ def test_small_powers_are_products(exponent: int) -> None:
     assert "power" not in module.astext(show_meta_data=False)
     values = np.random.default_rng(0).normal(0, 3, (5, 7)).astype(np.float32)
     expected = values * values if exponent == 2 else values * values * values
-    assert np.array_equal(Compiled(module)({"x": values})[0], expected)
+    assert np.array_equal(executable(module)({"x": values})[0], expected)
 
 
 def test_other_powers_stay() -> None:

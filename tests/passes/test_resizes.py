@@ -30,7 +30,7 @@ from match.relay.resampling import COORDINATES, NEAREST, nearest_elements
 from match.relay.rewrite import operator_name
 from match.validation.exact_session import exact_session
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
@@ -80,7 +80,7 @@ def compared(model: onnx.ModelProto) -> tuple[npt.NDArray[np.int64], Sequence[Ma
     x = {"x": ((np.random.default_rng(0).integers(0, 256, shape) - int(ZERO)) * SCALE).astype(np.float32)}
     module = integer_relay(load(model), "uint8")
     assert not qnn_operators(module)
-    (given,), (expected,) = Compiled(module)(x), exact_session(model.SerializeToString(), signed=True).run(None, x)
+    (given,), (expected,) = executable(module)(x), exact_session(model.SerializeToString(), signed=True).run(None, x)
     assert len(np.unique(expected)) > 5
     return given.astype(np.int64) - expected, [one for one in find(module) if isinstance(one, Match)]
 
@@ -166,7 +166,7 @@ def test_before_opset_11(scales: tuple[float, float], mode: str, most: int, opse
         (expected,) = exact_session(plain.SerializeToString()).run(None, {"x": x})
         module, params = import_onnx(plain)
         assert not params
-        (found,) = Compiled(relay.transform.InferType()(module))({"x": x})
+        (found,) = executable(relay.transform.InferType()(module))({"x": x})
         np.testing.assert_allclose(found, expected, atol=1e-5)
         return
     off, _ = compared(model)
@@ -189,7 +189,7 @@ def test_sequences_between_convolutions(tmp_path: Path) -> None:
     path = expose_integers(quantize(model, tmp_path, "QDQ", "QUInt8", True))
     module = integer_relay(load(path), "uint8")
     x = {"x": np.random.default_rng(2).normal(0, 1, (1, 4, 20)).astype(np.float32)}
-    for given_, expected in zip(Compiled(module)(x), exact_session(path).run(None, x), strict=True):
+    for given_, expected in zip(executable(module)(x), exact_session(path).run(None, x), strict=True):
         np.testing.assert_array_equal(given_, expected)
     assert sum(isinstance(one, Match) and one.layer.op is Op.GATHER for one in find(module)) == 1
 

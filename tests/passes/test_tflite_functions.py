@@ -21,7 +21,7 @@ from match.frontend.tflite import from_tflite
 from match.passes.pipeline import integer_relay
 from match.relay import relay
 from match.relay.rewrite import dtype, is_8bit, operator_name
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 from tests.passes.tflite_models import Micro, TfliteModel
 
 pytestmark = pytest.mark.tvm
@@ -106,7 +106,7 @@ def test_a_function_of_a_network_is_one_table(
     for activations in (None, "uint8"):
         module = integer_relay(model, activations)
         assert [call for call in calls(module) if dtype(call) != "int32"] == calls(module)[-1:]
-        (found,) = Compiled(module)({model.inputs[0].name: EVERY_VALUE.reshape(1, 256)})
+        (found,) = executable(module)({model.inputs[0].name: EVERY_VALUE.reshape(1, 256)})
         np.testing.assert_array_equal(found, expected)
 
 
@@ -168,7 +168,7 @@ def softmaxes(networks: list[tuple[int, float, float]]) -> tuple[bytes, list[npt
 def test_softmax() -> None:
     data, samples = softmaxes(SOFTMAXES)
     model = from_tflite(data, Path("test.tflite"))
-    found = Compiled(integer_relay(model))({x.name: value for x, value in zip(model.inputs, samples, strict=True)})
+    found = executable(integer_relay(model))({x.name: value for x, value in zip(model.inputs, samples, strict=True)})
     expected = Micro(data, len(SOFTMAXES))(*samples)
     for network, one, other in zip(SOFTMAXES, expected, found, strict=True):
         np.testing.assert_array_equal(other, one, str(network))
@@ -186,7 +186,7 @@ def test_rows_whose_sums_tflite_micro_refuses() -> None:
     network = from_tflite(model.build(inputs, outputs), Path("test.tflite"))
     samples = [np.full((2, width), [[-128], [127]], np.int8) for width in widths]
     values = {x.name: sample for x, sample in zip(network.inputs, samples, strict=True)}
-    for output in Compiled(integer_relay(network))(values):
+    for output in executable(integer_relay(network))(values):
         assert (output == -128).all()
 
 
@@ -215,7 +215,7 @@ def test_softmax_of_a_map_stored_unsigned() -> None:
         ("nn.max_pool2d", "uint8"),
         ("take", "int8"),
     ]
-    run, reference = Compiled(module), Micro(data, 1)
+    run, reference = executable(module), Micro(data, 1)
     for value in np.random.default_rng(3).integers(-128, 128, (20, 1, 4, 6, 7)).astype(np.int8):
         np.testing.assert_array_equal(run({network.inputs[0].name: value})[0], reference(value)[0])
 

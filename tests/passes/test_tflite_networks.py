@@ -14,7 +14,7 @@ from match.passes.quantize_border import qnn_operators
 from match.relay import relay
 from match.relay.operators import Convolution, Dense
 from match.relay.readers import read_layer
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 from tests.passes.tflite_models import Micro, with_outputs
 
 pytestmark = pytest.mark.tvm
@@ -33,7 +33,7 @@ def compare(data: bytes, samples: int, activations=None) -> None:
     reference = Micro(data, len(model.outputs))
     module = integer_relay(model, activations)
     assert not qnn_operators(module)
-    run = Compiled(module)
+    run = executable(module)
     rng = np.random.default_rng(11)
     shape = model.inputs[0].shape
     for sample in range(samples):

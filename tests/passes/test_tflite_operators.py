@@ -12,7 +12,7 @@ import pytest
 from match.frontend.tflite import from_tflite
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
-from tests.passes.running import Compiled, random_values
+from tests.passes.running import executable, random_values
 from tests.passes.tflite_models import Micro, TfliteModel
 
 pytestmark = pytest.mark.tvm
@@ -26,7 +26,7 @@ def check(data: bytes, samples: int = 12, activations: Sequence[Literal["uint8"]
     """Compare on random inputs; the Relay text in integer form."""
     model = from_tflite(data, Path("test.tflite"))
     reference = Micro(data, len(model.outputs))
-    compiled = [Compiled(integer_relay(model, kind)) for kind in activations]
+    compiled = [executable(integer_relay(model, kind)) for kind in activations]
     rng = np.random.default_rng(1)
     distinct: set[int] = set()
     for _ in range(samples):

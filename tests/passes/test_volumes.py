@@ -17,7 +17,7 @@ from match.relay.rewrite import operator_name
 from match.validation.exact_session import exact_session
 from tests.passes.one_operator import distances, integers, quantized, references
 from tests.passes.onnx_models import OnnxModel, quantize
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
@@ -45,7 +45,7 @@ def test_every_output_is_onnxruntimes(tmp_path: Path, activations: str) -> None:
     names = {operator_name(expr) for expr in post_order(module["main"]) if isinstance(expr, relay.Call)}
     assert "nn.conv2d" in names
     assert "nn.conv3d" not in names
-    program, reference = Compiled(module), exact_session(path)
+    program, reference = executable(module), exact_session(path)
     for seed in range(4):
         x = {"x": np.random.default_rng(seed).normal(0, 1, SHAPE).astype(np.float32)}
         assert np.array_equal(program(x)[0], reference.run(None, x)[0])

@@ -16,7 +16,7 @@ from match.ir.layer import Op
 from match.validation.exact_session import exact_session
 from tests.passes.one_operator import distances, integers, quantized, references
 from tests.passes.onnx_models import OnnxModel, quantize
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.tvm
@@ -63,7 +63,7 @@ def test_softmax_of_a_map_is_one_layer(axis: int, tmp_path: Path) -> None:
     module = integers(model)
     assert references(module, Op.SOFTMAX) == [False]
     x = np.random.default_rng(1).normal(0, 1, (1, 3, 7, 6)).astype(np.float32)
-    (given,) = Compiled(module)({"x": x})
+    (given,) = executable(module)({"x": x})
     (expected,) = exact_session(model.SerializeToString()).run(None, {"x": x})
     scale = numpy_helper.to_array(next(one for one in model.graph.initializer if one.name == last_scale(model)))
     assert np.abs(given - expected).max() <= 1.01 * scale
@@ -321,7 +321,7 @@ def test_an_addition_that_no_plane_describes() -> None:
     (expected,) = exact_session(model.SerializeToString()).run(None, x)
     exact, close = integers(model), integers(model, exact=False)
     for module, most in ((exact, 0), (close, 2)):
-        (given,) = Compiled(module)(x)
+        (given,) = executable(module)(x)
         off = np.abs(given.astype(np.int64) - expected)
         assert off.max() <= 1
         assert np.count_nonzero(off) == most

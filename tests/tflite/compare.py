@@ -12,7 +12,7 @@ import numpy.typing as npt
 import match
 from match.frontend import load
 from match.passes.pipeline import integer_relay
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 from tests.passes.tflite_models import Micro
 
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -31,7 +31,7 @@ def in_c(path: Path, samples: Arrays) -> list[npt.NDArray[Any]]:
 
 def in_relay(path: Path, samples: Arrays) -> list[npt.NDArray[Any]]:
     """The network in integer form, compiled by TVM alone for this machine."""
-    run = Compiled(integer_relay(load(path), match.get_target(TARGET).activations))
+    run = executable(integer_relay(load(path), match.get_target(TARGET).activations))
     count = len(next(iter(samples.values())))
     outputs = [run({name: values[index] for name, values in samples.items()}) for index in range(count)]
     return [np.stack(values) for values in zip(*outputs, strict=True)]
