@@ -65,7 +65,7 @@ class Ne16Cost(CostModel):
         alone are other ones.
     part: cycles in which the driver works out a part whose accumulators leave NE16, and writes the registers of its
         first job; start: the same of a tile's first, whose instructions other code has put out of the cache.
-    conflicts: what NE16 takes beside the cluster's requantization, beside what it takes alone: they share L1's banks.
+    conflicts: cycles that NE16 loses for each in which the cluster requantizes beside it: they share L1's banks.
     kernel: cycles of a tile beside its jobs: its context, the event that ends it. Estimated.
     fork: cycles to start and join the cluster for requantization.
     first: cycles of a layer's first call of the driver, whose code is not in the instruction cache.
@@ -81,8 +81,8 @@ class Ne16Cost(CostModel):
     arithmetic: int = 250
     place: int = 40
     part: int = 1200
-    start: int = 2000
-    conflicts: float = 1.12
+    start: int = 2800
+    conflicts: float = 0.25
     kernel: int = 100
     fork: int = 200
     first: int = 500
@@ -120,8 +120,11 @@ class Ne16Cost(CostModel):
         programming = programming + (jobs - edges) / parts * self._programming(self.place, PLACE_WORDS)
         taken, end = (self._requantization(tile, parts, channels) for channels in (_block(layer), rest))
         alone, alone_end = block / parts, last / parts
-        beside = full * parts * larger(larger(alone * self.conflicts, programming), taken)
-        beside_end = parts * larger(larger(alone_end * self.conflicts, programming), end)
+        slower, slower_end = (
+            own + self.conflicts * smaller(own, other) for own, other in ((alone, taken), (alone_end, end))
+        )
+        beside = full * parts * larger(larger(slower, programming), taken)
+        beside_end = parts * larger(larger(slower_end, programming), end)
         # In front of it NE16 computes the first part alone, behind it the cluster requantizes the last.
         around = choose(rest > 0, smaller(alone_end, end), smaller(alone, taken))
         several: float = self.start + beside + choose(rest > 0, beside_end, 0) + around

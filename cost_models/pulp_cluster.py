@@ -14,8 +14,10 @@ from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cycles import (
     BLOCK,
     CHANNEL_GROUP,
+    FEW_ROWS_MOVES,
     LAST_OUTPUT,
     MANY,
+    MANY_ROWS,
     MANY_SUM4,
     MATRIX_STEP,
     OUTPUT,
@@ -74,7 +76,7 @@ class PulpClusterCost(CostModel):
     """
 
     cores: int = 8
-    form: Form = "high"
+    form: Form = "split"
     exceptions: int = 0
     kernel: int = 150
     offload: int = 920
@@ -222,7 +224,7 @@ class PulpClusterCost(CostModel):
         words, rest = divmod(tile.c, WORD)
         pairs = ceil_div(tile.ox, 2)
         units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
-        rows = cycles.matrix_rows + cycles.matrix_word * words + cycles.matrix_byte * rest
+        rows = cycles.matrix_rows + cycles.matrix_word * words
         output = cycles.matrix_int64 + compare(self.exceptions, self.form) if self.form == "int64" else self.requantize
         unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
         return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
@@ -285,7 +287,7 @@ class PulpClusterCost(CostModel):
 
     def _is_fast(self, tile: Tile) -> bool:
         """Whether outputs are requantized in a form with loops of its own, and no sums are partial."""
-        return tile.begin & tile.end & (self.form in ("int32", "high", "high_signed"))
+        return tile.begin & tile.end & (self.form in ("int32", "split", "split_signed", "high"))
 
     def _block(self, channels: Literal[1, 2, 4], pixels: Literal[1, 2], length: int, tile: Tile) -> float:
         """Some channels of a pixel or two."""
@@ -424,6 +426,8 @@ class PulpClusterCost(CostModel):
         strips = ceil_div(tile.ox, columns)
         share = ceil_div(tile.k * strips, self.cores)
         row = STRIP_ROW[layer.fy, layer.stride[0]]
+        if (layer.fy, layer.stride[0]) == (3, 1):
+            row = row + choose(tile.oy <= MANY_ROWS, FEW_ROWS_MOVES, 0)
         other = STRIP_SUM + cycles.called + compare(self.exceptions, self.form)
         excepting = self.exceptions > 0 and self.form == "high"
         each = other - STRIP_HIGH if excepting else STRIP_OUTPUT.get(self.form, other)
@@ -451,13 +455,13 @@ class PulpClusterCost(CostModel):
     def _pool(self, layer: Layer, tile: Tile) -> float:
         """Channels are shared out, four at a time; fewer take as long.
 
-        Other forms than int32 and high are requantized by one function, which takes int64's time.
+        Other forms than int32 and split are requantized by one function, which takes int64's time.
         """
         cycles = self.cycles
         elements = tile.fy * tile.fx
         if layer.op is Op.AVG_POOL2D:
             rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
-            inlined = self.form in ("int32", "high") and not self.exceptions
+            inlined = self.form in ("int32", "split")
             each = self.requantize if inlined else cycles.int64 + compare(self.exceptions, self.form)
             sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
             four = cycles.averages + rows * cycles.sum_row + sums + 4 * each

@@ -12,10 +12,10 @@ from typing import Literal
 from match.cost_models.pulp_loops import is_pointwise, step
 from match.ir.layer import GATES, Layer, Op
 
-Form = Literal["int32", "high", "high_signed", "int64", "sums"]
+Form = Literal["int32", "split", "split_signed", "high", "int64", "sums"]
 """Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
 
-REQUANTIZATION = {"high": 10.0, "high_signed": 12.0, "int64": 35.0}
+REQUANTIZATION = {"split": 7.0, "split_signed": 9.0, "high": 10.0, "int64": 35.0}
 """Cycles of match_pulp_requantize for an output by form, for accelerators that leave accumulators.
 
 Measured on RTL: 8 to 32 pixels of 16 and of 32 channels.
@@ -46,29 +46,33 @@ REQUANTIZATION_CHANNEL = 12
 PAIR, SINGLE = 19, 15
 """Vectors of two words and more: a pair of pixels or a single one beside their blocks, counted in the assembly."""
 
-BLOCK: dict[str, int] = {"int32": 7, "high": 9, "high_signed": 9, "high_except": 17}
+BLOCK: dict[str, int] = {"int32": 7, "split": 9, "split_signed": 11, "high_except": 17}
 """A block of four channels of a pair beside its steps and outputs: addends, the loop, addresses. Of one pixel 1 less,
 or 4 with addends."""
 
 OUTPUT: dict[tuple[str, int], float] = {
     ("int32", 2): 5.25,
-    ("high", 2): 8.75,
-    ("high_signed", 2): 11.25,
+    ("split", 2): 7,
+    ("split_signed", 2): 10,
     ("int32", 1): 6.75,
-    ("high", 1): 9.75,
-    ("high_signed", 1): 12.75,
+    ("split", 1): 9,
+    ("split_signed", 1): 13,
     ("high_except", 2): 12.75,
     ("high_except", 1): 14.25,
 }
-"""One of its outputs by form and pixels: parameters, shared by two pixels, scaling, a quarter of a packed word. Five
-cycles of all but the first form are the multiplication for the upper word. With exceptions, an accumulator at which its
+"""One of its outputs by form and pixels: parameters, shared by two pixels, scaling, a quarter of a packed word. With
+exceptions, five cycles are the multiplication for the upper word, and an accumulator at which its
 line takes a step is searched among them, some 35 cycles; half a cycle is for these."""
 
 STRIP_ROW = {(3, 1): 12, (3, 2): 22, (5, 1): 19, (5, 2): 31}
 """A row of a strip of a depthwise convolution, by size of the filter and stride: loads, packs, dot products, moves."""
 
-STRIP_OUTPUT: dict[str, int] = {"int32": 4, "high": 9}
-"""One of its outputs by form, the five cycles of a multiplication for the upper word among them."""
+MANY_ROWS, FEW_ROWS_MOVES = 12, 2
+"""Of a 3x3 filter at stride 1: up to so many rows of outputs are computed by themselves, not by threes, and cycles of
+each that moves rows then (match_pulp_depthwise_strips.c)."""
+
+STRIP_OUTPUT: dict[str, int] = {"int32": 4, "split": 7}
+"""One of its outputs by form."""
 
 STRIP_SUM = 2
 """An output whose sum is kept, in other forms."""
@@ -83,7 +87,7 @@ SUM4, MANY_SUM4 = 4, 3.5
 MANY = 32
 """So many (match_pulp_pool2d.c)."""
 
-LAST_OUTPUT: dict[str, int] = {"int32": 8, "high": 11, "high_signed": 14}
+LAST_OUTPUT: dict[str, int] = {"int32": 8, "split": 11, "split_signed": 15}
 """An output of the last channels of a dense layer's single row: its sum's begin, parameters, scaling, store."""
 
 MATRIX_STEP = step(4, 2) + 2
@@ -110,7 +114,8 @@ class KernelCycles:
     one, beside bytes and outputs. short_left: a block left as sums. short_output: more for an output through memory.
     sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
     a sum again, or requantized.
-    int32, high, high_signed, int64: an output's requantization in a product; int32, high, int64: in pooling, too.
+    int32, split, split_signed, int64: an output's requantization in a product; int32, split, int64: in pooling, too.
+    high: that of accumulators of many bits, and with exceptions, in C; measured in products, not fitted again.
     line: a row of outputs of a convolution. band: columns of the input laid out at a time; turn: more for those
     of a single channel, which are turned; row: a row of them where pixels have more than four channels; pixel: one of
     these that is no whole words, beside its pairs of words.
@@ -118,7 +123,7 @@ class KernelCycles:
     strip3, strip5: depthwise in strips of outputs (3x3: two columns, 5x5: one), what all channels of a strip have in
     common, or, of the inner ones of 3x3, all of these. channel3, channel5: a channel of it beside its rows, by filter.
     next3: of an inner strip behind another of its channel. lanes3: more for a strip that sees others than the last one.
-    called: an output there in the other forms than int32 and high, a call.
+    called: an output there in the other forms than int32 and split, a call.
     strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that. window: the calls around
     the products of one, and its output's requantization, which hardly depends on the form there.
     position: pooling, an output pixel. averages, maxima: four channels of it. sum_row: a row of a window of these.
@@ -129,10 +134,9 @@ class KernelCycles:
     (elements of 3, 12 and 20 bytes).
     gathered_run, gathered, gathered_word: a run of a gather, an output column of it, a word of that; fitted to ten
     layers on RTL (padding, steps, repetition and reversal, elements of 1 to 240 bytes), within 10 %.
-    matrix_rows, matrix_word, matrix_byte: products of two matrices. A core sums up four rows of the second matrix: a
-    constant, and more for each word of a row and for each byte behind the words. matrix_unit: these four rows times two
-    rows of the first matrix, without steps and outputs. matrix_rest: more where rows are no whole words. matrix_int64:
-    the requantization of an output in 64 bits.
+    matrix_rows, matrix_word: products of two matrices. A core sums up four rows of the second matrix: a constant, and
+    more for each word of a row. matrix_unit: these four rows times two rows of the first matrix, without steps and
+    outputs. matrix_rest: more where rows are no whole words. matrix_int64: the requantization of an output in 64 bits.
     softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to eight calls on RTL (2 to 16
     rows of 3 to 128).
     normalized_row, normalized: a row of a normalization beside its elements, and an element beside its
@@ -148,57 +152,58 @@ class KernelCycles:
     apart, not fitted. add, add_int64, lookup, quantize, dequantize: an element, of additions by form.
     """
 
-    call: float = 173.8
-    group: float = 274.1
+    call: float = 172.0
+    group: float = 277.7
     group_share: float = 250
-    row_of_words: float = 160.4
-    product: float = 86.5
-    pair: float = 24.0
-    block: float = 7.3
-    rest: float = 33.9
-    last: float = 14.5
-    single: float = 20.5
-    other_single: float = 142.3
-    rare: float = 195.8
-    short: float = 25.6
-    short_block: float = 23.2
-    short_left: float = 3.2
-    short_single: float = 179.8
-    short_output: float = 39.2
-    sums: float = 2.99
-    resumed: float = 1.79
-    taken: float = 3.6
-    int32: float = 6.81
+    row_of_words: float = 159.6
+    product: float = 92.0
+    pair: float = 24.5
+    block: float = 6.99
+    rest: float = 44.4
+    last: float = 12.9
+    single: float = 21.5
+    other_single: float = 141.1
+    rare: float = 199
+    short: float = 25.4
+    short_block: float = 23.3
+    short_left: float = 1.53
+    short_single: float = 182.5
+    short_output: float = 39.7
+    sums: float = 3.33
+    resumed: float = 1.73
+    taken: float = 3.58
+    int32: float = 6.91
+    split: float = 11.1
+    split_signed: float = 16.8
     high: float = 11.1
-    high_signed: float = 14.7
-    int64: float = 52.1
-    line: float = 246.6
-    band: float = 107.5
-    turn: float = 47.8
-    pixel: float = 14.9
-    row: float = 11.1
-    strip3: float = 152.0
-    strip5: float = 212.3
-    lanes3: float = 173.9
-    channel3: float = 57.9
-    next3: float = 38.9
-    channel5: float = 95.1
-    called: float = 59.2
-    strip_row: float = 24.9
-    gather: float = 11.3
-    window: float = 87.9
-    position: float = 105.7
-    sum_row: float = 11.5
-    averages: float = 49.2
-    maxima: float = 42.3
-    maximum4: float = 8.7
-    addition: float = 173.7
+    int64: float = 52.4
+    line: float = 250.2
+    band: float = 106.4
+    turn: float = 61.2
+    pixel: float = 15
+    row: float = 10.9
+    strip3: float = 168.3
+    strip5: float = 206.2
+    lanes3: float = 156.8
+    channel3: float = 56.8
+    next3: float = 36.9
+    channel5: float = 96.3
+    called: float = 55.7
+    strip_row: float = 26.2
+    gather: float = 11.2
+    window: float = 81.8
+    position: float = 105.8
+    sum_row: float = 11.7
+    averages: float = 47.5
+    maxima: float = 41.2
+    maximum4: float = 8.8
+    addition: float = 175.5
     run: float = 45
     add: float = 6.72
     add_int64: float = 51.2
     lookup: float = 3.08
-    channel_lookup_pixel: float = 22
-    channel_lookup: float = 4
+    channel_lookup_pixel: float = 26.8
+    channel_lookup: float = 3.92
     multiply: float = 13
     squared_difference: float = 17
     turned_pixel: float = 36
@@ -208,12 +213,11 @@ class KernelCycles:
     gathered_run: float = 73.5
     gathered: float = 8.35
     gathered_word: float = 1.75
-    matrix_rows: float = 178.2
-    matrix_word: float = 23.5
-    matrix_byte: float = 28.8
-    matrix_unit: float = 64.6
-    matrix_rest: float = 86.3
-    matrix_int64: float = 22.5
+    matrix_rows: float = 163.5
+    matrix_word: float = 23.4
+    matrix_unit: float = 60.7
+    matrix_rest: float = 97.2
+    matrix_int64: float = 24.2
     softmax_row: float = 160
     softmax: float = 49.2
     normalized_row: float = 290
@@ -227,7 +231,7 @@ class KernelCycles:
     resized_pixel: float = 38
     resized: float = 13
     quantize: float = 24.3
-    dequantize: float = 6.36
+    dequantize: float = 6.59
 
 
 @dataclass(frozen=True)

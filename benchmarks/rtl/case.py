@@ -171,8 +171,10 @@ def _requantized(acc: Ints, form: Form, exceptions: Ints = NONE) -> tuple[bytes,
     """Parameters of a form, the outputs they make of accumulators (OY, OX, K), and the step taken off half of them."""
     low, high = int(acc.min()), int(acc.max())
     slope = 250 / (high - low + 1)
-    if form in ("high", "high_signed"):
-        return _by_upper_words(acc, slope, (low + high) // 2 if form == "high_signed" else None, exceptions)
+    if form in ("split", "split_signed"):
+        return _by_halves(acc, signed=form == "split_signed")
+    if form == "high":
+        return _by_upper_words(acc, slope, exceptions)
     if form == "int32":
         shift = min(22, 29 - math.ceil(math.log2(slope * max(abs(low), abs(high)))))
     else:
@@ -193,8 +195,26 @@ def _is_one(acc: Ints, exceptions: Ints) -> npt.NDArray[np.bool_]:
     return (acc[..., None] == exceptions).any(axis=-1)
 
 
-def _by_upper_words(acc: Ints, slope: float, below: int | None, exceptions: Ints) -> tuple[bytes, Bytes, int]:
-    """The same for the forms that take the upper words of products; nothing is taken off where `below` is None.
+def _by_halves(acc: Ints, *, signed: bool) -> tuple[bytes, Bytes, int]:
+    """The same by halves of multipliers, most of the accumulators inside the clip; signed: with a correction."""
+    spread = int(acc.max()) - int(acc.min()) + 1
+    addend, largest = -int(acc.min()) - spread // 16, max(1, spread * 7 // 8)
+    shift = max(0, math.floor(31 - math.log2(largest)))
+    multiplier = 250 * 2 ** (24 + shift) // largest
+    lower, upper, bias = multiplier % 2**shift, multiplier >> shift, 32 * 77 + shift
+    clipped = np.clip(acc + addend, 0, largest)
+    word = ((clipped * lower + bias) >> shift) + clipped * upper
+    entry = [("addend", "<i4"), ("largest", "<i4"), ("low", "<u4"), ("bias", "<u4"), ("high", "<u4")]
+    parameters = (addend, largest, lower, bias, upper)
+    if signed:
+        below, less = largest // 2, 2**22
+        word = word - np.where(clipped < below, less, 0)
+        entry, parameters = [*entry, ("below", "<i4"), ("word", "<u4")], (*parameters, below, 2**32 - less)
+    return _table(acc, entry, parameters, NONE), (word % 2**32 >> 24).astype(np.uint8), int(signed)
+
+
+def _by_upper_words(acc: Ints, slope: float, exceptions: Ints) -> tuple[bytes, Bytes, int]:
+    """The same by the upper words of products.
 
     Exceptions are the first accumulators of their levels, where kernels look for them: the largest of each channel
     by the channel's addend, so that it is one of the channel's accumulators, the others as they move there.
@@ -211,11 +231,8 @@ def _by_upper_words(acc: Ints, slope: float, below: int | None, exceptions: Ints
         exceptions = np.where(exceptions == UNREACHED, UNREACHED, steps)
     total = ((acc + addends) * multiplier >> 32) + bias
     entry = [("addend", "<i4"), ("multiplier", "<u4"), ("bias", "<i4")]
-    parameters: tuple[int | Ints, ...] = (addends, multiplier, bias)
-    if below is not None:
-        total, entry, parameters = total - (acc < below), [*entry, ("below", "<i4")], (*parameters, below + addend)
     expected = np.clip((total >> shift) - _is_one(acc, exceptions), 0, 255).astype(np.uint8)
-    return _table(acc, entry, parameters, exceptions), expected, 0 if below is None else 1 << 32
+    return _table(acc, entry, (addends, multiplier, bias), exceptions), expected, 0
 
 
 def _first_of_level(added: Ints, multiplier: int, bias: int, shift: int) -> Ints:

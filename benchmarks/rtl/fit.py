@@ -13,7 +13,7 @@ from benchmarks.rtl.case import Case
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import KernelCycles
 
-COUNTED = ("run", "group_share")
+COUNTED = ("run", "group_share", "high")
 """Constants that no measured call has."""
 
 LATER = ("short", "short_block", "short_left", "short_single", "short_output")

@@ -26,7 +26,12 @@ _POINTERS = 8
 _KERNELS = re.findall(r"^    match_pulp_(\w+),$", (HERE / "firmware.c").read_text(), re.MULTILINE)
 """Names without what they begin with, in the order of their numbers."""
 
-_SUFFIXES: dict[Form, str] = {"int32": "_int32", "high": "_high", "high_signed": "_high"}
+_SUFFIXES: dict[Form, str] = {
+    "int32": "_int32",
+    "split": "_split",
+    "split_signed": "_split",
+    "high": "_high_except",
+}
 
 
 def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> int:
@@ -74,11 +79,10 @@ def _weights(case: Case) -> bytes:
 
 
 def _kernel(case: Case) -> int:
-    """Its number: that for the form and its exceptions, or one of fewer words of the name, if it serves more forms."""
+    """Its number: that for the form, or the one without a form in its name, if it serves all forms."""
     name = "pointwise" if case.layer.op is Op.CONV2D and is_pointwise(case.layer) else str(case.layer.op)
     form = name + _SUFFIXES.get(case.form, "")
-    names = ([f"{form}_except"] if case.exceptions else []) + [form, name]
-    return next(_KERNELS.index(one) for one in names if one in _KERNELS)
+    return _KERNELS.index(form if form in _KERNELS else name)
 
 
 def _place(arrays: tuple[bytes, ...]) -> tuple[list[int], bytes]:

@@ -9,9 +9,9 @@ from match.cost_models.pulp_cycles import Form
 from match.ir.layer import Layer, Op, Padding
 
 SAME = Padding(1, 1, 1, 1)
-FORMS: tuple[Form, ...] = ("int32", "high")
+FORMS: tuple[Form, ...] = ("int32", "split")
 _TYPES = {Op.QUANTIZE: ("float32", "uint8"), Op.DEQUANTIZE: ("uint8", "float32")}
-RARE: tuple[Form, ...] = ("high_signed", "int64")
+RARE: tuple[Form, ...] = ("split_signed", "int64")
 
 REQUIRED = {
     "conv2d 3x3 64 to 64": 2.0,
@@ -193,7 +193,10 @@ def fitted() -> list[Case]:
         *(pointwise(k, c, size) for k, c, size in [(8, 1, (4, 4)), (16, 2, (3, 3)), (6, 3, (2, 5))]),
         *(pointwise(k, c, size) for k, c, size in [(33, 1, (1, 4)), (64, 3, (2, 2)), (11, 2, (1, 3))]),
     ]
-    short = [*(dense(k, c) for k, c in [(16, 1), (12, 2), (64, 3), (9, 3), (14, 1)]), conv(8, 3, (4, 4), 1, 2)]
+    short = [
+        *(dense(k, c) for k, c in [(16, 1), (12, 2), (64, 3), (9, 3), (14, 1)]),
+        *(conv(8, 3, (4, 4), 1, 2), samples(12, 20)),
+    ]
     return _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
 
 

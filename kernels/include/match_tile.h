@@ -49,14 +49,6 @@ typedef struct {
     int32_t bias;
 } match_requant_high_t;
 
-/* The same with a correction for negative values: 1 is taken off the sum where acc + addend < negative_below. */
-typedef struct {
-    int32_t addend;
-    uint32_t multiplier;
-    int32_t bias;
-    int32_t negative_below;
-} match_requant_high_signed_t;
-
 /* The same with exceptions, as match_requant_except_t has them: those of them that the clip does not hide are accumulators
  * with a larger value than the accumulator before. */
 typedef struct {
@@ -65,6 +57,29 @@ typedef struct {
     int32_t bias;
     int32_t exceptions[];
 } match_requant_high_except_t;
+
+/* The same of accumulators that are clipped before, by the two parts of a multiplier, in words without signs:
+ * (((a * low + bias) >> shift) + a * high) >> 24, where a is acc + addend clipped to 0 .. largest and the shift is the lowest
+ * five bits of bias. Outputs are clipped because their accumulators are. */
+typedef struct {
+    int32_t addend;
+    int32_t largest;
+    uint32_t low;
+    uint32_t bias;
+    uint32_t high;
+} match_requant_split_t;
+
+/* The same with a correction for negative values: negative_word, of a word that wraps, is added in front of the last shift
+ * where a < negative_below. */
+typedef struct {
+    int32_t addend;
+    int32_t largest;
+    uint32_t low;
+    uint32_t bias;
+    uint32_t high;
+    int32_t negative_below;
+    uint32_t negative_word;
+} match_requant_split_signed_t;
 
 /* The same for channels whose products and sums fit 32 bits. */
 typedef struct {

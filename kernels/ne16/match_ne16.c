@@ -343,8 +343,13 @@ static const requantization_t by_64_bits = {
     .form = MATCH_FORM_64,
 };
 
+static const requantization_t by_halves = {
+    .kernel = match_pulp_requantize_split,
+    .form = MATCH_FORM_SPLIT,
+};
+
 static const requantization_t by_upper_words = {
-    .kernel = match_pulp_requantize_high,
+    .kernel = match_pulp_requantize_high_except,
     .form = MATCH_FORM_HIGH,
 };
 
@@ -445,7 +450,12 @@ void match_ne16_conv2d_3x3_exact(const match_tile_t *tile)
     convolve_exact(tile, NE16_MODE_3X3, by_64_bits);
 }
 
-void match_ne16_conv2d_3x3_exact_high(const match_tile_t *tile)
+void match_ne16_conv2d_3x3_exact_split(const match_tile_t *tile)
+{
+    convolve_exact(tile, NE16_MODE_3X3, by_halves);
+}
+
+void match_ne16_conv2d_3x3_exact_high_except(const match_tile_t *tile)
 {
     convolve_exact(tile, NE16_MODE_3X3, by_upper_words);
 }
@@ -470,7 +480,12 @@ void match_ne16_conv2d_1x1_exact(const match_tile_t *tile)
     convolve_exact(tile, NE16_MODE_1X1, by_64_bits);
 }
 
-void match_ne16_conv2d_1x1_exact_high(const match_tile_t *tile)
+void match_ne16_conv2d_1x1_exact_split(const match_tile_t *tile)
+{
+    convolve_exact(tile, NE16_MODE_1X1, by_halves);
+}
+
+void match_ne16_conv2d_1x1_exact_high_except(const match_tile_t *tile)
 {
     convolve_exact(tile, NE16_MODE_1X1, by_upper_words);
 }
@@ -495,7 +510,12 @@ void match_ne16_depthwise_3x3_exact(const match_tile_t *tile)
     convolve_exact(tile, NE16_MODE_DEPTHWISE, by_64_bits);
 }
 
-void match_ne16_depthwise_3x3_exact_high(const match_tile_t *tile)
+void match_ne16_depthwise_3x3_exact_split(const match_tile_t *tile)
+{
+    convolve_exact(tile, NE16_MODE_DEPTHWISE, by_halves);
+}
+
+void match_ne16_depthwise_3x3_exact_high_except(const match_tile_t *tile)
 {
     convolve_exact(tile, NE16_MODE_DEPTHWISE, by_upper_words);
 }

@@ -32,9 +32,9 @@
  *   channel of the tile: int32 bias, uint32/uint16/uint8 multiplier, uint8 shift; 9, 7 or 6 bytes a channel. No
  *   scratch.
  *
- * - Exact (..._exact, ..._exact_high): NE16 writes int32 accumulators to scratch and the cluster requantizes them with
- *   match_pulp_requantize or match_pulp_requantize_high, part by part while NE16 computes the next: some rows of a block
- *   of output channels. Parameters, clip and negative_step are those of match_pulp.h. Scratch in bytes, with
+ * - Exact (..._exact, ..._exact_split, ..._exact_high_except): NE16 writes int32 accumulators to scratch and the cluster
+ *   requantizes them with match_pulp_requantize or the kernel of the same ending, part by part while NE16 computes the
+ *   next: some rows of a block of output channels. Parameters, clip and negative_step are those of match_pulp.h. Scratch in bytes, with
  *   row = 4 * output_width * min(channels_out, 32) (depthwise 16) and least = 3 rows (3x3 at stride 2: 2):
  *   min(4 * output_height * output_width * channels_out, 2 * min(output_height * row, max(8192, least * row))). */
 #ifndef MATCH_NE16_H
@@ -46,18 +46,21 @@ void match_ne16_conv2d_3x3(const match_tile_t *tile);
 void match_ne16_conv2d_3x3_m16(const match_tile_t *tile);
 void match_ne16_conv2d_3x3_m8(const match_tile_t *tile);
 void match_ne16_conv2d_3x3_exact(const match_tile_t *tile);
-void match_ne16_conv2d_3x3_exact_high(const match_tile_t *tile);
+void match_ne16_conv2d_3x3_exact_split(const match_tile_t *tile);
+void match_ne16_conv2d_3x3_exact_high_except(const match_tile_t *tile);
 
 void match_ne16_conv2d_1x1(const match_tile_t *tile);
 void match_ne16_conv2d_1x1_m16(const match_tile_t *tile);
 void match_ne16_conv2d_1x1_m8(const match_tile_t *tile);
 void match_ne16_conv2d_1x1_exact(const match_tile_t *tile);
-void match_ne16_conv2d_1x1_exact_high(const match_tile_t *tile);
+void match_ne16_conv2d_1x1_exact_split(const match_tile_t *tile);
+void match_ne16_conv2d_1x1_exact_high_except(const match_tile_t *tile);
 
 void match_ne16_depthwise_3x3(const match_tile_t *tile);
 void match_ne16_depthwise_3x3_m16(const match_tile_t *tile);
 void match_ne16_depthwise_3x3_m8(const match_tile_t *tile);
 void match_ne16_depthwise_3x3_exact(const match_tile_t *tile);
-void match_ne16_depthwise_3x3_exact_high(const match_tile_t *tile);
+void match_ne16_depthwise_3x3_exact_split(const match_tile_t *tile);
+void match_ne16_depthwise_3x3_exact_high_except(const match_tile_t *tile);
 
 #endif

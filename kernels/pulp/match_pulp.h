@@ -9,10 +9,11 @@
  * with match_requant_t where tile->negative_step is 0 (and so is the step), else match_requant_signed_t. Kernels whose
  * names end otherwise have other parameters, and clip_low must be 0:
  *
- *     _high   y = clip((upper(a * multiplier) + bias - (a < negative_below)) >> shift, 0, clip_high), a = acc + addend,
- *             with the upper 32 bits of the product: match_requant_high_t where tile->negative_step is 0, which takes
- *             nothing off, else match_requant_high_signed_t; match_requant_high_except_t where tile->exceptions is not 0,
- *             of kernels that have one by those named _high_except, so that other programs are without its loops
+ *     _split  a = acc + addend clipped to 0 .. largest, y = (((a * low + bias) >> shift) + a * high) >> 24: match_requant_split_t
+ *             where tile->negative_step is 0, else match_requant_split_signed_t, which add negative_word to the word where
+ *             a < negative_below; clip_high is not read
+ *     _high   y = clip((upper((acc + addend) * multiplier) + bias) >> shift, 0, clip_high), with the upper 32 bits of the
+ *             product: match_requant_high_t; those named _high_except: match_requant_high_except_t
  *     _int32  match_requant32_t in 32 bits, which products and sums of all reachable accumulators must fit; there is
  *             no correction
  *
@@ -35,20 +36,20 @@
  * Scratch, with column = align4(filter_height * filter_width * channels_in) + 4:
  * cores * min(16 * column, max(512, 2 * column)). */
 void match_pulp_conv2d(const match_tile_t *tile);
-void match_pulp_conv2d_high(const match_tile_t *tile);
+void match_pulp_conv2d_split(const match_tile_t *tile);
 void match_pulp_conv2d_high_except(const match_tile_t *tile);
 void match_pulp_conv2d_int32(const match_tile_t *tile);
 
 /* The same in groups, tile->groups of them: group g reads input channels g * channels_in and following and writes
  * output channels g * channels_out and following. Filters have channels_in channels, and scratch is that of one group. */
 void match_pulp_grouped_conv2d(const match_tile_t *tile);
-void match_pulp_grouped_conv2d_high(const match_tile_t *tile);
+void match_pulp_grouped_conv2d_split(const match_tile_t *tile);
 void match_pulp_grouped_conv2d_high_except(const match_tile_t *tile);
 void match_pulp_grouped_conv2d_int32(const match_tile_t *tile);
 
 /* Convolution with a 1x1 filter, stride 1, no padding. Cores share out pairs of pixels by fours of channels. */
 void match_pulp_pointwise(const match_tile_t *tile);
-void match_pulp_pointwise_high(const match_tile_t *tile);
+void match_pulp_pointwise_split(const match_tile_t *tile);
 void match_pulp_pointwise_high_except(const match_tile_t *tile);
 void match_pulp_pointwise_int32(const match_tile_t *tile);
 
@@ -56,13 +57,14 @@ void match_pulp_pointwise_int32(const match_tile_t *tile);
  * together where the filter has a kernel of its own.
  * Scratch: cores * align4(filter_width * ((output_height - 1) * stride_y + (filter_height - 1) * dilation_y + 1)). */
 void match_pulp_depthwise_conv2d(const match_tile_t *tile);
-void match_pulp_depthwise_conv2d_high(const match_tile_t *tile);
+void match_pulp_depthwise_conv2d_split(const match_tile_t *tile);
+void match_pulp_depthwise_conv2d_high_except(const match_tile_t *tile);
 void match_pulp_depthwise_conv2d_int32(const match_tile_t *tile);
 
 /* Fully connected layer on each input pixel (a batch lies along the rows and columns). Cores share out the output
  * channels. */
 void match_pulp_dense(const match_tile_t *tile);
-void match_pulp_dense_high(const match_tile_t *tile);
+void match_pulp_dense_split(const match_tile_t *tile);
 void match_pulp_dense_high_except(const match_tile_t *tile);
 void match_pulp_dense_int32(const match_tile_t *tile);
 
@@ -70,7 +72,7 @@ void match_pulp_dense_int32(const match_tile_t *tile);
  * (y, x, c) and addend (y, k, c), each less its zero point; addend_pixel_stride is from k to k + 1. Parameters are those of
  * one channel; weights are the two zero points, int32. Cores share out pairs of pixels by fours of channels. */
 void match_pulp_matrices(const match_tile_t *tile);
-void match_pulp_matrices_high(const match_tile_t *tile);
+void match_pulp_matrices_split(const match_tile_t *tile);
 void match_pulp_matrices_high_except(const match_tile_t *tile);
 void match_pulp_matrices_int32(const match_tile_t *tile);
 
@@ -90,7 +92,7 @@ void match_pulp_channel_lookup(const match_tile_t *tile);
  * channel; weights are the two zero points, int32, at a multiple of 4. Strides of 0 give all pixels one addend;
  * channels are those of an addition. Cores share out the elements. */
 void match_pulp_multiply(const match_tile_t *tile);
-void match_pulp_multiply_high(const match_tile_t *tile);
+void match_pulp_multiply_split(const match_tile_t *tile);
 void match_pulp_multiply_int32(const match_tile_t *tile);
 
 /* Square of the difference of input and addend, element by element, each through a table of 256 int16, the weights: the
@@ -147,7 +149,7 @@ void match_pulp_resize(const match_tile_t *tile);
 
 /* Average pooling: the accumulator is the sum over the window. Cores share out the channels. */
 void match_pulp_avg_pool2d(const match_tile_t *tile);
-void match_pulp_avg_pool2d_high(const match_tile_t *tile);
+void match_pulp_avg_pool2d_split(const match_tile_t *tile);
 void match_pulp_avg_pool2d_int32(const match_tile_t *tile);
 
 /* Maximum over the window, clipped; no parameters. A window must have a pixel inside the input. Cores share out the
@@ -157,6 +159,7 @@ void match_pulp_max_pool2d(const match_tile_t *tile);
 /* Requantization of int32 accumulators in tile->scratch, dense (output_height, output_width, channels_out). Cores share
  * out the pixels. */
 void match_pulp_requantize(const match_tile_t *tile);
-void match_pulp_requantize_high(const match_tile_t *tile);
+void match_pulp_requantize_split(const match_tile_t *tile);
+void match_pulp_requantize_high_except(const match_tile_t *tile);
 
 #endif

@@ -27,10 +27,17 @@ MATCH_INLINE void match_combine_run(const match_finish_t *finish, match_operands
         }
         break;
     }
-    case MATCH_FORM_HIGH_SIGNED: {
-        match_requant_high_signed_t p = match_parameters_high_signed(finish->parameters);
+    case MATCH_FORM_SPLIT: {
+        match_requant_split_t p = match_parameters_split(finish->parameters);
         for (int32_t i = 0; i < count; i++) {
-            run.output[i] = (uint8_t)match_requantize_high_signed(finish, p, next(&run, constants));
+            run.output[i] = (uint8_t)match_requantize_split(p, next(&run, constants));
+        }
+        break;
+    }
+    case MATCH_FORM_SPLIT_SIGNED: {
+        match_requant_split_signed_t p = match_parameters_split_signed(finish->parameters);
+        for (int32_t i = 0; i < count; i++) {
+            run.output[i] = (uint8_t)match_requantize_split_signed(p, next(&run, constants));
         }
         break;
     }

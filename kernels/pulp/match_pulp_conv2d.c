@@ -155,9 +155,9 @@ void match_pulp_conv2d(const match_tile_t *tile)
     conv2d(tile, MATCH_FORM_64, NULL);
 }
 
-void match_pulp_conv2d_high(const match_tile_t *tile)
+void match_pulp_conv2d_split(const match_tile_t *tile)
 {
-    conv2d(tile, MATCH_FORM_HIGH, match_loops_high);
+    conv2d(tile, MATCH_FORM_SPLIT, match_loops_split);
 }
 
 void match_pulp_conv2d_high_except(const match_tile_t *tile)
@@ -190,9 +190,9 @@ void match_pulp_grouped_conv2d(const match_tile_t *tile)
     grouped(tile, MATCH_FORM_64, NULL);
 }
 
-void match_pulp_grouped_conv2d_high(const match_tile_t *tile)
+void match_pulp_grouped_conv2d_split(const match_tile_t *tile)
 {
-    grouped(tile, MATCH_FORM_HIGH, match_loops_high);
+    grouped(tile, MATCH_FORM_SPLIT, match_loops_split);
 }
 
 void match_pulp_grouped_conv2d_high_except(const match_tile_t *tile)

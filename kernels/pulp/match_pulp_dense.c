@@ -45,8 +45,8 @@ static inline bool is_row_of_words(const match_tile_t *tile)
         match_words_pixel(tile, channels.first, channels.last, form); \
     }
 ROW_OF_WORDS(row_32, MATCH_FORM_32)
-ROW_OF_WORDS(row_high, MATCH_FORM_HIGH)
-ROW_OF_WORDS(row_high_signed, MATCH_FORM_HIGH_SIGNED)
+ROW_OF_WORDS(row_split, MATCH_FORM_SPLIT)
+ROW_OF_WORDS(row_split_signed, MATCH_FORM_SPLIT_SIGNED)
 
 #endif
 
@@ -55,15 +55,15 @@ void match_pulp_dense(const match_tile_t *tile)
     dense(tile, MATCH_FORM_64, NULL);
 }
 
-void match_pulp_dense_high(const match_tile_t *tile)
+void match_pulp_dense_split(const match_tile_t *tile)
 {
 #if defined(MATCH_PULP_INSN)
     if (is_row_of_words(tile)) {
-        (tile->negative_step == 0 ? row_high : row_high_signed)(tile);
+        (tile->negative_step == 0 ? row_split : row_split_signed)(tile);
         return;
     }
 #endif
-    dense(tile, MATCH_FORM_HIGH, match_loops_high);
+    dense(tile, MATCH_FORM_SPLIT, match_loops_split);
 }
 
 void match_pulp_dense_high_except(const match_tile_t *tile)

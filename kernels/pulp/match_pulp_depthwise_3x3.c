@@ -29,7 +29,7 @@ typedef struct {
 /* One channel: its parameters, and its filter. */
 typedef struct {
     const uint8_t *parameters;
-    match_requant_high_t high;
+    match_requant_split_t split;
     match_requant32_t narrow;
     match_filter_t filter;
 } channel_t;
@@ -37,7 +37,7 @@ typedef struct {
 /* What a channel's loops are made for. */
 typedef enum {
     NARROW, /* MATCH_FORM_32 */
-    HIGH,   /* MATCH_FORM_HIGH */
+    SPLIT,  /* MATCH_FORM_SPLIT */
     OTHER,  /* everything else, by a call for each output */
 } kind_t;
 
@@ -90,15 +90,15 @@ static channel_t channel_of(const uint8_t *weights, const match_finish_t *finish
     };
     if (finish->form == MATCH_FORM_32) {
         channel.narrow = match_parameters_32(channel.parameters);
-    } else if (finish->form == MATCH_FORM_HIGH) {
-        channel.high = match_parameters_high(channel.parameters);
+    } else if (finish->form == MATCH_FORM_SPLIT) {
+        channel.split = match_parameters_split(channel.parameters);
     }
     return channel;
 }
 
 static kind_t kind_of(match_form_t form)
 {
-    return form == MATCH_FORM_32 ? NARROW : form == MATCH_FORM_HIGH ? HIGH : OTHER;
+    return form == MATCH_FORM_32 ? NARROW : form == MATCH_FORM_SPLIT ? SPLIT : OTHER;
 }
 
 /* The next row, which lies inside the input. */
@@ -129,8 +129,8 @@ MATCH_INLINE int32_t requantize(const match_finish_t *finish, const channel_t *c
     if (kind == NARROW) {
         return match_requantize_32(finish, channel->narrow, acc);
     }
-    if (kind == HIGH) {
-        return match_requantize_high(finish, channel->high, acc);
+    if (kind == SPLIT) {
+        return match_requantize_split(channel->split, acc);
     }
     return requantize_other(finish, channel->parameters, acc);
 }
@@ -260,8 +260,8 @@ void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *fi
         case NARROW:
             one_channel(tile, finish, &channel, k, x, behind, NARROW);
             break;
-        case HIGH:
-            one_channel(tile, finish, &channel, k, x, behind, HIGH);
+        case SPLIT:
+            one_channel(tile, finish, &channel, k, x, behind, SPLIT);
             break;
         default:
             one_channel(tile, finish, &channel, k, x, behind, OTHER);

@@ -32,6 +32,7 @@ typedef struct {
     int32_t below_input;    /* 18: the others, at stride 2 one at most */
     int32_t mixed;          /* whether that one sees another row inside */
     int32_t most;           /* 20: the largest output */
+    int32_t saved;          /* the compiler's s0 */
 } strip_t;
 
 bool match_pulp_is_depthwise_5x5(const match_tile_t *tile)
@@ -145,12 +146,12 @@ bool match_pulp_is_depthwise_5x5(const match_tile_t *tile)
     FINISH("t5")
 
 #define FINISH_32(sum) \
-    MATCH_STRIP_SCALE_32(sum, sum, OFFSET) \
+    MATCH_STRIP_SCALE_32(sum, sum, OFFSET, "t6") \
     MATCH_STRIP_SHIFT_32(sum, OFFSET) \
     MATCH_INSN_STORE_BYTE_STEP(sum, OUTPUT, BELOW)
-#define FINISH_HIGH(sum) \
-    MATCH_STRIP_SCALE_HIGH(sum, sum, OFFSET) \
-    MATCH_STRIP_SHIFT_HIGH(sum, OFFSET) \
+#define FINISH_SPLIT(sum) \
+    MATCH_STRIP_SCALE_SPLIT(sum, sum, OFFSET, "t6") \
+    MATCH_STRIP_SHIFT_SPLIT(sum, OFFSET) \
     MATCH_INSN_STORE_BYTE_STEP(sum, OUTPUT, BELOW)
 #define FINISH_SUMS(sum) \
     "add " sum ", " sum ", " OFFSET "\n" \
@@ -158,11 +159,12 @@ bool match_pulp_is_depthwise_5x5(const match_tile_t *tile)
 
 /* The instructions of these. */
 #define INSTRUCTIONS_32 4
-#define INSTRUCTIONS_HIGH 5
+#define INSTRUCTIONS_SPLIT 7
 #define INSTRUCTIONS_SUMS 2
 
 /* The rows before the first output, which follow padding. */
 #define BEGIN(form) \
+    "sw s0, 4*21(a0)\n" \
     LOAD_RECORD \
     "0:\n" \
     LOAD_CHANNEL(MATCH_STRIP_PARAMETERS_##form, MATCH_STRIP_ADD_##form) \
@@ -189,7 +191,8 @@ bool match_pulp_is_depthwise_5x5(const match_tile_t *tile)
     MATCH_STRIP_LOAD("t6", 9) \
     "add " INPUT ", " INPUT ", t5\n" \
     "add " OUTPUT ", " OUTPUT ", t6\n" \
-    "bne t3, t4, 0b\n"
+    "bne t3, t4, 0b\n" \
+    "lw s0, 4*21(a0)\n"
 
 #define STRIP_1(form) \
     BEGIN(form) \

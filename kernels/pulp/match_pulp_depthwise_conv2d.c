@@ -106,7 +106,12 @@ void match_pulp_depthwise_conv2d(const match_tile_t *tile)
     depthwise_conv2d(tile, MATCH_FORM_64);
 }
 
-void match_pulp_depthwise_conv2d_high(const match_tile_t *tile)
+void match_pulp_depthwise_conv2d_split(const match_tile_t *tile)
+{
+    depthwise_conv2d(tile, MATCH_FORM_SPLIT);
+}
+
+void match_pulp_depthwise_conv2d_high_except(const match_tile_t *tile)
 {
     depthwise_conv2d(tile, MATCH_FORM_HIGH);
 }

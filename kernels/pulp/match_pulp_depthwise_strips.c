@@ -11,6 +11,10 @@
 /* Bytes of a filter. */
 enum { FILTER = 9 };
 
+/* Rows of outputs that are worth a loop of three at a time. Without it the instructions of a channel stay in a core's own
+ * cache, which counts more where a channel has few rows. */
+enum { MANY_ROWS = 12 };
+
 /* What the assembly reads, words by number: the same strips of the channels from `weights` to `weights_end`. */
 typedef struct {
     const uint8_t *input; /* 0: its first byte, in the first row inside */
@@ -41,6 +45,7 @@ typedef struct {
     int32_t strips;      /* beside each other, of each channel */
     int32_t input_on;    /* 26: steps from behind a strip's end to the next one beside it */
     int32_t output_on;
+    int32_t left; /* 28: strips of the channel left */
     int32_t seen; /* where the columns of outputs lie in those read, which lanes follow from where that is all inside */
 } strip_t;
 
@@ -76,7 +81,6 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
 #define RIGHT0 "s8"
 #define RIGHT1 "s9"
 #define RIGHT2 "s10"
-#define STRIPS "s0" /* of the channel, left */
 
 #define LOAD_RECORD \
     MATCH_STRIP_LOAD(INPUT, 0) \
@@ -92,13 +96,14 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
 #define LOAD_CHANNEL(PARAMETERS) \
     MATCH_STRIP_LOAD("t3", 8) \
     MATCH_STRIP_LOAD("t4", 10) \
-    MATCH_STRIP_LOAD(STRIPS, 25) \
+    MATCH_STRIP_LOAD("t0", 25) \
     MATCH_INSN_LOAD4_BY("t5", "t3", 3) \
     MATCH_INSN_LOAD4_BY("t6", "t3", 2) \
     MATCH_INSN_LOAD4("t1", "t3") \
     PARAMETERS("t4", LEFT_OFFSET) \
     "sw t3, 4*8(a0)\n" \
     "sw t4, 4*10(a0)\n" \
+    "sw t0, 4*28(a0)\n" \
     MATCH_STRIP_LOAD("t0", 17) \
     MATCH_STRIP_LOAD("t3", 13) \
     MATCH_STRIP_LOAD("t4", 14) \
@@ -130,10 +135,12 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
 
 /* Go on with the next strip of the channel, or with the next channel, if there is one. */
 #define NEXT_STRIP \
-    "addi " STRIPS ", " STRIPS ", -1\n" \
-    "bnez " STRIPS ", 11f\n" \
+    MATCH_STRIP_LOAD("t5", 28) \
     MATCH_STRIP_LOAD("t3", 8) \
     MATCH_STRIP_LOAD("t4", 9) \
+    "addi t5, t5, -1\n" \
+    "sw t5, 4*28(a0)\n" \
+    "bnez t5, 11f\n" \
     MATCH_STRIP_LOAD("t5", 11) \
     MATCH_STRIP_LOAD("t6", 12) \
     "add " INPUT ", " INPUT ", t5\n" \
@@ -149,9 +156,9 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
 
 /* What becomes of the sums of a row: SCALE begins it, SHIFT and STORE end it. Where a strip has one column, the left output,
  * stored last, is its output. */
-#define SCALE_32(to, sum, offset) MATCH_STRIP_SCALE_32(to, sum, offset)
-#define SCALE_HIGH(to, sum, offset) MATCH_STRIP_SCALE_HIGH(to, sum, offset)
-#define SCALE_SUMS(to, sum, offset) "add " to ", " sum ", " offset "\n"
+#define SCALE_32(to, sum, offset, other) MATCH_STRIP_SCALE_32(to, sum, offset, other)
+#define SCALE_SPLIT(to, sum, offset, other) MATCH_STRIP_SCALE_SPLIT(to, sum, offset, other)
+#define SCALE_SUMS(to, sum, offset, other) "add " to ", " sum ", " offset "\n"
 #define STORE(left, right) \
     MATCH_INSN_STORE_BYTE_STEP(right, OUTPUT, TO_LEFT) \
     MATCH_INSN_STORE_BYTE_STEP(left, OUTPUT, BELOW)
@@ -159,9 +166,9 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
     MATCH_STRIP_SHIFT_32(left, LEFT_OFFSET) \
     MATCH_STRIP_SHIFT_32(right, RIGHT_OFFSET) \
     STORE(left, right)
-#define STORE_HIGH(left, right) \
-    MATCH_STRIP_SHIFT_HIGH(left, LEFT_OFFSET) \
-    MATCH_STRIP_SHIFT_HIGH(right, RIGHT_OFFSET) \
+#define STORE_SPLIT(left, right) \
+    MATCH_STRIP_SHIFT_SPLIT(left, LEFT_OFFSET) \
+    MATCH_STRIP_SHIFT_SPLIT(right, RIGHT_OFFSET) \
     STORE(left, right)
 #define STORE_SUMS(left, right) \
     MATCH_INSN_STORE4(right, OUTPUT) \
@@ -169,7 +176,7 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
 
 /* The instructions of these. */
 #define INSTRUCTIONS_32 8
-#define INSTRUCTIONS_HIGH 10
+#define INSTRUCTIONS_SPLIT 14
 #define INSTRUCTIONS_SUMS 4
 
 /* Stride 1. */
@@ -197,8 +204,8 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
     MATCH_INSN_DOT4("t4", second, RIGHT1) \
     MATCH_INSN_DOT4("t3", third, LEFT2) \
     MATCH_INSN_DOT4("t4", third, RIGHT2) \
-    SCALE_##form("t3", "t3", LEFT_OFFSET) \
-    SCALE_##form("t4", "t4", RIGHT_OFFSET) \
+    SCALE_##form("t3", "t3", LEFT_OFFSET, "t5") \
+    SCALE_##form("t4", "t4", RIGHT_OFFSET, "t6") \
     STORE_##form("t3", "t4")
 #define PADDING(row) MATCH_STRIP_LOAD(row, 18)
 
@@ -285,11 +292,11 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
     MATCH_INSN_DOT4(RIGHT, "t3", RIGHT1) \
     NEXT(ROW) \
     MATCH_INSN_DOT4(LEFT, ROW, LEFT2) \
-    SCALE_##form("t3", LEFT, LEFT_OFFSET) \
+    SCALE_##form("t3", LEFT, LEFT_OFFSET, "t5") \
     MATCH_INSN_FIRST_DOT4(LEFT, ROW, LEFT0) \
     TAKE_FIFTH(ROW) \
     MATCH_INSN_DOT4(RIGHT, ROW, RIGHT2) \
-    SCALE_##form("t4", RIGHT, RIGHT_OFFSET) \
+    SCALE_##form("t4", RIGHT, RIGHT_OFFSET, "t6") \
     MATCH_INSN_FIRST_DOT4(RIGHT, ROW, RIGHT0) \
     STORE_##form("t3", "t4")
 
@@ -336,9 +343,9 @@ typedef void run_t(strip_t *strip);
         RUN(strip, text); \
     }
 RUN_FUNCTION(run_1_32, STRIP_1(32))
-RUN_FUNCTION(run_1_high, STRIP_1(HIGH))
+RUN_FUNCTION(run_1_split, STRIP_1(SPLIT))
 RUN_FUNCTION(run_2_32, STRIP_2(32))
-RUN_FUNCTION(run_2_high, STRIP_2(HIGH))
+RUN_FUNCTION(run_2_split, STRIP_2(SPLIT))
 
 /* Set what is the same in all strips. */
 static inline void set_steps(strip_t *strip, const match_tile_t *tile, int32_t stride)
@@ -363,7 +370,7 @@ MATCH_INLINE void set_rows(strip_t *strip, const match_tile_t *tile, int32_t y, 
     match_strip_rows_t rows = match_strip_rows(tile, y, count, 3, stride);
     int32_t last = stride == 2 ? rows.below : 0; /* a row that is read with padding below it */
     strip->read = rows.read - (stride == 1);
-    strip->threes = stride == 1 ? rows.inside / 3 : 0;
+    strip->threes = stride == 1 && rows.inside >= MANY_ROWS ? rows.inside / 3 : 0;
     strip->ones = rows.inside - 3 * strip->threes;
     strip->below_input = rows.below;
     strip->input_back = 1 - (rows.read + stride * rows.inside + last) * tile->input_row_stride;
@@ -566,9 +573,9 @@ void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *fi
         .tile = tile,
         .finish = finish,
         .top = strip.input,
-        .run = kind == MATCH_STRIP_32     ? (one ? run_1_32 : run_2_32)
-               : kind == MATCH_STRIP_HIGH ? (one ? run_1_high : run_2_high)
-                                          : NULL,
+        .run = kind == MATCH_STRIP_32      ? (one ? run_1_32 : run_2_32)
+               : kind == MATCH_STRIP_SPLIT ? (one ? run_1_split : run_2_split)
+                                           : NULL,
     };
     inner_t inner = inner_strips(tile, tile->stride_y, kind);
     if (inner.first == inner.all) {

@@ -125,16 +125,16 @@ MATCH_INLINE void match_byte(const match_vectors_t *v, int32_t at, int channels,
     step(MATCH_INSN_DOT4) \
     MATCH_INSN_LOOP_END
 
-/* What the sums of four channels begin with: words that lie as far apart as the addends do of match_requant_high_t or
- * match_requant_high_signed_t. */
-#define MATCH_BEGIN_12_4X1(a, b, c, d, words) \
-    "lw " a ", (" words ")\nlw " b ", 12(" words ")\nlw " c ", 24(" words ")\nlw " d ", 36(" words ")\n"
-#define MATCH_BEGIN_16_4X1(a, b, c, d, words) \
-    "lw " a ", (" words ")\nlw " b ", 16(" words ")\nlw " c ", 32(" words ")\nlw " d ", 48(" words ")\n"
+/* What the sums of four channels begin with: words that lie as far apart as the addends do of match_requant_split_t or
+ * match_requant_split_signed_t. */
+#define MATCH_BEGIN_20_4X1(a, b, c, d, words) \
+    "lw " a ", (" words ")\nlw " b ", 20(" words ")\nlw " c ", 40(" words ")\nlw " d ", 60(" words ")\n"
+#define MATCH_BEGIN_28_4X1(a, b, c, d, words) \
+    "lw " a ", (" words ")\nlw " b ", 28(" words ")\nlw " c ", 56(" words ")\nlw " d ", 84(" words ")\n"
 
 #define MATCH_SAME_4X2 "mv %1, %0\nmv %3, %2\nmv %5, %4\nmv %7, %6\n"
-#define MATCH_BEGIN_12_4X2(words) MATCH_BEGIN_12_4X1("%0", "%2", "%4", "%6", words) MATCH_SAME_4X2
-#define MATCH_BEGIN_16_4X2(words) MATCH_BEGIN_16_4X1("%0", "%2", "%4", "%6", words) MATCH_SAME_4X2
+#define MATCH_BEGIN_20_4X2(words) MATCH_BEGIN_20_4X1("%0", "%2", "%4", "%6", words) MATCH_SAME_4X2
+#define MATCH_BEGIN_28_4X2(words) MATCH_BEGIN_28_4X1("%0", "%2", "%4", "%6", words) MATCH_SAME_4X2
 
 /* One step more than `more_words`: the first one starts the sums. */
 #define MATCH_FIRST_STEPS(step, instructions, more_words) \
@@ -158,13 +158,13 @@ MATCH_INLINE void match_byte(const match_vectors_t *v, int32_t at, int channels,
 MATCH_INLINE void match_words_4x2(match_vectors_t *v, int32_t words, match_begin_t begin, match_block_t *block)
 {
     uint32_t a, b, c, d;
-    if (begin.step == 12) {
-        __asm__ volatile(MATCH_BEGIN_12_4X2("%19") MATCH_STEPS(MATCH_STEP_4X2, 14, "%18")
+    if (begin.step == 20) {
+        __asm__ volatile(MATCH_BEGIN_20_4X2("%19") MATCH_STEPS(MATCH_STEP_4X2, 14, "%18")
                          : MATCH_OPERANDS_4X2
                          : "r"(words), "r"(begin.words)
                          : "memory");
-    } else if (begin.step == 16) {
-        __asm__ volatile(MATCH_BEGIN_16_4X2("%19") MATCH_STEPS(MATCH_STEP_4X2, 14, "%18")
+    } else if (begin.step == 28) {
+        __asm__ volatile(MATCH_BEGIN_28_4X2("%19") MATCH_STEPS(MATCH_STEP_4X2, 14, "%18")
                          : MATCH_OPERANDS_4X2
                          : "r"(words), "r"(begin.words)
                          : "memory");
@@ -179,13 +179,13 @@ MATCH_INLINE void match_words_4x2(match_vectors_t *v, int32_t words, match_begin
 MATCH_INLINE void match_words_4x1(match_vectors_t *v, int32_t words, match_begin_t begin, match_block_t *block)
 {
     uint32_t a, b, c, d;
-    if (begin.step == 12) {
-        __asm__ volatile(MATCH_BEGIN_12_4X1("%0", "%1", "%2", "%3", "%14") MATCH_STEPS(MATCH_STEP_4X1, 9, "%13")
+    if (begin.step == 20) {
+        __asm__ volatile(MATCH_BEGIN_20_4X1("%0", "%1", "%2", "%3", "%14") MATCH_STEPS(MATCH_STEP_4X1, 9, "%13")
                          : MATCH_OPERANDS_4X1
                          : "r"(words), "r"(begin.words)
                          : "memory");
-    } else if (begin.step == 16) {
-        __asm__ volatile(MATCH_BEGIN_16_4X1("%0", "%1", "%2", "%3", "%14") MATCH_STEPS(MATCH_STEP_4X1, 9, "%13")
+    } else if (begin.step == 28) {
+        __asm__ volatile(MATCH_BEGIN_28_4X1("%0", "%1", "%2", "%3", "%14") MATCH_STEPS(MATCH_STEP_4X1, 9, "%13")
                          : MATCH_OPERANDS_4X1
                          : "r"(words), "r"(begin.words)
                          : "memory");

@@ -55,6 +55,8 @@
 #define MATCH_INSN_SHIFT_HALVES(word, a, bits) ".insn r 0x57, 4, 0x20, " word ", " a ", " bits "\n"  /* pv.srl.sc.h */
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x33, 0, 0x21, " acc ", " a ", " b "\n"      /* p.mac */
 #define MATCH_INSN_ADD_SHIFT(acc, a, shift) ".insn r 0x5b, 2, 0x20, " acc ", " a ", " shift "\n" /* p.addNr */
+#define MATCH_INSN_ADD_SHIFT_UNSIGNED(acc, a, shift) \
+    ".insn r 0x5b, 2, 0x60, " acc ", " a ", " shift "\n"                                         /* p.adduNr */
 #define MATCH_INSN_MIN(smaller, a, b) ".insn r 0x33, 4, 0x02, " smaller ", " a ", " b "\n"       /* p.min */
 #define MATCH_INSN_MAX(larger, a, b) ".insn r 0x33, 6, 0x02, " larger ", " a ", " b "\n"         /* p.max */
 #define MATCH_INSN_CLIP(clipped, a, most) ".insn r 0x33, 6, 0x0a, " clipped ", " a ", " most "\n"   /* p.clipur */
@@ -94,6 +96,8 @@
 #define MATCH_INSN_SHIFT_HALVES(word, a, bits) ".insn r 0x7b, 4, 0x20, " word ", " a ", " bits "\n"  /* cv.srl.sc.h */
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x2b, 3, 0x48, " acc ", " a ", " b "\n"      /* cv.mac */
 #define MATCH_INSN_ADD_SHIFT(acc, a, shift) ".insn r 0x2b, 3, 0x40, " acc ", " a ", " shift "\n" /* cv.addnr */
+#define MATCH_INSN_ADD_SHIFT_UNSIGNED(acc, a, shift) \
+    ".insn r 0x2b, 3, 0x41, " acc ", " a ", " shift "\n"                                         /* cv.addunr */
 #define MATCH_INSN_MIN(smaller, a, b) ".insn r 0x2b, 3, 0x2b, " smaller ", " a ", " b "\n"       /* cv.min */
 #define MATCH_INSN_MAX(larger, a, b) ".insn r 0x2b, 3, 0x2d, " larger ", " a ", " b "\n"         /* cv.max */
 #define MATCH_INSN_CLIP(clipped, a, most) ".insn r 0x2b, 3, 0x3b, " clipped ", " a ", " most "\n"   /* cv.clipur */

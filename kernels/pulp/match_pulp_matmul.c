@@ -61,14 +61,14 @@ MATCH_INLINE int32_t requantize(const match_finish_t *given, const uint8_t *para
     if (form == MATCH_FORM_32) {
         return match_requantize_32(&finish, match_parameters_32(parameters), acc);
     }
-    if (form == MATCH_FORM_HIGH) {
-        match_requant_high_t p = match_parameters_high(parameters);
+    if (form == MATCH_FORM_SPLIT) {
+        match_requant_split_t p = match_parameters_split(parameters);
         p.addend = begun ? 0 : p.addend;
-        return match_requantize_high(&finish, p, acc);
+        return match_requantize_split(p, acc);
     }
-    match_requant_high_signed_t p = match_parameters_high_signed(parameters);
+    match_requant_split_signed_t p = match_parameters_split_signed(parameters);
     p.addend = begun ? 0 : p.addend;
-    return match_requantize_high_signed(&finish, p, acc);
+    return match_requantize_split_signed(p, acc);
 }
 
 /* Requantize `channels` channels of `pixels` pixels in a fast form. A channel's parameters are loaded once; four outputs
@@ -294,14 +294,14 @@ MATCH_INLINE void fast_words(const match_finish_t *finish, const match_product_t
 #define MATCH_LOOPS_OF(name) {words_##name, bytes_##name, short_##name, resumed_##name, last_##name}
 
 MATCH_LOOPS(32, MATCH_FORM_32)
-MATCH_LOOPS(high, MATCH_FORM_HIGH)
-MATCH_LOOPS(high_signed, MATCH_FORM_HIGH_SIGNED)
+MATCH_LOOPS(split, MATCH_FORM_SPLIT)
+MATCH_LOOPS(split_signed, MATCH_FORM_SPLIT_SIGNED)
 MATCH_LOOPS(high_except, MATCH_FORM_HIGH_EXCEPT)
 MATCH_FOURS(left, fast, MATCH_FORM_32, VECTOR_BYTES, SUMS_LEFT)
 MATCH_FOURS(short_left, fast, MATCH_FORM_32, VECTOR_SHORT, SUMS_LEFT)
 
 const match_loops_t match_loops_32[] = {MATCH_LOOPS_OF(32)};
-const match_loops_t match_loops_high[] = {MATCH_LOOPS_OF(high), MATCH_LOOPS_OF(high_signed)};
+const match_loops_t match_loops_split[] = {MATCH_LOOPS_OF(split), MATCH_LOOPS_OF(split_signed)};
 const match_loops_t match_loops_high_except[] = {MATCH_LOOPS_OF(high_except)};
 
 /* A block becomes outputs or partial sums, of any form. */
@@ -376,11 +376,11 @@ void match_pulp_choose_loops(const match_finish_t *finish, const match_loops_t *
 {
     bool few = product->length < 4;
     bool words = product->length % 4 == 0 && product->length >= 8;
-    const match_loops_t *form = finish->form == MATCH_FORM_HIGH_SIGNED ? loops + 1 : loops;
+    const match_loops_t *form = finish->form == MATCH_FORM_SPLIT_SIGNED ? loops + 1 : loops;
     product->rest = few ? other_short : other;
     if (finish->sums_out != NULL) {
         product->fours = few ? short_left : left;
-    } else if (finish->form < MATCH_FORM_HIGH) {
+    } else if (finish->form < MATCH_FORM_HIGH_EXCEPT) {
         product->fours = NULL;
     } else if (finish->sums_in != NULL) {
         product->fours = few ? form->few : form->resumed;

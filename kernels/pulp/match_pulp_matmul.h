@@ -40,10 +40,10 @@ typedef struct {
     match_rest_t *last;
 } match_loops_t;
 
-/* Those of MATCH_FORM_32, of MATCH_FORM_HIGH and MATCH_FORM_HIGH_SIGNED, and of MATCH_FORM_HIGH_EXCEPT; other forms have none. A kernel names the
- * ones of its forms, so that a linker leaves out those that no kernel of a program needs. */
+/* Those of MATCH_FORM_32, of MATCH_FORM_SPLIT and MATCH_FORM_SPLIT_SIGNED, and of MATCH_FORM_HIGH_EXCEPT; other forms have
+ * none. A kernel names the ones of its forms, so that a linker leaves out those that no kernel of a program needs. */
 extern const match_loops_t match_loops_32[1];
-extern const match_loops_t match_loops_high[2];
+extern const match_loops_t match_loops_split[2];
 extern const match_loops_t match_loops_high_except[1];
 
 /* Choose the loops for vectors of the product's length. */

@@ -140,10 +140,10 @@ MATCH_INLINE int32_t requantized(const match_finish_t *finish, match_form_t form
     switch (form) {
     case MATCH_FORM_32:
         return match_requantize_32(finish, match_parameters_32(finish->parameters), acc);
-    case MATCH_FORM_HIGH:
-        return match_requantize_high(finish, match_parameters_high(finish->parameters), acc);
-    case MATCH_FORM_HIGH_SIGNED:
-        return match_requantize_high_signed(finish, match_parameters_high_signed(finish->parameters), acc);
+    case MATCH_FORM_SPLIT:
+        return match_requantize_split(match_parameters_split(finish->parameters), acc);
+    case MATCH_FORM_SPLIT_SIGNED:
+        return match_requantize_split_signed(match_parameters_split_signed(finish->parameters), acc);
     default:
         return match_requantize_with(finish, finish->parameters, acc);
     }
@@ -237,9 +237,9 @@ MATCH_INLINE void matmul(const match_tile_t *tile, match_finish_t finish, match_
 }
 
 /* In a form that the compiler knows, or in any. */
-static __attribute__((noinline)) void matmul_high_signed(const match_tile_t *tile)
+static __attribute__((noinline)) void matmul_split_signed(const match_tile_t *tile)
 {
-    matmul(tile, match_finish_of(tile, MATCH_FORM_HIGH), MATCH_FORM_HIGH_SIGNED);
+    matmul(tile, match_finish_of(tile, MATCH_FORM_SPLIT), MATCH_FORM_SPLIT_SIGNED);
 }
 
 static __attribute__((noinline)) void matmul_any(const match_tile_t *tile, match_form_t form)
@@ -252,12 +252,12 @@ void match_pulp_matrices(const match_tile_t *tile)
     matmul_any(tile, MATCH_FORM_64);
 }
 
-void match_pulp_matrices_high(const match_tile_t *tile)
+void match_pulp_matrices_split(const match_tile_t *tile)
 {
     if (tile->negative_step == 0) {
-        matmul(tile, match_finish_of(tile, MATCH_FORM_HIGH), MATCH_FORM_HIGH);
+        matmul(tile, match_finish_of(tile, MATCH_FORM_SPLIT), MATCH_FORM_SPLIT);
     } else {
-        matmul_high_signed(tile);
+        matmul_split_signed(tile);
     }
 }
 

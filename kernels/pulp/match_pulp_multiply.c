@@ -27,9 +27,9 @@ void match_pulp_multiply(const match_tile_t *tile)
     multiply(tile, MATCH_FORM_64);
 }
 
-void match_pulp_multiply_high(const match_tile_t *tile)
+void match_pulp_multiply_split(const match_tile_t *tile)
 {
-    multiply(tile, MATCH_FORM_HIGH);
+    multiply(tile, MATCH_FORM_SPLIT);
 }
 
 void match_pulp_multiply_int32(const match_tile_t *tile)

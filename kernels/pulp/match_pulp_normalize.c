@@ -85,9 +85,6 @@ static inline void normalize_row(const match_finish_t *finish, row_t row, const 
     case MATCH_FORM_HIGH:
         outputs(finish, row, gains, input, output, MATCH_FORM_HIGH);
         break;
-    case MATCH_FORM_HIGH_SIGNED:
-        outputs(finish, row, gains, input, output, MATCH_FORM_HIGH_SIGNED);
-        break;
     default:
         outputs(finish, row, gains, input, output, finish->form);
     }

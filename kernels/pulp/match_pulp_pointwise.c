@@ -44,9 +44,9 @@ void match_pulp_pointwise(const match_tile_t *tile)
     pointwise(tile, MATCH_FORM_64, NULL);
 }
 
-void match_pulp_pointwise_high(const match_tile_t *tile)
+void match_pulp_pointwise_split(const match_tile_t *tile)
 {
-    pointwise(tile, MATCH_FORM_HIGH, match_loops_high);
+    pointwise(tile, MATCH_FORM_SPLIT, match_loops_split);
 }
 
 void match_pulp_pointwise_high_except(const match_tile_t *tile)

@@ -196,8 +196,8 @@ MATCH_INLINE uint8_t requantize(const match_finish_t *finish, int32_t channel, i
     if (form == MATCH_FORM_32) {
         return (uint8_t)match_requantize_32(finish, match_parameters_32(parameters), acc);
     }
-    if (form == MATCH_FORM_HIGH) {
-        return (uint8_t)match_requantize_high(finish, match_parameters_high(parameters), acc);
+    if (form == MATCH_FORM_SPLIT) {
+        return (uint8_t)match_requantize_split(match_parameters_split(parameters), acc);
     }
     return match_requantize_with(finish, parameters, acc);
 }
@@ -304,14 +304,14 @@ MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *given
         averages(tile, finish, form, many); \
     }
 AVERAGES(averages_32, MATCH_FORM_32, false)
-AVERAGES(averages_high, MATCH_FORM_HIGH, false)
+AVERAGES(averages_split, MATCH_FORM_SPLIT, false)
 AVERAGES(averages_other, finish->form, true)
 #if defined(MATCH_PULP_INSN)
 AVERAGES(many_averages_32, MATCH_FORM_32, true)
-AVERAGES(many_averages_high, MATCH_FORM_HIGH, true)
+AVERAGES(many_averages_split, MATCH_FORM_SPLIT, true)
 #else
 #define many_averages_32 averages_32
-#define many_averages_high averages_high
+#define many_averages_split averages_split
 #endif
 
 static void avg_pool2d(const match_tile_t *tile, match_form_t form)
@@ -320,8 +320,8 @@ static void avg_pool2d(const match_tile_t *tile, match_form_t form)
     bool many = tile->filter_height * tile->filter_width >= MANY_PIXELS;
     if (finish.form == MATCH_FORM_32) {
         (many ? many_averages_32 : averages_32)(tile, &finish);
-    } else if (finish.form == MATCH_FORM_HIGH) {
-        (many ? many_averages_high : averages_high)(tile, &finish);
+    } else if (finish.form == MATCH_FORM_SPLIT) {
+        (many ? many_averages_split : averages_split)(tile, &finish);
     } else {
         averages_other(tile, &finish);
     }
@@ -332,9 +332,9 @@ void match_pulp_avg_pool2d(const match_tile_t *tile)
     avg_pool2d(tile, MATCH_FORM_64);
 }
 
-void match_pulp_avg_pool2d_high(const match_tile_t *tile)
+void match_pulp_avg_pool2d_split(const match_tile_t *tile)
 {
-    avg_pool2d(tile, MATCH_FORM_HIGH);
+    avg_pool2d(tile, MATCH_FORM_SPLIT);
 }
 
 void match_pulp_avg_pool2d_int32(const match_tile_t *tile)

@@ -17,89 +17,93 @@ typedef struct {
 
 #if defined(MATCH_PULP_INSN)
 
-#define LOADS MATCH_INSN_LOAD4("%[a]", "%[from]") MATCH_INSN_LOAD4_STEP("%[b]", "%[from]", "%[stride]")
-#define ADDENDS "add %[a], %[a], %[a_addend]\n" "add %[b], %[b], %[b_addend]\n"
-#define PRODUCTS "mulhsu %[a], %[a], %[a_multiplier]\n" "mulhsu %[b], %[b], %[b_multiplier]\n"
-#define SHIFTS \
-    MATCH_INSN_ADD_SHIFT("%[a]", "%[a_bias]", "%[a_bias]") MATCH_INSN_ADD_SHIFT("%[b]", "%[b_bias]", "%[b_bias]")
-#define CLIPS MATCH_INSN_CLIP("%[a]", "%[a]", "%[most]") MATCH_INSN_CLIP("%[b]", "%[b]", "%[most]")
-#define STORES MATCH_INSN_STORE_BYTE("%[a]", "%[to]") MATCH_INSN_STORE_BYTE_STEP("%[b]", "%[to]", "%[step]")
+#define SUMS \
+    MATCH_INSN_LOAD4("%[a]", "%[from]") \
+    MATCH_INSN_LOAD4_STEP("%[b]", "%[from]", "%[stride]") \
+    "add %[a], %[a], %[a_addend]\n" \
+    "add %[b], %[b], %[b_addend]\n" \
+    MATCH_INSN_CLIP("%[a]", "%[a]", "%[a_largest]") \
+    MATCH_INSN_CLIP("%[b]", "%[b]", "%[b_largest]")
+#define WORD(word, sum, channel) \
+    MATCH_SPLIT_WORD(word, sum, "%[" channel "_low]", "%[" channel "_bias]", "%[" channel "_high]")
+#define NEGATIVE(word, sum, channel) \
+    MATCH_SPLIT_NEGATIVE(word, sum, "%[" channel "_below]", "%[" channel "_word]")
+#define UPPERMOST \
+    MATCH_INSN_LANES_OF_TWO("%[first]", "%[second]", "%[lanes]") \
+    MATCH_INSN_STORE2_STEP("%[first]", "%[to]", "%[step]")
 
-/* Two channels of these pixels, of which there are some, with accumulators `stride` apart: 20 cycles a pixel. */
-MATCH_INLINE void two_channels(int32_t most, match_requant_high_t p, match_requant_high_t q, pixels_t pixels,
-                               int32_t stride)
+#define PIXELS(sums) \
+    [from] "+r"(pixels.accumulators), [to] "+r"(pixels.output), [a] "=&r"(sums[0]), [b] "=&r"(sums[1]), \
+        [first] "=&r"(sums[2]), [second] "=&r"(sums[3])
+#define CONSTANTS(p, q) \
+    [count] "r"(pixels.count), [stride] "r"(4 * (stride - 1)), [step] "r"(pixels.output_step), [lanes] "r"(0x0703), \
+        [a_addend] "r"((p).addend), [b_addend] "r"((q).addend), [a_largest] "r"((p).largest), \
+        [b_largest] "r"((q).largest), [a_low] "r"((p).low), [b_low] "r"((q).low), [a_bias] "r"((p).bias), \
+        [b_bias] "r"((q).bias), [a_high] "r"((p).high), [b_high] "r"((q).high)
+
+/* Two channels of these pixels, of which there are some, with accumulators `stride` apart: 14 cycles a pixel. */
+MATCH_INLINE void two_channels(match_requant_split_t p, match_requant_split_t q, pixels_t pixels, int32_t stride)
 {
-    int32_t a, b;
-    __asm__ volatile(MATCH_INSN_LOOP("%[count]", 12) LOADS ADDENDS PRODUCTS SHIFTS CLIPS STORES MATCH_INSN_LOOP_END
-                     : [from] "+r"(pixels.accumulators), [to] "+r"(pixels.output), [a] "=&r"(a), [b] "=&r"(b)
-                     : [count] "r"(pixels.count), [stride] "r"(4 * (stride - 1)), [step] "r"(pixels.output_step - 1),
-                       [most] "r"(most), [a_addend] "r"(p.addend), [b_addend] "r"(q.addend),
-                       [a_multiplier] "r"(p.multiplier), [b_multiplier] "r"(q.multiplier), [a_bias] "r"(p.bias),
-                       [b_bias] "r"(q.bias)
+    int32_t sums[4];
+    __asm__ volatile(MATCH_INSN_LOOP("%[count]", 14)
+                     SUMS WORD("%[first]", "%[a]", "a") WORD("%[second]", "%[b]", "b") UPPERMOST MATCH_INSN_LOOP_END
+                     : PIXELS(sums)
+                     : CONSTANTS(p, q)
                      : "memory");
 }
 
-/* The same with a correction for negative values: 24 cycles. */
-MATCH_INLINE void two_channels_signed(int32_t most, match_requant_high_signed_t p, match_requant_high_signed_t q,
-                                      pixels_t pixels, int32_t stride)
+/* The same with a correction for negative values: 18 cycles. */
+MATCH_INLINE void two_channels_signed(match_requant_split_signed_t p, match_requant_split_signed_t q, pixels_t pixels,
+                                      int32_t stride)
 {
-    int32_t a, b, a_less, b_less;
-    __asm__ volatile(MATCH_INSN_LOOP("%[count]", 16) LOADS ADDENDS
-                     "slt %[a_less], %[a], %[a_negative]\n"
-                     "slt %[b_less], %[b], %[b_negative]\n" PRODUCTS
-                     "sub %[a], %[a], %[a_less]\n"
-                     "sub %[b], %[b], %[b_less]\n" SHIFTS CLIPS STORES MATCH_INSN_LOOP_END
-                     : [from] "+r"(pixels.accumulators), [to] "+r"(pixels.output), [a] "=&r"(a), [b] "=&r"(b),
-                       [a_less] "=&r"(a_less), [b_less] "=&r"(b_less)
-                     : [count] "r"(pixels.count), [stride] "r"(4 * (stride - 1)), [step] "r"(pixels.output_step - 1),
-                       [most] "r"(most), [a_addend] "r"(p.addend), [b_addend] "r"(q.addend),
-                       [a_multiplier] "r"(p.multiplier), [b_multiplier] "r"(q.multiplier), [a_bias] "r"(p.bias),
-                       [b_bias] "r"(q.bias), [a_negative] "r"(p.negative_below), [b_negative] "r"(q.negative_below)
+    int32_t sums[4];
+    __asm__ volatile(MATCH_INSN_LOOP("%[count]", 18)
+                     SUMS WORD("%[first]", "%[a]", "a") WORD("%[second]", "%[b]", "b")
+                     NEGATIVE("%[first]", "%[a]", "a") NEGATIVE("%[second]", "%[b]", "b") UPPERMOST MATCH_INSN_LOOP_END
+                     : PIXELS(sums)
+                     : CONSTANTS(p, q), [a_below] "r"(p.negative_below), [b_below] "r"(q.negative_below),
+                       [a_word] "r"(p.negative_word), [b_word] "r"(q.negative_word)
                      : "memory");
 }
 
 #else
 
-MATCH_INLINE void two_channels(int32_t most, match_requant_high_t p, match_requant_high_t q, pixels_t pixels,
-                               int32_t stride)
+MATCH_INLINE void two_channels(match_requant_split_t p, match_requant_split_t q, pixels_t pixels, int32_t stride)
 {
-    match_finish_t finish = {.clip_high = most};
     for (; pixels.count > 0; pixels.count--, pixels.accumulators += stride, pixels.output += pixels.output_step) {
-        pixels.output[0] = (uint8_t)match_requantize_high(&finish, p, pixels.accumulators[0]);
-        pixels.output[1] = (uint8_t)match_requantize_high(&finish, q, pixels.accumulators[1]);
+        pixels.output[0] = (uint8_t)match_requantize_split(p, pixels.accumulators[0]);
+        pixels.output[1] = (uint8_t)match_requantize_split(q, pixels.accumulators[1]);
     }
 }
 
-MATCH_INLINE void two_channels_signed(int32_t most, match_requant_high_signed_t p, match_requant_high_signed_t q,
-                                      pixels_t pixels, int32_t stride)
+MATCH_INLINE void two_channels_signed(match_requant_split_signed_t p, match_requant_split_signed_t q, pixels_t pixels,
+                                      int32_t stride)
 {
-    match_finish_t finish = {.clip_high = most};
     for (; pixels.count > 0; pixels.count--, pixels.accumulators += stride, pixels.output += pixels.output_step) {
-        pixels.output[0] = (uint8_t)match_requantize_high_signed(&finish, p, pixels.accumulators[0]);
-        pixels.output[1] = (uint8_t)match_requantize_high_signed(&finish, q, pixels.accumulators[1]);
+        pixels.output[0] = (uint8_t)match_requantize_split_signed(p, pixels.accumulators[0]);
+        pixels.output[1] = (uint8_t)match_requantize_split_signed(q, pixels.accumulators[1]);
     }
 }
 
 #endif
 
-/* So many channels of these pixels by upper words, by twos, whose parameters stay in registers; accumulators are `stride`
+/* So many channels of these pixels by halves of multipliers, by twos, whose parameters stay in registers; accumulators are `stride`
  * apart. */
-MATCH_INLINE void by_upper_words(int32_t most, match_form_t form, const uint8_t *parameters, pixels_t pixels,
-                                 int32_t channels, int32_t stride)
+MATCH_INLINE void by_halves(match_form_t form, const uint8_t *parameters, pixels_t pixels, int32_t channels,
+                            int32_t stride)
 {
     const ptrdiff_t bytes = match_parameter_bytes(form);
     for (; channels >= 2; channels -= 2, parameters += 2 * bytes) {
-        if (form == MATCH_FORM_HIGH) {
-            two_channels(most, match_parameters_high(parameters), match_parameters_high(parameters + bytes), pixels,
-                         stride);
+        if (form == MATCH_FORM_SPLIT) {
+            two_channels(match_parameters_split(parameters), match_parameters_split(parameters + bytes), pixels, stride);
         } else {
-            two_channels_signed(most, match_parameters_high_signed(parameters),
-                                match_parameters_high_signed(parameters + bytes), pixels, stride);
+            two_channels_signed(match_parameters_split_signed(parameters),
+                                match_parameters_split_signed(parameters + bytes), pixels, stride);
         }
         pixels.accumulators += 2;
         pixels.output += 2;
     }
-    const match_finish_t finish = {.form = form, .clip_high = most};
+    const match_finish_t finish = {.form = form};
     for (; channels > 0 && pixels.count > 0; pixels.count--) {
         *pixels.output = match_requantize_with(&finish, parameters, *pixels.accumulators);
         pixels.accumulators += stride;
@@ -206,22 +210,31 @@ void match_pulp_requantize(const match_tile_t *tile)
 }
 
 /* In a function for each form: the cores fetch its instructions anew for each part of a tile. */
-MATCH_INLINE void requantize_high(const match_tile_t *tile, match_form_t form)
+MATCH_INLINE void requantize_split(const match_tile_t *tile, match_form_t form)
 {
     share_t share = share_of(tile);
     const uint8_t *parameters = (const uint8_t *)tile->parameters + share.first * match_parameter_bytes(form);
     while (next_row(&share, tile)) {
-        by_upper_words(tile->clip_high, form, parameters, share.pixels, share.channels, tile->channels_out);
+        by_halves(form, parameters, share.pixels, share.channels, tile->channels_out);
     }
 }
 
-static __attribute__((noinline)) void requantize_high_signed(const match_tile_t *tile)
+static __attribute__((noinline)) void requantize_split_signed(const match_tile_t *tile)
 {
-    requantize_high(tile, MATCH_FORM_HIGH_SIGNED);
+    requantize_split(tile, MATCH_FORM_SPLIT_SIGNED);
+}
+
+void match_pulp_requantize_split(const match_tile_t *tile)
+{
+    if (tile->negative_step == 0) {
+        requantize_split(tile, MATCH_FORM_SPLIT);
+    } else {
+        requantize_split_signed(tile);
+    }
 }
 
 /* Channel by channel. */
-static __attribute__((noinline)) void requantize_high_except(const match_tile_t *tile)
+void match_pulp_requantize_high_except(const match_tile_t *tile)
 {
     match_finish_t finish = match_finish_of(tile, MATCH_FORM_HIGH);
     int32_t stride = tile->channels_out;
@@ -240,16 +253,5 @@ static __attribute__((noinline)) void requantize_high_except(const match_tile_t 
                 output += share.pixels.output_step;
             }
         }
-    }
-}
-
-void match_pulp_requantize_high(const match_tile_t *tile)
-{
-    if (tile->exceptions > 0) {
-        requantize_high_except(tile);
-    } else if (tile->negative_step == 0) {
-        requantize_high(tile, MATCH_FORM_HIGH);
-    } else {
-        requantize_high_signed(tile);
     }
 }

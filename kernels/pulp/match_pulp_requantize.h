@@ -12,13 +12,14 @@
 
 /* The arithmetic of a layer's requantization, and so the layout of its parameters. The rare ones come first. */
 typedef enum {
-    MATCH_FORM_64,          /* match_requant_t */
-    MATCH_FORM_64_SIGNED,   /* match_requant_signed_t */
-    MATCH_FORM_64_EXCEPT,   /* match_requant_except_t */
-    MATCH_FORM_HIGH,        /* match_requant_high_t */
-    MATCH_FORM_HIGH_SIGNED, /* match_requant_high_signed_t */
-    MATCH_FORM_HIGH_EXCEPT, /* match_requant_high_except_t */
-    MATCH_FORM_32,          /* match_requant32_t */
+    MATCH_FORM_64,           /* match_requant_t */
+    MATCH_FORM_64_SIGNED,    /* match_requant_signed_t */
+    MATCH_FORM_64_EXCEPT,    /* match_requant_except_t */
+    MATCH_FORM_HIGH,         /* match_requant_high_t */
+    MATCH_FORM_HIGH_EXCEPT,  /* match_requant_high_except_t */
+    MATCH_FORM_SPLIT,        /* match_requant_split_t */
+    MATCH_FORM_SPLIT_SIGNED, /* match_requant_split_signed_t */
+    MATCH_FORM_32,           /* match_requant32_t */
 } match_form_t;
 
 /* What a kernel needs of its tile to finish accumulators; a copy, so that stores to the output do not touch it. */
@@ -34,8 +35,8 @@ typedef struct {
     int32_t *sums_out;
 } match_finish_t;
 
-/* The form of a kernel by its name, MATCH_FORM_32, MATCH_FORM_64 or MATCH_FORM_HIGH, and by whether there is a step, or
- * are exceptions. */
+/* The form of a kernel by its name, MATCH_FORM_32, MATCH_FORM_64, MATCH_FORM_HIGH or MATCH_FORM_SPLIT, and by whether there
+ * is a step, or are exceptions. */
 static inline match_form_t match_form_of(const match_tile_t *tile, match_form_t form)
 {
     if (tile->exceptions > 0) {
@@ -44,7 +45,7 @@ static inline match_form_t match_form_of(const match_tile_t *tile, match_form_t 
     if (tile->negative_step == 0) {
         return form;
     }
-    return form == MATCH_FORM_HIGH ? MATCH_FORM_HIGH_SIGNED : MATCH_FORM_64_SIGNED;
+    return form == MATCH_FORM_SPLIT ? MATCH_FORM_SPLIT_SIGNED : MATCH_FORM_64_SIGNED;
 }
 
 static inline match_finish_t match_finish_of(const match_tile_t *tile, match_form_t form)
@@ -104,8 +105,10 @@ static inline ptrdiff_t match_parameter_bytes(match_form_t form)
     case MATCH_FORM_HIGH:
     case MATCH_FORM_HIGH_EXCEPT:
         return (ptrdiff_t)sizeof(match_requant_high_t);
-    case MATCH_FORM_HIGH_SIGNED:
-        return (ptrdiff_t)sizeof(match_requant_high_signed_t);
+    case MATCH_FORM_SPLIT:
+        return (ptrdiff_t)sizeof(match_requant_split_t);
+    case MATCH_FORM_SPLIT_SIGNED:
+        return (ptrdiff_t)sizeof(match_requant_split_signed_t);
     case MATCH_FORM_64:
     case MATCH_FORM_64_EXCEPT:
         return (ptrdiff_t)sizeof(match_requant_t);
@@ -154,13 +157,28 @@ static inline match_requant_high_t match_parameters_high(const uint8_t *paramete
     };
 }
 
-static inline match_requant_high_signed_t match_parameters_high_signed(const uint8_t *parameters)
+static inline match_requant_split_t match_parameters_split(const uint8_t *parameters)
 {
-    return (match_requant_high_signed_t){
-        .addend = MATCH_MEMBER(parameters, match_requant_high_signed_t, addend),
-        .multiplier = (uint32_t)MATCH_MEMBER(parameters, match_requant_high_signed_t, multiplier),
-        .bias = MATCH_MEMBER(parameters, match_requant_high_signed_t, bias),
-        .negative_below = MATCH_MEMBER(parameters, match_requant_high_signed_t, negative_below),
+    return (match_requant_split_t){
+        .addend = MATCH_MEMBER(parameters, match_requant_split_t, addend),
+        .largest = MATCH_MEMBER(parameters, match_requant_split_t, largest),
+        .low = (uint32_t)MATCH_MEMBER(parameters, match_requant_split_t, low),
+        .bias = (uint32_t)MATCH_MEMBER(parameters, match_requant_split_t, bias),
+        .high = (uint32_t)MATCH_MEMBER(parameters, match_requant_split_t, high),
+    };
+}
+
+static inline match_requant_split_signed_t match_parameters_split_signed(const uint8_t *parameters)
+{
+    match_requant_split_t p = match_parameters_split(parameters);
+    return (match_requant_split_signed_t){
+        .addend = p.addend,
+        .largest = p.largest,
+        .low = p.low,
+        .bias = p.bias,
+        .high = p.high,
+        .negative_below = MATCH_MEMBER(parameters, match_requant_split_signed_t, negative_below),
+        .negative_word = (uint32_t)MATCH_MEMBER(parameters, match_requant_split_signed_t, negative_word),
     };
 }
 
@@ -213,12 +231,38 @@ static inline int32_t match_requantize_high(const match_finish_t *finish, match_
     return match_clip_from_0(match_add_shift(word, p.bias, p.bias), finish->clip_high);
 }
 
-static inline int32_t match_requantize_high_signed(const match_finish_t *finish, match_requant_high_signed_t p,
-                                                   int32_t acc)
+#if defined(MATCH_PULP_INSN)
+
+/* Instructions that make a word, whose uppermost byte is the output, of a clipped sum with its channel's constants, and that
+ * correct the word of a negative sum, which is lost. All are registers. */
+#define MATCH_SPLIT_WORD(word, sum, low, bias, high) \
+    "mul " word ", " sum ", " low "\n" \
+    MATCH_INSN_ADD_SHIFT_UNSIGNED(word, bias, bias) \
+    MATCH_INSN_MULTIPLY_ADD(word, sum, high)
+#define MATCH_SPLIT_NEGATIVE(word, sum, negative_below, negative_word) \
+    "slt " sum ", " sum ", " negative_below "\n" \
+    MATCH_INSN_MULTIPLY_ADD(word, sum, negative_word)
+
+#endif
+
+/* By halves of the multiplier; words wrap, as instructions without signs do. */
+static inline uint32_t match_split_product(match_requant_split_t p, int32_t sum)
 {
-    int32_t sum = acc + p.addend;
-    int32_t word = match_multiply_high(sum, p.multiplier) - (sum < p.negative_below);
-    return match_clip_from_0(match_add_shift(word, p.bias, p.bias), finish->clip_high);
+    uint32_t word = match_add_shift_unsigned((uint32_t)sum * p.low, p.bias, p.bias);
+    return (uint32_t)match_multiply_add((int32_t)word, sum, (int32_t)p.high);
+}
+
+static inline int32_t match_requantize_split(match_requant_split_t p, int32_t acc)
+{
+    return (int32_t)(match_split_product(p, match_clip_from_0(acc + p.addend, p.largest)) >> 24);
+}
+
+static inline int32_t match_requantize_split_signed(match_requant_split_signed_t p, int32_t acc)
+{
+    int32_t sum = match_clip_from_0(acc + p.addend, p.largest);
+    match_requant_split_t same = {.low = p.low, .bias = p.bias, .high = p.high};
+    int32_t word = (int32_t)match_split_product(same, sum);
+    return (int32_t)((uint32_t)match_multiply_add(word, sum < p.negative_below, (int32_t)p.negative_word) >> 24);
 }
 
 /* Exceptions lie at steps of the line, where what is shifted out is 0; other accumulators are not searched among them. */
@@ -242,8 +286,10 @@ static inline uint8_t match_requantize_with(const match_finish_t *finish, const 
         return (uint8_t)match_requantize_32(finish, match_parameters_32(parameters), acc);
     case MATCH_FORM_HIGH:
         return (uint8_t)match_requantize_high(finish, match_parameters_high(parameters), acc);
-    case MATCH_FORM_HIGH_SIGNED:
-        return (uint8_t)match_requantize_high_signed(finish, match_parameters_high_signed(parameters), acc);
+    case MATCH_FORM_SPLIT:
+        return (uint8_t)match_requantize_split(match_parameters_split(parameters), acc);
+    case MATCH_FORM_SPLIT_SIGNED:
+        return (uint8_t)match_requantize_split_signed(match_parameters_split_signed(parameters), acc);
     case MATCH_FORM_HIGH_EXCEPT: {
         const uint8_t *exceptions = parameters + offsetof(match_requant_high_except_t, exceptions);
         return (uint8_t)match_requantize_high_except(finish, match_parameters_high(parameters), exceptions, acc);

@@ -233,6 +233,17 @@ static inline int32_t match_add_shift(int32_t a, int32_t b, int32_t shift)
 #endif
 }
 
+/* The same of words without signs. */
+static inline uint32_t match_add_shift_unsigned(uint32_t a, uint32_t b, uint32_t shift)
+{
+#if defined(MATCH_PULP_INSN)
+    __asm__(MATCH_INSN_ADD_SHIFT_UNSIGNED("%0", "%1", "%2") : "+r"(a) : "r"(b), "r"(shift));
+    return a;
+#else
+    return (a + b) >> (shift & 31);
+#endif
+}
+
 /* The nearest of 0 .. most. */
 static inline int32_t match_clip_from_0(int32_t value, int32_t most)
 {

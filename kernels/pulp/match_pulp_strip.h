@@ -18,9 +18,9 @@
 
 /* What becomes of sums in a loop. */
 typedef enum {
-    MATCH_STRIP_32,   /* MATCH_FORM_32 */
-    MATCH_STRIP_HIGH, /* MATCH_FORM_HIGH */
-    MATCH_STRIP_SUMS, /* they are kept, and requantized by a call for each: all other forms */
+    MATCH_STRIP_32,    /* MATCH_FORM_32 */
+    MATCH_STRIP_SPLIT, /* MATCH_FORM_SPLIT */
+    MATCH_STRIP_SUMS,  /* they are kept, and requantized by a call for each: all other forms */
 } match_strip_kind_t;
 
 /* Outputs of a column whose sums are kept at a time. */
@@ -28,9 +28,9 @@ enum { MATCH_STRIP_KEPT = 8 };
 
 static inline match_strip_kind_t match_strip_kind(match_form_t form)
 {
-    return form == MATCH_FORM_32     ? MATCH_STRIP_32
-           : form == MATCH_FORM_HIGH ? MATCH_STRIP_HIGH
-                                     : MATCH_STRIP_SUMS;
+    return form == MATCH_FORM_32      ? MATCH_STRIP_32
+           : form == MATCH_FORM_SPLIT ? MATCH_STRIP_SPLIT
+                                      : MATCH_STRIP_SUMS;
 }
 
 static __attribute__((noinline)) uint8_t match_requantize_apart(const match_finish_t *finish,
@@ -80,37 +80,47 @@ static inline bool match_is_strip_filter(const match_tile_t *tile, int32_t size)
 /* Instruction that loads a register from word number `word` of the record, whose address is in a0. */
 #define MATCH_STRIP_LOAD(value, word) "lw " value ", 4*" MATCH_INSN_NUMBER(word) "(a0)\n"
 
-/* Registers with the constants of the requantization, of which the offset is the sum's:
- * clip((sum * multiplier + offset) >> shift), or clip((upper((sum + offset) * multiplier) + shift) >> shift), by the
- * lowest five bits of shift. */
+/* Registers with the constants of the requantization, of which the offset is the sum's: clip((sum * multiplier + offset) >>
+ * shift), where the clip is that of the tile, or that of match_requant_split_t with the offset for its addend. */
 #define MATCH_STRIP_MULTIPLIER "a5"
+#define MATCH_STRIP_LOW "a5"
 #define MATCH_STRIP_SHIFT "a6"
+#define MATCH_STRIP_BIAS "a6"
 #define MATCH_STRIP_MOST "a7"
+#define MATCH_STRIP_LARGEST "a7"
+#define MATCH_STRIP_HIGH "s0"
 
-/* Three of match_requant32_t and match_requant_high_t, behind which `from` is then, and nothing for sums. */
+/* Those of match_requant32_t and match_requant_split_t, behind which `from` is then, and nothing for sums. */
 #define MATCH_STRIP_PARAMETERS_32(from, offset) \
     MATCH_INSN_LOAD4(offset, from) \
     MATCH_INSN_LOAD4(MATCH_STRIP_MULTIPLIER, from) \
     MATCH_INSN_LOAD4(MATCH_STRIP_SHIFT, from)
-#define MATCH_STRIP_PARAMETERS_HIGH(from, offset) MATCH_STRIP_PARAMETERS_32(from, offset)
+#define MATCH_STRIP_PARAMETERS_SPLIT(from, offset) \
+    MATCH_INSN_LOAD4(offset, from) \
+    MATCH_INSN_LOAD4(MATCH_STRIP_LARGEST, from) \
+    MATCH_INSN_LOAD4(MATCH_STRIP_LOW, from) \
+    MATCH_INSN_LOAD4(MATCH_STRIP_BIAS, from) \
+    MATCH_INSN_LOAD4(MATCH_STRIP_HIGH, from)
 #define MATCH_STRIP_PARAMETERS_SUMS(from, offset) "li " offset ", 0\n"
 
 /* Add `missing` to the sums of an offset. */
 #define MATCH_STRIP_ADD_32(offset, missing) MATCH_INSN_MULTIPLY_ADD(offset, missing, MATCH_STRIP_MULTIPLIER)
-#define MATCH_STRIP_ADD_HIGH(offset, missing) "add " offset ", " offset ", " missing "\n"
-#define MATCH_STRIP_ADD_SUMS(offset, missing) MATCH_STRIP_ADD_HIGH(offset, missing)
+#define MATCH_STRIP_ADD_SPLIT(offset, missing) "add " offset ", " offset ", " missing "\n"
+#define MATCH_STRIP_ADD_SUMS(offset, missing) MATCH_STRIP_ADD_SPLIT(offset, missing)
 
-/* Instructions that make an output of a sum, three and four: one and two that multiply, and two behind them. */
-#define MATCH_STRIP_SCALE_32(to, sum, offset) "mul " to ", " sum ", " MATCH_STRIP_MULTIPLIER "\n"
-#define MATCH_STRIP_SCALE_HIGH(to, sum, offset) \
-    "add " to ", " sum ", " offset "\n" \
-    "mulhsu " to ", " to ", " MATCH_STRIP_MULTIPLIER "\n"
+/* Instructions that make an output of a sum, three and six: one and five that multiply, the latter with another register,
+ * and two and one behind them. */
+#define MATCH_STRIP_SCALE_32(to, sum, offset, other) "mul " to ", " sum ", " MATCH_STRIP_MULTIPLIER "\n"
+#define MATCH_STRIP_SCALE_SPLIT(to, sum, offset, other) \
+    "add " other ", " sum ", " offset "\n" \
+    MATCH_INSN_CLIP(other, other, MATCH_STRIP_LARGEST) \
+    MATCH_SPLIT_WORD(to, other, MATCH_STRIP_LOW, MATCH_STRIP_BIAS, MATCH_STRIP_HIGH)
 #define MATCH_STRIP_SHIFT_32(sum, offset) \
     MATCH_INSN_ADD_SHIFT(sum, offset, MATCH_STRIP_SHIFT) \
     MATCH_INSN_CLIP(sum, sum, MATCH_STRIP_MOST)
-#define MATCH_STRIP_SHIFT_HIGH(sum, offset) MATCH_STRIP_SHIFT_32(sum, MATCH_STRIP_SHIFT)
+#define MATCH_STRIP_SHIFT_SPLIT(sum, offset) "srli " sum ", " sum ", 24\n"
 
-/* All registers but s0, which may be the compiler's frame pointer. */
+/* All registers but s0, which may be the compiler's frame pointer: the record keeps it meanwhile. */
 #define MATCH_STRIP_CLOBBERS \
     "ra", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", \
         "s11", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "memory"

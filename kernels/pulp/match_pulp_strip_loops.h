@@ -14,15 +14,15 @@ MATCH_INLINE void run(strip_t *strip, int32_t stride, match_strip_kind_t kind)
     if (stride == 1) {
         if (kind == MATCH_STRIP_32) {
             RUN(STRIP_1(32));
-        } else if (kind == MATCH_STRIP_HIGH) {
-            RUN(STRIP_1(HIGH));
+        } else if (kind == MATCH_STRIP_SPLIT) {
+            RUN(STRIP_1(SPLIT));
         } else {
             RUN(STRIP_1(SUMS));
         }
     } else if (kind == MATCH_STRIP_32) {
         RUN(STRIP_2(32));
-    } else if (kind == MATCH_STRIP_HIGH) {
-        RUN(STRIP_2(HIGH));
+    } else if (kind == MATCH_STRIP_SPLIT) {
+        RUN(STRIP_2(SPLIT));
     } else {
         RUN(STRIP_2(SUMS));
     }
@@ -43,11 +43,11 @@ MATCH_INLINE void strips_of_tile(const match_tile_t *tile, const match_finish_t 
         } else {
             strips(tile, finish, first, last, 2, MATCH_STRIP_32);
         }
-    } else if (kind == MATCH_STRIP_HIGH) {
+    } else if (kind == MATCH_STRIP_SPLIT) {
         if (one) {
-            strips(tile, finish, first, last, 1, MATCH_STRIP_HIGH);
+            strips(tile, finish, first, last, 1, MATCH_STRIP_SPLIT);
         } else {
-            strips(tile, finish, first, last, 2, MATCH_STRIP_HIGH);
+            strips(tile, finish, first, last, 2, MATCH_STRIP_SPLIT);
         }
     } else if (one) {
         strips(tile, finish, first, last, 1, MATCH_STRIP_SUMS);

@@ -26,7 +26,7 @@ typedef struct {
     int32_t words;             /* 10: steps of the loop over words, one or more */
     int32_t blocks;            /* 11: fours of channels */
     int32_t pairs;             /* 12: of pixels */
-    int32_t most;              /* 13: the largest output */
+    int32_t most;              /* 13: the largest output, or the lanes of the uppermost bytes of two words */
     int32_t length;            /* 14: of a vector, two words or more */
     int32_t channel;           /* 15: bytes of a channel's parameters, exceptions included */
     int32_t last;              /* 16: channels behind the fours, of a single pixel */
@@ -39,7 +39,8 @@ typedef struct {
 #define MATCH_OUTPUT0 "a3"
 #define MATCH_OUTPUT1 "a4"
 #define MATCH_PARAMETERS "a5"
-#define MATCH_MOST "a6"
+#define MATCH_MOST "a6"  /* the largest output, or */
+#define MATCH_LANES "a6" /* the lanes of the uppermost bytes of two words */
 #define MATCH_PAIRS "a7"
 #define MATCH_W0 "s1"
 #define MATCH_W1 "s2"
@@ -97,7 +98,7 @@ typedef struct {
 #define MATCH_WORD_INSTRUCTIONS_1 9
 
 /* What the sums begin with: the products of the first word, or their addends. The parameters of the forms with addends
- * are counted from a multiplier. */
+ * are counted from behind an addend. */
 #define MATCH_BEGIN_32(pixels) MATCH_WORD_##pixels(MATCH_INSN_FIRST_DOT4, MATCH_INSN_LOAD4, MATCH_INSN_LOAD4)
 #define MATCH_BEGIN_ADDENDS(bytes) \
     "lw " MATCH_SUM00 ", 0*" #bytes "-4(" MATCH_PARAMETERS ")\n" \
@@ -110,13 +111,13 @@ typedef struct {
     "mv " MATCH_SUM11 ", " MATCH_SUM10 "\n" \
     "mv " MATCH_SUM21 ", " MATCH_SUM20 "\n" \
     "mv " MATCH_SUM31 ", " MATCH_SUM30 "\n"
-#define MATCH_BEGIN_HIGH(pixels) MATCH_BEGIN_ADDENDS(12) MATCH_BEGIN_OTHERS_##pixels
-#define MATCH_BEGIN_SIGNED(pixels) MATCH_BEGIN_ADDENDS(16) MATCH_BEGIN_OTHERS_##pixels
+#define MATCH_BEGIN_SPLIT(pixels) MATCH_BEGIN_ADDENDS(20) MATCH_BEGIN_OTHERS_##pixels
+#define MATCH_BEGIN_SIGNED(pixels) MATCH_BEGIN_ADDENDS(28) MATCH_BEGIN_OTHERS_##pixels
 
 #define MATCH_BEGIN_INSTRUCTIONS_32_2 14
 #define MATCH_BEGIN_INSTRUCTIONS_32_1 9
-#define MATCH_BEGIN_INSTRUCTIONS_HIGH_2 8
-#define MATCH_BEGIN_INSTRUCTIONS_HIGH_1 4
+#define MATCH_BEGIN_INSTRUCTIONS_SPLIT_2 8
+#define MATCH_BEGIN_INSTRUCTIONS_SPLIT_1 4
 #define MATCH_BEGIN_INSTRUCTIONS_SIGNED_2 8
 #define MATCH_BEGIN_INSTRUCTIONS_SIGNED_1 4
 
@@ -130,74 +131,120 @@ typedef struct {
     "add " MATCH_W3 ", " MATCH_W3 ", " MATCH_WEIGHTS_ON "\n"
 #define MATCH_NEXT_2 MATCH_NEXT_1 "add " MATCH_X1 ", " MATCH_X1 ", " MATCH_X_BACK "\n"
 #define MATCH_END_32(pixels) MATCH_NEXT_##pixels
-#define MATCH_END_HIGH(pixels) MATCH_WORD_##pixels(MATCH_INSN_DOT4, MATCH_X_LAST, MATCH_W_LAST)
-#define MATCH_END_SIGNED(pixels) MATCH_END_HIGH(pixels)
+#define MATCH_END_SPLIT(pixels) MATCH_WORD_##pixels(MATCH_INSN_DOT4, MATCH_X_LAST, MATCH_W_LAST)
+#define MATCH_END_SIGNED(pixels) MATCH_END_SPLIT(pixels)
 
 #define MATCH_END_INSTRUCTIONS_32_2 6
 #define MATCH_END_INSTRUCTIONS_32_1 5
-#define MATCH_END_INSTRUCTIONS_HIGH_2 14
-#define MATCH_END_INSTRUCTIONS_HIGH_1 9
+#define MATCH_END_INSTRUCTIONS_SPLIT_2 14
+#define MATCH_END_INSTRUCTIONS_SPLIT_1 9
 #define MATCH_END_INSTRUCTIONS_SIGNED_2 14
 #define MATCH_END_INSTRUCTIONS_SIGNED_1 9
 
-/* A channel's parameters in A, B, C, behind which the next ones lie then, and what becomes of one of its sums. */
+/* A channel's parameters, behind which the next ones lie then, and what becomes of one of its sums. */
 #define MATCH_CHANNEL_32 \
     MATCH_INSN_LOAD4(MATCH_A, MATCH_PARAMETERS) \
     MATCH_INSN_LOAD4(MATCH_B, MATCH_PARAMETERS) \
     MATCH_INSN_LOAD4(MATCH_C, MATCH_PARAMETERS)
 #define MATCH_SCALE_32(sum) "mul " sum ", " sum ", " MATCH_B "\n"
-#define MATCH_SHIFT_32(sum) MATCH_INSN_ADD_SHIFT(sum, MATCH_A, MATCH_C)
+#define MATCH_SHIFT_32(sum) MATCH_INSN_ADD_SHIFT(sum, MATCH_A, MATCH_C) MATCH_INSN_CLIP(sum, sum, MATCH_MOST)
 
-#define MATCH_CHANNEL_HIGH \
-    MATCH_INSN_LOAD4(MATCH_B, MATCH_PARAMETERS) \
-    MATCH_INSN_LOAD4_BY(MATCH_A, MATCH_PARAMETERS, 8)
-#define MATCH_SCALE_HIGH(sum) "mulhsu " sum ", " sum ", " MATCH_B "\n"
-#define MATCH_SHIFT_HIGH(sum) MATCH_INSN_ADD_SHIFT(sum, MATCH_A, MATCH_A)
+#define MATCH_OUTPUTS_32_1(sum) MATCH_CHANNEL_32 MATCH_SCALE_32(sum) MATCH_SHIFT_32(sum)
+#define MATCH_OUTPUTS_32_2(sum, other) \
+    MATCH_CHANNEL_32 \
+    MATCH_SCALE_32(sum) \
+    MATCH_SCALE_32(other) \
+    MATCH_SHIFT_32(sum) \
+    MATCH_SHIFT_32(other)
 
-#define MATCH_CHANNEL_SIGNED \
-    MATCH_INSN_LOAD4(MATCH_B, MATCH_PARAMETERS) \
+/* Products by halves need another register than the sum's, which is free behind them: each output goes to the register of
+ * the sum before. */
+#define MATCH_LOAD_LARGEST \
+    MATCH_INSN_LOAD4(MATCH_A, MATCH_PARAMETERS) \
+    MATCH_INSN_LOAD4(MATCH_B, MATCH_PARAMETERS)
+#define MATCH_SCALE_SPLIT(to, sum) MATCH_SPLIT_WORD(to, sum, MATCH_B, MATCH_A, MATCH_C)
+#define MATCH_LOAD_SPLIT \
     MATCH_INSN_LOAD4(MATCH_A, MATCH_PARAMETERS) \
     MATCH_INSN_LOAD4_BY(MATCH_C, MATCH_PARAMETERS, 8)
-#define MATCH_SCALE_SIGNED(sum) \
-    "slt " MATCH_D ", " sum ", " MATCH_C "\n" \
-    "mulhsu " sum ", " sum ", " MATCH_B "\n" \
-    "sub " sum ", " sum ", " MATCH_D "\n"
-#define MATCH_SHIFT_SIGNED(sum) MATCH_SHIFT_HIGH(sum)
 
-#define MATCH_OUTPUTS_1(form, sum, other) \
-    MATCH_CHANNEL_##form \
-    MATCH_SCALE_##form(sum) \
-    MATCH_SHIFT_##form(sum) \
-    MATCH_INSN_CLIP(sum, sum, MATCH_MOST)
-#define MATCH_OUTPUTS_2(form, sum, other) \
-    MATCH_CHANNEL_##form \
-    MATCH_SCALE_##form(sum) \
-    MATCH_SCALE_##form(other) \
-    MATCH_SHIFT_##form(sum) \
-    MATCH_SHIFT_##form(other) \
-    MATCH_INSN_CLIP(sum, sum, MATCH_MOST) \
-    MATCH_INSN_CLIP(other, other, MATCH_MOST)
+#define MATCH_NEGATIVE_BELOW MATCH_X_BACK /* these two are loaded again when they are needed */
+#define MATCH_NEGATIVE_WORD MATCH_WEIGHTS_ON
+#define MATCH_SCALE_SIGNED(to, sum) \
+    MATCH_SCALE_SPLIT(to, sum) \
+    MATCH_SPLIT_NEGATIVE(to, sum, MATCH_NEGATIVE_BELOW, MATCH_NEGATIVE_WORD)
+#define MATCH_LOAD_SIGNED \
+    MATCH_INSN_LOAD4(MATCH_A, MATCH_PARAMETERS) \
+    MATCH_INSN_LOAD4(MATCH_C, MATCH_PARAMETERS) \
+    MATCH_INSN_LOAD4(MATCH_NEGATIVE_BELOW, MATCH_PARAMETERS) \
+    MATCH_INSN_LOAD4_BY(MATCH_NEGATIVE_WORD, MATCH_PARAMETERS, 8)
 
-#define MATCH_OUTPUTS_INSTRUCTIONS_32_1 6
-#define MATCH_OUTPUTS_INSTRUCTIONS_32_2 9
-#define MATCH_OUTPUTS_INSTRUCTIONS_HIGH_1 5
-#define MATCH_OUTPUTS_INSTRUCTIONS_HIGH_2 8
-#define MATCH_OUTPUTS_INSTRUCTIONS_SIGNED_1 8
-#define MATCH_OUTPUTS_INSTRUCTIONS_SIGNED_2 13
+#define MATCH_OUTPUTS_BY_HALVES_1(form, to, sum) \
+    MATCH_LOAD_LARGEST \
+    MATCH_INSN_CLIP(sum, sum, MATCH_A) \
+    MATCH_LOAD_##form \
+    MATCH_SCALE_##form(to, sum)
+#define MATCH_OUTPUTS_BY_HALVES_2(form, to, sum, other) \
+    MATCH_LOAD_LARGEST \
+    MATCH_INSN_CLIP(sum, sum, MATCH_A) \
+    MATCH_INSN_CLIP(other, other, MATCH_A) \
+    MATCH_LOAD_##form \
+    MATCH_SCALE_##form(to, sum) \
+    MATCH_SCALE_##form(sum, other)
 
-/* Four outputs of each pixel become a word: 3 and 6 instructions. */
-#define MATCH_STORE_1 \
-    MATCH_INSN_PACK_LOW(MATCH_A, MATCH_SUM10, MATCH_SUM00) \
-    MATCH_INSN_PACK_HIGH(MATCH_A, MATCH_SUM30, MATCH_SUM20) \
-    MATCH_INSN_STORE4(MATCH_A, MATCH_OUTPUT0)
-#define MATCH_STORE_2 \
-    MATCH_STORE_1 \
-    MATCH_INSN_PACK_LOW(MATCH_B, MATCH_SUM11, MATCH_SUM01) \
-    MATCH_INSN_PACK_HIGH(MATCH_B, MATCH_SUM31, MATCH_SUM21) \
-    MATCH_INSN_STORE4(MATCH_B, MATCH_OUTPUT1)
+/* Four channels of each pixel become a word. */
+#define MATCH_FINISH_32_1 \
+    MATCH_OUTPUTS_32_1(MATCH_SUM00) \
+    MATCH_OUTPUTS_32_1(MATCH_SUM10) \
+    MATCH_OUTPUTS_32_1(MATCH_SUM20) \
+    MATCH_OUTPUTS_32_1(MATCH_SUM30) \
+    MATCH_STORE_32(MATCH_OUTPUT0, MATCH_SUM00, MATCH_SUM10, MATCH_SUM20, MATCH_SUM30)
+#define MATCH_FINISH_32_2 \
+    MATCH_OUTPUTS_32_2(MATCH_SUM00, MATCH_SUM01) \
+    MATCH_OUTPUTS_32_2(MATCH_SUM10, MATCH_SUM11) \
+    MATCH_OUTPUTS_32_2(MATCH_SUM20, MATCH_SUM21) \
+    MATCH_OUTPUTS_32_2(MATCH_SUM30, MATCH_SUM31) \
+    MATCH_STORE_32(MATCH_OUTPUT0, MATCH_SUM00, MATCH_SUM10, MATCH_SUM20, MATCH_SUM30) \
+    MATCH_STORE_32(MATCH_OUTPUT1, MATCH_SUM01, MATCH_SUM11, MATCH_SUM21, MATCH_SUM31)
+#define MATCH_STORE_32(output, a, b, c, d) \
+    MATCH_INSN_PACK_LOW(MATCH_A, b, a) \
+    MATCH_INSN_PACK_HIGH(MATCH_A, d, c) \
+    MATCH_INSN_STORE4(MATCH_A, output)
 
-#define MATCH_STORE_INSTRUCTIONS_1 3
-#define MATCH_STORE_INSTRUCTIONS_2 6
+#define MATCH_FINISH_BY_HALVES_1(form) \
+    MATCH_OUTPUTS_BY_HALVES_1(form, MATCH_D, MATCH_SUM00) \
+    MATCH_OUTPUTS_BY_HALVES_1(form, MATCH_SUM00, MATCH_SUM10) \
+    MATCH_OUTPUTS_BY_HALVES_1(form, MATCH_SUM10, MATCH_SUM20) \
+    MATCH_OUTPUTS_BY_HALVES_1(form, MATCH_SUM20, MATCH_SUM30) \
+    MATCH_STORE_UPPERMOST(MATCH_OUTPUT0, MATCH_D, MATCH_SUM00, MATCH_SUM10, MATCH_SUM20)
+#define MATCH_FINISH_BY_HALVES_2(form) \
+    MATCH_OUTPUTS_BY_HALVES_2(form, MATCH_D, MATCH_SUM00, MATCH_SUM01) \
+    MATCH_OUTPUTS_BY_HALVES_2(form, MATCH_SUM01, MATCH_SUM10, MATCH_SUM11) \
+    MATCH_OUTPUTS_BY_HALVES_2(form, MATCH_SUM11, MATCH_SUM20, MATCH_SUM21) \
+    MATCH_OUTPUTS_BY_HALVES_2(form, MATCH_SUM21, MATCH_SUM30, MATCH_SUM31) \
+    MATCH_STORE_UPPERMOST(MATCH_OUTPUT0, MATCH_D, MATCH_SUM01, MATCH_SUM11, MATCH_SUM21) \
+    MATCH_STORE_UPPERMOST(MATCH_OUTPUT1, MATCH_SUM00, MATCH_SUM10, MATCH_SUM20, MATCH_SUM30)
+#define MATCH_STORE_UPPERMOST(output, a, b, c, d) \
+    MATCH_INSN_LANES_OF_TWO(a, b, MATCH_LANES) \
+    MATCH_INSN_LANES_OF_TWO(c, d, MATCH_LANES) \
+    MATCH_INSN_PACK_HALVES(a, c, a) \
+    MATCH_INSN_STORE4(a, output)
+#define MATCH_FINISH_SPLIT_1 MATCH_FINISH_BY_HALVES_1(SPLIT)
+#define MATCH_FINISH_SPLIT_2 MATCH_FINISH_BY_HALVES_2(SPLIT)
+#define MATCH_FINISH_SIGNED_1 \
+    MATCH_FINISH_BY_HALVES_1(SIGNED) \
+    MATCH_WORDS_LOAD(MATCH_X_BACK, 8) \
+    MATCH_WORDS_LOAD(MATCH_WEIGHTS_ON, 9)
+#define MATCH_FINISH_SIGNED_2 \
+    MATCH_FINISH_BY_HALVES_2(SIGNED) \
+    MATCH_WORDS_LOAD(MATCH_X_BACK, 8) \
+    MATCH_WORDS_LOAD(MATCH_WEIGHTS_ON, 9)
+
+#define MATCH_FINISH_INSTRUCTIONS_32_1 27
+#define MATCH_FINISH_INSTRUCTIONS_32_2 42
+#define MATCH_FINISH_INSTRUCTIONS_SPLIT_1 36
+#define MATCH_FINISH_INSTRUCTIONS_SPLIT_2 56
+#define MATCH_FINISH_INSTRUCTIONS_SIGNED_1 54
+#define MATCH_FINISH_INSTRUCTIONS_SIGNED_2 82
 
 /* All fours of channels of one pixel or two. */
 #define MATCH_BLOCKS(form, pixels) \
@@ -209,18 +256,13 @@ typedef struct {
     "add " MATCH_W2 ", " MATCH_W1 ", " MATCH_B "\n" \
     "add " MATCH_W3 ", " MATCH_W2 ", " MATCH_B "\n" \
     MATCH_INSN_OUTER_LOOP(MATCH_A, MATCH_BEGIN_INSTRUCTIONS_##form##_##pixels + 1 + MATCH_WORD_INSTRUCTIONS_##pixels + \
-                          MATCH_END_INSTRUCTIONS_##form##_##pixels + \
-                          4 * MATCH_OUTPUTS_INSTRUCTIONS_##form##_##pixels + MATCH_STORE_INSTRUCTIONS_##pixels) \
+                          MATCH_END_INSTRUCTIONS_##form##_##pixels + MATCH_FINISH_INSTRUCTIONS_##form##_##pixels) \
     MATCH_BEGIN_##form(pixels) \
     MATCH_INSN_LOOP(MATCH_WORDS, MATCH_WORD_INSTRUCTIONS_##pixels) \
     MATCH_WORD_##pixels(MATCH_INSN_DOT4, MATCH_INSN_LOAD4, MATCH_INSN_LOAD4) \
     MATCH_INSN_LOOP_END \
     MATCH_END_##form(pixels) \
-    MATCH_OUTPUTS_##pixels(form, MATCH_SUM00, MATCH_SUM01) \
-    MATCH_OUTPUTS_##pixels(form, MATCH_SUM10, MATCH_SUM11) \
-    MATCH_OUTPUTS_##pixels(form, MATCH_SUM20, MATCH_SUM21) \
-    MATCH_OUTPUTS_##pixels(form, MATCH_SUM30, MATCH_SUM31) \
-    MATCH_STORE_##pixels \
+    MATCH_FINISH_##form##_##pixels \
     MATCH_INSN_LOOP_END
 
 /* The same of MATCH_FORM_HIGH_EXCEPT. An accumulator can only be an exception where its line takes a step, which few do: what
@@ -255,7 +297,8 @@ typedef struct {
     MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(0, MATCH_SUM00)) \
     MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(2, MATCH_SUM10)) \
     MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(4, MATCH_SUM20)) \
-    MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(6, MATCH_SUM30))
+    MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(6, MATCH_SUM30)) \
+    MATCH_STORE_32(MATCH_OUTPUT0, MATCH_SUM00, MATCH_SUM10, MATCH_SUM20, MATCH_SUM30)
 #define MATCH_ALL_APART_1 \
     MATCH_APART_EXCEPT(0, MATCH_SUM00) \
     MATCH_APART_EXCEPT(2, MATCH_SUM10) \
@@ -265,7 +308,9 @@ typedef struct {
     MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(0, MATCH_SUM00) MATCH_OUTPUT_EXCEPT(1, MATCH_SUM01)) \
     MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(2, MATCH_SUM10) MATCH_OUTPUT_EXCEPT(3, MATCH_SUM11)) \
     MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(4, MATCH_SUM20) MATCH_OUTPUT_EXCEPT(5, MATCH_SUM21)) \
-    MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(6, MATCH_SUM30) MATCH_OUTPUT_EXCEPT(7, MATCH_SUM31))
+    MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(6, MATCH_SUM30) MATCH_OUTPUT_EXCEPT(7, MATCH_SUM31)) \
+    MATCH_STORE_32(MATCH_OUTPUT0, MATCH_SUM00, MATCH_SUM10, MATCH_SUM20, MATCH_SUM30) \
+    MATCH_STORE_32(MATCH_OUTPUT1, MATCH_SUM01, MATCH_SUM11, MATCH_SUM21, MATCH_SUM31)
 #define MATCH_ALL_APART_2 \
     MATCH_ALL_APART_1 \
     MATCH_APART_EXCEPT(1, MATCH_SUM01) \
@@ -317,9 +362,8 @@ typedef struct {
     MATCH_INSN_LOOP(MATCH_C, MATCH_WORD_INSTRUCTIONS_##pixels) \
     MATCH_WORD_##pixels(MATCH_INSN_DOT4, MATCH_INSN_LOAD4, MATCH_INSN_LOAD4) \
     MATCH_INSN_LOOP_END \
-    MATCH_END_HIGH(pixels) \
+    MATCH_END_SPLIT(pixels) \
     MATCH_OUTPUTS_EXCEPT_##pixels \
-    MATCH_STORE_##pixels \
     "addi " MATCH_BLOCKS_LEFT ", " MATCH_BLOCKS_LEFT ", -1\n" \
     "bnez " MATCH_BLOCKS_LEFT ", 7b\n"
 
@@ -359,11 +403,20 @@ typedef struct {
 
 /* All channels of one pixel: fours of them, then two and one behind these. */
 #define MATCH_LENGTH "s4"
-#define MATCH_BEHIND "s5"
+#define MATCH_BEHIND "s3"
 
 #define MATCH_BEGIN_LAST_32(sum, channel) "li " sum ", 0\n"
-#define MATCH_BEGIN_LAST_HIGH(sum, channel) "lw " sum ", 12*" #channel "-4(" MATCH_PARAMETERS ")\n"
-#define MATCH_BEGIN_LAST_SIGNED(sum, channel) "lw " sum ", 16*" #channel "-4(" MATCH_PARAMETERS ")\n"
+#define MATCH_BEGIN_LAST_SPLIT(sum, channel) "lw " sum ", 20*" #channel "-4(" MATCH_PARAMETERS ")\n"
+#define MATCH_BEGIN_LAST_SIGNED(sum, channel) "lw " sum ", 28*" #channel "-4(" MATCH_PARAMETERS ")\n"
+
+/* Store the output of a sum. */
+#define MATCH_OUTPUT_LAST_32(sum) MATCH_OUTPUTS_32_1(sum) MATCH_INSN_STORE_BYTE(sum, MATCH_OUTPUT0)
+#define MATCH_OUTPUT_LAST_BY_HALVES(form, sum) \
+    MATCH_OUTPUTS_BY_HALVES_1(form, MATCH_D, sum) \
+    "srli " MATCH_D ", " MATCH_D ", 24\n" \
+    MATCH_INSN_STORE_BYTE(MATCH_D, MATCH_OUTPUT0)
+#define MATCH_OUTPUT_LAST_SPLIT(sum) MATCH_OUTPUT_LAST_BY_HALVES(SPLIT, sum)
+#define MATCH_OUTPUT_LAST_SIGNED(sum) MATCH_OUTPUT_LAST_BY_HALVES(SIGNED, sum)
 
 #define MATCH_WORDS_ALL(form) \
     MATCH_WORDS_BEGIN \
@@ -389,10 +442,8 @@ typedef struct {
     MATCH_INSN_DOT4(MATCH_SUM00, MATCH_A, MATCH_B) \
     MATCH_INSN_DOT4(MATCH_SUM10, MATCH_A, MATCH_C) \
     MATCH_INSN_LOOP_END \
-    MATCH_OUTPUTS_1(form, MATCH_SUM00, ) \
-    MATCH_OUTPUTS_1(form, MATCH_SUM10, ) \
-    MATCH_INSN_STORE_BYTE(MATCH_SUM00, MATCH_OUTPUT0) \
-    MATCH_INSN_STORE_BYTE(MATCH_SUM10, MATCH_OUTPUT0) \
+    MATCH_OUTPUT_LAST_##form(MATCH_SUM00) \
+    MATCH_OUTPUT_LAST_##form(MATCH_SUM10) \
     "sub " MATCH_X0 ", " MATCH_X0 ", " MATCH_LENGTH "\n" \
     "mv " MATCH_W0 ", " MATCH_W1 "\n" \
     "1:\n" \
@@ -403,8 +454,7 @@ typedef struct {
     MATCH_INSN_LOAD4(MATCH_B, MATCH_W0) \
     MATCH_INSN_DOT4(MATCH_SUM00, MATCH_A, MATCH_B) \
     MATCH_INSN_LOOP_END \
-    MATCH_OUTPUTS_1(form, MATCH_SUM00, ) \
-    MATCH_INSN_STORE_BYTE(MATCH_SUM00, MATCH_OUTPUT0) \
+    MATCH_OUTPUT_LAST_##form(MATCH_SUM00) \
     "2:\n"
 
 /* Of MATCH_FORM_HIGH_EXCEPT; the record counts pairs. */
@@ -454,6 +504,11 @@ typedef struct {
                      : "ra", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", \
                        "s9", "s10", "s11", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "memory")
 
+static inline int32_t match_words_most(match_form_t form, int32_t clip_high)
+{
+    return form == MATCH_FORM_SPLIT || form == MATCH_FORM_SPLIT_SIGNED ? 0x0703 : clip_high;
+}
+
 /* The fours of channels of all pixels in a fast form. */
 MATCH_INLINE void match_words_product(const match_finish_t *finish, const match_product_t *product, match_form_t form)
 {
@@ -474,7 +529,7 @@ MATCH_INLINE void match_words_product(const match_finish_t *finish, const match_
         .words = (product->length >> 2) - 1,
         .blocks = blocks,
         .pairs = product->pixels >> 1,
-        .most = finish->clip_high,
+        .most = match_words_most(form, finish->clip_high),
         .length = product->length,
         .channel = match_channel_bytes(finish->exceptions, form),
     };
@@ -482,8 +537,8 @@ MATCH_INLINE void match_words_product(const match_finish_t *finish, const match_
     if (words.pairs > 0) {
         if (form == MATCH_FORM_32) {
             MATCH_RUN_WORDS(MATCH_WORDS_2(32));
-        } else if (form == MATCH_FORM_HIGH) {
-            MATCH_RUN_WORDS(MATCH_WORDS_2(HIGH));
+        } else if (form == MATCH_FORM_SPLIT) {
+            MATCH_RUN_WORDS(MATCH_WORDS_2(SPLIT));
         } else if (form == MATCH_FORM_HIGH_EXCEPT) {
             MATCH_RUN_WORDS(MATCH_EXCEPT_2);
         } else {
@@ -493,8 +548,8 @@ MATCH_INLINE void match_words_product(const match_finish_t *finish, const match_
     if (product->pixels & 1) {
         if (form == MATCH_FORM_32) {
             MATCH_RUN_WORDS(MATCH_WORDS_1(32));
-        } else if (form == MATCH_FORM_HIGH) {
-            MATCH_RUN_WORDS(MATCH_WORDS_1(HIGH));
+        } else if (form == MATCH_FORM_SPLIT) {
+            MATCH_RUN_WORDS(MATCH_WORDS_1(SPLIT));
         } else if (form == MATCH_FORM_HIGH_EXCEPT) {
             MATCH_RUN_WORDS(MATCH_EXCEPT_1);
         } else {
@@ -518,14 +573,14 @@ MATCH_INLINE void match_words_pixel(const match_tile_t *tile, int32_t first, int
     words.weights_on = before + 3 * length;
     words.words = (length >> 2) - 1;
     words.blocks = (last - first) >> 2;
-    words.most = tile->clip_high;
+    words.most = match_words_most(form, tile->clip_high);
     words.length = length;
     words.last = (last - first) & 3;
     register match_words_t *record __asm__("a0") = &words;
     if (form == MATCH_FORM_32) {
         MATCH_RUN_WORDS(MATCH_WORDS_ALL(32));
-    } else if (form == MATCH_FORM_HIGH) {
-        MATCH_RUN_WORDS(MATCH_WORDS_ALL(HIGH));
+    } else if (form == MATCH_FORM_SPLIT) {
+        MATCH_RUN_WORDS(MATCH_WORDS_ALL(SPLIT));
     } else {
         MATCH_RUN_WORDS(MATCH_WORDS_ALL(SIGNED));
     }

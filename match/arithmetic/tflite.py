@@ -143,7 +143,7 @@ def _scaled(
     below = np.where(corrected, np.clip(negative - offset, UNREACHED, np.iinfo(np.int32).max), UNREACHED)
     below = np.where(below > low, below, UNREACHED)
     relative = Requantization(
-        mantissa, offset * mantissa + rounding, shift, relative_clip, below, 1 << 31 if np.any(below > UNREACHED) else 0
+        mantissa, offset * mantissa + rounding, shift, relative_clip, below, np.full_like(below, 1 << 31)
     )
     steps = step_function(relative, low, high)
     steps = replace(steps, clip=clip)
@@ -156,5 +156,5 @@ def _scaled(
         fitted = fit_line(steps.take(refitted), np.maximum(slope, _SMALLEST_FACTOR))
         result = with_channels(result, refitted, fitted)
     if result.negative_below is not None and np.all(result.negative_below == UNREACHED):
-        result = replace(result, negative_below=None, negative_step=0)
+        result = replace(result, negative_below=None, negative_step=None)
     return result

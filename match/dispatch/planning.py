@@ -6,6 +6,7 @@ from match.dispatch.packed_constants import pack_constants
 from match.dispatch.plan import LayerPlan, OperatorPlan, ScratchPlan
 from match.dispatch.request import Request, Workload
 from match.ir.layer import Layer
+from match.ir.requantization import UNREACHED, Requantization
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import largest_tile
 from match.requantize.form import Form
@@ -46,11 +47,19 @@ def _operator(module: HwModule, layer: Layer, form: Form, source: str, *, in_gro
     return OperatorPlan(
         module.kernel(layer, requantizer),
         requantizer,
-        requantization.negative_step if requantization else 0,
+        _negative_step(requantization),
         int(requantization.shift[0]) if requantization and one_shift else 0,
         module.operands(layer, requantizer) if in_group else (),
         source,
     )
+
+
+def _negative_step(requantization: Requantization | None) -> int:
+    """What the tile says of corrections: 0 if there are none, so not where there are some that nothing reaches."""
+    if requantization is None or requantization.negative_below is None or requantization.negative_step is None:
+        return 0
+    reached = requantization.negative_step[requantization.negative_below != UNREACHED]
+    return int(reached.max(initial=1))
 
 
 def _scratch(request: Request, schedule: Schedule) -> ScratchPlan:

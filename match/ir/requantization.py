@@ -7,6 +7,7 @@ that function with integers alone; `Requantizer` describes the forms a hardware 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,19 @@ UNREACHED = int(np.iinfo(np.int32).min)
 WORD = 32
 """Bits of the lower half of a product."""
 
+OUTPUT_SHIFT = 24
+"""Where multipliers are split, outputs are the uppermost 8 bits of a word."""
+
 
 @dataclass(frozen=True, eq=False)
 class Requantization:
     """``y = clip((acc * multiplier + bias - (acc < negative_below) * negative_step) >> shift, *clip)``.
 
-    `multiplier`, `bias`, `shift` and `negative_below` are int64 arrays of shape (channels,); `>>` floors. The sum is
-    below 2**63 in magnitude for every accumulator the layer can reach. `negative_below` is None where one constant
-    rounds both signs right (an activation clamps the negatives away, say); otherwise `negative_step`, the same for all
-    channels, is taken off for the accumulators below the channel's entry: that is how gemmlowp's double rounding, which
-    rounds negative values half away from zero, is written without branches on intermediate results.
+    `multiplier`, `bias`, `shift`, `negative_below` and `negative_step` are int64 arrays of shape (channels,); `>>`
+    floors. The sum is below 2**63 in magnitude for every accumulator the layer can reach. The two for negative values
+    are None where one constant rounds both signs right (an activation clamps the negatives away, say); otherwise
+    `negative_step` is taken off for the accumulators less than `negative_below`: that is how gemmlowp's double
+    rounding, which rounds negative values half away from zero, is written without branches on intermediate results.
 
     `exceptions`, of shape (channels, n), holds accumulators at which the result of the shift is one less than the line
     says (before the clip); unused entries are `UNREACHED`. Where a reference rounds in floating point, a line
@@ -37,6 +41,9 @@ class Requantization:
 
     `addend`, of shape (channels,), says how a form that adds it to the accumulator splits the line's bias: `bias` has
     addend * multiplier in it, and the rest is that form's own. None: the bias is one number.
+
+    `largest`, of shape (channels,), is the upper end to which a form that clips accumulators clips acc + addend, from
+    0 on: the first at which the channel has its largest output. None: accumulators are not clipped.
     """
 
     multiplier: Int64Array
@@ -44,9 +51,10 @@ class Requantization:
     shift: Int64Array
     clip: tuple[int, int]
     negative_below: Int64Array | None = None
-    negative_step: int = 0
+    negative_step: Int64Array | None = None
     exceptions: Int64Array | None = None
     addend: Int64Array | None = None
+    largest: Int64Array | None = None
 
     @property
     def channels(self) -> int:
@@ -67,15 +75,18 @@ class Requantization:
 
     def take(self, channels: npt.NDArray[Any]) -> Requantization:
         """The parameters of some channels, by index or mask."""
-        below, exceptions, addend = self.negative_below, self.exceptions, self.addend
+        below, step, exceptions = self.negative_below, self.negative_step, self.exceptions
+        addend, largest = self.addend, self.largest
         return replace(
             self,
             multiplier=self.multiplier[channels],
             bias=self.bias[channels],
             shift=self.shift[channels],
             negative_below=None if below is None else below[channels],
+            negative_step=None if step is None else step[channels],
             exceptions=None if exceptions is None else exceptions[channels],
             addend=None if addend is None else addend[channels],
+            largest=None if largest is None else largest[channels],
         )
 
     def moved(self, growth: Int64Array) -> Requantization:
@@ -86,18 +97,29 @@ class Requantization:
         if exceptions is not None:
             exceptions = np.where(exceptions == UNREACHED, UNREACHED, exceptions + growth[:, None])
         bias = self.bias - growth * self.multiplier
-        return replace(self, bias=bias, negative_below=below, exceptions=exceptions, addend=None)
+        return replace(self, bias=bias, negative_below=below, exceptions=exceptions, addend=None, largest=None)
 
     def __call__(self, accumulator: npt.NDArray[np.integer]) -> Int64Array:
         """Apply to an accumulator of shape (..., channels)."""
         acc = accumulator.astype(np.int64)
         total = acc * self.multiplier + self.bias
-        if self.negative_below is not None:
-            total = total - np.where(acc < self.negative_below, np.int64(self.negative_step), np.int64(0))
+        if self.negative_below is not None and self.negative_step is not None:
+            total = total - np.where(acc < self.negative_below, self.negative_step, np.int64(0))
         shifted = total >> self.shift
         if self.exceptions is not None:
             shifted = shifted - (acc[..., None] == self.exceptions).any(axis=-1)
         return np.clip(shifted, *self.clip)
+
+
+class Products(Enum):
+    """How a form of requantization multiplies."""
+
+    WHOLE = "whole"
+    """``(acc * M + B) >> S`` in one register."""
+    UPPER = "upper"
+    """By the upper 32 bits of the product, ``(high(acc + b, M) + B) >> s``: see `match.requantize.high_words`."""
+    SPLIT = "split"
+    """By the two halves of M, with clipped accumulators: see `match.requantize.split`."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +141,7 @@ class Requantizer:
         close to the layer's arithmetic, although another form may be exact.
     clips: the closed output ranges that the form can clip to; none given: any.
     addend_multipliers: whether the two inputs of an addition have multipliers of their own before they are added.
-    upper_half: whether of a product only the upper 32 bits are taken, ``(high(acc + b, M) + B) >> s`` with b the
-        channel's addend: see `match.requantize.high_words`.
+    products: how it multiplies. With others than whole products the channels have addends.
     lowest: the only lower end of an output range that the form can clip to; None: any.
     """
 
@@ -136,7 +157,7 @@ class Requantizer:
     approximates: bool = False
     clips: tuple[tuple[int, int], ...] = ()
     addend_multipliers: bool = True
-    upper_half: bool = False
+    products: Products = Products.WHOLE
     lowest: int | None = None
     parameter_alignment: int = 1
     exceptions: int = 0

@@ -118,13 +118,13 @@ def step_function(requantization: Requantization, low: npt.ArrayLike, high: npt.
 
     upper = _crossings(requantization, requantization.bias, first, last)
     thresholds = upper
-    if requantization.negative_below is not None and requantization.negative_step != 0:
-        border = requantization.negative_below
+    border, step = requantization.negative_below, requantization.negative_step
+    if border is not None and step is not None:
         crossed = (border > low64) & (border <= high64)
         all_below = border > high64
-        if np.any(crossed & decreasing) or (requantization.negative_step < 0 and np.any(crossed)):
+        if np.any(crossed & (decreasing | (step < 0))):
             raise ValueError("a requantization with this sign correction is not monotone")
-        lower = _crossings(requantization, requantization.bias - requantization.negative_step, first, last)
+        lower = _crossings(requantization, requantization.bias - step, first, last)
         joined = np.where(lower < border[:, None], lower, np.maximum(upper, border[:, None]))
         thresholds = np.where(all_below[:, None], lower, np.where(crossed[:, None], joined, upper))
     if requantization.exceptions is not None:
@@ -143,9 +143,9 @@ def _delayed(thresholds: Int64Array, requantization: Requantization, exceptions:
         multiplier, bias, shift = (
             int(part[channel]) for part in (requantization.multiplier, requantization.bias, requantization.shift)
         )
-        below = requantization.negative_below
-        if below is not None and accumulator < below[channel]:
-            bias -= requantization.negative_step
+        below, step = requantization.negative_below, requantization.negative_step
+        if below is not None and step is not None and accumulator < below[channel]:
+            bias -= int(step[channel])
         level = (accumulator * multiplier + bias) >> shift
         if low < level <= high:
             if delayed[channel, level - low - 1] != accumulator or multiplier < 0:

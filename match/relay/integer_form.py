@@ -36,7 +36,7 @@ def saturate(value: relay.Expr, clip: tuple[int, int], dtype: str) -> relay.Expr
 def requantize(accumulator: relay.Expr, requantization: Requantization, dtype: str) -> relay.Expr:
     """REQ of the contract: an int32 accumulator (..., K) to `dtype` ("uint8", "int8")."""
     bias: relay.Expr = int64(requantization.bias)
-    if requantization.negative_below is not None:
+    if requantization.negative_below is not None and requantization.negative_step is not None:
         below = relay.const(np.asarray(requantization.negative_below, np.int32), dtype="int32")
         negative = int64(requantization.bias - requantization.negative_step)
         bias = relay.where(relay.less(accumulator, below), negative, bias)

@@ -125,8 +125,7 @@ def _with_correction(
     negative = _per_channel(below_bias, parameters.channels)
     if below is None or negative is None:
         return None
-    steps = np.unique(parameters.bias - negative)
-    return replace(parameters, negative_below=below, negative_step=int(steps[0])) if len(steps) == 1 else None
+    return replace(parameters, negative_below=below, negative_step=parameters.bias - negative)
 
 
 def _with_exceptions(

@@ -15,12 +15,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from match.ir.requantization import Int64Array, Requantization, RequantizationFit, Requantizer
+from match.ir.requantization import Int64Array, Products, Requantization, RequantizationFit, Requantizer
 from match.ir.step_function import step_function
 from match.requantize.high_words import high_words
 from match.requantize.lines import narrow, same_slope
 from match.requantize.registers import executes
 from match.requantize.shifts import shifted
+from match.requantize.split import split
 from match.requantize.steps import Steps
 
 _Fitter = Callable[[Requantization, Steps, Requantizer], Requantization | None]
@@ -62,9 +63,13 @@ def fit(
 
 
 def _fitters(requantizer: Requantizer) -> tuple[_Fitter, ...]:
-    if requantizer.upper_half:
-        return (high_words,)
-    return same_slope, narrow if requantizer.multiplier_bits else shifted
+    match requantizer.products:
+        case Products.UPPER:
+            return (high_words,)
+        case Products.SPLIT:
+            return (split,)
+        case Products.WHOLE:
+            return same_slope, narrow if requantizer.multiplier_bits else shifted
 
 
 def compare(layer: Requantization, fitted: Requantization, low: Int64Array, high: Int64Array) -> RequantizationFit:

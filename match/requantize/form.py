@@ -10,7 +10,7 @@ import numpy as np
 from match.compilation.options import Numerics
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer
-from match.ir.requantization import Int64Array, Requantization, RequantizationFit, Requantizer
+from match.ir.requantization import Int64Array, Products, Requantization, RequantizationFit, Requantizer
 from match.requantize import executes, fit
 from match.target.hardware import HwModule
 
@@ -97,10 +97,11 @@ def _hopeless(constants: LayerConstants, accumulator: Range, requantizer: Requan
     """Whether a narrow form is not exact for some channels already, those that reach the most accumulators.
 
     Fitting all channels takes long, and of a form that others follow nobody needs to know how far off it is. Wide forms
-    are no narrower than the layer's own, but for upper halves without the step that double rounding takes off.
+    are no narrower than the layer's own, but for products in parts without the step that double rounding takes off.
     """
     line = _line(constants)
-    lacks_step = requantizer.upper_half and not requantizer.negative_step and line.negative_below is not None
+    by_parts = requantizer.products is not Products.WHOLE
+    lacks_step = by_parts and not requantizer.negative_step and line.negative_below is not None
     if requantizer.sum_bits > 32 and not lacks_step:
         return False
     if executes(line, *accumulator, requantizer) or line.channels <= _SAMPLE:

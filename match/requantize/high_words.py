@@ -5,13 +5,10 @@
 them come as close to any bias as they are many. A channel's steps leave its bias a window, often a thousandth of M wide
 and sometimes a millionth, and a pair is sought whose bias lies in it. Of B the lowest five bits are s, which spares
 kernels a load.
-
-What double rounding takes off negative accumulators is 1 beside B if s is chosen for that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -39,10 +36,8 @@ def high_words(requantization: Requantization, steps: Steps, requantizer: Requan
         line = high_words(plain, Steps.of(plain, steps.low, steps.high, steps.clip), requantizer)
         steps_there = line is not None and _steps_at(line, requantization.exceptions)
         return replace(line, exceptions=requantization.exceptions) if line is not None and steps_there else None
-    signed = requantizer.negative_step and requantization.negative_below is not None
-    if not signed:
-        requantization = uncorrected(requantization, steps)
-        steps = Steps.of(requantization, steps.low, steps.high, steps.clip)
+    requantization = uncorrected(requantization, steps)
+    steps = Steps.of(requantization, steps.low, steps.high, steps.clip)
     varies = np.asarray(steps.interior.any(axis=1))
     plain = Requantization(
         multiplier=np.zeros_like(steps.low),
@@ -51,14 +46,16 @@ def high_words(requantization: Requantization, steps: Steps, requantizer: Requan
         clip=steps.clip,
         addend=np.zeros_like(steps.low),
     )
-    line = _with_step(requantization, plain, varies) if signed else _with_slopes(requantization, plain, steps, varies)
+    line = _with_slopes(requantization, plain, steps, varies)
     if line is None or np.any(line.multiplier[varies] <= 0):
         return None
     missing = np.flatnonzero(varies)
-    for neighbour in (0,) if signed else _NEIGHBOURS:
+    for neighbour in _NEIGHBOURS:
         tried = line.take(missing)
         tried.multiplier[:] = np.maximum(1, tried.multiplier + neighbour)
-        found = [_pair(*window) for window in _windows(tried, steps.take(missing))]
+        windows = steps.take(missing).bias_window(tried.multiplier, tried.shift)
+        columns = (tried.multiplier, tried.shift - WORD, *windows)
+        found = [_pair(*window) for window in zip(*(column.tolist() for column in columns), strict=True)]
         done = np.array([pair is not None for pair in found], np.bool_)
         _write(line, missing[done], tried.multiplier[done], [pair for pair in found if pair is not None])
         missing = missing[~done]
@@ -101,38 +98,6 @@ def _with_slopes(
     plain.multiplier[varies] = np.rint(slope * np.exp2(WORD + shift)).astype(np.int64)[varies]
     plain.shift[varies] = WORD + shift[varies]
     return plain
-
-
-def _with_step(requantization: Requantization, plain: Requantization, varies: BoolArray) -> Requantization | None:
-    """The layer's multipliers and shifts, as much larger as makes its step a whole word; None if it is none."""
-    bits = requantization.negative_step.bit_length() - 1
-    below = requantization.negative_below
-    growth = WORD - bits
-    if below is None or requantization.negative_step != 1 << bits or not 0 <= growth < WORD:
-        return None
-    plain.multiplier[varies] = requantization.multiplier[varies] << growth
-    plain.shift[varies] = requantization.shift[varies] + growth
-    shifts = plain.shift - WORD
-    if np.any((shifts < 0) | (shifts > _LARGEST_SHIFT) | (plain.multiplier >= 1 << WORD)):
-        return None
-    below = np.where(varies, below, UNREACHED)
-    return Requantization(plain.multiplier, plain.bias, plain.shift, plain.clip, below, 1 << WORD, addend=plain.addend)
-
-
-def _windows(line: Requantization, steps: Steps) -> Iterator[tuple[int, int, int, int]]:
-    """Of each channel M, s, and the smallest and largest bias with every interior threshold exact.
-
-    There is none where the smallest exceeds the largest.
-    """
-    limit = np.iinfo(np.int64)
-    ends = steps.left_ends(line.multiplier, line.shift)
-    below = np.full_like(line.bias, UNREACHED) if line.negative_below is None else line.negative_below
-    at = ends + np.where(steps.thresholds < below[:, None], line.negative_step, 0)
-    before = ends + np.where(steps.thresholds <= below[:, None], line.negative_step, 0)
-    least = np.where(steps.interior, at, limit.min).max(axis=1)
-    most = np.where(steps.interior, before + line.multiplier[:, None] - 1, limit.max).min(axis=1)
-    columns = (line.multiplier, line.shift - WORD, least, most)
-    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 def _pair(multiplier: int, shift: int, least: int, most: int) -> tuple[int, int] | None:

@@ -50,22 +50,25 @@ class _StoredRequantization(msgspec.Struct, frozen=True, forbid_unknown_fields=T
     shift: _Array
     clip: tuple[int, int]
     negative_below: _Array | None
-    negative_step: int
+    negative_step: _Array | None
     exceptions: _Array | None
     addend: _Array | None
+    largest: _Array | None
 
     @classmethod
     def of(cls, line: Requantization) -> _StoredRequantization:
-        below, exceptions, addend = line.negative_below, line.exceptions, line.addend
+        below, step, exceptions = line.negative_below, line.negative_step, line.exceptions
+        addend, largest = line.addend, line.largest
         return cls(
             _Array.of(line.multiplier),
             _Array.of(line.bias),
             _Array.of(line.shift),
             line.clip,
             None if below is None else _Array.of(below),
-            line.negative_step,
+            None if step is None else _Array.of(step),
             None if exceptions is None else _Array.of(exceptions),
             None if addend is None else _Array.of(addend),
+            None if largest is None else _Array.of(largest),
         )
 
     @property
@@ -76,9 +79,10 @@ class _StoredRequantization(msgspec.Struct, frozen=True, forbid_unknown_fields=T
             self.shift.array,
             self.clip,
             self.negative_below and self.negative_below.array,
-            self.negative_step,
+            self.negative_step and self.negative_step.array,
             self.exceptions and self.exceptions.array,
             self.addend and self.addend.array,
+            self.largest and self.largest.array,
         )
 
 

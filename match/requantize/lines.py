@@ -17,10 +17,10 @@ _SHIFT_ATTEMPTS = 3
 
 def uncorrected(requantization: Requantization, steps: Steps) -> Requantization:
     """The layer's own multipliers and shifts, with the biases that best do without corrections and exceptions."""
-    line = replace(requantization, clip=steps.clip, negative_below=None, negative_step=0, exceptions=None)
+    line = replace(requantization, clip=steps.clip, negative_below=None, negative_step=None, exceptions=None)
     least, most = steps.bias_window(line.multiplier, line.shift)
     candidates = [line.bias, np.where(least <= most, np.clip(line.bias, least, np.maximum(least, most)), line.bias)]
-    if requantization.negative_below is not None:
+    if requantization.negative_step is not None:
         candidates.append(line.bias - requantization.negative_step)
     misses = np.stack([count_misses(replace(line, bias=bias), steps) for bias in candidates])
     return replace(line, bias=np.stack(candidates)[misses.argmin(axis=0), np.arange(line.channels)])

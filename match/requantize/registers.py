@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from match.ir.requantization import WORD, Int64Array, Requantization, Requantizer
+from match.ir.requantization import OUTPUT_SHIFT, UNREACHED, WORD, Int64Array, Products, Requantization, Requantizer
 
 SHIFT_BITS = 5
-"""Lowest bits of B that are s, where products are taken by their upper halves."""
+"""Lowest bits of B that are a shift, where products are taken by their upper halves or multipliers are split."""
 
 LARGEST_SUM = 1 << 30
 """What words are below then, in magnitude, with accumulators and addends."""
@@ -20,11 +20,27 @@ def executes(requantization: Requantization, low: Int64Array, high: Int64Array, 
         return False
     if requantization.most_exceptions > requantizer.exceptions:
         return False
-    if requantizer.upper_half:
+    if requantizer.products is Products.UPPER:
         return _fits_words(requantization, low, high)
+    if requantizer.products is Products.SPLIT:
+        return bool(np.all(fits_split(requantization, low, high)))
     if not requantizer.per_channel_shift and len(np.unique(requantization.shift)) > 1:
         return False
+    if requantization.negative_below is not None and common_step(requantization) is None:
+        return False
     return bool(np.all(in_range(requantization, low, high, requantizer)))
+
+
+def common_step(requantization: Requantization) -> int | None:
+    """What is taken off negative accumulators if that is the same for all channels that reach some, else None.
+
+    0 if none reaches any.
+    """
+    below, step = requantization.negative_below, requantization.negative_step
+    if below is None or step is None:
+        return None
+    steps = np.unique(step[below != UNREACHED])
+    return int(steps.max(initial=0)) if len(steps) <= 1 else None
 
 
 def in_range(
@@ -39,7 +55,7 @@ def in_range(
     fits &= (shift >= requantizer.shift[0]) & (shift <= requantizer.shift[1])
     if requantizer.sum_bits < 64:  # a Requantization's own sums fit 64 bits
         limit = np.int64(1) << (requantizer.sum_bits - 1)
-        step = requantization.negative_step if requantization.negative_below is not None else 0
+        step = 0 if requantization.negative_step is None else requantization.negative_step
         ends = low * multiplier + bias, high * multiplier + bias
         fits &= (np.minimum(*ends) - step >= -limit) & (np.maximum(*ends) < limit)
     return fits
@@ -64,11 +80,9 @@ def multiplier_range(requantizer: Requantizer) -> tuple[int, int]:
 def _fits_words(line: Requantization, low: Int64Array, high: Int64Array) -> bool:
     """Whether a line with addends can be computed by upper halves, for accumulators from `low` to `high`.
 
-    M is an unsigned word, b, B and all sums signed ones; B ends in s; what is taken off negative accumulators is 1.
+    M is an unsigned word, b, B and all sums signed ones; B ends in s.
     """
     if line.addend is None:
-        return False
-    if line.negative_below is not None and line.negative_step != 1 << WORD:
         return False
     word, shift = line.word, line.shift - WORD
     fits = line.bias == line.addend * line.multiplier + (word << WORD)
@@ -78,3 +92,33 @@ def _fits_words(line: Requantization, low: Int64Array, high: Int64Array) -> bool
         fits &= np.abs(reached) + np.abs(line.addend) < LARGEST_SUM
         fits &= np.abs(((reached + line.addend) * line.multiplier >> WORD) + word) < LARGEST_SUM
     return bool(np.all(fits & (np.abs(word) < LARGEST_SUM)))
+
+
+def fits_split(line: Requantization, low: Int64Array, high: Int64Array) -> npt.NDArray[np.bool_]:
+    """Whether each channel can be computed by the halves of its multiplier, for accumulators from `low` to `high`.
+
+    Clipped accumulators, halves and products are unsigned words, and the clip hides no output.
+    """
+    if line.addend is None or line.largest is None:
+        return np.zeros(line.channels, np.bool_)
+    shift, largest = line.shift - OUTPUT_SHIFT, line.largest
+    bias = line.bias - line.addend * line.multiplier
+    lower = line.multiplier & ((1 << shift) - 1)
+    below, step = correction(line)
+    corrected = below + line.addend
+    fits = (shift >= 0) & (shift < WORD) & (bias & ((1 << SHIFT_BITS) - 1) == shift)
+    fits &= (bias >= np.where(corrected > 0, step, 0)) & (bias < 1 << line.shift)
+    fits &= (step & ((1 << shift) - 1) == 0) & (step >> shift < 1 << WORD)
+    fits &= (largest > 0) & (largest < LARGEST_SUM) & (lower * largest + bias < 1 << WORD)
+    most = largest * line.multiplier + bias - np.where(largest < corrected, step, 0)
+    fits &= most >> line.shift == line(np.maximum(high, largest - line.addend))
+    constant = (line.multiplier == 0) & (line.addend == LARGEST_SUM) & (largest == 1)
+    inside = np.maximum(np.abs(low), np.abs(high)) < LARGEST_SUM
+    return (fits & (np.abs(line.addend) < LARGEST_SUM) | constant) & inside
+
+
+def correction(line: Requantization) -> tuple[Int64Array, Int64Array]:
+    """Where a line's correction of negative accumulators begins, and what it takes off; nothing below `UNREACHED`."""
+    if line.negative_below is None or line.negative_step is None:
+        return np.full_like(line.bias, UNREACHED), np.zeros_like(line.bias)
+    return line.negative_below, np.where(line.negative_below == UNREACHED, 0, line.negative_step)

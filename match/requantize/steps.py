@@ -57,16 +57,22 @@ class Steps:
         """Smallest B that reaches each level at its threshold; meaningful where `interior`."""
         return (self.levels << shift[:, None]) - self.thresholds * multiplier[:, None]
 
-    def bias_window(self, multiplier: Int64Array, shift: Int64Array) -> tuple[Int64Array, Int64Array]:
+    def bias_window(
+        self, multiplier: Int64Array, shift: Int64Array, below: Int64Array | None = None, step: Int64Array | None = None
+    ) -> tuple[Int64Array, Int64Array]:
         """Smallest and largest B with every interior threshold exact; empty where the first exceeds the second.
 
-        A channel without interior thresholds is constant and gets a window of the one B that says so if M is 0.
+        `step` is taken off the sum of accumulators less than `below`; both are of shape (channels,). A channel without
+        interior thresholds is constant and gets a window of the one B that says so if M is 0.
         """
         interior = self.interior
-        ends = self.left_ends(multiplier, shift)
+        at = before = self.left_ends(multiplier, shift)
+        if below is not None and step is not None:
+            before = at + np.where(self.thresholds <= below[:, None], step[:, None], 0)
+            at = at + np.where(self.thresholds < below[:, None], step[:, None], 0)
         limit = np.iinfo(np.int64)
-        least = np.where(interior, ends, limit.min).max(axis=1)
-        most = np.where(interior, ends, limit.max - multiplier[:, None]).min(axis=1) + multiplier - 1
+        least = np.where(interior, at, limit.min).max(axis=1)
+        most = np.where(interior, before, limit.max - multiplier[:, None]).min(axis=1) + multiplier - 1
         constant = self.lowest << shift
         varies = interior.any(axis=1)
         return np.where(varies, least, constant), np.where(varies, most, constant)

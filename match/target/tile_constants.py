@@ -13,13 +13,14 @@ import numpy.typing as npt
 from match.ir.constants import LayerConstants, Normalization
 from match.ir.float_border import REACH, FloatQuantization
 from match.ir.layer import Dim, Layer, Op
-from match.ir.requantization import UNREACHED, Requantization, Requantizer
+from match.ir.requantization import OUTPUT_SHIFT, UNREACHED, WORD, Products, Requantization, Requantizer
 
 REQUANT = np.dtype([("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
 REQUANT_SIGNED = np.dtype([*REQUANT.descr, ("negative_below", "<i4"), ("reserved", "<i4")])
 REQUANT32 = np.dtype([("bias", "<i4"), ("multiplier", "<i4"), ("shift", "<i4")])
 REQUANT_HIGH = np.dtype([("addend", "<i4"), ("multiplier", "<u4"), ("bias", "<i4")])
-REQUANT_HIGH_SIGNED = np.dtype([*REQUANT_HIGH.descr, ("negative_below", "<i4")])
+REQUANT_SPLIT = np.dtype([("addend", "<i4"), ("largest", "<i4"), ("low", "<u4"), ("bias", "<u4"), ("high", "<u4")])
+REQUANT_SPLIT_SIGNED = np.dtype([*REQUANT_SPLIT.descr, ("negative_below", "<i4"), ("negative_word", "<u4")])
 REQUANT_ADD = np.dtype(
     [
         ("bias", "<i8"),
@@ -88,7 +89,7 @@ HIGH = replace(
     shift=(32, 63),
     parameter_bytes=REQUANT_HIGH.itemsize,
     parameter_alignment=_alignment(REQUANT_HIGH),
-    upper_half=True,
+    products=Products.UPPER,
 )
 """Of kernels that read match_requant_high_t."""
 
@@ -98,8 +99,20 @@ HIGH_EXCEPT = tuple(
 )
 """Of kernels that read match_requant_high_except_t, by words for exceptions of each channel."""
 
-HIGH_SIGNED = replace(HIGH, name="high_signed", negative_step=True, parameter_bytes=REQUANT_HIGH_SIGNED.itemsize)
-"""Of kernels that read match_requant_high_signed_t where the tile has a `negative_step`."""
+SPLIT = replace(
+    INT64,
+    name="split",
+    signed_multiplier=False,
+    shift=(OUTPUT_SHIFT, OUTPUT_SHIFT + 31),
+    parameter_bytes=REQUANT_SPLIT.itemsize,
+    parameter_alignment=_alignment(REQUANT_SPLIT),
+    products=Products.SPLIT,
+    lowest=0,
+)
+"""Of kernels that read match_requant_split_t."""
+
+SPLIT_SIGNED = replace(SPLIT, name="split_signed", negative_step=True, parameter_bytes=REQUANT_SPLIT_SIGNED.itemsize)
+"""Of kernels that read match_requant_split_signed_t where the tile has a `negative_step`."""
 
 Spans = Mapping[Dim, tuple[int, int]]
 
@@ -202,7 +215,13 @@ def requantization(constants: LayerConstants, requantizer: Requantizer, spans: S
         return entry.tobytes()
     start, extent = spans[Dim.K]
     part = parameters if parameters.channels == 1 else parameters.take(np.arange(start, start + extent))
-    return _upper_halves(part, requantizer) if requantizer.upper_half else _whole_products(part, requantizer)
+    match requantizer.products:
+        case Products.WHOLE:
+            return _whole_products(part, requantizer)
+        case Products.UPPER:
+            return _upper_halves(part, requantizer)
+        case Products.SPLIT:
+            return _split(part, requantizer)
 
 
 def _addition(requantizer: Requantizer) -> np.dtype[np.void]:
@@ -235,16 +254,34 @@ def _whole_products(part: Requantization, requantizer: Requantizer) -> bytes:
 
 
 def _upper_halves(part: Requantization, requantizer: Requantizer) -> bytes:
-    """An array of match_requant_high_t, or of those with signs or exceptions."""
+    """An array of match_requant_high_t, or of match_requant_high_except_t."""
     if part.addend is None:
         raise ValueError("this requantization has no addends")
-    entries = _entries(part, requantizer, REQUANT_HIGH_SIGNED if requantizer.negative_step else REQUANT_HIGH)
+    entries = _entries(part, requantizer, REQUANT_HIGH)
     entries["addend"] = part.addend
     entries["multiplier"] = part.multiplier
     entries["bias"] = part.word
-    if requantizer.negative_step and part.negative_below is not None:
-        below = part.negative_below
-        entries["negative_below"] = np.where(below == UNREACHED, UNREACHED, below + part.addend)
+    return entries.tobytes()
+
+
+def _split(part: Requantization, requantizer: Requantizer) -> bytes:
+    """An array of match_requant_split_t or match_requant_split_signed_t.
+
+    A channel with M = 0 has one output, that of its clipped accumulator 1.
+    """
+    if part.addend is None or part.largest is None:
+        raise ValueError("this requantization does not clip its accumulators")
+    entries = np.zeros(part.channels, REQUANT_SPLIT_SIGNED if requantizer.negative_step else REQUANT_SPLIT)
+    shift = part.shift - OUTPUT_SHIFT
+    entries["addend"], entries["largest"] = part.addend, part.largest
+    constant = part.multiplier == 0
+    entries["low"] = part.multiplier & ((1 << shift) - 1)
+    entries["high"] = np.where(constant, part.bias, part.multiplier >> shift)
+    entries["bias"] = np.where(constant, 0, part.bias - part.addend * part.multiplier)
+    if requantizer.negative_step and part.negative_below is not None and part.negative_step is not None:
+        reached = part.negative_below != UNREACHED
+        entries["negative_below"] = np.where(reached, part.negative_below + part.addend, 0)
+        entries["negative_word"] = np.where(reached, -(part.negative_step >> shift), 0) & ((1 << WORD) - 1)
     return entries.tobytes()
 
 

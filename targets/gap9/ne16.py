@@ -23,7 +23,7 @@ from match.target.tile_constants import requantization
 from match.targets.gap9 import packing
 from match.targets.gap9.constraints import NE16, NE16_CHAINS
 from match.targets.gap9.memory import L1
-from match.targets.pulp.cluster import EXCEPT, HIGH, HIGH_EXCEPT, HIGH_SIGNED, INT64, INT64_SIGNED
+from match.targets.pulp.cluster import EXCEPT, HIGH_EXCEPT, INT64, INT64_SIGNED, SPLIT, SPLIT_SIGNED
 from match.targets.pulp.memory import L1_API
 
 COST = Ne16Cost()
@@ -50,17 +50,19 @@ def _norm_quant(name: str, multiplier_bits: int) -> Requantizer:
 NORM_QUANT = (_norm_quant("norm_quant_8", 8), _norm_quant("norm_quant_16", 16), _norm_quant("norm_quant_32", 32))
 """The output stage's forms."""
 
-STREAM_OUT_HIGH = tuple(replace(form, name=f"stream_out_{form.name}") for form in (HIGH, HIGH_SIGNED, *HIGH_EXCEPT))
+STREAM_OUT_SPLIT = tuple(replace(form, name=f"stream_out_{form.name}") for form in (SPLIT, SPLIT_SIGNED))
+STREAM_OUT_HIGH = tuple(replace(form, name=f"stream_out_{form.name}") for form in HIGH_EXCEPT)
 STREAM_OUT = (
     replace(INT64, name="stream_out"),
     replace(INT64_SIGNED, name="stream_out_signed"),
     *(replace(form, name=form.name.replace("int64", "stream_out")) for form in EXCEPT),
 )
-"""32-bit accumulators that the cluster requantizes, by the upper words of products where that is exact."""
+"""32-bit accumulators that the cluster requantizes, by halves of multipliers where that is exact."""
 
 _KERNEL_SUFFIX = {
     **dict(zip(NORM_QUANT, ("_m8", "_m16", ""), strict=True)),
-    **dict.fromkeys(STREAM_OUT_HIGH, "_exact_high"),
+    **dict.fromkeys(STREAM_OUT_SPLIT, "_exact_split"),
+    **dict.fromkeys(STREAM_OUT_HIGH, "_exact_high_except"),
     **dict.fromkeys(STREAM_OUT, "_exact"),
 }
 
@@ -69,7 +71,7 @@ class Ne16(HwModule):
     """NE16 with the driver of kernels/ne16."""
 
     name = "ne16"
-    requantizers = (*NORM_QUANT, *STREAM_OUT_HIGH, *STREAM_OUT)
+    requantizers = (*NORM_QUANT, *STREAM_OUT_SPLIT, *STREAM_OUT_HIGH, *STREAM_OUT)
     peak_macs = 9 * 9 * 16 // 8  # 9 blocks of 9 by 16 multipliers of 8 by 1 bit
     api = ModuleApi(
         headers=("gap9.h", "match_ne16.h"),
@@ -85,12 +87,11 @@ class Ne16(HwModule):
         self._costs: dict[Requantizer | None, CostModel] = {
             **{form: replace(cost, multiplier_bytes=form.multiplier_bits // 8) for form in NORM_QUANT},
             **{
-                form: replace(
-                    cost,
-                    stream_out=True,
-                    form="high_signed" if form.negative_step else "high",
-                    exceptions=form.exceptions,
-                )
+                form: replace(cost, stream_out=True, form="split_signed" if form.negative_step else "split")
+                for form in STREAM_OUT_SPLIT
+            },
+            **{
+                form: replace(cost, stream_out=True, form="high", exceptions=form.exceptions)
                 for form in STREAM_OUT_HIGH
             },
             **{form: replace(cost, stream_out=True, exceptions=form.exceptions) for form in STREAM_OUT},

@@ -25,13 +25,13 @@ EXCEPT = tuple(replace(form, parameter_alignment=4) for form in tile_constants.E
 """Kernels read 64 bits of these as two words (kernels/pulp/match_pulp_requantize.h)."""
 
 INT32 = replace(tile_constants.INT32, lowest=0)
+SPLIT, SPLIT_SIGNED = tile_constants.SPLIT, tile_constants.SPLIT_SIGNED
 HIGH = replace(tile_constants.HIGH, lowest=0)
-HIGH_SIGNED = replace(tile_constants.HIGH_SIGNED, lowest=0)
 HIGH_EXCEPT = tuple(replace(form, lowest=0) for form in tile_constants.HIGH_EXCEPT)
 """Kernels with these clip words from below at 0 alone: that and the upper end are one instruction."""
 
 COST = PulpClusterCost(cores=CORES)
-"""By upper words of products, as nearly all layers are requantized; with the vendor's SDK."""
+"""By halves of multipliers, as nearly all layers are requantized; with the vendor's SDK."""
 
 _ACCUMULATING = frozenset({Op.CONV2D, Op.DENSE})
 _PARTIAL_BYTES = 4
@@ -63,17 +63,25 @@ _KERNELS = {
     Op.DEQUANTIZE: "match_pulp_dequantize",
 }
 
-_EXCEPTING = frozenset({Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES})
-"""Operators whose kernels have loops of their own for exceptions, under a name of their own."""
+_EXCEPTING = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES})
+"""Operators that requantize by upper words where there are exceptions."""
 
-_SUFFIXES = {INT32: "_int32", **dict.fromkeys((HIGH, HIGH_SIGNED, *HIGH_EXCEPT), "_high")}
+_WIDE = frozenset({Op.SQUARED_DIFFERENCE, Op.NORMALIZE})
+"""Operators whose accumulators have too many bits for halves of multipliers."""
+
+_SUFFIXES = {
+    INT32: "_int32",
+    HIGH: "_high",
+    **dict.fromkeys((SPLIT, SPLIT_SIGNED), "_split"),
+    **dict.fromkeys(HIGH_EXCEPT, "_high_except"),
+}
 
 
 class Cluster(HwModule):
     """The cluster of a PULP chip with the kernels of kernels/pulp."""
 
     name = "cluster"
-    requantizers = (INT32, HIGH, HIGH_SIGNED, *HIGH_EXCEPT, INT64, INT64_SIGNED, *EXCEPT)
+    requantizers = (INT32, SPLIT, SPLIT_SIGNED, HIGH, *HIGH_EXCEPT, INT64, INT64_SIGNED, *EXCEPT)
     sums = _ACCUMULATING
     groups = True
     peak_macs = 8 * 4  # on 8 cores a dot product of four bytes each
@@ -92,7 +100,8 @@ class Cluster(HwModule):
         self._sums = replace(cost, form="sums")
         self._costs: dict[Requantizer, CostModel] = {
             INT32: replace(cost, form="int32"),
-            HIGH_SIGNED: replace(cost, form="high_signed"),
+            SPLIT_SIGNED: replace(cost, form="split_signed"),
+            HIGH: replace(cost, form="high"),
             INT64: replace(cost, form="int64"),
             INT64_SIGNED: replace(cost, form="int64"),
             **{form: replace(cost, form="high", exceptions=form.exceptions) for form in HIGH_EXCEPT},
@@ -105,11 +114,15 @@ class Cluster(HwModule):
         return (*(Pattern(op, constraints) for op, constraints in CLUSTER.items()), *chains)
 
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
-        """All of them, of which nearly all layers have one of the first three; the others are slow.
+        """Nearly all layers have one of the first three; those behind them are slow.
 
         Additions have no accumulator whose sign to correct for.
         """
-        return (INT32, INT64) if layer.op is Op.ADD else self.requantizers
+        if layer.op is Op.ADD:
+            return INT32, INT64
+        products = (HIGH,) if layer.op in _WIDE else (SPLIT, SPLIT_SIGNED)
+        excepting = HIGH_EXCEPT if layer.op in _EXCEPTING else ()
+        return (INT32, *products, *excepting, INT64, INT64_SIGNED, *EXCEPT)
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out.
@@ -147,8 +160,6 @@ class Cluster(HwModule):
         """A kernel of match_pulp.h, by operator and form; 1x1 convolutions without im2col have their own."""
         pointwise = layer.op is Op.CONV2D and is_pointwise(layer)
         kernel = "match_pulp_pointwise" if pointwise else _KERNELS[layer.op]
-        if requantizer in HIGH_EXCEPT and layer.op in _EXCEPTING:
-            return f"{kernel}_high_except"
         return kernel + (_SUFFIXES.get(requantizer, "") if requantizer else "")
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:

@@ -49,7 +49,7 @@ def plan(
     requant = case.constants.requantization
     if module is None:
         module = MockModule()
-        requantizer = None if requant is None else SIGNED if requant.negative_step else PLAIN
+        requantizer = None if requant is None else SIGNED if requant.negative_step is not None else PLAIN
     operands = module.operands(case.layer, requantizer)
     memory = module.memories[-1]
     placements = tuple(
@@ -64,6 +64,7 @@ def scheduled(
 ) -> LayerPlan:
     """A plan with the given schedule; of one with two memories the network has the constants."""
     requant = case.constants.requantization
+    step = requant.negative_step if requant else None
     two = len(schedule.memories) == 2
     return LayerPlan(
         symbol=symbol,
@@ -75,7 +76,7 @@ def scheduled(
             OperatorPlan(
                 module.kernel(case.layer, requantizer),
                 requantizer,
-                requant.negative_step if requant else 0,
+                0 if step is None else int(step.max()),
                 int(requant.shift[0]) if requant and requantizer and not requantizer.per_channel_shift else 0,
             ),
         ),

@@ -186,7 +186,7 @@ def make(
         shift=np.full(count, 20, np.int64),
         clip=layer.clip,
         negative_below=rng.integers(-1000, 0, count) if negative_step else None,
-        negative_step=2**19 if negative_step else 0,
+        negative_step=np.full(count, 2**19) if negative_step else None,
     )
     shapes = [(height, width, layer.input_channels)]
     if op is Op.ADD:
@@ -312,8 +312,6 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
             bias=rng.integers(0, 2**27, 1),
             shift=np.full(1, 20, np.int64),
             clip=layer.clip,
-            negative_below=None,
-            negative_step=0,
         )
     normalization = None
     if op is Op.NORMALIZE:

@@ -66,7 +66,7 @@ def tiled(case: Case, module: HwModule, number: int) -> LayerPlan:
     layer = case.layer
     requant = case.constants.requantization
     plain, signed = STREAM_OUT[:2] if isinstance(module, Ne16) else (INT64, INT64_SIGNED)
-    requantizer = None if requant is None else signed if requant.negative_step else plain
+    requantizer = None if requant is None else signed if requant.negative_step is not None else plain
     order = list(TILES) if number % 2 else [Dim.K, Dim.OY]
     loops = [Loop(dim, TILES[dim], layer.size(dim)) for dim in order if TILES[dim] < layer.size(dim)]
     operands = module.operands(layer, requantizer)
@@ -97,7 +97,7 @@ def reduced(case: Case, number: int, order: tuple[Dim, ...]) -> LayerPlan:
     layer, module = case.layer, Cluster(L1)
     requant = case.constants.requantization
     assert requant is not None
-    requantizer = INT64_SIGNED if requant.negative_step else INT64
+    requantizer = INT64_SIGNED if requant.negative_step is not None else INT64
     tiles = {**TILES, **module.tile_multiples(layer)}
     loops = [Loop(dim, tiles[dim], layer.size(dim)) for dim in order if tiles[dim] < layer.size(dim)]
     operands = module.operands(layer, requantizer)

@@ -33,7 +33,7 @@ MODULE = MockModule()
 def form(case: Case) -> Requantizer | None:
     """The mock's choice of requantizer."""
     requant = case.constants.requantization
-    return None if requant is None else SIGNED if requant.negative_step else PLAIN
+    return None if requant is None else SIGNED if requant.negative_step is not None else PLAIN
 
 
 def operands_of(case: Case) -> tuple[Operand, ...]:

@@ -55,7 +55,12 @@ void match_pulp_requantize(const match_tile_t *tile)
     (void)tile;
 }
 
-void match_pulp_requantize_high(const match_tile_t *tile)
+void match_pulp_requantize_split(const match_tile_t *tile)
+{
+    (void)tile;
+}
+
+void match_pulp_requantize_high_except(const match_tile_t *tile)
 {
     (void)tile;
 }

@@ -31,7 +31,7 @@ def requantization(*, signed: bool = False, multiplier: int = (1 << 30) + 12345)
     bias = (np.int64(1) << (shift - 1)) + (np.int64(1) << 30) + (np.int64(90) << shift)
     if not signed:
         return Requantization(np.full(8, multiplier), bias, shift, (0, 255))
-    return Requantization(np.full(8, multiplier), bias, shift, (0, 255), np.full(8, -1), 1 << 31)
+    return Requantization(np.full(8, multiplier), bias, shift, (0, 255), np.full(8, -1), np.full(8, 1 << 31))
 
 
 def workload(layer: Layer = LAYER, parameters: Requantization | None = None) -> Workload:

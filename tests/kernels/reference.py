@@ -200,14 +200,12 @@ class UpperWords(Requantization):
     @property
     def suffix(self) -> str:
         """Of the kernels that compute it."""
-        return "_high"
+        return "_high_except" if self.exceptions else "_high"
 
     def __call__(self, acc: Ints) -> Bytes:
         """Outputs for accumulators (..., channels)."""
         added = acc + self.addend
         total = added * self.multiplier // 2**32 + self.bias
-        if self.negative_step:
-            total = total - (added < self.negative_below)
         return self._clipped(acc, total // 2**self.shift)
 
     def level_of(self, channel: int, accumulator: int) -> int:
@@ -222,26 +220,65 @@ class UpperWords(Requantization):
         return -(-(word * 2**32) // int(self.multiplier[channel])) - int(self.addend[channel])
 
     def packed(self) -> Bytes:
-        """match_requant_high_t, match_requant_high_signed_t or match_requant_high_except_t, one per channel."""
+        """match_requant_high_t or match_requant_high_except_t, one per channel."""
         fields: list[tuple[str, str]] = [("addend", "<i4"), ("multiplier", "<u4"), ("bias", "<i4")]
-        if self.negative_step:
-            fields.append(("negative_below", "<i4"))
         return self._table(fields, len(fields))
 
 
-FORMS = ("int64", "int64_signed", "int64_except", "int32", "high", "high_signed", "high_except")
+@dataclass(frozen=True)
+class SplitMultipliers(Requantization):
+    """The same by halves of multipliers, for clipped accumulators: words wrap; `shift` is the lowest bits of `bias`."""
+
+    addend: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    largest: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    low: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    high: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    negative_word: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def suffix(self) -> str:
+        """Of the kernels that compute it."""
+        return "_split"
+
+    def __call__(self, acc: Ints) -> Bytes:
+        """Outputs for accumulators (..., channels)."""
+        clipped = np.clip(acc + self.addend, 0, self.largest)
+        word = ((clipped * self.low + self.bias) % 2**32 >> self.shift) + clipped * self.high
+        if self.negative_step:
+            word = word + np.where(clipped < self.negative_below, self.negative_word, 0)
+        return (word % 2**32 >> 24).astype(np.uint8)
+
+    def packed(self) -> Bytes:
+        """match_requant_split_t or match_requant_split_signed_t, one per channel."""
+        unsigned = [(name, "<u4") for name in ("low", "bias", "high")]
+        fields: list[tuple[str, str]] = [("addend", "<i4"), ("largest", "<i4"), *unsigned]
+        if self.negative_step:
+            fields += [("negative_below", "<i4"), ("negative_word", "<u4")]
+        return self._table(fields, len(fields))
+
+
+FORMS = ("int64", "int64_signed", "int64_except", "int32", "split", "split_signed")
+"""Of all kernels that requantize sums, but for those of `WIDE_FORMS`."""
+
+EXCEPTING_FORMS = (*FORMS, "high_except")
+"""Of kernels that have one for exceptions by upper words."""
+
+WIDE_FORMS = ("int64", "int64_signed", "int64_except", "int32", "high")
+"""Of kernels whose accumulators may have many bits."""
 
 
 def requantization_of(
     rng: np.random.Generator, acc: Ints, form: str, clip: tuple[int, int] = (0, 255)
 ) -> Requantization:
-    """Random parameters of one of `FORMS`; those that clip from 0 on do so up to the size of the range."""
+    """Random parameters of one of the forms; those that clip from 0 on do so up to the size of the range."""
     from_zero = (0, clip[1] - clip[0])
     if form == "int32":
         return narrow_requantization(rng, acc, from_zero)
     if form.startswith("high"):
-        words = upper_words(rng, acc, from_zero, step=form == "high_signed")
+        words = upper_words(rng, acc, from_zero)
         return with_exceptions(rng, acc, words) if form == "high_except" else words
+    if form.startswith("split"):
+        return split_multipliers(rng, acc, from_zero, step=form == "split_signed")
     plain = random_requantization(rng, acc, step=form == "int64_signed", clip=clip)
     return replace(plain, exceptions=random_exceptions(rng, acc)) if form == "int64_except" else plain
 
@@ -274,7 +311,7 @@ def with_exceptions(rng: np.random.Generator, acc: Ints, words: UpperWords) -> U
     return replace(words, exceptions=tuple(exceptions))
 
 
-def upper_words(rng: np.random.Generator, acc: Ints, clip: tuple[int, int], *, step: bool) -> UpperWords:
+def upper_words(rng: np.random.Generator, acc: Ints, clip: tuple[int, int]) -> UpperWords:
     """Parameters that spread the accumulators over the outputs, with every kind of shift; some are constant."""
     flat = acc.reshape(-1, acc.shape[-1])
     low, high = flat.min(axis=0), flat.max(axis=0)
@@ -287,10 +324,37 @@ def upper_words(rng: np.random.Generator, acc: Ints, clip: tuple[int, int], *, s
         bias=word // 32 * 32 + shift,
         multiplier=multiplier,
         shift=shift,
-        negative_below=rng.integers(low, high + 1) + addend if step else np.zeros_like(low),
-        negative_step=1 << 32 if step else 0,
+        negative_below=np.zeros_like(low),
+        negative_step=0,
         clip=clip,
         addend=addend,
+    )
+
+
+def split_multipliers(rng: np.random.Generator, acc: Ints, clip: tuple[int, int], *, step: bool) -> SplitMultipliers:
+    """Parameters that spread the accumulators over the outputs, with every length of a half; some are constant."""
+    flat = acc.reshape(-1, acc.shape[-1])
+    lowest, highest = flat.min(axis=0), flat.max(axis=0)
+    span = highest - lowest + 1
+    largest = np.maximum(1, (span * rng.uniform(0.5, 1.2, len(span))).astype(np.int64))
+    addend = -lowest - (span * rng.uniform(-0.1, 0.3, len(span))).astype(np.int64)
+    constant = rng.random(len(span)) < 0.2
+    shift = rng.integers(0, 32, len(span))
+    low = np.minimum(2**shift - 1, (2**31 * rng.random(len(span)) / largest).astype(np.int64))
+    high = (2.0**32 * rng.uniform(0.4, 0.5, len(span)) * clip[1] / 256 / largest).astype(np.int64)
+    bias = rng.integers(0, 2**26, len(span)) * 32
+    return SplitMultipliers(
+        bias=np.where(constant, 0, bias + shift),
+        multiplier=np.zeros_like(span),
+        shift=np.where(constant, 0, shift),
+        negative_below=rng.integers(0, largest + 1) if step else np.zeros_like(span),
+        negative_step=1 if step else 0,
+        clip=clip,
+        addend=np.where(constant, 2**30, addend),
+        largest=np.where(constant, 1, largest),
+        low=np.where(constant, 0, low),
+        high=np.where(constant, rng.integers(0, clip[1] + 1, len(span)) << 24, high),
+        negative_word=rng.integers(0, 2**32, len(span)),
     )
 
 

@@ -159,9 +159,9 @@ def check_norm_quant(
 def check_exact(harness: Harness, problem: Problem, behind: tuple[int, int, int, int], step: bool, seed: int) -> None:
     """Run the kernel with the cluster's requantization and compare."""
     clip = (-128, 127) if seed % 3 == 0 else (0, 250)
-    form = f"{'high' if seed % 2 else 'int64'}{'_signed' if step else ''}"
+    form = f"{'split' if seed % 2 else 'int64'}{'_signed' if step else ''}"
     if seed % 5 == 0:
-        form = "int64_except"
+        form = "high_except" if seed % 2 else "int64_except"
     requantization = requantization_of(np.random.default_rng(seed), problem.acc, form, clip)
     target = problem.target(behind)
     fields = problem.fields(target)

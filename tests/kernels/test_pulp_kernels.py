@@ -18,7 +18,9 @@ from match.target.tile_constants import quantization
 from tests.kernels.harness import Bytes, Harness, HarnessError, TileFields, View, embed
 from tests.kernels.recurrent import Gru, Lstm
 from tests.kernels.reference import (
+    EXCEPTING_FORMS,
     FORMS,
+    WIDE_FORMS,
     Geometry,
     Ints,
     Requantization,
@@ -38,9 +40,7 @@ from tests.kernels.reference import (
     strides_of,
     windows,
 )
-from tests.kernels.toolchain import PACKAGE, PROJECT
-
-HEADER = (PACKAGE / "kernels" / "pulp" / "match_pulp.h").read_text()
+from tests.kernels.toolchain import PROJECT
 
 pytestmark = pytest.mark.cc
 
@@ -52,6 +52,8 @@ Reals = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 EXAMPLES = settings(max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
 forms = st.sampled_from(FORMS)
+excepting_forms = st.sampled_from(EXCEPTING_FORMS)
+wide_forms = st.sampled_from(WIDE_FORMS)
 clips = st.sampled_from([(0, 255), (3, 200), (-128, 127), (-100, 90)])
 
 by_fours = geometries(most_dilation=1, most_channels=4, most_output=9).map(
@@ -111,11 +113,8 @@ def fields_of(
 
 
 def kernel_of(kernel: str, requantization: Requantization) -> str:
-    """The kernel of match_pulp.h that has these parameters; some have one of its own for exceptions by upper words."""
-    suffix = requantization.suffix
-    if suffix == "_high" and requantization.exceptions and f"{kernel}_high_except(" in HEADER:
-        suffix = "_high_except"
-    return kernel + suffix
+    """The kernel of match_pulp.h that has these parameters."""
+    return kernel + requantization.suffix
 
 
 def empty_output(geometry: Geometry, margin: tuple[int, int, int, int]) -> View:
@@ -129,7 +128,7 @@ def expect(output: Bytes, target: View, expected: Bytes) -> None:
 
 
 @EXAMPLES
-@given(st.one_of(geometries(), by_fours), before_pixels, margins, st.integers(0, 255), clips, forms, seeds)
+@given(st.one_of(geometries(), by_fours), before_pixels, margins, st.integers(0, 255), clips, excepting_forms, seeds)
 def test_conv2d(
     harness: Harness,
     geometry: Geometry,
@@ -161,7 +160,9 @@ def test_conv2d(
 
 
 @settings(max_examples=30)
-@given(geometries(most_channels=9), st.integers(1, 5), before_pixels, margins, st.integers(0, 255), forms, seeds)
+@given(
+    geometries(most_channels=9), st.integers(1, 5), before_pixels, margins, st.integers(0, 255), excepting_forms, seeds
+)
 def test_grouped_conv2d(
     harness: Harness,
     geometry: Geometry,
@@ -203,7 +204,7 @@ def test_grouped_conv2d(
     st.tuples(st.integers(1, 3), st.integers(1, 7), st.integers(1, 21), st.integers(1, 35)),
     st.tuples(margins, margins, margins),
     st.tuples(st.integers(0, 255), st.integers(0, 255)),
-    forms,
+    excepting_forms,
     seeds,
 )
 def test_matrices(
@@ -241,7 +242,7 @@ def test_matrices(
 
 
 @EXAMPLES
-@given(pointwise, margins, margins, clips, forms, seeds, st.sampled_from(["pointwise", "dense"]))
+@given(pointwise, margins, margins, clips, excepting_forms, seeds, st.sampled_from(["pointwise", "dense"]))
 def test_pointwise_and_dense(
     harness: Harness,
     geometry: Geometry,
@@ -272,7 +273,7 @@ def test_pointwise_and_dense(
 
 
 @EXAMPLES
-@given(geometries(), margins, margins, st.sampled_from(["conv2d", "pointwise", "dense"]), forms, seeds)
+@given(geometries(), margins, margins, st.sampled_from(["conv2d", "pointwise", "dense"]), excepting_forms, seeds)
 def test_input_channels_a_part_at_a_time(
     harness: Harness,
     geometry: Geometry,
@@ -291,7 +292,7 @@ def test_input_channels_a_part_at_a_time(
     accumulate_on(harness, geometry, (before, behind), kernel, form, parts, rng)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EXCEPTING_FORMS)
 @pytest.mark.parametrize("kernel", ["conv2d", "pointwise", "dense"])
 def test_partial_sums_on_any_number_of_cores(harness_for: Callable[[int], Harness], kernel: str, form: str) -> None:
     """Whole words and bytes behind them, vectors too short for words, blocks of four channels and single ones."""
@@ -354,7 +355,7 @@ def accumulate_on(
 
 
 @EXAMPLES
-@given(depthwise, margins, margins, st.integers(0, 255), forms, seeds)
+@given(depthwise, margins, margins, st.integers(0, 255), excepting_forms, seeds)
 def test_depthwise_conv2d(
     harness: Harness,
     geometry: Geometry,
@@ -613,7 +614,7 @@ def test_softmax(
     margins,
     margins,
     clips,
-    forms,
+    wide_forms,
     seeds,
 )
 def test_normalize(
@@ -779,7 +780,7 @@ def test_every_kernel_is_in_the_harness() -> None:
 
 
 @EXAMPLES
-@given(pointwise, st.tuples(margins, margins, margins), shared_parts, clips, forms, seeds)
+@given(pointwise, st.tuples(margins, margins, margins), shared_parts, clips, wide_forms, seeds)
 def test_squared_difference(
     harness: Harness,
     geometry: Geometry,
@@ -1085,7 +1086,7 @@ def convolve_on(harness: Harness, geometry: Geometry, kernel: str, scratch: int,
     return output
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", EXCEPTING_FORMS)
 @pytest.mark.parametrize("kernel", ["conv2d", "pointwise", "dense"])
 def test_vectors_shorter_than_a_word(harness: Harness, kernel: str, form: str) -> None:
     """Blocks of four channels and single ones, pairs of pixels and a last one."""

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.cc
 CALLS = 20
 """Of one operator for each seed."""
 
-FORMS: tuple[Form, ...] = ("int32", "high", "high", "high_signed", "int64")
+FORMS: tuple[Form, ...] = ("int32", "split", "split", "split_signed", "int64")
 CORES = (1, 1, 2, 3, 5, 8)
 MOST_SUMS = 1 << 18
 """Products of a layer: the simulator does some 700,000 cycles a second."""

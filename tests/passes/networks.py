@@ -20,7 +20,7 @@ def requantization(
     if not correction:
         return Requantization(multiplier, bias, shift, clip)
     below = np.where(rng.integers(0, 4, channels) == 0, UNREACHED, rng.integers(-3000, 3000, channels))
-    return Requantization(multiplier, bias, shift, clip, below, int(2 ** shift.min() // 2))
+    return Requantization(multiplier, bias, shift, clip, below, np.full(channels, 2 ** shift.min() // 2))
 
 
 def weights(rng: np.random.Generator, *shape: int):

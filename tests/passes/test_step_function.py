@@ -75,7 +75,12 @@ def test_equality_is_equality_of_outputs(one, other, low, extent, related):
 
 def test_channels_are_independent():
     requantization = Requantization(
-        np.array([3, 0, 5]), np.array([1, 700, -9]), np.array([2, 3, 4]), (-8, 100), np.array([0, 4, -5]), 2
+        np.array([3, 0, 5]),
+        np.array([1, 700, -9]),
+        np.array([2, 3, 4]),
+        (-8, 100),
+        np.array([0, 4, -5]),
+        np.array([2, 2, 3]),
     )
     low, high = np.array([-20, -30, 7]), np.array([90, 30, 70])
     steps = step_function(requantization, low, high)

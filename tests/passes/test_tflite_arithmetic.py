@@ -92,7 +92,8 @@ def test_no_sign_correction_where_negative_values_are_clamped():
     assert relu.negative_below is None
     plain = TfliteArithmetic().linear(accumulator, QuantizedType(np.float32(0.05), -100, "int8"), (-128, 127))
     assert plain.negative_below is not None
-    assert plain.negative_step == 1 << 31
+    assert plain.negative_step is not None
+    assert plain.negative_step.tolist() == [1 << 31] * 2
 
 
 def test_channels_that_cannot_move_get_multiplier_0():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from match.ir.requantization import UNREACHED, Requantization, Requantizer
+from match.ir.requantization import UNREACHED, Products, Requantization, Requantizer
 from match.ir.step_function import step_function
 from match.requantize import compare, executes, fit
 
@@ -18,8 +19,9 @@ pytestmark = pytest.mark.unit
 
 WIDE = Requantizer("wide", 32, True, 64, 64, (0, 63), True, False, 16)
 WIDE_SIGNED = Requantizer("wide_signed", 32, True, 64, 64, (0, 63), True, True, 24)
-HIGH = Requantizer("high", 32, False, 64, 64, (32, 63), True, False, 12, upper_half=True, lowest=0)
-HIGH_SIGNED = replace(HIGH, name="high_signed", negative_step=True, parameter_bytes=16)
+HIGH = Requantizer("high", 32, False, 64, 64, (32, 63), True, False, 12, products=Products.UPPER, lowest=0)
+SPLIT = Requantizer("split", 32, False, 64, 64, (24, 55), True, False, 20, products=Products.SPLIT, lowest=0)
+SPLIT_SIGNED = replace(SPLIT, name="split_signed", negative_step=True, parameter_bytes=28)
 NARROW = Requantizer("narrow", 16, False, 32, 32, (0, 31), True, False, 8, approximates=True)
 UINT8_ONLY = Requantizer("uint8", 32, False, 32, 32, (0, 31), True, False, 9, approximates=True, clips=((0, 255),))
 ONE_SHIFT = Requantizer("one_shift", 16, False, 32, 32, (0, 31), False, False, 8, approximates=True)
@@ -37,7 +39,8 @@ def gemmlowp(scales: list[float], zero_point: int, clip: tuple[int, int], rng: n
     signed = clip[0] < zero_point
     bias = offset * multiplier + (np.int64(zero_point) << shift) + (np.int64(1) << (shift - 1)) + (np.int64(1) << 30)
     below = -(1 << 30) // multiplier - offset if signed else None
-    return Requantization(multiplier, bias, shift, clip, below, 1 << 31 if signed else 0)
+    step = np.full(len(scales), 1 << 31) if signed else None
+    return Requantization(multiplier, bias, shift, clip, below, step)
 
 
 def brute_force(layer: Requantization, other: Requantization, low: np.ndarray, high: np.ndarray) -> tuple[float, int]:
@@ -262,9 +265,6 @@ def by_words(fitted: Requantization, acc: np.ndarray) -> np.ndarray:
     assert np.array_equal(shift, fitted.shift - 32)
     added = acc + fitted.addend
     total = added * fitted.multiplier // 2**32 + word
-    if fitted.negative_below is not None:
-        assert fitted.negative_step == 1 << 32
-        total = total - (acc < fitted.negative_below)
     for value in (fitted.addend, word, added, total):
         assert np.all((value >= -(2**31)) & (value < 2**31))
     assert np.all((fitted.multiplier >= 0) & (fitted.multiplier < 2**32))
@@ -277,18 +277,93 @@ def test_upper_words_are_exact_for_every_accumulator(
     layer_and_range: tuple[Requantization, np.ndarray, np.ndarray],
 ) -> None:
     layer, low, high = layer_and_range
-    signed = layer.negative_below is not None
-    result = fit(layer, low, high, HIGH_SIGNED if signed else HIGH)
+    result = fit(layer, low, high, HIGH)
     if layer.clip[0] != 0:
         assert result is None
-        return
-    assert result is not None
-    fitted, verdict = result
-    assert verdict.exact
+    elif layer.negative_below is None:
+        assert result is not None
+        assert result[1].exact
+        expect_everywhere(by_words, result[0], layer, low, high)
+
+
+def expect_everywhere(
+    kernel: Callable[[Requantization, np.ndarray], np.ndarray],
+    fitted: Requantization,
+    layer: Requantization,
+    low: np.ndarray,
+    high: np.ndarray,
+) -> None:
+    """What a kernel makes of every accumulator that a channel reaches is what the layer makes of it."""
     for k in range(layer.channels):
         acc = np.arange(low[k], high[k] + 1)[:, None].repeat(layer.channels, 1)
         inside = np.clip(acc, low, high)  # other channels promise nothing beyond their own ranges
-        np.testing.assert_array_equal(by_words(fitted, inside)[:, k], layer(inside)[:, k])
+        np.testing.assert_array_equal(kernel(fitted, inside)[:, k], layer(inside)[:, k])
+
+
+def by_halves(fitted: Requantization, acc: np.ndarray) -> np.ndarray:
+    """What a kernel makes of accumulators (n, channels) with the words of `fitted`, each of which must fit 32 bits."""
+    assert fitted.addend is not None
+    assert fitted.largest is not None
+    h = fitted.shift - 24
+    constant = fitted.multiplier == 0
+    low, high = fitted.multiplier % 2**h, np.where(constant, fitted.bias, fitted.multiplier >> h)
+    bias = np.where(constant, 0, fitted.bias - fitted.addend * fitted.multiplier)
+    assert np.array_equal(bias % 32, h)
+    added = acc + fitted.addend
+    assert np.all(abs(added) < 2**31)
+    clipped = np.clip(added, 0, fitted.largest)
+    lower = clipped * low + bias
+    word = (lower >> h) + clipped * high
+    if fitted.negative_below is not None and fitted.negative_step is not None:
+        assert not np.any(fitted.negative_step % 2**h)
+        word = word - np.where(clipped < fitted.negative_below + fitted.addend, fitted.negative_step >> h, 0)
+    for value in (low, high, bias, lower, word):
+        assert np.all((value >= 0) & (value < 2**32))
+    return word >> 24
+
+
+@given(layers())
+@settings(max_examples=60)
+def test_split_multipliers_are_exact_for_every_accumulator(
+    layer_and_range: tuple[Requantization, np.ndarray, np.ndarray],
+) -> None:
+    """Of a layer for which there are some: of all that have less than 2**18 accumulators between the clips."""
+    layer, low, high = layer_and_range
+    result = fit(layer, low, high, SPLIT if layer.negative_below is None else SPLIT_SIGNED)
+    if layer.clip[0] != 0:
+        assert result is None
+        return
+    slope = layer.multiplier / np.exp2(layer.shift)
+    assert result is not None or np.any(255 / slope > 2**18)
+    if result is not None:
+        assert result[1].exact
+        expect_everywhere(by_halves, result[0], layer, low, high)
+
+
+@given(layers())
+@settings(max_examples=40)
+def test_split_multipliers_without_a_step_say_how_far_off_they_are(
+    layer_and_range: tuple[Requantization, np.ndarray, np.ndarray],
+) -> None:
+    layer, low, high = layer_and_range
+    result = fit(layer, low, high, SPLIT)
+    if result is not None:
+        share, largest = brute_force(layer, result[0], low, high)
+        assert result[1].exact == (largest == 0)
+        assert result[1].share == pytest.approx(share)
+        assert result[1].max_step == largest
+
+
+def test_split_multipliers_of_constant_channels() -> None:
+    """Whatever the accumulator, which has 30 bits at most."""
+    layer = Requantization(np.array([0, 1 << 30]), np.array([37 << 20, 19 << 39]), np.array([20, 40]), (0, 255))
+    low, high = np.array([1 - (1 << 30), -4]), np.array([(1 << 30) - 1, 4])
+    result = fit(layer, low, high, SPLIT)
+    assert result is not None
+    assert result[1].exact
+    ends = np.stack([low, high, np.zeros(2, np.int64)])
+    assert by_halves(result[0], ends).tolist() == layer(ends).tolist() == [[37, 9]] * 3
+    assert fit(layer, low - 1, high, SPLIT) is None
 
 
 @given(layers())
@@ -314,6 +389,18 @@ def test_upper_words_where_nothing_fits() -> None:
     assert fit(steep, -(one << 30), one << 30, HIGH) is None
 
 
+def test_whole_products_have_one_step_for_all_channels() -> None:
+    """Of a channel that no accumulator of reaches its border it does not matter."""
+    layer = gemmlowp([0.01, 0.02], 100, (0, 255), np.random.default_rng(3))
+    low, high = np.full(2, -9000), np.full(2, 9000)
+    other = replace(layer, negative_step=np.array([1 << 31, 1 << 30]))
+    assert layer.negative_below is not None
+    unreached = replace(other, negative_below=np.array([layer.negative_below[0], UNREACHED]))
+    assert executes(layer, low, high, WIDE_SIGNED)
+    assert not executes(other, low, high, WIDE_SIGNED)
+    assert executes(unreached, low, high, WIDE_SIGNED)
+
+
 def test_exceptions_need_a_form_with_room_for_them() -> None:
     """Of the channel that has most; accumulators that are not exceptions take none."""
     some = np.array([[7, UNREACHED, 9], [UNREACHED, UNREACHED, 3]])
@@ -329,7 +416,7 @@ def test_exceptions_by_upper_words_lie_at_steps() -> None:
     """Kernels look for them there alone; where the clip hides one it may lie anywhere."""
     rng = np.random.default_rng(5)
     plain = gemmlowp([0.001, 0.02], 0, (0, 255), rng)
-    plain = replace(plain, negative_below=None, negative_step=0)
+    plain = replace(plain, negative_below=None, negative_step=None)
     low, high = np.full(2, -50_000), np.full(2, 300_000)
     steps = step_function(plain, low, high).thresholds
     form = replace(HIGH, name="high_except_2", exceptions=2, parameter_bytes=20)

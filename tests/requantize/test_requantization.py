@@ -17,7 +17,7 @@ def test_moved_gives_the_same_outputs_for_larger_accumulators() -> None:
         shift=np.array([2, 3]),
         clip=(-128, 127),
         negative_below=np.array([4, UNREACHED]),
-        negative_step=4,
+        negative_step=np.array([4, 4]),
         exceptions=np.array([[10, UNREACHED], [UNREACHED, -3]]),
     )
     growth = np.array([17, -9])

@@ -21,7 +21,7 @@ from match.target.hardware import HwModule, MatchTarget
 from match.targets.gap8.target import Gap8
 from match.targets.gap9.target import Gap9
 from match.targets.pulp.chip import one_core
-from match.targets.pulp.cluster import HIGH, HIGH_SIGNED, INT32, INT64
+from match.targets.pulp.cluster import HIGH_EXCEPT, INT32, INT64, SPLIT, SPLIT_SIGNED
 
 pytestmark = pytest.mark.cc
 
@@ -115,7 +115,7 @@ def constants(layer: Layer) -> LayerConstants:
         return LayerConstants(None, None, table=np.zeros(256, np.uint8))
     channels = 1 if layer.op is Op.ADD else layer.k
     ones = np.ones(channels, np.int64)
-    requantization = Requantization(ones, ones, ones, (0, 255), ones, 2, addend=ones)
+    requantization = Requantization(ones, ones, ones, (0, 255), ones, 2 * ones, addend=ones, largest=ones)
     return LayerConstants(weights, requantization, (1, 1) if layer.op is Op.ADD else None)
 
 
@@ -180,8 +180,8 @@ def test_one_core_under_simulation_waits_for_no_transfer() -> None:
 
 def test_pointwise_kernel_is_for_unstrided_maps() -> None:
     cluster = module("cluster")
-    kernels = [cluster.kernel(POINTWISE, form) for form in (INT32, HIGH, HIGH_SIGNED, INT64)]
-    assert kernels == [f"match_pulp_pointwise{end}" for end in ("_int32", "_high", "_high", "")]
+    kernels = [cluster.kernel(POINTWISE, form) for form in (INT32, SPLIT, SPLIT_SIGNED, HIGH_EXCEPT[0], INT64)]
+    assert kernels == [f"match_pulp_pointwise{end}" for end in ("_int32", "_split", "_split", "_high_except", "")]
     assert cluster.kernel(variant(POINTWISE, stride=(2, 2)), INT64) == "match_pulp_conv2d"
     assert cluster.kernel(variant(POINTWISE, padding=Padding(1, 0, 0, 0)), INT64) == "match_pulp_conv2d"
 

@@ -11,7 +11,7 @@ import pytest
 
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim
-from match.ir.requantization import UNREACHED, Requantization, Requantizer
+from match.ir.requantization import UNREACHED, Products, Requantization, Requantizer
 from match.target import tile_constants
 from match.targets.gap9 import packing as ne16_packing
 
@@ -35,7 +35,7 @@ def parameters(channels: int, bits: int) -> Requantization:
         RNG.integers(0, 32, channels),
         (0, 255),
         RNG.integers(-1000, 1000, channels),
-        1 << 31,
+        np.full(channels, 1 << 31),
     )
 
 
@@ -114,19 +114,32 @@ def test_requantization_entries(bias_bits: int, signed: bool, size: int) -> None
             assert struct.unpack_from("<ii", data, index * size + 16) == (requantization.negative_below[channel], 0)
 
 
-@pytest.mark.parametrize("signed", [False, True])
-def test_words_of_upper_halves(signed: bool) -> None:
-    """Entries of a negative border are moved with their accumulators, unless nothing reaches it."""
+def test_words_of_upper_halves() -> None:
     multiplier, addend, word = np.array([3 << 30, 5, 0]), np.array([-70, 80, 9]), np.array([-32 * 4 + 7, 37, 5])
-    below = np.array([1000, UNREACHED, -2000])
-    line = Requantization(
-        multiplier, addend * multiplier + (word << 32), 32 + word % 32, (0, 255), below, 1 << 32, addend=addend
-    )
-    requantizer = replace(form(32, negative_step=signed), upper_half=True)
+    line = Requantization(multiplier, addend * multiplier + (word << 32), 32 + word % 32, (0, 255), addend=addend)
+    requantizer = replace(form(32), products=Products.UPPER)
     data = tile_constants.requantization(LayerConstants(None, line), requantizer, {Dim.K: (0, 3)})
-    entries = list(struct.iter_unpack("<iIii" if signed else "<iIi", data))
-    wanted = [(-70, 3 << 30, -121, 930), (80, 5, 37, -(2**31)), (9, 0, 5, -1991)]
-    assert entries == [entry if signed else entry[:3] for entry in wanted]
+    assert list(struct.iter_unpack("<iIi", data)) == [(-70, 3 << 30, -121), (80, 5, 37), (9, 0, 5)]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_words_of_split_multipliers(signed: bool) -> None:
+    """A border of negatives moves with its accumulators, unless nothing reaches it; a constant is its highest byte."""
+    multiplier, addend = np.array([(77 << 13) + 9, (5 << 16) + 65535, 0]), np.array([-70, 80, 1 << 30])
+    shift, bias = np.array([24 + 13, 24 + 16, 24]), np.array([32 * 4 + 13, 32 * 70 + 16, 200 << 24])
+    below, step = np.array([1000, UNREACHED, UNREACHED]), np.array([6 << 13, 1, 1])
+    whole = np.where(multiplier > 0, addend * multiplier, 0) + bias
+    largest = np.array([60_000, 900, 1])
+    line = Requantization(multiplier, whole, shift, (0, 255), below, step, addend=addend, largest=largest)
+    requantizer = replace(form(32, negative_step=signed), products=Products.SPLIT)
+    data = tile_constants.requantization(LayerConstants(None, line), requantizer, {Dim.K: (0, 3)})
+    entries = list(struct.iter_unpack("<iiIIIiI" if signed else "<iiIII", data))
+    wanted = [
+        (-70, 60_000, 9, 141, 77, 930, 2**32 - 6),
+        (80, 900, 65535, 2256, 5, 0, 0),
+        (1 << 30, 1, 0, 0, 200 << 24, 0, 0),
+    ]
+    assert entries == [entry if signed else entry[:5] for entry in wanted]
 
 
 @pytest.mark.parametrize(("bias_bits", "layout"), [(32, "<4i"), (64, "<q3i4x")])

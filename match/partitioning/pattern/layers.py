@@ -77,7 +77,7 @@ def without_idle_parts(requantization: Requantization, low: Int64Array, high: In
     """The requantization without corrections and exceptions that no accumulator from `low` to `high` meets."""
     below, exceptions = requantization.negative_below, requantization.exceptions
     if below is not None and not np.any(low < below):
-        requantization = replace(requantization, negative_below=None, negative_step=0)
+        requantization = replace(requantization, negative_below=None, negative_step=None)
     if exceptions is not None and not np.any((exceptions >= low[:, None]) & (exceptions <= high[:, None])):
         requantization = replace(requantization, exceptions=None)
     return requantization

@@ -587,7 +587,6 @@ def channels_first(x: Any) -> Any:
         sum_of_rows,
         clip_beyond_type,
         other_condition,
-        uneven_correction,
         exception_of_two,
         one_multiplier_for_all,
         per_row_multiplier,
@@ -619,4 +618,13 @@ def test_correction_no_accumulator_reaches_is_dropped() -> None:
     match = only([x], relay.cast(relay.clip(relay.right_shift(total, c64([4])), 0, 255), "uint8"))
     requantization = match.constants.requantization
     assert isinstance(requantization, Requantization)
-    assert (requantization.negative_below, requantization.negative_step) == (None, 0)
+    assert (requantization.negative_below, requantization.negative_step) == (None, None)
+
+
+def test_corrections_may_differ_between_channels() -> None:
+    x = var("x", 1, 6, 6, 4)
+    requantization = only([x], uneven_correction(x)).constants.requantization
+    assert isinstance(requantization, Requantization)
+    assert requantization.negative_below is not None
+    assert requantization.negative_step is not None
+    assert (requantization.negative_below.tolist(), requantization.negative_step.tolist()) == ([0, 0], [1, 2])
