@@ -69,8 +69,21 @@ def _layer(read: TfliteReader, operator: FileOperator, axes: list[int], requanti
     return relay.reshape(layer, output.shape)
 
 
+def largest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+    """REDUCE_MAX: along neighbouring axes of 8-bit tensors, others behind them, the pooling of a map."""
+    x, axes = read.tensor(operator), _axes(read, operator)
+    neighbours = bool(axes) and axes == list(range(axes[0], axes[-1] + 1))
+    channels = math.prod(x.shape[axes[-1] + 1 :]) if neighbours else 1
+    if channels == 1 or x.dtype not in ("int8", "uint8"):
+        return extreme(relay.max)(read, operator)
+    rows, window = math.prod(x.shape[: axes[0]]), math.prod(x.shape[axis] for axis in axes)
+    pixels = relay.reshape(read.expr(operator), (1, rows, window, channels))
+    pooled = relay.nn.max_pool2d(pixels, (1, window), layout="NHWC")
+    return relay.reshape(pooled, read.output(operator).shape)
+
+
 def extreme(build: Callable[..., relay.Expr]) -> Handler:
-    """A reader of REDUCE_MAX, REDUCE_MIN, REDUCE_ANY or REDUCE_ALL."""
+    """A reader of REDUCE_MIN, REDUCE_ANY or REDUCE_ALL, or of REDUCE_MAX."""
 
     def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         axes = _axes(read, operator)
@@ -140,7 +153,7 @@ def handlers() -> Handlers:
     return {
         "MEAN": mean,
         "SUM": total,
-        "REDUCE_MAX": extreme(relay.max),
+        "REDUCE_MAX": largest,
         "REDUCE_MIN": extreme(relay.min),
         "REDUCE_ANY": extreme(relay.any),
         "REDUCE_ALL": extreme(relay.all),
