@@ -170,8 +170,7 @@ class PulpClusterCost(CostModel):
                 row = self.cycles.softmax_row + self.cycles.softmax * tile.k
                 return ceil_div(tile.oy * tile.ox, self.cores) * row
             case Op.NORMALIZE:
-                row = self.cycles.normalized_row + (self.cycles.normalized + self.requantize) * tile.k
-                return ceil_div(tile.oy * tile.ox, self.cores) * row
+                return self._normalization(tile)
             case Op.LSTM:
                 return self._lstm(tile)
             case Op.GRU:
@@ -217,6 +216,15 @@ class PulpClusterCost(CostModel):
         if unit == 1:
             return self.cycles.turned
         return self.cycles.turned_unit + self.cycles.turned_word * ceil_div(unit, WORD)
+
+    def _normalization(self, tile: Tile) -> float:
+        """Rows are shared out; of few rows the channels, whose sums every core makes (match_pulp_normalize.c)."""
+        rows = tile.oy * tile.ox
+        sums = self.cycles.normalized_row + self.cycles.normalized_sums * tile.k
+        output = self.cycles.normalized + self.requantize
+        by_rows = ceil_div(rows, self.cores) * (sums + output * tile.k)
+        by_channels = rows * (sums + output * ceil_div(tile.k, self.cores))
+        return choose((rows == 1) | (3 * rows <= self.cores), by_channels, by_rows)
 
     def _matrices(self, tile: Tile) -> float:
         """Units of four rows of the second matrix and two of the first are shared out, those of a four one by one."""

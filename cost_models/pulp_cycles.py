@@ -139,8 +139,9 @@ class KernelCycles:
     outputs. matrix_rest: more where rows are no whole words. matrix_int64: the requantization of an output in 64 bits.
     softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to eight calls on RTL (2 to 16
     rows of 3 to 128).
-    normalized_row, normalized: a row of a normalization beside its elements, and an element beside its
-    requantization; fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of 16).
+    normalized_row, normalized_sums, normalized: a row of a normalization beside its elements, an element of its sums,
+    and an element beside these and its requantization; fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of
+    16), the share of the sums to two on GVSoC (a row of 64 and one of 256, whose channels cores share out).
     lstm_step: a step of a sequence beside its units. lstm_unit: a unit in it beside its sums. lstm_sums: these of its
     gates over the input, or over the states, beside their products. Fitted by least squares to nine layers on RTL (3
     to 64 units, 2 to 64 features, one and two sequences), within 2.5 %. gru_step, gru_unit, gru_sums: the same of a
@@ -221,7 +222,8 @@ class KernelCycles:
     softmax_row: float = 160
     softmax: float = 49.2
     normalized_row: float = 290
-    normalized: float = 30.5
+    normalized_sums: float = 9.7
+    normalized: float = 20.8
     lstm_step: float = 251
     lstm_unit: float = 154
     lstm_sums: float = 170

@@ -128,7 +128,7 @@ void match_pulp_softmax(const match_tile_t *tile);
 /* Normalization over the channels of each pixel, from 8 to 2048: the accumulator is a channel's distance from the pixel's
  * mean in standard deviations, with 12 bits behind the point, times the channel's gain; or from one value for all, in roots
  * of the mean of the squared distances from it. Weights are one
- * match_normalize_t, at a multiple of 4. Cores share out the pixels. */
+ * match_normalize_t, at a multiple of 4. Cores share out the pixels, or the channels of each where there are few. */
 void match_pulp_normalize(const match_tile_t *tile);
 void match_pulp_normalize_high(const match_tile_t *tile);
 void match_pulp_normalize_int32(const match_tile_t *tile);

@@ -1,3 +1,5 @@
+#include <stdbool.h>
+
 #include "match_pulp.h"
 #include "match_pulp_dot.h"
 #include "match_pulp_fixed_point.h"
@@ -60,34 +62,41 @@ static inline row_t row_of(const uint8_t *input, int32_t channels, int64_t epsil
     };
 }
 
-/* A pixel's outputs in this form. */
-MATCH_INLINE void outputs(const match_finish_t *finish, row_t row, const int16_t *gains, const uint8_t *input,
-                          uint8_t *output, match_form_t form)
+/* Outputs of some channels of a pixel in this form. */
+MATCH_INLINE void outputs(const match_finish_t *finish, row_t row, match_share_t channels, const int16_t *gains,
+                          const uint8_t *input, uint8_t *output, match_form_t form)
 {
     match_finish_t own = *finish;
     own.form = form; /* known to the compiler, which leaves the other forms out of the loop */
-    const uint8_t *parameters = finish->parameters;
+    const uint8_t *parameters = match_parameters_of(finish, form, channels.first);
     int32_t half = 1 << (row.right - 1);
-    for (int32_t k = 0; k < row.channels; k++, parameters += match_channel_bytes(finish->exceptions, form)) {
+    for (int32_t k = channels.first; k < channels.last; k++) {
         int32_t distance = (int32_t)((uint32_t)(input[k] * row.channels - row.from) << row.left);
         int32_t deviations = ((int32_t)((int64_t)distance * row.inverse >> 32) + half) >> row.right;
         output[k] = match_requantize_with(&own, parameters, deviations * gains[k]);
+        parameters += match_channel_bytes(finish->exceptions, form);
     }
 }
 
-static inline void normalize_row(const match_finish_t *finish, row_t row, const int16_t *gains, const uint8_t *input,
-                                 uint8_t *output)
+static inline void normalize_row(const match_finish_t *finish, row_t row, match_share_t channels, const int16_t *gains,
+                                 const uint8_t *input, uint8_t *output)
 {
     switch (finish->form) {
     case MATCH_FORM_32:
-        outputs(finish, row, gains, input, output, MATCH_FORM_32);
+        outputs(finish, row, channels, gains, input, output, MATCH_FORM_32);
         break;
     case MATCH_FORM_HIGH:
-        outputs(finish, row, gains, input, output, MATCH_FORM_HIGH);
+        outputs(finish, row, channels, gains, input, output, MATCH_FORM_HIGH);
         break;
     default:
-        outputs(finish, row, gains, input, output, finish->form);
+        outputs(finish, row, channels, gains, input, output, finish->form);
     }
+}
+
+/* Whether cores share out the channels of each pixel, of which every core then has the sums, a fifth of the work. */
+static inline bool is_few(int32_t pixels)
+{
+    return pixels == 1 || 3 * pixels <= match_core_count();
 }
 
 static inline void normalize(const match_tile_t *tile, match_form_t form)
@@ -97,11 +106,18 @@ static inline void normalize(const match_tile_t *tile, match_form_t form)
     const int16_t *gains = (const int16_t *)(constants + offsetof(match_normalize_t, gains));
     int64_t epsilon = match_double_word(constants + offsetof(match_normalize_t, spread));
     int32_t centre = *(const int32_t *)(constants + offsetof(match_normalize_t, centre));
-    match_pixels_t at = match_share_pixels(tile->output_height, tile->output_width);
+    int32_t pixels = tile->output_height * tile->output_width;
+    match_pixels_t at = {tile->output_width, 0, 0, pixels};
+    match_share_t channels = {0, tile->channels_out};
+    if (is_few(pixels)) {
+        channels = match_share(tile->channels_out);
+    } else {
+        at = match_share_pixels(tile->output_height, tile->output_width);
+    }
     for (; at.left > 0; match_next_pixel(&at)) {
         const uint8_t *input = match_input_pixel(tile, at.y, at.x);
         row_t row = row_of(input, tile->channels_out, epsilon, centre);
-        normalize_row(&finish, row, gains, input, match_output_pixel(tile, at.y, at.x));
+        normalize_row(&finish, row, channels, gains, input, match_output_pixel(tile, at.y, at.x));
     }
 }
 

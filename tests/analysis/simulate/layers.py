@@ -98,7 +98,9 @@ def _shifted(case: Case) -> Case:
         return case
     ones = np.ones_like(requantization.multiplier)
     zeros = np.zeros_like(requantization.bias)
-    plain = replace(requantization, multiplier=ones, bias=zeros, shift=ones + 9, negative_below=None, negative_step=None)
+    plain = replace(
+        requantization, multiplier=ones, bias=zeros, shift=ones + 9, negative_below=None, negative_step=None
+    )
     addends = (1 << 9, 1 << 9) if case.layer.op is Op.ADD else None
     return replace(case, constants=replace(case.constants, requantization=plain, addend_multipliers=addends))
 
