@@ -343,11 +343,12 @@ def split_multipliers(rng: np.random.Generator, acc: Ints, clip: tuple[int, int]
     low = np.minimum(2**shift - 1, (2**31 * rng.random(len(span)) / largest).astype(np.int64))
     high = (2.0**32 * rng.uniform(0.4, 0.5, len(span)) * clip[1] / 256 / largest).astype(np.int64)
     bias = rng.integers(0, 2**26, len(span)) * 32
+    border = np.clip(flat[rng.integers(len(flat)), np.arange(len(span))] + addend, 0, largest)  # that some are at
     return SplitMultipliers(
         bias=np.where(constant, 0, bias + shift),
         multiplier=np.zeros_like(span),
         shift=np.where(constant, 0, shift),
-        negative_below=rng.integers(0, largest + 1) if step else np.zeros_like(span),
+        negative_below=border if step else np.zeros_like(span),
         negative_step=1 if step else 0,
         clip=clip,
         addend=np.where(constant, 2**30, addend),
