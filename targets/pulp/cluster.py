@@ -120,9 +120,9 @@ class Cluster(HwModule):
         """
         if layer.op is Op.ADD:
             return INT32, INT64
-        products = (HIGH,) if layer.op in _WIDE else (SPLIT, SPLIT_SIGNED)
-        excepting = HIGH_EXCEPT if layer.op in _EXCEPTING else ()
-        return (INT32, *products, *excepting, INT64, INT64_SIGNED, *EXCEPT)
+        others = (SPLIT, SPLIT_SIGNED) if layer.op in _WIDE else (HIGH,)
+        others += () if layer.op in _EXCEPTING else HIGH_EXCEPT
+        return tuple(form for form in self.requantizers if form not in others)
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
         """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out.
