@@ -60,9 +60,11 @@ OUTPUT: dict[tuple[str, int], float] = {
     ("high_except", 2): 12.75,
     ("high_except", 1): 14.25,
 }
-"""One of its outputs by form and pixels: parameters, shared by two pixels, scaling, a quarter of a packed word. With
-exceptions, five cycles are the multiplication for the upper word, and an accumulator at which its
-line takes a step is searched among them, some 35 cycles; half a cycle is for these."""
+"""One of its outputs by form and pixels: parameters, shared by two pixels, scaling, a quarter of a packed word.
+
+In `high_except` five cycles are the multiplication for the upper word. Kernels search the exceptions for an accumulator
+at which its line takes a step. A search takes some 35 cycles; few accumulators need one, half a cycle an output.
+"""
 
 STRIP_ROW = {(3, 1): 12, (3, 2): 22, (5, 1): 19, (5, 2): 31}
 """A row of a strip of a depthwise convolution, by size of the filter and stride: loads, packs, dot products, moves."""

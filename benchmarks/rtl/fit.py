@@ -14,7 +14,7 @@ from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import KernelCycles
 
 COUNTED = ("run", "group_share", "high")
-"""Constants that no measured call has."""
+"""Constants that no call of the fitted group has."""
 
 LATER = ("short", "short_block", "short_left", "short_single", "short_output")
 """Constants that are fitted when the others are known, to the calls that have them, which leave the others alone."""

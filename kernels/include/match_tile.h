@@ -69,14 +69,10 @@ typedef struct {
     uint32_t high;
 } match_requant_split_t;
 
-/* The same with a correction for negative values: negative_word, of a word that wraps, is added in front of the last shift
- * where a < negative_below. */
+/* The same with a correction for negative values: where a < negative_below, negative_word is added in front of the last
+ * shift. The sum wraps. */
 typedef struct {
-    int32_t addend;
-    int32_t largest;
-    uint32_t low;
-    uint32_t bias;
-    uint32_t high;
+    match_requant_split_t split;
     int32_t negative_below;
     uint32_t negative_word;
 } match_requant_split_signed_t;

@@ -67,7 +67,7 @@ MATCH_INLINE int32_t requantize(const match_finish_t *given, const uint8_t *para
         return match_requantize_split(p, acc);
     }
     match_requant_split_signed_t p = match_parameters_split_signed(parameters);
-    p.addend = begun ? 0 : p.addend;
+    p.split.addend = begun ? 0 : p.split.addend;
     return match_requantize_split_signed(p, acc);
 }
 

@@ -61,7 +61,7 @@ MATCH_INLINE void two_channels_signed(match_requant_split_signed_t p, match_requ
                      SUMS WORD("%[first]", "%[a]", "a") WORD("%[second]", "%[b]", "b")
                      NEGATIVE("%[first]", "%[a]", "a") NEGATIVE("%[second]", "%[b]", "b") UPPERMOST MATCH_INSN_LOOP_END
                      : PIXELS(sums)
-                     : CONSTANTS(p, q), [a_below] "r"(p.negative_below), [b_below] "r"(q.negative_below),
+                     : CONSTANTS(p.split, q.split), [a_below] "r"(p.negative_below), [b_below] "r"(q.negative_below),
                        [a_word] "r"(p.negative_word), [b_word] "r"(q.negative_word)
                      : "memory");
 }

@@ -170,13 +170,8 @@ static inline match_requant_split_t match_parameters_split(const uint8_t *parame
 
 static inline match_requant_split_signed_t match_parameters_split_signed(const uint8_t *parameters)
 {
-    match_requant_split_t p = match_parameters_split(parameters);
     return (match_requant_split_signed_t){
-        .addend = p.addend,
-        .largest = p.largest,
-        .low = p.low,
-        .bias = p.bias,
-        .high = p.high,
+        .split = match_parameters_split(parameters),
         .negative_below = MATCH_MEMBER(parameters, match_requant_split_signed_t, negative_below),
         .negative_word = (uint32_t)MATCH_MEMBER(parameters, match_requant_split_signed_t, negative_word),
     };
@@ -259,9 +254,8 @@ static inline int32_t match_requantize_split(match_requant_split_t p, int32_t ac
 
 static inline int32_t match_requantize_split_signed(match_requant_split_signed_t p, int32_t acc)
 {
-    int32_t sum = match_clip_from_0(acc + p.addend, p.largest);
-    match_requant_split_t same = {.low = p.low, .bias = p.bias, .high = p.high};
-    int32_t word = (int32_t)match_split_product(same, sum);
+    int32_t sum = match_clip_from_0(acc + p.split.addend, p.split.largest);
+    int32_t word = (int32_t)match_split_product(p.split, sum);
     return (int32_t)((uint32_t)match_multiply_add(word, sum < p.negative_below, (int32_t)p.negative_word) >> 24);
 }
 

@@ -230,14 +230,9 @@ typedef struct {
     MATCH_INSN_STORE4(a, output)
 #define MATCH_FINISH_SPLIT_1 MATCH_FINISH_BY_HALVES_1(SPLIT)
 #define MATCH_FINISH_SPLIT_2 MATCH_FINISH_BY_HALVES_2(SPLIT)
-#define MATCH_FINISH_SIGNED_1 \
-    MATCH_FINISH_BY_HALVES_1(SIGNED) \
-    MATCH_WORDS_LOAD(MATCH_X_BACK, 8) \
-    MATCH_WORDS_LOAD(MATCH_WEIGHTS_ON, 9)
-#define MATCH_FINISH_SIGNED_2 \
-    MATCH_FINISH_BY_HALVES_2(SIGNED) \
-    MATCH_WORDS_LOAD(MATCH_X_BACK, 8) \
-    MATCH_WORDS_LOAD(MATCH_WEIGHTS_ON, 9)
+#define MATCH_STEPS_AGAIN MATCH_WORDS_LOAD(MATCH_X_BACK, 8) MATCH_WORDS_LOAD(MATCH_WEIGHTS_ON, 9)
+#define MATCH_FINISH_SIGNED_1 MATCH_FINISH_BY_HALVES_1(SIGNED) MATCH_STEPS_AGAIN
+#define MATCH_FINISH_SIGNED_2 MATCH_FINISH_BY_HALVES_2(SIGNED) MATCH_STEPS_AGAIN
 
 #define MATCH_FINISH_INSTRUCTIONS_32_1 27
 #define MATCH_FINISH_INSTRUCTIONS_32_2 42
@@ -504,6 +499,7 @@ typedef struct {
                      : "ra", "a1", "a2", "a3", "a4", "a5", "a6", "a7", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8", \
                        "s9", "s10", "s11", "t0", "t1", "t2", "t3", "t4", "t5", "t6", "memory")
 
+/* What the record has for `most`. */
 static inline int32_t match_words_most(match_form_t form, int32_t clip_high)
 {
     return form == MATCH_FORM_SPLIT || form == MATCH_FORM_SPLIT_SIGNED ? 0x0703 : clip_high;

@@ -216,9 +216,9 @@ def cpu_cost(
     """Cost of operator `op` (Relay name or `Op` value), layer `name`, as TVM's C on the control core.
 
     `floating` tells whether the operator computes in floating point: one that reads more values than it computes is
-    priced by these. A function of a pixel computes `rows` equal rows one after another; the cost model is asked for one
-    of them. Operators without code cost nothing. The core has no scratchpad: it moves two bytes for each of `macs` and
-    one for each output, or as many bytes in as out if it only copies.
+    priced by the values that it reads. A function of a pixel computes `rows` equal rows one after another; the cost
+    model is asked for one row. Operators without code cost nothing. The core has no scratchpad. An operator that only
+    copies reads as many bytes as it writes; others read two bytes for each of `macs` and write one for each output.
 
     Raises:
         CostModelError: if its cost model fails.

@@ -43,7 +43,7 @@ class Offer:
 class OperatorPlan:
     """An operator on a module: its kernel, a C function, and how its outputs are requantized.
 
-    `negative_step` is 0 if the requantization has no correction; of whole products it is that of all channels.
+    `negative_step` is 0 if the requantization has no correction, else what all channels have in common, or 1.
     `shift` is the shift of all output channels if the requantizer has one shift for all of them, else 0. `operands`
     are, of an operator in a group, what they would be if it were alone. `source` is what the model calls one of several
     operators, empty if that is not known.

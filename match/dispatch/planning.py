@@ -6,10 +6,11 @@ from match.dispatch.packed_constants import pack_constants
 from match.dispatch.plan import LayerPlan, OperatorPlan, ScratchPlan
 from match.dispatch.request import Request, Workload
 from match.ir.layer import Layer
-from match.ir.requantization import UNREACHED, Requantization
+from match.ir.requantization import Requantization
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import largest_tile
 from match.requantize.form import Form
+from match.requantize.registers import common_step
 from match.target.hardware import HwModule, MatchTarget
 from match.target.layers import cost_of
 from match.target.operators_cost import OperatorsCost
@@ -55,11 +56,10 @@ def _operator(module: HwModule, layer: Layer, form: Form, source: str, *, in_gro
 
 
 def _negative_step(requantization: Requantization | None) -> int:
-    """What the tile says of corrections: 0 if there are none, so not where there are some that nothing reaches."""
-    if requantization is None or requantization.negative_below is None or requantization.negative_step is None:
+    """What the tile says of corrections: 0 if there are none, 1 if channels differ or no accumulator reaches any."""
+    if requantization is None or requantization.negative_below is None:
         return 0
-    reached = requantization.negative_step[requantization.negative_below != UNREACHED]
-    return int(reached.max(initial=1))
+    return common_step(requantization) or 1
 
 
 def _scratch(request: Request, schedule: Schedule) -> ScratchPlan:

@@ -22,7 +22,7 @@ WORD = 32
 """Bits of the lower half of a product."""
 
 OUTPUT_SHIFT = 24
-"""Where multipliers are split, outputs are the uppermost 8 bits of a word."""
+"""Right shift from a word to an output in forms that split multipliers: the output is the word's highest 8 bits."""
 
 
 @dataclass(frozen=True, eq=False)

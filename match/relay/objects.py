@@ -18,31 +18,31 @@ _MAIN, _ORDER = "match_main", "match_order"
 
 
 def main_function(module: tvm.IRModule, before: relay.Function | None = None) -> relay.Function:
-    """The function "main" of a module, the same object each time, and so are its expressions.
+    """The function "main" of a module. Each call returns the same object, with the same objects for expressions.
 
     `before` is what `main_function` returned for the module that this one was made of: expressions that are in both
     have the objects that they had.
     """
-    main, kept = module["main"], module.__dict__
-    if _MAIN not in kept or kept[_MAIN].handle.value != main.handle.value:
+    main, found = module["main"], module.__dict__
+    if _MAIN not in found or found[_MAIN].handle.value != main.handle.value:
         known: dict[int, relay.Expr] = {}
         if before is not None:
             known = {expr.handle.value: expr for expr in expressions(before)}
         main.__dict__[_ORDER] = _interned(main.body, known)
         main.__dict__["body"] = known[main.body.handle.value]
         main.__dict__["params"] = [known.get(parameter.handle.value, parameter) for parameter in main.params]
-        kept[_MAIN] = main
-    return kept[_MAIN]
+        found[_MAIN] = main
+    return found[_MAIN]
 
 
 def expressions(function: relay.Function) -> list[relay.Expr]:
     """Every expression of a function's body but operators, after those it is computed from, as one object each."""
-    kept = function.__dict__
-    if _ORDER not in kept:
+    found = function.__dict__
+    if _ORDER not in found:
         known: dict[int, relay.Expr] = {}
-        kept[_ORDER] = _interned(function.body, known)
-        kept["body"] = known[function.body.handle.value]
-    return kept[_ORDER]
+        found[_ORDER] = _interned(function.body, known)
+        found["body"] = known[function.body.handle.value]
+    return found[_ORDER]
 
 
 def operands(expr: relay.Expr) -> list[relay.Expr]:

@@ -3,7 +3,7 @@
  * A request is an int32 kind and its body. Arrays are int32 size and bytes; each gets a block of L1 of exactly that
  * size.
  *
- * KERNEL: 40 bytes of name, int32 fields of the tile, int64 negative_step, int32 input_channel_stride, int32 whether the
+ * KERNEL: 48 bytes of name, int32 fields of the tile, int64 negative_step, int32 input_channel_stride, int32 whether the
  *         tile begins and whether it ends its reduction, int32 groups, int32 exceptions, int32 how many jobs an earlier program has taken
  *         of NE16, which stopped before it handed over the last of them, seven int32 offsets of the tile's pointers in
  *         their arrays, seven arrays (input, addend, weights, parameters, output, scratch, partial sums). Answer: status,
@@ -30,7 +30,7 @@
 
 enum { KERNEL, JOB, COPY };
 enum { INPUT, ADDEND, WEIGHTS, PARAMETERS, OUTPUT, SCRATCH, SUMS, POINTERS };
-enum { NAME_BYTES = 40, TILE_FIELDS = 25, JOB_WORDS = 24, JOB_POINTERS = 6, MOST_ARRAYS = 8, SECONDS = 60 };
+enum { NAME_BYTES = 48, TILE_FIELDS = 25, JOB_WORDS = 24, JOB_POINTERS = 6, MOST_ARRAYS = 8, SECONDS = 60 };
 
 typedef struct {
     const char *name;

@@ -146,7 +146,7 @@ class Harness:
         arrays = [input, addend, weights, parameters, output, np.zeros(scratch, np.uint8), sums]
         numbers = (*astuple(fields), negative_step, input_channel_stride, begins, ends, groups, exceptions, abandoned)
         numbers += (0,) * len(arrays)
-        request = struct.pack("<i40s25iq6i7i", KERNEL, name.encode(), *numbers)
+        request = struct.pack("<i48s25iq6i7i", KERNEL, name.encode(), *numbers)
         request += b"".join(struct.pack("<i", array.nbytes) + array.tobytes() for array in arrays)
         status, result = self._ask(request, output.nbytes + sums.nbytes)
         if status:

@@ -83,7 +83,7 @@ def largest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 
 def extreme(build: Callable[..., relay.Expr]) -> Handler:
-    """A reader of REDUCE_MIN, REDUCE_ANY or REDUCE_ALL, or of REDUCE_MAX."""
+    """A reader of REDUCE_MIN, REDUCE_ANY, REDUCE_ALL or, along any axes, REDUCE_MAX."""
 
     def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         axes = _axes(read, operator)
