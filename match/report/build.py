@@ -198,13 +198,13 @@ def _layer(
         runner_up=RunnerUpSummary(other.module, other.cost) if (other := decision.runner_up) else None,
         input_shapes=decision.input_shapes,
         output_shapes=decision.output_shapes,
-        removed_channels=_removed(decision, elements),
-        operators=tuple(_operators(decision.plan, target)) if decision.plan else (),
+        removed_channels=_removed_of_layer(decision, elements),
+        operators=tuple(_operators(decision.plan, target, elements)) if decision.plan else (),
         moved=MovedSummary(*map(max, zip(*map(astuple, moved_by), strict=True))) if moved_by else None,
     )
 
 
-def _operators(plan: LayerPlan, target: MatchTarget) -> Iterator[OperatorSummary]:
+def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]) -> Iterator[OperatorSummary]:
     """The operators of a chain or a group."""
     layer = plan.layer
     cycles: list[int | None] = [None] * len(layer.stages)
@@ -214,19 +214,21 @@ def _operators(plan: LayerPlan, target: MatchTarget) -> Iterator[OperatorSummary
         assert isinstance(cost, GroupCost)
         cycles = [round(one) for one in cost.launched(layer)]
     for stage, own, predicted in zip(layer.stages, plan.operators, cycles, strict=False):
-        yield OperatorSummary(stage.what, stage.macs, outputs(stage), predicted, own.source)
+        removed = _removed(elements.get(own.source), outputs(stage) // stage.output_channels, stage.output_channels)
+        yield OperatorSummary(stage.what, stage.macs, outputs(stage), predicted, own.source, removed)
 
 
-def _removed(decision: LayerDecision, elements: Mapping[str, int]) -> int:
-    """Channels that the layer has in the model and not here; with channels last, the rest of the shape is the same.
-
-    A scalar has none.
-    """
-    whole = elements.get(decision.source)
-    if whole is None or len(decision.output_shapes) != 1 or not decision.output_shapes[0]:
+def _removed_of_layer(decision: LayerDecision, elements: Mapping[str, int]) -> int:
+    """The channels that are removed from a layer's only output; a scalar has none."""
+    if len(decision.output_shapes) != 1 or not decision.output_shapes[0]:
         return 0
     *places, channels = decision.output_shapes[0]
-    return max(0, whole // math.prod(places) - channels) if whole % math.prod(places) == 0 else 0
+    return _removed(elements.get(decision.source), math.prod(places), channels)
+
+
+def _removed(whole: int | None, places: int, channels: int) -> int:
+    """Channels that a tensor of `whole` elements has in the model and not here, where it has `channels` at `places`."""
+    return max(0, whole // places - channels) if whole is not None and whole % places == 0 else 0
 
 
 def _on_platforms(decision: LayerDecision, target: MatchTarget) -> dict[str, int]:

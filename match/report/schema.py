@@ -214,7 +214,7 @@ class OperatorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An operator of a layer that has several, in the order in which they are computed.
 
     `cycles` are predicted for its kernel call in a group; null in a chain, whose operators take turns. `source` is what
-    the model calls it, empty if that is not known.
+    the model calls it, empty if that is not known. `removed_channels` are as those of a layer.
     """
 
     op: str
@@ -222,6 +222,7 @@ class OperatorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     outputs: int
     cycles: int | None = None
     source: str = ""
+    removed_channels: int = 0
 
 
 class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

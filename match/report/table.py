@@ -272,13 +272,13 @@ def _memory(report: Report) -> list[str]:
 
 
 def _removed(report: Report) -> list[str]:
-    layers = [layer for layer in report.layers if layer.removed_channels and layer.macs]
-    if not layers:
+    operators = [operator for layer in report.layers for operator in layer.operators or (layer,) if operator.macs]
+    channels = [operator.removed_channels for operator in operators if operator.removed_channels]
+    if not channels:
         return []
-    channels = sum(layer.removed_channels for layer in layers)
     return [
-        f"Removed: {_count(channels, 'channel')} in {_count(len(layers), 'layer')}, proven to be constant or read by "
-        "nobody, are not computed."
+        f"Removed: {_count(sum(channels), 'channel')} in {_count(len(channels), 'operator')}, proven to be constant or "
+        "read by nobody, are not computed."
     ]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import msgspec
 import pytest
 from rich.console import Console
 
+import match
 from match.report import Report, show
 from match.report.schema import MeasuredLayers, Measurement
 
@@ -126,3 +128,16 @@ def test_the_narrowest_terminal_folds_names(report: Report) -> None:
     assert name == "".join(line.split()[0] for line in lines[begin : begin + -(-len(name) // 13)])
     text = " ".join(" ".join(lines).split())
     assert "123,456,789" in text
+
+
+def test_channels_removed_inside_of_groups_are_told(models_dir: Path) -> None:
+    def removed(*, fuse: bool) -> tuple[dict[str, int], str]:
+        report = match.compile(models_dir / "vww_96_int8.tflite", "gap9", modules=("cluster",), fuse=fuse).report
+        operators = [operator for layer in report.layers for operator in layer.operators or (layer,) if operator.macs]
+        sentence = next(line for line in text_of(report).splitlines() if line.startswith("Removed: "))
+        return {operator.source: operator.removed_channels for operator in operators}, sentence
+
+    alone, together = removed(fuse=False), removed(fuse=True)
+    assert together == alone
+    channels = [count for count in alone[0].values() if count]
+    assert alone[1].startswith(f"Removed: {sum(channels)} channels in {len(channels)} operators")
