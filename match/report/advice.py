@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from match.ir.layer import GROUP
 from match.partitioning.quantizable import Quantizable
-from match.report.schema import Advice, LayerSummary, Report
+from match.report.schema import Advice, AdviceKind, LayerSummary, Report
 
 MOST = 5
 """Sentences."""
@@ -64,12 +64,11 @@ def _idle(report: Report) -> Iterator[Advice]:
         )
         if refused and not offered:
             reason, macs = _most_frequent(refused, module.name)
-            yield Advice(
-                kind="idle module",
-                sentence=f"{module.name} takes no layer; mostly ({_percent(macs, report.model.macs)} of the MACs) it "
+            yield _advice(
+                "idle module",
+                refused,
+                f"{module.name} takes no layer; mostly ({_percent(macs, report.model.macs)} of the MACs) it "
                 f"refused because {reason}. The layers that it refused take {_sum(refused):,} cycles.",
-                cycles=_sum(refused),
-                layers=_names(refused),
                 warning=True,
             )
 
@@ -101,21 +100,19 @@ def _border(report: Report, recurrent: frozenset[str]) -> Iterator[Advice]:
     for side, tensors, rows, advice in sides:
         floating = [layer for layer in rows if layer.floating]
         if floating and any(tensor.dtype.startswith("float") for tensor in tensors):
-            yield Advice(
-                kind="float border",
-                sentence=f"The network's {side} is in floating point, and {_listed(floating)} on the control core "
+            yield _advice(
+                "float border",
+                floating,
+                f"The network's {side} is in floating point, and {_listed(floating)} on the control core "
                 f"takes {_sum(floating):,} cycles: {advice}.",
-                cycles=_sum(floating),
-                layers=_names(floating),
             )
     inside = [layer for layer in layers[first : last + 1] if layer.floating and layer.source not in recurrent]
     if inside:
-        yield Advice(
-            kind="float operators",
-            sentence=f"{_listed(inside)} inside the network: floating point on the control core takes "
+        yield _advice(
+            "float operators",
+            inside,
+            f"{_listed(inside)} inside the network: floating point on the control core takes "
             f"{_sum(inside):,} cycles; quantize these operators, too.",
-            cycles=_sum(inside),
-            layers=_names(inside),
         )
 
 
@@ -123,21 +120,19 @@ def _layouts(report: Report) -> Iterator[Advice]:
     """Tensors that are laid out anew."""
     transposed = [layer for layer in report.layers if not layer.floating and _transposes(layer)]
     if transposed:
-        yield Advice(
-            kind="channels first",
-            sentence=f"{_listed(transposed)} on the control core reorders channels for {_sum(transposed):,} cycles: "
+        yield _advice(
+            "channels first",
+            transposed,
+            f"{_listed(transposed)} on the control core reorders channels for {_sum(transposed):,} cycles: "
             f"export the network with channels last (NHWC), and give it its input so.",
-            cycles=_sum(transposed),
-            layers=_names(transposed),
         )
     converted = [layer for layer in report.layers if layer.op == _LAYOUT]
     if converted:
-        yield Advice(
-            kind="layouts",
-            sentence=f"Tensors change their layout {_times(len(converted))} between units, which takes "
+        yield _advice(
+            "layouts",
+            converted,
+            f"Tensors change their layout {_times(len(converted))} between units, which takes "
             f"{_sum(converted):,} cycles on the control core: keep neighbouring layers on one module.",
-            cycles=_sum(converted),
-            layers=_names(converted),
         )
 
 
@@ -167,7 +162,7 @@ def _control_core(report: Report) -> Iterator[Advice]:
             places = "one place" if len(layers) == 1 else f"{len(layers)} places"
             sentence = f"{op} runs on the control core in {places} for {_sum(layers):,} cycles: {why}."
         kind = "requantization" if op == _REQUANTIZE else "control core"
-        yield Advice(kind=kind, sentence=sentence, cycles=_sum(layers), layers=_names(layers))
+        yield _advice(kind, layers, sentence)
 
 
 def _slow(report: Report) -> Iterator[Advice]:
@@ -237,14 +232,18 @@ def _memory(report: Report) -> Iterator[Advice]:
         layers = [layer for layer in report.layers if _unmapped(layer, module.name) and layer.name not in known]
         if layers:
             memory = module.memories[0]
-            yield Advice(
-                kind="memory",
-                sentence=f"{_listed(layers)} on the control core takes {_sum(layers):,} cycles, for on {module.name} "
+            yield _advice(
+                "memory",
+                layers,
+                f"{_listed(layers)} on the control core takes {_sum(layers):,} cycles, for on {module.name} "
                 f"{_most_frequent(layers, module.name)[0]}: give {memory.name} more than {memory.bytes:,} bytes "
                 "(--l1).",
-                cycles=_sum(layers),
-                layers=_names(layers),
             )
+
+
+def _advice(kind: AdviceKind, layers: Sequence[LayerSummary], sentence: str, *, warning: bool = False) -> Advice:
+    """A sentence that stands for all cycles of these layers."""
+    return Advice(kind=kind, sentence=sentence, cycles=_sum(layers), layers=_names(layers), warning=warning)
 
 
 def _known(report: Report) -> frozenset[str]:

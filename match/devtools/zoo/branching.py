@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from match.devtools.zoo.layers import (
     LINEAR,
     POINT,
@@ -17,6 +19,7 @@ from match.devtools.zoo.layers import (
     function,
     max_pool,
     pooled,
+    spread,
 )
 from match.devtools.zoo.sizes import check_sizes, rounded
 
@@ -58,7 +61,26 @@ def densenet(width: float = 1.0, resolution: int = 32, classes: int = 10) -> Zoo
 
 def unet(width: float = 1.0, resolution: int = 128, classes: int = 2) -> ZooNetwork:
     """U-Net (Ronneberger et al., 2015) with padding, 3 scales below the first: a score of each class for each pixel."""
+
+    def enlarged(name: str, x: ZooLayer, filters: int) -> ZooLayer:
+        return conv(f"{name}_conv", enlarge(name, x), filters)
+
     check_sizes(width, resolution, classes, multiple=8)
+    return ZooNetwork(f"unet-{width}-{resolution}", _unet(width, resolution, classes, enlarged))
+
+
+def unet_transposed(width: float = 1.0, resolution: int = 128, classes: int = 2) -> ZooNetwork:
+    """The same, enlarged by transposed convolutions."""
+
+    def enlarged(name: str, x: ZooLayer, filters: int) -> ZooLayer:
+        return spread(name, x, filters, activation=LINEAR)
+
+    check_sizes(width, resolution, classes, multiple=8)
+    return ZooNetwork(f"unet_transposed-{width}-{resolution}", _unet(width, resolution, classes, enlarged))
+
+
+def _unet(width: float, resolution: int, classes: int, enlarged: Callable[[str, ZooLayer, int], ZooLayer]) -> ZooLayer:
+    """The scores, where `enlarged` has a name for a map of twice the size, what it is made of, and its channels."""
     x: ZooLayer = Input("image", (), (3, resolution, resolution), UNSIGNED)
     kept: list[ZooLayer] = []
     for scale in range(4):
@@ -68,10 +90,10 @@ def unet(width: float = 1.0, resolution: int = 128, classes: int = 2) -> ZooNetw
         filters = rounded((64 << scale) * width)
         x = conv(f"down{scale}_conv1", conv(f"down{scale}_conv0", x, filters), filters)
     for scale, skipped in reversed(list(enumerate(kept))):
-        up = conv(f"up{scale}_conv", enlarge(f"up{scale}", x), skipped.shape[0])
-        x = concat(f"up{scale}_concat", skipped, up)
-        x = conv(f"up{scale}_conv1", conv(f"up{scale}_conv0", x, skipped.shape[0]), skipped.shape[0])
-    return ZooNetwork(f"unet-{width}-{resolution}", conv("scores", x, classes, POINT, activation=LINEAR))
+        filters = skipped.shape[0]
+        x = concat(f"up{scale}_concat", skipped, enlarged(f"up{scale}", x, filters))
+        x = conv(f"up{scale}_conv1", conv(f"up{scale}_conv0", x, filters), filters)
+    return conv("scores", x, classes, POINT, activation=LINEAR)
 
 
 def tiny_yolo(width: float = 1.0, resolution: int = 416, classes: int = 80) -> ZooNetwork:

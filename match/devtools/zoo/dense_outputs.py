@@ -15,9 +15,7 @@ from match.devtools.zoo.layers import (
     conv,
     enlarge,
     interleave,
-    max_pool,
     reorder,
-    spread,
     squeezed,
 )
 from match.devtools.zoo.sizes import check_sizes, rounded
@@ -47,24 +45,6 @@ def super_resolution(width: float = 1.0, resolution: int = 224, factor: int = 3)
     x = conv("conv0", Input("image", (), (1, resolution, resolution), UNSIGNED), rounded(64 * width), (5, 5))
     x = conv("conv2", conv("conv1", x, rounded(32 * width)), factor**2, activation=LINEAR)
     return ZooNetwork(f"super_resolution-{width}-{resolution}", interleave("image_enlarged", x, factor))
-
-
-def unet_transposed(width: float = 1.0, resolution: int = 128, classes: int = 2) -> ZooNetwork:
-    """U-Net (Ronneberger et al., 2015) with padding, 3 scales below the first, enlarged by transposed convolutions."""
-    check_sizes(width, resolution, classes, multiple=8)
-    x: ZooLayer = Input("image", (), (3, resolution, resolution), UNSIGNED)
-    kept: list[ZooLayer] = []
-    for scale in range(4):
-        if scale:
-            kept.append(x)
-            x = max_pool(f"down{scale}", x)
-        filters = rounded((64 << scale) * width)
-        x = conv(f"down{scale}_conv1", conv(f"down{scale}_conv0", x, filters), filters)
-    for scale, skipped in reversed(list(enumerate(kept))):
-        filters = skipped.shape[0]
-        x = concat(f"up{scale}_concat", skipped, spread(f"up{scale}", x, filters, activation=LINEAR))
-        x = conv(f"up{scale}_conv1", conv(f"up{scale}_conv0", x, filters), filters)
-    return ZooNetwork(f"unet_transposed-{width}-{resolution}", conv("scores", x, classes, POINT, activation=LINEAR))
 
 
 def ssd(width: float = 1.0, resolution: int = 224, classes: int = 20) -> ZooNetwork:

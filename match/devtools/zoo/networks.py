@@ -158,7 +158,7 @@ _SIZED: MappingProxyType[str, Callable[..., ZooNetwork]] = MappingProxyType(
         "tcn": signals.tcn,
         "tiny_yolo": branching.tiny_yolo,
         "unet": branching.unet,
-        "unet_transposed": dense_outputs.unet_transposed,
+        "unet_transposed": branching.unet_transposed,
         "vit": sequences.vit,
     }
 )
