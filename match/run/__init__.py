@@ -22,7 +22,7 @@ from match.run.dumps import Dumps, read_dumps
 from match.run.project import build, platform_on, read_manifest
 from match.run.rtl import program as rtl
 from match.run.runner import Finished, Job, Runner
-from match.run.samples import Arrays, checked, interleaved, random_inputs, taken_apart
+from match.run.samples import Arrays, checked, interleaved, random_inputs, returned, taken_apart
 
 __all__ = [
     "RUNNERS",
@@ -61,7 +61,7 @@ def run(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "h
     Args:
         directory: the project.
         inputs: for each input tensor an array of its dtype and shape, or of as many such samples as all the others
-            along a new first axis; the outputs then have that axis too.
+            along a new first axis, or along its own if that is one; the outputs then have their samples there, too.
         on: what runs it: "host" is this machine, "qemu", "rtl" and "gvsoc" are simulators, as far as the target has
             platforms for them.
         sanitize: build and run with the address and undefined-behaviour sanitizers, on the host.
@@ -126,7 +126,7 @@ def _run(
     dumped: bool = False,
 ) -> _Run:
     platform = platform_on(manifest, on)
-    samples, batched = checked(manifest, inputs)
+    samples, form = checked(manifest, inputs)
     program = build(directory, platform.name, sanitize=sanitize, traced=traced, counted=counted, dumped=dumped)
     count = len(next(iter(samples.values())))
     image = directory / manifest.image if manifest.image else None
@@ -137,4 +137,4 @@ def _run(
         reason = error.strerror or error
         raise OutputError(f"tensors cannot be written to a temporary file: {reason}; set TMPDIR.") from error
     outputs = taken_apart(manifest.outputs, finished.outputs, count, job.what)
-    return _Run(outputs if batched else {name: array[0] for name, array in outputs.items()}, count, finished)
+    return _Run(returned(outputs, form), count, finished)

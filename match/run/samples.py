@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,10 @@ from match.frontend.model import ModelTensor, tensor_bytes
 from match.target.arguments import is_a
 
 Arrays = dict[str, npt.NDArray[Any]]
+
+Form = Literal["sample", "samples", "batch"]
+"""How inputs come, and outputs go: one sample, several along one more axis in front, or several along the network's own
+first axis, of which it has one."""
 
 
 def random_inputs(manifest: Manifest, seed: int) -> Arrays:
@@ -38,8 +42,10 @@ def _random(tensor: ModelTensor, rng: np.random.Generator) -> npt.NDArray[Any]:
     return rng.integers(limits.min, limits.max, tensor.shape, dtype=dtype, endpoint=True)
 
 
-def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, bool]:
-    """Each input with an axis of samples in front, in the project's order; whether they came with one.
+def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, Form]:
+    """Each input with an axis of samples in front, in the project's order; how they came.
+
+    Inputs of which some have an axis of one in front may be a batch in these, and have one more axis in the others.
 
     Raises:
         InputError: if the inputs do not match the project's tensors.
@@ -53,24 +59,46 @@ def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple
         raise InputError(f"the inputs given are {given}; {manifest.name} takes: {expected}.")
     samples: Arrays = {}
     counts: set[int | None] = set()
+    forms: set[Form] = set()
     for tensor in manifest.inputs:
         try:
             array = np.asarray(inputs[tensor.name])
         except ValueError as error:
             raise InputError(f"input {tensor.name} is no array; {manifest.name} takes: {expected}.") from error
-        batched = array.ndim == len(tensor.shape) + 1
-        if array.shape[batched:] != tensor.shape or array.dtype != np.dtype(tensor.dtype) or not array.size:
+        form = _form(array.shape, tensor.shape)
+        if form is None or array.dtype != np.dtype(tensor.dtype) or not array.size:
             raise InputError(
-                f"input {tensor.name} is {array.dtype} {list(array.shape)}; {manifest.name} takes: {expected}, "
-                f"or any number of such samples along one more axis in front."
+                f"input {tensor.name} is {array.dtype} {list(array.shape)}; {manifest.name} takes: {expected}, or any "
+                "number of such samples along a first axis of one, or along one more axis in front."
             )
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise InputError(f"input {tensor.name} has {np.isnan(array).sum()} values that are NaN; give numbers.")
-        samples[tensor.name] = array if batched else array[np.newaxis]
-        counts.add(len(array) if batched else None)
+        samples[tensor.name] = array.reshape(-1, *tensor.shape)
+        counts.add(None if form == "sample" else len(array))
+        forms.add(form)
     if len(counts) > 1:
         raise InputError(f"the inputs of {manifest.name} have different numbers of samples; give all of them as many.")
-    return samples, counts != {None}
+    return samples, "batch" if "batch" in forms else forms.pop()
+
+
+def _form(given: tuple[int, ...], shape: tuple[int, ...]) -> Form | None:
+    """How an input of a shape is given; none where it has another."""
+    if given == shape:
+        return "sample"
+    if given[1:] == shape and len(given) > len(shape):
+        return "samples"
+    return "batch" if shape[:1] == (1,) and given[1:] == shape[1:] and len(given) == len(shape) else None
+
+
+def returned(outputs: Arrays, form: Form) -> Arrays:
+    """Outputs with an axis of samples in front, as the inputs came; in a batch those without an axis of one keep it."""
+
+    def arranged(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if form == "sample":
+            return array[0]
+        return array[:, 0] if form == "batch" and array.shape[1:2] == (1,) else array
+
+    return {name: arranged(array) for name, array in outputs.items()}
 
 
 def interleaved(samples: Arrays) -> bytes:

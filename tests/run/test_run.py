@@ -47,6 +47,15 @@ def test_many_samples_in_one_process(project: Path) -> None:
     assert np.array_equal(outputs["twice"], batch["b:0"] * 2)
 
 
+def test_a_batch_along_the_first_axis(project: Path) -> None:
+    """As a file of samples has it; what has no axis of one gets one more."""
+    rng = np.random.default_rng(1)
+    batch = {"a": rng.integers(-128, 127, (5, 4)).astype(np.int8), "b:0": rng.random((5, 2)).astype(np.float32)}
+    outputs = run(project, batch)
+    assert np.array_equal(outputs["plus"], batch["a"] + np.int8(1))
+    assert np.array_equal(outputs["twice"], batch["b:0"] * 2)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -56,6 +65,9 @@ def test_many_samples_in_one_process(project: Path) -> None:
         ({"a": np.zeros((1, 5), np.int8)}, r"input a is int8 \[1, 5\]"),
         ({"a": np.zeros((1, 4), np.uint8)}, r"input a is uint8 \[1, 4\]"),
         ({"a": np.zeros((0, 1, 4), np.int8), "b:0": np.zeros((0, 2), np.float32)}, r"input a is int8 \[0, 1, 4\]"),
+        ({"a": np.zeros((2, 5), np.int8)}, r"input a is int8 \[2, 5\]"),
+        ({"b:0": np.zeros((3,), np.float32)}, r"input b:0 is float32 \[3\]"),
+        ({"a": np.zeros((2, 4), np.int8), "b:0": np.zeros((3, 2), np.float32)}, "different numbers of samples"),
         ({"a": np.zeros((2, 1, 4), np.int8)}, "different numbers of samples"),
         ({"a": np.zeros((2, 1, 4), np.int8), "b:0": np.zeros((3, 2), np.float32)}, "different numbers of samples"),
     ],
