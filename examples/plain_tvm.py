@@ -10,6 +10,7 @@ and writes the outputs. `match compile` does all this for you, plans the memory,
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -102,10 +103,14 @@ def link(target: str, folder: Path) -> Path:
     program = folder / "network"
     includes = [folder, *(package / place for place in (*host.include, "codegen/include"))]
     includes += [runtime / "include", runtime / "3rdparty" / "dlpack" / "include"]
-    command = ["cc", "-std=gnu11", "-O2", "-Wno-attributes", "-o", str(program), *map(str, sorted(folder.glob("*.c")))]
-    command += [str(package / source) for source in host.sources] + [f"-I{place}" for place in includes]
-    command += [f"-D{name}={value}" for name, value in host.defines.items()] + ["-pthread", "-lm"]
-    subprocess.run(command, check=True)
+    compiler = os.environ.get("CC", "cc").split()
+    flags = ["-std=gnu11", "-O2", "-Wno-attributes", *(f"-I{place}" for place in includes)]
+    flags += [f"-D{name}={value}" for name, value in host.defines.items()]
+    sources = [*sorted(folder.glob("*.c")), *(package / source for source in host.sources)]
+    objects = [folder / f"{number}.o" for number in range(len(sources))]
+    for source, compiled in zip(sources, objects, strict=True):
+        subprocess.run([*compiler, *flags, "-c", str(source), "-o", str(compiled)], check=True)
+    subprocess.run([*compiler, "-o", str(program), *map(str, objects), "-pthread", "-lm"], check=True)
     return program
 
 

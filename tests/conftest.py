@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from match.run.rtl.simulator import CORE_PACKAGE, default_folder, simulator
-
 PROJECT = Path(__file__).resolve().parent.parent
 CROSS_COMPILERS = ("riscv64-unknown-elf-gcc", "arm-none-eabi-gcc")
 
@@ -61,6 +59,8 @@ def qemu() -> None:
 @pytest.fixture(scope="session")
 def rtl(own_cache: None) -> None:
     """Tests that use it are skipped without what builds the simulated core, which takes half a minute, once for all."""
+    from match.run.rtl.simulator import CORE_PACKAGE, default_folder, simulator  # loads TVM, which others do without
+
     for tool in ("verilator", "g++", "riscv64-unknown-elf-gcc"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not on the PATH")
@@ -82,6 +82,7 @@ def quick_builds(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
         environment.setenv("CFLAGS", "-O1")
         if shutil.which("ccache") and "CC" not in os.environ:
             environment.setenv("CC", "ccache cc")
+            environment.setenv("CMAKE_C_COMPILER_LAUNCHER", "ccache")
             environment.setenv("CCACHE_NOHASHDIR", "1")  # the folder is another one each time
             # Under the name of another compiler, ccache calls that one.
             folder = tmp_path_factory.mktemp("ccache")

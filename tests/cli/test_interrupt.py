@@ -25,8 +25,8 @@ NEVER = 120
 LINE = "match: interrupted.\n"
 MOMENTS = 30
 ATTEMPTS = 5
-QUICK = (6, 15)
-"""The moments that are tried in each run of the suite."""
+QUICK = {("compile", 6), ("run", 15)}
+"""The commands and the moments that are tried in each run of the suite."""
 
 COMMANDS = {
     "compile": ("compile", str(DIGITS), "--jobs", "3", "-o", "out"),
@@ -120,9 +120,13 @@ def lives() -> dict[str, float]:
     return {}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize(
-    "moment", [pytest.param(n, marks=() if n in QUICK else pytest.mark.sweep) for n in range(MOMENTS)]
+    ("name", "moment"),
+    [
+        pytest.param(name, moment, marks=() if (name, moment) in QUICK else pytest.mark.sweep)
+        for moment in range(MOMENTS)
+        for name in COMMANDS
+    ],
 )
 def test_at_any_moment(name: str, moment: int, lives: dict[str, float], project: Path, tmp_path: Path) -> None:
     def prepared(folder: Path) -> Machine:

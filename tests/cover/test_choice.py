@@ -102,7 +102,7 @@ def test_never_dearer_than_layer_by_layer(network: str, target: str, l1: int | N
             assert decision.runner_up.cost >= found.cost
 
 
-@pytest.mark.parametrize("network", ["digits", "resnet8"])
+@pytest.mark.parametrize("network", ["digits", pytest.param("resnet8", marks=pytest.mark.sweep)])
 def test_sums_that_are_not_asked_for_would_not_be_taken(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
     options = Options.parse("exact", "latency", "exact", 1)
     found, _ = chosen(network, get_target("gap9"), options)

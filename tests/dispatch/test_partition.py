@@ -17,6 +17,7 @@ from match.ir.layer import Op
 from match.partitioning.partitioner import Partitioned, cut
 from match.relay import relay, tvm
 from tests.dispatch.fakes import FakeModule, FakeTarget
+from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.cc
 
@@ -83,9 +84,7 @@ def inlined(module: Any) -> Any:
 
 
 def run(module: Any, value: npt.NDArray[np.uint8]) -> list[npt.NDArray[Any]]:
-    with tvm.transform.PassContext(opt_level=0):
-        outputs = relay.create_executor("graph", module, target="llvm").evaluate()(value)
-    return [output.numpy() for output in outputs]
+    return Compiled(module)({"x": value})
 
 
 def partitioned(module: Any, *modules: FakeModule) -> Partitioned:

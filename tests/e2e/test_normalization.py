@@ -27,11 +27,21 @@ def normalized(
     return normalization(x, computed_for or width, Normalization(777, gains, centre), scaled, dtype)
 
 
-@pytest.mark.parametrize("dtypes", [("uint8", "uint8"), ("uint8", "int8")])
-@pytest.mark.parametrize(
-    ("shape", "l1", "centre"),
-    [((1, 9, 14, 33), None, None), ((1, 60, 40), 2048, None), ((3, 20, 8), 1500, None), ((2, 30, 40), 2048, 90)],
-)
+SHAPES: list[tuple[tuple[int, ...], int | None, int | None]] = [
+    ((1, 9, 14, 33), None, None),
+    ((1, 60, 40), 2048, None),
+    ((3, 20, 8), 1500, None),
+    ((2, 30, 40), 2048, 90),
+]
+CASES = [
+    pytest.param(*shape, ("uint8", dtype), marks=() if number % 2 == place else pytest.mark.sweep)
+    for number, shape in enumerate(SHAPES)
+    for place, dtype in enumerate(("uint8", "int8"))
+]
+"""Each run has each shape, with one of the types."""
+
+
+@pytest.mark.parametrize(("shape", "l1", "centre", "dtypes"), CASES)
 def test_rows_are_a_layer_of_the_cluster(
     shape: tuple[int, ...], l1: int | None, centre: int | None, dtypes: tuple[str, str]
 ) -> None:

@@ -21,7 +21,7 @@ DEMO = Path(match.__file__).parent / "devtools" / "demo"
 NETWORKS = (
     ("pretrainedResnet_quant", "gap9"),
     ("kws_ref_model", "pulp_open"),
-    ("vww_96_int8", "gap8"),
+    pytest.param("vww_96_int8", "gap8", marks=pytest.mark.sweep),
     ("ad01_int8", "gap8"),
 )
 SAMPLES = 2

@@ -26,11 +26,16 @@ def resize_of(x: relay.Expr, size: tuple[int, int], outputs: tuple[int, int], ze
     return Resize(x, rows, columns, zero, dtype)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-@pytest.mark.parametrize(
-    ("shape", "outputs", "l1"),
-    [((5, 7, 12), (9, 20), None), ((9, 6, 30), (30, 31), 8000), ((16, 17, 3), (5, 40), 1600)],
-)
+SHAPES = [((5, 7, 12), (9, 20), None), ((9, 6, 30), (30, 31), 8000), ((16, 17, 3), (5, 40), 1600)]
+CASES = [
+    pytest.param(*shape, dtype, marks=() if number % 2 == place else pytest.mark.sweep)
+    for number, shape in enumerate(SHAPES)
+    for place, dtype in enumerate(("uint8", "int8"))
+]
+"""Each run has each shape, with one of the types."""
+
+
+@pytest.mark.parametrize(("shape", "outputs", "l1", "dtype"), CASES)
 def test_a_layer_of_the_cluster(
     shape: tuple[int, int, int], outputs: tuple[int, int], l1: int | None, dtype: str
 ) -> None:

@@ -13,11 +13,21 @@ from match.relay.softmax import ProbabilityScale, read_softmax, softmax
 pytestmark = pytest.mark.cc
 
 
-@pytest.mark.parametrize(
-    ("dtypes", "zero", "scale"),
-    [(("uint8", "uint8"), 0, None), (("uint8", "int8"), -128, None), (("uint8", "uint8"), 3, ProbabilityScale.of(700))],
-)
-@pytest.mark.parametrize(("shape", "l1"), [((1, 9, 14, 33), None), ((1, 60, 40), 4096), ((3, 20, 7), 3000)])
+SHAPES: list[tuple[tuple[int, ...], int | None]] = [((1, 9, 14, 33), None), ((1, 60, 40), 4096), ((3, 20, 7), 3000)]
+TYPES: list[tuple[tuple[str, str], int, ProbabilityScale | None]] = [
+    (("uint8", "uint8"), 0, None),
+    (("uint8", "int8"), -128, None),
+    (("uint8", "uint8"), 3, ProbabilityScale.of(700)),
+]
+CASES = [
+    pytest.param(*shape, *types, marks=() if row + column == 2 else pytest.mark.sweep)
+    for row, shape in enumerate(SHAPES)
+    for column, types in enumerate(TYPES)
+]
+"""Each run has each shape once, and each pair of types once."""
+
+
+@pytest.mark.parametrize(("shape", "l1", "dtypes", "zero", "scale"), CASES)
 def test_rows_are_a_layer_of_the_cluster(
     shape: tuple[int, ...], l1: int | None, dtypes: tuple[str, str], zero: int, scale: ProbabilityScale | None
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import match
 from match.cost_models.riscv_core import RiscvCoreCost
+from match.devtools.check import check_target
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay, tvm
 from match.target.hardware import MatchTarget
@@ -57,6 +58,14 @@ def test_networks_equal_tflite_micro(
     outputs = compiled.run({network.tensors[network.input].name: inputs}, sanitize=True)
     assert np.array_equal(next(iter(outputs.values())), tflite_network.run_micro(model, inputs))
     assert Counter(layer.op for layer in compiled.layers if layer.module == "cortex_m7") == taken
+
+
+def test_layers_of_every_pattern_equal_tvm(stm32h743: MatchTarget) -> None:
+    """As the example's own tests have it, which the sweep installs and runs."""
+    check = check_target(stm32h743)
+    assert check.problems == ()
+    assert all(coverage.taken for coverage in check.coverage)
+    assert {"gate", "conv2d+max_pool2d"} <= {coverage.op for coverage in check.coverage}
 
 
 def test_a_convolution_and_its_pooling_are_one(stm32h743: MatchTarget) -> None:

@@ -80,7 +80,10 @@ def test_modules_that_requantize_refuse_them() -> None:
     assert refusals == {"its outputs are sums of 32 bits and ne16 hands out 8 bits"}
 
 
-@pytest.mark.parametrize("name", ["anomaly_detection", "keyword_spotting", "visual_wake_words"])
+@pytest.mark.parametrize(
+    "name",
+    ["anomaly_detection", "keyword_spotting", pytest.param("visual_wake_words", marks=pytest.mark.sweep)],
+)
 def test_heads_of_integer_networks(name: str, models_dir: Path) -> None:
     """Their last layer has no requantization; that they compute the right integers is tested where they are read."""
     compiled = match.compile(models_dir / f"{name}.onnx", "gap9", modules=["cluster"])

@@ -114,15 +114,15 @@ def test_constants_that_are_packed_longer_for_a_cut_layer_come_whole(
 
 
 def test_the_emulator_computes_the_same(qemu: None) -> None:
-    model = integers("resnet8")
+    model = integers("ds_cnn")
     inputs = sample(model, 1)
-    outputs, measured = match.compile(model, "gap8", l1=L1, l2=34000).measure(inputs, on="qemu")
+    outputs, measured = match.compile(model, "gap8", l1=L1, l2=30000).measure(inputs, on="qemu")
     assert np.array_equal(next(iter(outputs.values())), onnxruntime_outputs(model, inputs))
     assert measured.unit == "instructions"
 
 
 def test_the_platforms_of_a_project_are_those_with_external_memory(tmp_path: Path) -> None:
-    match.compile(integers("resnet8"), "gap8", l1=L1, l2=34000, output=tmp_path / "net")
+    match.compile(integers("ds_cnn"), "gap8", l1=L1, l2=30000, output=tmp_path / "net")
     with pytest.raises(OptionError, match="no platform 'rtl'; choose one of host, qemu, gap_sdk"):
         build(tmp_path / "net", "rtl")
 
@@ -211,8 +211,8 @@ int main(void)
 
 def test_two_contexts_of_a_network_in_external_memory(tmp_path: Path) -> None:
     """Each has constants and activations of its own there; the interface is that of networks without."""
-    model = integers("resnet8")
-    compiled = match.compile(model, "gap8", l1=L1, l2=34000, name="net", output=tmp_path / "net")
+    model = integers("ds_cnn")
+    compiled = match.compile(model, "gap8", l1=L1, l2=30000, name="net", output=tmp_path / "net")
     (tensor,), (result,) = compiled.report.model.inputs, compiled.report.model.outputs
     kind = "float" if tensor.dtype == "float32" else f"{tensor.dtype}_t"
     image, scores = identifier(tensor.name), identifier(result.name)

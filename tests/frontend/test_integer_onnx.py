@@ -172,7 +172,10 @@ def test_dialects(network, tmp_path):
     assert all(candidate.schedule for layer in layers for candidate in layer.candidates[:1]), "the cluster takes each"
 
 
-@pytest.mark.parametrize("name", ["keyword_spotting", "visual_wake_words", "anomaly_detection"])
+@pytest.mark.parametrize(
+    "name",
+    ["keyword_spotting", "anomaly_detection", pytest.param("visual_wake_words", marks=pytest.mark.sweep)],
+)
 def test_plinio_networks(models_dir, name):
     path = models_dir / f"{name}.onnx"
     compared(onnx.load(path), path, samples=50)

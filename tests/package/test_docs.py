@@ -22,8 +22,8 @@ __all__ = ["command", "project"]
 pytestmark = pytest.mark.cc
 
 DOCS = PROJECT / "docs"
-COMMANDS = ("compare.md", "json.md", "pulp-open.md", "running.md", "timeline.md", "validate.md")
-SLOW_COMMANDS = ("external-memory.md", "pypi.md")
+COMMANDS = ("compare.md", "json.md", "pulp-open.md", "running.md", "timeline.md")
+SLOW_COMMANDS = ("external-memory.md", "pypi.md", "validate.md")
 PROGRAMS = ("timeline.md",)
 SLOW_PROGRAMS = ("pypi.md",)
 ELSEWHERE = ("engines.md", "new-target.md")

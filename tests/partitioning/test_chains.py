@@ -23,7 +23,7 @@ from tests.dispatch.test_partition import conv
 pytestmark = pytest.mark.tvm
 
 
-@pytest.mark.parametrize("network", ["mobilenet_v2", "resnet8"])
+@pytest.mark.parametrize("network", ["ds_cnn", "resnet8", pytest.param("mobilenet_v2", marks=pytest.mark.sweep)])
 def test_every_occurrence_is_found(network: str) -> None:
     """Overlapping ones too, and none whose inner tensors have other readers."""
     target = get_target("gap8")

@@ -53,7 +53,15 @@ def readers(graph: Graph) -> Mapping[int, set[int]]:
     }
 
 
-@pytest.mark.parametrize(("network", "l1"), [("mixer", None), ("vit", 16384), ("shufflenet", 24576), ("gru", 8192)])
+@pytest.mark.parametrize(
+    ("network", "l1"),
+    [
+        ("vit", 16384),
+        ("shufflenet", 24576),
+        pytest.param("mixer", None, marks=pytest.mark.sweep),
+        pytest.param("gru", 8192, marks=pytest.mark.sweep),
+    ],
+)
 def test_only_the_last_operator_hands_something_on(network: str, l1: int | None) -> None:
     """No operator in front of it is read from outside, and none reads the group's result."""
     found = chosen(network, l1)

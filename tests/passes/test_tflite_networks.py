@@ -50,7 +50,9 @@ def test_every_layer(models_dir, name):
     compare(with_outputs((models_dir / f"{name}.tflite").read_bytes(), inner=True), samples=5)
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.sweep if name == "vww_96_int8" else ()) for name in NETWORKS]
+)
 def test_logits_of_the_whole_network(models_dir, name):
     """All passes, with channels removed and unsigned activations."""
     compare(with_outputs((models_dir / f"{name}.tflite").read_bytes(), inner=False), samples=30, activations="uint8")

@@ -18,6 +18,7 @@ from match.relay.resize import Between, Resize
 from match.relay.rewrite import dtype, operator_name
 from match.target.constraints import uint8_input
 from match.targets.pulp.constraints import CLUSTER
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
@@ -35,9 +36,7 @@ def typed(x: Any, body: Any) -> Any:
 
 def run(module: Any, value: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
     plain = relay.qnn.transform.CanonicalizeOps()(module)
-    with tvm.transform.PassContext(opt_level=0):
-        result = relay.create_executor("graph", plain, target="llvm").evaluate()(value)
-    return [field.numpy() for field in ([result] if isinstance(result, tvm.nd.NDArray) else result)]
+    return executable(plain)({module["main"].params[0].name_hint: value})
 
 
 def calls(module: Any) -> list[tuple[str, str]]:

@@ -140,7 +140,7 @@ def test_predictions_of_chosen_schedules_equal_a_walk() -> None:
 
 def test_more_memory_is_never_slower() -> None:
     found: dict[tuple[str, str], float] = {}
-    for size in SIZES:
+    for size in SIZES[::2]:
         for module, layer, schedule, cost in searches(resnet8(), size):
             key = module.name, layer.name
             assert schedule.used_bytes(schedule.inner_memory) <= size

@@ -35,7 +35,7 @@ def test_networks_compile_against_the_sdks_declarations(target: str, tmp_path: P
     if shutil.which("riscv64-unknown-elf-gcc") is None or not PICOLIBC.is_dir():
         pytest.skip("riscv64-unknown-elf-gcc or picolibc is not installed")
     match.compile(DIGITS, target).save(tmp_path / "digits")
-    match.compile(integers("resnet8"), target, l1=20000, l2=34000).save(tmp_path / "outside")
+    match.compile(integers("ds_cnn"), target, l1=20000, l2=30000).save(tmp_path / "outside")
     macros = "-DPULP_TIMEOUT_US=1000000 -DMATCH_PULP_NO_HWLOOP"
     missing = undefined(tmp_path / "digits") | undefined(tmp_path / "digits", macros, "TRACE=1", "DUMP=1")
     missing |= undefined(tmp_path / "outside") | undefined(tmp_path / "outside", macros)

@@ -169,7 +169,7 @@ def test_networks_of_integers_are_their_own_reference(models_dir: Path) -> None:
     assert (result.reference, result.equal, result.first) == ("integer network", True, None)
 
 
-@pytest.mark.parametrize("l1", [None, 6144])
+@pytest.mark.parametrize("l1", [pytest.param(None, marks=pytest.mark.sweep), 6144])
 def test_layouts_of_an_accelerator(l1: int | None) -> None:
     """Relay, with activations in an order of their own and with room that holds anything."""
     compiled = match.compile(test_diana.network(), "diana", l1=l1, numerics="exact")

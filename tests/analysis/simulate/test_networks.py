@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,15 @@ from match.target.registry import get_target, target_names
 pytestmark = pytest.mark.cc
 
 NETWORKS = ("pretrainedResnet_quant", "kws_ref_model")
+SAMPLE = {
+    ("pretrainedResnet_quant", "gap9", 8192),
+    ("pretrainedResnet_quant", "pulp_open", None),
+    ("kws_ref_model", "gap8", 8192),
+    ("kws_ref_model", "gap9", None),
+    ("kws_ref_model", "pulp_open", 8192),
+    ("kws_ref_model", "diana", 8192),
+}
+CASES = list(product(NETWORKS, target_names(), (None, 8192)))
 
 
 def own_latency(target: MatchTarget, layer: LayerDecision) -> bool:
@@ -27,9 +37,9 @@ def own_latency(target: MatchTarget, layer: LayerDecision) -> bool:
     return type(model).latency is not CostModel.latency
 
 
-@pytest.mark.parametrize("l1", [None, 8192])
-@pytest.mark.parametrize("target", target_names())
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    ("name", "target", "l1"), [pytest.param(*case, marks=() if case in SAMPLE else pytest.mark.sweep) for case in CASES]
+)
 def test_traces_equal_simulations(name: str, target: str, l1: int | None, models_dir: Path) -> None:
     compiled = match.compile(models_dir / f"{name}.tflite", target, l1=l1)
     (tensor,) = compiled.report.model.inputs

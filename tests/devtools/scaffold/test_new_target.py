@@ -44,6 +44,7 @@ def test_the_package_passes_its_own_tests(tmp_path: Path) -> None:
     assert passes_its_own_tests(new_target("my_chip", tmp_path), tmp_path)
 
 
+@pytest.mark.sweep
 def test_the_example_of_a_real_chip_passes_its_own_tests(tmp_path: Path) -> None:
     unwanted = shutil.ignore_patterns("*.egg-info", "build", "__pycache__")
     package = shutil.copytree(PROJECT / "examples" / "stm32h743", tmp_path / "stm32h743", ignore=unwanted)

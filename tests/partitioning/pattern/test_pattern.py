@@ -17,7 +17,7 @@ from match.partitioning.pattern import Match, Rejection, find
 from match.passes.quantize_border import LowerBorder
 from match.relay import relay, tvm
 from match.relay.rewrite import is_call
-from tests.passes.running import Compiled
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
@@ -85,7 +85,7 @@ def only(inputs: list[Any], body: Any) -> Match:
 
 def run(inputs: list[Any], body: Any, *values: Array) -> Array:
     names = [parameter.name_hint for parameter in inputs]
-    (output,) = Compiled(typed(inputs, body), 0)(dict(zip(names, values, strict=True)))
+    (output,) = executable(typed(inputs, body))(dict(zip(names, values, strict=True)))
     return output
 
 
