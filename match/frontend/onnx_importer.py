@@ -27,6 +27,7 @@ from match.frontend.onnx_recurrent import gru, lstm
 from match.frontend.onnx_reductions import REDUCTIONS
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
 from match.relay import relay, tvm
+from match.relay.objects import operands
 from match.relay.rewrite import constant
 
 Product = Callable[[relay.Expr, relay.Expr], relay.Expr]
@@ -94,7 +95,21 @@ def _operators() -> Any:
 
 def _fold(node: relay.Expr, module: Any = None) -> relay.Expr:
     """Constants alone: what depends on an input is folded at the end, all at once."""
-    return node if relay.analysis.free_vars(node) else _common.fold_constant(node, module)
+    return node if _reads_input(node) else _common.fold_constant(node, module)
+
+
+def _reads_input(node: relay.Expr) -> bool:
+    """Whether a node depends on an input: operators before it, which have a place in the model, are folded else."""
+    pending = [node]
+    while pending:
+        expr = pending.pop()
+        if isinstance(expr, relay.Call) and isinstance(expr.op, tvm.ir.Op):
+            if expr.span is not None:
+                return True
+            pending += operands(expr)
+        elif not isinstance(expr, relay.Constant):
+            return isinstance(expr, relay.Var) or bool(relay.analysis.free_vars(node))
+    return False
 
 
 def _infer_type(node: relay.Expr, module: Any = None) -> relay.Expr:
