@@ -98,10 +98,11 @@ def _best_slope(slope: FloatArray, thresholds: Int64Array, levels: Int64Array, i
     """The slope near `slope` that leaves the most room for the bias."""
     centred = thresholds - np.where(inner, thresholds, 0).sum(axis=1, keepdims=True) // inner.sum(axis=1, keepdims=True)
 
+    lower, upper = np.where(inner, levels, -np.inf), np.where(inner, levels, np.inf)
+
     def room(candidate: FloatArray) -> FloatArray:
-        below = levels - candidate[:, None] * centred
-        least = np.where(inner, below, -np.inf).max(axis=1)
-        most = np.where(inner, below + candidate[:, None], np.inf).min(axis=1)
+        rise = candidate[:, None] * centred
+        least, most = (lower - rise).max(axis=1), (upper - rise).min(axis=1) + candidate
         return most - least
 
     # Beyond one accumulator over the whole range of levels no step can be right any more.

@@ -25,7 +25,9 @@ def tvm_failures(what: str) -> Generator[None]:
     def listen(context: Any) -> None:
         said.extend(map(_message, context.diagnostics))
 
-    tvm.ir.diagnostics.override_renderer(listen)
+    # TVM asks for the renderer each time that it infers types, and would make another one with `override_renderer`.
+    renderer = tvm.ir.diagnostics.DiagnosticRenderer(listen)
+    tvm.register_func("diagnostics.OverrideRenderer", lambda: renderer, override=True)
     try:
         yield
     except MatchError:

@@ -2,7 +2,8 @@
 
 For every node it lists all converters; after every node it folds constants in the whole network so far and infers all
 types anew, some of them several times, and it compiles programs: for each zero point that it casts, for the shapes
-around each product of matrices. A network of a hundred layers takes a minute that way.
+around each product of matrices. A network of a hundred layers takes a minute that way. At the end it makes static what
+is dynamic, which takes as long where nothing is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from match.frontend.onnx_recurrent import gru, lstm
 from match.frontend.onnx_reductions import REDUCTIONS
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
 from match.relay import relay, tvm
+from match.relay.objects import operands
 from match.relay.rewrite import constant
 
 Product = Callable[[relay.Expr, relay.Expr], relay.Expr]
@@ -59,9 +61,16 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         "LSTM": _Lstm,
         "GRU": _Gru,
     }
-    with _environment(), _replaced(_importer, quicker):
-        module, params = _importer.from_onnx(proto)
+    with _environment(), _replaced(_importer, quicker), _importer.GraphProto({}, "float32", True, {}) as graph:
+        module, params = graph.from_onnx(proto.graph, _opset(proto))
+    if any(name.startswith("dyn.") for name in relay.analysis.list_op_freqs(module)):
+        module = relay.transform.DynamicToStatic()(module)
     return relay.transform.FoldConstant()(module), params
+
+
+def _opset(proto: onnx.ModelProto) -> int:
+    """The version of ONNX's own operators that a model uses."""
+    return next((opset.version for opset in proto.opset_import if opset.domain in ("", "ai.onnx")), 1)
 
 
 def _converters(opset: int) -> dict[str, Any]:
@@ -86,7 +95,21 @@ def _operators() -> Any:
 
 def _fold(node: relay.Expr, module: Any = None) -> relay.Expr:
     """Constants alone: what depends on an input is folded at the end, all at once."""
-    return node if relay.analysis.free_vars(node) else _common.fold_constant(node, module)
+    return node if _reads_input(node) else _common.fold_constant(node, module)
+
+
+def _reads_input(node: relay.Expr) -> bool:
+    """Whether a node depends on an input: operators before it, which have a place in the model, are folded else."""
+    pending = [node]
+    while pending:
+        expr = pending.pop()
+        if isinstance(expr, relay.Call) and isinstance(expr.op, tvm.ir.Op):
+            if expr.span is not None:
+                return True
+            pending += operands(expr)
+        elif not isinstance(expr, relay.Constant):
+            return isinstance(expr, relay.Var) or bool(relay.analysis.free_vars(node))
+    return False
 
 
 def _infer_type(node: relay.Expr, module: Any = None) -> relay.Expr:
@@ -346,8 +369,7 @@ def _replaced(module: Any, functions: dict[str, Any]) -> Generator[None]:
 def _environment() -> Generator[None]:
     """What TVM's importer expects around it, for as long as it runs.
 
-    It reads the type table of `onnx.mapping`, which onnx dropped in 1.19, and repeats the checks of the model as
-    warnings.
+    It reads the type table of `onnx.mapping`, which onnx dropped in 1.19, and warns of what is checked here.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())

@@ -7,6 +7,7 @@ accumulators. Everything that is called exact, constant or off by one in this pa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -41,17 +42,17 @@ class StepFunction:
         """Number of output channels."""
         return len(self.low)
 
-    @property
+    @cached_property
     def minimum(self) -> Int64Array:
         """Smallest output of each channel."""
         return self.clip[0] + np.count_nonzero(self.thresholds <= self.low[:, None], axis=1)
 
-    @property
+    @cached_property
     def maximum(self) -> Int64Array:
         """Largest output of each channel."""
         return self.clip[0] + np.count_nonzero(self.thresholds <= self.high[:, None], axis=1)
 
-    @property
+    @cached_property
     def constant(self) -> npt.NDArray[np.bool_]:
         """Whether a channel has one output for every reachable accumulator."""
         return self.minimum == self.maximum
@@ -180,5 +181,6 @@ def _crossings(requantization: Requantization, bias: Int64Array, low: Int64Array
     np.negative(crossing, out=crossing)
     if level.any():
         crossing[level] = np.where(reached, low[level, None], high[level, None] + 1)
-    np.clip(crossing, low[:, None], high[:, None] + 1, out=crossing)
+    np.maximum(crossing, low[:, None], out=crossing)
+    np.minimum(crossing, high[:, None] + 1, out=crossing)
     return crossing.astype(np.int64, copy=False)

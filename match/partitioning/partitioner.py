@@ -28,7 +28,7 @@ from match.partitioning.unrolled import unrolled_where_refused
 from match.relay import relay, tvm
 from match.relay.objects import main_function, operands
 from match.relay.recurrent import unrolled
-from match.relay.rewrite import rebuild, shape
+from match.relay.rewrite import operator_name, rebuild, shape
 from match.target.hardware import MatchTarget
 
 _Fact = TypeVar("_Fact")
@@ -187,10 +187,10 @@ def _rebuilt(
     tensors.reader = None
     body = tensors.plain(main.body)
 
-    # A call of a global function has a type only when the function's own type is known.
+    functions[relay.GlobalVar("main")] = relay.Function(main.params, body, attrs=main.attrs)
     module = relay.transform.InferType()(tvm.IRModule(functions))
-    module["main"] = relay.Function(main.params, body, attrs=main.attrs)
-    module = relay.qnn.transform.CanonicalizeOps()(relay.transform.InferType()(module))
+    if any(operator_name(expr).startswith("qnn.") for expr in order if expr not in plans):
+        module = relay.qnn.transform.CanonicalizeOps()(module)
     return module, tensors.conversions
 
 
@@ -256,8 +256,10 @@ def _function(match: Match, plan: LayerPlan | InPlace, inputs: Sequence[Storage]
         "Inline": tvm.tir.IntImm("int32", 1),
         PLAN_ATTRIBUTE if isinstance(plan, LayerPlan) else IN_PLACE_ATTRIBUTE: encode(plan),
     }
-    result = replaced.get(match.root, match.root)
-    function = relay.Function(variables, result if output.in_order else to_layout(result, output))
+    result, kind = replaced.get(match.root, match.root), match.root.checked_type
+    if not output.in_order:
+        result, kind = to_layout(result, output), relay.TensorType(output.room, kind.dtype)
+    function = relay.Function(variables, result, kind)  # typed, so that calls of it have types at once
     for key, value in attributes.items():
         function = function.with_attr(key, value)
     return function

@@ -151,7 +151,7 @@ def scalar(expr: relay.Expr) -> Any:
 
 def shape(expr: relay.Expr) -> tuple[int, ...]:
     """The static shape of a typed expression."""
-    return kept(expr, "match_shape", lambda typed: tuple(int(extent) for extent in typed.checked_type.shape))
+    return kept(expr, "match_shape", lambda typed: tuple(int(extent) for extent in typed.checked_type.shape[:]))
 
 
 def dtype(expr: relay.Expr) -> str:

@@ -96,8 +96,9 @@ def _range(node: relay.Expr, ranges: dict[relay.Expr, Range]) -> Range:
     lookup = read_lookup(node)
     if lookup is not None and lookup.x in ranges:
         first, x = value_range(lookup.x_dtype)[0], ranges[lookup.x]
-        spans = [lookup.outputs[low - first : high - first + 1] for low, high in zip(x.low, x.high, strict=True)]
-        return Range(np.array([span.min() for span in spans]), np.array([span.max() for span in spans]))
+        ends, own = np.unique(np.stack([x.low, x.high]) - first, axis=1, return_inverse=True)
+        spans = [lookup.outputs[low : high + 1] for low, high in ends.T]
+        return Range(np.array([span.min() for span in spans])[own], np.array([span.max() for span in spans])[own])
     if is_call(node, "nn.max_pool2d") and node.args[0] in ranges:
         return ranges[node.args[0]]
     if is_call(node, "reshape") and node.args[0] in ranges:

@@ -54,7 +54,7 @@ def fit(
     for fitter in _fitters(requantizer):
         fitted = fitter(requantization, steps, requantizer)
         if fitted is not None:
-            verdict = compare(requantization, fitted, low, high)
+            verdict = compare(steps, requantization.clip, fitted)
             if verdict.exact:
                 return fitted, verdict
             if closest is None or verdict.share < closest[1].share:
@@ -72,18 +72,17 @@ def _fitters(requantizer: Requantizer) -> tuple[_Fitter, ...]:
             return same_slope, narrow if requantizer.multiplier_bits else shifted
 
 
-def compare(layer: Requantization, fitted: Requantization, low: Int64Array, high: Int64Array) -> RequantizationFit:
-    """How `fitted` differs from `layer` over the accumulators from `low` to `high`, by the thresholds of both.
+def compare(steps: Steps, clip: tuple[int, int], fitted: Requantization) -> RequantizationFit:
+    """How `fitted` differs from a layer over its accumulators, by the thresholds of both.
 
-    The output range of `fitted` must hold that of `layer`.
+    `steps` are the layer's, seen through the output range of `fitted`; `clip` is the layer's own range.
     """
-    wanted = Steps.of(layer, low, high, fitted.clip).thresholds
-    got = step_function(fitted, low, high).thresholds
+    wanted, got = steps.thresholds, step_function(fitted, steps.low, steps.high).thresholds
     distance = int(np.abs(wanted - got).sum())
     if distance == 0:
         return RequantizationFit(True)
-    first = layer.clip[0] - fitted.clip[0]
-    last = layer.clip[1] - fitted.clip[0] - 1
+    first = clip[0] - fitted.clip[0]
+    last = clip[1] - fitted.clip[0] - 1
     between = int((wanted[:, last] - wanted[:, first]).sum())
     # The functions are m steps apart somewhere if one reaches a level before the other is within m of it.
     max_step, levels = 1, wanted.shape[1]

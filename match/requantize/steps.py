@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -39,12 +40,12 @@ class Steps:
         """The output values that begin at the thresholds, shape (levels,)."""
         return np.arange(self.clip[0] + 1, self.clip[1] + 1, dtype=np.int64)
 
-    @property
+    @cached_property
     def interior(self) -> BoolArray:
         """The thresholds that some reachable accumulators are below and some are not."""
         return (self.thresholds > self.low[:, None]) & (self.thresholds <= self.high[:, None])
 
-    @property
+    @cached_property
     def lowest(self) -> Int64Array:
         """Output of each channel at its smallest accumulator, shape (channels,)."""
         return self.clip[0] + np.count_nonzero(self.thresholds <= self.low[:, None], axis=1)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from match.ir.requantization import UNREACHED, Products, Requantization, Requantizer
 from match.ir.step_function import step_function
 from match.requantize import compare, executes, fit
+from match.requantize.steps import Steps
 
 pytestmark = pytest.mark.unit
 
@@ -251,7 +252,7 @@ def test_compare_counts_steps_through_a_wider_clip() -> None:
     one = np.array([1])
     layer = Requantization(one, np.array([0]), np.array([0]), (0, 20))
     wider = Requantization(one, np.array([0]), np.array([0]), (0, 255))
-    verdict = compare(layer, wider, np.array([-5]), np.array([24]))
+    verdict = compare(Steps.of(layer, np.array([-5]), np.array([24]), wider.clip), layer.clip, wider)
     assert (verdict.exact, verdict.max_step) == (False, 4)
     assert verdict.share == pytest.approx((1 + 2 + 3 + 4) / 19)
 

@@ -19,7 +19,7 @@ from match.passes.quantized_groups.chosen import chosen
 from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
 from match.passes.quantized_groups.elementwise import extremum, sum_or_product
 from match.passes.quantized_groups.linear import linear
-from match.passes.quantized_groups.matrices import activation_product, dense_rows, squares, totals
+from match.passes.quantized_groups.matrices import activation_product, dense_rows, running_totals, squares, totals
 from match.passes.quantized_groups.moves import moved
 from match.passes.quantized_groups.slopes import close_slopes
 from match.passes.quantized_groups.sums import close_sum
@@ -41,6 +41,7 @@ _OPERATORS: tuple[Fusion, ...] = (
     chosen,
     map_average,
     totals,
+    running_totals,
     float_average,
     concatenation,
 )

@@ -11,7 +11,7 @@ from match.passes.quantized_groups.linear import dense_sums, weights_of
 from match.passes.quantized_groups.quantities import parameters, requantized
 from match.relay import integer_form, relay
 from match.relay.qnn import Dequantized, dequantized
-from match.relay.rewrite import New, constant, is_call, shape
+from match.relay.rewrite import New, constant, is_call, reached, shape
 
 _MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_to")
 
@@ -87,6 +87,29 @@ def totals(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
         sums = relay.qnn.op.dense(x, ones, *arithmetic, 1)
     result = requantized(integer_form.real_sums(sums), own.scale * scale, output, axis=1)
     return relay.reshape(result, shape(expr))
+
+
+def running_totals(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """The sum of all numbers up to each along an axis, from either end, as a product with a triangle of ones."""
+    numbers = reached(expr, "reverse", "cumsum", "reverse")
+    backwards = numbers is not None
+    sums = expr.args[0] if backwards and isinstance(expr, relay.Call) else expr
+    if not isinstance(sums, relay.Call) or not is_call(sums, "cumsum") or sums.attrs.axis is None:
+        return None
+    real, extents = dequantized(numbers if backwards else sums.args[0]), shape(sums)
+    axis = int(sums.attrs.axis) % len(extents)
+    flips = (expr, sums.args[0]) if backwards else ()
+    if real is None or any(int(flip.attrs.axis) % len(extents) != axis for flip in flips):
+        return None
+    count = extents[axis]
+    ones = np.tri(count, k=-1 if sums.attrs.exclusive else 0, dtype=np.int8)
+    order = [*(other for other in range(len(extents)) if other != axis), axis]
+    rows = relay.reshape(relay.transpose(new(real.x), order), (-1, count))
+    scale, zero = parameters(real.quantization)
+    arithmetic = zero, relay.const(0, "int32"), scale, relay.const(np.float32(1))
+    product = relay.qnn.op.dense(rows, relay.const(ones[::-1, ::-1].copy() if backwards else ones), *arithmetic, count)
+    result = requantized(integer_form.real_sums(product), np.asarray(real.quantization.scale), output, axis=1)
+    return relay.transpose(relay.reshape(result, [extents[other] for other in order]), np.argsort(order).tolist())
 
 
 def squares(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:

@@ -1,0 +1,37 @@
+"""ONNX's CumSum along any axis, from either end, against onnxruntime."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from match.ir.layer import Op
+from match.partitioning.pattern import find
+from match.partitioning.pattern.types import Match
+from tests.passes.one_operator import distances, integers, quantized
+
+pytestmark = pytest.mark.tvm
+
+
+@given(
+    st.lists(st.integers(2, 6), min_size=2, max_size=4).flatmap(
+        lambda extents: st.tuples(st.just(tuple(extents)), st.integers(-len(extents), len(extents) - 1))
+    ),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([np.uint8, np.int8]),
+)
+@settings(max_examples=8, deadline=None)
+def test_cumulative_sums(
+    case: tuple[tuple[int, ...], int], exclusive: bool, reverse: bool, dtype: type[np.uint8] | type[np.int8]
+) -> None:
+    """Runtimes sum in any order, so that a half may go either way."""
+    extents, axis = case
+    constants = {"s": np.float32(0.02), "z": dtype(90), "so": np.float32(0.05), "zo": dtype(30), "axis": np.int64(axis)}
+    model = quantized("CumSum", extents, constants, exclusive=int(exclusive), reverse=int(reverse))
+    module = integers(model)
+    assert [one.layer.op for one in find(module) if isinstance(one, Match)].count(Op.DENSE) == 1
+    x = np.random.default_rng(5).normal(0, 1, extents).astype(np.float32)
+    assert distances(model, module, x).max() <= 1
