@@ -35,3 +35,12 @@ def test_cumulative_sums(
     assert [one.layer.op for one in find(module) if isinstance(one, Match)].count(Op.DENSE) == 1
     x = np.random.default_rng(5).normal(0, 1, extents).astype(np.float32)
     assert distances(model, module, x).max() <= 1
+
+
+def test_long_axes_stay_in_floating_point() -> None:
+    """A triangle of ones has as many bytes as the axis is long, squared."""
+    zeros = {"z": np.uint8(90), "zo": np.uint8(30)}
+    constants = {"s": np.float32(0.02), "so": np.float32(0.05), "axis": np.int64(1), **zeros}
+    modules = [integers(quantized("CumSum", (2, count), constants)) for count in (256, 257)]
+    products = [sum(isinstance(one, Match) and one.layer.op is Op.DENSE for one in find(module)) for module in modules]
+    assert products == [1, 0]

@@ -14,6 +14,8 @@ from match.relay.qnn import Dequantized, dequantized
 from match.relay.rewrite import New, constant, is_call, reached, shape
 
 _MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_to")
+_LONGEST = 256
+"""Numbers along an axis whose running sums are a product: its weights take as many bytes squared."""
 
 
 def dense_rows(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -102,6 +104,8 @@ def running_totals(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
     if real is None or any(int(flip.attrs.axis) % len(extents) != axis for flip in flips):
         return None
     count = extents[axis]
+    if count > _LONGEST:
+        return None
     ones = np.tri(count, k=-1 if sums.attrs.exclusive else 0, dtype=np.int8)
     order = [*(other for other in range(len(extents)) if other != axis), axis]
     rows = relay.reshape(relay.transpose(new(real.x), order), (-1, count))
