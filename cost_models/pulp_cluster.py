@@ -300,7 +300,10 @@ class PulpClusterCost(CostModel):
     def _block(self, channels: Literal[1, 2, 4], pixels: Literal[1, 2], length: int, tile: Tile) -> float:
         """Some channels of a pixel or two."""
         beside = self.cycles.single if channels < 4 else self.cycles.block
-        return beside + self._steps(channels, pixels, length, tile) + pixels * channels * self._finish(tile)
+        output = self._finish(tile)
+        if self.form == "split" and (channels, pixels) == (4, 1):
+            output = output + choose(tile.begin, 0, choose(tile.end, self.cycles.taken_alone, 0))
+        return beside + self._steps(channels, pixels, length, tile) + pixels * channels * output
 
     def _last_channels(self, channels: int, length: int, tile: Tile) -> float:
         """One to three channels of a pixel: blocks of two and of one, or each in memory."""

@@ -115,7 +115,7 @@ class KernelCycles:
     short: a pixel whose vectors are shorter than a word. short_block, short_single: its blocks of four channels and of
     one, beside bytes and outputs. short_left: a block left as sums. short_output: more for an output through memory.
     sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
-    a sum again, or requantized.
+    a sum again, or requantized. taken_alone: more for that in `split`, where four channels of one pixel are a block.
     int32, split, split_signed, int64: an output's requantization in a product; int32, split, int64: in pooling, too.
     high: that of accumulators of many bits, and with exceptions, in C; measured in products, not fitted again.
     line: a row of outputs of a convolution. band: columns of the input laid out at a time; turn: more for those
@@ -175,6 +175,7 @@ class KernelCycles:
     sums: float = 3.33
     resumed: float = 1.73
     taken: float = 3.58
+    taken_alone: float = 3.26
     int32: float = 6.91
     split: float = 11.1
     split_signed: float = 16.8
