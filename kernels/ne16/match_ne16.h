@@ -35,8 +35,8 @@
  * - Exact (..._exact, ..._exact_split, ..._exact_high_except): NE16 writes int32 accumulators to scratch and the cluster
  *   requantizes them with match_pulp_requantize or the kernel of the same ending, part by part while NE16 computes the
  *   next: some rows of a block of output channels. Parameters, clip and negative_step are those of match_pulp.h.
- *   Scratch in bytes, with
- *   row = 4 * output_width * min(channels_out, 32) (depthwise 16) and least = 3 rows (3x3 at stride 2: 2):
+ *   Scratch in bytes, with row = 4 * output_width * min(channels_out, 32) (depthwise 16) and
+ *   least = 3 rows (3x3 at stride 2: 2):
  *   min(4 * output_height * output_width * channels_out, 2 * min(output_height * row, max(8192, least * row))). */
 #ifndef MATCH_NE16_H
 #define MATCH_NE16_H

@@ -12,7 +12,6 @@ from match.ir.requantization import Int64Array
 # Small shifts first: their sums fit the registers of small machines.
 _SHIFTS = range(14, 31)
 _NEIGHBOURS = (0, 1, -1)
-_SAMPLE = 7
 # Sums of 8-bit values that are worth less than 4 levels a step fit 32 bits.
 _CLOSE_SHIFT = 20
 
@@ -38,12 +37,8 @@ def fit_plane(
         centre = _multipliers(slopes, shift)
         for offsets in product(_NEIGHBOURS, repeat=2):
             first, second = (middle + offset for middle, offset in zip(centre, offsets, strict=True))
-            for every in (_SAMPLE, 1):  # some pairs leave no B where all leave none, mostly
-                sums = a[::every, None] * first + b[None, ::every] * second
-                least, most = _biases(outputs[::every, ::every], sums, shift, clip)
-                if least > most:
-                    break
-            else:
+            least, most = _biases(outputs, a[:, None] * first + b[None, :] * second, shift, clip)
+            if least <= most:
                 return Plane((first, second), least + (most - least) // 2, shift)
     return None
 

@@ -43,7 +43,8 @@ class Offer:
 class OperatorPlan:
     """An operator on a module: its kernel, a C function, and how its outputs are requantized.
 
-    `negative_step` is 0 if the requantization has no correction, else what all channels have in common, or 1.
+    `negative_step` is the correction for negative values: 0 without one, the step where all channels have the same
+    one, else 1.
     `shift` is the shift of all output channels if the requantizer has one shift for all of them, else 0. `operands`
     are, of an operator in a group, what they would be if it were alone. `source` is what the model calls one of several
     operators, empty if that is not known.

@@ -19,17 +19,11 @@ def uncorrected(requantization: Requantization, steps: Steps) -> Requantization:
     """The layer's own multipliers and shifts, with the biases that best do without corrections and exceptions."""
     line = replace(requantization, clip=steps.clip, negative_below=None, negative_step=None, exceptions=None)
     least, most = steps.bias_window(line.multiplier, line.shift)
-    candidates = [np.where(least <= most, np.clip(line.bias, least, np.maximum(least, most)), line.bias)]
+    candidates = [line.bias, np.where(least <= most, np.clip(line.bias, least, np.maximum(least, most)), line.bias)]
     if requantization.negative_step is not None:
         candidates.append(line.bias - requantization.negative_step)
-    best, fewest = line.bias.copy(), count_misses(line, steps)
-    for bias in candidates:
-        missing = np.flatnonzero(fewest)
-        misses = count_misses(replace(line, bias=bias).take(missing), steps.take(missing))
-        better = missing[misses < fewest[missing]]
-        best[better] = bias[better]
-        fewest[missing] = np.minimum(misses, fewest[missing])
-    return replace(line, bias=best)
+    misses = np.stack([count_misses(replace(line, bias=bias), steps) for bias in candidates])
+    return replace(line, bias=np.stack(candidates)[misses.argmin(axis=0), np.arange(line.channels)])
 
 
 def same_slope(requantization: Requantization, steps: Steps, requantizer: Requantizer) -> Requantization | None:
@@ -97,10 +91,11 @@ def _line(
         multiplier = np.maximum(0, centre[searched] + neighbour)
         for bias in candidate_biases(multiplier, shifts, part):
             line = Requantization(multiplier, bias, shifts, steps.clip)
-            tried = np.flatnonzero((best_misses[searched] > 0) & in_range(line, part.low, part.high, requantizer))
-            misses = count_misses(line.take(tried), part.take(tried))
-            better = misses < best_misses[searched[tried]]
-            found = tried[better]
-            best_misses[searched[found]] = misses[better]
-            best_multiplier[searched[found]], best_bias[searched[found]] = multiplier[found], bias[found]
+            misses = np.where(
+                in_range(line, part.low, part.high, requantizer), count_misses(line, part), np.iinfo(np.int64).max
+            )
+            better = misses < best_misses[searched]
+            chosen = searched[better]
+            best_misses[chosen] = misses[better]
+            best_multiplier[chosen], best_bias[chosen] = multiplier[better], bias[better]
     return best_multiplier, best_bias, best_misses < np.iinfo(np.int64).max

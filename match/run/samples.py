@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,8 @@ from match.target.arguments import is_a
 Arrays = dict[str, npt.NDArray[Any]]
 
 Form = Literal["sample", "samples", "batch"]
-"""How inputs come, and outputs go: one sample, several along one more axis in front, or several along the network's own
-first axis, of which it has one."""
+"""How a caller gives the inputs, and gets the outputs back: one sample; several samples along one more axis in front;
+or several along the first axis of tensors where that is 1, and along one more axis in front of all others."""
 
 
 def random_inputs(manifest: Manifest, seed: int) -> Arrays:
@@ -43,9 +43,7 @@ def _random(tensor: ModelTensor, rng: np.random.Generator) -> npt.NDArray[Any]:
 
 
 def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, Form]:
-    """Each input with an axis of samples in front, in the project's order; how they came.
-
-    Inputs of which some have an axis of one in front may be a batch in these, and have one more axis in the others.
+    """Each input with an axis of samples in front, in the project's order; the form in which they were given.
 
     Raises:
         InputError: if the inputs do not match the project's tensors.
@@ -58,15 +56,14 @@ def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple
         given = ", ".join(map(str, inputs)) or "none"
         raise InputError(f"the inputs given are {given}; {manifest.name} takes: {expected}.")
     samples: Arrays = {}
-    counts: set[int | None] = set()
-    forms: set[Form] = set()
+    counts: list[dict[Form, int]] = []
     for tensor in manifest.inputs:
         try:
             array = np.asarray(inputs[tensor.name])
         except ValueError as error:
             raise InputError(f"input {tensor.name} is no array; {manifest.name} takes: {expected}.") from error
-        form = _form(array.shape, tensor.shape)
-        if form is None or array.dtype != np.dtype(tensor.dtype) or not array.size:
+        counts.append(_counts(array.shape, tensor.shape))
+        if not counts[-1] or array.dtype != np.dtype(tensor.dtype) or not array.size:
             raise InputError(
                 f"input {tensor.name} is {array.dtype} {list(array.shape)}; {manifest.name} takes: {expected}, or any "
                 "number of such samples along a first axis of one, or along one more axis in front."
@@ -74,24 +71,26 @@ def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise InputError(f"input {tensor.name} has {np.isnan(array).sum()} values that are NaN; give numbers.")
         samples[tensor.name] = array.reshape(-1, *tensor.shape)
-        counts.add(None if form == "sample" else len(array))
-        forms.add(form)
-    if len(counts) > 1:
-        raise InputError(f"the inputs of {manifest.name} have different numbers of samples; give all of them as many.")
-    return samples, "batch" if "batch" in forms else forms.pop()
+    for form in get_args(Form):
+        if None not in (numbers := {given.get(form) for given in counts}) and len(numbers) == 1:
+            return samples, form
+    raise InputError(f"the inputs of {manifest.name} have different numbers of samples; give all of them as many.")
 
 
-def _form(given: tuple[int, ...], shape: tuple[int, ...]) -> Form | None:
-    """How an input of a shape is given; none where it has another."""
+def _counts(given: tuple[int, ...], shape: tuple[int, ...]) -> dict[Form, int]:
+    """How many samples an input of a tensor's shape is, in each form that its own shape can have."""
+    counts: dict[Form, int] = {}
     if given == shape:
-        return "sample"
-    if given[1:] == shape and len(given) > len(shape):
-        return "samples"
-    return "batch" if shape[:1] == (1,) and given[1:] == shape[1:] and len(given) == len(shape) else None
+        counts["sample"] = 1
+    if len(given) == len(shape) + 1 and given[1:] == shape:
+        counts["samples"] = counts["batch"] = given[0]
+    if len(given) == len(shape) and shape[:1] == (1,) and given[1:] == shape[1:]:
+        counts["batch"] = given[0]
+    return counts
 
 
 def returned(outputs: Arrays, form: Form) -> Arrays:
-    """Outputs with an axis of samples in front, as the inputs came; in a batch those without an axis of one keep it."""
+    """The outputs, which have an axis of samples in front, in the form in which the inputs were given."""
 
     def arranged(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if form == "sample":

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from match.files.output import write_folder
 from match.interrupt.unfinished import discard, scratch_folder, unfinished
 from tests.cli.conftest import DIGITS
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.cc
 
@@ -25,8 +27,8 @@ NEVER = 120
 LINE = "match: interrupted.\n"
 MOMENTS = 30
 ATTEMPTS = 5
-QUICK = {("compile", 6), ("run", 15)}
-"""The commands and the moments that are tried in each run of the suite."""
+QUICK = {(6, "compile"), (15, "run")}
+"""The moments and the commands that are tried in each run of the suite."""
 
 COMMANDS = {
     "compile": ("compile", str(DIGITS), "--jobs", "3", "-o", "out"),
@@ -120,14 +122,7 @@ def lives() -> dict[str, float]:
     return {}
 
 
-@pytest.mark.parametrize(
-    ("name", "moment"),
-    [
-        pytest.param(name, moment, marks=() if (name, moment) in QUICK else pytest.mark.sweep)
-        for moment in range(MOMENTS)
-        for name in COMMANDS
-    ],
-)
+@pytest.mark.parametrize(("moment", "name"), sampled(product(range(MOMENTS), COMMANDS), QUICK))
 def test_at_any_moment(name: str, moment: int, lives: dict[str, float], project: Path, tmp_path: Path) -> None:
     def prepared(folder: Path) -> Machine:
         machine = Machine(folder)

@@ -26,6 +26,7 @@ from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 from tests.cover.brute_force import cost
 from tests.devtools.zoo.reference import SMALL, small
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.cc
 
@@ -86,7 +87,7 @@ def layer_by_layer(problem: CoverProblem) -> tuple[int, ...]:
 
 @pytest.mark.parametrize(
     ("network", "target", "l1", "numerics"),
-    [pytest.param(*case, marks=() if case in SAMPLE else pytest.mark.sweep) for case in CASES],
+    sampled(CASES, SAMPLE),
 )
 def test_never_dearer_than_layer_by_layer(network: str, target: str, l1: int | None, numerics: str) -> None:
     options = Options.parse("exact", "latency", numerics, 1)

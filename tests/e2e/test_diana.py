@@ -20,6 +20,7 @@ from tests.e2e.random_layers import LayerCase
 from tests.e2e.tflite_arithmetic import Array
 from tests.frontend import integer_reference
 from tests.frontend.test_integer_onnx import Network
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.cc
 
@@ -206,9 +207,7 @@ def test_shifts_within_a_step_are_reported() -> None:
     assert 0 < np.mean(distance) < 3 * reported.share
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.sweep if name == "vww_96_int8" else ()) for name in MODELS]
-)
+@pytest.mark.parametrize("name", sampled(MODELS, {*MODELS} - {"vww_96_int8"}))
 def test_tflite_networks_stay_exact(name: str, models_dir: Path) -> None:
     path = models_dir / f"{name}.tflite"
     original = tflite_network.read(path)

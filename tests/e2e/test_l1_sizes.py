@@ -18,6 +18,7 @@ import match
 from match.dispatch.plan import CPU, LayerDecision
 from tests.e2e import tflite_network
 from tests.frontend import integer_reference
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.cc
 
@@ -47,12 +48,7 @@ WITHOUT_MODULE = {
 LARGEST_ON_CORE = 1000
 """Multiply-accumulates of a layer that a cluster leaves to the core."""
 
-CELLS = [
-    pytest.param(name, chip, modules, size, marks=() if (name, chip, modules, size) in SAMPLED else pytest.mark.sweep)
-    for name in (*TFLITE, *INTEGER_ONNX)
-    for chip, modules in CHIPS
-    for size in SIZES
-]
+CELLS = sampled(((name, *chip, size) for name in (*TFLITE, *INTEGER_ONNX) for chip in CHIPS for size in SIZES), SAMPLED)
 
 
 @cache

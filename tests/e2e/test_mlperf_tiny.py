@@ -13,6 +13,7 @@ import pytest
 import match
 from tests.e2e import hardware_arithmetic, tflite_network
 from tests.e2e.tflite_arithmetic import Array, Output
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.cc
 
@@ -43,7 +44,7 @@ def run_c(compiled: match.CompiledModel, network: tflite_network.Network, inputs
 
 @pytest.mark.parametrize(
     ("name", "target", "modules"),
-    [pytest.param(*chip, marks=pytest.mark.sweep if chip in SWEPT else ()) for chip in CHIPS],
+    sampled(CHIPS, [chip for chip in CHIPS if chip not in SWEPT]),
 )
 def test_exact_networks_equal_tflite_micro(
     name: str, target: str, modules: tuple[str, ...], models_dir: Path, tmp_path: Path
@@ -74,9 +75,7 @@ def compared(hardware: Output, reference: Output) -> Output:
     return apply
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.sweep if name == LARGE else ()) for name in MODELS]
-)
+@pytest.mark.parametrize("name", sampled(MODELS, {*MODELS} - {LARGE}))
 def test_hardware_numerics_equal_the_hardware(name: str, models_dir: Path, tmp_path: Path) -> None:
     path = models_dir / f"{name}.tflite"
     network = tflite_network.read(path)
@@ -118,9 +117,7 @@ def test_resnet8_fits_eight_kilobytes(models_dir: Path, tmp_path: Path) -> None:
     assert np.array_equal(run_c(compiled, network, inputs), tflite_network.run_micro(model, inputs))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=() if name == "kws_ref_model" else pytest.mark.sweep) for name in MODELS]
-)
+@pytest.mark.parametrize("name", sampled(MODELS, ["kws_ref_model"]))
 def test_compilation_is_repeatable(name: str, models_dir: Path, tmp_path: Path) -> None:
     path = models_dir / f"{name}.tflite"
     match.compile(path, "gap9", output=tmp_path / "first")

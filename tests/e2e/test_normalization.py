@@ -10,6 +10,7 @@ from match.ir.constants import Normalization
 from match.ir.requantization import Requantization
 from match.relay import relay, tvm
 from match.relay.normalization import normalization, read_normalization
+from tests.sampled import in_turn
 
 pytestmark = pytest.mark.cc
 
@@ -33,15 +34,10 @@ SHAPES: list[tuple[tuple[int, ...], int | None, int | None]] = [
     ((3, 20, 8), 1500, None),
     ((2, 30, 40), 2048, 90),
 ]
-CASES = [
-    pytest.param(*shape, ("uint8", dtype), marks=() if number % 2 == place else pytest.mark.sweep)
-    for number, shape in enumerate(SHAPES)
-    for place, dtype in enumerate(("uint8", "int8"))
-]
-"""Each run has each shape, with one of the types."""
+TYPES = [(("uint8", "uint8"),), (("uint8", "int8"),)]
 
 
-@pytest.mark.parametrize(("shape", "l1", "centre", "dtypes"), CASES)
+@pytest.mark.parametrize(("shape", "l1", "centre", "dtypes"), in_turn(SHAPES, TYPES))
 def test_rows_are_a_layer_of_the_cluster(
     shape: tuple[int, ...], l1: int | None, centre: int | None, dtypes: tuple[str, str]
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 import match
 from match.relay import relay, tvm
 from match.relay.resize import ONE, Between, Resize, read_resize
+from tests.sampled import in_turn
 
 pytestmark = pytest.mark.cc
 
@@ -27,15 +28,9 @@ def resize_of(x: relay.Expr, size: tuple[int, int], outputs: tuple[int, int], ze
 
 
 SHAPES = [((5, 7, 12), (9, 20), None), ((9, 6, 30), (30, 31), 8000), ((16, 17, 3), (5, 40), 1600)]
-CASES = [
-    pytest.param(*shape, dtype, marks=() if number % 2 == place else pytest.mark.sweep)
-    for number, shape in enumerate(SHAPES)
-    for place, dtype in enumerate(("uint8", "int8"))
-]
-"""Each run has each shape, with one of the types."""
 
 
-@pytest.mark.parametrize(("shape", "outputs", "l1", "dtype"), CASES)
+@pytest.mark.parametrize(("shape", "outputs", "l1", "dtype"), in_turn(SHAPES, [("uint8",), ("int8",)]))
 def test_a_layer_of_the_cluster(
     shape: tuple[int, int, int], outputs: tuple[int, int], l1: int | None, dtype: str
 ) -> None:

@@ -9,6 +9,7 @@ import match
 from match.arithmetic.tflite_functions import exponentials
 from match.relay import relay, tvm
 from match.relay.softmax import ProbabilityScale, read_softmax, softmax
+from tests.sampled import in_turn
 
 pytestmark = pytest.mark.cc
 
@@ -19,15 +20,9 @@ TYPES: list[tuple[tuple[str, str], int, ProbabilityScale | None]] = [
     (("uint8", "int8"), -128, None),
     (("uint8", "uint8"), 3, ProbabilityScale.of(700)),
 ]
-CASES = [
-    pytest.param(*shape, *types, marks=() if row + column == 2 else pytest.mark.sweep)
-    for row, shape in enumerate(SHAPES)
-    for column, types in enumerate(TYPES)
-]
-"""Each run has each shape once, and each pair of types once."""
 
 
-@pytest.mark.parametrize(("shape", "l1", "dtypes", "zero", "scale"), CASES)
+@pytest.mark.parametrize(("shape", "l1", "dtypes", "zero", "scale"), in_turn(SHAPES, TYPES))
 def test_rows_are_a_layer_of_the_cluster(
     shape: tuple[int, ...], l1: int | None, dtypes: tuple[str, str], zero: int, scale: ProbabilityScale | None
 ) -> None:

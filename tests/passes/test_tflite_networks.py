@@ -16,6 +16,7 @@ from match.relay.operators import Convolution, Dense
 from match.relay.readers import read_layer
 from tests.passes.running import executable
 from tests.passes.tflite_models import Micro, with_outputs
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.tvm
 
@@ -50,9 +51,7 @@ def test_every_layer(models_dir, name):
     compare(with_outputs((models_dir / f"{name}.tflite").read_bytes(), inner=True), samples=5)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.sweep if name == "vww_96_int8" else ()) for name in NETWORKS]
-)
+@pytest.mark.parametrize("name", sampled(NETWORKS, NETWORKS.keys() - {"vww_96_int8"}))
 def test_logits_of_the_whole_network(models_dir, name):
     """All passes, with channels removed and unsigned activations."""
     compare(with_outputs((models_dir / f"{name}.tflite").read_bytes(), inner=False), samples=30, activations="uint8")

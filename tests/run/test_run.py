@@ -47,10 +47,14 @@ def test_many_samples_in_one_process(project: Path) -> None:
     assert np.array_equal(outputs["twice"], batch["b:0"] * 2)
 
 
-def test_a_batch_along_the_first_axis(project: Path) -> None:
-    """As a file of samples has it; what has no axis of one gets one more."""
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_batch_along_the_first_axis(project: Path, count: int) -> None:
+    """The first axis of `a` is 1 in the network; `b` has one more axis in front."""
     rng = np.random.default_rng(1)
-    batch = {"a": rng.integers(-128, 127, (5, 4)).astype(np.int8), "b:0": rng.random((5, 2)).astype(np.float32)}
+    batch = {
+        "a": rng.integers(-128, 127, (count, 4)).astype(np.int8),
+        "b:0": rng.random((count, 2)).astype(np.float32),
+    }
     outputs = run(project, batch)
     assert np.array_equal(outputs["plus"], batch["a"] + np.int8(1))
     assert np.array_equal(outputs["twice"], batch["b:0"] * 2)

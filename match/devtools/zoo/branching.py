@@ -80,7 +80,7 @@ def unet_transposed(width: float = 1.0, resolution: int = 128, classes: int = 2)
 
 
 def _unet(width: float, resolution: int, classes: int, enlarged: Callable[[str, ZooLayer, int], ZooLayer]) -> ZooLayer:
-    """The scores, where `enlarged` has a name for a map of twice the size, what it is made of, and its channels."""
+    """The scores. `enlarged(name, x, filters)` doubles the rows and columns of `x`, in so many channels."""
     x: ZooLayer = Input("image", (), (3, resolution, resolution), UNSIGNED)
     kept: list[ZooLayer] = []
     for scale in range(4):

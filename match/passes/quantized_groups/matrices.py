@@ -92,7 +92,10 @@ def totals(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
 
 
 def running_totals(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The sum of all numbers up to each along an axis, from either end, as a product with a triangle of ones."""
+    """Running sums along an axis (ONNX's CumSum), as a product with a triangle of ones.
+
+    Each output is the sum of all inputs before it, its own input included or not; sums begin at either end.
+    """
     numbers = reached(expr, "reverse", "cumsum", "reverse")
     backwards = numbers is not None
     sums = expr.args[0] if backwards and isinstance(expr, relay.Call) else expr

@@ -14,6 +14,7 @@ from match.errors import OptionError
 from match.target.cost import CostModel
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target, target_names
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.cc
 
@@ -26,7 +27,6 @@ SAMPLE = {
     ("kws_ref_model", "pulp_open", 8192),
     ("kws_ref_model", "diana", 8192),
 }
-CASES = list(product(NETWORKS, target_names(), (None, 8192)))
 
 
 def own_latency(target: MatchTarget, layer: LayerDecision) -> bool:
@@ -37,9 +37,7 @@ def own_latency(target: MatchTarget, layer: LayerDecision) -> bool:
     return type(model).latency is not CostModel.latency
 
 
-@pytest.mark.parametrize(
-    ("name", "target", "l1"), [pytest.param(*case, marks=() if case in SAMPLE else pytest.mark.sweep) for case in CASES]
-)
+@pytest.mark.parametrize(("name", "target", "l1"), sampled(product(NETWORKS, target_names(), (None, 8192)), SAMPLE))
 def test_traces_equal_simulations(name: str, target: str, l1: int | None, models_dir: Path) -> None:
     compiled = match.compile(models_dir / f"{name}.tflite", target, l1=l1)
     (tensor,) = compiled.report.model.inputs

@@ -13,6 +13,7 @@ import match
 from match.targets.pulp.cluster import EXCEPT, HIGH_EXCEPT, Cluster
 from tests.devtools.zoo import reference
 from tests.devtools.zoo.reference import SMALL, small
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.cc
 
@@ -26,9 +27,7 @@ def compiled_outputs(model: onnx.ModelProto, inputs: npt.NDArray[np.float32]) ->
     return next(iter(compiled.run({model.graph.input[0].name: inputs}, sanitize=True).values()))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.sweep if name in LARGE else ()) for name in SMALL]
-)
+@pytest.mark.parametrize("name", sampled(SMALL, {*SMALL} - {*LARGE}))
 def test_every_score_is_onnxruntimes(name: str) -> None:
     model = reference.scores(small(name, "uint8"))
     inputs = reference.noise(model, 10)

@@ -16,6 +16,7 @@ from match.devtools.zoo import networks
 from match.errors import OptionError
 from tests.devtools.zoo import reference
 from tests.devtools.zoo.reference import SMALL, small
+from tests.sampled import in_turn
 
 pytestmark = pytest.mark.cc
 
@@ -106,14 +107,7 @@ def test_networks_of_any_width_have_published_sizes() -> None:
         assert network.weights / 1e6 == pytest.approx(weights, rel=0.02), name
 
 
-@pytest.mark.parametrize(
-    ("name", "activations"),
-    [
-        pytest.param(name, dtype, marks=() if number % 2 == place else pytest.mark.sweep)
-        for number, name in enumerate(BRANCHING)
-        for place, dtype in enumerate(("uint8", "int8"))
-    ],
-)
+@pytest.mark.parametrize(("name", "activations"), in_turn([(name,) for name in BRANCHING], [("uint8",), ("int8",)]))
 def test_branching_networks_are_valid_and_alive(name: str, activations: str) -> None:
     """Whatever layers lie between, outputs follow the input; onnxruntime runs them."""
     model = zoo.build(name, activations=activations)
