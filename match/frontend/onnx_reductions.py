@@ -1,4 +1,4 @@
-"""ONNX's reductions. TVM's own take one axis alone where axes are an input, and some do not take that input at all.
+"""ONNX's reductions and running sums. Where the axes are an input, TVM's own take the first alone or none.
 
 Each takes an operator's inputs, its attributes and the model's parameters, and returns Relay, as importers of TVM do.
 """
@@ -36,6 +36,18 @@ def _numbers(name: str, expr: relay.Expr) -> list[int]:
     if not isinstance(folded, relay.Constant):
         raise tvm.error.OpNotImplemented(f"not implemented: {name} along axes that depend on the inputs")
     return np.asarray(folded.data.numpy()).reshape(-1).tolist()
+
+
+def _running_sums(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
+    x, given = inputs
+    assert x is not None
+    assert given is not None
+    (axis,) = _numbers("CumSum", given)
+
+    def turned(expr: relay.Expr) -> relay.Expr:
+        return relay.reverse(expr, axis) if attributes.get("reverse", 0) else expr
+
+    return turned(relay.cumsum(turned(x), axis=axis, exclusive=bool(attributes.get("exclusive", 0))))
 
 
 def _sum(x: relay.Expr, axes: list[int], keepdims: bool) -> relay.Expr:
@@ -98,5 +110,5 @@ _REDUCTIONS: MappingProxyType[str, Reduction] = MappingProxyType(
 )
 
 REDUCTIONS: MappingProxyType[str, Converter] = MappingProxyType(
-    {name: partial(_reduced, name, reduce) for name, reduce in _REDUCTIONS.items()}
+    {**{name: partial(_reduced, name, reduce) for name, reduce in _REDUCTIONS.items()}, "CumSum": _running_sums}
 )

@@ -65,8 +65,8 @@ def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple
         counts.append(_counts(array.shape, tensor.shape))
         if not counts[-1] or array.dtype != np.dtype(tensor.dtype) or not array.size:
             raise InputError(
-                f"input {tensor.name} is {array.dtype} {list(array.shape)}; {manifest.name} takes: {expected}, or any "
-                "number of such samples along a first axis of one, or along one more axis in front."
+                f"input {tensor.name} is {array.dtype} {list(array.shape)}; {manifest.name} takes: {expected}, or "
+                "several such samples, along the first axis if that is 1 or along one more axis in front."
             )
         if array.dtype.kind == "f" and np.isnan(array).any():
             raise InputError(f"input {tensor.name} has {np.isnan(array).sum()} values that are NaN; give numbers.")

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from onnx import TensorProto, helper
 
+from match.errors import ModelError
 from match.ir.layer import Op
 from match.partitioning.pattern import find
 from match.partitioning.pattern.types import Match
@@ -35,6 +37,16 @@ def test_cumulative_sums(
     assert [one.layer.op for one in find(module) if isinstance(one, Match)].count(Op.DENSE) == 1
     x = np.random.default_rng(5).normal(0, 1, extents).astype(np.float32)
     assert distances(model, module, x).max() <= 1
+
+
+def test_an_axis_that_depends_on_the_inputs_is_refused() -> None:
+    constants = {"s": np.float32(0.02), "z": np.uint8(90), "so": np.float32(0.05), "zo": np.uint8(30)}
+    model = quantized("CumSum", (2, 6), {**constants, "axis": np.int64(1)})
+    (axis,) = (constant for constant in model.graph.initializer if constant.name == "axis")
+    model.graph.initializer.remove(axis)
+    model.graph.input.append(helper.make_tensor_value_info("axis", TensorProto.INT64, []))
+    with pytest.raises(ModelError, match="uses CumSum along axes that depend on the inputs, which cannot be"):
+        integers(model)
 
 
 def test_long_axes_stay_in_floating_point() -> None:
