@@ -14,6 +14,7 @@ from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cycles import (
     BLOCK,
     CHANNEL_GROUP,
+    ENOUGH_SIGNS,
     FEW_ROWS_MOVES,
     LAST_OUTPUT,
     MANY,
@@ -145,6 +146,10 @@ class PulpClusterCost(CostModel):
             case Op.ADD:
                 each = self.cycles.add if self.form == "int32" else self.cycles.add_int64
                 return self.cycles.addition + self._elements(layer, tile, each)
+            case Op.LOOKUP if layer.turns_signs:
+                signs = self.cycles.signs + self._elements(layer, tile, self.cycles.sign)
+                enough = self._largest_part(tile.oy * tile.ox * tile.k) >= ENOUGH_SIGNS
+                return choose(enough, signs, self._elements(layer, tile, self.cycles.lookup))
             case Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
                 each = getattr(self.cycles, layer.op)
                 return self._elements(layer, tile, each)
@@ -494,8 +499,12 @@ class PulpClusterCost(CostModel):
 
     def _runs(self, runs: int, elements: int, each: float) -> float:
         """Elements are shared out, words of them, and runs with them."""
-        share = smaller(elements, align4(ceil_div(elements, self.cores)))
-        return (ceil_div(runs, self.cores) - (runs == 1)) * self.cycles.run + share * each
+        return (ceil_div(runs, self.cores) - (runs == 1)) * self.cycles.run + self._largest_part(elements) * each
+
+    def _largest_part(self, elements: int) -> int:
+        """Elements of the core that has most, whole words."""
+        share: int = smaller(elements, align4(ceil_div(elements, self.cores)))
+        return share
 
 
 def _block_steps(channels: int, pixels: int, length: int, loose: int) -> float:

@@ -92,6 +92,8 @@ class Tensors:
         empty = np.zeros(0, np.uint8)
         if layer.op is Op.LOOKUP:
             table = rng.integers(0, 256, 256, np.uint8)
+            if layer.turns_signs:
+                table = np.arange(256, dtype=np.uint8) ^ 128
             return cls(x, empty, empty.view(np.int8), table.tobytes(), table[x])
         if layer.op is Op.CHANNEL_LOOKUP:
             tables = rng.integers(0, 256, (layer.k, 256), np.uint8)

@@ -104,6 +104,11 @@ def plain(op: Op, k: int, size: tuple[int, int]) -> Layer:
     return Layer(name, op, k, 1, *size, *size, input_dtype=types[0], weight_dtype="", output_dtype=types[1])
 
 
+def signs(k: int, size: tuple[int, int]) -> Layer:
+    """The lookup that makes uint8 of int8."""
+    return replace(plain(Op.LOOKUP, k, size), name=f"signs {k}, {size[0]}x{size[1]}", turns_signs=True)
+
+
 def required() -> list[Case]:
     """Those of `REQUIRED`, in both forms."""
     layers = [
@@ -161,6 +166,7 @@ def fitted() -> list[Case]:
             for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE)
             for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]
         ),
+        *(signs(k, size) for k, size in [(16, (8, 8)), (3, (16, 24)), (32, (8, 16)), (1, (20, 13)), (5, (3, 3))]),
     ]
     products += [
         *(signal(*shape) for shape in [(8, 8, 8), (16, 4, 12), (5, 12, 6), (12, 8, 10, 5, 2), (8, 16, 4, 8)]),
@@ -228,6 +234,7 @@ def tested() -> list[Case]:
             for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE)
             for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]
         ),
+        *(signs(k, size) for k, size in [(3, (32, 32)), (64, (6, 8)), (7, (9, 9)), (12, (2, 3))]),
     ]
     products += [
         *(signal(*shape) for shape in [(8, 12, 6), (32, 8, 8), (4, 4, 16), (16, 8, 7, 4, 2), (8, 8, 9, 7), (6, 6, 8)]),

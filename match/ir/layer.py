@@ -132,9 +132,10 @@ class Layer:
     slice, those in front of it, and `source_channels` all of its input. `broadcast` is a `Broadcast`. `group_outputs`
     are the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
     filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them. `unit` are,
-    of a transposition, the bytes of an element. `runs` are, of a gather, the parts of an output row that are each
-    neighbouring columns of the input, or padding. `pitches` are empty, or have for each input and for the output the
-    channels of the array that its own are a part of; 0 where it is no part of another.
+    of a transposition, the bytes of an element. `turns_signs` says of a lookup whether its table turns the sign bit of
+    each byte over, and nothing else: int8 to uint8, or back. `runs` are, of a gather, the parts of an output row that
+    are each neighbouring columns of the input, or padding. `pitches` are empty, or have for each input and for the
+    output the channels of the array that its own are a part of; 0 where it is no part of another.
 
     `stages` are the operators of a chain or a group, in the order in which they are computed, see `match.ir.chain` and
     `match.ir.group`; a single operator has none. `links` are those between the operators of a group; a chain has none.
@@ -168,6 +169,7 @@ class Layer:
     group_outputs: int = 1
     group_inputs: int = 0
     unit: int = 1
+    turns_signs: bool = False
     runs: int = 0
     pitches: tuple[int, ...] = ()
     own: Own | None = None

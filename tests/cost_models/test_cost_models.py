@@ -248,6 +248,8 @@ MEASURED: list[tuple[Layer, Form, int]] = [
     (Layer("add", Op.ADD, 32, 1, 3, 3, 3, 3, weight_dtype=""), "int32", 2_269),
     (Layer("add", Op.ADD, 32, 1, 3, 3, 3, 3, weight_dtype=""), "int64", 15_222),
     (Layer("lookup", Op.LOOKUP, 32, 1, 3, 3, 3, 3, weight_dtype=""), "int64", 1_086),
+    (Layer("signs", Op.LOOKUP, 64, 1, 6, 8, 6, 8, weight_dtype="", turns_signs=True), "int64", 2_820),
+    (Layer("signs", Op.LOOKUP, 12, 1, 2, 3, 2, 3, weight_dtype="", turns_signs=True), "int64", 383),
     (Layer("average", Op.AVG_POOL2D, 32, 1, 1, 1, 6, 6, 6, 6, weight_dtype=""), "split", 2_140),
     (Layer("maximum", Op.MAX_POOL2D, 12, 1, 2, 4, 5, 9, 3, 3, (2, 2), weight_dtype=""), "int64", 3_894),
     (replace(conv(16, 3, 6), name="3x3"), "sums", 14_247),

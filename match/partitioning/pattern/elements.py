@@ -22,8 +22,10 @@ from match.relay.softmax import FACTOR_ONE, SHIFT, IntegerSoftmax
 
 def lookup(root: relay.Expr, found: Lookup) -> Match:
     """A table."""
-    layer = element_wise(Op.LOOKUP, shape(found.x), found.x_dtype, found.dtype)
-    match = _alone(root, found.x, layer, LayerConstants(None, None, table=byte_table(found)))
+    table = byte_table(found)
+    plain = element_wise(Op.LOOKUP, shape(found.x), found.x_dtype, found.dtype)
+    layer = replace(plain, turns_signs=np.array_equal(table, np.arange(256) ^ 128))
+    match = _alone(root, found.x, layer, LayerConstants(None, None, table=table))
     return replace(match, reference=not found.real)
 
 

@@ -336,6 +336,16 @@ def test_lookup(dtypes: tuple[str, str], shape: tuple[int, ...], extents: tuple[
     assert np.array_equal(match.constants.table[value], expected.view(np.uint8))
 
 
+@pytest.mark.parametrize(("turned", "expected"), [(range(256), True), (range(255), False)])
+def test_a_table_that_turns_signs(turned: range, expected: bool) -> None:
+    """Of all bytes but the last, or of all."""
+    entries = np.arange(256, dtype=np.uint8)
+    entries[turned] ^= 128
+    layer = only([x := var("x", 2, 3)], looked_up(x, entries)).layer
+    assert layer.op is Op.LOOKUP
+    assert layer.turns_signs == expected
+
+
 def border(body: Any, rounding: Rounding) -> Any:
     """QNN operators as the border's pass writes them."""
     typed_body = relay.transform.InferType()(tvm.IRModule.from_expr(body))
