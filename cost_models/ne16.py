@@ -7,7 +7,7 @@ channels at a time; memory is 256 bits wide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,9 +19,11 @@ from match.cost_models.pulp_cycles import (
     REQUANTIZATION_CHANNEL,
     REQUANTIZATION_EXCEPTIONS,
     Form,
+    KernelCycles,
     Sharing,
     compare,
 )
+from match.cost_models.pulp_loops import align4
 from match.ir.layer import Layer, Op
 from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
 
@@ -45,9 +47,12 @@ There are two places, each with registers that keep what is written (kernels/ne1
 PLACES = 2
 
 PART_BYTES = 8192
-"""Of accumulators that leave NE16 together, if these are more than the rows of a sub-tile or a strided job."""
+"""Of what lies between NE16 and the cluster together, if that is more than the rows of a sub-tile or a strided job."""
 
 STRIDED_ROWS = 2
+
+MOST_PADDING = 2
+"""Pixels on a side of the input, of a 3x3 filter."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,8 @@ class Ne16Cost(CostModel):
 
     stream_out: whether 32-bit accumulators leave NE16 and the cluster requantizes them, a part of a tile behind it,
         instead of NE16 requantizing to 8 bits.
+    laid_out: whether the cluster lays out the windows of a convolution as pixels, a part of a tile in front of NE16,
+        which has no such filter or takes longer for it.
     form: of that requantization. exceptions: 32-bit words of each channel that list exceptions of its form.
     multiplier_bytes: bytes of a multiplier where NE16 requantizes.
     cores: of the cluster, for requantization.
@@ -67,12 +74,15 @@ class Ne16Cost(CostModel):
         first job; start: the same of a tile's first, whose instructions other code has put out of the cache.
     conflicts: cycles that NE16 loses for each in which the cluster requantizes beside it: they share L1's banks.
     kernel: cycles of a tile beside its jobs: its context, the event that ends it. Estimated.
-    fork: cycles to start and join the cluster for requantization.
+    fork: cycles to start and join the cluster for requantization, or to lay out windows; both: more where it does both,
+        by instructions that put one another out of its cores' caches. Three layers on GVSoC.
     first: cycles of a layer's first call of the driver, whose code is not in the instruction cache.
-    offload: cycles of a layer beside tiles, as the cluster's. sharing: what its cores lose, as in its own kernels.
+    offload: cycles of a layer beside tiles, as the cluster's. cycles, sharing: of a core of it that lays out, and what
+        its cores lose, as in its own kernels.
     """
 
     stream_out: bool = False
+    laid_out: bool = False
     form: Form = "int64"
     exceptions: int = 0
     multiplier_bytes: int = 4
@@ -85,8 +95,10 @@ class Ne16Cost(CostModel):
     conflicts: float = 0.25
     kernel: int = 100
     fork: int = 200
+    both: int = 600
     first: int = 500
     offload: int = 920
+    cycles: KernelCycles = field(default_factory=KernelCycles)
     sharing: Sharing = field(default_factory=Sharing)
     dma: Mchan = field(default_factory=Mchan)
 
@@ -94,15 +106,22 @@ class Ne16Cost(CostModel):
     arrays = True
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
-        """Bytes: int32 accumulators of two parts of a tile, or of all of it. A smaller tile needs no more."""
-        if not self.stream_out:
-            return 0
-        row = 4 * tile.ox * smaller(tile.k, _block(layer))
-        part = smaller(tile.oy * row, larger(PART_BYTES, _least_rows(layer) * row))
-        return smaller(4 * tile.oy * tile.ox * tile.k, 2 * part)
+        """Bytes of two parts of a tile or all of it: int32 accumulators or windows. A smaller tile needs no more."""
+        windows = accumulators = 0
+        least = PIXELS if self.laid_out else _least_rows(layer)
+        if self.laid_out:
+            row = _window_bytes(layer, tile)
+            windows = smaller(tile.oy * row, 2 * larger(PART_BYTES, least * row))
+        if self.stream_out:
+            row = 4 * tile.ox * smaller(tile.k, _block(layer))
+            part = smaller(tile.oy * row, larger(PART_BYTES, least * row))
+            accumulators = smaller(4 * tile.oy * tile.ox * tile.k, 2 * part)
+        return align4(windows) + accumulators if self.stream_out else windows
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of all jobs of a tile."""
+        if self.laid_out:
+            return self._behind_layout(layer, tile)
         full, rest = divmod(tile.k, _block(layer))
         odd_channels, odd_columns = tile.k % 2 | layer.k % 2, tile.ox % 2 | layer.ox % 2
         rows = _along(layer, tile.oy, self._together(odd_channels & odd_columns), tile.iy, layer.padding.bottom)
@@ -114,7 +133,7 @@ class Ne16Cost(CostModel):
         if not self.stream_out:
             return self._programmed(jobs, edges, full * block + last)
         # The cluster requantizes a part, some rows of a block of channels, while NE16 computes the next one.
-        each = _part_rows(layer, tile)
+        each = _part_rows(tile.oy, _least_rows(layer), 4 * tile.ox * smaller(tile.k, _block(layer)))
         parts = ceil_div(tile.oy, each)
         programming = self.part + larger(0, edges / parts - 1) * self._programming(self.arithmetic, JOB_WORDS)
         programming = programming + (jobs - edges) / parts * self._programming(self.place, PLACE_WORDS)
@@ -130,6 +149,13 @@ class Ne16Cost(CostModel):
         several: float = self.start + beside + choose(rest > 0, beside_end, 0) + around
         return several
 
+    def takes_longer(self, layer: Layer) -> bool:
+        """Whether NE16 takes longer for a layer in one tile than for its windows as the cluster lays them out."""
+        if layer.op is not Op.CONV2D or (layer.fy, layer.fx) == (1, 1):
+            return False
+        tile = Tile(layer.k, layer.c, layer.oy, layer.ox, layer.iy, layer.ix, layer.fy, layer.fx)
+        return self.compute(layer, tile) > replace(self, laid_out=True).compute(layer, tile)
+
     def launch(self, layer: Layer) -> float:
         """The same for every tile."""
         return self.kernel
@@ -144,7 +170,38 @@ class Ne16Cost(CostModel):
 
     def overhead(self, layer: Layer) -> float:
         """The offload from the control core, and the first calls of the driver and of the cluster's requantization."""
-        return self.offload + self.first + (self.sharing.other if self.stream_out else 0)
+        return self.offload + self.first + (self.sharing.other if self.stream_out or self.laid_out else 0)
+
+    def _behind_layout(self, layer: Layer, tile: Tile) -> float:
+        """Cycles of a tile whose windows the cluster lays out, a part while NE16 computes the one before."""
+        row, left = _window_bytes(layer, tile), 4 * tile.ox * smaller(tile.k, OUTPUT_CHANNELS)
+        each = _part_rows(tile.oy, PIXELS, larger(row, left) if self.stream_out else row)
+        parts = ceil_div(tile.oy, each)
+        rows, columns = (_Along(1, ceil_div(outputs, PIXELS), outputs) for outputs in (tile.oy, tile.ox))
+        full, rest = divmod(tile.k, OUTPUT_CHANNELS)
+        window = tile.fx * tile.fy * tile.c
+        computed = full * self._pass(layer, window, rows, columns, OUTPUT_CHANNELS)
+        computed = computed + choose(rest > 0, self._pass(layer, window, rows, columns, rest), 0)
+        layout = self._layout(layer, tile, each * _columns(layer, tile))
+        alone, blocks, taken, cluster = computed / parts, 1, 0, layout
+        if self.stream_out:
+            blocks = ceil_div(tile.k, OUTPUT_CHANNELS)
+            taken = full * self._requantization(tile, parts, OUTPUT_CHANNELS)
+            taken = taken + choose(rest > 0, self._requantization(tile, parts, rest), 0)
+            cluster = layout - self.fork + taken + self.both
+        beside = alone + self.conflicts * smaller(alone, cluster)
+        step = larger(beside, larger(cluster, blocks * self.part))
+        # In front of it the cluster lays out the first part alone; behind it NE16 or the cluster has the last.
+        around = smaller(alone, taken) / blocks + parts * step if self.stream_out else alone + (parts - 1) * step
+        cycles: float = self.start + layout + around
+        return cycles
+
+    def _layout(self, layer: Layer, tile: Tile, columns: int) -> float:
+        """Cycles of the cluster on so many columns that windows see, a row's behind those of the row above."""
+        share = ceil_div(columns, self.cores)
+        calls = 1 + share // _columns(layer, tile)
+        each = self.cycles.call + self.cycles.laid_out(layer, tile, share, calls, beside=True)
+        return self.fork + each * self.sharing.factor(self.cores)
 
     def _programmed(self, jobs: int, edges: int, execution: float) -> float:
         """Cycles from programming the first job of a tile to the end of the last.
@@ -178,7 +235,7 @@ class Ne16Cost(CostModel):
         subtiles = rows.subtiles * columns.subtiles
         computed = rows.outputs * columns.outputs
         groups = ceil_div(inputs, INPUT_CHANNELS)
-        if layer.fy == 1:
+        if self.laid_out or layer.fy == 1:
             set_up, loaded, bits = 10, computed, 1
         else:
             set_up, bits = FIFO, WEIGHT_BITS
@@ -226,12 +283,34 @@ def _least_rows(layer: Layer) -> int:
     return STRIDED_ROWS if _strided(layer) else PIXELS
 
 
-def _part_rows(layer: Layer, tile: Tile) -> int:
-    """Output rows of a part whose accumulators leave NE16 together."""
-    least = _least_rows(layer)
-    fitting = larger(1, PART_BYTES // (4 * least * tile.ox * smaller(tile.k, _block(layer))))
-    subtiles = ceil_div(tile.oy, least)
-    return smaller(tile.oy, ceil_div(subtiles, ceil_div(subtiles, fitting)) * least)
+def _part_rows(rows: int, least: int, row_bytes: int) -> int:
+    """Output rows of a part of `rows`, each of so many bytes between NE16 and the cluster."""
+    fitting = larger(1, PART_BYTES // (least * row_bytes))
+    subtiles = ceil_div(rows, least)
+    return smaller(rows, ceil_div(subtiles, ceil_div(subtiles, fitting)) * least)
+
+
+def has_filter(layer: Layer) -> bool:
+    """Whether NE16 has a layer's filter itself; dense layers and depthwise ones are taken to be those that it has."""
+    if layer.op is not Op.CONV2D:
+        return True
+    if (layer.fy, layer.fx) == (1, 1):
+        return max(layer.padding) == 0
+    return (
+        layer.window == (3, 3) == (layer.fy, layer.fx)
+        and layer.stride in ((1, 1), (2, 2))
+        and max(layer.padding) <= MOST_PADDING
+    )
+
+
+def _columns(layer: Layer, tile: Tile) -> int:
+    """Columns that a row of a tile's windows sees, padding among them."""
+    return (tile.ox - 1) * layer.stride[1] + tile.fx
+
+
+def _window_bytes(layer: Layer, tile: Tile) -> int:
+    """Bytes of a row of a tile's windows, laid out by columns that windows share."""
+    return _columns(layer, tile) * tile.fy * tile.c
 
 
 def _strided(layer: Layer) -> bool:

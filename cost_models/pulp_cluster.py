@@ -42,24 +42,21 @@ from match.cost_models.pulp_loops import (
     border_rows,
     border_windows,
     columns_bytes,
-    copied_column,
     crossing,
     even,
     is_in_place,
     is_pointwise,
     last_step,
     outer_strips,
-    pixels_apart,
     seen_rows,
     share_of_channels,
     short_step,
     step,
     strip_columns,
-    turned_columns,
     unaligned,
 )
 from match.ir.layer import GATES, Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
+from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
 
 
 @dataclass(frozen=True)
@@ -405,15 +402,7 @@ class PulpClusterCost(CostModel):
         work = work + windows * ceil_div(tile.k, 4) * (length // WORD) * longer
         calls = times * choose(shared, 1, layer.fx)
         columns = choose(shared, windows * layer.stride[1] + times * (layer.fx - layer.stride[1]), windows * layer.fx)
-        copied = columns * copied_column(layer, tile)
-        turned = columns // larger(calls, 1) // 4 * calls  # fours of columns
-        turns = (tile.c == 1) & (shared | (layer.stride[1] == 1)) & (not pixels_apart(layer))
-        few = turned * turned_columns(layer) + (columns - 4 * turned) * copied_column(layer, tile)
-        few = few + choose(turned > 0, calls * cycles.turn, 0)
-        large = tile.c > WORD
-        loose = choose(large & (tile.c % WORD > 0), tile.fy * cycles.pixel, 0)
-        work = work + calls * (cycles.band + choose(large, tile.fy * cycles.row, 0))
-        return work + choose(turns, few, copied) + columns * loose
+        return work + cycles.laid_out(layer, tile, columns, calls, shared | (layer.stride[1] == 1))
 
     def _pointwise(self, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out."""

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from match.cost_models.pulp_loops import is_pointwise, step
+from match.cost_models.pulp_loops import WORD, copied_column, is_pointwise, pixels_apart, step, turned_columns
 from match.ir.layer import GATES, Layer, Op
+from match.target.cost import Tile, choose, larger
 
 Form = Literal["int32", "split", "split_signed", "high", "int64", "sums"]
 """Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
@@ -243,6 +244,22 @@ class KernelCycles:
     resized: float = 13
     quantize: float = 24.3
     dequantize: float = 6.59
+
+    def laid_out(self, layer: Layer, tile: Tile, columns: int, calls: int, beside: bool) -> float:
+        """Cycles of columns of the input that are laid out in so many calls (match_pulp_im2col.h).
+
+        `beside` tells whether each column follows the one before it in the input, too.
+        """
+        copied = columns * copied_column(layer, tile)
+        turned = columns // larger(calls, 1) // 4 * calls  # fours of columns
+        turns = (tile.c == 1) & beside & (not pixels_apart(layer))
+        few = turned * turned_columns(layer) + (columns - 4 * turned) * copied_column(layer, tile)
+        few = few + choose(turned > 0, calls * self.turn, 0)
+        large = tile.c > WORD
+        loose = choose(large & (tile.c % WORD > 0), tile.fy * self.pixel, 0)
+        band = self.band + choose(large, tile.fy * self.row, 0)
+        cycles: float = calls * band + choose(turns, few, copied) + columns * loose
+        return cycles
 
 
 @dataclass(frozen=True)

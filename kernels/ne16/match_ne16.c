@@ -52,6 +52,11 @@ static int32_t smaller(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
+static int32_t larger(int32_t a, int32_t b)
+{
+    return a < b ? b : a;
+}
+
 /* Size of the last of the sub-tiles of `size` that `total` is cut into. */
 static int32_t remainder_of(int32_t total, int32_t size)
 {
@@ -142,7 +147,7 @@ static uint32_t padding_after(extent_t extent)
 
 /* ---- jobs ---- */
 
-/* What the cluster does behind NE16, with what the jobs before the next one leave; no kernel: nothing. */
+/* What the cluster does while NE16 executes the next job, as soon as the jobs before that one have ended; no kernel: nothing. */
 typedef struct {
     match_kernel_t kernel;
     const match_tile_t *tile;
@@ -361,14 +366,14 @@ typedef struct {
     int32_t channels;
 } part_t;
 
-/* Bytes of accumulators that a part has, if it has more rows than sub-tiles or strided jobs take. */
+/* Bytes in L1 between NE16 and the cluster that a part has, if it has more rows than sub-tiles or strided jobs take. */
 enum { PART_BYTES = 8192, STRIDED_ROWS = 2 };
 
-/* Rows of a part: whole sub-tiles, as few parts as fit, of the same size but for the last. */
-static int32_t part_rows(const match_tile_t *tile, uint32_t mode, int32_t channels)
+/* Rows of a part, of so many bytes each: whole sub-tiles of `least` rows, as few parts as fit, of the same size but for the
+ * last. */
+static int32_t part_rows(const match_tile_t *tile, int32_t least, int32_t row_bytes)
 {
-    int32_t least = is_strided(tile, mode) ? STRIDED_ROWS : NE16_SUBTILE_OUTPUT;
-    int32_t fitting = PART_BYTES / (least * tile->output_width * channels * (int32_t)sizeof(int32_t));
+    int32_t fitting = PART_BYTES / (least * row_bytes);
     int32_t subtiles = ceil_div(tile->output_height, least);
     int32_t parts = ceil_div(subtiles, fitting > 1 ? fitting : 1);
     return smaller(tile->output_height, ceil_div(subtiles, parts) * least);
@@ -406,7 +411,8 @@ static void aim_requantization(match_tile_t *tile, const match_tile_t *whole, pt
 static void convolve_exact(const match_tile_t *tile, uint32_t mode, requantization_t exact)
 {
     int32_t most = smaller(tile->channels_out, subtile_channels(mode));
-    int32_t each = part_rows(tile, mode, most);
+    int32_t least = is_strided(tile, mode) ? STRIDED_ROWS : NE16_SUBTILE_OUTPUT;
+    int32_t each = part_rows(tile, least, tile->output_width * most * (int32_t)sizeof(int32_t));
     ptrdiff_t parameter_bytes = match_channel_bytes(tile->exceptions, match_form_of(tile, exact.form));
     match_tile_t parts[2]; /* what the cluster does, and what it does next */
     int32_t count = 0;
@@ -429,6 +435,154 @@ static void convolve_exact(const match_tile_t *tile, uint32_t mode, requantizati
     start_behind(&jobs.behind);
     join_behind(&jobs.behind);
 }
+
+/* ---- windows that the cluster lays out ---- */
+
+/* What the cluster does beside NE16: it requantizes what NE16 left, and lays out what NE16 takes next. */
+typedef struct {
+    match_tile_t requantized; /* the first member: the team gets its address */
+    match_tile_t laid_out;
+    match_kernel_t requantize; /* NULL: nothing to requantize */
+    bool lays_out;
+} work_t;
+
+static void do_work(const match_tile_t *tile)
+{
+    const work_t *work = (const work_t *)tile;
+    if (work->requantize != NULL) {
+        work->requantize(&work->requantized);
+    }
+    if (work->lays_out) {
+        match_pulp_lay_out(&work->laid_out);
+    }
+}
+
+/* Let the cluster do that next, if there is something. */
+static void set_behind(behind_t *behind, const work_t *work)
+{
+    behind->kernel = work->requantize != NULL || work->lays_out ? do_work : NULL;
+    behind->tile = &work->requantized;
+}
+
+/* Make the tile by which the cluster lays out the windows of some rows of outputs, if the tile `whole` has these. */
+static void aim_layout(work_t *work, const match_tile_t *whole, int32_t row, int32_t rows, uint8_t *windows)
+{
+    work->lays_out = row < whole->output_height;
+    if (work->lays_out) {
+        work->laid_out = *whole;
+        work->laid_out.pad_top = whole->pad_top - row * whole->stride_y;
+        work->laid_out.output_height = smaller(rows, whole->output_height - row);
+        work->laid_out.scratch = windows;
+    }
+}
+
+/* The tile as NE16 sees it: each window is a pixel, and shares bytes with those beside it. */
+static match_tile_t pixels_of(const match_tile_t *tile)
+{
+    match_tile_t pixels = *tile;
+    pixels.input_pixel_stride = tile->filter_height * tile->channels_in;
+    pixels.input_row_stride = ((tile->output_width - 1) * tile->stride_x + tile->filter_width) * pixels.input_pixel_stride;
+    pixels.channels_in = tile->filter_width * pixels.input_pixel_stride;
+    pixels.stride_y = 1;
+    return pixels;
+}
+
+/* Requantized by NE16. */
+static void convolve_laid_out(const match_tile_t *tile, output_t output)
+{
+    match_tile_t pixels = pixels_of(tile);
+    int32_t each = part_rows(tile, NE16_SUBTILE_OUTPUT, pixels.input_row_stride);
+    uint8_t *windows[2] = {tile->scratch, (uint8_t *)tile->scratch + each * pixels.input_row_stride};
+    destination_t destination = {match_l1_address(tile->output), tile->output_row_stride, tile->output_pixel_stride};
+    work_t works[2];
+    works[0].requantize = works[1].requantize = NULL; /* an initializer would clear all of it */
+    jobs_t jobs;
+    begin_jobs(&jobs, &pixels, NE16_MODE_1X1, output);
+    aim_layout(&works[0], tile, 0, each, windows[0]);
+    set_behind(&jobs.behind, &works[0]);
+    start_behind(&jobs.behind);
+    for (int32_t row = 0, part = 0; row < tile->output_height; row += each, part ^= 1) {
+        aim_layout(&works[part ^ 1], tile, row + each, each, windows[part ^ 1]);
+        set_behind(&jobs.behind, &works[part ^ 1]);
+        channels_t channels = all_channels(&pixels);
+        channels.input = windows[part];
+        submit_rows(&jobs, &pixels, NE16_MODE_1X1, &channels, destination, 0, smaller(each, tile->output_height - row));
+        destination.address += (uint32_t)(each * tile->output_row_stride);
+    }
+}
+
+/* Requantized by the cluster. */
+static void convolve_laid_out_exact(const match_tile_t *tile, requantization_t exact)
+{
+    match_tile_t pixels = pixels_of(tile);
+    int32_t most = smaller(tile->channels_out, NE16_SUBTILE_KO);
+    int32_t sums_row = tile->output_width * most * (int32_t)sizeof(int32_t);
+    int32_t each = part_rows(tile, NE16_SUBTILE_OUTPUT, larger(pixels.input_row_stride, sums_row));
+    int32_t windows_bytes = smaller(2 * each, tile->output_height) * pixels.input_row_stride;
+    uint8_t *windows[2] = {tile->scratch, (uint8_t *)tile->scratch + each * pixels.input_row_stride};
+    int32_t *sums = (int32_t *)tile->scratch + ceil_div(windows_bytes, (int32_t)sizeof(int32_t));
+    ptrdiff_t parameter_bytes = match_channel_bytes(tile->exceptions, match_form_of(tile, exact.form));
+    work_t works[2];
+    works[0].requantize = works[1].requantize = NULL;
+    int32_t step = 0;
+    jobs_t jobs;
+    begin_jobs(&jobs, &pixels, NE16_MODE_1X1, OUTPUT_ACCUMULATORS);
+    aim_layout(&works[1], tile, 0, each, windows[0]);
+    set_behind(&jobs.behind, &works[1]);
+    start_behind(&jobs.behind);
+    for (int32_t row = 0, half = 0; row < tile->output_height; row += each, half ^= 1) {
+        pixels.input = windows[half];
+        for (int32_t channel = 0; channel < tile->channels_out; channel += most, step ^= 1) {
+            aim_layout(&works[step], tile, channel == 0 ? row + each : tile->output_height, each, windows[half ^ 1]);
+            set_behind(&jobs.behind, &works[step]);
+            part_t part = {0, smaller(each, tile->output_height - row), channel,
+                           smaller(most, tile->channels_out - channel)};
+            int32_t *left = sums + step * each * tile->output_width * most;
+            submit_part(&jobs, &pixels, NE16_MODE_1X1, &part, left);
+            part.row = row;
+            works[step ^ 1].requantize = exact.kernel;
+            aim_requantization(&works[step ^ 1].requantized, tile, parameter_bytes, &part, left);
+        }
+    }
+    join_behind(&jobs.behind);
+    ne16_wait(0);
+    works[step].lays_out = false;
+    set_behind(&jobs.behind, &works[step]);
+    start_behind(&jobs.behind);
+    join_behind(&jobs.behind);
+}
+
+void match_ne16_conv2d_laid_out(const match_tile_t *tile)
+{
+    convolve_laid_out(tile, OUTPUT_M32);
+}
+
+void match_ne16_conv2d_laid_out_m16(const match_tile_t *tile)
+{
+    convolve_laid_out(tile, OUTPUT_M16);
+}
+
+void match_ne16_conv2d_laid_out_m8(const match_tile_t *tile)
+{
+    convolve_laid_out(tile, OUTPUT_M8);
+}
+
+void match_ne16_conv2d_laid_out_exact(const match_tile_t *tile)
+{
+    convolve_laid_out_exact(tile, by_64_bits);
+}
+
+void match_ne16_conv2d_laid_out_exact_split(const match_tile_t *tile)
+{
+    convolve_laid_out_exact(tile, by_halves);
+}
+
+void match_ne16_conv2d_laid_out_exact_high_except(const match_tile_t *tile)
+{
+    convolve_laid_out_exact(tile, by_upper_words);
+}
+
+/* ---- filters that NE16 has ---- */
 
 void match_ne16_conv2d_3x3(const match_tile_t *tile)
 {

@@ -9,12 +9,16 @@
  * - 1x1: any strides, no padding. A dense layer is one on a row of pixels; its tile has no window, and a stride of 0
  *   means 1.
  *
+ * - laid out: any filter, strides and padding, dilation of rows alone; the cluster lays out windows, part by part while NE16
+ *   computes the one before: some rows of outputs.
+ *
  * Weights are bit planes of the unsigned value u = w + 128, 8 planes, bit b of u in plane b. Each 16 input channels
  * form a group (the last one is filled up, with any value), of which a plane holds 2 bytes for every filter position:
  * channel c of the group is bit c % 8 of byte c / 8. Arrays, slowest index first, G = ceil(channels_in / 16):
  *
  *     3x3             (channels_out, G, plane 8, filter position 9, 2)         144 bytes a group
  *     1x1             (channels_out, G, plane 8, 2)                            16 bytes a group
+ *     laid out        the same of a filter's (FX, FY, C) as channels
  *     depthwise 3x3   (ceil(channels_out / 16), plane 8, filter position 9, 2) 144 bytes a group of 16 channels
  *
  * with filter positions row by row. As NumPy, from w of shape (K, FY, FX, C) with C filled up to 16 * G (depthwise: w
@@ -29,15 +33,18 @@
  * - NE16's own, y = clip((int32)(acc * multiplier + bias) >> shift, 0, 255): unsigned multipliers of 32 bits (plain
  *   names), 16 (..._m16) or 8 (..._m8), the product and sum cut to 32 bits, shift 0 .. 31, per channel. clip_low is 0
  *   and clip_high 255. Parameters are three arrays one after the other, without gaps, each with an entry per output
- *   channel of the tile: int32 bias, uint32/uint16/uint8 multiplier, uint8 shift; 9, 7 or 6 bytes a channel. No
- *   scratch.
+ *   channel of the tile: int32 bias, uint32/uint16/uint8 multiplier, uint8 shift; 9, 7 or 6 bytes a channel.
  *
  * - Exact (..._exact, ..._exact_split, ..._exact_high_except): NE16 writes int32 accumulators to scratch and the cluster
  *   requantizes them with match_pulp_requantize or the kernel of the same ending, part by part while NE16 computes the
  *   next: some rows of a block of output channels. Parameters, clip and negative_step are those of match_pulp.h.
- *   Scratch in bytes, with row = 4 * output_width * min(channels_out, 32) (depthwise 16) and
- *   least = 3 rows (3x3 at stride 2: 2):
- *   min(4 * output_height * output_width * channels_out, 2 * min(output_height * row, max(8192, least * row))). */
+ *
+ * Scratch in bytes, where something is laid out, left, or both (their sum, each rounded up to a multiple of 4):
+ *
+ *     windows         row = ((output_width - 1) * stride_x + filter_width) * filter_height * channels_in:
+ *                     min(output_height * row, 2 * max(8192, 3 * row))
+ *     accumulators    row = 4 * output_width * min(channels_out, 32) (depthwise 16), least = 3 rows (3x3 at stride 2: 2):
+ *                     min(4 * output_height * output_width * channels_out, 2 * min(output_height * row, max(8192, least * row))) */
 #ifndef MATCH_NE16_H
 #define MATCH_NE16_H
 
@@ -56,6 +63,13 @@ void match_ne16_conv2d_1x1_m8(const match_tile_t *tile);
 void match_ne16_conv2d_1x1_exact(const match_tile_t *tile);
 void match_ne16_conv2d_1x1_exact_split(const match_tile_t *tile);
 void match_ne16_conv2d_1x1_exact_high_except(const match_tile_t *tile);
+
+void match_ne16_conv2d_laid_out(const match_tile_t *tile);
+void match_ne16_conv2d_laid_out_m16(const match_tile_t *tile);
+void match_ne16_conv2d_laid_out_m8(const match_tile_t *tile);
+void match_ne16_conv2d_laid_out_exact(const match_tile_t *tile);
+void match_ne16_conv2d_laid_out_exact_split(const match_tile_t *tile);
+void match_ne16_conv2d_laid_out_exact_high_except(const match_tile_t *tile);
 
 void match_ne16_depthwise_3x3(const match_tile_t *tile);
 void match_ne16_depthwise_3x3_m16(const match_tile_t *tile);

@@ -156,6 +156,11 @@ void match_pulp_avg_pool2d_int32(const match_tile_t *tile);
  * channels. */
 void match_pulp_max_pool2d(const match_tile_t *tile);
 
+/* What the windows of a convolution see, without dilation of columns, in scratch: for each row of outputs the columns of the input
+ * from the first that a window has to the last, side by side, each (filter_height, channels_in), padding with them. Cores share
+ * out the columns. Scratch: output_height * ((output_width - 1) * stride_x + filter_width) * filter_height * channels_in. */
+void match_pulp_lay_out(const match_tile_t *tile);
+
 /* Requantization of int32 accumulators in tile->scratch, dense (output_height, output_width, channels_out). Cores share
  * out the pixels. */
 void match_pulp_requantize(const match_tile_t *tile);

@@ -10,10 +10,10 @@ from match.targets.pulp.constraints import accumulator_fits
 NE16_MAX_PADDING = 2
 
 
-def ne16_filter(layer: Layer) -> Verdict:
-    """The filter is 3x3 or 1x1."""
-    size = (layer.fy, layer.fx)
-    return Verdict(size in ((3, 3), (1, 1)), f"its filter is {pair(size)} and NE16 has 3x3 and 1x1")
+def ne16_columns(layer: Layer) -> Verdict:
+    """Columns of the filter lie beside each other."""
+    dilation = layer.dilation[1] if layer.fx > 1 else 1
+    return Verdict(dilation == 1, f"its columns lie {dilation} apart and NE16 has those side by side")
 
 
 def ne16_depthwise_filter(layer: Layer) -> Verdict:
@@ -28,15 +28,15 @@ def ne16_stride(layer: Layer) -> Verdict:
 
 
 def ne16_padding(layer: Layer) -> Verdict:
-    """A 3x3 filter is padded with at most 2 pixels a side (what a filter can reach), a 1x1 filter not at all."""
-    most = NE16_MAX_PADDING if layer.window != (1, 1) else 0
+    """It is padded with at most 2 pixels a side (what a filter can reach)."""
     return Verdict(
-        max(layer.padding) <= most, f"it is padded with {max(layer.padding)} pixels on a side, not {most} or fewer"
+        max(layer.padding) <= NE16_MAX_PADDING,
+        f"it is padded with {max(layer.padding)} pixels on a side, not {NE16_MAX_PADDING} or fewer",
     )
 
 
 NE16: dict[Op, tuple[Constraint, ...]] = {
-    Op.CONV2D: (uint8_input, accumulator_fits, ne16_filter, ne16_stride, no_dilation, ne16_padding),
+    Op.CONV2D: (uint8_input, accumulator_fits, ne16_columns),
     Op.DEPTHWISE_CONV2D: (
         uint8_input,
         accumulator_fits,

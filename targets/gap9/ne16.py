@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from match.cost_models.ne16 import Ne16Cost
+from match.cost_models.ne16 import Ne16Cost, has_filter
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
-from match.target.cost import CostModel
+from match.target.cost import CostModel, ceil_div
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import (
     filter_component,
@@ -84,7 +84,7 @@ class Ne16(HwModule):
     def __init__(self, l1: Memory = L1, cost: Ne16Cost = COST) -> None:
         """With `l1` as its scratchpad, GAP9's, if nothing is said, and what a chip's driver and DMA cost."""
         self.memories = (l1,)
-        self._costs: dict[Requantizer | None, CostModel] = {
+        self._costs: dict[Requantizer | None, Ne16Cost] = {
             **{form: replace(cost, multiplier_bytes=form.multiplier_bits // 8) for form in NORM_QUANT},
             **{
                 form: replace(cost, stream_out=True, form="split_signed" if form.negative_step else "split")
@@ -111,6 +111,10 @@ class Ne16(HwModule):
         depthwise = layer.op is Op.DEPTHWISE_CONV2D
         group = packing.GROUP
         weights = filter_component(layer, group if depthwise else 1, 1 if depthwise else group)
+        if self._lays_out(layer, requantizer):
+            weights = replace(
+                weights, axes=weights.axes[:1], element_bytes=group * ceil_div(layer.fx * layer.fy * layer.c, group)
+            )
         parameters = requantization_component(layer, requantizer.parameter_bytes if requantizer else 0)
         if requantizer in NORM_QUANT:
             parameters = replace(parameters, divisible=False)
@@ -128,6 +132,8 @@ class Ne16(HwModule):
             raise ValueError(f"layer {layer.name} has no weights or no requantization, and NE16 needs both")
         depthwise = layer.op is Op.DEPTHWISE_CONV2D
         pack_filter = packing.depthwise_bit_planes if depthwise else packing.bit_planes
+        if self._lays_out(layer, requantizer):
+            pack_filter = packing.laid_out_bit_planes
         pack_parameters = packing.norm_quant if requantizer in NORM_QUANT else requantization
         return pack_filter(constants.weights, spans), pack_parameters(constants, requantizer, spans)
 
@@ -135,12 +141,20 @@ class Ne16(HwModule):
         """A kernel of match_ne16.h; a dense layer is a 1x1 convolution of one row of pixels."""
         if requantizer is None:
             raise ValueError(f"layer {layer.name} has no requantization, and NE16 needs one")
+        if self._lays_out(layer, requantizer):
+            return f"match_ne16_conv2d_laid_out{_KERNEL_SUFFIX[requantizer]}"
         kind = "depthwise" if layer.op is Op.DEPTHWISE_CONV2D else "conv2d"
         return f"match_ne16_{kind}_{layer.fy}x{layer.fx}{_KERNEL_SUFFIX[requantizer]}"
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
-        """Wider multipliers take longer to load; accumulators that the cluster requantizes, time and scratch."""
-        return self._costs.get(requantizer, self.cost_model)
+        """Wider multipliers take longer to load; what the cluster lays out or requantizes, time and scratch."""
+        cost = self._costs.get(requantizer, self._costs[NORM_QUANT[-1]])
+        return replace(cost, laid_out=True) if self._lays_out(layer, requantizer) else cost
+
+    def _lays_out(self, layer: Layer, requantizer: Requantizer | None) -> bool:
+        """Whether the cluster lays out windows as pixels, as the array has no such filter, or takes longer for it."""
+        cost = self._costs.get(requantizer, self._costs[NORM_QUANT[-1]])
+        return not has_filter(layer) or cost.takes_longer(layer)
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Tiles of depthwise channels are whole groups of 16, which share their bit planes.

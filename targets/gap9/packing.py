@@ -31,6 +31,12 @@ def bit_planes(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
     return np.packbits(planes, axis=-1, bitorder="little").tobytes()
 
 
+def laid_out_bit_planes(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
+    """The same for windows that are laid out: their (FX, FY, C) are channels, (K, ceil(FX * FY * C / 16), bit 8, 2)."""
+    part = channels(weights, spans).transpose(0, 2, 1, 3)
+    return bit_planes(part.reshape(len(part), 1, 1, -1), {Dim.K: (0, len(part))})
+
+
 def depthwise_bit_planes(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
     """The same for (K, FY, FX, 1): the channels themselves make the groups, (ceil(K / 16), bit 8, FY * FX, 2 bytes)."""
     part = channels(weights, spans)

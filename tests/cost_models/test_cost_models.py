@@ -93,6 +93,8 @@ MODELS = [
     Ne16Cost(),
     Ne16Cost(stream_out=True),
     Ne16Cost(stream_out=True, form="split"),
+    Ne16Cost(laid_out=True),
+    Ne16Cost(laid_out=True, stream_out=True, form="split"),
 ]
 NE16_OPS = {Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE}
 
@@ -100,6 +102,8 @@ NE16_OPS = {Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE}
 def runs_on(model: CostModel, layer: Layer) -> bool:
     if isinstance(model, PulpClusterCost):
         return True
+    if isinstance(model, Ne16Cost) and model.laid_out:
+        return layer.op is Op.CONV2D and layer.dilation[1] == 1
     return layer.op in NE16_OPS and (layer.fy, layer.fx) in ((1, 1), (3, 3)) and layer.dilation == (1, 1)
 
 
@@ -443,6 +447,17 @@ def test_ne16_scratch() -> None:
     assert model.scratch(layer, whole(layer)) == 2 * 8192, "four rows of 32 channels, twice"
     layer = conv(64, 16, 40)
     assert model.scratch(layer, whole(layer)) == 2 * 4 * 3 * 40 * 32, "no fewer than the rows of a sub-tile"
+
+
+def test_ne16_scratch_of_windows() -> None:
+    """Likewise."""
+    windows, both = Ne16Cost(laid_out=True), Ne16Cost(laid_out=True, stream_out=True)
+    layer = conv(40, 3, 5)
+    assert windows.scratch(layer, whole(layer)) == 5 * 7 * 9
+    assert both.scratch(layer, whole(layer)) == 5 * 7 * 9 + 1 + 4 * 25 * 40
+    layer = conv(40, 3, 48)
+    assert windows.scratch(layer, whole(layer)) == 2 * 8192
+    assert both.scratch(layer, whole(layer)) == 2 * 8192 + 2 * 3 * 4 * 48 * 32
 
 
 @pytest.mark.parametrize(("model", "layer"), [pair for pair in PAIRS if pair[0].scratch(pair[1], whole(pair[1]))])

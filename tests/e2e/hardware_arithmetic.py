@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from match.dispatch.plan import LayerDecision, LayerPlan
-from match.ir.layer import Dim
+from match.ir.layer import Axis, Dim
 from match.target.operands import FILTER, WEIGHTS
 from tests.e2e.tflite_arithmetic import Array, Output
 from tests.e2e.tflite_network import Network
@@ -38,10 +38,15 @@ class Unpacked:
     shift: Array
 
 
+def filter_axes(plan: LayerPlan) -> tuple[Axis, ...]:
+    """Of the filter's array."""
+    components = plan.schedule.operand(WEIGHTS).components
+    return next(component.axes for component in components if component.name == FILTER)
+
+
 def row_bytes(plan: LayerPlan, channels: int) -> int:
     """Bytes of an output channel's filter over `channels` input channels, with what the layout rounds up."""
-    components = plan.schedule.operand(WEIGHTS).components
-    axes = next(component.axes for component in components if component.name == FILTER)
+    axes = filter_axes(plan)
     extents = {**plan.layer.extents, Dim.C: channels}
     return math.prod(axis.length(extents[axis.dim]) for axis in axes if axis.dim is not Dim.K)
 
@@ -56,6 +61,9 @@ def unpack(plan: LayerPlan) -> Unpacked:
     reduced = next((loop.tile for loop in loops if loop.dim is Dim.C), layer.c)
     planes, depthwise = plan.module == "ne16", layer.op == "depthwise_conv2d"
     positions = layer.fy * layer.fx
+    windows = planes and len(filter_axes(plan)) == 1  # laid out: all of a window are channels of one position
+    if windows:
+        reduced, positions = layer.c * positions, 1
     if planes:
         filter_bytes = positions * (round_up(tile, 16) if depthwise else tile * round_up(reduced, 16))
     else:
@@ -69,6 +77,8 @@ def unpack(plan: LayerPlan) -> Unpacked:
         channels = min(tile, layer.k - first)
         block = plan.constants[number * block_bytes :][:block_bytes]
         rows, columns = (1, channels) if depthwise and planes else (channels, min(reduced, layer.c - begin))
+        if windows:
+            columns = reduced
         if planes:
             groups = -(-columns // 16)
             bits = np.unpackbits(np.frombuffer(block, "u1", rows * groups * positions * 16), bitorder="little")
@@ -80,7 +90,7 @@ def unpack(plan: LayerPlan) -> Unpacked:
             filters = filters.reshape(rows, -1)[:, : positions * columns].reshape(rows, positions, columns)
         if depthwise and planes:
             filters = filters.transpose(2, 1, 0)
-        if not planes and layer.op == "conv2d":  # by columns
+        if (windows or not planes) and layer.op == "conv2d":  # by columns
             filters = filters.reshape(channels, layer.fx, layer.fy, -1).transpose(0, 2, 1, 3)
         filters = filters.reshape(channels, layer.fy, layer.fx, -1)
         none = np.zeros(channels, np.int64)

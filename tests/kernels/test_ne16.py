@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.kernels.harness import Bytes, Harness, HarnessError, TileFields, View, embed
@@ -53,6 +53,17 @@ depthwise_3x3 = st.one_of(
 filters_1x1 = geometries(
     filters=st.just((1, 1)), strides=st.tuples(st.integers(1, 3), st.integers(1, 3)), most_dilation=1, most_channels=70
 )
+
+
+@st.composite
+def any_filter(draw: st.DrawFn) -> Geometry:
+    """Any that the cluster lays out: no dilation of columns; some tiles have several parts, some many channels."""
+    filters = st.tuples(st.integers(1, 5), st.integers(1, 5))
+    small = geometries(filters=filters, most_dilation=2, most_channels=40, most_output=5)
+    large = geometries(filters=filters, most_dilation=1, most_channels=12, most_output=15)
+    geometry = draw(st.one_of(small, large))
+    assume(geometry.dilation[1] == 1 or geometry.filter[1] == 1)
+    return geometry
 
 
 def bit_planes(weights: npt.NDArray[np.int8]) -> Bytes:
@@ -111,6 +122,16 @@ def exact_scratch(geometry: Geometry, block: int) -> int:
     return min(4 * rows * columns * geometry.channels_out, 2 * part)
 
 
+def laid_out_scratch(geometry: Geometry, *, exact: bool) -> int:
+    """As match_ne16.h gives it."""
+    rows, columns = geometry.output
+    row = ((columns - 1) * geometry.stride[1] + geometry.filter[1]) * geometry.filter[0] * geometry.channels_in
+    windows = min(rows * row, 2 * max(8192, 3 * row))
+    left = 4 * columns * min(geometry.channels_out, 32)
+    accumulators = min(4 * rows * columns * geometry.channels_out, 2 * min(rows * left, max(8192, 3 * left)))
+    return -(-windows // 4) * 4 + accumulators if exact else windows
+
+
 class Problem:
     """One random tile for a kind of kernel: its views, packed weights and accumulators."""
 
@@ -129,7 +150,15 @@ class Problem:
         else:
             weights = rng.integers(-128, 128, (geometry.channels_out, *geometry.filter, geometry.channels_in), np.int8)
             self.acc = conv2d(self.source.tile, weights, geometry, pad_value)
-            self.weights = bit_planes(weights.reshape(geometry.channels_out, positions, geometry.channels_in))
+            if kind == "conv2d_laid_out":
+                weights, positions = weights.transpose(0, 2, 1, 3), 1
+            self.weights = bit_planes(weights.reshape(geometry.channels_out, positions, -1))
+
+    def scratch(self, *, exact: bool) -> int:
+        """Bytes that the kernel needs."""
+        if self.kind == "conv2d_laid_out":
+            return laid_out_scratch(self.geometry, exact=exact)
+        return exact_scratch(self.geometry, 16 if self.kind == "depthwise_3x3" else 32) if exact else 0
 
     def fields(self, target: View) -> TileFields:
         return self.geometry.fields(**strides_of(self.source), **output_strides_of(target), pad_value=self.pad_value)
@@ -151,6 +180,7 @@ def check_norm_quant(
         weights=problem.weights,
         parameters=requantization.packed(),
         output=target.block,
+        scratch=problem.scratch(exact=False),
     )
     target.tile[...] = requantization(problem.acc)
     np.testing.assert_array_equal(output, target.block)
@@ -173,7 +203,7 @@ def check_exact(harness: Harness, problem: Problem, behind: tuple[int, int, int,
         weights=problem.weights,
         parameters=requantization.packed(),
         output=target.block,
-        scratch=exact_scratch(problem.geometry, 16 if problem.kind == "depthwise_3x3" else 32),
+        scratch=problem.scratch(exact=True),
         negative_step=requantization.negative_step,
         exceptions=requantization.most_exceptions,
     )
@@ -212,6 +242,32 @@ def test_conv2d_1x1(
     problem = Problem("conv2d_1x1", geometry, before, 0, np.random.default_rng(seed))
     check_norm_quant(harness, problem, behind, width, seed)
     check_exact(harness, problem, behind, step, seed)
+
+
+@EXAMPLES
+@given(any_filter(), margins, margins, st.integers(0, 255), widths, st.booleans(), seeds)
+def test_conv2d_laid_out(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    pad_value: int,
+    width: int,
+    step: bool,
+    seed: int,
+) -> None:
+    problem = Problem("conv2d_laid_out", geometry, before, pad_value, np.random.default_rng(seed))
+    check_norm_quant(harness, problem, behind, width, seed)
+    check_exact(harness, problem, behind, step, seed)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_laid_out_in_several_parts(harness: Harness, seed: int) -> None:
+    """Of rows, and of output channels."""
+    geometry = Geometry(14, 40, (16, 14), (3, 4), (1, 2), (1, 1), (1, 2, 1, 1), (0, 0))
+    problem = Problem("conv2d_laid_out", geometry, (0, 1, 2, 3), 9, np.random.default_rng(seed))
+    check_norm_quant(harness, problem, (0, 0, 1, 1), 16, seed)
+    check_exact(harness, problem, (0, 0, 1, 1), seed > 3, seed)
 
 
 @pytest.mark.parametrize("form", ["norm_quant", "exact"])

@@ -67,6 +67,28 @@ def test_ne16_takes_convolutions(layer: Layer) -> None:
         assert refusal("ne16", variant(layer, stride=(2, 2), oy=4, ox=4)) is None
 
 
+@pytest.mark.parametrize(
+    ("changes", "kernel"),
+    [
+        ({}, "3x3"),
+        ({"c": 3, "oy": 32, "ox": 32, "iy": 32, "ix": 32}, "laid_out"),  # of the array's 16 channels
+        ({"fy": 5, "padding": Padding(2, 1, 2, 1)}, "laid_out"),
+        ({"fx": 1, "padding": Padding(1, 0, 1, 0)}, "laid_out"),
+        ({"stride": (2, 1), "oy": 4}, "laid_out"),
+        ({"stride": (3, 3), "oy": 3, "ox": 3}, "laid_out"),
+        ({"dilation": (2, 1), "padding": Padding(2, 1, 2, 1)}, "laid_out"),
+        ({"fy": 1, "fx": 1, "padding": Padding(), "stride": (1, 2), "ox": 4}, "1x1"),
+    ],
+    ids=str,
+)
+def test_windows_are_laid_out_for_filters_that_ne16_lacks(changes: dict[str, Any], kernel: str) -> None:
+    layer, unit = variant(CONV, **changes), module("ne16")
+    assert refusal("ne16", layer) is None
+    forms = unit.forms(layer)
+    for form in forms[:1] if layer.window == (3, 3) and layer.stride == (1, 1) else forms:
+        assert unit.kernel(layer, form).startswith(f"match_ne16_conv2d_{kernel}")
+
+
 @pytest.mark.parametrize("layer", [ADD, LOOKUP, MAX_POOL, AVG_POOL], ids=lambda layer: layer.op)
 def test_ne16_has_no_other_operator(layer: Layer) -> None:
     assert refusal("ne16", layer) == "no pattern"
@@ -81,13 +103,12 @@ def test_ne16_has_no_other_operator(layer: Layer) -> None:
         ("cluster", variant(CONV, padding=Padding(1, 1, 4, 1), oy=11), "padding alone"),
         ("cluster", variant(MAX_POOL, dilation=(2, 2)), "dilation"),
         ("ne16", variant(CONV, input_dtype="int8"), "int8"),
-        ("ne16", variant(CONV, fy=5), "5x3"),
         ("ne16", variant(DEPTHWISE, fy=1, fx=1), "1x1"),
-        ("ne16", variant(CONV, stride=(2, 1), oy=4), "2x1"),
-        ("ne16", variant(CONV, stride=(3, 3), oy=3, ox=3), "3x3"),
-        ("ne16", variant(CONV, dilation=(2, 2)), "dilation"),
-        ("ne16", variant(CONV, padding=Padding(0, 0, 3, 0)), "3 pixels"),
-        ("ne16", variant(POINTWISE, padding=Padding(1, 0, 0, 0)), "1 pixels"),
+        ("ne16", variant(DEPTHWISE, stride=(2, 1), oy=4), "2x1"),
+        ("ne16", variant(DEPTHWISE, stride=(3, 3), oy=3, ox=3), "3x3"),
+        ("ne16", variant(DEPTHWISE, dilation=(2, 2)), "dilation"),
+        ("ne16", variant(CONV, dilation=(1, 2)), "columns lie 2 apart"),
+        ("ne16", variant(CONV, padding=Padding(3, 0, 0, 0)), "padding alone"),
     ],
 )
 def test_constraints_refuse_with_the_reason(name: str, layer: Layer, reason: str) -> None:

@@ -66,6 +66,18 @@ def test_bit_planes(k: int, size: int, c: int) -> None:
             assert np.array_equal(got[:, : expected.shape[1]], expected)
 
 
+def test_laid_out_bit_planes() -> None:
+    """A window's columns, each (FY, C), are channels of one pixel."""
+    w = weights(7, 3, 5, 2)
+    data = ne16_packing.laid_out_bit_planes(w, {Dim.K: (2, 4)})
+    assert len(data) == 4 * 2 * 16
+    for channel_out in range(4):
+        channels = np.array([w[channel_out + 2, fy, fx, c] for fx in range(5) for fy in range(3) for c in range(2)])
+        at = channel_out * 2 * 16
+        got = np.concatenate([unpack_group(data[at + 16 * group : at + 16 * group + 16], 1)[0] for group in range(2)])
+        assert np.array_equal(got[:30], channels)
+
+
 @pytest.mark.parametrize(("start", "k"), [(0, 16), (16, 16), (32, 7)])
 def test_depthwise_bit_planes(start: int, k: int) -> None:
     w = weights(39, 3, 3, 1)
