@@ -217,6 +217,8 @@ class _Layouts:
             self._last.add(call)
             axes = [_TO_LAST.index(int(axis) % 4) for axis in call.attrs.axis]
             return relay.sum(new(call.args[0]), sorted(axes), keepdims=True)
+        if name in ("argmax", "argmin") and len(call.attrs.axis or ()) == 1:
+            return self._place(call, new)
         if name == "strided_slice":
             self._last.add(call)
             attrs = call.attrs
@@ -239,6 +241,16 @@ class _Layouts:
                 self._flat[call] = (rows, columns, channels)
             return relay.reshape(new(call.args[0]), shape(call))
         return None
+
+    def _place(self, call: relay.Call, new: New) -> relay.Expr | None:
+        """The largest or smallest along an axis of a map; among the channels in the original order, if that goes."""
+        attrs, axis = call.attrs, _TO_LAST.index(int(call.attrs.axis[0]) % 4)
+        if attrs.exclude or not (attrs.keepdims or axis == len(_TO_LAST) - 1):
+            return None
+        if attrs.keepdims:
+            self._last.add(call)
+        build = relay.argmax if is_call(call, "argmax") else relay.argmin
+        return build(new(call.args[0]), axis, attrs.keepdims, select_last_index=attrs.select_last_index)
 
     def _shuffle(self, call: relay.Call, x: relay.Expr, new: New) -> relay.Expr:
         """The channels of a map x, as a matrix, transposed."""
