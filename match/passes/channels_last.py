@@ -201,6 +201,8 @@ class _Layouts:
         """An operator on maps that have their channels last, if it can do without the original order."""
         name = operator_name(call)
         if name == "take" and call.args[0] in self._last:
+            if len(shape(call)) != len(_TO_LAST):
+                return None
             self._last.add(call)
             return relay.take(new(call.args[0]), call.args[1], axis=_TO_LAST.index(int(call.attrs.axis) % 4))
         if name in _ELEMENTWISE:
