@@ -11,7 +11,7 @@ from tflite_micro.python.tflite_micro import runtime
 from tests.cli.conftest import Command
 from tests.tflite.case import Network
 
-pytestmark = pytest.mark.tvm
+pytestmark = pytest.mark.cc
 
 WITHOUT_KERNEL = (
     "CONV_3D",
