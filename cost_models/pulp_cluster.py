@@ -92,7 +92,7 @@ class PulpClusterCost(CostModel):
         if layer.op is Op.DEPTHWISE_CONV2D:
             return self.cores * align4(tile.fx * seen_rows(layer, tile))
         if layer.op in GATES:
-            return align4(2 * tile.ox * tile.k)
+            return align4((5 if layer.op is Op.GRU_RESET_FIRST else 2) * tile.ox * tile.k)
         return 0
 
     def compute(self, layer: Layer, tile: Tile) -> float:
@@ -175,8 +175,8 @@ class PulpClusterCost(CostModel):
                 return self._normalization(tile)
             case Op.LSTM:
                 return self._lstm(tile)
-            case Op.GRU:
-                return self._gru(tile)
+            case Op.GRU | Op.GRU_RESET_FIRST:
+                return self._gru(tile, layer.op is Op.GRU_RESET_FIRST)
             case Op.RESIZE:
                 pixel = self.cycles.resized_pixel + self.cycles.resized * tile.k
                 return ceil_div(tile.oy * tile.ox, self.cores) * pixel
@@ -192,13 +192,15 @@ class PulpClusterCost(CostModel):
         unit = tile.oy * (cycles.lstm_unit + fed) + (tile.oy - 1) * back
         return tile.oy * cycles.lstm_step + tile.ox * units * unit
 
-    def _gru(self, tile: Tile) -> float:
+    def _gru(self, tile: Tile, reset_first: bool) -> float:
         """As an LSTM; two gates are summed up together, the third by itself."""
         cycles, units = self.cycles, ceil_div(tile.k, self.cores)
-        fed, back = (
-            cycles.gru_sums + sum(_gate_products(gates, length) for gates in (2, 1)) for length in (tile.c, tile.k)
-        )
-        unit = tile.oy * (cycles.gru_unit + fed) + (tile.oy - 1) * back
+        fed, back = (sum(_gate_products(gates, length) for gates in (2, 1)) for length in (tile.c, tile.k))
+        if reset_first:
+            unit = tile.oy * (cycles.reset_first_unit + fed) + (tile.oy - 1) * (cycles.reset_first_back + back)
+            step = cycles.reset_first_step + self.sharing.meeting * (self.cores - 1) / 7
+            return tile.oy * step + tile.ox * units * unit
+        unit = tile.oy * (cycles.gru_unit + cycles.gru_sums + fed) + (tile.oy - 1) * (cycles.gru_sums + back)
         return tile.oy * cycles.gru_step + tile.ox * units * unit
 
     def _gate_sums(self, length: int) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from typing import Literal
 
 from match.cost_models.pulp_loops import WORD, copied_column, is_pointwise, pixels_apart, step, turned_columns
-from match.ir.layer import GATES, Layer, Op
+from match.ir.layer import Layer, Op
 from match.target.cost import Tile, choose, larger
 
 Form = Literal["int32", "split", "split_signed", "high", "int64", "sums"]
@@ -152,6 +152,9 @@ class KernelCycles:
     gates over the input, or over the states, beside their products. Fitted by least squares to nine layers on RTL (3
     to 64 units, 2 to 64 features, one and two sequences), within 2.5 %. gru_step, gru_unit, gru_sums: the same of a
     GRU, fitted to eleven layers on RTL (3 to 64 units, 2 to 64 features, 1 to 16 steps), within 5 %.
+    reset_first_step, reset_first_unit: the same of a GRU whose reset gate comes first, the unit with its sums over the
+    input; reset_first_back: what a unit takes from the second step on beside its products with states. Fitted to five
+    layers on RTL (3 to 64 units, 2 to 64 features, 2 to 16 steps), within 1 %.
     resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
     of 5), and a channel of it, counted in the compiled code.
     channel_lookup_pixel, channel_lookup: a pixel of a lookup by channel beside its elements, and an element.
@@ -240,6 +243,9 @@ class KernelCycles:
     gru_step: float = 260
     gru_unit: float = 200
     gru_sums: float = 67
+    reset_first_step: float = 142
+    reset_first_unit: float = 199
+    reset_first_back: float = 208
     resized_pixel: float = 38
     resized: float = 13
     quantize: float = 24.3
@@ -272,7 +278,9 @@ class Sharing:
     does not hold, the last core to finish. Of fewer cores it is less by the neighbours that are not there.
     recurrent: the same of an LSTM, whose unit has more instructions than a core's own cache holds, so that each unit
     fetches them anew. It and the first call of an LSTM are fitted to three layers (8, 16 and 40 features, 16, 32 and
-    64 units). Both are taken for a GRU, too: the same three layers of that take 2 to 4 % less than predicted.
+    64 units). Both are taken for a GRU, too: the same three layers of that take 2 to 4 % less than predicted. One
+    whose reset gate comes first is two loops that caches hold, and loses no more than other kernels.
+    meeting: what a step of that takes more, where all cores meet twice; fitted to the same three layers, within 1 %.
     pointwise, convolution, depthwise, addition, pooling, dense, matrices, lstm, other: the first call of a kernel in an
     offload, whose instructions come from the main memory.
     again: how much of that each further call of a convolution takes in the same offload. Its code is large, and kernels
@@ -281,6 +289,7 @@ class Sharing:
 
     waits: float = 0.10
     recurrent: float = 0.28
+    meeting: float = 380
     pointwise: float = 1650
     convolution: float = 1700
     depthwise: float = 1900
@@ -294,7 +303,7 @@ class Sharing:
 
     def factor(self, cores: int, op: Op | None = None) -> float:
         """What the cycles of a kernel are multiplied with, that of an operator or any."""
-        waits = self.recurrent if op in GATES else self.waits
+        waits = self.recurrent if op in (Op.LSTM, Op.GRU) else self.waits
         return 1 + waits * (cores - 1) / 7
 
     def calls(self, operators: Sequence[Layer]) -> float:
@@ -325,7 +334,7 @@ class Sharing:
                 return "pooling"
             case Op.DENSE | Op.MATRICES:
                 return layer.op.value
-            case Op.LSTM | Op.GRU:
+            case Op.LSTM | Op.GRU | Op.GRU_RESET_FIRST:
                 return "lstm"
             case _:
                 return "other"

@@ -85,7 +85,7 @@ class RiscvCoreCost(CpuCostModel):
                 return self.softmax_row + self.softmax * outputs
             case Op.LSTM:
                 return self.dense * macs + self.lstm * outputs
-            case Op.GRU:
+            case Op.GRU | Op.GRU_RESET_FIRST:
                 return self.dense * macs + self.gru * outputs
             case Op.NORMALIZE:
                 return self.normalized_row + self.normalized * outputs

@@ -162,9 +162,9 @@ typedef struct {
     int8_t weights[];
 } match_lstm_unit_t;
 
-/* A GRU whose reset gate multiplies what the candidate remembers, after the product with the states. Sums over the input
- * and over the states become numbers with 12 bits behind the point, with the scalings of the gate: update, reset,
- * candidate. `shown` brings a state, 15 bits behind the point, to the steps of the output. */
+/* A GRU whose reset gate multiplies what the candidate remembers, after the product with the states, or the states
+ * before it. Sums over the input and over the states become numbers with 12 bits behind the point, with the scalings of
+ * the gate: update, reset, candidate. `shown` brings a state, 15 bits behind the point, to the steps of the output. */
 typedef struct {
     match_scaling_t inputs[3];
     match_scaling_t states[3];

@@ -142,6 +142,10 @@ void match_pulp_lstm(const match_tile_t *tile);
 /* The same of a GRU, with match_gru_unit_t and one match_gru_t. Scratch holds the states with 16 bits. */
 void match_pulp_gru(const match_tile_t *tile);
 
+/* The same of a GRU whose reset gate comes first. Scratch also holds the update gates and what the reset gates leave of
+ * the states: 5 bytes for each unit of each sequence. */
+void match_pulp_gru_reset_first(const match_tile_t *tile);
+
 /* Bilinear interpolation: outputs are sums of four inputs, rounded once, halves away from pad_value. The input has all its
  * rows and columns; parameters are match_between_t of the output's rows, weights of its columns. Cores share out the
  * pixels. */

@@ -1,17 +1,9 @@
 #include "match_pulp.h"
 #include "match_pulp_dot.h"
-#include "match_pulp_gates.h"
+#include "match_pulp_gru.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
 #include "match_team.h"
-
-enum { UPDATE_GATE, RESET_GATE, CANDIDATE, GATES };
-
-/* Bytes of three rows of weights, whole words. */
-static inline int32_t bytes_of(int32_t length)
-{
-    return (GATES * length + 3) & ~3;
-}
 
 /* Sums of three rows of weights, one behind the other, and a vector. */
 static __attribute__((noinline)) void sums_of(const uint8_t *vector, const int8_t *weights, int32_t length,
@@ -30,12 +22,6 @@ static __attribute__((noinline)) void sums_of(const uint8_t *vector, const int8_
     sums[UPDATE_GATE] = pair.acc[0][0];
     sums[RESET_GATE] = pair.acc[1][0];
     sums[CANDIDATE] = last.acc[0][0];
-}
-
-/* x / 2^15, rounded half up. */
-static inline int32_t of_one(int32_t x)
-{
-    return (x + (1 << 14)) >> 15;
 }
 
 /* A unit's state, 15 bits behind the point, from an input, the unit's state and all outputs of the step before; NULL
@@ -62,10 +48,8 @@ static inline int32_t next_state(const match_tile_t *tile, const match_gru_t *gr
         remembered += sums[CANDIDATE];
     }
     int32_t reset = match_logistic_of(gru->logistic, match_narrow(gates[RESET_GATE]));
-    int32_t candidate = match_narrow(gates[CANDIDATE] + of_one(reset * match_narrow(remembered)));
-    int32_t fresh = match_tanh_of(gru->logistic, 3 * candidate);
     int32_t keep = match_logistic_of(gru->logistic, match_narrow(gates[UPDATE_GATE]));
-    return fresh + of_one(keep * (state - fresh));
+    return state_of(gru, gates[CANDIDATE] + of_one(reset * match_narrow(remembered)), keep, state);
 }
 
 void match_pulp_gru(const match_tile_t *tile)
@@ -85,8 +69,7 @@ void match_pulp_gru(const match_tile_t *tile)
                 int32_t state = next_state(tile, gru, (const match_gru_unit_t *)(const void *)unit, input, before,
                                            step > 0 ? memory[k] : 0);
                 memory[k] = (int16_t)state;
-                int32_t shown = match_scaled(state, &gru->shown) + gru->zero;
-                output[k] = (uint8_t)match_smaller(match_larger(shown, tile->clip_low), tile->clip_high);
+                output[k] = shown(tile, gru, state);
             }
         }
         match_team_barrier();

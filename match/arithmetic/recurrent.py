@@ -30,8 +30,18 @@ def logistic(x: Reals) -> Reals:
     return 0.5 * (1 + np.tanh(0.5 * x))
 
 
-def real_states(x: Reals, input_weights: Float32Array, state_weights: Float32Array, biases: Float32Array) -> Reals:
-    """States of all steps in floating point; `biases` (2, gates, units) of the sums over inputs and over states."""
+def real_states(
+    x: Reals,
+    input_weights: Float32Array,
+    state_weights: Float32Array,
+    biases: Float32Array,
+    *,
+    reset_first: bool = False,
+) -> Reals:
+    """States of all steps in floating point; `biases` (2, gates, units) of the sums over inputs and over states.
+
+    With `reset_first` the reset gate of a GRU multiplies the states, and not what their product is.
+    """
     state = memory = np.zeros((x.shape[1], input_weights.shape[1]))
     found: list[Reals] = []
     for inputs in x:
@@ -39,7 +49,8 @@ def real_states(x: Reals, input_weights: Float32Array, state_weights: Float32Arr
         back = _products(state, state_weights) + biases[1][:, None]
         if len(fed) == 3:
             update, reset = logistic(fed[:2] + back[:2])
-            fresh = np.tanh(fed[2] + reset * back[2])
+            left = (reset * state) @ state_weights[2].T + biases[1, 2] if reset_first else reset * back[2]
+            fresh = np.tanh(fed[2] + left)
             state = fresh + update * (state - fresh)
         else:
             let_in, forget, let_out = logistic(fed[:3] + back[:3])

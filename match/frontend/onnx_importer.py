@@ -51,6 +51,7 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         "infer_shape": _infer_shape,
         "matmul_out_dtype": _product,
         "qmatmul": _quantized_product,
+        "normalize_gather_indices": _from_the_front,
         "QuantizeLinear": _QuantizeLinear,
         "DequantizeLinear": _DequantizeLinear,
         "LogSoftmax": _LogSoftmax,
@@ -124,6 +125,18 @@ def _infer_shape(node: relay.Expr, module: Any = None) -> Any:
     """The shape of a tensor, the type of anything else."""
     inferred = _infer_type(node, module).checked_type
     return _common.get_const_tuple(inferred.shape) if hasattr(inferred, "shape") else inferred
+
+
+_original_places = _importer.normalize_gather_indices
+
+
+def _from_the_front(data: relay.Expr, indices: relay.Expr, axis: int) -> relay.Expr:
+    """Places of an axis, of which negative ones count from its end, as constants where they are."""
+    places = constant(indices)
+    if places is None:
+        return _original_places(data, indices, axis)
+    extent = _infer_shape(data)[axis]
+    return relay.const(np.where(places < 0, places + extent, places).astype(places.dtype))
 
 
 _original_product, _original_quantized_product = _importer.matmul_out_dtype, _importer.qmatmul

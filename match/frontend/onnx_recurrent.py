@@ -38,10 +38,10 @@ def lstm(inputs: Any, attributes: Any) -> relay.Expr | None:
 def gru(inputs: Any, attributes: Any) -> relay.Expr | None:
     """All steps' states, and the last ones, of a GRU; None where it is no plain one."""
     constants = _constants(inputs)
-    plain = attributes.get("linear_before_reset", 0) == 1
-    if constants is None or not plain or not _is_usual(inputs, attributes, (b"Sigmoid", b"Tanh")):
+    if constants is None or not _is_usual(inputs, attributes, (b"Sigmoid", b"Tanh")):
         return None
-    return _all_directions(inputs[0], constants, ONNX_GATES["GRU"], attributes)
+    reset_first = not attributes.get("linear_before_reset", 0)
+    return _all_directions(inputs[0], constants, ONNX_GATES["GRU"], attributes, reset_first)
 
 
 def _is_usual(inputs: Any, attributes: Any, functions: tuple[bytes, ...]) -> bool:
@@ -74,7 +74,9 @@ def _constants(inputs: Any) -> _Constants | None:
     return weights, states, biases
 
 
-def _all_directions(x: relay.Expr, constants: _Constants, order: Sequence[int], attributes: Any) -> relay.Expr:
+def _all_directions(
+    x: relay.Expr, constants: _Constants, order: Sequence[int], attributes: Any, reset_first: bool = False
+) -> relay.Expr:
     """The operators of one direction or two, behind them the outputs that ONNX defines."""
     count, gates = len(constants[0]), len(order)
     ways = [attributes.get("direction", b"forward") == b"reverse"] if count == 1 else [False, True]
@@ -90,6 +92,7 @@ def _all_directions(x: relay.Expr, constants: _Constants, order: Sequence[int], 
             _by_gate(recurrent, (gates, units), order),
             np.ascontiguousarray(biases.reshape(2, gates, units)[:, list(order)]),
             backwards,
+            reset_first,
         ).build()
         first = 0 if backwards else steps - 1
         final = relay.strided_slice(cells, [first], [first + 1], axes=[0])

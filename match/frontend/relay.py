@@ -10,6 +10,7 @@ from match.errors import ModelError
 from match.frontend.failures import reason
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.relay import relay, tvm
+from match.relay.rewrite import New, is_call, named, rewrite, shape
 
 
 def from_relay(
@@ -62,7 +63,15 @@ def bind(module: tvm.IRModule, params: Mapping[str, Any], what: str) -> tvm.IRMo
         advice = "check it with relay.transform.InferType"
         raise ModelError(f"{what} is ill-typed Relay ({reason(error)}); {advice}") from error
     _check_shapes(bound, what)
-    return bound
+    return rewrite(bound, _broadcast) if "broadcast_to" in relay.analysis.list_op_freqs(bound) else bound
+
+
+def _broadcast(call: relay.Call, new: New) -> relay.Expr | None:
+    """A broadcast that is one, to extents of 32 bits: of larger ones TVM's pooling makes sums of 64 bits."""
+    if not is_call(call, "broadcast_to"):
+        return None
+    x, extents = new(call.args[0]), shape(call)
+    return x if extents == shape(call.args[0]) else named(relay.broadcast_to(x, list(extents)), call)
 
 
 def _check_shapes(module: tvm.IRModule, what: str) -> None:

@@ -66,6 +66,7 @@ class Op(enum.StrEnum):
     NORMALIZE = "normalize"
     LSTM = "lstm"
     GRU = "gru"
+    GRU_RESET_FIRST = "gru_reset_first"
     RESIZE = "resize"
     OWN = "own"
 
@@ -83,7 +84,7 @@ Broadcast = Literal["", "pixel", "channel", "outer"]
 pixel, and the second input has a single channel. Empty: both inputs have the output's shape.
 """
 
-GATES = {Op.LSTM: 4, Op.GRU: 3}
+GATES = {Op.LSTM: 4, Op.GRU: 3, Op.GRU_RESET_FIRST: 3}
 """Of a unit of a recurrent layer."""
 
 CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES, *GATES}

@@ -201,6 +201,8 @@ class _Layouts:
         """An operator on maps that have their channels last, if it can do without the original order."""
         name = operator_name(call)
         if name == "take" and call.args[0] in self._last:
+            if len(shape(call)) != len(_TO_LAST):
+                return None
             self._last.add(call)
             return relay.take(new(call.args[0]), call.args[1], axis=_TO_LAST.index(int(call.attrs.axis) % 4))
         if name in _ELEMENTWISE:
@@ -217,6 +219,8 @@ class _Layouts:
             self._last.add(call)
             axes = [_TO_LAST.index(int(axis) % 4) for axis in call.attrs.axis]
             return relay.sum(new(call.args[0]), sorted(axes), keepdims=True)
+        if name in ("argmax", "argmin") and len(call.attrs.axis or ()) == 1:
+            return self._place(call, new)
         if name == "strided_slice":
             self._last.add(call)
             attrs = call.attrs
@@ -239,6 +243,16 @@ class _Layouts:
                 self._flat[call] = (rows, columns, channels)
             return relay.reshape(new(call.args[0]), shape(call))
         return None
+
+    def _place(self, call: relay.Call, new: New) -> relay.Expr | None:
+        """The largest or smallest along an axis of a map; among the channels in the original order, if that goes."""
+        attrs, axis = call.attrs, _TO_LAST.index(int(call.attrs.axis[0]) % 4)
+        if attrs.exclude or not (attrs.keepdims or axis == len(_TO_LAST) - 1):
+            return None
+        if attrs.keepdims:
+            self._last.add(call)
+        build = relay.argmax if is_call(call, "argmax") else relay.argmin
+        return build(new(call.args[0]), axis, attrs.keepdims, select_last_index=attrs.select_last_index)
 
     def _shuffle(self, call: relay.Call, x: relay.Expr, new: New) -> relay.Expr:
         """The channels of a map x, as a matrix, transposed."""

@@ -68,7 +68,7 @@ def quantized_cells(cells: FloatCells, inputs: QuantizedType) -> Lstm | Gru:
     shown = 2.0**FUNCTION_POWER / float(STATES.scale)
     if cells.kind == "GRU":
         biases = np.rint(cells.biases[1, _CANDIDATE].astype(np.float64) / 2.0**GATE_POWER).astype(np.int64)
-        layer: Lstm | Gru = Gru(**common, scales=_scales([*sums, shown]), biases=biases)
+        layer: Lstm | Gru = Gru(**common, scales=_scales([*sums, shown]), biases=biases, reset_first=cells.reset_first)
     else:
         power = _cell_power(cells, inputs)
         added = 2.0 ** (2 * FUNCTION_POWER - power)
@@ -122,7 +122,8 @@ def _moved(cells: FloatCells, layer: Lstm | Gru, inputs: QuantizedType) -> tuple
     steps, _, features = shape(cells.x)
     levels = np.random.default_rng(0).choice(inputs.levels, (steps, _SAMPLES, features))
     real = (levels - inputs.zero_point) * float(inputs.scale)
-    exact = recurrent.real_states(real, cells.input_weights, cells.state_weights, cells.biases)
+    weights = cells.input_weights, cells.state_weights
+    exact = recurrent.real_states(real, *weights, cells.biases, reset_first=cells.reset_first)
     low, high = value_range(STATES.dtype)
     wanted = (exact / float(STATES.scale) + STATES.zero_point).clip(low, high)
     difference = np.abs(layer.states(levels) - wanted)

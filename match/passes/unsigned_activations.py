@@ -100,6 +100,9 @@ class _Conversion:
         dequantized = self._dequantized(call, new)
         if dequantized is not None:
             return dequantized
+        if self._is_place(call):
+            wide = relay.cast(new(call.args[0].args[0]), dtype(call.args[0]))
+            return relay.Call(call.op, [wide], call.attrs, span=call.span)
         if self._is_difference(call):
             return relay.subtract(*(relay.cast(self._unsigned(x.args[0], new), dtype(x)) for x in call.args))
         if any(tensor in self._shifted for argument in call.args for tensor in (argument, *_fields(argument))):
@@ -221,6 +224,12 @@ class _Conversion:
         """The table on its input as that is stored, which needs no conversion of its own."""
         x_dtype = "uint8" if lookup.x in self._shifted else lookup.x_dtype
         return replace(lookup, x_dtype=x_dtype).build(new(lookup.x))
+
+    def _is_place(self, call: relay.Call) -> bool:
+        """Whether a call finds the largest or smallest of a widened int8 tensor that is 128 more now."""
+        if not is_call(call, "argmax", "argmin") or not is_call(call.args[0], "cast"):
+            return False
+        return call.args[0].args[0] in self._shifted
 
     def _is_difference(self, call: relay.Call) -> bool:
         """Whether a call subtracts two widened int8 tensors, one of which at least is 128 more now."""

@@ -22,10 +22,11 @@ os.environ.setdefault("TEST_DATA_ROOT_PATH", tempfile.gettempdir())
 import tvm
 from tvm import relay
 
-__all__ = ["FLOAT_CELLS", "GRU", "LSTM", "relay", "tvm"]
+__all__ = ["FLOAT_CELLS", "GRU", "GRU_RESET_FIRST", "LSTM", "relay", "tvm"]
 
 LSTM = "match.lstm"
 GRU = "match.gru"
+GRU_RESET_FIRST = "match.gru_reset_first"
 FLOAT_CELLS = "match.float_cells"
 """The operators of the modules `lstm`, `gru` and `float_cells` beside this one, of which TVM knows types alone."""
 
@@ -38,7 +39,7 @@ def _layer_type(types: Any, _attributes: Any) -> Any:
     return relay.TensorType((*x.shape[:2], weights.shape[1]), zero.dtype)
 
 
-_CELLS_ARGUMENTS = ("x", "input_weights", "state_weights", "biases", "backwards")
+_CELLS_ARGUMENTS = ("x", "input_weights", "state_weights", "biases", "backwards", "reset_first")
 
 
 def _cells_type(types: Any, _attributes: Any) -> Any:
@@ -60,6 +61,6 @@ def _declare(name: str, arguments: tuple[str, ...], result: Any) -> None:
     registry.register_stateful(name, True)  # else TVM would compute one of constants by itself
 
 
-for _name in (LSTM, GRU):
+for _name in (LSTM, GRU, GRU_RESET_FIRST):
     _declare(_name, _LAYER_ARGUMENTS, _layer_type)
 _declare(FLOAT_CELLS, _CELLS_ARGUMENTS, _cells_type)

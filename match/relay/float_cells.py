@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,12 @@ import numpy as np
 from match.arithmetic.interface import Float32Array
 from match.relay import FLOAT_CELLS, relay, tvm
 from match.relay.rewrite import New, constant, is_call, shape, with_place
+
+_Step = Callable[[relay.Expr, relay.Expr, relay.Expr], tuple[relay.Expr, relay.Expr]]
+"""From sums over a step's input, states and what cells remember to what they remember, and states, after the step."""
+
+_ALL = slice(None)
+"""Gates of a layer."""
 
 LSTM_GATES = 4
 GRU_GATES = 3
@@ -18,8 +25,8 @@ GRU_GATES = 3
 class FloatCells:
     """A layer of LSTM cells, with the gates input, forget, output, cell, or of GRU cells: update, reset, candidate.
 
-    The GRU's reset gate multiplies what the candidate remembers after the product with the states. States and cells are
-    0 before the first step.
+    The GRU's reset gate multiplies what the candidate remembers after the product with the states, or with
+    `reset_first` the states before it. States and cells are 0 before the first step.
 
     x: float32, shape (steps, batch, features).
     input_weights, state_weights: shapes (gates, units, features) and (gates, units, units).
@@ -32,6 +39,7 @@ class FloatCells:
     state_weights: Float32Array
     biases: Float32Array
     backwards: bool
+    reset_first: bool = False
 
     @property
     def kind(self) -> str:
@@ -46,7 +54,7 @@ class FloatCells:
     def build(self) -> relay.Expr:
         """The states of all steps, shape (steps, batch, units)."""
         arrays = (self.input_weights, self.state_weights, self.biases)
-        constants = (*map(relay.const, arrays), relay.const(np.array(self.backwards)))
+        constants = [relay.const(array) for array in (*arrays, np.array(self.backwards), np.array(self.reset_first))]
         return relay.Call(tvm.ir.Op.get(FLOAT_CELLS), [self.x, *constants])
 
 
@@ -56,8 +64,8 @@ def read_cells(expr: relay.Expr) -> FloatCells | None:
     arrays = [value for value in values if value is not None]
     if not arrays or len(arrays) < len(values):
         return None
-    input_weights, state_weights, biases, backwards = arrays
-    return FloatCells(expr.args[0], input_weights, state_weights, biases, bool(backwards))
+    input_weights, state_weights, biases, backwards, reset_first = arrays
+    return FloatCells(expr.args[0], input_weights, state_weights, biases, bool(backwards), bool(reset_first))
 
 
 def unrolled_cells(call: relay.Call, new: New) -> relay.Expr | None:
@@ -67,28 +75,35 @@ def unrolled_cells(call: relay.Call, new: New) -> relay.Expr | None:
         return None
     steps, batch, features = shape(found.x)
     rows = relay.reshape(new(found.x), (steps * batch, features))
-    fed, back = (_Sums(found, part) for part in range(2))
-    given = relay.split(fed.of(rows), steps, axis=0)
+    given = relay.split(_Sums(found, 0).of(rows), steps, axis=0)
     state = memory = relay.const(np.zeros((batch, found.units), np.float32))
-    step = _lstm if found.kind == "LSTM" else _gru
+    step = _step_of(found)
     states: list[relay.Expr] = [state] * steps
     for at in reversed(range(steps)) if found.backwards else range(steps):
-        memory, state = step(given[at], back.of(state), memory)
+        memory, state = step(given[at], state, memory)
         states[at] = state
     return with_place(relay.stack(states, 0), call)
 
 
 class _Sums:
-    """Those of all gates over inputs (part 0) or states (1), side by side, with constants that all steps share."""
+    """Those of some gates over inputs (part 0) or states (1), side by side, with constants that all steps share."""
 
-    def __init__(self, found: FloatCells, part: int) -> None:
-        weights = (found.input_weights, found.state_weights)[part]
+    def __init__(self, found: FloatCells, part: int, of: slice = _ALL) -> None:
+        weights = (found.input_weights, found.state_weights)[part][of]
         gates, units, depth = weights.shape
         self._weights = relay.const(weights.reshape(gates * units, depth))
-        self._biases = relay.const(found.biases[part].reshape(-1))
+        self._biases = relay.const(found.biases[part, of].reshape(-1))
 
     def of(self, vectors: relay.Expr) -> relay.Expr:
         return relay.add(relay.nn.dense(vectors, self._weights), self._biases)
+
+
+def _step_of(found: FloatCells) -> _Step:
+    if found.reset_first:
+        gates, candidate = (_Sums(found, 1, of) for of in (slice(2), slice(2, 3)))
+        return lambda fed, state, _: _gru_reset_first(fed, gates.of(state), state, candidate)
+    back, step = _Sums(found, 1), _lstm if found.kind == "LSTM" else _gru
+    return lambda fed, state, memory: step(fed, back.of(state), memory)
 
 
 def _lstm(fed: relay.Expr, back: relay.Expr, memory: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
@@ -102,5 +117,20 @@ def _gru(fed: relay.Expr, back: relay.Expr, memory: relay.Expr) -> tuple[relay.E
     inputs, states = (relay.split(sums, GRU_GATES, axis=1) for sums in (fed, back))
     update, reset = (relay.sigmoid(relay.add(inputs[gate], states[gate])) for gate in range(2))
     fresh = relay.tanh(relay.add(inputs[2], relay.multiply(reset, states[2])))
+    return _between(fresh, update, memory)
+
+
+def _gru_reset_first(
+    fed: relay.Expr, back: relay.Expr, state: relay.Expr, candidate: _Sums
+) -> tuple[relay.Expr, relay.Expr]:
+    """`back` are the sums of update and reset gates over states."""
+    inputs, states = relay.split(fed, GRU_GATES, axis=1), relay.split(back, 2, axis=1)
+    update, reset = (relay.sigmoid(relay.add(inputs[gate], states[gate])) for gate in range(2))
+    fresh = relay.tanh(relay.add(inputs[2], candidate.of(relay.multiply(reset, state))))
+    return _between(fresh, update, state)
+
+
+def _between(fresh: relay.Expr, update: relay.Expr, memory: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
+    """States of a GRU after a step, twice."""
     state = relay.add(fresh, relay.multiply(update, relay.subtract(memory, fresh)))
     return state, state

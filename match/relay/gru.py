@@ -7,9 +7,13 @@ Of an input x and the states h of the step before, a step computes::
     candidate = tanh(Wn x + reset * (Rn h + b))
     h         = candidate + update * (h - candidate)
 
+or, where the reset gate comes first, as ONNX has it without `linear_before_reset`::
+
+    candidate = tanh(Wn x + Rn (reset * h) + b)
+
 Each product with x and with h becomes a number in steps of 2**-12; their sums, and what the reset gate multiplies, are
 clipped to 16 bits. The functions give 16 bits in steps of 2**-15, and so has h, which starts at 0. Products with a gate
-are rounded half up. The products above read h as the output has it, in 8 bits.
+are rounded half up. The products with weights read h, and reset * h, as the output has h, in 8 bits.
 """
 
 from __future__ import annotations
@@ -18,13 +22,16 @@ from dataclasses import dataclass
 
 from match.arithmetic import recurrent
 from match.ir.requantization import Int64Array
-from match.relay import GRU, relay
+from match.relay import GRU, GRU_RESET_FIRST, relay
 from match.relay.fixed_point import alone
 from match.relay.gates import FUNCTION_POWER, GATE_POWER, columns, logistic, narrow, tanh
 from match.relay.integer_form import int64
-from match.relay.recurrent_layer import RecurrentLayer, read_operands
+from match.relay.recurrent_layer import ALL_GATES, RecurrentLayer, read_operands
 
 _HALF = 1 << (-FUNCTION_POWER - 1)
+
+_BEFORE_CANDIDATE, _CANDIDATE = slice(2), slice(2, 3)
+"""Gates."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,38 +40,51 @@ class Gru(RecurrentLayer):
 
     scales: shape (7, 2): behind those of gates that of an output.
     biases: b, shape (units,), in steps of 2**-12.
+    reset_first: whether the reset gate multiplies the states, and not what their product is.
     """
 
     biases: Int64Array
+    reset_first: bool = False
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The operator, on another input."""
-        return self.call(GRU, x, self.biases)
+        return self.call(GRU_RESET_FIRST if self.reset_first else GRU, x, self.biases)
 
     def step(self, fed: relay.Expr, state: relay.Expr | None, memory: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
         """States with 16 bits, and with 8, after a step."""
         units = self.units
         gates, remembered = columns(fed, 0, 2 * units), int64(self.biases.reshape(1, -1))
         if state is not None:
-            sums = self.sums(state, 1)
+            sums = self.sums(state, 1, _BEFORE_CANDIDATE if self.reset_first else ALL_GATES)
             gates = relay.add(gates, columns(sums, 0, 2 * units))
-            remembered = relay.add(remembered, columns(sums, 2 * units, units))
+            if not self.reset_first:
+                remembered = relay.add(remembered, columns(sums, 2 * units, units))
         gated = alone(logistic(narrow(gates)))
         update, reset = (columns(gated, gate * units, units) for gate in range(2))
-        remembered = _of_one(relay.multiply(reset, narrow(remembered)))
+        if not self.reset_first:
+            remembered = _of_one(relay.multiply(reset, narrow(remembered)))
+        elif state is not None:
+            left = self.shown(_of_one(relay.multiply(reset, memory)))
+            remembered = relay.add(remembered, self.sums(left, 1, _CANDIDATE))
         candidate = alone(narrow(relay.add(columns(fed, 2 * units, units), remembered)))
         fresh = alone(tanh(candidate, GATE_POWER))
         kept = _of_one(relay.multiply(update, relay.subtract(memory, fresh)))
         memory = alone(relay.add(fresh, kept))
         return memory, self.shown(memory)
 
-    def next(self, fed: Int64Array, back: Int64Array | None, memory: Int64Array) -> tuple[Int64Array, Int64Array]:
+    def next(self, fed: Int64Array, state: Int64Array | None, memory: Int64Array) -> tuple[Int64Array, Int64Array]:
         """States with 16 bits, twice."""
         gates, remembered = fed[:2], self.biases
-        if back is not None:
-            gates, remembered = gates + back[:2], remembered + back[2]
+        if state is not None:
+            gates = gates + self.scaled_sums(state, 1, _BEFORE_CANDIDATE)
+            if not self.reset_first:
+                remembered = remembered + self.scaled_sums(state, 1, _CANDIDATE)[0]
         update, reset = recurrent.logistic_in_16_bits(recurrent.narrow(gates))
-        remembered = (reset * recurrent.narrow(remembered) + _HALF) >> -FUNCTION_POWER
+        if not self.reset_first:
+            remembered = (reset * recurrent.narrow(remembered) + _HALF) >> -FUNCTION_POWER
+        elif state is not None:
+            left = self.levels((reset * memory + _HALF) >> -FUNCTION_POWER)
+            remembered = remembered + self.scaled_sums(left, 1, _CANDIDATE)[0]
         fresh = recurrent.tanh_in_16_bits(3 * recurrent.narrow(fed[2] + remembered))
         memory = fresh + ((update * (memory - fresh) + _HALF) >> -FUNCTION_POWER)
         return memory, memory
@@ -72,8 +92,11 @@ class Gru(RecurrentLayer):
 
 def read_gru(expr: relay.Expr) -> Gru | None:
     """The layer that a typed expression is."""
-    read = read_operands(expr, GRU)
-    return None if read is None else Gru(**read.common, biases=read.own)
+    for operator in (GRU, GRU_RESET_FIRST):
+        read = read_operands(expr, operator)
+        if read is not None:
+            return Gru(**read.common, biases=read.own, reset_first=operator == GRU_RESET_FIRST)
+    return None
 
 
 def _of_one(product: relay.Expr) -> relay.Expr:

@@ -59,11 +59,11 @@ class Lstm(RecurrentLayer):
         memory = alone(memory)
         return memory, self.shown(relay.multiply(alone(tanh(memory, self.power)), let_out))
 
-    def next(self, fed: Int64Array, back: Int64Array | None, memory: Int64Array) -> tuple[Int64Array, Int64Array]:
+    def next(self, fed: Int64Array, state: Int64Array | None, memory: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Cells, and what they show."""
         sums = recurrent.narrow(fed)
-        if back is not None:
-            sums = recurrent.narrow(sums + recurrent.narrow(back))
+        if state is not None:
+            sums = recurrent.narrow(sums + recurrent.narrow(self.scaled_sums(state, 1)))
         let_in, forget, let_out = recurrent.logistic_in_16_bits(sums[:3])
         kept = recurrent.narrow(multiply_by(forget * memory, *np.array([1 << 30, FUNCTION_POWER + 1])))
         added = multiply_by(let_in * recurrent.tanh_in_16_bits(3 * sums[3]), *self.scales[-2])

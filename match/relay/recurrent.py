@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from match.relay import GRU, LSTM, relay, tvm
+from match.relay import GRU, GRU_RESET_FIRST, LSTM, relay, tvm
 from match.relay.graph import post_order
 from match.relay.gru import Gru, read_gru
 from match.relay.lstm import Lstm, read_lstm
@@ -26,5 +26,5 @@ def unrolled(call: relay.Call, new: New) -> relay.Expr | None:
 
 def without_recurrent(module: tvm.IRModule) -> tvm.IRModule:
     """A network that TVM can compile: each of these operators as those of all its steps; types inferred."""
-    found = any(is_call(expr, LSTM, GRU) for expr in post_order(main_function(module)))
+    found = any(is_call(expr, LSTM, GRU, GRU_RESET_FIRST) for expr in post_order(main_function(module)))
     return rewrite(module, unrolled) if found else module

@@ -20,6 +20,9 @@ from match.relay.rewrite import constant, dtype, is_call
 
 _NOT_MOVED = -1.0, -1.0
 
+ALL_GATES = slice(None)
+"""Of a layer."""
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RecurrentLayer(ABC):
@@ -85,29 +88,35 @@ class RecurrentLayer(ABC):
         state: Int64Array | None = None
         found: list[Int64Array] = []
         for inputs in levels:
-            fed = self._scaled_sums(inputs, 0)
-            back = None if state is None else self._scaled_sums(state, 1)
-            memory, outputs = self.next(fed, back, memory)
-            state = (multiply_by(outputs, *self.scales[-1]) + self.zero).clip(*value_range(self.dtype))
+            memory, outputs = self.next(self.scaled_sums(inputs, 0), state, memory)
+            state = self.levels(outputs)
             found.append(state)
         return np.stack(found)
 
     @abstractmethod
-    def next(self, fed: Int64Array, back: Int64Array | None, memory: Int64Array) -> tuple[Int64Array, Int64Array]:
+    def next(self, fed: Int64Array, state: Int64Array | None, memory: Int64Array) -> tuple[Int64Array, Int64Array]:
         """What cells remember after a step, and their outputs before these are scaled to 8 bits, as NumPy arrays.
 
-        `fed` and `back` are the scaled sums over inputs and over states, shape (gates, batch, units).
+        `fed` are the scaled sums over inputs, shape (gates, batch, units); `state` and `memory` as in `step`.
         """
 
-    def _scaled_sums(self, vectors: Int64Array, part: int) -> Int64Array:
-        weights = (self.input_weights, self.state_weights)[part]
-        return scaled_sums(vectors, weights, self.offsets[part], self.scales[self.gates * part :][: self.gates])
+    def scaled_sums(self, vectors: Int64Array, part: int, gates: slice = ALL_GATES) -> Int64Array:
+        """As `sums`, in NumPy: shape (gates, batch, units)."""
+        return scaled_sums(vectors, *self._part(part, gates))
 
-    def sums(self, vectors: relay.Expr, part: int) -> relay.Expr:
-        """The sums of all gates over inputs (part 0) or states (1), in steps of 2**-12."""
+    def levels(self, outputs: Int64Array) -> Int64Array:
+        """As `shown`, in NumPy."""
+        return (multiply_by(outputs, *self.scales[-1]) + self.zero).clip(*value_range(self.dtype))
+
+    def sums(self, vectors: relay.Expr, part: int, gates: slice = ALL_GATES) -> relay.Expr:
+        """The sums of these gates over inputs (part 0) or states (1), side by side, in steps of 2**-12."""
+        return alone(sums(vectors, *self._part(part, gates)))
+
+    def _part(self, part: int, gates: slice) -> tuple[Int8Array, Int64Array, Int64Array]:
+        """The weights, offsets and scales of gates' sums."""
         weights = (self.input_weights, self.state_weights)[part]
         scales = self.scales[self.gates * part :][: self.gates]
-        return alone(sums(vectors, weights, self.offsets[part], scales))
+        return weights[gates], self.offsets[part, gates], scales[gates]
 
     def shown(self, outputs: relay.Expr) -> relay.Expr:
         """Outputs of cells, scaled to 8 bits."""

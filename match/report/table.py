@@ -9,7 +9,7 @@ from msgspec import UNSET
 from rich.console import Console
 from rich.text import Text
 
-from match.ir.layer import GROUP, Op
+from match.ir.layer import GATES, GROUP, Op
 from match.report.columns import Column, fitted, left_out
 from match.report.layer_rows import bytes_moved, peak_share, shapes
 from match.report.memory_table import memory_lines, memory_table
@@ -328,7 +328,7 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
 def _cells(layer: LayerSummary) -> int:
     """The recurrent operators of a layer."""
     names = [operator.op for operator in layer.operators] or [layer.op]
-    return sum(name in (Op.LSTM.value, Op.GRU.value) for name in names)
+    return sum(names.count(op.value) for op in GATES)
 
 
 def _is_real_in_integers(layer: LayerSummary) -> bool:

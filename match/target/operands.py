@@ -52,7 +52,7 @@ LSTM_BYTES = 4 * (10 * 4 + 4) + 2 * 256
 GRU_BYTES = 4 * (7 * 4 + 1) + 2 * 256
 """Of match_gru_t."""
 
-UNIT_BYTES = {Op.LSTM: 4 * 2 * 4, Op.GRU: 4 * (2 * 3 + 1)}
+UNIT_BYTES = {Op.LSTM: 4 * 2 * 4, Op.GRU: 4 * (2 * 3 + 1), Op.GRU_RESET_FIRST: 4 * (2 * 3 + 1)}
 """Of match_lstm_unit_t and match_gru_unit_t without weights."""
 
 
@@ -133,7 +133,7 @@ def table_component(layer: Layer) -> Component:
         return Component(TABLE, (), SOFTMAX_BYTES)
     if layer.op is Op.LSTM:
         return Component(TABLE, (), LSTM_BYTES)
-    if layer.op is Op.GRU:
+    if layer.op in (Op.GRU, Op.GRU_RESET_FIRST):
         return Component(TABLE, (), GRU_BYTES)
     if layer.op is Op.CHANNEL_LOOKUP:
         return Component(TABLE, (Axis(Dim.K, layer.k),), 256)

@@ -28,6 +28,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_depthwise_conv2d.c",
     "kernels/pulp/match_pulp_depthwise_strips.c",
     "kernels/pulp/match_pulp_gru.c",
+    "kernels/pulp/match_pulp_gru_reset_first.c",
     "kernels/pulp/match_pulp_lay_out.c",
     "kernels/pulp/match_pulp_lookup.c",
     "kernels/pulp/match_pulp_lstm.c",

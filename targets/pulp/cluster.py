@@ -58,6 +58,7 @@ _KERNELS = {
     Op.NORMALIZE: "match_pulp_normalize",
     Op.LSTM: "match_pulp_lstm",
     Op.GRU: "match_pulp_gru",
+    Op.GRU_RESET_FIRST: "match_pulp_gru_reset_first",
     Op.RESIZE: "match_pulp_resize",
     Op.QUANTIZE: "match_pulp_quantize",
     Op.DEQUANTIZE: "match_pulp_dequantize",

@@ -50,6 +50,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.NORMALIZE: (uint8_input,),
     Op.LSTM: (uint8_input, uint8_states),
     Op.GRU: (uint8_input, uint8_states),
+    Op.GRU_RESET_FIRST: (uint8_input, uint8_states),
     Op.RESIZE: (uint8_input,),
     Op.QUANTIZE: (),
     Op.DEQUANTIZE: (),

@@ -351,6 +351,18 @@ def test_gru_takes_what_was_measured_on_rtl(features: int, units: int, steps: in
 
 
 @pytest.mark.parametrize(
+    ("features", "units", "steps", "sequences", "cycles"),
+    [(20, 24, 5, 1, 56_147), (10, 40, 6, 1, 122_907), (24, 12, 6, 2, 67_046)],
+)
+def test_gru_with_the_reset_gate_first_takes_what_was_measured_on_rtl(
+    features: int, units: int, steps: int, sequences: int, cycles: int
+) -> None:
+    """As for an LSTM."""
+    layer = Layer("gru", Op.GRU_RESET_FIRST, units, features, steps, sequences, steps, sequences)
+    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.03)
+
+
+@pytest.mark.parametrize(
     ("width", "padding", "stride", "dilation", "ox"),
     [
         (9, (1, 1), 1, 1, 9),

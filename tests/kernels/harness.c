@@ -76,6 +76,7 @@ static const entry_t entries[] = {
     {"match_pulp_concatenate", match_pulp_concatenate, false},
     {"match_pulp_softmax", match_pulp_softmax, false},
     {"match_pulp_gru", match_pulp_gru, false},
+    {"match_pulp_gru_reset_first", match_pulp_gru_reset_first, false},
     {"match_pulp_lstm", match_pulp_lstm, false},
     {"match_pulp_normalize", match_pulp_normalize, false},
     {"match_pulp_normalize_high", match_pulp_normalize_high, false},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -123,7 +123,8 @@ class Gru:
     """A GRU as gates in the order update, reset, candidate: weights (3, units, depth) of inputs and of states.
 
     offsets: (2, 3, units). biases: (units,), of what a candidate remembers, in steps of 2**-12. scales: (7, 2),
-    mantissas and exponents of the sums of gates over inputs, over states, and of an output.
+    mantissas and exponents of the sums of gates over inputs, over states, and of an output. reset_first: whether the
+    reset gate multiplies the states, and not what their product is.
     """
 
     weights: tuple[Ints, Ints]
@@ -132,6 +133,7 @@ class Gru:
     scales: Ints
     zero: int
     curve: Curve
+    reset_first: bool = False
 
     @classmethod
     def random(cls, rng: np.random.Generator, features: int, units: int) -> Gru:
@@ -165,21 +167,36 @@ class Gru:
         found: list[Ints] = []
         for inputs in x:
             update, reset, candidate = (self._sum(0, gate, inputs) for gate in range(3))
-            remembered = self.biases
             if found:
                 update = update + self._sum(1, 0, found[-1])
                 reset = reset + self._sum(1, 1, found[-1])
-                remembered = remembered + self._sum(1, 2, found[-1])
             keep, let_in = (self.curve.logistic(_in_16_bits(gate)) for gate in (update, reset))
-            candidate = _in_16_bits(candidate + _of_one(let_in * _in_16_bits(remembered)))
-            fresh = self.curve.tanh(3 * candidate)
+            remembered = self.biases
+            if found:
+                left = self._shown(_of_one(let_in * exact), clip) if self.reset_first else found[-1]
+                remembered = remembered + self._sum(1, 2, left)
+            if not self.reset_first:
+                remembered = _of_one(let_in * _in_16_bits(remembered))
+            fresh = self.curve.tanh(3 * _in_16_bits(candidate + remembered))
             exact = fresh + _of_one(keep * (exact - fresh))
-            found.append((_multiplied(exact, *self.scales[6]) + self.zero).clip(*clip))
+            found.append(self._shown(exact, clip))
         return np.stack(found)
+
+    def _shown(self, exact: Ints, clip: tuple[int, int]) -> Ints:
+        return (_multiplied(exact, *self.scales[6]) + self.zero).clip(*clip)
 
     def _sum(self, part: int, gate: int, vectors: Ints) -> Ints:
         sums = vectors @ self.weights[part][gate].T + self.offsets[part, gate]
         return _multiplied(sums, *self.scales[3 * part + gate])
+
+
+class GruResetFirst(Gru):
+    """One whose reset gate comes first."""
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, features: int, units: int) -> Gru:
+        """As any other."""
+        return replace(Gru.random(rng, features, units), reset_first=True)
 
 
 def _scalings(scales: Ints) -> bytes:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from match.ir.float_border import FloatQuantization
 from match.target.tile_constants import quantization
 from tests.kernels.harness import Bytes, Harness, HarnessError, TileFields, View, embed
-from tests.kernels.recurrent import Gru, Lstm
+from tests.kernels.recurrent import Gru, GruResetFirst, Lstm
 from tests.kernels.reference import (
     EXCEPTING_FORMS,
     FORMS,
@@ -667,7 +667,7 @@ def test_normalize(
 
 @EXAMPLES
 @given(
-    st.sampled_from([("lstm", Lstm), ("gru", Gru)]),
+    st.sampled_from([("lstm", Lstm), ("gru", Gru), ("gru_reset_first", GruResetFirst)]),
     st.tuples(st.integers(1, 7), st.integers(1, 3), st.integers(1, 21), st.integers(1, 21)),
     margins,
     margins,
@@ -698,7 +698,7 @@ def test_recurrent(
         weights=weights,
         parameters=parameters,
         output=target.block,
-        scratch=align4(2 * sequences * units),
+        scratch=align4((5 if name == "gru_reset_first" else 2) * sequences * units),
     )
     expect(output, target, layer(source.tile.astype(np.int64), clip).astype(np.uint8))
 

@@ -12,7 +12,7 @@ from match.compilation.options import Numerics, Options
 from match.compilation.stopwatch import Stopwatch
 from match.devtools.check.builds import Build, Builds
 from match.partitioning.unrolled import unrolled_where_refused
-from match.relay import GRU, LSTM, relay, tvm
+from match.relay import GRU, GRU_RESET_FIRST, LSTM, relay, tvm
 from match.relay.recurrent import read_recurrent
 from match.relay.rewrite import is_call
 from tests.passes.running import Compiled
@@ -20,13 +20,13 @@ from tests.passes.running import Compiled
 pytestmark = pytest.mark.tvm
 
 
-KINDS = {"lstm": LSTM, "gru": GRU}
+KINDS = {"lstm": LSTM, "gru": GRU, "gru_reset_first": GRU_RESET_FIRST}
 
 
-def build(kind: str, features: int, units: int) -> Build:
+def build(kind: str, features: int, units: int, dtype: str = "uint8") -> Build:
     """A layer."""
-    builds = Builds("uint8")
-    return builds.lstm(features, units) if kind == "lstm" else builds.gru(features, units)
+    builds = Builds(dtype)
+    return builds.lstm(features, units) if kind == "lstm" else builds.gru(features, units, kind == "gru_reset_first")
 
 
 def network(kind: str, exponent: int | None = None) -> tvm.IRModule:
@@ -87,8 +87,7 @@ def test_steps_of_several_sequences(kind: str) -> None:
 def test_numpy_has_the_integers_of_the_steps(kind: str) -> None:
     """By which the compiler measures how far a layer that it quantized is off."""
     x = relay.var("x", shape=(6, 3, 5), dtype="int8")
-    builds = Builds("int8")
-    layer = typed(x, (builds.lstm if kind == "lstm" else builds.gru)(5, 9)(x))
+    layer = typed(x, build(kind, 5, 9, "int8")(x))
     found = read_recurrent(layer["main"].body)
     assert found is not None
     levels = np.random.default_rng(2).integers(-128, 128, (6, 3, 5))

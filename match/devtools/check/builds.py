@@ -240,14 +240,14 @@ class Builds:
 
         return build
 
-    def gru(self, features: int, units: int) -> Build:
+    def gru(self, features: int, units: int, reset_first: bool = False) -> Build:
         """The same of another kind of cells."""
         cells = self._cells(3, features, units)
         scales = np.stack([self.rng.integers(1 << 30, (1 << 31) - 1, 7), [*self.rng.integers(-3, 0, 6), -7]], axis=1)
         biases = self.rng.integers(-5000, 5000, units)
 
         def build(x: relay.Expr) -> relay.Expr:
-            return Gru(x=x, scales=scales, biases=biases, **cells).build(x)
+            return Gru(x=x, scales=scales, biases=biases, reset_first=reset_first, **cells).build(x)
 
         return build
 

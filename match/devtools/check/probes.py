@@ -130,6 +130,8 @@ def probes(dtype: str) -> Iterator[Probe]:
     yield Probe(Op.NORMALIZE, "a normalization of each pixel of an 8x8x16 map", dtype, shape, 1, builds.normalization())
     yield Probe(Op.LSTM, "an LSTM of 10 units, 5 steps of 7 features", dtype, (5, 1, 7), 1, builds.lstm(7, 10))
     yield Probe(Op.GRU, "a GRU of 10 units, 3 steps of 7 features", dtype, (3, 1, 7), 1, builds.gru(7, 10))
+    first = "a GRU of 10 units, reset gate first, 3 steps of 7 features"
+    yield Probe(Op.GRU_RESET_FIRST, first, dtype, (3, 1, 7), 1, builds.gru(7, 10, reset_first=True))
     yield Probe(Op.RESIZE, "an 8x8x16 map, enlarged to 12x12", dtype, shape, 1, builds.resize(8, 12))
     yield Probe(Op.QUANTIZE, "8x8x16 numbers, quantized", "float32", shape, 1, builds.quantization())
     yield Probe(Op.DEQUANTIZE, "an 8x8x16 map as numbers", dtype, shape, 1, builds.dequantization())

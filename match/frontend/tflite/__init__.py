@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
 from match.errors import ModelError
@@ -33,6 +34,17 @@ from match.frontend.tflite.reader import Handler, TfliteReader
 from match.relay import relay, tvm
 
 __all__ = ["from_tflite", "is_tflite"]
+
+_KERNELS = frozenset(
+    {"ASSIGN_VARIABLE", "BROADCAST_ARGS", "CALL_ONCE", "CEIL", "COS", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "IF"}
+    | {"L2_POOL_2D", "READ_VARIABLE", "ROUND", "SIN", "SQRT", "SQUARE", "VAR_HANDLE", "WHILE"}
+)
+"""Operators that TFLite Micro has kernels of, and that are not read here, or in floating point alone."""
+
+_VOLUMES = "write it as convolutions of maps, or quantize the network as ONNX, whose convolutions of volumes are read"
+
+_INSTEAD = MappingProxyType({"CONV_3D": _VOLUMES, "CONV_3D_TRANSPOSE": "write it as transposed convolutions of maps"})
+"""What to do about an operator, if that is more than to replace it."""
 
 _DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
 
@@ -67,6 +79,14 @@ def from_tflite(data: bytes, path: Path) -> Model:
     )
 
 
+def _unknown(name: str) -> str:
+    """The end of the sentence about an operator that is not read."""
+    instead = _INSTEAD.get(name, "replace it in the model")
+    if name in _KERNELS or name.startswith("custom operator"):
+        return f"cannot be compiled; {instead}"
+    return f"cannot be compiled: TFLite Micro, whose integers are computed, has no kernel of it; {instead}"
+
+
 def _compute(read: TfliteReader, operator: FileOperator, handlers: Mapping[str, Handler]) -> None:
     """Add what an operator computes to what is known."""
     function = reals.functions(operator)
@@ -74,7 +94,7 @@ def _compute(read: TfliteReader, operator: FileOperator, handlers: Mapping[str, 
         read.reals[operator.outputs[0]] = read.reals[operator.inputs[0]].then(function)
         return
     if operator.name not in handlers:
-        raise read.error(operator, "cannot be compiled; replace it in the model")
+        raise read.error(operator, _unknown(operator.name))
     handler = handlers[operator.name]
     if reals.is_moved(read, operator):
         read.reals[operator.outputs[0]] = reals.moved(read, operator, handler)

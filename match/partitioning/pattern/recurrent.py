@@ -46,7 +46,7 @@ def fits(found: Lstm | Gru) -> bool:
 
 def layer(root: relay.Expr, found: Lstm | Gru) -> Match:
     """All steps of a layer."""
-    op = Op.GRU if isinstance(found, Gru) else Op.LSTM
+    op = Op.LSTM if isinstance(found, Lstm) else Op.GRU_RESET_FIRST if found.reset_first else Op.GRU
     described = element_wise(op, shape(root), dtype(found.x), found.dtype)
     described = replace(described, c=shape(found.x)[2], weight_dtype="int8")
     constants = LayerConstants(None, None, table=_table(found), units=_units(found))

@@ -32,7 +32,7 @@ _MOVES = frozenset(
 _ROUNDED_ONCE = frozenset({"add", "subtract", "multiply"})
 _EXACT_REALS = _MOVES | {
     *("cast", "clip", "round", "floor", "ceil", "abs", "negative", "where"),
-    *("nn.relu", "maximum", "minimum", "max", "min", "nn.max_pool2d"),
+    *("nn.relu", "maximum", "minimum", "max", "min", "argmax", "argmin", "nn.max_pool2d"),
 }
 _WINDOWED_MEAN = "nn.avg_pool2d"
 """The mean over windows of real numbers, summed in the order of onnxruntime's kernel.

@@ -7,7 +7,7 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
-from match.passes.quantized_groups.quantities import parameters, rescaled
+from match.passes.quantized_groups.quantities import in_type, parameters, rescaled
 from match.relay import relay
 from match.relay.qnn import dequantized, real_constant
 from match.relay.rewrite import New, is_call, operator_name, shape
@@ -21,8 +21,9 @@ def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
     if left is None or right is None:
         return None
     build = relay.qnn.op.add if is_call(expr, "add") else relay.qnn.op.mul
-    scales = *parameters(left.quantization), *parameters(right.quantization), *parameters(output)
-    return build(new(left.x), new(right.x), *scales)
+    a, b = (in_type(real, output.dtype, new) for real in (left, right))
+    scales = *parameters(a.quantization), *parameters(b.quantization), *parameters(output)
+    return build(a.x, b.x, *scales)
 
 
 def extremum(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:

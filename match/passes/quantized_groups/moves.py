@@ -17,7 +17,7 @@ from match.relay.rewrite import New, constant, is_call, scalar, shape
 
 _MOVES = (
     *("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice"),
-    *("nn.max_pool2d", "nn.depth_to_space", "nn.space_to_depth", "tile", "max", "min"),
+    *("nn.max_pool2d", "nn.depth_to_space", "nn.space_to_depth", "tile", "broadcast_to", "max", "min"),
 )
 _PAD = "nn.pad"
 _LARGEST = "nn.global_max_pool2d"
@@ -49,6 +49,14 @@ def _on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.E
     if is_call(move, _LARGEST):
         layout, extents = str(move.attrs.layout), shape(move.args[0])
         return relay.nn.max_pool2d(x, [extents[layout.index(axis)] for axis in "HW"], layout=layout)
+    if is_call(move, "take") and not shape(move.args[1]):
+        axis, place = int(move.attrs.axis) % len(shape(move.args[0])), int(scalar(move.args[1]))
+        return relay.squeeze(relay.strided_slice(x, [place], [place + 1], axes=[axis]), [axis])
+    if is_call(move, "broadcast_to"):
+        after, before = shape(move), shape(move.args[0])
+        before = (*[1] * (len(after) - len(before)), *before)
+        repeats = [whole // own for whole, own in zip(after, before, strict=True)]
+        return relay.tile(relay.reshape(x, before), repeats)
     if is_call(move, "max") and _is_of_map(move):
         return relay.reshape(relay.nn.max_pool2d(x, shape(move.args[0])[2:]), shape(move))
     if not is_call(move, _PAD):
@@ -67,11 +75,11 @@ def _is_of_map(reduction: relay.Call) -> bool:
 
 
 def _takes(expr: relay.Expr) -> TypeGuard[relay.Call]:
-    """Whether an expression is a tensor's elements at constant places of an axis."""
+    """Whether an expression is a tensor's elements at constant places of an axis, or at one, without that axis."""
     if not is_call(expr, "take") or expr.attrs.axis is None or constant(expr.args[0]) is not None:
         return False
     indices = constant(expr.args[1])
-    return indices is not None and indices.ndim == 1
+    return indices is not None and indices.ndim <= 1
 
 
 def _real_number(expr: relay.Expr) -> float | None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from match.arithmetic.interface import Float32Array, QuantizedType
+from match.ir.dtypes import value_range
 from match.relay import relay
+from match.relay.qnn import Dequantized
+from match.relay.rewrite import New, constant
 
 
 def parameters(values: QuantizedType) -> tuple[relay.Expr, relay.Expr]:
@@ -16,6 +21,18 @@ def rescaled(x: relay.Expr, inputs: QuantizedType, output: QuantizedType) -> rel
     if inputs == output:
         return x
     return relay.qnn.op.requantize(x, *parameters(inputs), *parameters(output), out_dtype=output.dtype)
+
+
+def in_type(real: Dequantized, dtype: str, new: New) -> Dequantized:
+    """The replacement of an 8-bit tensor, with the same numbers, in another 8-bit type or in the one that it has."""
+    own = real.quantization
+    if own.dtype == dtype:
+        return Dequantized(new(real.x), own)
+    more = value_range(dtype)[0] - value_range(own.dtype)[0]
+    other, values = QuantizedType(own.scale, own.zero_point + more, dtype), constant(real.x)
+    if values is None:
+        return Dequantized(rescaled(new(real.x), own, other), other)
+    return Dequantized(relay.const((values.astype(np.int16) + more).astype(dtype)), other)
 
 
 def requantized(sums: relay.Expr, scale: Float32Array, output: QuantizedType, axis: int) -> relay.Expr:
