@@ -23,7 +23,7 @@ from match.compilation.options import IN_PLACES, Numerics, Options
 from match.compilation.stopwatch import Progress, Stopwatch, unheard
 from match.compiled.model import CompiledModel
 from match.dispatch.plan import IN_PLACE
-from match.errors import CapacityError, InputError, OptionError, TargetError
+from match.errors import CapacityError, InputError, ModelError, OptionError, TargetError
 from match.external_memory.network import place_cheapest
 from match.frontend import Model, load
 from match.frontend.failures import tvm_failures
@@ -43,6 +43,7 @@ from match.relay.graph import elements_by_source
 from match.relay.objects import main_function
 from match.report import REPORT, Report, decode
 from match.report import build as build_report
+from match.target.arguments import is_a
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 from match.validation import ExactSummary, Validation
@@ -342,6 +343,10 @@ def partition(
     chip = get_target(target, l1, modules)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     register([chip.name])
+    if not is_a(mod, Model, tvm.IRModule):
+        raise ModelError(
+            f"what is cut is a Relay module (tvm.IRModule) or what match.load returns, not {type(mod).__name__}."
+        )
     if isinstance(mod, Model) and params is not None:
         raise OptionError("params belong to a Relay module; what match.load returns has its own weights.")
     with tvm_failures(mod.name if isinstance(mod, Model) else "the Relay module"):
@@ -403,7 +408,7 @@ def _rescaled(module: tvm.IRModule, target: MatchTarget, options: Options) -> Re
 def _named(model: Model, name: str | None, chip: MatchTarget) -> Model:
     """The model with the name that it is given, if any; what it is called in C may be nothing that is there already."""
     if name is not None:
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", str(name)):
             raise OptionError(
                 f"{name!r} cannot name a network in C; use lower-case letters, digits and underscores, a letter first."
             )
