@@ -119,7 +119,10 @@ def main() -> None:
     if len(sys.argv) != 4:
         raise SystemExit("usage: python examples/plain_tvm.py MODEL TARGET FOLDER")
     path, target, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
-    model, sources = build(path, target)
+    try:
+        model, sources = build(path, target)
+    except match.MatchError as error:
+        raise SystemExit(str(error)) from error
     write(model, sources, target, folder)
     sys.stdout.write(f"{link(target, folder)}\n")
 

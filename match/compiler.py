@@ -18,17 +18,19 @@ from match import validation
 from match.codegen.backend import Built, lower, register
 from match.codegen.capacity import shortage
 from match.codegen.network import Network
+from match.codegen.platforms import PACKAGE
 from match.compilation.options import IN_PLACES, Numerics, Options
 from match.compilation.stopwatch import Progress, Stopwatch, unheard
 from match.compiled.model import CompiledModel
 from match.dispatch.plan import IN_PLACE
-from match.errors import CapacityError, InputError, OptionError, TargetError
+from match.errors import CapacityError, InputError, ModelError, OptionError, TargetError
 from match.external_memory.network import place_cheapest
 from match.frontend import Model, load
 from match.frontend.failures import tvm_failures
 from match.frontend.kept import kept_model
 from match.frontend.relay import from_relay
 from match.ir.layer import Op
+from match.ir.names import network_prefix
 from match.partitioning.partitioner import Partitioned, check_l1, cut
 from match.partitioning.quantizable import Quantizable, quantizable
 from match.passes import recurrent_cells
@@ -41,6 +43,7 @@ from match.relay.graph import elements_by_source
 from match.relay.objects import main_function
 from match.report import REPORT, Report, decode
 from match.report import build as build_report
+from match.target.arguments import is_a
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 from match.validation import ExactSummary, Validation
@@ -110,7 +113,7 @@ def compile(  # noqa: A001
     border = Border.parse(input_type, output_type, input_layout)
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
-        network = with_border(_named(_model(model, params, options.cache), name), border)
+        network = with_border(_named(_model(model, params, options.cache), name, chip), border)
     with tvm_failures(network.name):
         with stopwatch.phase("transform"):
             kept = kept_integer_relay(
@@ -340,6 +343,10 @@ def partition(
     chip = get_target(target, l1, modules)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     register([chip.name])
+    if not is_a(mod, Model, tvm.IRModule):
+        raise ModelError(
+            f"what is cut is a Relay module (tvm.IRModule) or what match.load returns, not {type(mod).__name__}."
+        )
     if isinstance(mod, Model) and params is not None:
         raise OptionError("params belong to a Relay module; what match.load returns has its own weights.")
     with tvm_failures(mod.name if isinstance(mod, Model) else "the Relay module"):
@@ -398,14 +405,27 @@ def _rescaled(module: tvm.IRModule, target: MatchTarget, options: Options) -> Re
     return rescaled_for(module, target) if options.rescale else Rescaled(module, {})
 
 
-def _named(model: Model, name: str | None) -> Model:
-    if name is None:
-        return model
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+def _named(model: Model, name: str | None, chip: MatchTarget) -> Model:
+    """The model with the name that it is given, if any; what it is called in C may be nothing that is there already."""
+    if name is not None:
+        if not re.fullmatch(r"[a-z][a-z0-9_]*", str(name)):
+            raise OptionError(
+                f"{name!r} cannot name a network in C; use lower-case letters, digits and underscores, a letter first."
+            )
+        if network_prefix(name) != name:
+            raise OptionError(
+                f"{name!r} cannot name a network in C: it is a word of the language or the name of a header; choose "
+                f"another name, such as {network_prefix(name)}."
+            )
+        model = replace(model, name=name)
+    header = f"{network_prefix(model.name)}.h"
+    folders = {PACKAGE / folder for platform in chip.platforms for folder in platform.include}
+    if any((folder / header).exists() for folder in folders):
         raise OptionError(
-            f"{name!r} cannot name a network in C; use lower-case letters, digits and underscores, a letter first."
+            f"a network called {model.name!r} cannot be compiled for {chip.name}, which has a header {header}; choose "
+            f"another name (--name)."
         )
-    return replace(model, name=name)
+    return model
 
 
 def _model(model: Any, params: Mapping[str, Any] | None, cache: Path | None) -> Model:

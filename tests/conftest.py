@@ -84,6 +84,7 @@ def quick_builds(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
             environment.setenv("CC", "ccache cc")
             environment.setenv("CMAKE_C_COMPILER_LAUNCHER", "ccache")
             environment.setenv("CCACHE_NOHASHDIR", "1")  # the folder is another one each time
+            environment.setenv("CCACHE_BASEDIR", "/")  # also where a build tool names it from the root
             # Under the name of another compiler, ccache calls that one.
             folder = tmp_path_factory.mktemp("ccache")
             for compiler in filter(shutil.which, CROSS_COMPILERS):

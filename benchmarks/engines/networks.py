@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from benchmarks.models import models_folder
 from match import zoo
 from match.dispatch.request import Workload
 from match.errors import OptionError
@@ -55,7 +55,7 @@ def model_of(name: str) -> Model:
         ModelError: if the file cannot be read.
     """
     if name in MLPERF_TINY:
-        return load(_models() / MLPERF_TINY[name])
+        return load(models_folder() / MLPERF_TINY[name])
     if Path(name).suffix in MODEL_FILES:
         return load(name)
     if name in zoo.names():
@@ -77,11 +77,3 @@ def of_model(name: str, model: Model, activations: Literal["uint8"] | None) -> N
         if isinstance(row, Match)
     )
     return Network(name, workloads)
-
-
-def _models() -> Path:
-    given = os.environ.get("MATCH_MODELS")
-    folder = Path(given) if given else Path(__file__).resolve().parents[3] / "shared" / "models"
-    if not folder.is_dir():
-        raise OptionError(f"there is no folder of MLPerf Tiny models at {folder}; set MATCH_MODELS to one.")
-    return folder

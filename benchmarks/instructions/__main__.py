@@ -14,6 +14,7 @@ from rich.console import Console
 from benchmarks.command import run
 from benchmarks.instructions.count import count
 from benchmarks.instructions.results import Results, table
+from benchmarks.models import Models, models_folder
 from match.errors import OptionError
 from match.files.output import check_file, whole_file
 from match.run.tools import call, need
@@ -24,9 +25,7 @@ OPTIMIZATION = "-O2"
 
 
 def main(
-    models: Annotated[Path, typer.Option(envvar="MATCH_MODELS", help="Folder of the MLPerf Tiny model files.")] = Path(
-        "../shared/models"
-    ),
+    models: Models = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
     target: Annotated[str, typer.Option(help="A target with a cluster.")] = "gap8",
     on: Annotated[str, typer.Option(help="The platform, one that counts.")] = "qemu",
@@ -38,6 +37,7 @@ def main(
     if platform is None or platform.compiler is None:
         raise OptionError(f"target {target!r} has no platform {on!r} with a compiler of its own; choose another.")
     check_file(output)
+    folder = models_folder(models)
     need([platform.compiler], "the benchmark")
     os.environ["CFLAGS"] = flags
     results = Results(
@@ -45,7 +45,7 @@ def main(
         platform=on,
         compiler=call([platform.compiler, "--version"], platform.compiler).splitlines()[0],
         flags=" ".join((flags, *platform.flags)),
-        networks=tuple(count(models / f"{name}.tflite", target, on, seed) for name in NETWORKS),
+        networks=tuple(count(folder / f"{name}.tflite", target, on, seed) for name in NETWORKS),
     )
     if output is not None:
         with whole_file(output) as unfinished:

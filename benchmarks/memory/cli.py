@@ -12,6 +12,7 @@ import typer
 
 import match
 from benchmarks.memory.networks import integers, onnxruntime_outputs, sample, take_channels_last
+from match.cli.arguments import number_of_bytes
 from match.errors import CapacityError
 from match.report.schema import MemoryPlanSummary
 
@@ -34,7 +35,7 @@ HEAD = (
 )
 
 Networks = Annotated[str, typer.Option("--network", metavar="A,B", help="Names that `match zoo` lists.")]
-Sizes = Annotated[str, typer.Option("--l2", metavar="A,B", help="Sizes of the main memory in bytes.")]
+Sizes = Annotated[str, typer.Option("--l2", metavar="A,B", help="Sizes of the main memory, as 262144 or 256k.")]
 Target = Annotated[str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.")]
 
 Nhwc = Annotated[bool, typer.Option("--nhwc", help="Networks with an input (1, H, W, C), which nobody has to copy.")]
@@ -49,8 +50,8 @@ def table(
     numerics: Numerics = "hardware",
 ) -> None:
     """Print a table in Markdown of what networks take by size of the main memory; each runs on one input."""
+    sizes = [number_of_bytes(size) for size in l2.split(",")]
     sys.stdout.write(f"| {' | '.join(HEAD)} |\n|{'---|' * len(HEAD)}\n")
-    sizes = [int(size) for size in l2.split(",")]
     for name in network.split(","):
         for row in rows(name, sizes, target, nhwc=nhwc, numerics=numerics):
             sys.stdout.write(f"| {' | '.join(row.cells)} |\n")

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from benchmarks.command import run
+from benchmarks.models import Models, models_folder
 from benchmarks.numerics.compare import Comparison, compare_file, compare_made
 from benchmarks.numerics.powers_of_two import Made
 
@@ -27,15 +28,14 @@ _MADE = ("resnet8", "ds_cnn", "autoencoder")
 
 def main(
     target: Annotated[str, typer.Argument(help="An installed target.")] = "diana",
-    models: Annotated[Path, typer.Option(envvar="MATCH_MODELS", help="Folder of the model files.")] = Path(
-        "../shared/models"
-    ),
+    models: Models = None,
     inputs: Annotated[int, typer.Option(min=1, help="Random inputs for each network.")] = 50,
 ) -> None:
     """Set the outputs of a chip's arithmetic beside those of each network's own."""
+    folder = models_folder(models)
     print("| network | layers | on modules | inexact | outputs | differ | by steps | same class |")  # noqa: T201
     print("|---|--:|--:|--:|--:|--:|--:|--:|")  # noqa: T201
-    for row in _rows(target, models, inputs):
+    for row in _rows(target, folder, inputs):
         share = f"{row.differing} ({100 * row.differing / row.outputs:.2g} %)" if row.differing else "0"
         cells = (row.network, row.layers, row.on_modules, row.inexact, row.outputs, share, row.largest_step)
         print(f"| {' | '.join(map(str, cells))} | {row.agreeing} of {row.inputs} |", flush=True)  # noqa: T201

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from benchmarks.command import run
+from benchmarks.models import Models, models_folder
 from benchmarks.published.cells import published
 from benchmarks.published.predict import predict
 from benchmarks.published.results import Results, table
@@ -19,9 +20,7 @@ from match.files.output import check_file, whole_file
 
 
 def main(
-    models: Annotated[Path, typer.Option(envvar="MATCH_MODELS", help="Folder of the MLPerf Tiny model files.")] = Path(
-        "../shared/models"
-    ),
+    models: Models = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
     target: Annotated[str | None, typer.Option(help="Cells of this target only.")] = None,
 ) -> None:
@@ -32,7 +31,8 @@ def main(
         known = ", ".join(sorted({cell.target for cell in data.cells}))
         raise OptionError(f"nothing was published for target {target!r}; choose one of: {known}.")
     check_file(output)
-    results = Results(results=tuple(predict(cell, data.networks[cell.network], models) for cell in cells))
+    folder = models_folder(models)
+    results = Results(results=tuple(predict(cell, data.networks[cell.network], folder) for cell in cells))
     if output is not None:
         with whole_file(output) as unfinished:
             unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from errno import EISDIR, ENOTDIR
+from errno import EEXIST, EISDIR, ENOTDIR
 from os import strerror
 from pathlib import Path
 
@@ -31,9 +32,7 @@ def check_file(path: Path | None) -> None:
     if path is None:
         return
     try:
-        if path.is_dir():
-            raise IsADirectoryError(EISDIR, strerror(EISDIR))
-        with unfinished(_beside(path)) as new:
+        with unfinished(_beside(_place(path))) as new:
             new.touch()
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another file.") from error
@@ -67,9 +66,10 @@ def whole_file(path: Path) -> Generator[Path]:
         OutputError: the file cannot be written.
     """
     try:
-        with unfinished(_beside(path)) as new:
+        place = _place(path)
+        with unfinished(_beside(place)) as new:
             yield new
-            new.replace(path)
+            new.replace(place)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror or error}; choose another file.") from error
 
@@ -98,6 +98,16 @@ def write_folder(directory: Path, files: Mapping[str, str | bytes]) -> None:
         raise OutputError(
             f"{directory} cannot be written: {error.strerror or error}; choose another folder."
         ) from error
+
+
+def _place(path: Path) -> Path:
+    """The file itself where `path` is a link to it; OSError where something lies there that no file may replace."""
+    place = Path(os.path.realpath(path))
+    if place.is_dir():
+        raise IsADirectoryError(EISDIR, strerror(EISDIR))
+    if place.exists() and not place.is_file():
+        raise FileExistsError(EEXIST, "It is a device or a pipe")
+    return place
 
 
 def _beside(path: Path) -> Path:

@@ -14,15 +14,18 @@ def model_bytes(path: Path) -> bytes:
     """The bytes of a model file.
 
     Raises:
-        ModelError: it cannot be read, or its name ends in none of `FORMATS`.
+        ModelError: it cannot be read, is empty, or its name ends in none of `FORMATS`.
     """
     if path.suffix.lower() not in FORMATS:
         raise ModelError(f"{str(path)!r} is not a model this compiler reads; give it a .tflite or .onnx file")
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         reason = error.strerror or str(error)
         raise ModelError(f"cannot read the model {path}: {reason}; check the path") from error
+    if not data:
+        raise ModelError(f"{path} is empty; export or download the model again")
+    return data
 
 
 def from_bytes(data: bytes, path: Path) -> Model:

@@ -61,11 +61,12 @@ def from_onnx(data: bytes, path: Path) -> Model:
     """
     try:
         proto = onnx.load_model_from_string(data)
+        _check_names(proto)
         onnx.load_external_data_for_model(proto, str(path.parent))
         dialect = is_integer_dialect(proto.graph)
         if not dialect:  # these have attributes and operators of their own, which their importer checks
             onnx.checker.check_model(proto)
-    except DecodeError as error:
+    except (DecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{path} is truncated or corrupt; export or download the model again") from error
     except (OSError, ValueError) as error:
         raise ModelError(f"{path} keeps its weights in a file that cannot be read: {reason(error)}") from error
@@ -107,6 +108,16 @@ def is_onnx(data: bytes) -> bool:
     except DecodeError:
         return False
     return proto.ir_version > 0 and bool(proto.opset_import) and bool(proto.graph.node)
+
+
+def _check_names(proto: onnx.ModelProto) -> None:
+    """Raise DecodeError if a name in the graph is no UTF-8: it is read as bytes."""
+    names: list[Any] = [
+        name for node in proto.graph.node for name in (node.name, node.op_type, *node.input, *node.output)
+    ]
+    names += [value.name for value in (*proto.graph.initializer, *proto.graph.input, *proto.graph.output)]
+    if any(isinstance(name, bytes) for name in names):
+        raise DecodeError
 
 
 def _tensor(value: Any, path: Path) -> ModelTensor:

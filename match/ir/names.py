@@ -9,6 +9,12 @@ _KEYWORDS = re.compile(
     r"auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|"
     r"register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while"
 )
+_HEADERS = re.compile(
+    r"assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdatomic|"
+    r"stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|threads|time|uchar|wchar|wctype|"
+    r"layers|match|match_.*"
+)
+"""Of C11, and of projects: a network's header would be included in their place."""
 
 
 def identifier(name: str) -> str:
@@ -18,9 +24,12 @@ def identifier(name: str) -> str:
 
 
 def network_prefix(name: str) -> str:
-    """What every name in C begins with that a network called `name` defines: an identifier led by a letter."""
+    """What every name in C begins with that a network called `name` defines: an identifier led by a letter.
+
+    It is the name of the network's header, too, and of no other header.
+    """
     text = identifier(name)
-    return f"network{text}" if text.startswith("_") else text
+    return f"network_{text.strip('_')}" if text.startswith("_") or _HEADERS.fullmatch(text) else text
 
 
 def identifiers(names: Iterable[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ outputs and what is printed come out (`match.run.runner`).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -55,7 +56,9 @@ class _Run(NamedTuple):
     finished: Finished
 
 
-def run(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "host", sanitize: bool = False) -> Arrays:
+def run(
+    directory: str | PathLike[str], inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "host", sanitize: bool = False
+) -> Arrays:
     """Outputs of a project by tensor name, computed by its C; builds it first where that is due.
 
     Args:
@@ -76,7 +79,7 @@ def run(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "h
 
 
 def trace(
-    directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "host", sanitize: bool = False
+    directory: str | PathLike[str], inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "host", sanitize: bool = False
 ) -> tuple[Arrays, tuple[LayerTrace, ...]]:
     """What `run` returns, and what the layers on modules did for it, each in the order of execution.
 
@@ -87,7 +90,9 @@ def trace(
     return done.outputs, tuple(read_trace(done.finished.printed.splitlines()))
 
 
-def dump(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "host") -> tuple[Arrays, Dumps]:
+def dump(
+    directory: str | PathLike[str], inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "host"
+) -> tuple[Arrays, Dumps]:
     """What `run` returns, and the bytes of the tensors that each layer on a module read and wrote, in every sample.
 
     Arguments and errors are those of `run`; the program is a build of its own.
@@ -96,7 +101,9 @@ def dump(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str = "
     return done.outputs, read_dumps(done.finished.printed.splitlines(), done.samples)
 
 
-def measure(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str) -> tuple[Arrays, Counts]:
+def measure(
+    directory: str | PathLike[str], inputs: Mapping[str, npt.NDArray[Any]], *, on: str
+) -> tuple[Arrays, Counts]:
     """What `run` returns, and what each call of the network cost, as it is counted there.
 
     Arguments and errors are those of `run`; the program is a build of its own.
@@ -116,7 +123,7 @@ def measure(directory: Path, inputs: Mapping[str, npt.NDArray[Any]], *, on: str)
 
 def _run(
     manifest: Manifest,
-    directory: Path,
+    directory: str | PathLike[str],
     inputs: Mapping[str, npt.NDArray[Any]],
     on: str,
     *,
@@ -129,7 +136,7 @@ def _run(
     samples, form = checked(manifest, inputs)
     program = build(directory, platform.name, sanitize=sanitize, traced=traced, counted=counted, dumped=dumped)
     count = len(next(iter(samples.values())))
-    image = directory / manifest.image if manifest.image else None
+    image = Path(directory) / manifest.image if manifest.image else None
     job = Job(program, interleaved(samples), platform.machine, f"the program of {directory}", image)
     try:
         finished = RUNNERS[platform.runner](job)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from os import PathLike
 from pathlib import Path
 
 import msgspec
@@ -15,13 +16,13 @@ from match.run.tools import need
 _CHECKS = "address,undefined"
 
 
-def read_manifest(directory: Path) -> Manifest:
+def read_manifest(directory: str | PathLike[str]) -> Manifest:
     """What a project says about itself.
 
     Raises:
         InputError: if the folder holds no project, or one that another version of the compiler made.
     """
-    path = directory / MANIFEST
+    path = Path(directory) / MANIFEST
     try:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except OSError as error:
@@ -70,7 +71,7 @@ def _complete(manifest: Manifest, platform: PlatformEntry) -> PlatformEntry:
 
 
 def build(
-    directory: Path,
+    directory: str | PathLike[str],
     platform: str = "host",
     *,
     sanitize: bool = False,
@@ -104,10 +105,11 @@ def build(
     options += ["DUMP=1"] if dumped else []
     options += ["COUNT=1"] if counted else []
     advice = f"see if `{tool} --version` works" + ("" if chosen.compiler else ", or set CC to another compiler")
-    make(directory, command, [f"PLATFORM={platform}", *options], advice)
+    project = Path(directory)
+    make(project, command, [f"PLATFORM={platform}", *options], advice)
     folder = platform + ("-" + _CHECKS.replace(",", "-") if sanitize else "")
     folder += ("-trace" if traced else "") + ("-dump" if dumped else "") + ("-count" if counted else "")
-    return directory / "build" / folder / "network"
+    return project / "build" / folder / "network"
 
 
 def compiler_of(platform: PlatformEntry) -> str:

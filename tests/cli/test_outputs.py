@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import match
 from benchmarks import command as benchmark
 from match import run
 from match.errors import OutputError
+from match.files import npz
 from match.files.output import check_file, check_folder
 from tests.cli.conftest import DIGITS, Command
 
@@ -85,3 +87,23 @@ def test_relative_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     check_file(Path("new"))
     with pytest.raises(OutputError, match="No such file"):
         check_file(Path("new/file"))
+
+
+def test_a_pipe_stays_one(command: Command, project: Path, places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "run", unwanted)
+    pipe = places / "pipe"
+    os.mkfifo(pipe)
+    (places / "link").symlink_to(pipe)
+    for path in (pipe, places / "link"):
+        sentence = command("run", project, "--output", path).error
+        assert sentence == f"cannot write {path}: It is a device or a pipe; choose another file."
+    assert pipe.is_fifo()
+
+
+def test_a_link_leads_to_what_is_written(command: Command, project: Path, places: Path) -> None:
+    link, file = places / "link.npz", places / "results" / "y.npz"
+    file.parent.mkdir()
+    link.symlink_to(file)
+    assert command("run", project, "--output", link).status == 0
+    assert link.is_symlink()
+    assert set(npz.read(file)) == {"scores"}

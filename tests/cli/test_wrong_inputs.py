@@ -175,6 +175,12 @@ CASES: dict[str, tuple[Callable[[Place], Line], list[str]]] = {
         ["x.tflite"],
     ),
     "zeros for a TFLite file": (lambda p: compiling(p.given("x.tflite", bytes(4096))), ["x.tflite"]),
+    "an empty TFLite file": (lambda p: compiling(p.given("x.tflite", b"")), ["x.tflite is empty"]),
+    "an empty ONNX file": (lambda p: compiling(p.given("x.onnx", b"")), ["x.onnx is empty"]),
+    "a name in an ONNX file that is no text": (
+        lambda p: compiling(p.given("x.onnx", DIGITS.read_bytes().replace(b"conv_0", b"conv\xff0"))),
+        ["x.onnx is truncated or corrupt"],
+    ),
     "an archive for an ONNX file": (lambda p: compiling(p.given("x.onnx", b"PK\x03\x04" + bytes(99))), ["x.onnx"]),
     "an ONNX file without outputs": (lambda p: compiling(p.changed("x.onnx", without_outputs)), ["x.onnx"]),
     "an ONNX file of doubles": (lambda p: compiling(p.changed("x.onnx", of_doubles)), ["x.onnx"]),

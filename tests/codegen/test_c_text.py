@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from match.codegen.c_text import WIDTH, comment, wrap
-from match.ir.names import identifier, identifiers
+from match.ir.names import identifier, identifiers, network_prefix
 
 pytestmark = pytest.mark.unit
 
@@ -23,6 +23,25 @@ pytestmark = pytest.mark.unit
 )
 def test_identifier(name: str, expected: str) -> None:
     assert identifier(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("key.words", "key_words"),
+        ("3d", "network_3d"),
+        ("int", "network_int"),
+        ("Math", "network_math"),
+        ("stdint", "network_stdint"),
+        ("layers", "network_layers"),
+        ("match", "network_match"),
+        ("match_io", "network_match_io"),
+        ("matches", "matches"),
+        ("strings", "strings"),
+    ],
+)
+def test_a_network_s_header_is_no_other(name: str, expected: str) -> None:
+    assert network_prefix(name) == expected
 
 
 @given(st.lists(st.text(max_size=6), max_size=8))

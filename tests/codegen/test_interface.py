@@ -249,3 +249,22 @@ def test_names_in_c_come_from_the_option(folder: Path) -> None:
     assert all(macro.startswith("DIGITS_") for macro in macros)
     with pytest.raises(match.OptionError, match="'3x3' cannot name a network in C"):
         match.compile(DIGITS, "gap9", name="3x3")
+
+
+def test_a_file_may_be_called_like_a_header(tmp_path: Path) -> None:
+    shutil.copy(DIGITS, tmp_path / "string.onnx")
+    match.compile(tmp_path / "string.onnx", "gap9").save(tmp_path / "project")
+    call("make", "-s", "-C", tmp_path / "project", "WERROR=1")
+
+
+@pytest.mark.parametrize("name", ["string", "layers", "match", "match_layer", "int"])
+def test_names_that_every_project_has_taken(name: str) -> None:
+    with pytest.raises(match.OptionError, match=f"^'{name}' cannot name a network in C: .*such as network_{name}.$"):
+        match.compile(DIGITS, "gap9", name=name)
+
+
+@pytest.mark.parametrize(("name", "target"), [("pulp", "gap8"), ("gap9", "gap9"), ("diana", "diana")])
+def test_names_that_a_target_has_taken(name: str, target: str) -> None:
+    sentence = f"^a network called '{name}' cannot be compiled for {target}, which has a header {name}.h; choose "
+    with pytest.raises(match.OptionError, match=sentence):
+        match.compile(DIGITS, target, name=name)

@@ -184,6 +184,11 @@ def test_deep_networks_do_not_exhaust_the_stack() -> None:
     assert tvm.ir.structural_equal(decided.module, module)
 
 
+def test_what_is_no_network_is_not_cut() -> None:
+    with pytest.raises(match.ModelError, match=r"^what is cut is a Relay module .* not str.$"):
+        match.partition("model.tflite", "gap9")  # pyright: ignore[reportArgumentType]
+
+
 def test_public_partition_takes_integer_relay_and_params() -> None:
     x, w = relay.var("x", shape=(1, 40), dtype="uint8"), relay.var("w", shape=(20, 40), dtype="int8")
     body = req(relay.nn.dense(x, w, out_dtype="int32"), 20)

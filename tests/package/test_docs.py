@@ -118,6 +118,21 @@ def test_a_target_of_ones_own(place: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert names["outputs"]
 
 
+def test_lines_of_the_example_of_a_real_chip() -> None:
+    folder = PROJECT / "examples" / "stm32h743" / "stm32h743"
+    text = (DOCS / "new-target.md").read_text(encoding="utf-8")
+    (python, c, gate) = map(
+        int, re.findall(r"DMA: (\d+) lines of Python, and (\d+) of C.*in (\d+) lines", text, re.DOTALL)[0]
+    )
+
+    def lines(*names: str) -> int:
+        return sum(len((folder / name).read_text().splitlines()) for name in names)
+
+    assert python == lines("target.py", "cost.py")
+    assert c == lines("chip.c", "mdma.c", "mdma.h")
+    assert gate == lines("gate.py")
+
+
 def test_every_page_with_commands_is_here() -> None:
     with_commands = {page.name for page in DOCS.glob("*.md") if blocks(page.name, "sh")}
     assert with_commands - {*COMMANDS, *SLOW_COMMANDS, *ELSEWHERE} == set()

@@ -29,8 +29,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_one_sample(project: Path) -> None:
-    outputs = run(project, GOOD)
+@pytest.mark.parametrize("kind", [Path, str])
+def test_one_sample(project: Path, kind: type) -> None:
+    outputs = run(kind(project), GOOD)
     assert outputs["plus"].tolist() == [[4, 4, 4, 4]]
     assert outputs["plus"].dtype == np.int8
     assert outputs["twice"].tolist() == [5.0, 5.0]

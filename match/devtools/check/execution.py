@@ -60,11 +60,12 @@ def execution_problems(
     types = (target.activations,) if target.activations else ("int8", "uint8")
     own = target.own_operators
     layers = [probe for dtype in types for probe in (*probes(dtype), *own_probes(own, dtype))]
-    problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, layers, own)]
-    if problems:
-        return tuple(problems), ()
     listed = {pattern.name for module in target.modules for pattern in module.patterns()}
     layers = [probe for probe in layers if probe.name in listed]
+    matches = [row for row in find(network(layers), own) if isinstance(row, Match)] if layers else []
+    problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, matches)]
+    if problems:
+        return tuple(problems), ()
     chains = [probe for dtype in types for probe in chain_probes(target.patterns, dtype)]
     grouping = [module for module in target.modules if module.groups]
     pairs = [(one.name, probe) for one in grouping for dtype in types for probe in group_probes(one.patterns(), dtype)]

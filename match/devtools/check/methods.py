@@ -8,17 +8,15 @@ from functools import partial
 from typing import TypeVar
 
 from match.compilation.options import Numerics
-from match.devtools.check.probes import Probe, network
 from match.dispatch.request import aligned_memories
 from match.ir.layer import Component, Dim, Layer, Operand, Role
 from match.ir.names import identifier
 from match.mapping.schedule import block_bytes, component_bytes
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
 from match.requantize.form import Form, choose_form
 from match.target.arguments import is_a
 from match.target.cost import CostModel
 from match.target.hardware import HwModule, Verdict
-from match.target.own import OwnOperator
 
 Answer = TypeVar("Answer")
 
@@ -27,18 +25,15 @@ class _FaultError(Exception):
     """A sentence about a method; what it answers is needed to go on."""
 
 
-def method_problems(
-    module: HwModule, target: str, layers: Sequence[Probe], own: Iterable[OwnOperator] = ()
-) -> tuple[str, ...]:
+def method_problems(module: HwModule, target: str, layers: Iterable[Match]) -> tuple[str, ...]:
     """What is wrong with the answers of a module of the chip `target`, in a sentence for each method at fault."""
     found: dict[str, str] = {}
-    for match in find(network(layers), own):
-        if isinstance(match, Match):
-            try:
-                _ask(module, match)
-            except _FaultError as fault:
-                method = str(fault).partition("(")[0]
-                found.setdefault(method, f"module {module.name} of target {target}: {fault}.")
+    for match in layers:
+        try:
+            _ask(module, match)
+        except _FaultError as fault:
+            method = str(fault).partition("(")[0]
+            found.setdefault(method, f"module {module.name} of target {target}: {fault}.")
     return tuple(found.values())
 
 

@@ -162,7 +162,7 @@ def boom(*arguments: object) -> None:
         ("compute", boom, ["compute(Tile(k=", "raised KeyError"]),
         ("transfer", lambda model, layer, block: -1, ["transfer(Block(operand='input'", "returned -1"]),
         ("overhead", lambda model, layer: float("nan"), ["overhead()", "returned nan"]),
-        ("compute", lambda model, layer, tile: next(TICKS), ["compute(Tile", "must be deterministic"]),
+        ("compute", lambda model, layer, tile: 100 + next(TICKS) % 2, ["compute(Tile", "must be deterministic"]),
     ],
     ids=["raising", "negative", "nan", "changing"],
 )
