@@ -85,7 +85,7 @@ def channels_first() -> Tensor:
 
 
 def wide_filters() -> Tensor:
-    return conv(image(24, 16), 16, 16, 5)
+    return depthwise(image(24, 16), 16, 5)
 
 
 def few_channels_first() -> Tensor:
