@@ -51,9 +51,6 @@ PART_BYTES = 8192
 
 STRIDED_ROWS = 2
 
-MOST_PADDING = 2
-"""Pixels on a side of the input, of a 3x3 filter."""
-
 
 @dataclass(frozen=True)
 class Ne16Cost(CostModel):
@@ -121,7 +118,7 @@ class Ne16Cost(CostModel):
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of all jobs of a tile."""
         if self.laid_out:
-            return self._behind_layout(layer, tile)
+            return self._of_windows(layer, tile)
         full, rest = divmod(tile.k, _block(layer))
         odd_channels, odd_columns = tile.k % 2 | layer.k % 2, tile.ox % 2 | layer.ox % 2
         rows = _along(layer, tile.oy, self._together(odd_channels & odd_columns), tile.iy, layer.padding.bottom)
@@ -172,8 +169,8 @@ class Ne16Cost(CostModel):
         """The offload from the control core, and the first calls of the driver and of the cluster's requantization."""
         return self.offload + self.first + (self.sharing.other if self.stream_out or self.laid_out else 0)
 
-    def _behind_layout(self, layer: Layer, tile: Tile) -> float:
-        """Cycles of a tile whose windows the cluster lays out, a part while NE16 computes the one before."""
+    def _of_windows(self, layer: Layer, tile: Tile) -> float:
+        """Cycles of a tile whose windows the cluster lays out, one part while NE16 computes the part before."""
         row, left = _window_bytes(layer, tile), 4 * tile.ox * smaller(tile.k, OUTPUT_CHANNELS)
         each = _part_rows(tile.oy, PIXELS, larger(row, left) if self.stream_out else row)
         parts = ceil_div(tile.oy, each)
@@ -183,17 +180,19 @@ class Ne16Cost(CostModel):
         computed = full * self._pass(layer, window, rows, columns, OUTPUT_CHANNELS)
         computed = computed + choose(rest > 0, self._pass(layer, window, rows, columns, rest), 0)
         layout = self._layout(layer, tile, each * _columns(layer, tile))
-        alone, blocks, taken, cluster = computed / parts, 1, 0, layout
-        if self.stream_out:
-            blocks = ceil_div(tile.k, OUTPUT_CHANNELS)
-            taken = full * self._requantization(tile, parts, OUTPUT_CHANNELS)
-            taken = taken + choose(rest > 0, self._requantization(tile, parts, rest), 0)
-            cluster = layout - self.fork + taken + self.both
+        alone = computed / parts
+        beside = alone + self.conflicts * smaller(alone, layout)
+        # In front of NE16's first part the cluster lays that out alone; nothing is beside NE16's last part.
+        if not self.stream_out:
+            return self.start + layout + (parts - 1) * larger(beside, larger(layout, self.part)) + alone
+        blocks = ceil_div(tile.k, OUTPUT_CHANNELS)
+        taken = full * self._requantization(tile, parts, OUTPUT_CHANNELS)
+        taken = taken + choose(rest > 0, self._requantization(tile, parts, rest), 0)
+        cluster = layout - self.fork + taken + self.both
         beside = alone + self.conflicts * smaller(alone, cluster)
         step = larger(beside, larger(cluster, blocks * self.part))
-        # In front of it the cluster lays out the first part alone; behind it NE16 or the cluster has the last.
-        around = smaller(alone, taken) / blocks + parts * step if self.stream_out else alone + (parts - 1) * step
-        cycles: float = self.start + layout + around
+        # Nothing is beside NE16's first block of channels either, nor beside the requantization of the last.
+        cycles: float = self.start + layout + parts * step + smaller(alone, taken) / blocks
         return cycles
 
     def _layout(self, layer: Layer, tile: Tile, columns: int) -> float:
@@ -288,19 +287,6 @@ def _part_rows(rows: int, least: int, row_bytes: int) -> int:
     fitting = larger(1, PART_BYTES // (least * row_bytes))
     subtiles = ceil_div(rows, least)
     return smaller(rows, ceil_div(subtiles, ceil_div(subtiles, fitting)) * least)
-
-
-def has_filter(layer: Layer) -> bool:
-    """Whether NE16 has a layer's filter itself; dense layers and depthwise ones are taken to be those that it has."""
-    if layer.op is not Op.CONV2D:
-        return True
-    if (layer.fy, layer.fx) == (1, 1):
-        return max(layer.padding) == 0
-    return (
-        layer.window == (3, 3) == (layer.fy, layer.fx)
-        and layer.stride in ((1, 1), (2, 2))
-        and max(layer.padding) <= MOST_PADDING
-    )
 
 
 def _columns(layer: Layer, tile: Tile) -> int:

@@ -7,7 +7,7 @@
 
 /* Sums of two rows of weights, one behind the other, and a vector: those of the update and the reset gate. */
 static __attribute__((noinline)) void two_sums_of(const uint8_t *vector, const int8_t *weights, int32_t length,
-                                                  int32_t sums[CANDIDATE])
+                                                  int32_t sums[2])
 {
     const uint8_t *const x[] = {vector};
     match_block_t pair;
@@ -16,8 +16,8 @@ static __attribute__((noinline)) void two_sums_of(const uint8_t *vector, const i
     } else {
         match_dot_bytes(x, weights, length, 2, 1, MATCH_FROM_0, &pair);
     }
-    sums[UPDATE_GATE] = pair.acc[0][0];
-    sums[RESET_GATE] = pair.acc[1][0];
+    sums[MATCH_GRU_UPDATE] = pair.acc[0][0];
+    sums[MATCH_GRU_RESET] = pair.acc[1][0];
 }
 
 /* That of the third row, the candidate's. */
@@ -25,7 +25,7 @@ static __attribute__((noinline)) int32_t third_sum_of(const uint8_t *vector, con
 {
     const uint8_t *const x[] = {vector};
     match_block_t one;
-    weights += CANDIDATE * length;
+    weights += MATCH_GRU_CANDIDATE * length;
     if (length < 4) {
         match_dot_short(x, weights, length, 1, 1, &one);
     } else {
@@ -62,23 +62,23 @@ static inline match_step_t step_of(const match_tile_t *tile, int32_t step, int32
 static inline void gates_of(const match_tile_t *tile, const match_gru_t *gru, const match_gru_unit_t *unit,
                             const match_step_t *now, int32_t k)
 {
-    int32_t sums[CANDIDATE];
-    int32_t gates[CANDIDATE];
+    int32_t sums[2];
+    int32_t gates[2];
     two_sums_of(now->input, unit->weights, tile->channels_in, sums);
 #pragma GCC unroll 2
-    for (int32_t gate = 0; gate < CANDIDATE; gate++) {
+    for (int32_t gate = 0; gate < 2; gate++) {
         gates[gate] = match_scaled(sums[gate] + unit->inputs[gate], &gru->inputs[gate]);
     }
     if (now->before != NULL) {
-        two_sums_of(now->before, unit->weights + bytes_of(tile->channels_in), tile->channels_out, sums);
+        two_sums_of(now->before, unit->weights + match_gru_bytes(tile->channels_in), tile->channels_out, sums);
 #pragma GCC unroll 2
-        for (int32_t gate = 0; gate < CANDIDATE; gate++) {
+        for (int32_t gate = 0; gate < 2; gate++) {
             gates[gate] += match_scaled(sums[gate] + unit->states[gate], &gru->states[gate]);
         }
-        int32_t reset = match_logistic_of(gru->logistic, match_narrow(gates[RESET_GATE]));
-        now->left[k] = shown(tile, gru, of_one(reset * now->memory[k]));
+        int32_t reset = match_logistic_of(gru->logistic, match_narrow(gates[MATCH_GRU_RESET]));
+        now->left[k] = match_gru_output(tile, gru, match_gru_of_one(reset * now->memory[k]));
     }
-    now->keep[k] = (uint16_t)match_logistic_of(gru->logistic, match_narrow(gates[UPDATE_GATE]));
+    now->keep[k] = (uint16_t)match_logistic_of(gru->logistic, match_narrow(gates[MATCH_GRU_UPDATE]));
 }
 
 /* A unit's state, once the gates of all units are there. */
@@ -86,20 +86,20 @@ static inline int32_t next_state(const match_tile_t *tile, const match_gru_t *gr
                                  const match_step_t *now, int32_t k)
 {
     int32_t sum = third_sum_of(now->input, unit->weights, tile->channels_in);
-    int32_t candidate = match_scaled(sum + unit->inputs[CANDIDATE], &gru->inputs[CANDIDATE]) + unit->bias;
+    int32_t candidate = match_scaled(sum + unit->inputs[MATCH_GRU_CANDIDATE], &gru->inputs[MATCH_GRU_CANDIDATE]) + unit->bias;
     int32_t state = 0;
     if (now->before != NULL) {
-        sum = third_sum_of(now->left, unit->weights + bytes_of(tile->channels_in), tile->channels_out);
-        candidate += match_scaled(sum + unit->states[CANDIDATE], &gru->states[CANDIDATE]);
+        sum = third_sum_of(now->left, unit->weights + match_gru_bytes(tile->channels_in), tile->channels_out);
+        candidate += match_scaled(sum + unit->states[MATCH_GRU_CANDIDATE], &gru->states[MATCH_GRU_CANDIDATE]);
         state = now->memory[k];
     }
-    return state_of(gru, candidate, now->keep[k], state);
+    return match_gru_state(gru, candidate, now->keep[k], state);
 }
 
 void match_pulp_gru_reset_first(const match_tile_t *tile)
 {
     const match_gru_t *gru = tile->parameters;
-    int32_t bytes = (int32_t)sizeof(match_gru_unit_t) + bytes_of(tile->channels_in) + bytes_of(tile->channels_out);
+    int32_t bytes = (int32_t)sizeof(match_gru_unit_t) + match_gru_bytes(tile->channels_in) + match_gru_bytes(tile->channels_out);
     match_share_t share = match_share(tile->channels_out);
     const uint8_t *first = (const uint8_t *)tile->weights + share.first * bytes;
     for (int32_t step = 0; step < tile->output_height; step++) {
@@ -118,7 +118,7 @@ void match_pulp_gru_reset_first(const match_tile_t *tile)
             for (int32_t k = share.first; k < share.last; k++, unit += bytes) {
                 int32_t state = next_state(tile, gru, (const match_gru_unit_t *)(const void *)unit, &now, k);
                 now.memory[k] = (int16_t)state;
-                output[k] = shown(tile, gru, state);
+                output[k] = match_gru_output(tile, gru, state);
             }
         }
         match_team_barrier();

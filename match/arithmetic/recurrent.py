@@ -40,7 +40,8 @@ def real_states(
 ) -> Reals:
     """States of all steps in floating point; `biases` (2, gates, units) of the sums over inputs and over states.
 
-    With `reset_first` the reset gate of a GRU multiplies the states, and not what their product is.
+    With `reset_first` the reset gate of a GRU multiplies the states before their product with weights, else the
+    product.
     """
     state = memory = np.zeros((x.shape[1], input_weights.shape[1]))
     found: list[Reals] = []

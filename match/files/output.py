@@ -101,7 +101,7 @@ def write_folder(directory: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def _place(path: Path) -> Path:
-    """The file itself where `path` is a link to it; OSError where something lies there that no file may replace."""
+    """The path that is written, behind any links. Raises OSError if a folder, a device or a pipe is there."""
     place = Path(os.path.realpath(path))
     if place.is_dir():
         raise IsADirectoryError(EISDIR, strerror(EISDIR))

@@ -7,7 +7,7 @@ Of an input x and the states h of the step before, a step computes::
     candidate = tanh(Wn x + reset * (Rn h + b))
     h         = candidate + update * (h - candidate)
 
-or, where the reset gate comes first, as ONNX has it without `linear_before_reset`::
+With `reset_first`, which is ONNX's default (`linear_before_reset` is 0), the candidate is::
 
     candidate = tanh(Wn x + Rn (reset * h) + b)
 
@@ -40,7 +40,7 @@ class Gru(RecurrentLayer):
 
     scales: shape (7, 2): behind those of gates that of an output.
     biases: b, shape (units,), in steps of 2**-12.
-    reset_first: whether the reset gate multiplies the states, and not what their product is.
+    reset_first: whether the reset gate multiplies the states before their product with weights, or that product.
     """
 
     biases: Int64Array

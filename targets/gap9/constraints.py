@@ -35,6 +35,16 @@ def ne16_padding(layer: Layer) -> Verdict:
     )
 
 
+def has_filter(layer: Layer) -> bool:
+    """Whether the array itself has a layer's filter; for other convolutions the cluster lays out windows."""
+    if layer.op is not Op.CONV2D:
+        return True
+    if (layer.fy, layer.fx) == (1, 1):
+        return max(layer.padding) == 0
+    verdicts = (condition(layer) for condition in (ne16_stride, no_dilation, ne16_padding))
+    return (layer.fy, layer.fx) == (3, 3) and all(verdict.ok for verdict in verdicts)
+
+
 NE16: dict[Op, tuple[Constraint, ...]] = {
     Op.CONV2D: (uint8_input, accumulator_fits, ne16_columns),
     Op.DEPTHWISE_CONV2D: (

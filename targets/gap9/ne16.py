@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from match.cost_models.ne16 import Ne16Cost, has_filter
+from match.cost_models.ne16 import Ne16Cost
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
@@ -21,7 +21,7 @@ from match.target.operands import (
 )
 from match.target.tile_constants import requantization
 from match.targets.gap9 import packing
-from match.targets.gap9.constraints import NE16, NE16_CHAINS
+from match.targets.gap9.constraints import NE16, NE16_CHAINS, has_filter
 from match.targets.gap9.memory import L1
 from match.targets.pulp.cluster import EXCEPT, HIGH_EXCEPT, INT64, INT64_SIGNED, SPLIT, SPLIT_SIGNED
 from match.targets.pulp.memory import L1_API
@@ -148,13 +148,16 @@ class Ne16(HwModule):
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Wider multipliers take longer to load; what the cluster lays out or requantizes, time and scratch."""
-        cost = self._costs.get(requantizer, self._costs[NORM_QUANT[-1]])
+        cost = self._cost_of(requantizer)
         return replace(cost, laid_out=True) if self._lays_out(layer, requantizer) else cost
+
+    def _cost_of(self, requantizer: Requantizer | None) -> Ne16Cost:
+        """With the array's own filters."""
+        return self._costs.get(requantizer, self._costs[NORM_QUANT[-1]])
 
     def _lays_out(self, layer: Layer, requantizer: Requantizer | None) -> bool:
         """Whether the cluster lays out windows as pixels, as the array has no such filter, or takes longer for it."""
-        cost = self._costs.get(requantizer, self._costs[NORM_QUANT[-1]])
-        return not has_filter(layer) or cost.takes_longer(layer)
+        return not has_filter(layer) or self._cost_of(requantizer).takes_longer(layer)
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Tiles of depthwise channels are whole groups of 16, which share their bit planes.

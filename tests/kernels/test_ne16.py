@@ -66,6 +66,15 @@ def any_filter(draw: st.DrawFn) -> Geometry:
     return geometry
 
 
+GEOMETRIES = {
+    "conv2d_3x3": filters_3x3,
+    "conv2d_1x1": filters_1x1,
+    "conv2d_laid_out": any_filter(),
+    "depthwise_3x3": depthwise_3x3,
+}
+"""Of each kind of kernel."""
+
+
 def bit_planes(weights: npt.NDArray[np.int8]) -> Bytes:
     """Weights (rows, positions, channels) by row, group of 16 channels, bit, position and channel."""
     rows, positions, channels = weights.shape
@@ -211,11 +220,13 @@ def check_exact(harness: Harness, problem: Problem, behind: tuple[int, int, int,
     np.testing.assert_array_equal(output, target.block)
 
 
+@pytest.mark.parametrize("kind", GEOMETRIES)
 @EXAMPLES
-@given(filters_3x3, margins, margins, st.integers(0, 255), widths, st.booleans(), seeds)
-def test_conv2d_3x3(
+@given(st.data(), margins, margins, st.integers(0, 255), widths, st.booleans(), seeds)
+def test_convolutions(
+    kind: str,
     harness: Harness,
-    geometry: Geometry,
+    data: st.DataObject,
     before: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
     pad_value: int,
@@ -223,40 +234,8 @@ def test_conv2d_3x3(
     step: bool,
     seed: int,
 ) -> None:
-    problem = Problem("conv2d_3x3", geometry, before, pad_value, np.random.default_rng(seed))
-    check_norm_quant(harness, problem, behind, width, seed)
-    check_exact(harness, problem, behind, step, seed)
-
-
-@EXAMPLES
-@given(filters_1x1, margins, margins, widths, st.booleans(), seeds)
-def test_conv2d_1x1(
-    harness: Harness,
-    geometry: Geometry,
-    before: tuple[int, int, int, int],
-    behind: tuple[int, int, int, int],
-    width: int,
-    step: bool,
-    seed: int,
-) -> None:
-    problem = Problem("conv2d_1x1", geometry, before, 0, np.random.default_rng(seed))
-    check_norm_quant(harness, problem, behind, width, seed)
-    check_exact(harness, problem, behind, step, seed)
-
-
-@EXAMPLES
-@given(any_filter(), margins, margins, st.integers(0, 255), widths, st.booleans(), seeds)
-def test_conv2d_laid_out(
-    harness: Harness,
-    geometry: Geometry,
-    before: tuple[int, int, int, int],
-    behind: tuple[int, int, int, int],
-    pad_value: int,
-    width: int,
-    step: bool,
-    seed: int,
-) -> None:
-    problem = Problem("conv2d_laid_out", geometry, before, pad_value, np.random.default_rng(seed))
+    geometry = data.draw(GEOMETRIES[kind])
+    problem = Problem(kind, geometry, before, pad_value, np.random.default_rng(seed))
     check_norm_quant(harness, problem, behind, width, seed)
     check_exact(harness, problem, behind, step, seed)
 
@@ -292,23 +271,6 @@ def test_dense_layer_has_no_window(harness: Harness, form: str) -> None:
         check_exact(harness, problem, (0, 0, 0, 1), False, 4)
     else:
         check_norm_quant(harness, problem, (0, 0, 0, 1), 16, 4)
-
-
-@EXAMPLES
-@given(depthwise_3x3, margins, margins, st.integers(0, 255), widths, st.booleans(), seeds)
-def test_depthwise_3x3(
-    harness: Harness,
-    geometry: Geometry,
-    before: tuple[int, int, int, int],
-    behind: tuple[int, int, int, int],
-    pad_value: int,
-    width: int,
-    step: bool,
-    seed: int,
-) -> None:
-    problem = Problem("depthwise_3x3", geometry, before, pad_value, np.random.default_rng(seed))
-    check_norm_quant(harness, problem, behind, width, seed)
-    check_exact(harness, problem, behind, step, seed)
 
 
 @pytest.mark.parametrize("kind", ["conv2d_3x3", "conv2d_1x1", "depthwise_3x3"])

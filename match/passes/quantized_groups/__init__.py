@@ -14,6 +14,7 @@ import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.ir.dtypes import value_range
+from match.passes.quantized_groups.argmax import argmax, one_hot
 from match.passes.quantized_groups.averages import close_average, float_average, map_average
 from match.passes.quantized_groups.chosen import chosen
 from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
@@ -21,7 +22,6 @@ from match.passes.quantized_groups.elementwise import extremum, sum_or_product
 from match.passes.quantized_groups.linear import linear
 from match.passes.quantized_groups.matrices import activation_product, dense_rows, running_totals, squares, totals
 from match.passes.quantized_groups.moves import moved
-from match.passes.quantized_groups.places import marked, place
 from match.passes.quantized_groups.slopes import close_slopes
 from match.passes.quantized_groups.sums import close_sum
 from match.passes.quantized_groups.tables import prelu, table
@@ -45,7 +45,7 @@ _OPERATORS: tuple[Fusion, ...] = (
     running_totals,
     float_average,
     concatenation,
-    marked,
+    one_hot,
 )
 """Fusions that leave an activation behind the operator to the caller."""
 
@@ -58,7 +58,7 @@ _WITH_ACTIVATIONS: tuple[Fusion, ...] = table, prelu, moved
 
 @dataclass(frozen=True)
 class FuseQuantizedGroups:
-    """Rewrites each group that ends in `qnn.quantize`, `qnn.concatenate`, and places of largest or smallest numbers.
+    """Rewrites each group that ends in `qnn.quantize`, and each `qnn.concatenate`, `argmax` and `argmin`.
 
     What is not `exact` may be within one step: average pooling of parts of a map, which onnxruntime sums in float32,
     sums of three tensors and more, and PReLU with a slope for each element.
@@ -76,7 +76,7 @@ def _rule(operators: Sequence[Fusion], call: relay.Call, new: New) -> relay.Expr
         return qnn_concatenation(call, new)
     output = quantized(call)
     if output is None:
-        return place(call, new)
+        return argmax(call, new)
     inner, clip = _without_activations(call.args[0], output)
     for fuse in operators:
         fused = fuse(inner, output, new)

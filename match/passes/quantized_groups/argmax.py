@@ -1,4 +1,4 @@
-"""Places of largest and smallest numbers along an axis, and tensors that mark them (ONNX's ArgMax, ArgMin, Hardmax)."""
+"""ArgMax and ArgMin of integers, and the one-hot tensors that ONNX's Hardmax makes of them."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from match.relay.qnn import dequantized
 from match.relay.rewrite import New, is_call, scalar
 
 
-def place(call: relay.Call, new: New) -> relay.Expr | None:
-    """A place among numbers, which are in the order of the integers that they stand for.
+def argmax(call: relay.Call, new: New) -> relay.Expr | None:
+    """The index of the largest or smallest dequantized number, found among the integers, which have the same order.
 
-    These are of 32 bits: among numbers of 8 TVM finds none where all are the least (argmax) or the largest (argmin).
+    The integers are cast to int32: among numbers of 8 bits TVM finds no index where all are the type's least (argmax)
+    or largest (argmin).
     """
     real = dequantized(call.args[0]) if is_call(call, "argmax", "argmin") else None
     return None if real is None else relay.Call(call.op, [relay.cast(new(real.x), "int32")], call.attrs)
 
 
-def marked(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """One number where indices point to along an axis, another elsewhere."""
+def one_hot(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A tensor with one number at the indices along an axis and another number elsewhere, in 8 bits."""
     if not is_call(expr, "one_hot"):
         return None
     numbers = [scalar(number) for number in expr.args[1:]]
