@@ -38,8 +38,9 @@ PORT_BYTES = 32
 FIFO = 6
 """Latency in front of each phase."""
 
-TILE_WORDS, JOB_WORDS, PLACE_WORDS = 24, 7, 2
-"""Registers of a job that is the first in its place of a tile, of one with other columns or rows, and of others.
+TILE_WORDS, CHANNELS_WORDS, ADDRESS_WORDS, JOB_WORDS, PLACE_WORDS = 24, 8, 6, 7, 2
+"""Registers of jobs: the first in its place of a tile; the first of a group, beside addresses; the only one of a group;
+one with other columns or rows; others.
 
 There are two places, each with registers that keep what is written (kernels/ne16/ne16_driver.h).
 """
@@ -66,7 +67,7 @@ class Ne16Cost(CostModel):
     access: cycles of a register access through the peripheral interconnect. This one and those below are fitted to 56
         layers on GVSoC's open PULP platform, which has GAP9's cluster (docs/pulp-open.md).
     arithmetic: cycles in which the driver works out a job's registers; place: those of a job of which the addresses
-        alone are other ones.
+        alone are other ones; group: those of a job that is all of another group (seven layers of RegNet).
     part: cycles in which the driver works out a part whose accumulators leave NE16, and writes the registers of its
         first job; start: the same of a tile's first, whose instructions other code has put out of the cache.
     conflicts: cycles that NE16 loses for each in which the cluster requantizes beside it: they share L1's banks.
@@ -87,6 +88,7 @@ class Ne16Cost(CostModel):
     access: int = 15
     arithmetic: int = 250
     place: int = 40
+    group: int = 150
     part: int = 1200
     start: int = 2800
     conflicts: float = 0.25
@@ -110,41 +112,27 @@ class Ne16Cost(CostModel):
             row = _window_bytes(layer, tile)
             windows = smaller(tile.oy * row, 2 * larger(PART_BYTES, least * row))
         if self.stream_out:
-            row = 4 * tile.ox * smaller(tile.k, _block(layer))
+            groups, outputs = _groups(layer, tile)
+            row = 4 * tile.ox * _part_channels(layer, tile)
             part = smaller(tile.oy * row, larger(PART_BYTES, least * row))
-            accumulators = smaller(4 * tile.oy * tile.ox * tile.k, 2 * part)
+            accumulators = smaller(4 * tile.oy * tile.ox * groups * outputs, 2 * part)
         return align4(windows) + accumulators if self.stream_out else windows
 
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of all jobs of a tile."""
         if self.laid_out:
             return self._of_windows(layer, tile)
-        full, rest = divmod(tile.k, _block(layer))
-        odd_channels, odd_columns = tile.k % 2 | layer.k % 2, tile.ox % 2 | layer.ox % 2
+        groups, outputs = _groups(layer, tile)
+        odd_channels = layer.group_outputs % 2 & (tile.k % 2 | layer.k % 2)
+        odd_columns = tile.ox % 2 | layer.ox % 2
         rows = _along(layer, tile.oy, self._together(odd_channels & odd_columns), tile.iy, layer.padding.bottom)
         columns = _along(layer, tile.ox, self._together(odd_channels), tile.ix, layer.padding.right)
-        jobs = rows.jobs * columns.jobs
+        if self.stream_out:
+            return self._streamed(layer, tile, rows, columns)
+        full, rest = divmod(outputs, _block(layer))
         block = self._pass(layer, tile.c, rows, columns, _block(layer))
         last = choose(rest > 0, self._pass(layer, tile.c, rows, columns, rest), 0)
-        edges = rows.jobs * smaller(columns.jobs, PLACES + 1 + (layer.padding.left > 0))
-        if not self.stream_out:
-            return self._programmed(jobs, edges, full * block + last)
-        # The cluster requantizes a part, some rows of a block of channels, while NE16 computes the next one.
-        each = _part_rows(tile.oy, _least_rows(layer), 4 * tile.ox * smaller(tile.k, _block(layer)))
-        parts = ceil_div(tile.oy, each)
-        programming = self.part + larger(0, edges / parts - 1) * self._programming(self.arithmetic, JOB_WORDS)
-        programming = programming + (jobs - edges) / parts * self._programming(self.place, PLACE_WORDS)
-        taken, end = (self._requantization(tile, parts, channels) for channels in (_block(layer), rest))
-        alone, alone_end = block / parts, last / parts
-        slower, slower_end = (
-            own + self.conflicts * smaller(own, other) for own, other in ((alone, taken), (alone_end, end))
-        )
-        beside = full * parts * larger(larger(slower, programming), taken)
-        beside_end = parts * larger(larger(slower_end, programming), end)
-        # In front of it NE16 computes the first part alone, behind it the cluster requantizes the last.
-        around = choose(rest > 0, smaller(alone_end, end), smaller(alone, taken))
-        several: float = self.start + beside + choose(rest > 0, beside_end, 0) + around
-        return several
+        return self._programmed(rows.jobs * columns.jobs, _edges(layer, rows, columns), full * block + last, groups)
 
     def takes_longer(self, layer: Layer) -> bool:
         """Whether NE16 takes longer for a layer in one tile than for its windows as the cluster lays them out."""
@@ -168,6 +156,36 @@ class Ne16Cost(CostModel):
     def overhead(self, layer: Layer) -> float:
         """The offload from the control core, and the first calls of the driver and of the cluster's requantization."""
         return self.offload + self.first + (self.sharing.other if self.stream_out or self.laid_out else 0)
+
+    def _streamed(self, layer: Layer, tile: Tile, rows: _Along, columns: _Along) -> float:
+        """Cycles of a tile of which the cluster requantizes a part while NE16 computes the next one.
+
+        A part is some rows of a block of channels, or of some groups.
+        """
+        groups, outputs = _groups(layer, tile)
+        most = _part_channels(layer, tile)
+        each = _part_rows(tile.oy, _least_rows(layer), 4 * tile.ox * most)
+        parts = ceil_div(tile.oy, each)
+        jobs, edges = rows.jobs * columns.jobs, _edges(layer, rows, columns)
+        programming = self.part + larger(0, edges / parts - 1) * self._programming(self.arithmetic, JOB_WORDS)
+        programming = programming + (jobs - edges) / parts * self._programming(self.place, PLACE_WORDS)
+
+        def part(channels: int) -> tuple[float, float]:
+            """Cycles from one part to the next, and those of NE16 or of the cluster alone, whichever takes fewer."""
+            together = larger(1, channels // outputs)
+            alone = together * self._pass(layer, tile.c, rows, columns, smaller(channels, outputs)) / parts
+            taken = self._requantization(tile, parts, channels)
+            slower = alone + self.conflicts * smaller(alone, taken)
+            programmed = programming + (together - 1) * self._further_group(jobs / parts, edges / parts)
+            return larger(larger(slower, programmed), taken), smaller(alone, taken)
+
+        whole_groups = layer.group_outputs <= _block(layer)
+        full, rest = divmod(groups * outputs if whole_groups else outputs, most)
+        (step, around), (step_end, around_end) = part(most), part(rest)
+        steps = (1 if whole_groups else groups) * (full * step + choose(rest > 0, step_end, 0))
+        # In front of it NE16 computes the first part alone, behind it the cluster requantizes the last.
+        cycles: float = self.start + parts * steps + choose(rest > 0, around_end, around)
+        return cycles
 
     def _of_windows(self, layer: Layer, tile: Tile) -> float:
         """Cycles of a tile whose windows the cluster lays out, one part while NE16 computes the part before."""
@@ -202,8 +220,8 @@ class Ne16Cost(CostModel):
         each = self.cycles.call + self.cycles.laid_out(layer, tile, share, calls, beside=True)
         return self.fork + each * self.sharing.factor(self.cores)
 
-    def _programmed(self, jobs: int, edges: int, execution: float) -> float:
-        """Cycles from programming the first job of a tile to the end of the last.
+    def _programmed(self, jobs: int, edges: int, execution: float, groups: int) -> float:
+        """Cycles from programming the first job of a tile to the end of the last, if each is repeated for all groups.
 
         Two jobs may be queued, so that all but the first are programmed beside the one before. `edges` are jobs whose
         columns or rows may be others than those of the job that had their place.
@@ -211,8 +229,18 @@ class Ne16Cost(CostModel):
         first = self._programming(self.arithmetic, TILE_WORDS)
         others = (edges - PLACES) * self._programming(self.arithmetic, JOB_WORDS)
         others = others + (jobs - edges) * self._programming(self.place, PLACE_WORDS)
-        beside = choose(jobs > 1, first + others, 0)
-        cycles: float = first + larger(execution, beside + execution / jobs)
+        second = choose(groups > 1, self.access * (TILE_WORDS - ADDRESS_WORDS), 0)  # the first in the other place
+        beside = choose(jobs > 1, first + others, second) + (groups - 1) * self._further_group(jobs, edges)
+        cycles: float = first + larger(groups * execution, beside + execution / jobs)
+        return cycles
+
+    def _further_group(self, jobs: float, edges: float) -> float:
+        """Cycles in which the jobs of a group behind the first are programmed; accumulators need no parameters."""
+        addresses = ADDRESS_WORDS // 2 if self.stream_out else ADDRESS_WORDS
+        several = PLACES * self._programming(self.arithmetic, addresses + CHANNELS_WORDS)
+        several = several + (edges - PLACES) * self._programming(self.arithmetic, JOB_WORDS)
+        several = several + (jobs - edges) * self._programming(self.place, PLACE_WORDS)
+        cycles: float = choose(jobs > 1, several, self._programming(self.group, addresses))
         return cycles
 
     def _programming(self, arithmetic: int, words: int) -> int:
@@ -273,8 +301,27 @@ class _Along(NamedTuple):
     outputs: int
 
 
+def _groups(layer: Layer, tile: Tile) -> tuple[int, int]:
+    """Groups of a tile, and output channels of each; a convolution without groups is one."""
+    return (tile.k, layer.group_outputs) if layer.op is Op.GROUPED_CONV2D else (1, tile.k)
+
+
 def _block(layer: Layer) -> int:
     return INPUT_CHANNELS if layer.op is Op.DEPTHWISE_CONV2D else OUTPUT_CHANNELS
+
+
+def _part_channels(layer: Layer, tile: Tile) -> int:
+    """Output channels of a part whose accumulators leave NE16: a block's, or those of as many groups as that has."""
+    groups, outputs = _groups(layer, tile)
+    together = larger(1, smaller(groups, _block(layer) // layer.group_outputs))
+    channels: int = smaller(_block(layer), together * outputs)
+    return channels
+
+
+def _edges(layer: Layer, rows: _Along, columns: _Along) -> int:
+    """Jobs whose columns or rows may be others than those of the job that had their place."""
+    edges: int = rows.jobs * smaller(columns.jobs, PLACES + 1 + (layer.padding.left > 0))
+    return edges
 
 
 def _least_rows(layer: Layer) -> int:

@@ -151,7 +151,8 @@ static uint32_t padding_after(extent_t extent)
 typedef struct {
     match_kernel_t kernel;
     const match_tile_t *tile;
-    bool running; /* the cluster does what it was given before */
+    bool running; /* the cluster does what it was given before; */
+    bool awaited; /* and the next job starts when that is done */
 } behind_t;
 
 /* A tile's jobs: the next one, how many of the two places have registers of another tile, or other channels, and what is to
@@ -182,18 +183,18 @@ static void start_behind(behind_t *behind)
     }
 }
 
-/* Start the next job. Where it is the first of a part, what the cluster still does is with the memory that this part's
- * accumulators go to: the registers are written beside that. */
-static void submit(jobs_t *jobs, bool first, bool other_pixels)
+/* Start the next job, which differs so from others of its tile and channels. What it waits for goes on beside the writing of
+ * its registers. */
+static void submit(jobs_t *jobs, ne16_change_t change)
 {
     ne16_prepare(&jobs->next, jobs->other_tile > 0       ? NE16_OTHER_TILE
                               : jobs->other_channels > 0 ? NE16_OTHER_CHANNELS
-                              : other_pixels             ? NE16_OTHER_PIXELS
-                                                         : NE16_OTHER_PLACE);
+                                                         : change);
     jobs->other_tile--;
     jobs->other_channels--;
-    if (first) {
+    if (jobs->behind.awaited) {
         join_behind(&jobs->behind);
+        jobs->behind.awaited = false;
     }
     ne16_trigger();
     if (jobs->behind.kernel != NULL) {
@@ -234,9 +235,14 @@ typedef struct {
     int32_t channels_out;
 } channels_t;
 
-static channels_t all_channels(const match_tile_t *tile)
+static channels_t first_group(const match_tile_t *tile)
 {
     return (channels_t){tile->input, tile->weights, tile->channels_in, tile->channels_out};
+}
+
+static int32_t groups_of(const match_tile_t *tile)
+{
+    return larger(tile->groups, 1);
 }
 
 /* Fill in what all jobs of a tile have in common. Word by word: an initializer would clear all words first. */
@@ -248,9 +254,10 @@ static void begin_jobs(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, ou
     bool stepping = mode == NE16_MODE_1X1;
     int32_t multiplier_bytes = output == OUTPUT_ACCUMULATORS ? 0 : 1 << output;
     uint32_t bias = match_l1_address(tile->parameters);
-    uint32_t scale = bias + (uint32_t)tile->channels_out * 4;
+    int32_t all_channels = groups_of(tile) * tile->channels_out;
+    uint32_t scale = bias + (uint32_t)all_channels * 4;
     job->scale = scale;
-    job->scale_shift = scale + (uint32_t)(tile->channels_out * multiplier_bytes);
+    job->scale_shift = scale + (uint32_t)(all_channels * multiplier_bytes);
     job->scale_bias = bias;
     job->infeat_d0 = (uint32_t)(tile->input_pixel_stride * (stepping ? stride_x(tile) : 1));
     job->infeat_d1 = (uint32_t)(tile->input_row_stride * (stepping ? stride_y(tile) : 1));
@@ -292,8 +299,9 @@ static void shape_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, 
                    (uint32_t)columns.before << 16 | (uint32_t)tile->pad_value;
 }
 
-/* Start the jobs of output rows first .. last - 1, the first of which goes to the destination. */
-static void submit_rows(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const channels_t *channels,
+/* Start the jobs of output rows first .. last - 1, the first of which goes to the destination. Return whether that is one job, whose
+ * addresses are then still those of the next. */
+static bool submit_rows(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const channels_t *channels,
                         destination_t destination, int32_t first, int32_t last)
 {
     bool strided = is_strided(tile, mode);
@@ -313,14 +321,47 @@ static void submit_rows(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, c
                             (uint32_t)(rows.first * tile->input_row_stride + columns.first * tile->input_pixel_stride);
         jobs->next.outfeat = destination.address + (uint32_t)((y - first) * destination.row_stride);
         for (int32_t x = 0; x < tile->output_width; x += job_columns) {
+            if (x > 0) {
+                jobs->next.infeat += input_step;
+                jobs->next.outfeat += output_step;
+            }
             bool other = x < inner || x + job_columns >= tile->output_width;
             if (other) {
                 columns = columns_of(tile, mode, x, smaller(job_columns, tile->output_width - x));
                 shape_job(&jobs->next, tile, mode, rows, columns);
             }
-            submit(jobs, y == first && x == 0, other);
-            jobs->next.infeat += input_step;
-            jobs->next.outfeat += output_step;
+            submit(jobs, other ? NE16_OTHER_PIXELS : NE16_OTHER_PLACE);
+        }
+    }
+    return job_rows >= last - first && job_columns >= tile->output_width;
+}
+
+/* The same of some groups, of which `channels` and the destination are the first. */
+static void submit_groups(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, output_t output, channels_t channels,
+                          destination_t destination, int32_t first, int32_t last, int32_t groups)
+{
+    uint32_t channels_out = (uint32_t)channels.channels_out;
+    uint32_t output_bytes = output == OUTPUT_ACCUMULATORS ? sizeof(int32_t) : 1;
+    const uint32_t steps[NE16_JOB_ADDRESSES] = {
+        [NE16_JOB_WEIGHTS] = channels_out * (uint32_t)weight_stride(tile, mode),
+        [NE16_JOB_INFEAT] = (uint32_t)channels.channels_in,
+        [NE16_JOB_OUTFEAT] = channels_out * output_bytes,
+        [NE16_JOB_SCALE] = channels_out << output,
+        [NE16_JOB_SCALE_SHIFT] = channels_out,
+        [NE16_JOB_SCALE_BIAS] = channels_out * (uint32_t)sizeof(int32_t),
+    };
+    bool alone = submit_rows(jobs, tile, mode, &channels, destination, first, last);
+    for (int32_t group = 1; group < groups; group++) {
+        for (int32_t word = 0; word < NE16_JOB_ADDRESSES; word++) {
+            jobs->next.words[word] += steps[word];
+        }
+        if (alone) {
+            submit(jobs, NE16_OTHER_GROUP);
+        } else {
+            channels.weights += steps[NE16_JOB_WEIGHTS];
+            channels.input += steps[NE16_JOB_INFEAT];
+            destination.address += steps[NE16_JOB_OUTFEAT];
+            (void)submit_rows(jobs, tile, mode, &channels, destination, first, last);
         }
     }
 }
@@ -331,10 +372,14 @@ static void submit_rows(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, c
 static void convolve(const match_tile_t *tile, uint32_t mode, output_t output)
 {
     destination_t destination = {match_l1_address(tile->output), tile->output_row_stride, tile->output_pixel_stride};
-    channels_t channels = all_channels(tile);
+    channels_t channels = first_group(tile);
     jobs_t jobs;
     begin_jobs(&jobs, tile, mode, output);
-    submit_rows(&jobs, tile, mode, &channels, destination, 0, tile->output_height);
+    if (tile->groups > 1) {
+        submit_groups(&jobs, tile, mode, output, channels, destination, 0, tile->output_height, tile->groups);
+    } else {
+        (void)submit_rows(&jobs, tile, mode, &channels, destination, 0, tile->output_height);
+    }
 }
 
 /* How the cluster requantizes: its kernel, and the form of that by name. */
@@ -358,13 +403,22 @@ static const requantization_t by_upper_words = {
     .form = MATCH_FORM_HIGH,
 };
 
-/* A part of a tile: some rows of a block of channels, of which `most` is the largest. */
+/* A part of a tile: some rows of a block of a group's output channels, or of those of some groups. Channels are counted from
+ * the first group's on. */
 typedef struct {
     int32_t row;
     int32_t rows;
     int32_t channel;
     int32_t channels;
 } part_t;
+
+/* Channels of a tile's largest part: as many groups as fit a block, or a block of a group. */
+static int32_t part_channels(const match_tile_t *tile, uint32_t mode)
+{
+    int32_t block = subtile_channels(mode);
+    int32_t groups = smaller(groups_of(tile), block / tile->channels_out);
+    return groups > 0 ? groups * tile->channels_out : block;
+}
 
 /* Bytes in L1 between NE16 and the cluster that a part has, if it has more rows than sub-tiles or strided jobs take. */
 enum { PART_BYTES = 8192, STRIDED_ROWS = 2 };
@@ -379,20 +433,41 @@ static int32_t part_rows(const match_tile_t *tile, int32_t least, int32_t row_by
     return smaller(tile->output_height, ceil_div(subtiles, parts) * least);
 }
 
-/* Start the jobs of a part of a tile, whose accumulators go to `scratch`. */
+/* Where a part's accumulators go. */
+static destination_t part_destination(const match_tile_t *tile, const part_t *part, int32_t *scratch)
+{
+    int32_t pixel_stride = part->channels * (int32_t)sizeof(int32_t);
+    return (destination_t){match_l1_address(scratch), tile->output_width * pixel_stride, pixel_stride};
+}
+
+/* Start the jobs of a part of a tile without groups, whose accumulators go to `scratch`. */
 static void submit_part(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const part_t *part, int32_t *scratch)
 {
     int32_t weight_rows = mode == NE16_MODE_DEPTHWISE ? part->channel / NE16_SUBTILE_KI : part->channel;
-    int32_t pixel_stride = part->channels * (int32_t)sizeof(int32_t);
-    destination_t destination = {match_l1_address(scratch), tile->output_width * pixel_stride, pixel_stride};
-    channels_t channels = all_channels(tile);
+    channels_t channels = first_group(tile);
     channels.weights += (ptrdiff_t)weight_rows * weight_stride(tile, mode);
     channels.channels_out = part->channels;
     if (mode == NE16_MODE_DEPTHWISE) {
         channels.channels_in = part->channels;
         channels.input += part->channel;
     }
-    submit_rows(jobs, tile, mode, &channels, destination, part->row, part->row + part->rows);
+    jobs->behind.awaited = true; /* it is with the memory that these accumulators go to */
+    (void)submit_rows(jobs, tile, mode, &channels, part_destination(tile, part, scratch), part->row,
+                      part->row + part->rows);
+}
+
+/* The same of a tile with groups. */
+static void submit_grouped_part(jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const part_t *part,
+                                int32_t *scratch)
+{
+    int32_t group = part->channel / tile->channels_out;
+    channels_t channels = first_group(tile);
+    channels.input += group * tile->channels_in;
+    channels.weights += (ptrdiff_t)part->channel * weight_stride(tile, mode);
+    channels.channels_out = smaller(part->channels, tile->channels_out);
+    jobs->behind.awaited = true;
+    submit_groups(jobs, tile, mode, OUTPUT_ACCUMULATORS, channels, part_destination(tile, part, scratch), part->row,
+                  part->row + part->rows, part->channels / channels.channels_out);
 }
 
 /* Make the tile that requantizes a part of the tile `whole`. */
@@ -410,20 +485,27 @@ static void aim_requantization(match_tile_t *tile, const match_tile_t *whole, pt
 /* Requantized by the cluster, one part behind NE16. */
 static void convolve_exact(const match_tile_t *tile, uint32_t mode, requantization_t exact)
 {
-    int32_t most = smaller(tile->channels_out, subtile_channels(mode));
+    int32_t most = part_channels(tile, mode);
     int32_t least = is_strided(tile, mode) ? STRIDED_ROWS : NE16_SUBTILE_OUTPUT;
     int32_t each = part_rows(tile, least, tile->output_width * most * (int32_t)sizeof(int32_t));
     ptrdiff_t parameter_bytes = match_channel_bytes(tile->exceptions, match_form_of(tile, exact.form));
     match_tile_t parts[2]; /* what the cluster does, and what it does next */
+    int32_t all_channels = groups_of(tile) * tile->channels_out;
+    int32_t together = tile->channels_out > most ? tile->channels_out : all_channels; /* that parts begin and end in */
     int32_t count = 0;
     jobs_t jobs;
     begin_jobs(&jobs, tile, mode, OUTPUT_ACCUMULATORS);
     for (int32_t row = 0; row < tile->output_height; row += each) {
-        for (int32_t channel = 0; channel < tile->channels_out; channel += most, count++) {
-            part_t part = {row, smaller(each, tile->output_height - row), channel,
-                           smaller(most, tile->channels_out - channel)};
+        part_t part = {.row = row, .rows = smaller(each, tile->output_height - row)};
+        for (int32_t end = together; part.channel < all_channels; part.channel += part.channels, count++) {
+            end += part.channel == end ? together : 0;
+            part.channels = smaller(most, end - part.channel);
             int32_t *scratch = (int32_t *)tile->scratch + count % 2 * each * tile->output_width * most;
-            submit_part(&jobs, tile, mode, &part, scratch);
+            if (tile->groups > 1) {
+                submit_grouped_part(&jobs, tile, mode, &part, scratch);
+            } else {
+                submit_part(&jobs, tile, mode, &part, scratch);
+            }
             match_tile_t *requantized = &parts[count % 2];
             aim_requantization(requantized, tile, parameter_bytes, &part, scratch);
             jobs.behind.kernel = exact.kernel;
@@ -504,9 +586,11 @@ static void convolve_laid_out(const match_tile_t *tile, output_t output)
     for (int32_t row = 0, part = 0; row < tile->output_height; row += each, part ^= 1) {
         aim_layout(&works[part ^ 1], tile, row + each, each, windows[part ^ 1]);
         set_behind(&jobs.behind, &works[part ^ 1]);
-        channels_t channels = all_channels(&pixels);
+        channels_t channels = first_group(&pixels);
         channels.input = windows[part];
-        submit_rows(&jobs, &pixels, NE16_MODE_1X1, &channels, destination, 0, smaller(each, tile->output_height - row));
+        jobs.behind.awaited = true; /* it lays out these windows */
+        (void)submit_rows(&jobs, &pixels, NE16_MODE_1X1, &channels, destination, 0,
+                          smaller(each, tile->output_height - row));
         destination.address += (uint32_t)(each * tile->output_row_stride);
     }
 }

@@ -8,9 +8,11 @@
  *   on each side.
  * - 1x1: any strides, no padding. A dense layer is one on a row of pixels; its tile has no window, and a stride of 0
  *   means 1.
- *
  * - laid out: any filter, strides and padding, dilation of rows alone; the cluster lays out windows, part by part while NE16
  *   computes the one before: some rows of outputs.
+ *
+ * 3x3 and 1x1 may be in groups, tile->groups of them where that is not 0: group g reads input channels g * channels_in
+ * and following and writes output channels g * channels_out and following. Filters have channels_in channels.
  *
  * Weights are bit planes of the unsigned value u = w + 128, 8 planes, bit b of u in plane b. Each 16 input channels
  * form a group (the last one is filled up, with any value), of which a plane holds 2 bytes for every filter position:
@@ -43,8 +45,10 @@
  *
  *     windows         row = ((output_width - 1) * stride_x + filter_width) * filter_height * channels_in:
  *                     min(output_height * row, 2 * max(8192, 3 * row))
- *     accumulators    row = 4 * output_width * min(channels_out, 32) (depthwise 16), least = 3 rows (3x3 at stride 2: 2):
- *                     min(4 * output_height * output_width * channels_out, 2 * min(output_height * row, max(8192, least * row))) */
+ *     accumulators    row = 4 * output_width * channels of a part, least = 3 rows (3x3 at stride 2: 2):
+ *                     min(4 * output_height * output_width * groups * channels_out, 2 * min(output_height * row, max(8192, least * row)))
+ *
+ * A part has min(channels_out, 32) channels (depthwise 16), or those of as many groups as 32 channels are. */
 #ifndef MATCH_NE16_H
 #define MATCH_NE16_H
 

@@ -1,6 +1,7 @@
 #include "ne16_driver.h"
 
 #include <assert.h>
+#include <stdbool.h>
 
 static_assert(sizeof(ne16_job_t) == NE16_JOB_WORDS * sizeof(uint32_t), "a job is its registers");
 
@@ -14,12 +15,16 @@ void ne16_prepare(const ne16_job_t *job, ne16_change_t change)
             ne16_wait_event();
         }
     }
+    bool requantized = (job->conf0 >> NE16_CONF0_NORM_QUANT & 1) != 0; /* else there are no parameters */
+    uint32_t last_address = requantized ? NE16_JOB_SCALE_BIAS : NE16_JOB_OUTFEAT;
     if (change == NE16_OTHER_TILE) {
         ne16_write_job(job, 0, NE16_JOB_WORDS - 1);
     } else if (change == NE16_OTHER_CHANNELS) {
-        ne16_write_job(job, NE16_JOB_WEIGHTS, NE16_JOB_OUTFEAT);
+        ne16_write_job(job, NE16_JOB_WEIGHTS, last_address);
         ne16_write_job(job, NE16_JOB_OUTFEAT_D1, NE16_JOB_OUTFEAT_D2);
         ne16_write_job(job, NE16_JOB_REMAINDER_KO_KI, NE16_JOB_PADDING);
+    } else if (change == NE16_OTHER_GROUP) {
+        ne16_write_job(job, NE16_JOB_WEIGHTS, last_address);
     } else {
         ne16_write_job(job, NE16_JOB_INFEAT, NE16_JOB_OUTFEAT);
         if (change == NE16_OTHER_PIXELS) {

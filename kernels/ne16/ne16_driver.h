@@ -41,10 +41,11 @@ typedef union {
 /* In what a job differs from the one before the last, which had its place. The registers of a place keep what is written,
  * but for a soft clear. */
 typedef enum {
-    NE16_OTHER_PLACE,    /* the addresses of input and output; */
-    NE16_OTHER_PIXELS,   /* and rows, columns and padding; */
-    NE16_OTHER_CHANNELS, /* and that of weights, numbers of channels, strides of the output; */
-    NE16_OTHER_TILE,     /* and all else */
+    NE16_OTHER_PLACE,    /* where input and output begin */
+    NE16_OTHER_GROUP,    /* all addresses */
+    NE16_OTHER_PIXELS,   /* where input and output begin, rows, columns and padding */
+    NE16_OTHER_CHANNELS, /* all addresses, rows, columns, padding, numbers of channels, strides of the output */
+    NE16_OTHER_TILE,     /* everything */
 } ne16_change_t;
 
 /* Take the next place of the queue, which runs two jobs in order, and write a job's registers; waits while there is none.

@@ -37,12 +37,19 @@ def ne16_padding(layer: Layer) -> Verdict:
 
 def has_filter(layer: Layer) -> bool:
     """Whether the array itself has a layer's filter; for other convolutions the cluster lays out windows."""
-    if layer.op is not Op.CONV2D:
+    if layer.op not in (Op.CONV2D, Op.GROUPED_CONV2D):
         return True
     if (layer.fy, layer.fx) == (1, 1):
         return max(layer.padding) == 0
     verdicts = (condition(layer) for condition in (ne16_stride, no_dilation, ne16_padding))
     return (layer.fy, layer.fx) == (3, 3) and all(verdict.ok for verdict in verdicts)
+
+
+def ne16_grouped_filter(layer: Layer) -> Verdict:
+    """The filter is 1x1 without padding, or 3x3 at stride 1 or 2 with at most 2 pixels of padding a side."""
+    size, stride, padding = pair((layer.fy, layer.fx)), pair(layer.stride), max(layer.padding)
+    what = f"its filter is {size} at stride {stride} with {padding} pixels of padding"
+    return Verdict(has_filter(layer), f"{what}, and for groups no windows are laid out that NE16 has no filter for")
 
 
 NE16: dict[Op, tuple[Constraint, ...]] = {
@@ -55,6 +62,7 @@ NE16: dict[Op, tuple[Constraint, ...]] = {
         no_dilation,
         ne16_padding,
     ),
+    Op.GROUPED_CONV2D: (uint8_input, accumulator_fits, ne16_grouped_filter),
     Op.DENSE: (uint8_input, accumulator_fits),
 }
 

@@ -19,7 +19,7 @@ from match.target.operands import (
     requantization_component,
     weights_operand,
 )
-from match.target.tile_constants import requantization
+from match.target.tile_constants import output_spans, requantization
 from match.targets.gap9 import packing
 from match.targets.gap9.constraints import NE16, NE16_CHAINS, has_filter
 from match.targets.gap9.memory import L1
@@ -135,6 +135,7 @@ class Ne16(HwModule):
         if self._lays_out(layer, requantizer):
             pack_filter = packing.laid_out_bit_planes
         pack_parameters = packing.norm_quant if requantizer in NORM_QUANT else requantization
+        spans = output_spans(layer, spans)
         return pack_filter(constants.weights, spans), pack_parameters(constants, requantizer, spans)
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
@@ -166,4 +167,5 @@ class Ne16(HwModule):
         """
         if layer.op is Op.DEPTHWISE_CONV2D:
             return {Dim.K: packing.GROUP}
-        return {Dim.K: 2} if layer.fy == 3 and layer.stride != (1, 1) else {}
+        odd = layer.group_outputs % 2 == 1
+        return {Dim.K: 2} if odd and layer.fy == 3 and layer.stride != (1, 1) else {}

@@ -1,5 +1,5 @@
-/* Counts the registers that the NE16 driver reads and writes to start the jobs of tiles, one tile to a line: mode (3, 1 or 0: depthwise), channels,
- * output height and width, stride, padding (top, left), input height and width. */
+/* Counts the registers that the NE16 driver reads and writes to start the jobs of tiles, one tile to a line: mode (3, 1 or 0: depthwise), groups
+ * (0: none), channels of each, output height and width, stride, padding (top, left), input height and width. */
 #include <stdio.h>
 
 #include "match_ne16.h"
@@ -72,8 +72,9 @@ void match_pulp_lay_out(const match_tile_t *tile)
 
 int main(void)
 {
-    int mode, channels, oy, ox, stride, top, left, iy, ix;
-    while (scanf("%d%d%d%d%d%d%d%d%d", &mode, &channels, &oy, &ox, &stride, &top, &left, &iy, &ix) == 9) {
+    int mode, groups, channels, oy, ox, stride, top, left, iy, ix;
+    while (scanf("%d%d%d%d%d%d%d%d%d%d", &mode, &groups, &channels, &oy, &ox, &stride, &top, &left, &iy, &ix) == 10) {
+        int all = (groups == 0 ? 1 : groups) * channels;
         match_tile_t tile = {
             .channels_in = mode == 0 ? channels : 16,
             .channels_out = channels,
@@ -81,12 +82,13 @@ int main(void)
             .input_width = ix,
             .output_height = oy,
             .output_width = ox,
-            .output_pixel_stride = channels,
-            .output_row_stride = ox * channels,
+            .output_pixel_stride = all,
+            .output_row_stride = ox * all,
             .stride_y = stride,
             .stride_x = stride,
             .pad_top = top,
             .pad_left = left,
+            .groups = groups,
         };
         accesses = 0;
         (mode == 0 ? match_ne16_depthwise_3x3 : mode == 1 ? match_ne16_conv2d_1x1 : match_ne16_conv2d_3x3)(&tile);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,10 +29,10 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def layers(rng: random.Random, count: int) -> list[Layer]:
-    """Whole layers with what decides on jobs: odd and even channels, widths and heights, strides, all paddings."""
+    """Whole layers with what decides on jobs: odd and even channels, groups, sizes, strides, all paddings."""
     found: list[Layer] = []
     while len(found) < count:
-        op = rng.choice([Op.CONV2D, Op.DEPTHWISE_CONV2D])
+        op = rng.choice([Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D])
         filter_size = 3 if op is Op.DEPTHWISE_CONV2D else rng.choice([1, 3, 3])
         stride = rng.choice([1, 2])
         most = 2 if filter_size == 3 else 0
@@ -39,11 +40,12 @@ def layers(rng: random.Random, count: int) -> list[Layer]:
         iy, ix = rng.randint(3, 12), rng.randint(3, 12)
         oy = (iy + padding.top + padding.bottom - filter_size) // stride + 1
         ox = (ix + padding.left + padding.right - filter_size) // stride + 1
-        k = rng.randint(1, 40)
+        k, outputs = rng.randint(1, 40), rng.randint(1, 40) if op is Op.GROUPED_CONV2D else 1
         c = 1 if op is Op.DEPTHWISE_CONV2D else 16
         if min(oy, ox) > 0 and bottom_is_seen(padding, oy, ox, iy, ix, filter_size, stride):
             size = filter_size
-            found.append(Layer("l", op, k, c, oy, ox, iy, ix, size, size, (stride, stride), padding=padding))
+            layer = Layer("l", op, k, c, oy, ox, iy, ix, size, size, (stride, stride), padding=padding)
+            found.append(replace(layer, group_outputs=outputs))
     return found
 
 
@@ -63,15 +65,15 @@ def predicted(layer: Layer) -> float:
 def fields(layer: Layer) -> tuple[int, ...]:
     """What the program reads behind the mode."""
     padding = layer.padding
-    return layer.k, layer.oy, layer.ox, layer.stride[0], padding.top, padding.left, layer.iy, layer.ix
+    channels = (layer.k, layer.group_outputs) if layer.op is Op.GROUPED_CONV2D else (0, layer.k)
+    return *channels, layer.oy, layer.ox, layer.stride[0], padding.top, padding.left, layer.iy, layer.ix
 
 
 @seeded(10)
 def test_accesses_are_the_drivers(seed: int, driver: Path) -> None:
     """Of layers that one run of the program is told."""
     cases = layers(random.Random(seed), 30)
-    modes = {(Op.CONV2D, 1): 1, (Op.CONV2D, 3): 3, (Op.DEPTHWISE_CONV2D, 3): 0}
-    lines = [(modes[case.op, case.fy], *fields(case)) for case in cases]
+    lines = [(0 if case.op is Op.DEPTHWISE_CONV2D else case.fy, *fields(case)) for case in cases]
     text = "\n".join(" ".join(map(str, line)) for line in lines)
     result = subprocess.run([driver], input=text, capture_output=True, text=True, check=True)
     counts = [int(line) for line in result.stdout.split()]

@@ -66,6 +66,25 @@ def any_filter(draw: st.DrawFn) -> Geometry:
     return geometry
 
 
+grouped_3x3 = st.one_of(
+    *(
+        geometries(
+            filters=st.just((3, 3)),
+            strides=st.just((stride, stride)),
+            most_dilation=1,
+            most_padding=2,
+            most_channels=36,
+            most_output=5,
+        )
+        for stride in (1, 2)
+    )
+)
+GROUPED = {
+    "conv2d_3x3": grouped_3x3,
+    "conv2d_1x1": geometries(filters=st.just((1, 1)), most_dilation=1, most_channels=36, most_output=5),
+}
+"""Of a group, by kind of kernel."""
+
 GEOMETRIES = {
     "conv2d_3x3": filters_3x3,
     "conv2d_1x1": filters_1x1,
@@ -122,13 +141,14 @@ class NormQuant:
 SUFFIX = {8: "_m8", 16: "_m16", 32: ""}
 
 
-def exact_scratch(geometry: Geometry, block: int) -> int:
+def exact_scratch(geometry: Geometry, block: int, groups: int = 1) -> int:
     """As match_ne16.h gives it."""
     rows, columns = geometry.output
-    row = 4 * columns * min(geometry.channels_out, block)
+    each = geometry.channels_out
+    row = 4 * columns * max(min(each, block), min(groups, block // each) * each)
     least = 2 if geometry.filter == (3, 3) and geometry.stride[0] == 2 else 3
     part = min(rows * row, max(8192, least * row))
-    return min(4 * rows * columns * geometry.channels_out, 2 * part)
+    return min(4 * rows * columns * groups * each, 2 * part)
 
 
 def laid_out_scratch(geometry: Geometry, *, exact: bool) -> int:
@@ -142,38 +162,49 @@ def laid_out_scratch(geometry: Geometry, *, exact: bool) -> int:
 
 
 class Problem:
-    """One random tile for a kind of kernel: its views, packed weights and accumulators."""
+    """One random tile for a kind of kernel: its views, packed weights and accumulators; 0 groups: it is not grouped."""
 
     def __init__(
-        self, kind: str, geometry: Geometry, before: tuple[int, int, int, int], pad_value: int, rng: np.random.Generator
+        self,
+        kind: str,
+        geometry: Geometry,
+        before: tuple[int, int, int, int],
+        pad_value: int,
+        rng: np.random.Generator,
+        groups: int = 0,
     ) -> None:
         self.kind = kind
         self.geometry = geometry
         self.pad_value = pad_value
-        self.source: View = embed(rng.integers(0, 256, (*geometry.input, geometry.channels_in), np.uint8), before)
+        self.groups = groups
+        inputs, outputs = (max(1, groups) * each for each in (geometry.channels_in, geometry.channels_out))
+        self.source: View = embed(rng.integers(0, 256, (*geometry.input, inputs), np.uint8), before)
         positions = geometry.filter[0] * geometry.filter[1]
         if kind == "depthwise_3x3":
             weights = rng.integers(-128, 128, (geometry.channels_out, 3, 3), np.int8)
             self.acc = depthwise_conv2d(self.source.tile, weights, geometry, pad_value)
             self.weights = bit_planes(weights.reshape(-1, 9).T[None])
         else:
-            weights = rng.integers(-128, 128, (geometry.channels_out, *geometry.filter, geometry.channels_in), np.int8)
-            self.acc = conv2d(self.source.tile, weights, geometry, pad_value)
+            weights = rng.integers(-128, 128, (outputs, *geometry.filter, geometry.channels_in), np.int8)
+            sources, filters = np.split(self.source.tile, max(1, groups), 2), np.split(weights, max(1, groups))
+            parts = [conv2d(*of_group, geometry, pad_value) for of_group in zip(sources, filters, strict=True)]
+            self.acc = np.concatenate(parts, axis=2)
             if kind == "conv2d_laid_out":
                 weights, positions = weights.transpose(0, 2, 1, 3), 1
-            self.weights = bit_planes(weights.reshape(geometry.channels_out, positions, -1))
+            self.weights = bit_planes(weights.reshape(outputs, positions, -1))
 
     def scratch(self, *, exact: bool) -> int:
         """Bytes that the kernel needs."""
         if self.kind == "conv2d_laid_out":
             return laid_out_scratch(self.geometry, exact=exact)
-        return exact_scratch(self.geometry, 16 if self.kind == "depthwise_3x3" else 32) if exact else 0
+        block = 16 if self.kind == "depthwise_3x3" else 32
+        return exact_scratch(self.geometry, block, max(1, self.groups)) if exact else 0
 
     def fields(self, target: View) -> TileFields:
         return self.geometry.fields(**strides_of(self.source), **output_strides_of(target), pad_value=self.pad_value)
 
     def target(self, behind: tuple[int, int, int, int]) -> View:
-        return embed(np.zeros((*self.geometry.output, self.geometry.channels_out), np.uint8), behind)
+        return embed(np.zeros(self.acc.shape, np.uint8), behind)
 
 
 def check_norm_quant(
@@ -190,6 +221,7 @@ def check_norm_quant(
         parameters=requantization.packed(),
         output=target.block,
         scratch=problem.scratch(exact=False),
+        groups=problem.groups,
     )
     target.tile[...] = requantization(problem.acc)
     np.testing.assert_array_equal(output, target.block)
@@ -215,6 +247,7 @@ def check_exact(harness: Harness, problem: Problem, behind: tuple[int, int, int,
         scratch=problem.scratch(exact=True),
         negative_step=requantization.negative_step,
         exceptions=requantization.most_exceptions,
+        groups=problem.groups,
     )
     target.tile[...] = requantization(problem.acc)
     np.testing.assert_array_equal(output, target.block)
@@ -236,6 +269,28 @@ def test_convolutions(
 ) -> None:
     geometry = data.draw(GEOMETRIES[kind])
     problem = Problem(kind, geometry, before, pad_value, np.random.default_rng(seed))
+    check_norm_quant(harness, problem, behind, width, seed)
+    check_exact(harness, problem, behind, step, seed)
+
+
+@pytest.mark.parametrize("kind", GROUPED)
+@EXAMPLES
+@given(st.data(), st.integers(1, 6), margins, margins, st.integers(0, 255), widths, st.booleans(), seeds)
+def test_grouped_convolutions(
+    kind: str,
+    harness: Harness,
+    data: st.DataObject,
+    groups: int,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    pad_value: int,
+    width: int,
+    step: bool,
+    seed: int,
+) -> None:
+    """Some groups to a part whose accumulators leave NE16, or some parts to a group of more than 32 channels."""
+    geometry = data.draw(GROUPED[kind])
+    problem = Problem(kind, geometry, before, pad_value, np.random.default_rng(seed), groups)
     check_norm_quant(harness, problem, behind, width, seed)
     check_exact(harness, problem, behind, step, seed)
 
