@@ -250,7 +250,7 @@ class Ne16Cost(CostModel):
     def _together(self, odd: int) -> int:
         """Outputs of a strided job: 2, but 1 where the next one may be an odd number of bytes away.
 
-        The driver halves that distance for the job (kernels/ne16/match_ne16.c). It is that in the output's block, which
+        The driver halves that distance for the job (kernels/ne16/ne16_jobs.c). It is that in the output's block, which
         has the tile's channels and columns or the layer's; a tile does not tell which. Accumulators are an even number
         of bytes apart.
         """

@@ -11,7 +11,9 @@ from match.targets.pulp import chip
 from match.targets.pulp.cluster import Cluster
 from match.targets.pulp.external import hyperram
 
-NE16_SOURCES = ("kernels/ne16/match_ne16.c", "kernels/ne16/ne16_driver.c")
+NE16_SOURCES = tuple(
+    f"kernels/ne16/{name}.c" for name in ("match_ne16", "match_ne16_laid_out", "ne16_parts", "ne16_jobs", "ne16_driver")
+)
 """What drives NE16, on every platform."""
 
 NE16_INCLUDE = ("kernels/ne16", "targets/gap9/include")

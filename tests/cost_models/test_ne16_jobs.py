@@ -12,15 +12,13 @@ import pytest
 from match.cost_models.ne16 import Ne16Cost
 from match.ir.layer import Layer, Op, Padding
 from match.prediction.blocks import tile_of
+from match.targets.gap9.target import NE16_SOURCES
 from tests.kernels.toolchain import PROJECT, STRICT, compile_c
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.cc
 
-SOURCES = [
-    *(PROJECT / "kernels/ne16" / name for name in ("match_ne16.c", "ne16_driver.c")),
-    PROJECT / "tests/cost_models/ne16_jobs.c",
-]
+SOURCES = [*(PROJECT / name for name in NE16_SOURCES), PROJECT / "tests/cost_models/ne16_jobs.c"]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,281 @@
+#include "ne16_jobs.h"
+
+#include <stddef.h>
+
+#include "match_team.h"
+
+enum {
+    WEIGHT_BITS = 8,
+    WEIGHT_OFFSET = -128,              /* what makes a signed weight of an unsigned one */
+    PLANE_BYTES = NE16_SUBTILE_KI / 8, /* one bit of a group of input channels, at one filter position */
+    CHUNK_BYTES = 32,                  /* NE16 writes the accumulators of a pixel in chunks of this size */
+};
+
+/* Filter positions in each mode. */
+enum { POSITIONS_3X3 = 9, POSITIONS_1X1 = 1 };
+
+/* One direction of a job: what a run of output rows (or columns) needs of the input. */
+typedef struct {
+    int32_t first;  /* first row of the window, negative in front of the input */
+    int32_t before; /* rows of the window in front of the input */
+    int32_t after;  /* rows of the window behind the input */
+    int32_t steps;  /* output rows that NE16 computes, all at stride 1 */
+} extent_t;
+
+/* Size of the last of the sub-tiles of `size` that `total` is cut into. */
+static int32_t remainder_of(int32_t total, int32_t size)
+{
+    return total - (ne16_ceil_div(total, size) - 1) * size;
+}
+
+static uint32_t halves(int32_t upper, int32_t lower)
+{
+    return (uint32_t)upper << 16 | (uint32_t)lower;
+}
+
+/* ---- channels ---- */
+
+static int32_t plane_bytes(uint32_t mode)
+{
+    return (mode == NE16_MODE_1X1 ? POSITIONS_1X1 : POSITIONS_3X3) * PLANE_BYTES;
+}
+
+int32_t ne16_weight_stride(const match_tile_t *tile, uint32_t mode)
+{
+    int32_t groups = mode == NE16_MODE_DEPTHWISE ? 1 : ne16_ceil_div(tile->channels_in, NE16_SUBTILE_KI);
+    return groups * WEIGHT_BITS * plane_bytes(mode);
+}
+
+/* ---- rows and columns ---- */
+
+static int32_t stride_y(const match_tile_t *tile)
+{
+    return tile->stride_y == 0 ? 1 : tile->stride_y;
+}
+
+static int32_t stride_x(const match_tile_t *tile)
+{
+    return tile->stride_x == 0 ? 1 : tile->stride_x;
+}
+
+static extent_t extent_of(uint32_t mode, int32_t start, int32_t outputs, int32_t stride, int32_t pad, int32_t input)
+{
+    if (mode == NE16_MODE_1X1) { /* strides by stepping over input pixels */
+        return (extent_t){.first = start * stride, .steps = outputs};
+    }
+    int32_t first = start * stride - pad;
+    int32_t steps = (outputs - 1) * stride + 1;
+    int32_t behind = first + steps + 2;
+    return (extent_t){
+        .first = first,
+        .before = first < 0 ? -first : 0,
+        .after = behind > input ? behind - input : 0,
+        .steps = steps,
+    };
+}
+
+static extent_t rows_of(const match_tile_t *tile, uint32_t mode, int32_t start, int32_t outputs)
+{
+    return extent_of(mode, start, outputs, stride_y(tile), tile->pad_top, tile->input_height);
+}
+
+static extent_t columns_of(const match_tile_t *tile, uint32_t mode, int32_t start, int32_t outputs)
+{
+    return extent_of(mode, start, outputs, stride_x(tile), tile->pad_left, tile->input_width);
+}
+
+/* Output rows (or columns) that one job can compute.
+ * A strided job computes 3 at stride 1 and drops the middle one, at half the output's stride, which must be even for
+ * that. Padding behind the input exists in the last sub-tile only, so where it is larger than that, the last row is a
+ * job of its own. */
+static int32_t job_outputs(extent_t whole, int32_t outputs, bool strided, int32_t output_stride)
+{
+    if (strided) {
+        return output_stride % 2 == 0 ? 2 : 1;
+    }
+    return whole.after > remainder_of(outputs, NE16_SUBTILE_OUTPUT) && outputs > 1 ? outputs - 1 : outputs;
+}
+
+/* Padding behind the input as NE16 counts it: from the end of its 5-pixel buffer, which the last sub-tile may not
+ * fill. */
+static uint32_t padding_after(extent_t extent)
+{
+    int32_t unused = NE16_SUBTILE_OUTPUT - remainder_of(extent.steps, NE16_SUBTILE_OUTPUT);
+    return extent.after > 0 ? (uint32_t)(extent.after + unused) : 0;
+}
+
+/* ---- jobs ---- */
+
+void ne16_join_behind(ne16_behind_t *behind)
+{
+    if (behind->running) {
+        (void)match_team_wait();
+        behind->running = false;
+    }
+}
+
+void ne16_start_behind(ne16_behind_t *behind)
+{
+    if (behind->kernel != NULL) {
+        (void)match_team_start(behind->kernel, behind->tile);
+        behind->kernel = NULL;
+        behind->running = true;
+    }
+}
+
+/* Start the next job, which differs so from others of its tile and channels. What it waits for goes on while its registers
+ * are written. */
+static void submit(ne16_jobs_t *jobs, ne16_change_t change)
+{
+    ne16_prepare(&jobs->next, jobs->other_tile > 0       ? NE16_OTHER_TILE
+                              : jobs->other_channels > 0 ? NE16_OTHER_CHANNELS
+                                                         : change);
+    jobs->other_tile--;
+    jobs->other_channels--;
+    if (jobs->behind.awaited) {
+        ne16_join_behind(&jobs->behind);
+        jobs->behind.awaited = false;
+    }
+    ne16_trigger();
+    if (jobs->behind.kernel != NULL) {
+        ne16_wait(1); /* jobs end in order: the one that is left is this one */
+        ne16_start_behind(&jobs->behind);
+    }
+}
+
+static uint32_t conf0(uint32_t mode, bool strided, ne16_output_t output)
+{
+    uint32_t conf = (WEIGHT_BITS - 1) << NE16_CONF0_WEIGHT_BITS;
+    conf |= mode << NE16_CONF0_MODE;
+    conf |= (uint32_t)strided << NE16_CONF0_STRIDE2;
+    conf |= 1u << NE16_CONF0_LAYER_WEIGHT_OFFSET;
+    if (output == NE16_OUTPUT_ACCUMULATORS) {
+        conf |= (uint32_t)NE16_WIDTH_32 << NE16_CONF0_OUTPUT_BITS;
+        conf |= 1u << NE16_CONF0_NO_RELU;
+    } else {
+        conf |= 1u << NE16_CONF0_NORM_QUANT;
+        conf |= (uint32_t)output << NE16_CONF0_SCALE_BITS;
+        conf |= 1u << NE16_CONF0_CHANNEL_SHIFT;
+        conf |= 1u << NE16_CONF0_BIAS;
+    }
+    return conf;
+}
+
+void ne16_begin_jobs(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, ne16_output_t output)
+{
+    ne16_job_t *job = &jobs->next;
+    jobs->other_tile = NE16_PLACES;
+    jobs->behind = (ne16_behind_t){.kernel = NULL};
+    bool stepping = mode == NE16_MODE_1X1;
+    int32_t multiplier_bytes = output == NE16_OUTPUT_ACCUMULATORS ? 0 : 1 << output;
+    uint32_t bias = match_l1_address(tile->parameters);
+    int32_t all_channels = ne16_groups_of(tile) * tile->channels_out;
+    uint32_t scale = bias + (uint32_t)all_channels * 4;
+    job->scale = scale;
+    job->scale_shift = scale + (uint32_t)(all_channels * multiplier_bytes);
+    job->scale_bias = bias;
+    job->infeat_d0 = (uint32_t)(tile->input_pixel_stride * (stepping ? stride_x(tile) : 1));
+    job->infeat_d1 = (uint32_t)(tile->input_row_stride * (stepping ? stride_y(tile) : 1));
+    job->infeat_d2 = 0;
+    job->outfeat_d0 = CHUNK_BYTES;
+    job->weights_d0 = (uint32_t)(stepping ? plane_bytes(mode) * WEIGHT_BITS : plane_bytes(mode));
+    job->weights_d1 = mode == NE16_MODE_DEPTHWISE ? 0 : (uint32_t)ne16_weight_stride(tile, mode);
+    job->weights_d2 = 0;
+    job->weight_offset = (uint32_t)WEIGHT_OFFSET;
+    job->filter_mask = 0;
+    job->conf0 = conf0(mode, ne16_is_strided(tile, mode), output);
+}
+
+/* Fill in the channels of the next jobs, and where their outputs go. */
+static void aim_jobs(ne16_jobs_t *jobs, uint32_t mode, bool strided, const ne16_channels_t *channels,
+                     ne16_destination_t destination)
+{
+    ne16_job_t *job = &jobs->next;
+    jobs->other_channels = NE16_PLACES;
+    int32_t ko = ne16_subtile_channels(mode);
+    int32_t ki = NE16_SUBTILE_KI;
+    job->weights = match_l1_address(channels->weights);
+    job->outfeat_d1 = (uint32_t)(destination.pixel_stride / (strided ? 2 : 1));
+    job->outfeat_d2 = (uint32_t)(destination.row_stride / (strided ? 2 : 1));
+    job->remainder_ko_ki = halves(remainder_of(channels->channels_out, ko), remainder_of(channels->channels_in, ki));
+    job->subtiles_ko_ki = halves(ne16_ceil_div(channels->channels_out, ko), ne16_ceil_div(channels->channels_in, ki));
+}
+
+/* Fill in one job's rows and columns, but for where they are. */
+static void shape_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, extent_t rows, extent_t columns)
+{
+    int32_t ho = remainder_of(rows.steps, NE16_SUBTILE_OUTPUT);
+    int32_t wo = remainder_of(columns.steps, NE16_SUBTILE_OUTPUT);
+    int32_t overlap = mode == NE16_MODE_1X1 ? 0 : NE16_SUBTILE_INPUT - NE16_SUBTILE_OUTPUT;
+    job->remainder_ho_wo = halves(ho, wo);
+    job->remainder_hi_wi = halves(ho + overlap, wo + overlap);
+    job->subtiles_ho_wo =
+        halves(ne16_ceil_div(rows.steps, NE16_SUBTILE_OUTPUT), ne16_ceil_div(columns.steps, NE16_SUBTILE_OUTPUT));
+    job->padding = (uint32_t)rows.before << 28 | padding_after(columns) << 24 | padding_after(rows) << 20 |
+                   (uint32_t)columns.before << 16 | (uint32_t)tile->pad_value;
+}
+
+bool ne16_submit_rows(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const ne16_channels_t *channels,
+                      ne16_destination_t destination, int32_t first, int32_t last)
+{
+    bool strided = ne16_is_strided(tile, mode);
+    aim_jobs(jobs, mode, strided, channels, destination);
+    int32_t job_rows =
+        job_outputs(rows_of(tile, mode, first, last - first), last - first, strided, destination.row_stride);
+    int32_t job_columns = job_outputs(columns_of(tile, mode, 0, tile->output_width), tile->output_width, strided,
+                                      destination.pixel_stride);
+    /* Of a row's jobs all but the first, the last and those that follow the first in its place have the same columns. */
+    int32_t inner = (tile->pad_left > 0 ? NE16_PLACES + 1 : NE16_PLACES) * job_columns;
+    uint32_t input_step = (uint32_t)(job_columns * stride_x(tile) * tile->input_pixel_stride);
+    uint32_t output_step = (uint32_t)(job_columns * destination.pixel_stride);
+    for (int32_t y = first; y < last; y += job_rows) {
+        extent_t rows = rows_of(tile, mode, y, ne16_smaller(job_rows, last - y));
+        extent_t columns = columns_of(tile, mode, 0, ne16_smaller(job_columns, tile->output_width));
+        jobs->next.infeat = match_l1_address(channels->input) +
+                            (uint32_t)(rows.first * tile->input_row_stride + columns.first * tile->input_pixel_stride);
+        jobs->next.outfeat = destination.address + (uint32_t)((y - first) * destination.row_stride);
+        for (int32_t x = 0; x < tile->output_width; x += job_columns) {
+            if (x > 0) {
+                jobs->next.infeat += input_step;
+                jobs->next.outfeat += output_step;
+            }
+            bool other = x < inner || x + job_columns >= tile->output_width;
+            if (other) {
+                columns = columns_of(tile, mode, x, ne16_smaller(job_columns, tile->output_width - x));
+                shape_job(&jobs->next, tile, mode, rows, columns);
+            }
+            submit(jobs, other ? NE16_OTHER_PIXELS : NE16_OTHER_PLACE);
+        }
+    }
+    return job_rows >= last - first && job_columns >= tile->output_width;
+}
+
+void ne16_submit_groups(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, ne16_output_t output,
+                        ne16_channels_t channels, ne16_destination_t destination, int32_t first, int32_t last,
+                        int32_t groups)
+{
+    uint32_t channels_out = (uint32_t)channels.channels_out;
+    uint32_t output_bytes = output == NE16_OUTPUT_ACCUMULATORS ? sizeof(int32_t) : 1;
+    const uint32_t steps[NE16_JOB_ADDRESSES] = {
+        [NE16_JOB_WEIGHTS] = channels_out * (uint32_t)ne16_weight_stride(tile, mode),
+        [NE16_JOB_INFEAT] = (uint32_t)channels.channels_in,
+        [NE16_JOB_OUTFEAT] = channels_out * output_bytes,
+        [NE16_JOB_SCALE] = channels_out << output,
+        [NE16_JOB_SCALE_SHIFT] = channels_out,
+        [NE16_JOB_SCALE_BIAS] = channels_out * (uint32_t)sizeof(int32_t),
+    };
+    bool alone = ne16_submit_rows(jobs, tile, mode, &channels, destination, first, last);
+    for (int32_t group = 1; group < groups; group++) {
+        for (int32_t word = 0; word < NE16_JOB_ADDRESSES; word++) {
+            jobs->next.words[word] += steps[word];
+        }
+        if (alone) {
+            submit(jobs, NE16_OTHER_GROUP);
+        } else {
+            channels.weights += steps[NE16_JOB_WEIGHTS];
+            channels.input += steps[NE16_JOB_INFEAT];
+            destination.address += steps[NE16_JOB_OUTFEAT];
+            (void)ne16_submit_rows(jobs, tile, mode, &channels, destination, first, last);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+#include "ne16_parts.h"
+
+int32_t ne16_part_rows(const match_tile_t *tile, int32_t least, int32_t row_bytes)
+{
+    int32_t fitting = NE16_PART_BYTES / (least * row_bytes);
+    int32_t subtiles = ne16_ceil_div(tile->output_height, least);
+    int32_t parts = ne16_ceil_div(subtiles, fitting > 1 ? fitting : 1);
+    return ne16_smaller(tile->output_height, ne16_ceil_div(subtiles, parts) * least);
+}
+
+ne16_destination_t ne16_part_destination(const match_tile_t *tile, const ne16_part_t *part, int32_t *scratch)
+{
+    int32_t pixel_stride = part->channels * (int32_t)sizeof(int32_t);
+    return (ne16_destination_t){match_l1_address(scratch), tile->output_width * pixel_stride, pixel_stride};
+}
+
+void ne16_submit_part(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const ne16_part_t *part,
+                      int32_t *scratch)
+{
+    int32_t weight_rows = mode == NE16_MODE_DEPTHWISE ? part->channel / NE16_SUBTILE_KI : part->channel;
+    ne16_channels_t channels = ne16_first_group(tile);
+    channels.weights += (ptrdiff_t)weight_rows * ne16_weight_stride(tile, mode);
+    channels.channels_out = part->channels;
+    if (mode == NE16_MODE_DEPTHWISE) {
+        channels.channels_in = part->channels;
+        channels.input += part->channel;
+    }
+    jobs->behind.awaited = true; /* it is with the memory that these accumulators go to */
+    (void)ne16_submit_rows(jobs, tile, mode, &channels, ne16_part_destination(tile, part, scratch), part->row,
+                           part->row + part->rows);
+}
+
+void ne16_aim_requantization(match_tile_t *tile, const match_tile_t *whole, ptrdiff_t parameter_bytes,
+                             const ne16_part_t *part, int32_t *scratch)
+{
+    *tile = *whole;
+    tile->channels_out = part->channels;
+    tile->parameters = (const uint8_t *)whole->parameters + part->channel * parameter_bytes;
+    tile->output = whole->output + part->channel + part->row * whole->output_row_stride;
+    tile->output_height = part->rows;
+    tile->scratch = scratch;
+}

@@ -1,0 +1,59 @@
+/* Parts of a tile: what lies in L1 between NE16 and the cluster at a time. */
+#ifndef NE16_PARTS_H
+#define NE16_PARTS_H
+
+#include <stddef.h>
+
+#include "match_pulp.h"
+#include "match_pulp_requantize.h"
+#include "ne16_jobs.h"
+
+/* How the cluster requantizes: its kernel, and the form of that by name. */
+typedef struct {
+    match_kernel_t kernel;
+    match_form_t form;
+} ne16_requantization_t;
+
+static const ne16_requantization_t ne16_by_64_bits = {
+    .kernel = match_pulp_requantize,
+    .form = MATCH_FORM_64,
+};
+
+static const ne16_requantization_t ne16_by_halves = {
+    .kernel = match_pulp_requantize_split,
+    .form = MATCH_FORM_SPLIT,
+};
+
+static const ne16_requantization_t ne16_by_upper_words = {
+    .kernel = match_pulp_requantize_high_except,
+    .form = MATCH_FORM_HIGH,
+};
+
+/* A part of a tile: some rows of a block of a group's output channels, or of those of some groups. Channels are counted
+ * from the first group's on. */
+typedef struct {
+    int32_t row;
+    int32_t rows;
+    int32_t channel;
+    int32_t channels;
+} ne16_part_t;
+
+/* Bytes in L1 between NE16 and the cluster that a part has, if it has more rows than sub-tiles or strided jobs take. */
+enum { NE16_PART_BYTES = 8192, NE16_STRIDED_ROWS = 2 };
+
+/* Rows of a part, of so many bytes each: whole sub-tiles of `least` rows, as few parts as fit, of the same size but for
+ * the last. */
+int32_t ne16_part_rows(const match_tile_t *tile, int32_t least, int32_t row_bytes);
+
+/* Where a part's accumulators go. */
+ne16_destination_t ne16_part_destination(const match_tile_t *tile, const ne16_part_t *part, int32_t *scratch);
+
+/* Start the jobs of a part of a tile without groups, whose accumulators go to `scratch`. */
+void ne16_submit_part(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const ne16_part_t *part,
+                      int32_t *scratch);
+
+/* Make the tile that requantizes a part of the tile `whole`. */
+void ne16_aim_requantization(match_tile_t *tile, const match_tile_t *whole, ptrdiff_t parameter_bytes,
+                             const ne16_part_t *part, int32_t *scratch);
+
+#endif
