@@ -1,20 +1,24 @@
-"""Relay made ready for TVM's AOT executor in C, around four of its faults.
+"""Relay made ready for TVM's AOT executor in C, around five of its faults.
 
 It prints float constants with seven digits, two less than it takes to give float32 back; it fails at arrays of truth
-values; of several outputs that are one tensor, reshaped or not, it writes one; and it infers the types of everything
-some thirty times, which takes longer than all else unless the functions that it leaves to others are hollow.
+values; of several outputs that are one tensor, reshaped or not, it writes one; for each argmax it writes a page of
+its own terms to the terminal; and it infers the types of everything some thirty times, which takes longer than all else
+unless the functions that it leaves to others are hollow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from match.dispatch.plan_codec import PLAN_ATTRIBUTE
 from match.relay import relay, tvm
-from match.relay.rewrite import operator_name, rebuild
+from match.relay.rewrite import dtype, is_call, operator_name, rebuild, shape
+
+_MOST_PLACES = 2**22
+"""Along an axis: times 256 they fit 31 bits."""
 
 _BROADCASTING = frozenset(
     {"add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "where"}
@@ -23,7 +27,7 @@ _BROADCASTING = frozenset(
 
 
 def prepare(module: tvm.IRModule) -> tvm.IRModule:
-    """The module with float constants as arrays where print would change them, and outputs of their own.
+    """The module with float constants as arrays where print would change them, outputs of their own, and no argmax.
 
     Arrays of truth values become int8 and are converted where they are read. Of functions with a plan only the
     interface stays: their C comes from the plan, later.
@@ -36,6 +40,10 @@ def prepare(module: tvm.IRModule) -> tvm.IRModule:
 
     def visit(expr: Any) -> None:
         if isinstance(expr, relay.Call):
+            keys = _extreme_key(expr, replaced)
+            if keys is not None:
+                replaced[expr] = keys
+                return
             exact = _exact if operator_name(expr) in _BROADCASTING and expr.checked_type.shape else _same
             replaced[expr] = rebuild(expr, lambda argument: exact(replaced[argument]))
         elif isinstance(expr, relay.Tuple):
@@ -53,6 +61,31 @@ def prepare(module: tvm.IRModule) -> tvm.IRModule:
     prepared = tvm.IRModule(functions)
     prepared["main"] = relay.Function(main.params, body, attrs=main.attrs)
     return relay.transform.InferType()(prepared)
+
+
+def _extreme_key(call: relay.Call, replaced: Mapping[relay.Expr, relay.Expr]) -> relay.Expr | None:
+    """The argmax or argmin of widened 8-bit integers along an axis, read from the largest or smallest of int32 keys.
+
+    A key is integer · extent + place, the place counted from the end where the first of equal maxima, or the last of
+    equal minima, is wanted. None for other calls.
+    """
+    if not is_call(call, "argmax", "argmin") or call.attrs.exclude or len(call.attrs.axis or ()) != 1:
+        return None
+    widened, axis = call.args[0], int(call.attrs.axis[0])
+    if not is_call(widened, "cast") or dtype(widened.args[0]) not in ("int8", "uint8") or dtype(call) != "int32":
+        return None
+    extents = shape(widened)
+    extent = extents[axis]
+    if extent > _MOST_PLACES:
+        return None
+    largest = is_call(call, "argmax")
+    backwards = largest != bool(call.attrs.select_last_index)
+    places = np.arange(extent, dtype=np.int32)[:: -1 if backwards else 1]
+    places = places.reshape([extent if at == axis % len(extents) else 1 for at in range(len(extents))])
+    keys = relay.add(relay.multiply(replaced[widened], relay.const(extent, "int32")), relay.const(places))
+    extreme = (relay.max if largest else relay.min)(keys, axis, call.attrs.keepdims)
+    place = relay.floor_mod(extreme, relay.const(extent, "int32"))
+    return relay.subtract(relay.const(extent - 1, "int32"), place) if backwards else place
 
 
 def _hollow(function: relay.Function) -> relay.Function:
