@@ -71,10 +71,13 @@ def _extreme_key(call: relay.Call, replaced: Mapping[relay.Expr, relay.Expr]) ->
     """
     if not is_call(call, "argmax", "argmin") or call.attrs.exclude or len(call.attrs.axis or ()) != 1:
         return None
-    widened, axis = call.args[0], int(call.attrs.axis[0])
+    integers, axis = call.args[0], int(call.attrs.axis[0])
+    widened = integers
+    while is_call(widened, "transpose", "reshape", "squeeze", "expand_dims"):
+        widened = widened.args[0]
     if not is_call(widened, "cast") or dtype(widened.args[0]) not in ("int8", "uint8") or dtype(call) != "int32":
         return None
-    extents = shape(widened)
+    extents = shape(integers)
     extent = extents[axis]
     if extent > _MOST_PLACES:
         return None
@@ -82,7 +85,7 @@ def _extreme_key(call: relay.Call, replaced: Mapping[relay.Expr, relay.Expr]) ->
     backwards = largest != bool(call.attrs.select_last_index)
     places = np.arange(extent, dtype=np.int32)[:: -1 if backwards else 1]
     places = places.reshape([extent if at == axis % len(extents) else 1 for at in range(len(extents))])
-    keys = relay.add(relay.multiply(replaced[widened], relay.const(extent, "int32")), relay.const(places))
+    keys = relay.add(relay.multiply(replaced[integers], relay.const(extent, "int32")), relay.const(places))
     extreme = (relay.max if largest else relay.min)(keys, axis, call.attrs.keepdims)
     place = relay.floor_mod(extreme, relay.const(extent, "int32"))
     return relay.subtract(relay.const(extent - 1, "int32"), place) if backwards else place
