@@ -26,21 +26,6 @@ static int32_t part_channels(const match_tile_t *tile, uint32_t mode)
     return groups > 0 ? groups * tile->channels_out : block;
 }
 
-/* Start the jobs of a part of a tile with groups, whose accumulators go to `scratch`. */
-static void submit_grouped_part(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const ne16_part_t *part,
-                                int32_t *scratch)
-{
-    int32_t group = part->channel / tile->channels_out;
-    ne16_channels_t channels = ne16_first_group(tile);
-    channels.input += group * tile->channels_in;
-    channels.weights += (ptrdiff_t)part->channel * ne16_weight_stride(tile, mode);
-    channels.channels_out = ne16_smaller(part->channels, tile->channels_out);
-    jobs->behind.awaited = true;
-    ne16_destination_t destination = ne16_part_destination(tile, part, scratch);
-    ne16_submit_groups(jobs, tile, mode, NE16_OUTPUT_ACCUMULATORS, channels, destination, part->row,
-                       part->row + part->rows, part->channels / channels.channels_out);
-}
-
 /* Requantized by the cluster, one part behind NE16. */
 static void convolve_exact(const match_tile_t *tile, uint32_t mode, ne16_requantization_t exact)
 {
@@ -61,7 +46,7 @@ static void convolve_exact(const match_tile_t *tile, uint32_t mode, ne16_requant
             part.channels = ne16_smaller(most, end - part.channel);
             int32_t *scratch = (int32_t *)tile->scratch + count % 2 * each * tile->output_width * most;
             if (tile->groups > 1) {
-                submit_grouped_part(&jobs, tile, mode, &part, scratch);
+                ne16_submit_grouped_part(&jobs, tile, mode, &part, scratch);
             } else {
                 ne16_submit_part(&jobs, tile, mode, &part, scratch);
             }

@@ -2,8 +2,6 @@
 
 #include <stddef.h>
 
-#include "match_team.h"
-
 enum {
     WEIGHT_BITS = 8,
     WEIGHT_OFFSET = -128,              /* what makes a signed weight of an unsigned one */
@@ -105,23 +103,6 @@ static uint32_t padding_after(extent_t extent)
 }
 
 /* ---- jobs ---- */
-
-void ne16_join_behind(ne16_behind_t *behind)
-{
-    if (behind->running) {
-        (void)match_team_wait();
-        behind->running = false;
-    }
-}
-
-void ne16_start_behind(ne16_behind_t *behind)
-{
-    if (behind->kernel != NULL) {
-        (void)match_team_start(behind->kernel, behind->tile);
-        behind->kernel = NULL;
-        behind->running = true;
-    }
-}
 
 /* Start the next job, which differs so from others of its tile and channels. What it waits for goes on while its registers
  * are written. */

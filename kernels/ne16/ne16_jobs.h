@@ -4,8 +4,10 @@
 #define NE16_JOBS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "match_team.h"
 #include "match_tile.h"
 #include "ne16_driver.h"
 #include "ne16_registers.h"
@@ -114,9 +116,22 @@ void ne16_submit_groups(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mo
                         int32_t groups);
 
 /* Wait for what the cluster does. Without its status: the cluster is there, so that it cannot fail. */
-void ne16_join_behind(ne16_behind_t *behind);
+static inline void ne16_join_behind(ne16_behind_t *behind)
+{
+    if (behind->running) {
+        (void)match_team_wait();
+        behind->running = false;
+    }
+}
 
 /* Give the cluster what is behind the jobs that have ended. */
-void ne16_start_behind(ne16_behind_t *behind);
+static inline void ne16_start_behind(ne16_behind_t *behind)
+{
+    if (behind->kernel != NULL) {
+        (void)match_team_start(behind->kernel, behind->tile);
+        behind->kernel = NULL;
+        behind->running = true;
+    }
+}
 
 #endif

@@ -1,14 +1,7 @@
 #include "ne16_parts.h"
 
-int32_t ne16_part_rows(const match_tile_t *tile, int32_t least, int32_t row_bytes)
-{
-    int32_t fitting = NE16_PART_BYTES / (least * row_bytes);
-    int32_t subtiles = ne16_ceil_div(tile->output_height, least);
-    int32_t parts = ne16_ceil_div(subtiles, fitting > 1 ? fitting : 1);
-    return ne16_smaller(tile->output_height, ne16_ceil_div(subtiles, parts) * least);
-}
-
-ne16_destination_t ne16_part_destination(const match_tile_t *tile, const ne16_part_t *part, int32_t *scratch)
+/* Where a part's accumulators go. */
+static ne16_destination_t destination_of(const match_tile_t *tile, const ne16_part_t *part, int32_t *scratch)
 {
     int32_t pixel_stride = part->channels * (int32_t)sizeof(int32_t);
     return (ne16_destination_t){match_l1_address(scratch), tile->output_width * pixel_stride, pixel_stride};
@@ -26,8 +19,22 @@ void ne16_submit_part(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode
         channels.input += part->channel;
     }
     jobs->behind.awaited = true; /* it is with the memory that these accumulators go to */
-    (void)ne16_submit_rows(jobs, tile, mode, &channels, ne16_part_destination(tile, part, scratch), part->row,
+    (void)ne16_submit_rows(jobs, tile, mode, &channels, destination_of(tile, part, scratch), part->row,
                            part->row + part->rows);
+}
+
+void ne16_submit_grouped_part(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const ne16_part_t *part,
+                              int32_t *scratch)
+{
+    int32_t group = part->channel / tile->channels_out;
+    ne16_channels_t channels = ne16_first_group(tile);
+    channels.input += group * tile->channels_in;
+    channels.weights += (ptrdiff_t)part->channel * ne16_weight_stride(tile, mode);
+    channels.channels_out = ne16_smaller(part->channels, tile->channels_out);
+    jobs->behind.awaited = true;
+    ne16_destination_t destination = destination_of(tile, part, scratch);
+    ne16_submit_groups(jobs, tile, mode, NE16_OUTPUT_ACCUMULATORS, channels, destination, part->row,
+                       part->row + part->rows, part->channels / channels.channels_out);
 }
 
 void ne16_aim_requantization(match_tile_t *tile, const match_tile_t *whole, ptrdiff_t parameter_bytes,

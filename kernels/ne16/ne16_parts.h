@@ -43,14 +43,21 @@ enum { NE16_PART_BYTES = 8192, NE16_STRIDED_ROWS = 2 };
 
 /* Rows of a part, of so many bytes each: whole sub-tiles of `least` rows, as few parts as fit, of the same size but for
  * the last. */
-int32_t ne16_part_rows(const match_tile_t *tile, int32_t least, int32_t row_bytes);
-
-/* Where a part's accumulators go. */
-ne16_destination_t ne16_part_destination(const match_tile_t *tile, const ne16_part_t *part, int32_t *scratch);
+static inline int32_t ne16_part_rows(const match_tile_t *tile, int32_t least, int32_t row_bytes)
+{
+    int32_t fitting = NE16_PART_BYTES / (least * row_bytes);
+    int32_t subtiles = ne16_ceil_div(tile->output_height, least);
+    int32_t parts = ne16_ceil_div(subtiles, fitting > 1 ? fitting : 1);
+    return ne16_smaller(tile->output_height, ne16_ceil_div(subtiles, parts) * least);
+}
 
 /* Start the jobs of a part of a tile without groups, whose accumulators go to `scratch`. */
 void ne16_submit_part(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const ne16_part_t *part,
                       int32_t *scratch);
+
+/* The same of a tile with groups. */
+void ne16_submit_grouped_part(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const ne16_part_t *part,
+                              int32_t *scratch);
 
 /* Make the tile that requantizes a part of the tile `whole`. */
 void ne16_aim_requantization(match_tile_t *tile, const match_tile_t *whole, ptrdiff_t parameter_bytes,
