@@ -5,6 +5,9 @@ more than main memory holds, one change is made, in this order of preference: co
 later; the step's own constants are cut; tensors go to external memory. Each change takes bytes from some steps and adds
 none to others, so a choice is found if one exists, apart from gaps in the packing. Afterwards changes that were not
 needed are undone, and constants are fetched at the steps where the predicted cost is least.
+
+This is done twice, from two beginnings: no constants stay in main memory, so that some may stay afterwards; or all
+stay, so that some leave before anything else is changed. The faster choice is taken.
 """
 
 from __future__ import annotations
@@ -13,7 +16,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from match.placement.contents import BLOCKS, CONSTANTS, cut_blocks, held, load, packed, stays
-from match.placement.improve import fetched_at, improved, least_block, with_residents
+from match.placement.improve import fetched_at, improved, least_block, with_cut, with_residents
+from match.placement.latency import predict
+from match.placement.leave import with_fewer_residents
 from match.placement.packing import aligned, gap
 from match.placement.problem import Choice, Cut, Lifetime, PlacementProblem, blocks, cut_steps
 
@@ -44,8 +49,24 @@ class Shortage:
 
 def decide(problem: PlacementProblem) -> Decision | Shortage:
     """The choice for a network, or why it does not fit."""
-    choice = Choice(tuple(_previous(problem, n) if step.constants else None for n, step in enumerate(problem.steps)))
+    steps = range(len(problem.steps))
+    coming = Choice(tuple(_previous(problem, n) if problem.steps[n].constants else None for n in steps))
+    staying = Choice((None,) * len(steps), resident=frozenset(n for n in steps if problem.steps[n].constants))
+    found = [_fitted(problem, coming), _fitted(problem, staying)]
+    choices = [_improved(problem, choice) for choice in found if isinstance(choice, Choice)]
+    if not choices:
+        return next(choice for choice in found if isinstance(choice, Shortage))
+    choice = min(choices, key=lambda choice: predict(problem, choice, {}).cycles)
+    return Decision(choice, _rooms(problem, choice))
+
+
+def _fitted(problem: PlacementProblem, choice: Choice) -> Choice | Shortage:
+    """A choice that fits, with as few changes as that takes."""
     while packed(problem, choice, {}) is None:
+        fewer = with_fewer_residents(problem, choice)
+        if fewer != choice:
+            choice = fewer
+            continue
         loads = load(problem, choice, {})
         over = [step for step, size in enumerate(loads) if size > problem.main]
         fullest = sorted(range(len(loads)), key=lambda step: (-loads[step], step))
@@ -55,11 +76,15 @@ def decide(problem: PlacementProblem) -> Decision | Shortage:
         if relieved is None:
             return _shortage(problem, choice, (over or fullest)[0])
         choice = relieved
+    return choice
+
+
+def _improved(problem: PlacementProblem, choice: Choice) -> Choice:
+    """A faster choice than one that fits."""
     choice = improved(problem, choice, {}, whole=True)
     rooms = {step: Cut(size, 0.0, 0.0) for step, size in _rooms(problem, choice).items()}
     choice = with_residents(problem, choice, rooms, saving=True)
-    choice = improved(problem, choice, {}, whole=True, cutting=True)
-    return Decision(choice, _rooms(problem, choice))
+    return improved(problem, choice, {}, whole=True, cutting=True)
 
 
 def _relieved(problem: PlacementProblem, choice: Choice, step: int, loaded: int) -> Choice | None:
@@ -69,8 +94,9 @@ def _relieved(problem: PlacementProblem, choice: Choice, step: int, loaded: int)
         last = max(later)
         at = next(start for start in problem.starts if step < start <= last)
         return fetched_at(choice, last, at)
-    if choice.fetched[step] is not None and least_block(problem, step) < problem.steps[step].constants:
-        return replace(fetched_at(choice, step, None), cut=choice.cut | {step})
+    whole = choice.fetched[step] is not None or step in choice.resident
+    if whole and least_block(problem, step) < problem.steps[step].constants:
+        return with_cut(choice, step)
     spills = [(saved, tensor) for tensor in problem.tensors if (saved := _saved(problem, choice, tensor, step)) > 0]
     if not spills:
         return None

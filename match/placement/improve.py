@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +11,7 @@ from match.placement.latency import predict
 from match.placement.packing import aligned
 from match.placement.problem import Choice, Cut, PlacementProblem
 
-_EARLIER = 6
+_EARLIER = 24
 _SWEEPS = 2
 
 
@@ -50,11 +50,11 @@ def _alternatives(problem: PlacementProblem, choice: Choice, step: int, whole: b
     if not asked.constants or step in choice.resident or (step in choice.cut and not whole):
         return
     uncut = replace(choice, cut=choice.cut - {step})
-    for at in [start for start in problem.starts if start <= step][: -_EARLIER - 1 : -1]:
+    for at in earlier(problem, step, _EARLIER):
         if choice.fetched[step] != at:
             yield fetched_at(uncut, step, at)
     if cutting and step not in choice.cut and least_block(problem, step) < asked.constants:
-        yield replace(fetched_at(choice, step, None), cut=choice.cut | {step})
+        yield with_cut(choice, step)
 
 
 def with_residents(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut], *, saving: bool) -> Choice:
@@ -95,6 +95,17 @@ def least_block(problem: PlacementProblem, step: int) -> int:
     """Least bytes of a block of constants; all bytes if they cannot be cut."""
     asked = problem.steps[step]
     return asked.constants if asked.constant_block is None else aligned(asked.constant_block, problem.alignment)
+
+
+def earlier(problem: PlacementProblem, step: int, number: int) -> Sequence[int]:
+    """The last `number` steps at which the constants of a step may be fetched, the latest first."""
+    return [start for start in problem.starts if start <= step][: -number - 1 : -1]
+
+
+def with_cut(choice: Choice, step: int) -> Choice:
+    """The choice with the constants of a step cut."""
+    whole = fetched_at(choice, step, None)
+    return replace(whole, cut=choice.cut | {step}, resident=choice.resident - {step})
 
 
 def fetched_at(choice: Choice, step: int, at: int | None) -> Choice:

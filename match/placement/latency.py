@@ -33,7 +33,8 @@ class Latency:
 def predict(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) -> Latency:
     """The latency of a choice; `cuts` has the steps that were searched, and the others are estimated."""
     now = free = traffic = 0.0
-    done: dict[int, float] = {}
+    steps, issue = problem.steps, problem.issue
+    done = [0.0] * len(steps)
     exposed: list[float] = []
     starting: dict[int, list[int]] = {}
     for step, at in enumerate(choice.fetched):
@@ -41,18 +42,19 @@ def predict(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) 
             starting.setdefault(at, []).append(step)
 
     in_pieces = cut_steps(problem, choice)
-    for number, step in enumerate(problem.steps):
+    for number, step in enumerate(steps):
         began = now
-        if number in done:
-            now = max(now, done[number])
-        for fetched in starting.get(number, ()):  # its own first, as no step's are fetched later than it begins
-            fetch = problem.steps[fetched].fetch
-            now += problem.issue
-            free = max(free, now) + fetch
-            traffic += fetch
-            done[fetched] = free
-            if fetched == number:
-                now = free
+        if done[number] > now:
+            now = done[number]
+        if number in starting:
+            for fetched in starting[number]:  # its own first, as no step's are fetched later than it begins
+                fetch = steps[fetched].fetch
+                now += issue
+                free = (now if now > free else free) + fetch
+                traffic += fetch
+                done[fetched] = free
+                if fetched == number:
+                    now = free
         if number in in_pieces:
             cut = cuts.get(number) or estimate(problem, choice, number)
             now = free = max(now, free) + cut.cycles

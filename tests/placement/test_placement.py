@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from match.placement.contents import load, packed
 from match.placement.decide import Decision, Shortage, decide
 from match.placement.latency import predict
+from match.placement.leave import with_fewer_residents
 from match.placement.packing import Item, Packed, loads, pack
 from match.placement.place import Plan, place
 from match.placement.problem import Choice, Cut, Lifetime, PlacementProblem, Step
@@ -237,3 +238,44 @@ def test_constants_stay_where_there_is_room_for_them() -> None:
     assert isinstance(tight, Decision)
     assert 1 not in tight.choice.resident
     assert max(load(problem, tight.choice, {})) <= 152
+
+
+def _least(problem: PlacementProblem) -> float:
+    """The fewest predicted cycles of all choices that fit."""
+    return min(predict(problem, choice, {}).cycles for choice in choices(problem) if packed(problem, choice, {}))
+
+
+@pytest.mark.parametrize("main", [400, 440, 480, 520, 560])
+def test_large_constants_stay_where_small_ones_would_save_more_for_each_byte(main: int) -> None:
+    steps = (*(Step(f"s{n}", 10.0, (), 40, 44.0) for n in range(4)), Step("large", 10.0, (), 400, 404.0))
+    problem = PlacementProblem(steps, (), main, 0, issue=5.0)
+    every = [predict(problem, choice, {}).cycles for choice in choices(problem) if packed(problem, choice, {})]
+    decision = decide(problem)
+    assert isinstance(decision, Decision)
+    assert predict(problem, decision.choice, {}).cycles == min(every)
+    assert (4 in decision.choice.resident) == (main > 400)
+
+
+def test_constants_much_larger_than_what_is_lacking_stay() -> None:
+    """What has 400 bytes would cost less for each of its own bytes than what has 40, but only 40 are lacking."""
+    steps = (Step("a", 100.0, (), 40, 40.0), Step("b", 100.0, (), 40, 140.0), Step("c", 100.0, (), 400, 300.0))
+    problem = PlacementProblem(steps, (), 440, 0)
+    everything = Choice((None,) * 3, resident=frozenset(range(3)))
+    fewer = with_fewer_residents(problem, everything)
+    assert 2 in fewer.resident
+    assert packed(problem, fewer, {}) is not None
+
+
+def test_constants_are_fetched_long_before_short_steps() -> None:
+    """A long step hides the fetch, fifteen steps before. They cannot stay, as the first step has a large tensor."""
+    steps = (
+        Step("wide", 5.0, ("t",), 8, 8.0),
+        Step("long", 1000.0, (), 8, 8.0),
+        *(Step(f"s{n}", 5.0, (), 8, 8.0) for n in range(15)),
+        Step("z", 5.0, (), 800, 800.0),
+    )
+    problem = PlacementProblem(steps, (Lifetime("t", 600, 0, 0, False),), 960, 0)
+    decision = decide(problem)
+    assert isinstance(decision, Decision)
+    assert decision.choice.fetched[-1] == 1
+    assert predict(problem, decision.choice, {}).cycles == sum(step.cycles for step in steps)

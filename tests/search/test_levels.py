@@ -13,7 +13,10 @@ from match.mapping.schedule import Memory, Schedule
 from match.prediction.predict import predict
 from match.prediction.prices import Prices
 from match.target.cost import Cost, CostModel
+from match.target.external_cost import external_cost
 from match.target.operands import standard_operands
+from match.targets.gap8.target import Gap8
+from match.targets.pulp.external import hyperram
 from tests.mapping.random_schedules import dear_issues, operands_of, random_cost, random_layer, random_operands
 from tests.search.brute_force_levels import two_level_schedules, two_level_size
 from tests.search.problems import JumpyCost, searched
@@ -137,3 +140,23 @@ def test_says_which_memory_is_too_small() -> None:
         searched("exact", layer, operands, (Memory("L2", 4096), Memory("L1", 91)), model)
     best = searched("exact", layer, operands, (Memory("L2", 92), Memory("L1", 92)), model)
     assert [best.used_bytes(memory) for memory in best.memories] == [92, 92]
+
+
+def test_rows_of_a_wide_map_come_whole() -> None:
+    """Each piece of external memory costs 44 cycles: blocks of some channels have one for each pixel.
+
+    By hand, one row of outputs at a time, one step after the other: three rows of the input in one piece, one of the
+    output, and the kernel's time in main memory.
+    """
+    padding = Padding(0, 0, 1, 1)
+    layer = Layer("depthwise", Op.DEPTHWISE_CONV2D, 64, 1, 56, 56, 112, 112, 3, 3, stride=(2, 2), padding=padding)
+    chip = Gap8()
+    (cluster,) = chip.modules
+    requantizer = cluster.requantizers[0]
+    operands, model = cluster.operands(layer, requantizer), cluster.cost(layer, requantizer)
+    inside = searched("exact", layer, operands, cluster.memories, model)
+    outer = Memory("L2", 64512, 8, holds=frozenset(("input", "output")))
+    nested = external_cost(model, hyperram(chip.clock_hz), "L2")
+    found = searched("exact", layer, operands, (outer, *cluster.memories), nested)
+    by_hand = 56 * (44 + 3 * 112 * 64 + 44 + 56 * 64) + 2 * predict(inside, model).cycles
+    assert predict(found, nested).cycles < by_hand

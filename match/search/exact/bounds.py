@@ -71,12 +71,14 @@ class LeastFigures(NamedTuple):
     end: Floats
 
 
-def least_figures(tables: Tables) -> tuple[LeastFigures, ...]:
-    """The least figures of each operand."""
+def least_figures(tables: Tables, *, whole: bool = True) -> tuple[LeastFigures, ...]:
+    """The least figures of each operand; unless `whole`, of mappings that hold no more of it than a tile needs."""
     every: list[LeastFigures] = []
     for operand, figures in zip(tables.prices.operands, tables.figures, strict=True):
         outside = math.prod(tables.outer_counts[dim] for dim in TILED if dim not in operand.dims)
-        least = (_least(operand, table) for table in (figures.moved, figures.transfer, figures.end))
+        least: list[npt.NDArray[Any]] = [figures.moved, figures.transfer, figures.end]
+        if whole:
+            least = [_least(operand, table) for table in least]
         every.append(LeastFigures(*(float(outside) * table for table in least)))
     return tuple(every)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from match.prediction.arrays import Flags, Floats, Ints
 from match.prediction.blocks import Span, array_limits
 from match.prediction.nested import Level, Nested, cost_of
 from match.prediction.prices import Lengths, Prices
-from match.search.exact.bounds import Bound, TileGroup, least_figures, tile_bound
+from match.search.exact.bounds import Bound, LeastFigures, TileGroup, least_figures, tile_bound
 from match.search.exact.least import least_bytes, least_kernels, least_transfers
 from match.search.exact.residencies import residencies
 from match.search.exact.search import BELOW, OrderedLoops, Rank, Search, nests
@@ -109,10 +109,16 @@ class TwoMemories:
         """
         found: list[tuple[float, float, tuple[int, ...]]] = []
         box = tables.box(tables.channels[1])
-        bound, fits = tile_bound(tables, least_figures(tables), box, cycles), tables.room(box, scratch=False)[1]
-        least = np.broadcast_to(self.keys(bound.cycles, bound.moved, np.zeros(()))[0], fits.shape)
+        fits = tables.room(box, scratch=False)[1]
+
+        def keys(figures: Sequence[LeastFigures]) -> Floats:
+            bound = tile_bound(tables, figures, box, cycles)
+            return np.broadcast_to(self.keys(bound.cycles, bound.moved, np.zeros(()))[0], fits.shape)
+
+        # Thousands of tiles have the bound of layers that are whole in the outer memory, which mostly do not fit.
+        least, cut = keys(least_figures(tables)), keys(least_figures(tables, whole=False))
         every = np.array(np.nonzero(fits))
-        every = every[:, np.argsort(least[*every], kind="stable")[:BOUNDED]]
+        every = every[:, np.lexsort((cut[*every], least[*every]))[:BOUNDED]]
         for first in range(0, every.shape[1], LISTED):
             limit = found[LISTED - 1][0] if len(found) >= LISTED else math.inf
             some = every[:, first : first + LISTED]
