@@ -32,6 +32,9 @@ START_UP = 0.1
 _Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")
 
+_Reply = tuple[int, bytes, Any]
+"""A question's number, the kind of the reply, and its content."""
+
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.stdin.buffer.readline()); "
     "from match.processes.workers import work; work()"
@@ -47,12 +50,12 @@ def available_processors() -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """A question, its number among those of a call, and where a worker's reply to it goes: number, kind, content."""
+    """A question, its number among those of a call, and where a worker's reply to it goes."""
 
     number: int
     ask: Callable[[Any], Any]
     question: Any
-    replies: SimpleQueue[tuple[int, bytes, Any]]
+    replies: SimpleQueue[_Reply]
 
 
 class Workers:
@@ -93,7 +96,7 @@ class Workers:
         Raises:
             MatchError: if the function does; of several that of the first question.
         """
-        replies: SimpleQueue[tuple[int, bytes, Any]] = SimpleQueue()
+        replies: SimpleQueue[_Reply] = SimpleQueue()
         for number in sorted(range(len(questions)), key=lambda number: -size(questions[number])):
             self._tasks.put(_Task(number, ask, questions[number], replies))
         answered: dict[int, _Answer] = {}
@@ -117,8 +120,7 @@ class Workers:
                 if elapsed > START_UP and done:
                     left = self._tasks.qsize() * elapsed / done
                     self._start(min(self._jobs - 1, self._tasks.qsize(), math.ceil(left / START_UP)), ask)
-                task = self._next()
-                number, kind, content = (task.number, _DECLINED, None) if task else replies.get()
+                number, kind, content = self._reply(replies)
                 if kind == _ANSWERED:
                     answered[number] = content
                 elif kind == _FAILED:
@@ -132,6 +134,11 @@ class Workers:
         if failed:
             raise failed[min(failed)]
         return [answered[number] for number in range(len(questions))]
+
+    def _reply(self, replies: SimpleQueue[_Reply]) -> _Reply:
+        """A task for this process, as if a worker had declined it; without one the next reply."""
+        task = self._next()
+        return replies.get() if task is None else (task.number, _DECLINED, None)
 
     def _next(self) -> _Task | None:
         """A task that no process has."""
