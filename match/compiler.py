@@ -91,7 +91,7 @@ def compile(  # noqa: A001
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
-        jobs: processes that search for schedules at a time; none: one for each processor.
+        jobs: processes that search for schedules and fit requantizations at a time; none: one for each processor.
         cache: whether to keep schedules, and the network as read and in integer form, in the user's cache folder for
             the next compilation, or the folder for it.
         fuse: whether modules may execute several operators as one.
@@ -329,7 +329,7 @@ def partition(
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
-        jobs: processes that search for schedules at a time; none: one for each processor.
+        jobs: processes that search for schedules and fit requantizations at a time; none: one for each processor.
         cache: whether to keep schedules, and the network as read and in integer form, in the user's cache folder for
             the next compilation, or the folder for it.
         fuse: whether modules may execute several operators as one.

@@ -81,7 +81,7 @@ Numerics = Annotated[
 Jobs = Annotated[
     int | None,
     typer.Option(
-        "--jobs", metavar="N", min=1, help="Processes that search at a time.", show_default="one per processor"
+        "--jobs", metavar="N", min=1, help="Processes that search and fit at a time.", show_default="one per processor"
     ),
 ]
 NoCache = Annotated[

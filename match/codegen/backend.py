@@ -17,6 +17,7 @@ from match.codegen.layer import generate
 from match.codegen.network import Call, Constant, LayerSource, Network, WorkspaceBuffer
 from match.codegen.steps import CallStep, Reservation, StepReader, parts_of, without_parts
 from match.codegen.tvm_source import clean
+from match.codegen.typed_once import TypedOnce
 from match.codegen.workspace import EXTERNAL, PLANNER, Places, planner, pools
 from match.dispatch.plan import LayerPlan
 from match.dispatch.plan_codec import IN_PLACE_ATTRIBUTE, PLAN_ATTRIBUTE, decode, decode_in_place
@@ -116,7 +117,9 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
     }
     reader = StepReader()
     chip = tvm.target.Target(f"match/{target.name}")
-    context = tvm.transform.PassContext(opt_level=3, disabled_pass=list(_UNWANTED), config=config, instruments=[reader])
+    context = tvm.transform.PassContext(
+        opt_level=3, disabled_pass=list(_UNWANTED), config=config, instruments=[reader, TypedOnce()]
+    )
     with _tamed(), planner(reader, places, in_place) as offsets, context:
         library = relay.build(
             prepare(module),

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from match.errors import OptionError
+from match.processes.workers import available_processors
 from match.search.cache import default_folder
 from match.search.engine import check_engine
 from match.search.objective import check_objective
-from match.search.pool import available_processors
 from match.target.arguments import is_a
 
 
@@ -31,7 +31,7 @@ IN_PLACES: tuple[WhenInPlace, ...] = get_args(WhenInPlace)
 class Options:
     """Checked options of one compilation: search engine and objective by name, and which arithmetic is allowed.
 
-    `fuse` tells whether modules may execute several operators as one. `jobs` is the number of processes that search at
+    `fuse` tells whether modules may execute several operators as one. `jobs` is the number of processes that work at
     a time, `cache` the folder of what was found before, if any; the result depends on neither. `rescale` tells whether
     the network becomes another, whose layers shift alone, `quantize_recurrent` whether it becomes another, whose
     recurrent layers are integers. `in_place` tells when tensors lie inside others, so

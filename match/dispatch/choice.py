@@ -18,12 +18,12 @@ from match.dispatch.energy import knows_energy, without_energy
 from match.dispatch.member import Member, member
 from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerUp
 from match.dispatch.planning import plan_layer
-from match.dispatch.request import Key, Request, Workload, problem, request
+from match.dispatch.request import Key, Request, Workload, problem, requests
 from match.errors import OptionError
 from match.ir.layer import BY_PIXEL, Layer, Operand
 from match.mapping.schedule import Memory, Schedule
+from match.processes.workers import Workers
 from match.requantize.form import Form
-from match.requantize.kept import Forms
 from match.search.cache import Cache
 from match.search.problem import SearchProblem, Solution
 from match.search.solutions import solutions
@@ -119,19 +119,17 @@ def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, st
     """
     if options.objective == "energy":
         _check_energy(target)
-    forms = Forms(options.cache)
-    asked = [[request(module, workload, options, forms) for module in target.modules] for workload in workloads]
-    forms.keep()
-    problems: dict[Key, SearchProblem] = {}
-    for workload, answers in zip(workloads, asked, strict=True):
-        for answer in answers:
-            if isinstance(answer, Request) and answer.key not in problems:
-                problems[answer.key] = problem(answer, workload.layer, options)
-    with stopwatch.phase("search"):
-        cache = Cache(options.cache) if options.cache else None
-        found = dict(
-            zip(problems, solutions(list(problems.values()), cache, options.jobs, stopwatch.count), strict=True)
-        )
+    with Workers(options.jobs) as workers:
+        asked = requests(workloads, target, options, workers)
+        problems: dict[Key, SearchProblem] = {}
+        for workload, answers in zip(workloads, asked, strict=True):
+            for answer in answers:
+                if isinstance(answer, Request) and answer.key not in problems:
+                    problems[answer.key] = problem(answer, workload.layer, options)
+        with stopwatch.phase("search"):
+            cache = Cache(options.cache) if options.cache else None
+            solved = solutions(list(problems.values()), cache, workers, stopwatch.count)
+    found = dict(zip(problems, solved, strict=True))
     return [_offers(workload, answers, found, target) for workload, answers in zip(workloads, asked, strict=True)]
 
 
@@ -156,26 +154,24 @@ def search_again(
         CostModelError: if a module's cost model fails.
     """
     assert target.external is not None
-    forms = Forms(options.cache)
-    requests: list[list[Request]] = []
-    problems: dict[tuple[Key, Memory], SearchProblem] = {}
-    for again in asked:
-        answers = [request(module, again.workload, options, forms) for module in target.modules]
-        requests.append([answer for answer in answers if isinstance(answer, Request)])
-        for answer in requests[-1]:
-            inside = problem(answer, again.workload.layer, options)
-            model = external_cost(inside.cost_model, target.external, again.memory.name)
-            outer = _held_as(again, inside.operands)
-            nested = replace(inside, memories=(outer, *inside.memories), cost_model=model)
-            problems.setdefault((answer.key, again.memory), nested)
-    with stopwatch.phase("search"):
-        cache = Cache(options.cache) if options.cache else None
-        found = dict(
-            zip(problems, solutions(list(problems.values()), cache, options.jobs, stopwatch.count), strict=True)
-        )
+    with Workers(options.jobs) as workers:
+        answered = requests([again.workload for again in asked], target, options, workers)
+        taking = [[answer for answer in answers if isinstance(answer, Request)] for answers in answered]
+        problems: dict[tuple[Key, Memory], SearchProblem] = {}
+        for again, answers in zip(asked, taking, strict=True):
+            for answer in answers:
+                inside = problem(answer, again.workload.layer, options)
+                model = external_cost(inside.cost_model, target.external, again.memory.name)
+                outer = _held_as(again, inside.operands)
+                nested = replace(inside, memories=(outer, *inside.memories), cost_model=model)
+                problems.setdefault((answer.key, again.memory), nested)
+        with stopwatch.phase("search"):
+            cache = Cache(options.cache) if options.cache else None
+            solved = solutions(list(problems.values()), cache, workers, stopwatch.count)
+    found = dict(zip(problems, solved, strict=True))
     return [
         _changed(again, {answer.module.name: (answer, found[answer.key, again.memory]) for answer in answers}, target)
-        for again, answers in zip(asked, requests, strict=True)
+        for again, answers in zip(asked, taking, strict=True)
     ]
 
 

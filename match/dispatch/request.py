@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from match.compilation.options import Options
@@ -10,11 +11,12 @@ from match.ir.constants import LayerConstants
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Requantizer
 from match.mapping.schedule import Memory
+from match.processes.workers import Workers
 from match.requantize.form import Form
 from match.requantize.kept import Forms
 from match.search.problem import SearchProblem
 from match.target.cost import CostModel
-from match.target.hardware import HwModule, Verdict
+from match.target.hardware import HwModule, MatchTarget, Verdict
 from match.target.layers import cost_of, operands_of, tile_multiples_of
 from match.target.operands import OperandError, Requantizers
 
@@ -67,18 +69,55 @@ class Request:
         return max(reversed(fitted), key=lambda form: (form.fit.max_step, form.fit.share) if form.fit else (0, 0.0))
 
 
+def requests(
+    workloads: Sequence[Workload], target: MatchTarget, options: Options, workers: Workers
+) -> list[list[Request | str]]:
+    """For each layer how each of the target's modules computes it, or the reason why it does not.
+
+    Raises:
+        TargetError: if a module's patterns cannot be asked.
+    """
+    forms = Forms(options.cache)
+    refusals = [[_refusal(module, workload) for module in target.modules] for workload in workloads]
+    asked = (
+        (module, own.layer, own.constants, own.accumulator)
+        for workload, reasons in zip(workloads, refusals, strict=True)
+        for module, reason in zip(target.modules, reasons, strict=True)
+        if reason is None
+        for own in workload.operators
+    )
+    forms.choose_all(asked, options.numerics, workers)
+    forms.keep()
+    return [
+        [
+            _accepted(module, workload, options, forms) if reason is None else reason
+            for module, reason in zip(target.modules, reasons, strict=True)
+        ]
+        for workload, reasons in zip(workloads, refusals, strict=True)
+    ]
+
+
 def request(module: HwModule, workload: Workload, options: Options, known: Forms) -> Request | str:
     """The module's way to compute a layer, or the reason why it does not; `known` remembers forms.
 
     Raises:
         TargetError: if the module's patterns cannot be asked.
     """
+    reason = _refusal(module, workload)
+    return _accepted(module, workload, options, known) if reason is None else reason
+
+
+def _refusal(module: HwModule, workload: Workload) -> str | None:
+    """Why none of the module's patterns takes a layer; None if one does."""
     try:
         verdict = accepts(module, workload.layer)
     except Exception as error:
         raise _fault(module, workload.layer, "patterns", error) from error
-    if not verdict.ok:
-        return verdict.reason
+    return None if verdict.ok else verdict.reason
+
+
+def _accepted(module: HwModule, workload: Workload, options: Options, known: Forms) -> Request | str:
+    """The module's way to compute a layer that its patterns take, or the reason why it has none."""
     forms: list[Form] = []
     for own in workload.operators:
         form = known.choose(module, own.layer, own.constants, own.accumulator, options.numerics)

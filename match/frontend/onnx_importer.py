@@ -28,6 +28,7 @@ from match.frontend.onnx_reductions import REDUCTIONS
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
 from match.relay import relay, tvm
 from match.relay.objects import operands
+from match.relay.places import placed
 from match.relay.rewrite import constant
 
 Product = Callable[[relay.Expr, relay.Expr], relay.Expr]
@@ -52,6 +53,7 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         "matmul_out_dtype": _product,
         "qmatmul": _quantized_product,
         "normalize_gather_indices": _from_the_front,
+        "set_span": _placed,
         "QuantizeLinear": _QuantizeLinear,
         "DequantizeLinear": _DequantizeLinear,
         "LogSoftmax": _LogSoftmax,
@@ -125,6 +127,16 @@ def _infer_shape(node: relay.Expr, module: Any = None) -> Any:
     """The shape of a tensor, the type of anything else."""
     inferred = _infer_type(node, module).checked_type
     return _common.get_const_tuple(inferred.shape) if hasattr(inferred, "shape") else inferred
+
+
+_original_span = _importer.set_span
+
+
+def _placed(converted: Any, name: str) -> Any:
+    """What a node was converted to, or one of its inputs, with the node's name."""
+    if not isinstance(converted, relay.Expr):
+        return _original_span(converted, name)
+    return placed(converted, relay.Span(relay.SourceName(name), 0, 0, 0, 0))
 
 
 _original_places = _importer.normalize_gather_indices

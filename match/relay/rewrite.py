@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from match.relay import relay, tvm
 from match.relay.objects import expressions, kept, main_function, operands
+from match.relay.places import placed
 
 New = Callable[[relay.Expr], relay.Expr]
 """From an expression of the original function to what it became."""
@@ -67,7 +68,7 @@ def named(result: relay.Expr, call: relay.Expr) -> relay.Expr:
 
 def with_place(result: relay.Expr, call: relay.Call) -> relay.Expr:
     """What a call became, each operator that has no place in the model at the call's."""
-    return relay.frontend.common.set_span(result, call.span) if call.span else result
+    return placed(result, call.span) if call.span else result
 
 
 def source_name(expr: relay.Expr) -> str:

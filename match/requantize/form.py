@@ -33,7 +33,18 @@ class Form:
 def choose_form(
     module: HwModule, layer: Layer, constants: LayerConstants, accumulator: Range | None, numerics: Numerics
 ) -> Form | str:
-    """The form to use, or why there is none, as the end of 'refused because ...'.
+    """The form to use, or why there is none, as the end of 'refused because ...'."""
+    return choose_among(module.forms(layer), module.name, constants, accumulator, numerics)
+
+
+def choose_among(
+    offered: tuple[Requantizer, ...],
+    module: str,
+    constants: LayerConstants,
+    accumulator: Range | None,
+    numerics: Numerics,
+) -> Form | str:
+    """The form to use of those that a module of this name offers, or why there is none.
 
     With ``numerics="hardware"`` it is the module's own if that is at most one step off; else, and with
     ``numerics="exact"``, the first that is exact; failing that, with "hardware", the closest one step off. Forms with
@@ -43,20 +54,20 @@ def choose_form(
         return Form(None, constants, None)
     hardware = numerics is Numerics.HARDWARE
     inexact: list[tuple[RequantizationFit, Form]] = []
-    forms = tuple(form for form in module.forms(layer) if not (hardware and form.exceptions))
+    forms = tuple(form for form in offered if not (hardware and form.exceptions))
     for verdict, form, own in _fitted(forms, constants, accumulator):
         if verdict.exact or (hardware and own and verdict.max_step == 1):
             return form
         inexact.append((verdict, form))
     if not inexact:
-        if any(not form.addend_multipliers for form in module.forms(layer)) and not _equal_addends(constants):
-            return f"{module.name} adds its inputs as they are, and these have different scales"
-        return f"{module.name} has no form of requantization that comes near its own"
+        if any(not form.addend_multipliers for form in offered) and not _equal_addends(constants):
+            return f"{module} adds its inputs as they are, and these have different scales"
+        return f"{module} has no form of requantization that comes near its own"
     verdict, form = min(inexact, key=lambda candidate: (candidate[0].max_step, candidate[0].share))
     if hardware and verdict.max_step == 1:
         return form
     steps = "one step" if verdict.max_step == 1 else f"up to {verdict.max_step} steps"
-    off = f"{module.name} would be off by {steps} for {100 * verdict.share:.3g}% of its accumulators"
+    off = f"{module} would be off by {steps} for {100 * verdict.share:.3g}% of its accumulators"
     if verdict.max_step > 1 and form.requantizer is not None and not form.requantizer.multiplier_bits:
         clips = " or ".join(f"{low}..{high}" for low, high in form.requantizer.clips) or "any range"
         advice = "quantize with scales that are powers of two, one per tensor"

@@ -6,7 +6,8 @@ A network's operators are asked about alone, in chains and again in less memory,
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -16,8 +17,9 @@ from match.compilation.options import Numerics
 from match.files.kept import Kept, content, sources
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer
-from match.ir.requantization import Int64Array, Requantization, RequantizationFit
-from match.requantize.form import Form, Range, choose_form
+from match.ir.requantization import Int64Array, Requantization, RequantizationFit, Requantizer
+from match.processes.workers import Workers
+from match.requantize.form import Form, Range, choose_among, choose_form
 from match.target.hardware import HwModule
 
 STATIONS = "ir", "requantize"
@@ -100,6 +102,30 @@ class _StoredForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array
     refusal: str | None
 
 
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """What a choice depends on, as a worker is asked it; `line` and `addend_multipliers` are constants of a layer."""
+
+    module: str
+    forms: tuple[Requantizer, ...]
+    line: Requantization
+    addend_multipliers: tuple[int, int] | None
+    accumulator: Range
+    numerics: Numerics
+
+    @classmethod
+    def about(
+        cls, module: HwModule, layer: Layer, constants: LayerConstants, accumulator: Range, numerics: Numerics
+    ) -> _Question:
+        line = constants.requantization
+        assert line is not None
+        return cls(module.name, module.forms(layer), line, constants.addend_multipliers, accumulator, numerics)
+
+
+Asked = tuple[HwModule, Layer, LayerConstants, Range | None]
+"""A module and a layer that it accepts, with the layer's constants and accumulators."""
+
+
 class Forms:
     """`choose_form`, asked once for equal layers; what it answered is in the folder, if there is one, after `keep`."""
 
@@ -115,49 +141,75 @@ class Forms:
         """What `choose_form` answers."""
         if constants.requantization is None or accumulator is None:
             return choose_form(module, layer, constants, accumulator, numerics)
-        name = self._name(module, layer, constants, accumulator, numerics)
-        entry = self._new.get(name) or (self._kept.look_up(name) if self._kept else None)
-        found = None if entry is None else _decode(entry, module, layer, constants)
+        question = _Question.about(module, layer, constants, accumulator, numerics)
+        name = self._name(question)
+        found = self._known(name, question, constants)
         if found is None:
-            found = choose_form(module, layer, constants, accumulator, numerics)
-            self._new[name] = _encode(found, module, layer)
+            self._new[name] = _answer(question)
+            found = _decode(self._new[name], question.forms, constants)
+            assert found is not None
         return found
+
+    def choose_all(self, asked: Iterable[Asked], numerics: Numerics, workers: Workers) -> None:
+        """Ask workers what `choose` will be asked for."""
+        missing: dict[str, _Question] = {}
+        for module, layer, constants, accumulator in asked:
+            if constants.requantization is not None and accumulator is not None:
+                question = _Question.about(module, layer, constants, accumulator, numerics)
+                name = self._name(question)
+                if name not in missing and self._known(name, question, constants) is None:
+                    missing[name] = question
+        answers = workers.answers(_answer, list(missing.values()), _size)
+        self._new.update(zip(missing, answers, strict=True))
 
     def keep(self) -> None:
         """Leave what was answered for the next compilation."""
         if self._kept is not None and self._new:
             self._kept.store(self._new.items())
 
-    def _name(
-        self, module: HwModule, layer: Layer, constants: LayerConstants, accumulator: Range, numerics: Numerics
-    ) -> str:
-        assert constants.requantization is not None
+    def _known(self, name: str, question: _Question, constants: LayerConstants) -> Form | str | None:
+        entry = self._new.get(name) or (self._kept.look_up(name) if self._kept else None)
+        return None if entry is None else _decode(entry, question.forms, constants)
+
+    def _name(self, question: _Question) -> str:
         described = (
             self._version,
             np.__version__,
-            module.name,
-            module.forms(layer),
-            numerics,
-            _StoredRequantization.of(constants.requantization),
-            constants.addend_multipliers,
-            [_Array.of(end) for end in accumulator],
+            question.module,
+            question.forms,
+            question.numerics,
+            _StoredRequantization.of(question.line),
+            question.addend_multipliers,
+            [_Array.of(end) for end in question.accumulator],
         )
         return hashlib.sha256(msgspec.msgpack.encode(described)).hexdigest()
 
 
-def _encode(found: Form | str, module: HwModule, layer: Layer) -> bytes:
+def _size(question: _Question) -> int:
+    """Grows with the time that a choice takes."""
+    return question.line.channels
+
+
+def _answer(question: _Question) -> bytes:
+    """What is chosen, as it is kept."""
+    constants = LayerConstants(None, question.line, question.addend_multipliers)
+    found = choose_among(question.forms, question.module, constants, question.accumulator, question.numerics)
+    return _encode(found, question.forms)
+
+
+def _encode(found: Form | str, forms: tuple[Requantizer, ...]) -> bytes:
     if isinstance(found, str):
         return msgspec.msgpack.encode(_StoredForm(None, found))
     line = found.constants.requantization
     assert line is not None
     assert found.requantizer is not None
     assert found.fit is not None
-    place = module.forms(layer).index(found.requantizer)
+    place = forms.index(found.requantizer)
     chosen = _Chosen(place, _StoredRequantization.of(line), found.constants.addend_multipliers, found.fit)
     return msgspec.msgpack.encode(_StoredForm(chosen, None))
 
 
-def _decode(data: bytes, module: HwModule, layer: Layer, constants: LayerConstants) -> Form | str | None:
+def _decode(data: bytes, forms: tuple[Requantizer, ...], constants: LayerConstants) -> Form | str | None:
     """The answer that `_encode` wrote; None if the bytes are none."""
     try:
         entry = msgspec.msgpack.decode(data, type=_StoredForm)
@@ -167,4 +219,4 @@ def _decode(data: bytes, module: HwModule, layer: Layer, constants: LayerConstan
     if chosen is None:
         return entry.refusal
     fitted = replace(constants, requantization=chosen.line.line, addend_multipliers=chosen.addend_multipliers)
-    return Form(module.forms(layer)[chosen.requantizer], fitted, chosen.fit)
+    return Form(forms[chosen.requantizer], fitted, chosen.fit)

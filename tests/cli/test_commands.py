@@ -22,7 +22,6 @@ from match import zoo
 from match.cli.arguments import number_of_bytes
 from match.devtools.demo import INPUT, OUTPUT, load_images
 from match.report import decode
-from match.search import pool as workers
 from match.search.problem import SearchProblem, Solution
 from match.search.solve import solve
 from match.validation.exact_session import exact_session
@@ -79,7 +78,7 @@ def test_schedules_are_cached_unless_told_otherwise(
         searches += 1
         return solve(problem)
 
-    monkeypatch.setattr(workers, "solve", counted)
+    monkeypatch.setattr("match.search.solutions.solve", counted)
     reports = []
     for options, searching in (("--no-cache",), True), (("--jobs", "1"), True), (("--jobs", "2"), False), ((), False):
         searches = 0

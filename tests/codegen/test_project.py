@@ -8,13 +8,16 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from match.codegen import backend
 from match.codegen.backend import build
 from match.codegen.network import Network
 from match.codegen.project import MANIFEST, export, project_files
+from match.codegen.typed_once import TypedOnce
 from match.errors import CapacityError, OutputError, ToolchainError
 from match.ir.layer import Dim, Op, Padding
 from match.mapping.schedule import Loop, Memory
@@ -255,6 +258,24 @@ def test_float_operators_and_shared_outputs(tmp_path: Path) -> None:
     assert list(got) == list(expected_outputs)
     for name, array in expected_outputs.items():
         assert np.array_equal(got[name], array), name
+
+
+def test_types_that_are_there_are_not_inferred_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The C is that of TVM with all of its passes, of which some were left out."""
+    asked: list[bool] = []
+
+    class Idle(TypedOnce):
+        """Lets every pass run, and notes whether it would have been."""
+
+        def should_run(self, module: Any, info: Any) -> bool:
+            asked.append(super().should_run(module, info))
+            return True
+
+    fewer = two_layers()
+    monkeypatch.setattr(backend, "TypedOnce", Idle)
+    every = two_layers()
+    assert not all(asked)
+    assert (fewer.operators, fewer.calls, fewer.buffers) == (every.operators, every.calls, every.buffers)
 
 
 def test_a_buffer_reserved_inside_a_loop_spares_what_the_loop_reads(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_the_generated_c_computes_what_tvm_does(module: Any, compiled: match.Com
 def test_two_processes_find_the_same_schedules(
     module: Any, compiled: match.CompiledModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("match.search.pool.START_UP", 1e-6)
+    monkeypatch.setattr("match.processes.workers.START_UP", 1e-6)
     shared = match.compile(module, "gap9", l1=6000, numerics="exact", fuse=False, jobs=2, cache=False)
     assert [layer.plan for layer in shared.layers] == [layer.plan for layer in compiled.layers]
 

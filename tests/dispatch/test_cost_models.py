@@ -130,7 +130,7 @@ def test_the_control_core_is_a_candidate() -> None:
 
 
 def test_decisions_do_not_depend_on_the_number_of_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("match.search.pool.START_UP", 1e-6)
+    monkeypatch.setattr("match.processes.workers.START_UP", 1e-6)
     layers = [
         Layer(f"pool_{n}", Op.MAX_POOL2D, 8 + n, 1, 6, 6, 12, 12, 2, 2, (2, 2), weight_dtype="") for n in range(5)
     ]

@@ -17,6 +17,7 @@ STATIONS = (
     "errors",
     "interrupt",
     "files",
+    "processes",
     "ir",
     "mapping",
     "target",

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from match.compilation.options import Numerics
-from match.ir.layer import Layer, Op
+from match.ir.layer import Op
+from match.ir.requantization import Requantizer
 from match.requantize import kept
-from match.requantize.form import Form, choose_form
+from match.requantize.form import Form, choose_among, choose_form
 from match.requantize.kept import Forms
 from match.target.hardware import HwModule
 from match.target.registry import get_target
@@ -58,15 +59,15 @@ def equal(one: Any, other: Any) -> bool:
 
 
 @pytest.fixture
-def fitted(monkeypatch: pytest.MonkeyPatch) -> list[Layer]:
-    """The layers whose form was chosen, not read."""
-    asked: list[Layer] = []
+def fitted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The modules for which a form was chosen, not read."""
+    asked: list[str] = []
 
-    def counted(module: HwModule, layer: Layer, *others: Any) -> Form | str:
-        asked.append(layer)
-        return choose_form(module, layer, *others)
+    def counted(forms: tuple[Requantizer, ...], module: str, *others: Any) -> Form | str:
+        asked.append(module)
+        return choose_among(forms, module, *others)
 
-    monkeypatch.setattr(kept, "choose_form", counted)
+    monkeypatch.setattr(kept, "choose_among", counted)
     return asked
 
 
@@ -74,7 +75,7 @@ def fitted(monkeypatch: pytest.MonkeyPatch) -> list[Layer]:
 @pytest.mark.parametrize("op", [Op.CONV2D, Op.ADD, Op.DENSE, Op.AVG_POOL2D], ids=str)
 @seeded(2, 20)
 def test_what_is_read_is_what_was_chosen(
-    fitted: list[Layer], op: Op, numerics: Numerics, seed: int, tmp_path: Path
+    fitted: list[str], op: Op, numerics: Numerics, seed: int, tmp_path: Path
 ) -> None:
     own = case(seed, op)
     modules = [module for name in ("gap9", "diana") for module in get_target(name).modules]
@@ -89,7 +90,7 @@ def test_what_is_read_is_what_was_chosen(
     assert all(map(same, chosen, plain))
 
 
-def test_another_layer_module_or_question_is_another_entry(fitted: list[Layer], tmp_path: Path) -> None:
+def test_another_layer_module_or_question_is_another_entry(fitted: list[str], tmp_path: Path) -> None:
     own, forms = case(1), Forms(tmp_path)
     cluster, ne16 = get_target("gap9").modules
     line = own.constants.requantization
@@ -112,7 +113,7 @@ def test_another_layer_module_or_question_is_another_entry(fitted: list[Layer], 
     assert len(list(tmp_path.iterdir())) == len(asked)
 
 
-def test_what_is_damaged_is_chosen_anew(fitted: list[Layer], tmp_path: Path) -> None:
+def test_what_is_damaged_is_chosen_anew(fitted: list[str], tmp_path: Path) -> None:
     own, (cluster, _) = case(2), get_target("gap9").modules
     first = Forms(tmp_path)
     chosen = choose(first, cluster, own)
@@ -127,7 +128,7 @@ def test_what_is_damaged_is_chosen_anew(fitted: list[Layer], tmp_path: Path) -> 
     assert entry.read_bytes() == whole
 
 
-def test_without_a_folder_an_answer_is_known_once_for_a_network(fitted: list[Layer]) -> None:
+def test_without_a_folder_an_answer_is_known_once_for_a_network(fitted: list[str]) -> None:
     forms, (cluster, _) = Forms(None), get_target("gap9").modules
     choose(forms, cluster, case(3))
     choose(forms, cluster, case(3))

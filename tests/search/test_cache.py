@@ -17,6 +17,7 @@ import match.search.cache
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Layer, Op, Padding
 from match.mapping.schedule import Memory, Schedule
+from match.processes.workers import Workers
 from match.search.cache import Cache
 from match.search.problem import SearchProblem, Solution
 from match.search.solutions import solutions
@@ -43,7 +44,7 @@ def entries(folder: Path) -> list[Path]:
 
 def test_what_was_found_is_found_again(folder: Path) -> None:
     hopeless = replace(PROBLEM, memories=(Memory("L1", 20),))
-    found = solutions([PROBLEM, hopeless], Cache(folder), 1)
+    found = solutions([PROBLEM, hopeless], Cache(folder), Workers(1))
     assert found[0] == solve(PROBLEM)
     assert found[1] == Solution(refusal=found[1].refusal)
     assert (found[1].refusal or "").startswith("it needs at least ")
@@ -54,15 +55,15 @@ def test_what_was_found_is_found_again(folder: Path) -> None:
 def test_searched_once(folder: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     mine = problem(CONV, Logged(log=log))
-    first = solutions([mine], Cache(folder), 1)
+    first = solutions([mine], Cache(folder), Workers(1))
     searched = log.read_text()
     named = replace(mine, layer=replace(CONV, name="other", pad_value=9, clip=(1, 2)))
-    (second,) = solutions([named], Cache(folder), 1)
+    (second,) = solutions([named], Cache(folder), Workers(1))
     assert log.read_text() == searched
     assert second.schedule is not None
     assert second.schedule.layer == named.layer
     assert replace(second.schedule, layer=CONV) == first[0].schedule
-    assert solutions([mine], None, 1) == first
+    assert solutions([mine], None, Workers(1)) == first
     assert log.read_text() == searched * 2
 
 
@@ -99,7 +100,7 @@ class Stubborn:
 def test_refusals_that_name_their_layer_are_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("match.search.solve.engine", lambda name: Stubborn())
     for name in ("conv", "other"):
-        (found,) = solutions([replace(PROBLEM, layer=replace(CONV, name=name))], Cache(folder), 1)
+        (found,) = solutions([replace(PROBLEM, layer=replace(CONV, name=name))], Cache(folder), Workers(1))
         assert (found.refusal or "").startswith(f"layer {name}: ")
     assert entries(folder) == []
 
@@ -113,14 +114,14 @@ def test_models_that_cannot_be_told_apart_are_not_cached(folder: Path) -> None:
         return Local()
 
     unnamed = replace(PROBLEM, cost_model=model(3.0))
-    (found,) = solutions([unnamed], Cache(folder), 1)
+    (found,) = solutions([unnamed], Cache(folder), Workers(1))
     assert found.schedule is not None
     assert entries(folder) == []
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "flipped", "foreign", "folder"])
 def test_damaged_entries_are_found_anew_and_mended(folder: Path, damage: str) -> None:
-    (right,) = solutions([PROBLEM], Cache(folder), 1)
+    (right,) = solutions([PROBLEM], Cache(folder), Workers(1))
     (path,) = entries(folder)
     whole = path.read_bytes()
     path.unlink()
@@ -131,7 +132,7 @@ def test_damaged_entries_are_found_anew_and_mended(folder: Path, damage: str) ->
         flipped[len(whole) // 2] ^= 4
         path.write_bytes({"empty": b"", "cut": whole[:-9], "flipped": bytes(flipped), "foreign": b"x" * 200}[damage])
     assert Cache(folder).look_up(PROBLEM) is None
-    assert solutions([PROBLEM], Cache(folder), 1) == [right]
+    assert solutions([PROBLEM], Cache(folder), Workers(1)) == [right]
     if damage != "folder":
         assert path.read_bytes() == whole
 
@@ -151,7 +152,7 @@ def test_an_entry_that_does_not_fit_its_problem_is_none(folder: Path) -> None:
 def test_an_unwritable_folder_is_no_cache(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/match-cache")):
-        assert solutions([PROBLEM], Cache(folder), 1) == [solve(PROBLEM)]
+        assert solutions([PROBLEM], Cache(folder), Workers(1)) == [solve(PROBLEM)]
 
 
 def test_the_entries_used_last_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,12 +175,13 @@ WRITER = """
 import random, sys
 from pathlib import Path
 from match.search.solutions import solutions
+from match.processes.workers import Workers
 from match.search.cache import Cache
 from tests.search.test_cache import many_problems
 problems = many_problems()
 random.Random(int(sys.argv[2])).shuffle(problems)
 for one in problems:
-    (found,) = solutions([one], Cache(Path(sys.argv[1])), 1)
+    (found,) = solutions([one], Cache(Path(sys.argv[1])), Workers(1))
     assert found.schedule is not None
 """
 
@@ -208,9 +210,9 @@ def test_a_network_is_found_again_without_a_search(
     network: Callable[[], list[Layer]], folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problems = gap9_problems(network())
-    searched = solutions(problems, Cache(folder), 1)
-    monkeypatch.setattr("match.search.solutions.solve_all", None)
-    assert solutions(problems, Cache(folder), 1) == searched
+    searched = solutions(problems, Cache(folder), Workers(1))
+    monkeypatch.setattr("match.search.solutions.solve", None)
+    assert solutions(problems, Cache(folder), Workers(1)) == searched
 
 
 @pytest.mark.parametrize("source", ["ir/layer.py", "prediction/walk.py", "search/exact/search.py"])
