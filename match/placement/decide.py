@@ -3,11 +3,10 @@
 At first every tensor is in main memory, and constants are fetched whole during the step before. As long as a step needs
 more than main memory holds, one change is made, in this order of preference: constants of later steps are fetched
 later; the step's own constants are cut; tensors go to external memory. Each change takes bytes from some steps and adds
-none to others, so a choice is found if one exists, apart from gaps in the packing. Afterwards changes that were not
-needed are undone, and constants are fetched at the steps where the predicted cost is least.
-
-This is done twice, from two beginnings: no constants stay in main memory, so that some may stay afterwards; or all
-stay, so that some leave before anything else is changed. The faster choice is taken.
+none to others, so a choice is found if one exists, apart from gaps in the packing. This is done from two beginnings:
+no constants stay in main memory; or all do, and some leave before anything else is changed. In the faster of these
+choices, changes that were not needed are undone, and constants are fetched at the steps where the predicted cost is
+least.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ def decide(problem: PlacementProblem) -> Decision | Shortage:
     coming = Choice(tuple(_previous(problem, n) if problem.steps[n].constants else None for n in steps))
     staying = Choice((None,) * len(steps), resident=frozenset(n for n in steps if problem.steps[n].constants))
     found = [_fitted(problem, coming), _fitted(problem, staying)]
-    choices = [_improved(problem, choice) for choice in found if isinstance(choice, Choice)]
-    if not choices:
+    fitting = [choice for choice in found if isinstance(choice, Choice)]
+    if not fitting:
         return next(choice for choice in found if isinstance(choice, Shortage))
-    choice = min(choices, key=lambda choice: predict(problem, choice, {}).cycles)
+    choice = _improved(problem, min(fitting, key=lambda choice: predict(problem, choice, {}).cycles))
     return Decision(choice, _rooms(problem, choice))
 
 

@@ -211,7 +211,7 @@ def test_each_way_out_is_taken_only_where_it_is_needed() -> None:
 
     roomy = choice(1600)
     assert not roomy.cut | roomy.spilled
-    assert roomy.resident == {0}  # nothing hides its fetch
+    assert 0 in roomy.resident  # nothing hides its fetch; another may stay, too, as there is room
     late = choice(900)
     assert not late.spilled
     assert all(at is None or at >= n - 1 for n, at in enumerate(late.fetched))
