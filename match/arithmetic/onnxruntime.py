@@ -57,9 +57,10 @@ class OnnxruntimeArithmetic:
     def multiply(
         self, a: QuantizedType, b: QuantizedType, output: QuantizedType, clip: tuple[int, int]
     ) -> Requantization:
-        """QLinearMul: the product in float32, times one float32 factor."""
+        """QLinearMul: the product in float32, times one float32 factor, plus the zero point, which is rounded then."""
         factor = np.array([a.scale * b.scale / output.scale])
-        return _scaled(factor, np.zeros(1, np.int64), output.zero_point, clip, *product_range(a, b))
+        levels = np.arange(clip[0] + 1, clip[1] + 1)
+        return _steps(_first_sums(factor, levels, output.zero_point), factor, clip, *product_range(a, b))
 
     def requantize(self, x: QuantizedType, output: QuantizedType, clip: tuple[int, int]) -> Int64Array:
         """DequantizeLinear, then QuantizeLinear."""
@@ -101,24 +102,31 @@ def _scaled(
 ) -> Requantization:
     """``clip(rint(float32(acc + offset) * factor) + zero_point)``, for accumulators from `low` to `high`."""
     levels = np.arange(clip[0] + 1, clip[1] + 1) - zero_point
-    first = _first_sums(factor, levels) - offset[:, None]
+    return _steps(_first_sums(factor, levels) - offset[:, None], factor, clip, low, high)
+
+
+def _steps(
+    first: Int64Array, factor: Float32Array, clip: tuple[int, int], low: Int64Array, high: Int64Array
+) -> Requantization:
+    """The requantization of accumulators from `low` to `high` that reach each level at those in `first`."""
     thresholds = np.clip(first, low[:, None], high[:, None] + 1)
     steps = StepFunction(low, high, clip, thresholds, np.zeros(len(low), np.bool_))
     return fit_line(steps, factor.astype(np.float64))
 
 
-def _first_sums(factor: Float32Array, levels: npt.NDArray[np.int64]) -> Int64Array:
-    """Smallest integers whose float32 product with the factor rounds to each level or above, (channels, levels).
+def _first_sums(factor: Float32Array, levels: npt.NDArray[np.int64], zero_point: int = 0) -> Int64Array:
+    """Smallest integers whose float32 product with the factor, plus a zero point, rounds to each level or above.
 
-    The product steps within a few of ``(level - 1/2) / factor``, where the two roundings to float32 put it; bisection
-    between sums that are certainly on either side finds it.
+    (channels, levels). The sum steps within a few of ``(level - zero point - 1/2) / factor``, where the roundings to
+    float32 put it; bisection between sums that are certainly on either side finds it.
     """
-    about = (levels - 0.5) / factor.astype(np.float64)[:, None]
-    margin = np.ceil(np.abs(about) * _ROUNDING_ERROR).astype(np.int64) + 2
+    scale = factor.astype(np.float64)[:, None]
+    about = (levels - zero_point - 0.5) / scale
+    margin = np.ceil((np.abs(about) + abs(zero_point) / scale) * _ROUNDING_ERROR).astype(np.int64) + 2
     below, reached = np.floor(about).astype(np.int64) - margin, np.ceil(about).astype(np.int64) + margin
     while np.any(reached - below > 1):
         middle = (below + reached) // 2
         product: Float32Array = middle.astype(np.float32) * factor[:, None]
-        high_enough = np.rint(product) >= levels
+        high_enough = np.rint(product + np.float32(zero_point)) >= levels
         below, reached = np.where(high_enough, below, middle), np.where(high_enough, middle, reached)
     return reached
