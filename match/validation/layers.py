@@ -31,7 +31,6 @@ from match.validation.schema import LayerDifference
 
 Array = npt.NDArray[Any]
 
-_OPERANDS = ("input", "addend")
 _OUTPUT = "output"
 _MOST_NAMES = 4
 
@@ -142,7 +141,7 @@ class DumpedOperators:
                 symbol = expr.op.name_hint
                 decision = decisions[symbol]
                 arguments: list[relay.Expr] = []
-                for operand, argument in zip(_OPERANDS, expr.args, strict=False):
+                for operand, argument in zip(_inputs(decision), expr.args, strict=True):
                     value = new[argument]
                     if not isinstance(value, relay.Var):
                         name = f"{operand} of {decision.name}"
@@ -171,6 +170,12 @@ class DumpedOperators:
     def _cut(self, cut: tuple[str, str], expr: relay.Expr) -> relay.Var:
         self._cuts[cut] = relay.var(_name(cut), shape=shape(expr), dtype=dtype(expr))
         return self._cuts[cut]
+
+
+def _inputs(decision: LayerDecision) -> list[str]:
+    """The names of what a layer reads, in the order of its arguments."""
+    assert decision.plan is not None, "what has a C function has a plan"
+    return [operand.name for operand in decision.plan.schedule.operands if operand.role is Role.INPUT]
 
 
 def _parts(decisions: Sequence[LayerDecision]) -> Iterator[tuple[tuple[str, str], Storage]]:
