@@ -227,10 +227,9 @@ class Ne16Cost(CostModel):
         columns or rows may be others than those of the job that had their place.
         """
         first = self._programming(self.arithmetic, TILE_WORDS)
-        others = (edges - PLACES) * self._programming(self.arithmetic, JOB_WORDS)
-        others = others + (jobs - edges) * self._programming(self.place, PLACE_WORDS)
         second = choose(groups > 1, self.access * (TILE_WORDS - ADDRESS_WORDS), 0)  # the first in the other place
-        beside = choose(jobs > 1, first + others, second) + (groups - 1) * self._further_group(jobs, edges)
+        beside = choose(jobs > 1, first + self._further_jobs(jobs, edges), second)
+        beside = beside + (groups - 1) * self._further_group(jobs, edges)
         cycles: float = first + larger(groups * execution, beside + execution / jobs)
         return cycles
 
@@ -238,10 +237,14 @@ class Ne16Cost(CostModel):
         """Cycles in which the jobs of a group behind the first are programmed; accumulators need no parameters."""
         addresses = ADDRESS_WORDS // 2 if self.stream_out else ADDRESS_WORDS
         several = PLACES * self._programming(self.arithmetic, addresses + CHANNELS_WORDS)
-        several = several + (edges - PLACES) * self._programming(self.arithmetic, JOB_WORDS)
-        several = several + (jobs - edges) * self._programming(self.place, PLACE_WORDS)
+        several = several + self._further_jobs(jobs, edges)
         cycles: float = choose(jobs > 1, several, self._programming(self.group, addresses))
         return cycles
+
+    def _further_jobs(self, jobs: float, edges: float) -> float:
+        """Cycles in which the jobs behind the first in each place are programmed."""
+        cycles = (edges - PLACES) * self._programming(self.arithmetic, JOB_WORDS)
+        return cycles + (jobs - edges) * self._programming(self.place, PLACE_WORDS)
 
     def _programming(self, arithmetic: int, words: int) -> int:
         """Cycles in which a job is programmed: what it takes to work it out, an acquisition, registers, the trigger."""
@@ -319,7 +322,7 @@ def _part_channels(layer: Layer, tile: Tile) -> int:
 
 
 def _edges(layer: Layer, rows: _Along, columns: _Along) -> int:
-    """Jobs whose columns or rows may be others than those of the job that had their place."""
+    """Jobs that may have other columns or rows than the job before them in the same place of the queue."""
     edges: int = rows.jobs * smaller(columns.jobs, PLACES + 1 + (layer.padding.left > 0))
     return edges
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from benchmarks.engines.networks import Network
 from benchmarks.engines.results import LayerSearch, Measurement
 from match.compilation.options import Numerics, Options
-from match.dispatch.request import Request, Workload, request
+from match.dispatch.request import Request, Workload, requests
 from match.errors import ScheduleError
 from match.ir.layer import Layer
 from match.ir.requantization import Requantizer
 from match.prediction.predict import predict
-from match.requantize.kept import Forms
+from match.processes.workers import Workers
 from match.search.engine import engine
 from match.search.problem import SearchProblem
 from match.target.cost import Cost
@@ -79,7 +79,8 @@ def measure(
 
 def _tasks(workload: Workload, target: MatchTarget) -> list[_Task]:
     """The modules that take a layer."""
-    answers = [request(module, workload, _OPTIONS, Forms(None)) for module in target.modules]
+    with Workers(1) as workers:
+        (answers,) = requests([workload], target, _OPTIONS, workers)
     return [
         _Task(answer.module.name, answer.forms[0].requantizer, workload.layer)
         for answer in answers

@@ -35,14 +35,14 @@ static void convolve_exact(const match_tile_t *tile, uint32_t mode, ne16_requant
     ptrdiff_t parameter_bytes = match_channel_bytes(tile->exceptions, match_form_of(tile, exact.form));
     match_tile_t parts[2]; /* what the cluster does, and what it does next */
     int32_t all_channels = ne16_groups_of(tile) * tile->channels_out;
-    int32_t together = tile->channels_out > most ? tile->channels_out : all_channels; /* that parts begin and end in */
+    int32_t bound = tile->channels_out > most ? tile->channels_out : all_channels; /* no part goes beyond a multiple */
     int32_t count = 0;
     ne16_jobs_t jobs;
     ne16_begin_jobs(&jobs, tile, mode, NE16_OUTPUT_ACCUMULATORS);
     for (int32_t row = 0; row < tile->output_height; row += each) {
         ne16_part_t part = {.row = row, .rows = ne16_smaller(each, tile->output_height - row)};
-        for (int32_t end = together; part.channel < all_channels; part.channel += part.channels, count++) {
-            end += part.channel == end ? together : 0;
+        for (int32_t end = bound; part.channel < all_channels; part.channel += part.channels, count++) {
+            end += part.channel == end ? bound : 0;
             part.channels = ne16_smaller(most, end - part.channel);
             int32_t *scratch = (int32_t *)tile->scratch + count % 2 * each * tile->output_width * most;
             if (tile->groups > 1) {

@@ -47,7 +47,8 @@ static match_tile_t pixels_of(const match_tile_t *tile)
 {
     match_tile_t pixels = *tile;
     pixels.input_pixel_stride = tile->filter_height * tile->channels_in;
-    pixels.input_row_stride = ((tile->output_width - 1) * tile->stride_x + tile->filter_width) * pixels.input_pixel_stride;
+    int32_t columns = (tile->output_width - 1) * tile->stride_x + tile->filter_width;
+    pixels.input_row_stride = columns * pixels.input_pixel_stride;
     pixels.channels_in = tile->filter_width * pixels.input_pixel_stride;
     pixels.stride_y = 1;
     return pixels;
@@ -72,9 +73,9 @@ static void convolve_laid_out(const match_tile_t *tile, ne16_output_t output)
         set_behind(&jobs.behind, &works[part ^ 1]);
         ne16_channels_t channels = ne16_first_group(&pixels);
         channels.input = windows[part];
-        jobs.behind.awaited = true; /* it lays out these windows */
+        jobs.behind.awaited = true; /* the cluster lays out these windows */
         (void)ne16_submit_rows(&jobs, &pixels, NE16_MODE_1X1, &channels, destination, 0,
-                          ne16_smaller(each, tile->output_height - row));
+                               ne16_smaller(each, tile->output_height - row));
         destination.address += (uint32_t)(each * tile->output_row_stride);
     }
 }
@@ -104,7 +105,7 @@ static void convolve_laid_out_exact(const match_tile_t *tile, ne16_requantizatio
             aim_layout(&works[step], tile, channel == 0 ? row + each : tile->output_height, each, windows[half ^ 1]);
             set_behind(&jobs.behind, &works[step]);
             ne16_part_t part = {0, ne16_smaller(each, tile->output_height - row), channel,
-                           ne16_smaller(most, tile->channels_out - channel)};
+                                ne16_smaller(most, tile->channels_out - channel)};
             int32_t *left = sums + step * each * tile->output_width * most;
             ne16_submit_part(&jobs, &pixels, NE16_MODE_1X1, &part, left);
             part.row = row;

@@ -104,8 +104,8 @@ static uint32_t padding_after(extent_t extent)
 
 /* ---- jobs ---- */
 
-/* Start the next job, which differs so from others of its tile and channels. What it waits for goes on while its registers
- * are written. */
+/* Start the next job, with such a change if it is not the first in its place for a tile or for some channels. What it
+ * waits for goes on while its registers are written. */
 static void submit(ne16_jobs_t *jobs, ne16_change_t change)
 {
     ne16_prepare(&jobs->next, jobs->other_tile > 0       ? NE16_OTHER_TILE
@@ -205,7 +205,7 @@ bool ne16_submit_rows(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode
         job_outputs(rows_of(tile, mode, first, last - first), last - first, strided, destination.row_stride);
     int32_t job_columns = job_outputs(columns_of(tile, mode, 0, tile->output_width), tile->output_width, strided,
                                       destination.pixel_stride);
-    /* Of a row's jobs all but the first, the last and those that follow the first in its place have the same columns. */
+    /* In a row, the jobs behind the first ones in each place have the same columns, but for the last job. */
     int32_t inner = (tile->pad_left > 0 ? NE16_PLACES + 1 : NE16_PLACES) * job_columns;
     uint32_t input_step = (uint32_t)(job_columns * stride_x(tile) * tile->input_pixel_stride);
     uint32_t output_step = (uint32_t)(job_columns * destination.pixel_stride);

@@ -41,12 +41,12 @@ typedef struct {
 typedef struct {
     match_kernel_t kernel;
     const match_tile_t *tile;
-    bool running; /* the cluster does what it was given before; */
-    bool awaited; /* and the next job starts when that is done */
+    bool running; /* the cluster is doing what it was given before */
+    bool awaited; /* the next job must not start until the cluster has done that */
 } ne16_behind_t;
 
-/* A tile's jobs: the next one, how many of the two places have registers of another tile, or other channels, and what is
- * to be done behind the jobs that have been started. */
+/* A tile's jobs: the next one; how many of the two places still have registers of another tile, or of other channels;
+ * and what the cluster does behind the jobs that have been started. */
 typedef struct {
     ne16_job_t next;
     int32_t other_tile;

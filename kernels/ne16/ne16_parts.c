@@ -18,7 +18,7 @@ void ne16_submit_part(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode
         channels.channels_in = part->channels;
         channels.input += part->channel;
     }
-    jobs->behind.awaited = true; /* it is with the memory that these accumulators go to */
+    jobs->behind.awaited = true; /* the cluster still reads the memory that these accumulators go to */
     (void)ne16_submit_rows(jobs, tile, mode, &channels, destination_of(tile, part, scratch), part->row,
                            part->row + part->rows);
 }

@@ -27,10 +27,11 @@ _BROADCASTING = frozenset(
 
 
 def prepare(module: tvm.IRModule) -> tvm.IRModule:
-    """The module with float constants as arrays where print would change them, outputs of their own, and no argmax.
+    """The module as TVM's executor takes it.
 
-    Arrays of truth values become int8 and are converted where they are read. Of functions with a plan only the
-    interface stays: their C comes from the plan, later.
+    A float constant that print would change is an array. No two outputs are one tensor. The argmax of 8-bit integers is
+    computed from keys. Arrays of truth values become int8 and are converted where they are read. Functions with a plan
+    keep only their interface: their C comes from the plan, later.
 
     Args:
         module: "main" and the functions it calls, types inferred.
@@ -40,9 +41,9 @@ def prepare(module: tvm.IRModule) -> tvm.IRModule:
 
     def visit(expr: Any) -> None:
         if isinstance(expr, relay.Call):
-            keys = _extreme_key(expr, replaced)
-            if keys is not None:
-                replaced[expr] = keys
+            place = _place_by_keys(expr, replaced)
+            if place is not None:
+                replaced[expr] = place
                 return
             exact = _exact if operator_name(expr) in _BROADCASTING and expr.checked_type.shape else _same
             replaced[expr] = rebuild(expr, lambda argument: exact(replaced[argument]))
@@ -63,7 +64,7 @@ def prepare(module: tvm.IRModule) -> tvm.IRModule:
     return relay.transform.InferType()(prepared)
 
 
-def _extreme_key(call: relay.Call, replaced: Mapping[relay.Expr, relay.Expr]) -> relay.Expr | None:
+def _place_by_keys(call: relay.Call, replaced: Mapping[relay.Expr, relay.Expr]) -> relay.Expr | None:
     """The argmax or argmin of widened 8-bit integers along an axis, read from the largest or smallest of int32 keys.
 
     A key is integer · extent + place, the place counted from the end where the first of equal maxima, or the last of

@@ -97,16 +97,6 @@ def requests(
     ]
 
 
-def request(module: HwModule, workload: Workload, options: Options, known: Forms) -> Request | str:
-    """The module's way to compute a layer, or the reason why it does not; `known` remembers forms.
-
-    Raises:
-        TargetError: if the module's patterns cannot be asked.
-    """
-    reason = _refusal(module, workload)
-    return _accepted(module, workload, options, known) if reason is None else reason
-
-
 def _refusal(module: HwModule, workload: Workload) -> str | None:
     """Why none of the module's patterns takes a layer; None if one does."""
     try:

@@ -101,7 +101,7 @@ def write_folder(directory: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def _place(path: Path) -> Path:
-    """The path that is written, behind any links. Raises OSError if a folder, a device or a pipe is there."""
+    """The file that is written: the path with its links followed. Raises OSError if it is a folder, device or pipe."""
     place = Path(os.path.realpath(path))
     if place.is_dir():
         raise IsADirectoryError(EISDIR, strerror(EISDIR))

@@ -89,9 +89,9 @@ class Workers:
     ) -> list[_Answer]:
         """The answers of a function in the order of the questions: the same for any number of processes.
 
-        Those of the largest `size` come first. Workers find the function by its name; if one cannot import what a
-        question is about, or dies, this process answers in its place. `count` is called with the number of answers that
-        are there and their total.
+        Questions of the largest `size` are answered first. Workers find the function by its name. If a worker cannot
+        import what a question needs, or dies, this process answers the question itself. `count` is called with the
+        number of answers so far and the number of questions.
 
         Raises:
             MatchError: if the function does; of several that of the first question.

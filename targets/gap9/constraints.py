@@ -36,7 +36,7 @@ def ne16_padding(layer: Layer) -> Verdict:
 
 
 def has_filter(layer: Layer) -> bool:
-    """Whether the array itself has a layer's filter; for other convolutions the cluster lays out windows."""
+    """Whether NE16's array has a layer's filter. The cluster lays out windows for others, if they are not in groups."""
     if layer.op not in (Op.CONV2D, Op.GROUPED_CONV2D):
         return True
     if (layer.fy, layer.fx) == (1, 1):
@@ -49,7 +49,7 @@ def ne16_grouped_filter(layer: Layer) -> Verdict:
     """The filter is 1x1 without padding, or 3x3 at stride 1 or 2 with at most 2 pixels of padding a side."""
     size, stride, padding = pair((layer.fy, layer.fx)), pair(layer.stride), max(layer.padding)
     what = f"its filter is {size} at stride {stride} with {padding} pixels of padding"
-    return Verdict(has_filter(layer), f"{what}, and for groups no windows are laid out that NE16 has no filter for")
+    return Verdict(has_filter(layer), f"{what}, which NE16 does not have for convolutions in groups")
 
 
 NE16: dict[Op, tuple[Constraint, ...]] = {

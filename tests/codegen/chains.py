@@ -11,13 +11,13 @@ import numpy as np
 from match.compilation.options import Options
 from match.dispatch.plan import LayerPlan
 from match.dispatch.planning import plan_layer
-from match.dispatch.request import Request, Workload, aligned_memories, request
+from match.dispatch.request import Request, Workload, aligned_memories, requests
 from match.errors import ScheduleError
 from match.ir.chain import chained
 from match.ir.layer import Op, Padding
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import largest_tile
-from match.requantize.kept import Forms
+from match.processes.workers import Workers
 from match.target.chain import ChainCost
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget, Pattern
@@ -91,7 +91,9 @@ def asked(target: MatchTarget, chain: ChainCase, symbol: str) -> tuple[Request |
         for number, case in enumerate(chain.stages)
     )
     whole = Workload(chain.whole.layer, stages[-1].constants, stages[-1].accumulator, symbol, stages=stages)
-    return request(target.modules[0], whole, OPTIONS, Forms(None)), whole
+    with Workers(1) as workers:
+        answer = requests([whole], target, OPTIONS, workers)[0][0]
+    return answer, whole
 
 
 def _accumulator(case: Case) -> tuple[np.ndarray, np.ndarray] | None:

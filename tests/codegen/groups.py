@@ -11,13 +11,13 @@ import numpy as np
 from match.compilation.options import Options
 from match.dispatch.plan import LayerPlan
 from match.dispatch.planning import plan_layer
-from match.dispatch.request import Request, Workload, aligned_memories, request
+from match.dispatch.request import Request, Workload, aligned_memories, requests
 from match.errors import ScheduleError
 from match.ir.group import MOST_INPUTS, grouped
 from match.ir.layer import GATES, Op, Padding
 from match.mapping.schedule import Placement, Schedule
 from match.prediction.blocks import largest_tile
-from match.requantize.kept import Forms
+from match.processes.workers import Workers
 from match.target.external_cost import external_cost
 from match.target.group import GroupCost
 from match.target.hardware import MatchTarget
@@ -142,7 +142,8 @@ def planned(
         for number, case in enumerate(group.stages)
     )
     whole = Workload(group.whole.layer, stages[-1].constants, stages[-1].accumulator, symbol, stages=stages)
-    answer = request(target.modules[0], whole, OPTIONS, Forms(None))
+    with Workers(1) as workers:
+        answer = requests([whole], target, OPTIONS, workers)[0][0]
     if not isinstance(answer, Request):
         return None
     module, forms, layer = target.modules[0], answer.requantizers, whole.layer

@@ -30,26 +30,17 @@ pytestmark = pytest.mark.cc
 EXAMPLES = settings(max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
 widths = st.sampled_from([8, 16, 32])
-any_padding = geometries(
-    filters=st.just((3, 3)), strides=st.just((1, 1)), most_dilation=1, most_padding=2, most_channels=70, most_output=8
-)
-strided = geometries(
-    filters=st.just((3, 3)), strides=st.just((2, 2)), most_dilation=1, most_padding=2, most_channels=36, most_output=5
-)
-filters_3x3 = st.one_of(any_padding, strided)
-depthwise_3x3 = st.one_of(
-    *(
-        geometries(
-            filters=st.just((3, 3)),
-            strides=st.just((stride, stride)),
-            most_dilation=1,
-            most_padding=2,
-            most_channels=50,
-            channelwise=True,
-        )
-        for stride in (1, 2)
-    )
-)
+
+
+def of_3x3(stride: int, **limits: Any) -> st.SearchStrategy[Geometry]:
+    """Tiles of the array's 3x3 filter."""
+    filters, strides = st.just((3, 3)), st.just((stride, stride))
+    return geometries(filters=filters, strides=strides, most_dilation=1, most_padding=2, **limits)
+
+
+strided = of_3x3(2, most_channels=36, most_output=5)
+filters_3x3 = of_3x3(1, most_channels=70, most_output=8) | strided
+depthwise_3x3 = of_3x3(1, most_channels=50, channelwise=True) | of_3x3(2, most_channels=50, channelwise=True)
 filters_1x1 = geometries(
     filters=st.just((1, 1)), strides=st.tuples(st.integers(1, 3), st.integers(1, 3)), most_dilation=1, most_channels=70
 )
@@ -66,21 +57,8 @@ def any_filter(draw: st.DrawFn) -> Geometry:
     return geometry
 
 
-grouped_3x3 = st.one_of(
-    *(
-        geometries(
-            filters=st.just((3, 3)),
-            strides=st.just((stride, stride)),
-            most_dilation=1,
-            most_padding=2,
-            most_channels=36,
-            most_output=5,
-        )
-        for stride in (1, 2)
-    )
-)
 GROUPED = {
-    "conv2d_3x3": grouped_3x3,
+    "conv2d_3x3": of_3x3(1, most_channels=36, most_output=5) | strided,
     "conv2d_1x1": geometries(filters=st.just((1, 1)), most_dilation=1, most_channels=36, most_output=5),
 }
 """Of a group, by kind of kernel."""

@@ -22,6 +22,8 @@ from match.validation.differences import difference
 from tests.cli.conftest import DIGITS, Command
 from tests.e2e import test_diana
 
+NETWORKS = Path(__file__).parents[1] / "tflite/networks"
+
 pytestmark = pytest.mark.cc
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -167,6 +169,14 @@ def test_other_types_and_layouts_than_the_file_has(tmp_path: Path, models_dir: P
 def test_networks_of_integers_are_their_own_reference(models_dir: Path) -> None:
     result = match.compile(models_dir / "keyword_spotting.onnx", "gap9").validate(samples=2, layers=True)
     assert (result.reference, result.equal, result.first) == ("integer network", True, None)
+
+
+def test_groups_of_three_inputs() -> None:
+    """Operators of the control core lie between the network's inputs and the group."""
+    compiled = match.compile(NETWORKS / "many_inputs.tflite", "gap9", numerics="exact", cache=False)
+    assert any(len(layer.input_shapes) == 3 for layer in compiled.layers)
+    result = compiled.validate(samples=2, layers=True)
+    assert (result.reference, result.equal, result.first) == ("TFLite Micro", True, None)
 
 
 @pytest.mark.parametrize("l1", [pytest.param(None, marks=pytest.mark.sweep), 6144])
