@@ -159,6 +159,8 @@ class PulpClusterCost(CostModel):
             case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
                 each: float = getattr(self.cycles, layer.op)
                 return self.cycles.addition + self._elements(layer, tile, each + self.requantize)
+            case Op.LOOKUP_SUM:
+                return self._elements(layer, tile, self.cycles.lookup_sum)
             case Op.CONCATENATE:
                 parts = layer.first_channels, layer.k - layer.first_channels
                 pixels = tile.oy * tile.ox

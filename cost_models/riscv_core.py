@@ -71,7 +71,7 @@ class RiscvCoreCost(CpuCostModel):
                 return self.dense * macs + self.output * outputs
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self.element * macs + self.output * outputs
-            case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
+            case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.LOOKUP_SUM:
                 return self.add * outputs
             case Op.LOOKUP | Op.CHANNEL_LOOKUP:
                 return self.element * outputs

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.cost_models.pulp_cycles import Form
+from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import Layer, Op
 from match.ir.requantization import UNREACHED
@@ -71,8 +72,8 @@ class Case:
 class Tensors:
     """What a kernel reads, and the outputs it must write, (OY, OX, K) of the layer's type, or sums.
 
-    addend is empty but for additions and products of matrices, weights but for operators that have some, sums
-    (OY, OX, K) but where it takes some up. negative_step is the tile's.
+    addend is empty but for additions, sums of lookups and products of matrices, weights but for operators that have
+    some, sums (OY, OX, K) but where it takes some up. negative_step is the tile's.
     """
 
     input: Bytes | Reals
@@ -98,6 +99,10 @@ class Tensors:
         if layer.op is Op.CHANNEL_LOOKUP:
             tables = rng.integers(0, 256, (layer.k, 256), np.uint8)
             return cls(x, empty, empty.view(np.int8), tables.tobytes(), tables[np.arange(layer.k), x])
+        if layer.op is Op.LOOKUP_SUM:
+            numbers, second = rng.integers(-(2**26), 2**28, (2, 256)), rng.integers(0, 256, x.shape, np.uint8)
+            outputs = ((numbers[0][x] + numbers[1][second]) >> LOOKUP_SUM_FRACTION).clip(0, 255).astype(np.uint8)
+            return cls(x, second, empty.view(np.int8), numbers.astype("<i4").tobytes(), outputs)
         if layer.op is Op.DEQUANTIZE:
             numbers = rng.normal(size=256).astype(np.float32)
             return cls(x, empty, empty.view(np.int8), numbers.tobytes(), numbers[x])

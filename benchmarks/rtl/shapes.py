@@ -99,7 +99,7 @@ def pool(op: Op, k: int, size: tuple[int, int], f: int, stride: int) -> Layer:
 
 
 def plain(op: Op, k: int, size: tuple[int, int]) -> Layer:
-    """An addition, a lookup, a quantize or a dequantize."""
+    """An addition, a lookup, a sum of lookups, a quantize or a dequantize."""
     name, types = f"{op} {k}, {size[0]}x{size[1]}", _TYPES.get(op, ("uint8", "uint8"))
     return Layer(name, op, k, 1, *size, *size, input_dtype=types[0], weight_dtype="", output_dtype=types[1])
 
@@ -163,7 +163,7 @@ def fitted() -> list[Case]:
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(1, (4, 4), 2, 2), (5, (2, 2), 4, 1)]),
         *(
             plain(op, k, size)
-            for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE)
+            for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.LOOKUP_SUM, Op.QUANTIZE, Op.DEQUANTIZE)
             for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]
         ),
         *(signs(k, size) for k, size in [(16, (8, 8)), (3, (16, 24)), (32, (8, 16)), (1, (20, 13)), (5, (3, 3))]),
@@ -231,7 +231,7 @@ def tested() -> list[Case]:
         ),
         *(
             plain(op, k, size)
-            for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE)
+            for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.LOOKUP_SUM, Op.QUANTIZE, Op.DEQUANTIZE)
             for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]
         ),
         *(signs(k, size) for k, size in [(3, (32, 32)), (64, (6, 8)), (7, (9, 9)), (12, (2, 3))]),

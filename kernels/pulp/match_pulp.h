@@ -101,6 +101,11 @@ void match_pulp_squared_difference(const match_tile_t *tile);
 void match_pulp_squared_difference_high(const match_tile_t *tile);
 void match_pulp_squared_difference_int32(const match_tile_t *tile);
 
+/* Sum of input and addend, element by element, each through a table of 256 int32 with 20 bits behind the point, rounded
+ * down; parameters are the two tables, sums fit 32 bits. Strides and channels are those of a multiplication. Cores share
+ * out the elements. */
+void match_pulp_lookup_sum(const match_tile_t *tile);
+
 /* The channels_in channels of the input, then those of the addend, each through a table of 256 bytes; parameters are the
  * two tables. Cores share out the elements. */
 void match_pulp_concatenate(const match_tile_t *tile);

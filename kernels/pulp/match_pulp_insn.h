@@ -38,6 +38,8 @@
     ".insn r 0x2b, 5, 0x00, " step ", " pointer ", " value "\n"                                   /* p.sh */
 #define MATCH_INSN_LOAD_BYTE_AT(value, index, pointer) \
     ".insn r 0x03, 7, 0x20, " value ", " pointer ", " index "\n"                                  /* p.lbu */
+#define MATCH_INSN_LOAD4_AT(value, index, pointer) \
+    ".insn r 0x03, 7, 0x10, " value ", " pointer ", " index "\n"                                  /* p.lw */
 #define MATCH_INSN_LOAD4_STEP(value, pointer, step) \
     ".insn r 0x0b, 7, 0x10, " value ", " pointer ", " step "\n"                                   /* p.lw */
 #define MATCH_INSN_STORE4_STEP(value, pointer, step) \
@@ -79,6 +81,8 @@
     ".insn r 0x2b, 3, 0x11, " step ", " pointer ", " value "\n"                                   /* cv.sh */
 #define MATCH_INSN_LOAD_BYTE_AT(value, index, pointer) \
     ".insn r 0x2b, 3, 0x0c, " value ", " pointer ", " index "\n"                                  /* cv.lbu */
+#define MATCH_INSN_LOAD4_AT(value, index, pointer) \
+    ".insn r 0x2b, 3, 0x06, " value ", " pointer ", " index "\n"                                  /* cv.lw */
 #define MATCH_INSN_LOAD4_STEP(value, pointer, step) \
     ".insn r 0x2b, 3, 0x02, " value ", " pointer ", " step "\n"                                   /* cv.lw */
 #define MATCH_INSN_STORE4_STEP(value, pointer, step) \

@@ -1,4 +1,7 @@
-"""Finds ``clip((a * Ma + b * Mb + B) >> S)`` that is a given function of two 8-bit values, over all 65536 pairs."""
+"""Finds integers that make a given function of two 8-bit values, over all 65536 pairs.
+
+A plane is ``clip((a * Ma + b * Mb + B) >> S)``; with tables in the place of products more functions are sums.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from itertools import product
 
 import numpy as np
 
+from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.requantization import Int64Array
 
 # Small shifts first: their sums fit the registers of small machines.
@@ -14,6 +18,7 @@ _SHIFTS = range(14, 31)
 _NEIGHBOURS = (0, 1, -1)
 # Sums of 8-bit values that are worth less than 4 levels a step fit 32 bits.
 _CLOSE_SHIFT = 20
+_UNBOUNDED = 1 << 60
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ def fit_plane(
             first, second = (middle + offset for middle, offset in zip(centre, offsets, strict=True))
             least, most = _biases(outputs, a[:, None] * first + b[None, :] * second, shift, clip)
             if least <= most:
-                return Plane((first, second), least + (most - least) // 2, shift)
+                return Plane((first, second), int(least + (most - least) // 2), shift)
     return None
 
 
@@ -53,18 +58,43 @@ def close_plane(
     multipliers = _multipliers(slopes, _CLOSE_SHIFT)
     sums = a[:, None] * multipliers[0] + b[None, :] * multipliers[1]
     least, most = _biases(outputs, sums, _CLOSE_SHIFT, clip)
-    bias = least + (most - least) // 2
+    bias = int(least + (most - least) // 2)
     given = ((sums + bias) >> _CLOSE_SHIFT).clip(*clip)
     return Plane(multipliers, bias, _CLOSE_SHIFT) if np.abs(given - outputs).max() <= 1 else None
+
+
+def fit_tables(
+    outputs: Int64Array, a: Int64Array, b: Int64Array, slopes: tuple[float, float], clip: tuple[int, int]
+) -> Int64Array | None:
+    """Tables Ta and Tb, (2, 256), with ``clip((Ta[i] + Tb[j]) >> LOOKUP_SUM_FRACTION)`` equal to all `outputs[i, j]`.
+
+    Arguments as of `fit_plane`; None if no tables were found. Ta is linear. Every i bounds Tb[j] on both sides, so that
+    a sum that was rounded on the way, as in float32, has tables where it has no plane.
+    """
+    first = np.rint(np.ldexp(a * slopes[0], LOOKUP_SUM_FRACTION)).astype(np.int64)
+    sums = np.broadcast_to(first[:, None], outputs.shape)
+    least, most = _biases(outputs, sums, LOOKUP_SUM_FRACTION, clip, axis=0)
+    if np.any(least > most):
+        return None
+    near = np.rint(np.ldexp(b * slopes[1], LOOKUP_SUM_FRACTION)).astype(np.int64)
+    middle = np.where((least > -_UNBOUNDED) & (most < _UNBOUNDED), (least + most) // 2, near.clip(least, most))
+    found = np.stack([first, middle])
+    fits = np.iinfo(np.int32)
+    return found if fits.min <= found.min(1).sum() and found.max(1).sum() <= fits.max else None
 
 
 def _multipliers(slopes: tuple[float, float], shift: int) -> tuple[int, int]:
     return round(slopes[0] * (1 << shift)), round(slopes[1] * (1 << shift))
 
 
-def _biases(outputs: Int64Array, sums: Int64Array, shift: int, clip: tuple[int, int]) -> tuple[int, int]:
-    """The least and the largest B that any pair leaves. The least is above the largest where no B suits all."""
-    limits = np.iinfo(np.int64)
+def _biases(
+    outputs: Int64Array, sums: Int64Array, shift: int, clip: tuple[int, int], axis: int | None = None
+) -> tuple[Int64Array, Int64Array]:
+    """The least and the largest B that pairs leave, all of them or those along an axis.
+
+    The least is above the largest where no B suits all.
+    """
     room = (outputs << shift) - sums
-    least = int(np.max(room, where=outputs > clip[0], initial=limits.min))
-    return least, int(np.min(room, where=outputs < clip[1], initial=limits.max)) + (1 << shift) - 1
+    least = np.max(room, axis=axis, where=outputs > clip[0], initial=-_UNBOUNDED)
+    most = np.min(room, axis=axis, where=outputs < clip[1], initial=_UNBOUNDED)
+    return least, most + (1 << shift) - 1

@@ -10,6 +10,9 @@ import numpy.typing as npt
 from match.ir.float_border import FloatQuantization
 from match.ir.requantization import Requantization
 
+LOOKUP_SUM_FRACTION = 20
+"""Bits behind the point of what a sum of lookups adds up (match_pulp.h). Sums up to 2047 levels fit 32 bits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Normalization:
@@ -36,7 +39,8 @@ class LayerConstants:
     table: of a lookup, uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers; of a
     dequantize likewise, float32. Of a concatenation one for each input, shape (2, 256). Of a softmax, int32, shape
     (3 + 256,): match_softmax_t (match_tile.h); of recurrent layers match_lstm_t, match_gru_t. Of a squared difference,
-    int16, shape (2, 256): both inputs in steps of one size.
+    int16, shape (2, 256): both inputs in steps of one size. Of a sum of lookups, int32, shape (2, 256): what each input
+    adds to the output, in steps of ``2**-LOOKUP_SUM_FRACTION``.
     quantization: of a quantize.
     positions: of a resize, int32, shapes (rows, 3) and (columns, 3): of each output row and column the inputs below and
     above it, and the weight of the one above in 1/1024.

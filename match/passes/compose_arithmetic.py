@@ -2,7 +2,7 @@
 
 Such a chain ends in ``cast(clip(...), 8-bit)`` and is made of additions, multiplications, shifts, divisions and clips
 by constants. Around the sums of a convolution, dense layer or pooling it becomes one requantization; around one
-8-bit tensor a table; around two the plane that gives the same results for all pairs, or the table of pairs.
+8-bit tensor a table; around two what gives the same results for all pairs (`functions_of_two`).
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.line_fit import NoLineError, fit_line
-from match.arithmetic.plane_fit import fit_plane
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array, Requantization
 from match.ir.step_function import StepFunction
+from match.passes.functions_of_two import function_of_two, levels
 from match.relay import integer_form, relay, tvm
 from match.relay.readers import read_requantized
 from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, operator_name, rewrite, shape
@@ -58,7 +58,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
         return None
     if len(leaves) == 1:
         (x,) = leaves
-        outputs = _evaluate(call.args[0], {x: _levels(x)})
+        outputs = _evaluate(call.args[0], {x: levels(dtype(x))})
         return integer_form.lookup(new(x), outputs, dtype(x), dtype(call))
     if len(leaves) == 2 and shape(leaves[0]) == shape(leaves[1]):
         return _of_pairs(call, (leaves[0], leaves[1]), clip, new)
@@ -153,8 +153,9 @@ def _window_sums(leaf: relay.Expr) -> Int64Array | None:
 
 
 def _of_pairs(call: relay.Call, operands: tuple[relay.Expr, relay.Expr], clip: tuple[int, int], new: New) -> relay.Expr:
-    """A function of two tensors: a plane if there is one that is equal for all pairs, else a table."""
-    a, b = (_levels(x) for x in operands)
+    """A function of two tensors, equal for all pairs of their values."""
+    dtypes = dtype(operands[0]), dtype(operands[1])
+    a, b = (levels(each) for each in dtypes)
     outputs = _evaluate(call.args[0], {operands[0]: a[:, None], operands[1]: b[None, :]})
     middle = len(a) // 2, len(b) // 2
     exact = _evaluate_smooth(call.args[0].args[0], dict(zip(operands, (a[:, None], b[None, :]), strict=True)))
@@ -163,15 +164,7 @@ def _of_pairs(call: relay.Call, operands: tuple[relay.Expr, relay.Expr], clip: t
         float(exact[middle[0], middle[1] + 1] - exact[middle]),
     )
     first, second = (new(x) for x in operands)
-    plane = fit_plane(outputs, a, b, slopes, clip)
-    if plane is None:
-        return integer_form.lookup_pair(first, second, outputs, (dtype(operands[0]), dtype(operands[1])), dtype(call))
-    return integer_form.add(first, second, plane.multipliers, plane.bias, plane.shift, clip, dtype(call))
-
-
-def _levels(x: relay.Expr) -> Int64Array:
-    low, high = value_range(dtype(x))
-    return np.arange(low, high + 1, dtype=np.int64)
+    return function_of_two(first, second, outputs, dtypes, slopes, clip, dtype(call))
 
 
 def _uniform(expr: relay.Expr) -> bool:

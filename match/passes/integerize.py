@@ -13,7 +13,7 @@ from match.ir.dtypes import value_range
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.ir.step_function import reachable_sums
-from match.passes.planes import plane_of
+from match.passes.functions_of_two import function_of_two
 from match.passes.transposed_convolution import phase_convolution
 from match.relay import float_arithmetic, integer_form, relay, tvm
 from match.relay.integer_form import Int8Array, is_real_sums
@@ -120,7 +120,8 @@ class Integerize:
         sign = -1 if is_call(call, "qnn.subtract") else 1
         outputs = self.arithmetic.add(a, b, output, clip, sign)
         slopes = float(a.scale / output.scale), sign * float(b.scale / output.scale)
-        return plane_of(new(left), new(right), outputs, (a, b), slopes, clip, output.dtype, exact=self.exact)
+        dtypes = a.dtype, b.dtype
+        return function_of_two(new(left), new(right), outputs, dtypes, slopes, clip, output.dtype, exact=self.exact)
 
     def _with_number(
         self,

@@ -60,7 +60,7 @@ def integer_relay(
         *((QuantizeCells(),) if quantize_recurrent else ()),
         UnrollCells(),
         WriteResizes(),
-        *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(), FuseRowFunctions())),
+        *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(),)),
         OneRow(),
         CutVolumes(),
         PoolVolumes(exact),
@@ -73,11 +73,11 @@ def integer_relay(
         FuseTables(),
         GatherByAxis(),
         AddExtrema(),
-        RemoveIdle(),
         *((DeadChannels(),) if remove_dead_channels else ()),
+        *((UnsignedActivations(),) if activations == "uint8" else ()),
+        *(() if tflite else (FuseRowFunctions(),)),
+        RemoveIdle(),
     )
     for transform in passes:
         module = transform(module)
-    if activations == "uint8":
-        module = UnsignedActivations()(module)
     return LowerBorder(model.rounding)(module)

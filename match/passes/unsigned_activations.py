@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
 from match.relay.normalization import RowNormalization, read_normalization
@@ -17,6 +18,7 @@ from match.relay.operators import (
     Convolution,
     Dense,
     Lookup,
+    LookupSum,
     Matrices,
     Multiplication,
     SquaredDifference,
@@ -26,6 +28,7 @@ from match.relay.readers import (
     read_channel_lookup,
     read_layer,
     read_lookup,
+    read_lookup_sum,
     read_matrices,
     read_multiplication,
     read_squared_difference,
@@ -78,6 +81,9 @@ class _Conversion:
         difference = read_squared_difference(call)
         if difference is not None:
             return self._mark(call, self._squared_difference(difference, new))
+        lookups = read_lookup_sum(call)
+        if lookups is not None:
+            return self._mark(call, self._lookup_sum(lookups, new))
         product = read_multiplication(call) or read_matrices(call)
         if product is not None:
             return self._mark(call, self._product(product, new))
@@ -194,6 +200,16 @@ class _Conversion:
             requantization = _shifted_outputs(requantization)
         a, b = (self._unsigned(operand, new) for operand in difference.operands)
         converted = replace(difference, requantization=requantization, x_dtypes=("uint8", "uint8"), dtype="uint8")
+        return converted.build(a, b)
+
+    def _lookup_sum(self, lookups: LookupSum, new: New) -> relay.Expr:
+        """The second table's numbers make up for larger outputs."""
+        more = _OFFSET if lookups.dtype == "int8" else 0
+        tables = lookups.tables + np.array([[0], [more << LOOKUP_SUM_FRACTION]])
+        low, high = lookups.clip
+        a, b = (self._unsigned(operand, new) for operand in lookups.operands)
+        types = "uint8", "uint8"
+        converted = replace(lookups, x_dtypes=types, tables=tables, clip=(low + more, high + more), dtype="uint8")
         return converted.build(a, b)
 
     def _normalization(self, found: RowNormalization, new: New) -> relay.Expr:

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
@@ -244,6 +245,29 @@ def squared_difference(
     )
     difference = relay.subtract(first, second)
     return requantize(relay.multiply(difference, difference), requantization, dtype)
+
+
+def lookup_sum(
+    a: relay.Expr,
+    b: relay.Expr,
+    x_dtypes: tuple[str, str],
+    tables: Int64Array,
+    clip: tuple[int, int],
+    dtype: str,
+    *,
+    real: bool = False,
+) -> relay.Expr:
+    """Sum of two tensors through a table each, `tables` (2, 256) with `LOOKUP_SUM_FRACTION` bits behind the point.
+
+    One tensor may be broadcast. Sums are rounded down and clipped. `real`: see `real_sums`.
+    """
+    first, second = (
+        relay.take(relay.const(table.astype(np.int32)), _index(x, x_dtype))
+        for table, x, x_dtype in zip(tables, (a, b), x_dtypes, strict=True)
+    )
+    total = relay.add(first, second)
+    shift = relay.const(LOOKUP_SUM_FRACTION, "int32")
+    return saturate(relay.right_shift(real_sums(total) if real else total, shift), clip, dtype)
 
 
 def largest_square(steps: Int64Array) -> int:

@@ -167,6 +167,26 @@ class SquaredDifference:
 
 
 @dataclass(frozen=True, eq=False)
+class LookupSum:
+    """The sum of two tensors, one of which may be broadcast, through a table each.
+
+    tables: int64, shape (2, 256): what each adds to an output for its values in ascending order, in steps of
+    ``2**-LOOKUP_SUM_FRACTION``. `real` as in `match.relay.integer_form.real_sums`.
+    """
+
+    operands: tuple[relay.Expr, relay.Expr]
+    x_dtypes: tuple[str, str]
+    tables: Int64Array
+    clip: tuple[int, int]
+    dtype: str
+    real: bool = False
+
+    def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        """The expression, on other operands, which are of `x_dtypes`."""
+        return integer_form.lookup_sum(a, b, self.x_dtypes, self.tables, self.clip, self.dtype, real=self.real)
+
+
+@dataclass(frozen=True, eq=False)
 class Quantize:
     """float32 numbers of x as 8 bits."""
 

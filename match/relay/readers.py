@@ -5,10 +5,12 @@ Every reader takes a typed expression and returns None if it is not of its form.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.dtypes import value_range
 from match.ir.float_border import REACH, FloatQuantization
 from match.ir.layer import Padding
@@ -26,6 +28,7 @@ from match.relay.operators import (
     Dense,
     Dequantize,
     Lookup,
+    LookupSum,
     Matrices,
     Multiplication,
     Quantize,
@@ -229,17 +232,40 @@ def read_squared_difference(expr: relay.Expr) -> SquaredDifference | None:
     difference, again = requantized[0].args
     if difference != again or not is_call(difference, "subtract"):
         return None
-    operands: list[relay.Expr] = []
-    steps: list[Int64Array] = []
-    for taken in difference.args:
+    taken = _through_tables(difference.args)
+    if taken is None or np.abs(taken[2]).max() > np.iinfo(np.int16).max:
+        return None
+    return SquaredDifference(*taken, *requantized[1:])
+
+
+def read_lookup_sum(expr: relay.Expr) -> LookupSum | None:
+    """A sum of lookups."""
+    saturated = _saturated(expr)
+    if saturated is None or dtype(saturated[0]) != "int32":
+        return None
+    shifted, clip, out_dtype = saturated
+    if not is_call(shifted, "right_shift") or scalar(shifted.args[1]) != LOOKUP_SUM_FRACTION:
+        return None
+    total, real = _without_mark(shifted.args[0])
+    taken = _through_tables(total.args) if is_call(total, "add") else None
+    return None if taken is None else LookupSum(*taken, clip, out_dtype, real)
+
+
+def _through_tables(
+    operands: Sequence[relay.Expr],
+) -> tuple[tuple[relay.Expr, relay.Expr], tuple[str, str], Int64Array] | None:
+    """Two 8-bit tensors, their types and the tables, (2, 256), that operands take their elements from."""
+    tensors: list[relay.Expr] = []
+    tables: list[Int64Array] = []
+    for taken in operands:
         table = constant(taken.args[0]) if is_call(taken, "take") else None
         x = _indexed(taken.args[1]) if table is not None else None
-        if x is None or table is None or table.shape != (256,) or np.abs(table).max() > np.iinfo(np.int16).max:
+        if x is None or table is None or table.shape != (256,):
             return None
-        operands.append(x)
-        steps.append(table.astype(np.int64))
-    dtypes = dtype(operands[0]), dtype(operands[1])
-    return SquaredDifference((operands[0], operands[1]), dtypes, np.stack(steps), *requantized[1:])
+        tensors.append(x)
+        tables.append(table.astype(np.int64))
+    a, b = tensors
+    return (a, b), (dtype(a), dtype(b)), np.stack(tables)
 
 
 def read_lookup(expr: relay.Expr) -> Lookup | None:
@@ -396,16 +422,22 @@ def _average(pool: relay.Call, requantization: Requantization, out_dtype: str) -
 
 def _saturated_shift(expr: relay.Expr) -> tuple[relay.Call, relay.Expr, tuple[int, int], str] | None:
     """The sum, shift, clip and type of ``cast(clip(right_shift(add(...), S)))``, an int64 sum to 8 bits."""
+    saturated = _saturated(expr)
+    if saturated is None:
+        return None
+    shifted, clip, out_dtype = saturated
+    if not (is_call(shifted, "right_shift") and is_call(shifted.args[0], "add") and dtype(shifted) == "int64"):
+        return None
+    return shifted.args[0], shifted.args[1], clip, out_dtype
+
+
+def _saturated(expr: relay.Expr) -> tuple[relay.Expr, tuple[int, int], str] | None:
+    """The operand, clip and type of ``cast(clip(...))`` to 8 bits."""
     if not (is_call(expr, "cast") and is_8bit(expr) and is_call(expr.args[0], "clip")):
         return None
     clip = expr.args[0]
-    shifted = clip.args[0]
-    if not (is_call(shifted, "right_shift") and is_call(shifted.args[0], "add") and dtype(shifted) == "int64"):
-        return None
     (low, high), (least, most) = (int(clip.attrs.a_min), int(clip.attrs.a_max)), value_range(dtype(expr))
-    if not least <= low <= high <= most:
-        return None
-    return shifted.args[0], shifted.args[1], (low, high), dtype(expr)
+    return (clip.args[0], (low, high), dtype(expr)) if least <= low <= high <= most else None
 
 
 def _per_channel(expr: relay.Expr, channels: int, dtype: str = "int64") -> Int64Array | None:

@@ -68,6 +68,10 @@ class Case:
             return self.constants.table[self.inputs[0]].astype(np.uint8)
         if layer.op is Op.MAX_POOL2D:
             return np.clip(_windows(self, 0).max(axis=(2, 3)), *layer.clip).astype(np.uint8)
+        if layer.op is Op.LOOKUP_SUM:
+            assert self.constants.table is not None
+            a, b = (table.astype(np.int64)[x] for table, x in zip(self.constants.table, self.inputs, strict=True))
+            return np.clip((a + b) >> 20, *layer.clip).astype(np.uint8)
         assert requant is not None
         if layer.op is Op.ADD:
             assert self.constants.addend_multipliers is not None
@@ -216,6 +220,7 @@ _MADE = (
 _UNWEIGHTED = (
     Op.MULTIPLY,
     Op.SQUARED_DIFFERENCE,
+    Op.LOOKUP_SUM,
     Op.CONCATENATE,
     Op.SLICE,
     Op.TRANSPOSE,
@@ -229,7 +234,8 @@ _UNWEIGHTED = (
 )
 
 
-_MET = (Op.MULTIPLY, Op.SQUARED_DIFFERENCE)
+_SCALED = (Op.MULTIPLY, Op.SQUARED_DIFFERENCE)
+_MET = (*_SCALED, Op.LOOKUP_SUM)
 
 _BROADCASTS: tuple[Broadcast, ...] = ("", "pixel", "channel", "outer")
 
@@ -306,7 +312,9 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         zero_points = int(rng.integers(256)), int(rng.integers(256))
     if op is Op.SQUARED_DIFFERENCE:
         table = rng.integers(-200, 200, (2, 256)).astype(np.int16)
-    if op in _MET:
+    if op is Op.LOOKUP_SUM:
+        table = rng.integers(-(2**27), 2**28, (2, 256)).astype(np.int32)
+    if op in _SCALED:
         requantization = Requantization(
             multiplier=rng.integers(2**10, 2**12, 1),
             bias=rng.integers(0, 2**27, 1),

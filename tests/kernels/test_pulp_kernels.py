@@ -802,6 +802,37 @@ def test_squared_difference(
     combine_on(harness, "squared_difference", geometry, gaps, shared, squares, clip, form, seed)
 
 
+@EXAMPLES
+@given(pointwise, st.tuples(margins, margins, margins), shared_parts, clips, seeds)
+def test_lookup_sum(
+    harness: Harness, geometry: Geometry, gaps: Gaps, shared: str, clip: tuple[int, int], seed: int
+) -> None:
+    """Each input through a table of 32 bits, whose sums are rounded down and clipped."""
+    rng = np.random.default_rng(seed)
+    shape = (*geometry.output, geometry.channels_out)
+    first, second = (
+        embed(rng.integers(0, 256, own, np.uint8), margin)
+        for own, margin in zip(operand_shapes(shape, shared), gaps, strict=False)
+    )
+    geometry = replace(geometry, channels_in=second.tile.shape[2])
+    target = empty_output(geometry, gaps[2])
+    bits = int(rng.integers(20, 30))
+    tables = rng.integers(-(1 << bits), 1 << bits, (2, 256))
+    output = harness.kernel(
+        "match_pulp_lookup_sum",
+        replace(
+            geometry.fields(**strides_of(first), **output_strides_of(target), clip_low=clip[0], clip_high=clip[1]),
+            **met_strides(first, second),
+        ),
+        input=first.block,
+        addend=second.block,
+        parameters=tables.astype("<i4").view(np.uint8).reshape(-1),
+        output=target.block,
+    )
+    sums = tables[0][first.tile] + tables[1][second.tile]
+    expect(output, target, np.clip(sums >> 20, *clip).astype(np.uint8))
+
+
 def combine_on(
     harness: Harness,
     kernel: str,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from match.arithmetic.line_fit import NoLineError, fit_line
-from match.arithmetic.plane_fit import fit_plane
+from match.arithmetic.plane_fit import fit_plane, fit_tables
 from match.ir.step_function import StepFunction
 
 pytestmark = pytest.mark.unit
@@ -77,3 +77,49 @@ def test_plane(first, second, bias):
 def test_no_plane():
     outputs = np.random.default_rng(0).integers(0, 256, (256, 256))
     assert fit_plane(outputs, np.arange(256), np.arange(256), (0.5, 0.5), (0, 255)) is None
+
+
+def rounded_sums(scales, zero_points, clip=(0, 255)):
+    """A quantized addition in float32, for all pairs of uint8 values, and what a step of each is worth."""
+    (sa, sb, so), (za, zb, zo), levels = scales, zero_points, np.arange(256, dtype=np.float32)
+    first = (levels - np.float32(za)) * np.float32(sa)
+    second = (levels - np.float32(zb)) * np.float32(sb)
+    total = np.add.outer(first, second) / np.float32(so)
+    return np.clip(np.rint(total).astype(np.int64) + zo, *clip), (sa / so, sb / so)
+
+
+FLAWED = [((0.076312, 0.19213, 0.20383), (76, 241, 154)), ((0.042271, 0.089527, 0.074374), (214, 47, 22))]
+"""Scales and zero points of additions that float32 rounds so that no plane has their outputs."""
+
+
+@pytest.mark.parametrize(("scales", "zero_points"), FLAWED)
+@pytest.mark.parametrize("clip", [(0, 255), (13, 200)])
+def test_tables_where_there_is_no_plane(scales, zero_points, clip):
+    outputs, slopes = rounded_sums(scales, zero_points, clip)
+    levels = np.arange(256)
+    assert fit_plane(outputs, levels, levels, slopes, clip) is None
+    tables = fit_tables(outputs, levels, levels, slopes, clip)
+    assert tables is not None
+    np.testing.assert_array_equal(np.clip(np.add.outer(*tables) >> 20, *clip), outputs)
+    assert np.abs(np.add.outer(*tables)).max() < 2**31
+
+
+@settings(max_examples=40)
+@given(st.floats(0.003, 0.3), st.floats(0.25, 4), st.floats(0.7, 1.5), st.integers(0, 2**32 - 1))
+def test_tables_of_any_addition(scale, other, spread, seed):
+    """Tables are those of the outputs where there are some; an addition with rounding of its own nearly always has."""
+    zero_points = np.random.default_rng(seed).integers(0, 256, 3).tolist()
+    scales = scale, scale * other, math.hypot(scale, scale * other) * spread
+    outputs, slopes = rounded_sums(scales, zero_points)
+    tables = fit_tables(outputs, np.arange(256), np.arange(256), slopes, (0, 255))
+    if tables is not None:
+        np.testing.assert_array_equal(np.clip(np.add.outer(*tables) >> 20, 0, 255), outputs)
+
+
+def test_no_tables():
+    """Of outputs that are no sum, and of one whose sums 32 bits do not hold."""
+    levels = np.arange(256)
+    outputs = np.random.default_rng(0).integers(0, 256, (256, 256))
+    assert fit_tables(outputs, levels, levels, (0.5, 0.5), (0, 255)) is None
+    steep = np.clip(np.add.outer(levels, levels) * 10, 0, 255)
+    assert fit_tables(steep, levels, levels, (10, 10), (0, 255)) is None

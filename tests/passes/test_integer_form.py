@@ -132,6 +132,7 @@ def test_add_and_tables():
     second = table[wide + 128]
     np.testing.assert_array_equal(outputs[1], np.clip((700 * wide - 300 * second - 12345) >> 9, -90, 80))
     np.testing.assert_array_equal(outputs[2], pairs[wide + 128, second + 128])
+    assert readers.read_lookup_sum(typed[1]) is None
     lookup, addition = readers.read_lookup(typed[0]), readers.read_addition(typed[1])
     assert lookup is not None
     assert (lookup.outputs == table).all()
@@ -147,3 +148,22 @@ def test_other_expressions_are_not_read():
         assert readers.read_layer(typed) is None
         assert readers.read_addition(typed) is None
         assert readers.read_lookup(typed) is None
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_sum_of_lookups(real):
+    """Sums beyond the clip, of a map and of one pixel for all, of which the map is signed."""
+    rng = np.random.default_rng(5)
+    x = relay.var("x", shape=(1, 4, 4, 3), dtype="int8")
+    pixel = relay.const(rng.integers(0, 256, (1, 1, 1, 3)).astype(np.uint8))
+    tables = rng.integers(-(2**28), 2**28, (2, 256))
+    expr = integer_form.lookup_sum(x, pixel, ("int8", "uint8"), tables, (-90, 80), "int8", real=real)
+    value = random_values(rng, (1, 4, 4, 3), "int8")
+    found, typed = run(x, expr, value)
+    sums = tables[0][value.astype(np.int64) + 128] + tables[1][pixel.data.numpy().astype(np.int64)]
+    np.testing.assert_array_equal(found, np.clip(np.floor_divide(sums, 2**20), -90, 80))
+    read = readers.read_lookup_sum(typed)
+    assert read is not None
+    assert (read.x_dtypes, read.clip, read.dtype, read.real) == (("int8", "uint8"), (-90, 80), "int8", real)
+    np.testing.assert_array_equal(read.tables, tables)
+    assert readers.read_addition(typed) is None

@@ -163,6 +163,17 @@ def test_squared_differences_have_the_tables_they_had(dtype: str) -> None:
     assert names.count("take") == (2 if dtype == "int8" else 1)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_sums_of_lookups_move_with_their_outputs(dtype: str) -> None:
+    """Outputs with a sign become 128 more, in one of the tables."""
+    x = var()
+    tables = np.random.default_rng(8).integers(-(2**27), 2**27, (2, 256))
+    clip = (-100, 101) if dtype == "int8" else (3, 250)
+    body = integer_form.lookup_sum(x, relay.reverse(x, axis=3), ("int8", "int8"), tables, clip, dtype)
+    names = [name for name, _ in unsigned(x, body)]
+    assert names.count("take") == (2 if dtype == "int8" else 1)
+
+
 @pytest.mark.parametrize("pad_value", [0, -7])
 def test_sums_that_nothing_requantizes_are_of_unsigned_values(pad_value: int) -> None:
     """Of a convolution, with padding, and of a dense layer; what they grow by is taken off."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from match.arithmetic.tflite_functions import exponentials
-from match.ir.constants import Normalization
+from match.ir.constants import LOOKUP_SUM_FRACTION, Normalization
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
@@ -189,6 +189,16 @@ class Builds:
 
         def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
             return integer_form.squared_difference(a, b, (self.dtype, self.dtype), steps, scaled, self.dtype)
+
+        return build
+
+    def lookup_sum(self) -> Build:
+        """Of two maps, through tables that are no lines."""
+        rising = np.rint(np.sqrt(np.arange(256)) * 2**23)
+        tables = np.stack([rising, rising[::-1] + (self._low << LOOKUP_SUM_FRACTION)]).astype(np.int64)
+
+        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+            return integer_form.lookup_sum(a, b, (self.dtype, self.dtype), tables, self._range, self.dtype)
 
         return build
 

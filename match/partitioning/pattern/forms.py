@@ -41,6 +41,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     difference = readers.read_squared_difference(root)
     if difference is not None:
         return pairs.squared_difference(root, difference)
+    lookups = readers.read_lookup_sum(root)
+    if lookups is not None:
+        return pairs.lookup_sum(root, lookups)
     multiplication = readers.read_multiplication(root)
     if multiplication is not None:
         return pairs.multiplication(root, multiplication, ranges)

@@ -16,7 +16,7 @@ from match.partitioning.pattern.layers import Ranges, covered, element_wise, ran
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay
 from match.relay.integer_form import largest_square
-from match.relay.operators import Addition, Matrices, Multiplication, SquaredDifference
+from match.relay.operators import Addition, LookupSum, Matrices, Multiplication, SquaredDifference
 from match.relay.rewrite import dtype, shape
 
 
@@ -69,9 +69,25 @@ def squared_difference(root: relay.Expr, found: SquaredDifference) -> Match | Re
     layer = _with_broadcast(replace(layer, clip=found.requantization.clip), pair.broadcast)
     accumulator = np.zeros(1, np.int64), np.array([largest_square(steps)])
     parameters = without_idle_parts(found.requantization, *accumulator)
-    by_byte = np.roll(steps, 128, axis=1) if layer.input_dtype == "int8" else steps
-    constants = LayerConstants(None, parameters, table=by_byte.astype(np.int16))
+    constants = LayerConstants(None, parameters, table=_by_byte(steps, layer).astype(np.int16))
     return Match(root, pair.operands, covered(root, pair.operands), layer, constants, accumulator)
+
+
+def lookup_sum(root: relay.Expr, found: LookupSum) -> Match | Rejection:
+    """A sum of two tensors through a table each, element by element."""
+    pair = _paired(root, Op.LOOKUP_SUM, found.operands, (0, 1))
+    if isinstance(pair, Rejection):
+        return pair
+    layer = element_wise(Op.LOOKUP_SUM, pair.extents, dtype(pair.operands[0]), found.dtype)
+    layer = _with_broadcast(replace(layer, clip=found.clip), pair.broadcast)
+    tables = _by_byte(found.tables[list(pair.numbers)], layer).astype(np.int32)
+    constants = LayerConstants(None, None, table=tables)
+    return Match(root, pair.operands, covered(root, pair.operands), layer, constants, None, reference=not found.real)
+
+
+def _by_byte(tables: Int64Array, layer: Layer) -> Int64Array:
+    """Tables (2, 256) of a layer's inputs by the byte that stores a value, from those by values in ascending order."""
+    return np.roll(tables, 128, axis=1) if layer.input_dtype == "int8" else tables
 
 
 def matrices(root: relay.Expr, found: Matrices) -> Match | Rejection:

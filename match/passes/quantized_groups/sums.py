@@ -13,7 +13,7 @@ import numpy as np
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
-from match.passes.planes import plane_of
+from match.passes.functions_of_two import function_of_two
 from match.passes.quantized_groups.elementwise import joined
 from match.relay import relay
 from match.relay.qnn import Dequantized, dequantized
@@ -71,4 +71,5 @@ def _sum(a: Dequantized, b: Dequantized, output: QuantizedType, factor: float) -
     total: Float32Array = np.add.outer(left, right)
     outputs = quantize(total, output, clip)
     slopes = float(types[0].scale) * factor / float(output.scale), float(types[1].scale) * factor / float(output.scale)
-    return plane_of(a.x, b.x, outputs, types, slopes, clip, output.dtype, exact=False, real=True)
+    dtypes = types[0].dtype, types[1].dtype
+    return function_of_two(a.x, b.x, outputs, dtypes, slopes, clip, output.dtype, exact=False, real=True)

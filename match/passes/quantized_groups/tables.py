@@ -8,7 +8,7 @@ from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
 from match.passes.element_functions import ElementFunction, function_of
-from match.passes.planes import plane_of
+from match.passes.functions_of_two import function_of_two
 from match.relay import integer_form, relay
 from match.relay.qnn import dequantized, real_constant
 from match.relay.rewrite import New, is_call, shape
@@ -38,7 +38,8 @@ def table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
     slopes = float(middle[1, 0] - middle[0, 0]), float(middle[0, 1] - middle[0, 0])
     a, b = (new(real.x) for real in reals)
     real = _may_differ(function, pairs, output)
-    return plane_of(a, b, outputs, (types[0], types[1]), slopes, clip, output.dtype, real=real)
+    dtypes = types[0].dtype, types[1].dtype
+    return function_of_two(a, b, outputs, dtypes, slopes, clip, output.dtype, real=real)
 
 
 def _of_one(

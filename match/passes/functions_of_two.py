@@ -1,0 +1,54 @@
+"""An element-wise function of two 8-bit tensors: an addition, a sum of lookups, or a table of all pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from match.arithmetic.plane_fit import close_plane, fit_plane, fit_tables
+from match.ir.dtypes import value_range
+from match.ir.requantization import Int64Array
+from match.relay import integer_form, relay
+
+
+def function_of_two(
+    a: relay.Expr,
+    b: relay.Expr,
+    outputs: Int64Array,
+    dtypes: tuple[str, str],
+    slopes: tuple[float, float],
+    clip: tuple[int, int],
+    dtype: str,
+    *,
+    exact: bool = True,
+    real: bool = False,
+) -> relay.Expr:
+    """The function as an addition if a plane gives all its outputs, else as a sum of lookups, else as 65536 values.
+
+    Args:
+        a: the first tensor.
+        b: the second one.
+        outputs: for every pair of levels, shape (256, 256).
+        dtypes: of the two tensors.
+        slopes: see `match.arithmetic.plane_fit.fit_plane`.
+        clip: what outputs are clipped to.
+        dtype: of the outputs.
+        exact: False takes a plane within one step where there is one, before tables.
+        real: the outputs may themselves be a step off the reference's (`match.relay.integer_form.real_sums`).
+    """
+    first, second = (levels(each) for each in dtypes)
+    plane = fit_plane(outputs, first, second, slopes, clip)
+    close = None if exact or plane is not None else close_plane(outputs, first, second, slopes, clip)
+    found = plane or close
+    if found is not None:
+        real = real or close is not None
+        return integer_form.add(a, b, found.multipliers, found.bias, found.shift, clip, dtype, real=real)
+    tables = fit_tables(outputs, first, second, slopes, clip)
+    if tables is not None:
+        return integer_form.lookup_sum(a, b, dtypes, tables, clip, dtype, real=real)
+    return integer_form.lookup_pair(a, b, outputs, dtypes, dtype, real=real)
+
+
+def levels(dtype: str) -> Int64Array:
+    """The values of an 8-bit type, ascending."""
+    low, high = value_range(dtype)
+    return np.arange(low, high + 1, dtype=np.int64)
