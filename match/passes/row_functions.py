@@ -30,7 +30,7 @@ from match.relay.normalization import (
     normalization,
 )
 from match.relay.qnn import dequantized, quantized, real_constant
-from match.relay.rewrite import New, is_call, reached, rewrite, scalar, shape
+from match.relay.rewrite import New, is_call, named, reached, rewrite, scalar, shape
 from match.relay.softmax import LONGEST_REAL_ROW, ProbabilityScale, softmax
 
 _FAR = 1 << 16
@@ -55,11 +55,12 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     output = quantized(call)
     if output is None:
         return _exponentials(call, new)
-    return _softmax(call.args[0], output, new) or _normalization(call.args[0], output, new)
+    return _softmax(call, output, new) or _normalization(call, output, new)
 
 
-def _softmax(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """Along another axis than the last one, that axis is moved to the end and back."""
+def _softmax(call: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
+    """The softmax that a call quantizes. Along another axis than the last one, that axis is moved to the end and back."""
+    expr = call.args[0]
     if not is_call(expr, "nn.softmax"):
         return None
     scores, rank = dequantized(expr.args[0]), len(shape(expr))
@@ -72,7 +73,7 @@ def _softmax(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | 
     if axis == rank - 1:
         return softmax(x, width, exponentials, output.dtype, output.zero_point, scale)
     rows = softmax(relay.transpose(x, order), width, exponentials, output.dtype, output.zero_point, scale)
-    return relay.transpose(rows, [order.index(other) for other in range(rank)])
+    return relay.transpose(named(rows, call), [order.index(other) for other in range(rank)])
 
 
 def _exponentials(call: relay.Call, new: New) -> relay.Expr | None:
@@ -125,7 +126,9 @@ class _Normalized:
     bias: npt.NDArray[np.float64]
 
 
-def _normalization(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+def _normalization(call: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
+    """The normalization that a call quantizes. It has the call's place in the model, whatever is done to its shape."""
+    expr = call.args[0]
     found = _normalized(expr)
     source = dequantized(found.x) if found else None
     if found is None or source is None or not np.isfinite([found.epsilon, *found.gain.flat, *found.bias.flat]).all():
@@ -149,7 +152,7 @@ def _normalization(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
         normal = _rows(part, source.quantization, found, start, output)
         if normal is None:
             return None
-        parts.append(normal)
+        parts.append(named(normal, call))
     result = relay.reshape(parts[0] if len(parts) == 1 else relay.concatenate(parts, 0), extents)
     return result if found.axis is None else relay.transpose(result, [order.index(axis) for axis in range(len(order))])
 

@@ -13,6 +13,8 @@ from match.passes.functions_of_two import function_of_two
 from match.relay import readers, relay, tvm
 from tests.passes.running import Compiled
 
+pytestmark = pytest.mark.tvm
+
 A, B, OUTPUT = (
     QuantizedType(np.float32(scale), zero, "uint8") for scale, zero in ((0.01343, 76), (0.03978, 169), (0.04522, 149))
 )
