@@ -59,7 +59,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
 
 
 def _softmax(call: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The softmax that a call quantizes. Along another axis than the last one, that axis is moved to the end and back."""
+    """The softmax that a call quantizes. An axis that is not the last one is moved to the end and back."""
     expr = call.args[0]
     if not is_call(expr, "nn.softmax"):
         return None
