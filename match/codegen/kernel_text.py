@@ -12,13 +12,15 @@ from match.codegen.c_text import WIDTH, note
 from match.codegen.chain_text import StageText
 from match.codegen.context_text import WINDOWED, channels_in, requantization_fields
 from match.codegen.group_text import MemberText
-from match.codegen.level_text import LevelText, NumberedBlock, numbered
+from match.codegen.level_text import ConstantPartText, LevelText, NumberedBlock, numbered
 from match.codegen.nest import size_name
 from match.codegen.operand_text import OperandText
 from match.dispatch.packed_constants import channel_bytes, component_offsets
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
+from match.ir.group import first_readers
 from match.ir.layer import Component, Dim, Op
+from match.mapping.group_parts import ConstantPart, constant_parts
 from match.target.operands import (
     COLUMN_POSITIONS,
     COLUMNS,
@@ -52,7 +54,7 @@ class KernelCall:
     """A call of a kernel in C: variables in front of it, its name, its context and the context's fields.
 
     `title` is the comment at the call of an operator of a group. All of these calls use the same context, one after the
-    other, and set all of its fields.
+    other, and set all of its fields. `awaited` are the blocks that the operator waits for: those that it reads first.
     """
 
     kernel: str
@@ -60,6 +62,7 @@ class KernelCall:
     fields: tuple[tuple[str, str], ...]
     spans: tuple[tuple[str, str], ...] = ()
     title: str = ""
+    awaited: tuple[str, ...] = ()
 
     @property
     def constant(self) -> tuple[tuple[str, str], ...]:
@@ -76,15 +79,17 @@ class KernelCall:
 
 @dataclass(frozen=True)
 class ComponentText:
-    """A part of a layer's constants: the field of the kernel's context, its name, and the byte where it begins.
+    """A component of a layer's constants: the field of the kernel's context, its name, and the byte where it begins.
 
-    Where tiles take a part of it, that is `start` steps further, an expression in C, of so many bytes (`step`), whose
-    constant is `step_name`; else these are empty, and 0.
+    `block` is the block that has it, where constants have several. Where tiles take a part of the component, that part
+    is `start` steps further, an expression in C, of so many bytes (`step`), whose constant is `step_name`; else these
+    are empty, and 0.
     """
 
     field: str
     name: str
     offset: int
+    block: str = ""
     start: str = ""
     step: int = 0
     step_name: str = ""
@@ -110,12 +115,44 @@ class KernelText(LevelText):
     @property
     def numbered(self) -> tuple[NumberedBlock, ...]:
         """All blocks, those in memories of their own behind the others."""
-        blocks = [(operand.block_name, operand.bytes_name, 1 + operand.double) for operand in self.operands]
-        blocks += [("SUMS", "SUMS_BYTES", 1)] if self.schedule.partial_bytes else []
-        blocks += [("SCRATCH", "SCRATCH_BYTES", 1)] if self.schedule.scratch else []
+        parts = tuple(part.bytes_name for part in self.constant_parts)
+        blocks = [
+            (operand.block_name, parts if operand.constant and parts else operand.buffer_sizes)
+            for operand in self.operands
+        ]
+        blocks += [("SUMS", ("SUMS_BYTES",))] if self.schedule.partial_bytes else []
+        blocks += [("SCRATCH", ("SCRATCH_BYTES",))] if self.schedule.scratch else []
         private = [name.upper() for name, _ in self.plan.api.memory.private]
         blocks.sort(key=lambda block: 1 + private.index(block[0]) if block[0] in private else 0)
         return tuple(numbered(blocks))
+
+    @property
+    def _operators_wait(self) -> bool:
+        """Whether operators wait for what they are the first to read: those of a group on one memory."""
+        return bool(self.layer.links) and not self.part
+
+    def placed(self, depth: int) -> tuple[OperandText, ...]:
+        """None where operators wait for them."""
+        return () if self._operators_wait else super().placed(depth)
+
+    @cached_property
+    def _parts(self) -> tuple[ConstantPart, ...]:
+        """Parts of the constants that operators wait for."""
+        if self.weights is None or not self._operators_wait:
+            return ()
+        return constant_parts(self.layer, self.weights.operand, self.memory)
+
+    @property
+    def constant_parts(self) -> tuple[ConstantPartText, ...]:
+        """These parts, where they are several."""
+        if self.weights is None or len(self._parts) < 2:
+            return ()
+        name = self.weights.block_name
+        blocks = (f"l1[{name}{f' + {number}' if number else ''}]" for number in range(len(self._parts)))
+        return tuple(
+            ConstantPartText(block, part.start, part.bytes, f"{name}_{number}_BYTES")
+            for number, (block, part) in enumerate(zip(blocks, self._parts, strict=True))
+        )
 
     @property
     def kernel_output(self) -> OperandText:
@@ -130,14 +167,18 @@ class KernelText(LevelText):
             return ()
         found: list[ComponentText] = []
         offsets = component_offsets(self.weights.operand, self.schedule)
-        for component, offset in zip(self.weights.operand.components, offsets, strict=True):
+        parted = zip(self.constant_parts, self._parts, strict=True) if self.constant_parts else ()
+        places = [(text.block, part.start) for text, part in parted for _ in range(part.components)]
+        places = places or [("", 0)] * len(offsets)
+        for component, offset, place in zip(self.weights.operand.components, offsets, places, strict=True):
             name = component.name.rpartition("_")[0] if self.layer.stages else component.name
             if name not in _COMPONENT_FIELDS:
                 raise TargetError(
                     f"layer {self.layer.name}: kernels know the constants {', '.join(_COMPONENT_FIELDS)}, "
                     f"not {component.name!r}."
                 )
-            part = ComponentText(_COMPONENT_FIELDS[name], component.name.upper(), offset)
+            block, start = place
+            part = ComponentText(_COMPONENT_FIELDS[name], component.name.upper(), offset - start, block)
             found.append(self._tile_part(part, component, self.weights.depth))
         return tuple(found)
 
@@ -209,10 +250,24 @@ class KernelText(LevelText):
     def _members(self) -> Iterator[KernelCall]:
         """The kernel calls of a group."""
         outside = tuple(operand.pointer for operand in self.inputs)
-        for number in range(len(self.layer.stages)):
+        for number, waits in enumerate(self._awaited()):
             member = MemberText(self.plan, number, outside, self.kernel_output.pointer)
             fields = tuple(member.fields(self._constant_fields(f"_{number}")))
-            yield KernelCall(member.operator.kernel, "tile", fields, title=note(f"{member.title}.", WIDTH - 4))
+            title = note(f"{member.title}.", WIDTH - 4)
+            yield KernelCall(member.operator.kernel, "tile", fields, title=title, awaited=tuple(waits))
+
+    def _awaited(self) -> list[list[str]]:
+        """The blocks that each operator of a group waits for."""
+        awaited: list[list[str]] = [[] for _ in self.layer.stages]
+        if not self._operators_wait:
+            return awaited
+        for operand, (reader, _) in zip(self.inputs, first_readers(self.layer.links), strict=True):
+            awaited[reader].append(operand.buffer)
+        if self.weights is not None:
+            blocks = [part.block for part in self.constant_parts] or [self.weights.buffer]
+            for block, part in zip(blocks, self._parts, strict=True):
+                awaited[part.operator].append(block)
+        return awaited
 
     def _output_fields(self) -> Iterator[tuple[str, str]]:
         """Where outputs and partial sums are."""
@@ -284,5 +339,6 @@ class KernelText(LevelText):
             return
         for part in self.components:
             if part.name.endswith(stage):
-                value = self.weights.pointer + (f" + {part.name}_OFFSET" if part.offset else "")
+                pointer = f"{part.block}.data" if part.block else self.weights.pointer
+                value = pointer + (f" + {part.name}_OFFSET" if part.offset else "")
                 yield part.field, value + (f" + {part.start} * {part.step_name}" if part.start else "")

@@ -202,7 +202,9 @@ class LayerText:
     @property
     def block_sizes(self) -> Iterator[tuple[str, int]]:
         """Constants that describe the blocks that kernels work on, in bytes."""
-        yield from ((operand.bytes_name, operand.bytes) for operand in self.kernel.operands)
+        parts = [(part.bytes_name, part.bytes) for part in self.kernel.constant_parts]
+        for operand in self.kernel.operands:
+            yield from parts if operand.constant and parts else [(operand.bytes_name, operand.bytes)]
         if self.schedule.partial_bytes:
             yield "SUMS_BYTES", self.schedule.partial_bytes
         if self.schedule.scratch:

@@ -21,20 +21,33 @@ from match.mapping.schedule import parts
 
 
 class NumberedBlock(NamedTuple):
-    """A block: constant with its number, the number, its buffers, and the constant with the bytes of one of them."""
+    """A block: constant with its number, the number, and the constants with the bytes of its buffers, or parts."""
 
     name: str
     number: int
-    buffers: int
+    sizes: tuple[str, ...]
+
+    @property
+    def buffers(self) -> int:
+        """Their number."""
+        return len(self.sizes)
+
+
+class ConstantPartText(NamedTuple):
+    """A part of a group's constants in C: its block, bytes in front of it, its own, and the constant with these."""
+
+    block: str
+    start: int
+    bytes: int
     bytes_name: str
 
 
-def numbered(blocks: Iterable[tuple[str, str, int]]) -> Iterator[NumberedBlock]:
-    """Blocks one after the other, from names, names of bytes and numbers of buffers."""
+def numbered(blocks: Iterable[tuple[str, tuple[str, ...]]]) -> Iterator[NumberedBlock]:
+    """Blocks one after the other, from names and names of bytes of each buffer."""
     number = 0
-    for name, bytes_name, buffers in blocks:
-        yield NumberedBlock(name, number, buffers, bytes_name)
-        number += buffers
+    for name, sizes in blocks:
+        yield NumberedBlock(name, number, sizes)
+        number += len(sizes)
 
 
 class LevelText(ABC):
@@ -183,8 +196,13 @@ class LevelText(ABC):
         return any(re.search(r"\bpart\b", line) for line in self.advance(depth))
 
     def placed(self, depth: int) -> tuple[OperandText, ...]:
-        """Constants and inputs whose blocks are fetched inside the first `depth` loops."""
+        """Constants and inputs whose blocks are fetched inside the first `depth` loops, and waited for there."""
         return tuple(operand for operand in self.fetched if operand.depth == depth)
+
+    @property
+    def constant_parts(self) -> tuple[ConstantPartText, ...]:
+        """Parts that constants are fetched in; none where blocks of constants are whole."""
+        return ()
 
     @property
     def activations(self) -> tuple[OperandText, ...]:

@@ -84,6 +84,11 @@ class OperandText:
         return f"{self.block_name}_BYTES"
 
     @property
+    def buffer_sizes(self) -> tuple[str, ...]:
+        """The constant with the bytes of each buffer."""
+        return (self.bytes_name,) * (1 + self.double)
+
+    @property
     def block_name(self) -> str:
         """Constant with the number of its block; of two buffers, of the first."""
         prefix = "" if self.innermost else f"{identifier(self.memory.name).upper()}_"

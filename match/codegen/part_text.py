@@ -43,7 +43,7 @@ class PartText(LevelText):
     @property
     def numbered(self) -> tuple[NumberedBlock, ...]:
         """The blocks of operands."""
-        return tuple(numbered((one.block_name, one.bytes_name, 1 + one.double) for one in self.operands))
+        return tuple(numbered((one.block_name, one.buffer_sizes) for one in self.operands))
 
     def body(self) -> Iterator[str]:
         """What is said about the part."""

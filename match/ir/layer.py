@@ -331,6 +331,8 @@ class Component:
 
     Of an activation, order and multiples of the axes are also those of the tensor in main memory. `byte_group` is how
     many bytes of its fastest axis lie in reverse order together, the last first; 1 where they lie in order.
+
+    `operator` is, of the constants of a group, the number of the operator that reads them.
     """
 
     name: str
@@ -338,6 +340,7 @@ class Component:
     element_bytes: int = 1
     divisible: bool = True
     byte_group: int = 1
+    operator: int = 0
 
 
 @dataclass(frozen=True)

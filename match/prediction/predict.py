@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from match.mapping.schedule import Loop, Placement, Schedule
+from match.prediction.group import GroupWalk
 from match.prediction.nested import levels_of, nested_latency
 from match.prediction.prices import Prices
 from match.prediction.view import view_of
@@ -29,8 +30,12 @@ def predict(schedule: Schedule, cost_model: CostModel) -> Cost:
 def latency(pricing: Prices, loops: Sequence[Loop], placements: Sequence[Placement]) -> Cost:
     """Cost of a mapping onto one memory; `placements` are in the order of the operands. Nothing is checked."""
     sizes = pricing.layer.extents
-    walk = Walk(pricing, loops, placements, sizes)
-    walk.run({dim: (0, size) for dim, size in sizes.items()}, pricing.overhead)
+    if pricing.layer.links:
+        walk = GroupWalk(pricing)
+        walk.run()
+    else:
+        walk = Walk(pricing, loops, placements, sizes)
+        walk.run({dim: (0, size) for dim, size in sizes.items()}, pricing.overhead)
     moved = tuple((operand.name, count) for operand, count in zip(pricing.operands, walk.moved, strict=True))
     energy = pricing.energy({pricing.memory.name: sum(walk.moved)})
     cost = Cost(walk.now, walk.compute, sum(walk.transfers), walk.overhead, moved, energy)

@@ -38,7 +38,7 @@ def group_operands(module: HwModule, layer: Layer, requantizers: Requantizers) -
         for number, (reader, argument) in enumerate(first_readers(layer.links))
     )
     components = [
-        replace(part, name=f"{part.name}_{number}", axes=tuple(map(_whole, part.axes)))
+        replace(part, name=f"{part.name}_{number}", axes=tuple(map(_whole, part.axes)), operator=number)
         for number, operands in enumerate(each)
         for operand in operands
         if operand.role is Role.CONSTANT

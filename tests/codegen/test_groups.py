@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from match.analysis.simulate import simulate
+from match.analysis.simulate.events import Kind
 from match.analysis.trace import LayerTrace
 from match.dispatch.plan import LayerPlan
+from match.mapping import group_parts
 from match.prediction.predict import predict
 from match.target.group import GroupCost
 from match.target.registry import get_target
@@ -41,8 +43,9 @@ def random_groups(seed: int) -> list[tuple[GroupCase, LayerPlan, GroupCost]]:
 
 
 @seeded(EACH_RUN, swept=30)
-def test_groups_compute_what_their_operators_compute(seed: int) -> None:
-    """On as many cores as the seed says."""
+def test_groups_compute_what_their_operators_compute(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On as many cores as the seed says, with constants in parts as small as operators'."""
+    monkeypatch.setattr(group_parts, "PART_BYTES", 1)
     groups = random_groups(seed)
     cores = (8, 3)[seed % 2] if seed < EACH_RUN else 1 + seed % 8
     outputs, traces = traced_run(
@@ -57,6 +60,10 @@ def test_groups_compute_what_their_operators_compute(seed: int) -> None:
         assert trace == LayerTrace(plan.symbol, timeline.actions), told
         assert predict(plan.schedule, model).cycles == pytest.approx(timeline.cycles, rel=1e-12), told
         assert np.array_equal(output.reshape(-1), group.expected().reshape(-1)), told
+    parted = [
+        sum(action.kind is Kind.FETCH and action.operand == "weights" for action in one.actions) for one in traces
+    ]
+    assert max(parted) > 2
 
 
 def test_every_operator_is_tried() -> None:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from match.analysis.simulate.events import Action, Kind
 from match.analysis.simulate.packing import Spans
 from match.analysis.simulate.stream import SimulatedStep, SimulatedStream
-from match.ir.group import operator_spans
+from match.ir.group import first_readers, operator_spans
 from match.ir.layer import Role
+from match.mapping.group_parts import constant_parts
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import tile_of
 
@@ -44,7 +45,28 @@ class _Nest:
         self._kernels = 0
 
     def run(self) -> Iterator[SimulatedStep]:
+        if self._layer.links and len(self._levels) == 1:
+            return self._group(self._levels[0], self._layer.spans)
         return self._mapping(self._levels[0], self._layer.spans)
+
+    def _group(self, level: _Level, spans: Spans) -> Iterator[SimulatedStep]:
+        """All transfers of a group, then its operators, each behind the arrival of what it is the first to read."""
+        readers = iter(first_readers(self._layer.links))
+        awaited: list[tuple[int, SimulatedStream]] = []
+        for stream in level.fetched:
+            if stream.operand.role is Role.CONSTANT:
+                for part in constant_parts(self._layer, stream.operand, stream.memory):
+                    yield stream.start_part(spans, part)
+                    awaited.append((part.operator, stream))
+            else:
+                yield stream.start(spans)
+                awaited.append((next(readers)[0], stream))
+        for number, call in enumerate(self._calls(spans)):
+            yield from (stream.wait() for operator, stream in awaited if operator == number)
+            yield call
+        assert level.output
+        yield level.output.start(spans)
+        yield level.output.wait()
 
     def _mapping(self, level: _Level, spans: Spans) -> Iterator[SimulatedStep]:
         """The mapping of `spans` onto the memory of a level."""

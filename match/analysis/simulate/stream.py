@@ -9,6 +9,7 @@ from typing import NamedTuple
 from match.analysis.simulate.events import Action, Kind
 from match.analysis.simulate.packing import ConstantPacking, Spans
 from match.ir.layer import Operand, Role
+from match.mapping.group_parts import ConstantPart
 from match.mapping.schedule import Memory, Schedule, align
 from match.prediction.blocks import axes_of, axis_length, block_of_lengths
 from match.target.cost import Block, Tile
@@ -47,6 +48,13 @@ class SimulatedStream:
         block = self._packing.block(spans, self.memory) if constant else self._block(spans)
         outside = self._outer.current if self._outer else self._packing.whole
         offset = self._packing.offset(spans, outside) if constant else self._offset(spans)
+        return self._begin(block, offset)
+
+    def start_part(self, spans: Spans, part: ConstantPart) -> SimulatedStep:
+        """The transfer of a part of a group's constants."""
+        return self._begin(self._packing.block(spans, self.memory)._replace(bytes=part.bytes), part.start)
+
+    def _begin(self, block: Block, offset: int) -> SimulatedStep:
         kind = Kind.STORE if self.operand.role is Role.OUTPUT else Kind.FETCH
         action = Action(kind, self.operand.name, self.memory.name, self.started, offset, block.bytes)
         self.started += 1

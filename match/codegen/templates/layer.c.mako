@@ -103,7 +103,7 @@ enum {
 /* Their bytes${f" in {kernel.memory.name}" if two else ""}, in this order. */
 static const uint32_t block_bytes[BLOCKS] = {
 % for block in kernel.numbered:
-    ${", ".join([block.bytes_name] * block.buffers)},
+    ${", ".join(block.sizes)},
 % endfor
 };
 % for level in text.levels:

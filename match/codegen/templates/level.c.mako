@@ -75,6 +75,9 @@ ${call.tile}.${field} = ${value};
 ${output_free()}\
 % endif
 
+% for block in call.awaited:
+MATCH_TRY(${shared}_wait(&${block}));
+% endfor
 MATCH_TRY(${shared}_compute(${call.kernel}, &${call.tile}));
 % endfor
 </%def>\
@@ -151,6 +154,10 @@ static void fetch_${operand.name}${name}(${shared}_block_t *block${level.array_p
     const int32_t index = ${operand.constants.before("k")};
     const uint32_t bytes = (${operand.constants.before("k_end")} - index)${operand.ranges} * ${operand.name.upper()}_BYTES;
     const uint8_t *const from = ${array} + index${operand.ranges} * ${operand.name.upper()}_BYTES;
+% elif operand.constant and level.constant_parts:
+static void fetch_${operand.name}(${shared}_block_t *block${level.array_parameter(operand)}, uint32_t start, uint32_t bytes)
+{
+    const uint8_t *const from = ${array} + start;
 % elif operand.constant:
 static void fetch_${operand.name}${name}(${shared}_block_t *block${level.array_parameter(operand)}${", int32_t index" if operand.indexed else ""})
 {
@@ -225,7 +232,11 @@ static int32_t iterate${name}(const arguments_t *arguments, ${blocks}, ${shared}
 
 % endif
 % for operand in level.fetched:
-% if operand.double or not operand.depth:
+% if operand.constant and level.constant_parts:
+% for part in level.constant_parts:
+    fetch_${operand.name}(&${part.block}${level.array_argument(operand)}, ${part.start}, ${part.bytes_name});
+% endfor
+% elif operand.double or not operand.depth:
     ${start(operand, operand.arguments_first())}\
 % endif
 % endfor
