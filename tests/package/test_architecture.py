@@ -167,6 +167,7 @@ def test_the_simulation_knows_nothing_of_the_closed_form_and_of_generated_code()
         "ir.group",
         "ir.layer",
         "analysis.simulate",
+        "mapping.group_parts",
         "mapping.schedule",
         "prediction.blocks",
     )
