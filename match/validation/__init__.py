@@ -24,7 +24,7 @@ from match.relay import tvm
 from match.run.samples import checked
 from match.validation.differences import difference
 from match.validation.layers import DumpedOperators
-from match.validation.references import Run, integers, reference, steps
+from match.validation.references import Run, caveat, integers, reference, steps
 from match.validation.schema import (
     AccuracySummary,
     ExactSummary,
@@ -115,6 +115,7 @@ def validate(
         first=_first(layers or ()),
         accuracy=None if classes is None else _accuracy(manifest, found, expected, classes),
         exact=exact() if exact else None,
+        caveat=caveat(model) if changed is None else None,
     )
 
 

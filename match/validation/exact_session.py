@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 from typing import Any
+
+_CPU_INFO = Path("/proc/cpuinfo")
 
 
 def exact_session(
@@ -35,3 +38,20 @@ def exact_session(
     if optimized is not None:
         options.optimized_model_filepath = str(optimized)
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def has_signed_activations(model: bytes) -> bool:
+    """Whether an ONNX model quantizes something to int8 as it runs."""
+    import onnx
+
+    graph = onnx.load_from_string(model).graph
+    types = {tensor.name: tensor.data_type for tensor in graph.initializer}
+    zero_points = (node.input[2] for node in graph.node if node.op_type == "QuantizeLinear" and len(node.input) > 2)
+    return any(types.get(name) == onnx.TensorProto.INT8 for name in zero_points)
+
+
+def multiplies_signed_exactly() -> bool:
+    """Whether onnxruntime's products of int8 activations do not saturate on this PC: on x86 that takes VNNI."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return True
+    return _CPU_INFO.exists() and "vnni" in _CPU_INFO.read_text()

@@ -13,7 +13,7 @@ from match.passes.pipeline import integer_relay
 from match.relay import tvm
 from match.relay.rewrite import is_call, scalar
 from match.validation.border import Run, adapted
-from match.validation.exact_session import exact_session
+from match.validation.exact_session import exact_session, has_signed_activations, multiplies_signed_exactly
 from match.validation.execute import Executable
 from match.validation.schema import Reference
 
@@ -35,6 +35,20 @@ def reference(model: Model) -> tuple[Reference, Run]:
     if model.rounding is Rounding.TFLITE:
         return "TFLite Micro", _tflite_micro(model, model.data)
     return "onnxruntime", _onnxruntime(model, model.data)
+
+
+def caveat(model: Model) -> str | None:
+    """Why the reference may compute other integers than the network's; None: it does not."""
+    model = model.original or model
+    if model.rounding is not Rounding.ONNXRUNTIME or model.data is None:
+        return None
+    if not has_signed_activations(model.data) or multiplies_signed_exactly():
+        return None
+    return (
+        "Of networks with int8 activations onnxruntime leaves some operators in floating point on this PC, those "
+        "around tensors that several operators read; what these compute may be a step off the network's integers, on "
+        "either side. Of the same network with uint8 activations it computes all in integers."
+    )
 
 
 def steps(model: Model) -> tuple[float | None, ...]:
@@ -77,7 +91,7 @@ def _tflite_micro(model: Model, data: bytes) -> Run:
 
 def _onnxruntime(model: Model, data: bytes) -> Run:
     try:
-        session = exact_session(data)
+        session = exact_session(data, signed=has_signed_activations(data) and multiplies_signed_exactly())
     except ImportError as error:
         raise ToolchainError(f"onnxruntime is the reference of {model.name} and is missing; {_INSTALL}.") from error
     except Exception as error:  # pybind11 classes of onnxruntime's own, which share no public base

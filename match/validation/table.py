@@ -58,6 +58,8 @@ def _layers() -> list[Column[LayerDifference]]:
 
 def _sentences(validation: Validation) -> list[str]:
     lines = [_verdict(validation)]
+    if validation.caveat and not validation.equal:
+        lines.append(validation.caveat)
     if validation.layers is not None:
         lines.append(_first(validation, validation.layers))
     if validation.accuracy is not None:
