@@ -218,8 +218,8 @@ class LayerText:
     @property
     def private(self) -> list[tuple[str, int]]:
         """Operands that the module has a memory of its own for, and how many blocks are in that."""
-        buffers = {operand.name: 1 + operand.double for operand in self.kernel.operands}
-        return [(name, buffers.get(name, 0)) for name, _ in self.plan.api.memory.private]
+        buffers = {block.name: block.buffers for block in self.kernel.numbered}
+        return [(name, buffers.get(name.upper(), 0)) for name, _ in self.plan.api.memory.private]
 
     @property
     def constants(self) -> str:
