@@ -19,6 +19,8 @@ _NEIGHBOURS = (0, 1, -1)
 # Sums of 8-bit values that are worth less than 4 levels a step fit 32 bits.
 _CLOSE_SHIFT = 20
 _UNBOUNDED = 1 << 60
+# Tables and their sums fit 32 bits, also where int8 outputs become uint8, 128 levels more.
+_LARGEST_SUM = (1 << 31) - (128 << LOOKUP_SUM_FRACTION)
 
 
 @dataclass(frozen=True)
@@ -79,8 +81,8 @@ def fit_tables(
     near = np.rint(np.ldexp(b * slopes[1], LOOKUP_SUM_FRACTION)).astype(np.int64)
     middle = np.where((least > -_UNBOUNDED) & (most < _UNBOUNDED), (least + most) // 2, near.clip(least, most))
     found = np.stack([first, middle])
-    fits = np.iinfo(np.int32)
-    return found if fits.min <= found.min(1).sum() and found.max(1).sum() <= fits.max else None
+    largest = max(np.abs(found).max(), found.max(axis=1).sum(), -found.min(axis=1).sum())
+    return found if largest < _LARGEST_SUM else None
 
 
 def _multipliers(slopes: tuple[float, float], shift: int) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from match.ir.float_border import FloatQuantization
 from match.ir.requantization import Requantization
 
 LOOKUP_SUM_FRACTION = 20
-"""Bits behind the point of what a sum of lookups adds up (match_pulp.h). Sums up to 2047 levels fit 32 bits."""
+"""Bits behind the point of what a sum of lookups adds up (match_pulp.h)."""
 
 
 @dataclass(frozen=True, eq=False)
