@@ -125,9 +125,9 @@ def test_no_tables():
     assert fit_tables(steep, levels, levels, (10, 10), (0, 255)) is None
 
 
-@pytest.mark.parametrize(("slope", "offset"), [(9, -1100), (7.6, 20)])
+@pytest.mark.parametrize(("slope", "offset"), [(9, -1100), (7.625, 20)])
 def test_tables_fit_32_bits(slope, offset):
     """Not where a table alone is wider than its sums, nor where sums are too wide once outputs are 128 more."""
     levels = np.arange(256)
-    outputs = np.clip(np.floor(np.add.outer(slope * levels, 0.1 * levels) + offset), 0, 255).astype(np.int64)
-    assert fit_tables(outputs, levels, levels, (slope, 0.1), (0, 255)) is None
+    outputs = np.clip(np.floor(np.add.outer(slope * levels, levels / 8) + offset), 0, 255).astype(np.int64)
+    assert fit_tables(outputs, levels, levels, (slope, 1 / 8), (0, 255)) is None
