@@ -242,7 +242,7 @@ class Ne16Cost(CostModel):
         return cycles
 
     def _further_jobs(self, jobs: float, edges: float) -> float:
-        """Cycles in which the jobs behind the first in each place are programmed."""
+        """Cycles to program all jobs but the first `PLACES`."""
         cycles = (edges - PLACES) * self._programming(self.arithmetic, JOB_WORDS)
         return cycles + (jobs - edges) * self._programming(self.place, PLACE_WORDS)
 

@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from match.ir.dtypes import levels
 from match.ir.requantization import Int64Array, Requantization
 
 Float32Array = npt.NDArray[np.float32]
@@ -27,8 +28,7 @@ class QuantizedType:
     @property
     def levels(self) -> Int64Array:
         """Every value of the type, ascending, shape (256,)."""
-        limits = np.iinfo(self.dtype)
-        return np.arange(limits.min, limits.max + 1, dtype=np.int64)
+        return levels(self.dtype)
 
 
 @dataclass(frozen=True, eq=False)

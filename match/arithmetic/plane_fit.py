@@ -70,8 +70,8 @@ def fit_tables(
 ) -> Int64Array | None:
     """Tables Ta and Tb, (2, 256), with ``clip((Ta[i] + Tb[j]) >> LOOKUP_SUM_FRACTION)`` equal to all `outputs[i, j]`.
 
-    Arguments as of `fit_plane`; None if no tables were found. Ta is linear. Every i bounds Tb[j] on both sides, so that
-    a sum that was rounded on the way, as in float32, has tables where it has no plane.
+    Arguments as of `fit_plane`; None if no tables were found. Ta is linear in a. Each Tb[j] may be any number between
+    its bounds, so that a sum of numbers that were rounded before, as in float32, has tables where it has no plane.
     """
     first = np.rint(np.ldexp(a * slopes[0], LOOKUP_SUM_FRACTION)).astype(np.int64)
     sums = np.broadcast_to(first[:, None], outputs.shape)
@@ -92,9 +92,9 @@ def _multipliers(slopes: tuple[float, float], shift: int) -> tuple[int, int]:
 def _biases(
     outputs: Int64Array, sums: Int64Array, shift: int, clip: tuple[int, int], axis: int | None = None
 ) -> tuple[Int64Array, Int64Array]:
-    """The least and the largest B that pairs leave, all of them or those along an axis.
+    """Lower and upper bound of B: over all pairs, or, with an `axis`, over the pairs along it.
 
-    The least is above the largest where no B suits all.
+    If the lower bound is above the upper one, no B suits all of these pairs.
     """
     room = (outputs << shift) - sums
     least = np.max(room, axis=axis, where=outputs > clip[0], initial=-_UNBOUNDED)

@@ -20,7 +20,7 @@ from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
 from match.ir.group import first_readers
 from match.ir.layer import Component, Dim, Op
-from match.mapping.group_parts import ConstantPart, constant_parts
+from match.mapping.group_parts import constant_parts
 from match.target.operands import (
     COLUMN_POSITIONS,
     COLUMNS,
@@ -54,7 +54,7 @@ class KernelCall:
     """A call of a kernel in C: variables in front of it, its name, its context and the context's fields.
 
     `title` is the comment at the call of an operator of a group. All of these calls use the same context, one after the
-    other, and set all of its fields. `awaited` are the blocks that the operator waits for: those that it reads first.
+    other, and set all of its fields. `awaited` are the blocks that the operator waits for.
     """
 
     kernel: str
@@ -81,9 +81,9 @@ class KernelCall:
 class ComponentText:
     """A component of a layer's constants: the field of the kernel's context, its name, and the byte where it begins.
 
-    `block` is the block that has it, where constants have several. Where tiles take a part of the component, that part
-    is `start` steps further, an expression in C, of so many bytes (`step`), whose constant is `step_name`; else these
-    are empty, and 0.
+    `block` is the block that holds it; empty where constants have one. Where tiles take a part of the component, that
+    part is `start` steps further, an expression in C, of so many bytes (`step`), whose constant is `step_name`; else
+    these are empty, and 0.
     """
 
     field: str
@@ -115,7 +115,7 @@ class KernelText(LevelText):
     @property
     def numbered(self) -> tuple[NumberedBlock, ...]:
         """All blocks, those in memories of their own behind the others."""
-        parts = tuple(part.bytes_name for part in self.constant_parts)
+        parts = tuple(one.bytes_name for one in self.constant_parts)
         blocks = [
             (operand.block_name, parts if operand.constant and parts else operand.buffer_sizes)
             for operand in self.operands
@@ -126,32 +126,19 @@ class KernelText(LevelText):
         blocks.sort(key=lambda block: 1 + private.index(block[0]) if block[0] in private else 0)
         return tuple(numbered(blocks))
 
-    @property
-    def _operators_wait(self) -> bool:
-        """Whether operators wait for what they are the first to read: those of a group on one memory."""
-        return bool(self.layer.links) and not self.part
-
     def placed(self, depth: int) -> tuple[OperandText, ...]:
         """None where operators wait for them."""
-        return () if self._operators_wait else super().placed(depth)
-
-    @cached_property
-    def _parts(self) -> tuple[ConstantPart, ...]:
-        """Parts of the constants that operators wait for."""
-        if self.weights is None or not self._operators_wait:
-            return ()
-        return constant_parts(self.layer, self.weights.operand, self.memory)
+        return () if self.schedule.operators_wait else super().placed(depth)
 
     @property
     def constant_parts(self) -> tuple[ConstantPartText, ...]:
-        """These parts, where they are several."""
-        if self.weights is None or len(self._parts) < 2:
+        """Those that operators wait for."""
+        if self.weights is None or not self.schedule.operators_wait:
             return ()
         name = self.weights.block_name
-        blocks = (f"l1[{name}{f' + {number}' if number else ''}]" for number in range(len(self._parts)))
         return tuple(
-            ConstantPartText(block, part.start, part.bytes, f"{name}_{number}_BYTES")
-            for number, (block, part) in enumerate(zip(blocks, self._parts, strict=True))
+            ConstantPartText(part, f"l1[{name} + {number}]", f"{name}_{number}_BYTES")
+            for number, part in enumerate(constant_parts(self.layer, self.weights.operand, self.memory))
         )
 
     @property
@@ -167,8 +154,7 @@ class KernelText(LevelText):
             return ()
         found: list[ComponentText] = []
         offsets = component_offsets(self.weights.operand, self.schedule)
-        parted = zip(self.constant_parts, self._parts, strict=True) if self.constant_parts else ()
-        places = [(text.block, part.start) for text, part in parted for _ in range(part.components)]
+        places = [(one.block, one.part.start) for one in self.constant_parts for _ in range(one.part.components)]
         places = places or [("", 0)] * len(offsets)
         for component, offset, place in zip(self.weights.operand.components, offsets, places, strict=True):
             name = component.name.rpartition("_")[0] if self.layer.stages else component.name
@@ -259,14 +245,11 @@ class KernelText(LevelText):
     def _awaited(self) -> list[list[str]]:
         """The blocks that each operator of a group waits for."""
         awaited: list[list[str]] = [[] for _ in self.layer.stages]
-        if not self._operators_wait:
-            return awaited
-        for operand, (reader, _) in zip(self.inputs, first_readers(self.layer.links), strict=True):
-            awaited[reader].append(operand.buffer)
-        if self.weights is not None:
-            blocks = [part.block for part in self.constant_parts] or [self.weights.buffer]
-            for block, part in zip(blocks, self._parts, strict=True):
-                awaited[part.operator].append(block)
+        if self.schedule.operators_wait:
+            for operand, (reader, _) in zip(self.inputs, first_readers(self.layer.links), strict=True):
+                awaited[reader].append(operand.buffer)
+        for one in self.constant_parts:
+            awaited[one.part.operator].append(one.block)
         return awaited
 
     def _output_fields(self) -> Iterator[tuple[str, str]]:

@@ -202,7 +202,7 @@ class LayerText:
     @property
     def block_sizes(self) -> Iterator[tuple[str, int]]:
         """Constants that describe the blocks that kernels work on, in bytes."""
-        parts = [(part.bytes_name, part.bytes) for part in self.kernel.constant_parts]
+        parts = [(one.bytes_name, one.part.bytes) for one in self.kernel.constant_parts]
         for operand in self.kernel.operands:
             yield from parts if operand.constant and parts else [(operand.bytes_name, operand.bytes)]
         if self.schedule.partial_bytes:

@@ -17,6 +17,7 @@ from match.dispatch.packed_constants import tiles
 from match.dispatch.plan import LayerPlan
 from match.ir.layer import Dim, Role
 from match.ir.names import identifier
+from match.mapping.group_parts import ConstantPart
 from match.mapping.schedule import parts
 
 
@@ -34,11 +35,10 @@ class NumberedBlock(NamedTuple):
 
 
 class ConstantPartText(NamedTuple):
-    """A part of a group's constants in C: its block, bytes in front of it, its own, and the constant with these."""
+    """A part of a group's constants in C: the block that holds it, and the constant with its bytes."""
 
+    part: ConstantPart
     block: str
-    start: int
-    bytes: int
     bytes_name: str
 
 
@@ -201,7 +201,7 @@ class LevelText(ABC):
 
     @property
     def constant_parts(self) -> tuple[ConstantPartText, ...]:
-        """Parts that constants are fetched in; none where blocks of constants are whole."""
+        """The parts that a group's constants are fetched in; empty where blocks of constants are fetched whole."""
         return ()
 
     @property

@@ -1,4 +1,4 @@
-"""The constants of a group in parts: an operator need not wait for those of the operators behind it."""
+"""The constants of a group in parts, so that no operator waits for the constants of later operators."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ MOST_FETCHES = 14
 MOST_PARTS = 8
 
 PART_BYTES = 4096
-"""A smaller part costs more to issue than the wait for it takes."""
+"""Bytes of the smallest part but the last: to issue a smaller transfer takes more cycles than it saves."""
 
 
 class ConstantPart(NamedTuple):
-    """Constants of operators in a row, which one transfer fetches.
+    """Constants of consecutive operators of a group, fetched by one transfer.
 
-    operator: the first that reads them. components: their number. start: bytes in front of them. bytes: theirs.
+    operator: number of the first operator that reads the part. components: how many components of the operand it has.
+    start: its offset in the operand's block, in bytes. bytes: its size.
     """
 
     operator: int
@@ -30,9 +31,9 @@ class ConstantPart(NamedTuple):
 
 
 def constant_parts(layer: Layer, operand: Operand, memory: Memory) -> tuple[ConstantPart, ...]:
-    """The parts of the constants of a group on one memory, in the order of their operators.
+    """The parts of a group's constants, in the order of its operators.
 
-    A part ends with an operator, and has at least `PART_BYTES`, but for the last one.
+    All constants of an operator are in one part. All parts but the last have at least `PART_BYTES`.
     """
     sizes = [align(component_bytes(component, layer.extents), memory.alignment) for component in operand.components]
     whole = ConstantPart(operand.components[0].operator, len(sizes), 0, sum(sizes))

@@ -320,6 +320,11 @@ class Schedule:
         )
 
     @property
+    def operators_wait(self) -> bool:
+        """Whether each operator waits for what no operator before it has read: those of a group on one memory."""
+        return bool(self.layer.links) and len(self.memories) == 1
+
+    @property
     def inner_memory(self) -> Memory:
         """The memory that kernels read and write."""
         return self.memories[-1]

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.line_fit import NoLineError, fit_line
-from match.ir.dtypes import value_range
+from match.ir.dtypes import levels, value_range
 from match.ir.requantization import Int64Array, Requantization
 from match.ir.step_function import StepFunction
-from match.passes.functions_of_two import function_of_two, levels
+from match.passes.functions_of_two import function_of_two
 from match.relay import integer_form, relay, tvm
 from match.relay.readers import read_requantized
 from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, operator_name, rewrite, shape

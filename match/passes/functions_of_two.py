@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from match.arithmetic.plane_fit import close_plane, fit_plane, fit_tables
-from match.ir.dtypes import value_range
+from match.ir.dtypes import levels
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 
@@ -46,9 +44,3 @@ def function_of_two(
     if tables is not None:
         return integer_form.lookup_sum(a, b, dtypes, tables, clip, dtype, real=real)
     return integer_form.lookup_pair(a, b, outputs, dtypes, dtype, real=real)
-
-
-def levels(dtype: str) -> Int64Array:
-    """The values of an 8-bit type, ascending."""
-    low, high = value_range(dtype)
-    return np.arange(low, high + 1, dtype=np.int64)

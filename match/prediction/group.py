@@ -1,4 +1,7 @@
-"""The order of events of a group: everything is fetched at once, and each operator waits for what it reads first."""
+"""The order of events of a group.
+
+All fetches are issued first. Then each operator waits for the tensors and constants that no operator before it read.
+"""
 
 from __future__ import annotations
 
@@ -8,41 +11,35 @@ from match.ir.group import first_readers
 from match.ir.layer import Operand, Role
 from match.mapping.group_parts import constant_parts
 from match.prediction.blocks import block_of, tile_of
-from match.prediction.prices import Move, Prices
+from match.prediction.clock import Clock
+from match.prediction.prices import Move
 from match.target.operators_cost import OperatorsCost
 
 
-class GroupWalk:
+class GroupWalk(Clock):
     """Executes a group once, and sums up cycles and bytes, as `match.prediction.walk.Walk` does for loops."""
-
-    def __init__(self, pricing: Prices) -> None:
-        self.pricing = pricing
-        self.now = self.overhead = pricing.overhead
-        self.dma: float = 0.0
-        self.compute: float = 0.0
-        self.transfers = [0.0] * len(pricing.operands)
-        self.moved = [0] * len(pricing.operands)
 
     def run(self) -> None:
         """Fetch everything, execute the operators, write the output back."""
         layer, model = self.pricing.layer, self.pricing.cost_model
         assert isinstance(model, OperatorsCost)
+        self.now = self.overhead = self.pricing.overhead
         outside = iter(first_readers(layer.links))
-        arrivals: list[list[float]] = [[0.0] for _ in layer.stages]
+        arrivals: list[list[float]] = [[] for _ in layer.stages]
         for number, operand in enumerate(self.pricing.operands):
             if operand.role is Role.INPUT:
                 reader, _ = next(outside)
-                arrivals[reader].append(self._start(number, self._whole(number)))
+                arrivals[reader].append(self.issue(number, self._whole(number)))
             elif operand.role is Role.CONSTANT:
                 for reader, part in self._parts(operand):
-                    arrivals[reader].append(self._start(number, part))
+                    arrivals[reader].append(self.issue(number, part))
         calls = model.calls(layer, tile_of(layer, layer.spans))
         for arrived, launch, cycles in zip(arrivals, model.launches(layer), calls, strict=True):
-            self.now = max(self.now, *arrived) + launch + cycles
+            self.now = max([self.now, *arrived]) + launch + cycles
             self.overhead += launch
             self.compute += cycles
         last = len(self.pricing.operands) - 1
-        self.now = max(self.now, self._start(last, self._whole(last)))
+        self.now = max(self.now, self.issue(last, self._whole(last)))
 
     def _whole(self, number: int) -> Move:
         layer = self.pricing.layer
@@ -55,14 +52,3 @@ class GroupWalk:
         parts = constant_parts(layer, operand, memory)
         moves = self.pricing.moves([whole._replace(bytes=part.bytes) for part in parts])
         yield from zip((part.operator for part in parts), moves, strict=True)
-
-    def _start(self, number: int, move: Move) -> float:
-        """Issue a transfer; returns when it will be done."""
-        self.now += self.pricing.issue
-        self.overhead += self.pricing.issue
-        self.transfers[number] += move.transfer
-        self.moved[number] += move.bytes
-        self.dma = max(self.dma, self.now) + move.transfer
-        if not self.pricing.overlap:
-            self.now = self.dma
-        return self.dma

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from match.ir.layer import Dim, Role
 from match.mapping.schedule import Loop, Placement
 from match.prediction.blocks import Span
+from match.prediction.clock import Clock
 from match.prediction.prices import Move, Prices
 
 Spans = dict[Dim, Span]
@@ -31,12 +32,11 @@ class BlocksUnderWay:
         self.done = [0.0] * placement.buffers  # input: of the next block; output: of the write-backs, oldest first
 
 
-class Walk:
+class Walk(Clock):
     """Executes `loops` once over given spans, and sums up cycles and bytes.
 
     `placements` are in the order of the operands, None for operands that this memory does not hold; depths count
-    from the first of the loops. `largest` are the largest extents outside the loops. `transfers` (DMA
-    cycles) and `moved` (bytes) have an entry for each operand in this memory, then in those inside of it.
+    from the first of the loops. `largest` are the largest extents outside the loops.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Walk:
         placements: Sequence[Placement | None],
         largest: Mapping[Dim, int],
     ) -> None:
-        self.pricing = pricing
+        super().__init__(pricing)
         self.loops = loops
         extents = [dict(largest)]
         for loop in loops:
@@ -60,12 +60,6 @@ class Walk:
         self.placed = [[s for s in self.inputs if s.depth == depth] for depth in range(len(loops) + 1)]
         self.written = [[s for s in self.outputs if s.depth == depth] for depth in range(len(loops) + 1)]
         self.inside: list[Spans] = [{}] * (len(loops) + 1)  # spans of the current iteration of the first n loops
-        self.now: float = 0.0  # the core
-        self.dma: float = 0.0  # when the DMA engine will be idle
-        self.compute: float = 0.0
-        self.overhead: float = 0.0
-        self.transfers = [0.0] * len(pricing.operands)
-        self.moved = [0] * len(pricing.operands)
 
     def run(self, spans: Spans, overhead: float = 0.0) -> None:
         """Execute the loops over `spans` after `overhead` cycles of the core."""
@@ -93,15 +87,7 @@ class Walk:
 
     def _start(self, stream: BlocksUnderWay, spans: Spans) -> float:
         """Issue the transfer of a block; returns when it will be done."""
-        move = self.move(stream, spans)
-        self.now += self.pricing.issue
-        self.overhead += self.pricing.issue
-        self.transfers[stream.number] += move.transfer
-        self.moved[stream.number] += move.bytes
-        self.dma = max(self.dma, self.now) + move.transfer
-        if not self.pricing.overlap:
-            self.now = self.dma
-        return self.dma
+        return self.issue(stream.number, self.move(stream, spans))
 
     def _body(self, depth: int, spans: Spans, following: Spans | None) -> None:
         """One iteration of the first `depth` loops; `following` are the spans of the next one."""

@@ -239,10 +239,7 @@ def squared_difference(
     dtype: str,
 ) -> relay.Expr:
     """Square of the difference of two tensors through a table each, `steps` (2, 256), requantized as one channel."""
-    first, second = (
-        relay.take(relay.const(table.astype(np.int32)), _index(x, x_dtype))
-        for table, x, x_dtype in zip(steps, (a, b), x_dtypes, strict=True)
-    )
+    first, second = _taken((a, b), x_dtypes, steps)
     difference = relay.subtract(first, second)
     return requantize(relay.multiply(difference, difference), requantization, dtype)
 
@@ -261,13 +258,18 @@ def lookup_sum(
 
     One tensor may be broadcast. Sums are rounded down and clipped. `real`: see `real_sums`.
     """
-    first, second = (
-        relay.take(relay.const(table.astype(np.int32)), _index(x, x_dtype))
-        for table, x, x_dtype in zip(tables, (a, b), x_dtypes, strict=True)
-    )
+    first, second = _taken((a, b), x_dtypes, tables)
     total = relay.add(first, second)
     shift = relay.const(LOOKUP_SUM_FRACTION, "int32")
     return saturate(relay.right_shift(real_sums(total) if real else total, shift), clip, dtype)
+
+
+def _taken(operands: tuple[relay.Expr, relay.Expr], x_dtypes: tuple[str, str], tables: Int64Array) -> list[relay.Expr]:
+    """Each operand through its table of int32 numbers; `tables` (2, 256) are in ascending order of the values."""
+    return [
+        relay.take(relay.const(table.astype(np.int32)), _index(x, x_dtype))
+        for table, x, x_dtype in zip(tables, operands, x_dtypes, strict=True)
+    ]
 
 
 def largest_square(steps: Int64Array) -> int:

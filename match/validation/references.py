@@ -38,7 +38,7 @@ def reference(model: Model) -> tuple[Reference, Run]:
 
 
 def caveat(model: Model) -> str | None:
-    """Why the reference may compute other integers than the network's; None: it does not."""
+    """A sentence on why outputs may differ from the reference though the C is right; None if there is no reason."""
     model = model.original or model
     if model.rounding is not Rounding.ONNXRUNTIME or model.data is None:
         return None

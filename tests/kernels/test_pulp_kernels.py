@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -461,6 +461,18 @@ def operand_shapes(shape: tuple[int, int, int], shared: str) -> tuple[tuple[int,
     return {"": (shape, shape), "pixel": (shape, pixel), "channel": (shape, channel), "outer": (pixel, channel)}[shared]
 
 
+def laid_out(
+    rng: np.random.Generator, geometry: Geometry, shared: str, gaps: Sequence[tuple[int, int, int, int]]
+) -> tuple[Geometry, View, View, View]:
+    """The geometry of an operator of two inputs, both inputs with random bytes, and room for the output."""
+    shapes = operand_shapes((*geometry.output, geometry.channels_out), shared)
+    first, second = (
+        embed(rng.integers(0, 256, own, np.uint8), margin) for own, margin in zip(shapes, gaps, strict=False)
+    )
+    geometry = replace(geometry, channels_in=second.tile.shape[2])
+    return geometry, first, second, empty_output(geometry, gaps[2])
+
+
 def met_strides(first: View, second: View) -> dict[str, int]:
     """Strides of two inputs, 0 for one of a single pixel."""
     strides: dict[str, int] = {}
@@ -486,13 +498,7 @@ def add_on(
     The addend has the same shape, or one pixel or channel for all.
     """
     rng = np.random.default_rng(seed)
-    shape = (*geometry.output, geometry.channels_out)
-    first, second = (
-        embed(rng.integers(0, 256, own, np.uint8), gaps)
-        for own, gaps in zip(operand_shapes(shape, shared), margin, strict=False)
-    )
-    geometry = replace(geometry, channels_in=second.tile.shape[2])
-    target = empty_output(geometry, margin[2])
+    geometry, first, second, target = laid_out(rng, geometry, shared, margin)
     shift = int(rng.integers(0, 20 if narrow else 31))
     multipliers = rng.integers(-(2**31), 2**31, 2) >> (30 - shift)
     bias = int(rng.integers(-(2**10), 2**10)) << shift
@@ -809,13 +815,7 @@ def test_lookup_sum(
 ) -> None:
     """Each input through a table of 32 bits, whose sums are rounded down and clipped."""
     rng = np.random.default_rng(seed)
-    shape = (*geometry.output, geometry.channels_out)
-    first, second = (
-        embed(rng.integers(0, 256, own, np.uint8), margin)
-        for own, margin in zip(operand_shapes(shape, shared), gaps, strict=False)
-    )
-    geometry = replace(geometry, channels_in=second.tile.shape[2])
-    target = empty_output(geometry, gaps[2])
+    geometry, first, second, target = laid_out(rng, geometry, shared, gaps)
     bits = int(rng.integers(20, 30))
     tables = rng.integers(-(1 << bits), 1 << bits, (2, 256))
     output = harness.kernel(
@@ -850,13 +850,7 @@ def combine_on(
     what is made of two numbers: the accumulator, which one channel's parameters requantize.
     """
     rng = np.random.default_rng(seed)
-    shape = (*geometry.output, geometry.channels_out)
-    first, second = (
-        embed(rng.integers(0, 256, own, np.uint8), margin)
-        for own, margin in zip(operand_shapes(shape, shared), gaps, strict=False)
-    )
-    geometry = replace(geometry, channels_in=second.tile.shape[2])
-    target = empty_output(geometry, gaps[2])
+    geometry, first, second, target = laid_out(rng, geometry, shared, gaps)
     numbers, weights, combined = combination
     acc = combined(numbers[0][first.tile], numbers[1][second.tile]).astype(np.int64)
     requantization = requantization_of(rng, acc.reshape(-1, 1), form, clip)
@@ -871,7 +865,7 @@ def combine_on(
         negative_step=requantization.negative_step,
         exceptions=requantization.most_exceptions,
     )
-    expect(output, target, requantization(acc.reshape(-1, 1)).reshape(shape))
+    expect(output, target, requantization(acc.reshape(-1, 1)).reshape(acc.shape))
 
 
 @EXAMPLES

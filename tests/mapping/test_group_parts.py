@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from match.ir.group import grouped
+from match.codegen.shared_text import MOST_BLOCKS
+from match.ir.group import MOST_INPUTS, grouped
 from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand, Role
-from match.mapping.group_parts import MOST_PARTS, constant_parts
+from match.mapping.group_parts import MOST_FETCHES, MOST_PARTS, constant_parts
 from match.mapping.schedule import Memory
 
 pytestmark = pytest.mark.unit
@@ -49,3 +50,8 @@ def test_code_serves_so_many_transfers(outside: int, most: int) -> None:
     assert len(found) == most
     assert sum(part.components for part in found) == 40
     assert found[-1].start + found[-1].bytes == 40 * 6000
+
+
+def test_blocks_of_a_group_are_not_more_than_code_serves() -> None:
+    """Beside what is fetched these are the output and the scratch."""
+    assert max(MOST_FETCHES, MOST_INPUTS + 1) + 2 <= MOST_BLOCKS

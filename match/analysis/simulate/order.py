@@ -40,17 +40,17 @@ class _Nest:
     def __init__(self, schedule: Schedule) -> None:
         outside: dict[str, SimulatedStream] = {}
         self._layer = schedule.layer
+        self._operators_wait = schedule.operators_wait
         self._loops = schedule.loops
         self._levels = [_Level(schedule, number, outside) for number in range(len(schedule.memories))]
         self._kernels = 0
 
     def run(self) -> Iterator[SimulatedStep]:
-        if self._layer.links and len(self._levels) == 1:
-            return self._group(self._levels[0], self._layer.spans)
-        return self._mapping(self._levels[0], self._layer.spans)
+        order = self._group if self._operators_wait else self._mapping
+        return order(self._levels[0], self._layer.spans)
 
     def _group(self, level: _Level, spans: Spans) -> Iterator[SimulatedStep]:
-        """All transfers of a group, then its operators, each behind the arrival of what it is the first to read."""
+        """All fetches of a group, then its operators; each waits for what no operator before it has read."""
         readers = iter(first_readers(self._layer.links))
         awaited: list[tuple[int, SimulatedStream]] = []
         for stream in level.fetched:

@@ -233,8 +233,8 @@ static int32_t iterate${name}(const arguments_t *arguments, ${blocks}, ${shared}
 % endif
 % for operand in level.fetched:
 % if operand.constant and level.constant_parts:
-% for part in level.constant_parts:
-    fetch_${operand.name}(&${part.block}${level.array_argument(operand)}, ${part.start}, ${part.bytes_name});
+% for one in level.constant_parts:
+    fetch_${operand.name}(&${one.block}${level.array_argument(operand)}, ${one.part.start}, ${one.bytes_name});
 % endfor
 % elif operand.double or not operand.depth:
     ${start(operand, operand.arguments_first())}\

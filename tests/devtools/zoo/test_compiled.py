@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import numpy.typing as npt
 import onnx
@@ -11,13 +9,13 @@ import pytest
 
 import match
 from match.targets.pulp.cluster import EXCEPT, HIGH_EXCEPT, Cluster
+from match.validation.exact_session import multiplies_signed_exactly
 from tests.devtools.zoo import reference
 from tests.devtools.zoo.reference import SMALL, small
 from tests.sampled import sampled
 
 pytestmark = pytest.mark.cc
 
-CPU_INFO = Path("/proc/cpuinfo")
 LARGE = ("mobilenet_v1", "mobilenet_v2")
 
 
@@ -36,7 +34,7 @@ def test_every_score_is_onnxruntimes(name: str) -> None:
 
 
 def test_signed_activations() -> None:
-    if not CPU_INFO.exists() or "vnni" not in CPU_INFO.read_text():
+    if not multiplies_signed_exactly():
         pytest.skip("onnxruntime's products of signed activations saturate on CPUs without VNNI")
     model = reference.scores(small("resnet8", "int8"))
     inputs = reference.noise(model, 10)
