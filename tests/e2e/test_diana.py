@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 from onnx import TensorProto
 
 import match
+from match.codegen.layer import generate
 from match.relay import relay, tvm
+from match.target.operands import WEIGHTS
 from tests.e2e import tflite_network
 from tests.e2e.random_layers import LayerCase
 from tests.e2e.tflite_arithmetic import Array
@@ -181,6 +184,26 @@ def test_weights_lie_in_their_own_memory(tmp_path: Path) -> None:
     assert re.search(condition + r"\s+diana_weight_free\(block\);\s+return;\s+\}\s+diana_l1_free", shared)
     plan = next(layer.plan for layer in compiled.layers if layer.plan)
     assert f"tile.shift = {plan.shift};" in text
+
+
+def test_both_buffers_of_weights_lie_in_their_own_memory() -> None:
+    """A layer whose weights are cut in output channels, and fetched for the next ones while the first are in use."""
+    layer = case("conv2d", 128, 128, 8, side=3)
+    x = relay.var("x", shape=(1, 8, 8, 128), dtype="int8")
+    module = tvm.IRModule.from_expr(relay.Function([x], layer.relay(x)))
+    (plan,) = (layer.plan for layer in match.compile(module, "diana", numerics="exact").layers if layer.plan)
+    memory = plan.schedule.memories[-1]
+    schedule = replace(
+        plan.schedule,
+        memories=(replace(memory, private=((WEIGHTS, 2 * dict(memory.private)[WEIGHTS]),)),),
+        placements=tuple(
+            replace(placement, buffers=2) if placement.operand == WEIGHTS else placement
+            for placement in plan.schedule.placements
+        ),
+    )
+    text = generate(replace(plan, schedule=schedule))
+    assert "WEIGHTS = 2,\n    BLOCKS = 4," in text, "the last two of the blocks"
+    assert ".weights = 2," in text
 
 
 def test_shifts_within_a_step_are_reported() -> None:

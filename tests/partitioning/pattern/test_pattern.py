@@ -10,12 +10,14 @@ import numpy.typing as npt
 import pytest
 
 from match.frontend.model import Rounding
+from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.float_border import order
 from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match, Rejection, find
 from match.passes.quantize_border import LowerBorder
 from match.relay import relay, tvm
+from match.relay.integer_form import lookup_sum, squared_difference
 from match.relay.rewrite import is_call
 from tests.passes.running import executable
 
@@ -265,6 +267,44 @@ def test_an_outer_product(turned: bool) -> None:
     assert (match.layer.oy, match.layer.ox, match.layer.iy, match.layer.ix, match.layer.k) == (3, 4, 1, 1, 5)
     assert [x.name_hint for x in match.inputs] == ["b", "a"]
     assert match.constants.zero_points == (9, 7)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("pixel_first", [False, True])
+def test_tables_of_two_operands_lie_by_the_byte_that_stores_a_value(dtype: str, pixel_first: bool) -> None:
+    """Row 0 belongs to the layer's first input, the map, whatever the order in the network is."""
+    shapes = [(5,), (1, 3, 4, 5)] if pixel_first else [(1, 3, 4, 5), (5,)]
+    a, b = (var(name, *shape, dtype=dtype) for name, shape in zip("ab", shapes, strict=True))
+    ends = np.iinfo(dtype)
+    x, y = (RNG.integers(ends.min, ends.max + 1, shape).astype(dtype) for shape in shapes)
+    in_order = [y, x] if pixel_first else [x, y]
+
+    halves = RNG.integers(-60 << LOOKUP_SUM_FRACTION, 60 << LOOKUP_SUM_FRACTION, (2, 256))
+    body = lookup_sum(a, b, (dtype, dtype), halves, (-128, 127), "int8")
+    match = only([a, b], body)
+    assert (match.layer.op, [operand.name_hint for operand in match.inputs]) == (Op.LOOKUP_SUM, names(pixel_first))
+    assert match.constants.table is not None
+    first, second = (table[z.view(np.uint8)] for table, z in zip(match.constants.table, in_order, strict=True))
+    expected = (first + second) >> LOOKUP_SUM_FRACTION
+    assert np.array_equal(expected.clip(-128, 127), run([a, b], body, x, y))
+
+    steps = RNG.integers(-300, 301, (2, 256))
+    multiplier, bias, shift = (np.array([n], np.int64) for n in (700, 0, 20))
+    requantization = Requantization(multiplier, bias, shift, (0, 255))
+    body = squared_difference(a, b, (dtype, dtype), steps, requantization, "uint8")
+    match = only([a, b], body)
+    assert match.layer.op is Op.SQUARED_DIFFERENCE
+    assert [operand.name_hint for operand in match.inputs] == names(pixel_first)
+    assert match.constants.table is not None
+    assert match.constants.table.dtype == np.int16
+    first, second = (table[z.view(np.uint8)] for table, z in zip(match.constants.table, in_order, strict=True))
+    difference = first.astype(np.int64) - second
+    assert np.array_equal((difference**2 * 700 >> 20).clip(0, 255), run([a, b], body, x, y))
+
+
+def names(pixel_first: bool) -> list[str]:
+    """The operands of a layer that has its map first."""
+    return ["b", "a"] if pixel_first else ["a", "b"]
 
 
 def test_ones_in_front_of_a_shape_do_not_matter() -> None:
