@@ -35,8 +35,9 @@ class QuantizedType:
 class Accumulator:
     """What a convolution or dense layer accumulates: ``sum(x * w)`` per output channel.
 
-    `offset` is what is added to it before scaling (bias and the input's zero point), `low` and `high` are the smallest
-    and largest sums that are reachable, all int64 of shape (channels,). `weight_scale` has one entry or as many.
+    `offset`, with `bits` behind the point, is what is added to it before scaling (bias and the input's zero point),
+    `low` and `high` are the smallest and largest sums that are reachable, all int64 of shape (channels,).
+    `weight_scale` has one entry or as many.
     """
 
     offset: Int64Array
@@ -44,6 +45,7 @@ class Accumulator:
     high: Int64Array
     input_scale: np.float32
     weight_scale: Float32Array
+    bits: int = 0
 
 
 def sum_range(dtype: str, count: int) -> tuple[Int64Array, Int64Array]:

@@ -16,6 +16,7 @@ from match.frontend.failures import reason, tvm_failures
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.frontend.onnx_attributes import check_attributes, check_axes
+from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_importer import import_onnx
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_recurrent import without_unread_cells
@@ -87,6 +88,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
     check_scales(graph, path)
     check_attributes(proto, path)
     _check_types(proto, path)
+    proto = with_constants(proto, path)
     try:
         module, params = import_onnx(_written_out(proto))
     except tvm.error.OpNotImplemented as error:

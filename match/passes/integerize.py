@@ -86,7 +86,10 @@ class Integerize:
         try:
             requantization = self.arithmetic.linear(accumulator, output, linear.clip)
         except NoLineError:
-            factor = accumulator.input_scale * accumulator.weight_scale / output.scale
+            unit = 1 << linear.bits
+            if linear.bits:
+                sums = relay.multiply(sums, relay.const(unit, "int32"))
+            factor = accumulator.input_scale * accumulator.weight_scale / output.scale / np.float32(unit)
             offset = accumulator.offset
             return float_arithmetic.requantize(sums, offset, factor, output.zero_point, linear.clip, output.dtype)
         return integer_form.requantize(sums, requantization, output.dtype)
@@ -267,7 +270,8 @@ def _accumulator(linear: Linear, weights: Int8Array, inputs: tuple[int, int]) ->
     zero_point = linear.input.zero_point
     low, high = reachable_sums(weights, (min(inputs[0], zero_point), max(inputs[1], zero_point)))
     sums = weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
-    return Accumulator(linear.bias - zero_point * sums, low, high, linear.input.scale, linear.weight_scale)
+    offset = linear.bias - (zero_point * sums << linear.bits)
+    return Accumulator(offset, low, high, linear.input.scale, linear.weight_scale, linear.bits)
 
 
 def _without_pad(linear: Linear) -> tuple[relay.Expr, Padding]:

@@ -10,6 +10,7 @@ from match.frontend.model import Model, Rounding
 from match.passes.channels_last import ChannelsLast
 from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.dead_channels import DeadChannels
+from match.passes.dequantize_later import DequantizeLater
 from match.passes.extrema import AddExtrema
 from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.gathers import GatherByAxis
@@ -65,6 +66,7 @@ def integer_relay(
         CutVolumes(),
         PoolVolumes(exact),
         PadsBehindReshapes(),
+        DequantizeLater(),
         FuseQuantizedGroups(exact),
         ChannelsLast(),
         FuseInterpolations(),

@@ -21,11 +21,13 @@ _CONVOLUTIONS = ("qnn.conv2d", "qnn.conv2d_transpose")
 class Linear:
     """``[clip](qnn.requantize([bias](qnn.conv2d, its transpose or qnn.dense)))`` with constant parameters.
 
+    Between the operator and the bias there may be a multiplication by a power of two.
+
     call: the qnn.conv2d, qnn.conv2d_transpose or qnn.dense.
     x: its input, quantized by `input` (whose dtype is that of x).
     weights: int8 with the zero point taken off, in the layout of the operator.
     weight_scale: one, or one per output channel.
-    bias: int64, shape (channels,).
+    bias: int64, shape (channels,), in units of which a sum has ``2**bits``.
     output, clip: quantization of the result and the closed range of its values.
     real: the reference computes it in floating point (`match.relay.integer_form.real_sums`).
     """
@@ -39,6 +41,7 @@ class Linear:
     output: QuantizedType
     clip: tuple[int, int]
     real: bool
+    bits: int = 0
 
 
 def clamped(expr: relay.Expr, dtype: str) -> tuple[relay.Expr, tuple[int, int]]:
@@ -104,6 +107,7 @@ def read_linear(expr: relay.Expr) -> Linear | None:
     output = quantization(requantize.args[3], requantize.args[4], dtype(requantize))
     biased = requantize.args[0]
     call, bias = _without_bias(biased)
+    call, bits = _without_multiplication(call)
     real = is_real_sums(call)
     call = call.args[0] if real else call
     if output is None or not is_call(call, *_CONVOLUTIONS, "qnn.dense"):
@@ -120,7 +124,8 @@ def read_linear(expr: relay.Expr) -> Linear | None:
     if accumulator_scale is None or scalar(requantize.args[2]) != 0:
         return None
     # Only a requantization of the accumulator's own scale is a layer; the importers round this product, so it is close.
-    if not np.allclose(accumulator_scale.reshape(-1), inputs.scale * scales.reshape(-1), rtol=1e-3, atol=0):
+    own_scale = inputs.scale * scales.reshape(-1) / (1 << bits)
+    if not np.allclose(accumulator_scale.reshape(-1), own_scale, rtol=1e-3, atol=0):
         return None
     if bias is None:
         bias = np.zeros(channels, np.int64)
@@ -136,6 +141,7 @@ def read_linear(expr: relay.Expr) -> Linear | None:
         output,
         clip,
         real,
+        bits,
     )
 
 
@@ -149,6 +155,14 @@ def _without_bias(expr: relay.Expr) -> tuple[relay.Expr, npt.NDArray[Any] | None
         return expr, None
     bias = constant(expr.args[1])
     return (expr.args[0], bias) if bias is not None else (expr, None)
+
+
+def _without_multiplication(expr: relay.Expr) -> tuple[relay.Expr, int]:
+    """The operand of a multiplication by ``2**bits``, and the bits; the expression itself where there is none."""
+    factor = scalar(expr.args[1]) if is_call(expr, "multiply") else None
+    if factor is None or not isinstance(expr, relay.Call) or int(factor).bit_count() != 1:
+        return expr, 0
+    return expr.args[0], int(factor).bit_length() - 1
 
 
 def _weights(call: relay.Call, kernel: relay.Expr, zero_point: relay.Expr) -> npt.NDArray[np.int8] | None:

@@ -16,7 +16,8 @@ def exact_session(
 
     On x86 without VNNI (AVX2, AVX-512 alone) onnxruntime multiplies uint8 activations by int8 weights with an
     instruction that saturates sums of two products at 16 bits. `session.x64quantprecision` makes it take uint8 weights
-    and an exact instruction instead; it changes nothing elsewhere.
+    and an exact instruction instead; it changes nothing elsewhere. Of two quantizations in a row it may not make one,
+    which would round once where the model rounds twice.
 
     Args:
         model: path of an ONNX file, or its bytes.
@@ -37,7 +38,29 @@ def exact_session(
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if optimized is not None:
         options.optimized_model_filepath = str(optimized)
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(
+        model, options, providers=["CPUExecutionProvider"], disabled_optimizers=["DoubleQDQPairsRemover"]
+    )
+
+
+def with_own_zero_points(model: bytes) -> bytes:
+    """An ONNX model with a zero point for each DequantizeLinear of weights.
+
+    onnxruntime makes int8 weights uint8, each with its zero point, and fails at one that is another tensor's, too.
+    """
+    import onnx
+
+    proto = onnx.load_from_string(model)
+    graph = proto.graph
+    initializers = {tensor.name: tensor for tensor in graph.initializer}
+    for position, node in enumerate(graph.node):
+        if node.op_type == "DequantizeLinear" and {node.input[0], *node.input[2:]} <= initializers.keys():
+            for index, name in enumerate(node.input[2:], 2):
+                own = onnx.TensorProto()
+                own.CopyFrom(initializers[name])
+                own.name = node.input[index] = f"{name}_of_{position}"
+                graph.initializer.append(own)
+    return proto.SerializeToString()
 
 
 def has_signed_activations(model: bytes) -> bool:

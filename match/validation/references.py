@@ -13,7 +13,12 @@ from match.passes.pipeline import integer_relay
 from match.relay import tvm
 from match.relay.rewrite import is_call, scalar
 from match.validation.border import Run, adapted
-from match.validation.exact_session import exact_session, has_signed_activations, multiplies_signed_exactly
+from match.validation.exact_session import (
+    exact_session,
+    has_signed_activations,
+    multiplies_signed_exactly,
+    with_own_zero_points,
+)
 from match.validation.execute import Executable
 from match.validation.schema import Reference
 
@@ -91,7 +96,8 @@ def _tflite_micro(model: Model, data: bytes) -> Run:
 
 def _onnxruntime(model: Model, data: bytes) -> Run:
     try:
-        session = exact_session(data, signed=has_signed_activations(data) and multiplies_signed_exactly())
+        separate = with_own_zero_points(data)
+        session = exact_session(separate, signed=has_signed_activations(data) and multiplies_signed_exactly())
     except ImportError as error:
         raise ToolchainError(f"onnxruntime is the reference of {model.name} and is missing; {_INSTALL}.") from error
     except Exception as error:  # pybind11 classes of onnxruntime's own, which share no public base

@@ -1,6 +1,6 @@
 """Means of windows of a map, of the whole map, and along axes.
 
-onnxruntime computes the mean of a whole map in integers, and all others in float32.
+onnxruntime computes the mean of a whole map in integers if its input and output have one type, all others in float32.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.ir.dtypes import value_range
-from match.passes.quantized_groups.quantities import parameters
+from match.passes.quantized_groups.quantities import as_type, in_type, parameters
 from match.relay import integer_form, relay
 from match.relay.float_arithmetic import divided, half_to_even
 from match.relay.qnn import Dequantized, dequantized
@@ -36,7 +36,8 @@ def map_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr
     real = dequantized(expr.args[0])
     if real is None:
         return None
-    return _pooled(Dequantized(new(real.x), real.quantization), (rows, columns), layout, output)
+    pooled = _pooled(in_type(real, output.dtype, new), (rows, columns), layout, output)
+    return pooled if real.quantization.dtype == output.dtype else integer_form.real_sums(pooled)
 
 
 def close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -46,8 +47,9 @@ def close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Ex
     beyond all of it, parts of the map whose windows have as many values are pooled one by one.
     """
     real = _padded(expr, new)
-    if real is None or not isinstance(expr, relay.Call) or real.quantization.dtype != output.dtype:
+    if real is None or not isinstance(expr, relay.Call):
         return None
+    real = as_type(real, output.dtype)
     attrs, layout = expr.attrs, str(expr.attrs.layout)
     if any(int(step) != 1 for step in attrs.dilation):
         return None
@@ -99,19 +101,18 @@ def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | Non
     if real is None or rank < 3 or expr.attrs.exclude or not (last or axes == list(range(2, rank))):
         return None
     batch, count = extents[0], math.prod(extents[axis] for axis in axes)
+    typed = in_type(real, output.dtype, new)
     if rank == 4:
-        x, window = new(real.x), (extents[axes[0]], extents[axes[1]])
+        x, window = typed.x, (extents[axes[0]], extents[axes[1]])
     else:
         window = count, 1
-        x = relay.reshape(new(real.x), (batch, *window, extents[-1]) if last else (batch, extents[1], *window))
-    pooled = _pooled(Dequantized(x, real.quantization), window, "NHWC" if last else "NCHW", output)
-    return pooled if pooled is None else relay.reshape(integer_form.real_sums(pooled), shape(expr))
+        x = relay.reshape(typed.x, (batch, *window, extents[-1]) if last else (batch, extents[1], *window))
+    pooled = _pooled(Dequantized(x, typed.quantization), window, "NHWC" if last else "NCHW", output)
+    return relay.reshape(integer_form.real_sums(pooled), shape(expr))
 
 
-def _pooled(x: Dequantized, window: tuple[int, int], layout: str, output: QuantizedType) -> relay.Expr | None:
-    """The mean of a map; None if the output has another dtype."""
-    if x.quantization.dtype != output.dtype:
-        return None
+def _pooled(x: Dequantized, window: tuple[int, int], layout: str, output: QuantizedType) -> relay.Expr:
+    """The mean of a map in the output's dtype."""
     scales = *parameters(x.quantization), *parameters(output)
     return relay.qnn.op.avg_pool2d(x.x, *scales, window, (1, 1), (0, 0, 0, 0), (1, 1), layout=layout)
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, QuantizedType
+from match.passes.quantized_groups.channel_scaling import (
+    ChannelStep,
+    QuantizedWeights,
+    channel_scaling,
+    channel_step,
+    scaled,
+)
 from match.passes.quantized_groups.quantities import requantized
 from match.relay import integer_form, relay
 from match.relay.qnn import Dequantized, dequantized
@@ -24,34 +30,65 @@ _TRANSPOSED_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "ke
 
 
 @dataclass(frozen=True, eq=False)
-class QuantizedWeights:
-    """Weights in the layout of their operator; scales and zero points: one, or one for each output channel."""
+class _Layer:
+    """An operator with weights, its bias if it has one, and what scales its channels behind it."""
 
-    values: npt.NDArray[Any]
-    scales: Float32Array
-    zero_points: npt.NDArray[np.int32]
+    operator: relay.Call
+    bias: relay.Expr | None
+    steps: tuple[ChannelStep, ...]
 
 
 def linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A convolution, a transposed one or a dense layer, with a bias or without."""
-    operator, bias = expr, None
-    if is_call(expr, "nn.bias_add", "add") and is_call(expr.args[0], *_LINEAR):
-        operator, bias = expr.args[0], expr.args[1]
-    if not is_call(operator, *_LINEAR) or (is_call(operator, _TRANSPOSED) and not _is_plain(operator)):
+    """A convolution, a transposed one or a dense layer, with a bias or without, and what scales its channels."""
+    layer = _read(expr)
+    if layer is None:
         return None
+    operator = layer.operator
     real, weights = dequantized(operator.args[0]), weights_of(operator)
     if real is None or weights is None:
         return None
-    scale = real.quantization.scale * weights.scales
+    inputs = real.quantization
     axis = str(operator.attrs.data_layout).index("C") if is_call(operator, _CONVOLUTION) else 1
     channels = shape(operator)[axis]
-    sums = _sums(operator, Dequantized(new(real.x), real.quantization), weights, channels)
-    if bias is not None:
-        integers = _bias(bias, scale, channels)
+    bias, bits = np.zeros(channels, np.int32), 0
+    if layer.bias is not None:
+        integers = _bias(layer.bias, inputs.scale * weights.scales, channels)
         if integers is None:
             return None
-        sums = relay.nn.bias_add(sums, relay.const(integers), axis=axis)
-    return requantized(sums, scale, output, axis)
+        bias = integers
+    if layer.steps:
+        scaling = channel_scaling(layer.steps, len(shape(operator)), axis, channels)
+        found = None if scaling is None else scaled(weights, _output_axis(operator), bias, scaling, inputs, output)
+        if found is None:
+            return None
+        weights, bias, bits = found.weights, found.bias, found.bits
+    sums = _sums(operator, Dequantized(new(real.x), inputs), weights, channels)
+    if layer.steps or is_call(operator, _TRANSPOSED):  # onnxruntime has no kernel in integers
+        sums = integer_form.real_sums(sums)
+    if bits:
+        sums = relay.multiply(sums, relay.const(1 << bits, "int32"))
+    if layer.bias is not None or layer.steps:
+        sums = relay.nn.bias_add(sums, relay.const(bias), axis=axis)
+    return requantized(sums, inputs.scale * weights.scales / np.float32(1 << bits), output, axis)
+
+
+def _read(expr: relay.Expr) -> _Layer | None:
+    """The layer that ends in an expression; None if none of a supported kind does."""
+    steps: list[ChannelStep] = []
+    bias = None
+    while not is_call(expr, *_LINEAR):
+        behind = is_call(expr, "nn.bias_add", "add") and is_call(expr.args[0], *_LINEAR)
+        if behind and (not steps or is_call(expr.args[1], "qnn.dequantize")):
+            expr, bias = expr.args
+            continue
+        step = channel_step(expr)
+        if step is None:
+            return None
+        steps.insert(0, step)
+        expr = step.x
+    if is_call(expr, _TRANSPOSED) and not (_is_plain(expr) and (not steps or int(expr.attrs.groups) == 1)):
+        return None
+    return _Layer(expr, bias, tuple(steps))
 
 
 def _is_plain(transposed: relay.Call) -> bool:
@@ -69,8 +106,7 @@ def _sums(operator: relay.Call, x: Dequantized, weights: QuantizedWeights, chann
         attributes = {name: operator.attrs[name] for name in _CONVOLUTION_ATTRIBUTES}
         return relay.qnn.op.conv2d(*_arguments(x, weights), channels=channels, **attributes)
     attributes = {name: operator.attrs[name] for name in _TRANSPOSED_ATTRIBUTES}
-    sums = relay.qnn.op.conv2d_transpose(*_arguments(x, weights), channels=channels, **attributes)
-    return integer_form.real_sums(sums)  # onnxruntime has no kernel in integers
+    return relay.qnn.op.conv2d_transpose(*_arguments(x, weights), channels=channels, **attributes)
 
 
 def dense_sums(x: Dequantized, weights: QuantizedWeights) -> relay.Expr:
@@ -102,7 +138,7 @@ def weights_of(operator: relay.Call) -> QuantizedWeights | None:
         return None
     if scale.size == 1:
         scale, zero_point = scale.reshape(()), zero_point.reshape(-1)[:1].reshape(())
-    elif int(kernel.attrs.axis) % values.ndim != _output_axis(operator, turned):
+    elif int(kernel.attrs.axis) % values.ndim != (1 if turned else _output_axis(operator)):
         return None
     elif is_call(operator, _TRANSPOSED):  # whose weights have the outputs of one group, which all groups share
         scale, zero_point = (np.tile(numbers, int(operator.attrs.groups)) for numbers in (scale, zero_point))
@@ -110,10 +146,10 @@ def weights_of(operator: relay.Call) -> QuantizedWeights | None:
     return QuantizedWeights(values.T.copy() if turned else values, scale.astype(np.float32), zero_points)
 
 
-def _output_axis(operator: relay.Call, turned: bool) -> int:
-    """The axis of the output channels in constant weights, which a dense layer may have `turned`."""
+def _output_axis(operator: relay.Call) -> int:
+    """The axis of the output channels in weights."""
     if is_call(operator, _DENSE):
-        return 1 if turned else 0
+        return 0
     return str(operator.attrs.kernel_layout).index("O")
 
 

@@ -38,13 +38,13 @@ def moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
         enlarges = not is_call(call, "strided_slice") and math.prod(shape(call)) > math.prod(shape(call.args[0]))
         if enlarges:  # the smaller tensor takes the new scale
             result, own = rescaled(result, own, output), output
-        result = _on_integers(call, result, own)
+        result = on_integers(call, result, own)
         if result is None:
             return None
     return rescaled(result, own, output)
 
 
-def _on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Expr | None:
+def on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Expr | None:
     """An operator on an 8-bit tensor; None for a pad whose value is not a constant."""
     if is_call(move, _LARGEST):
         layout, extents = str(move.attrs.layout), shape(move.args[0])

@@ -25,13 +25,18 @@ def rescaled(x: relay.Expr, inputs: QuantizedType, output: QuantizedType) -> rel
 
 def in_type(real: Dequantized, dtype: str, new: New) -> Dequantized:
     """The replacement of an 8-bit tensor, with the same numbers, in another 8-bit type or in the one that it has."""
+    return as_type(Dequantized(new(real.x), real.quantization), dtype)
+
+
+def as_type(real: Dequantized, dtype: str) -> Dequantized:
+    """An 8-bit tensor, with the same numbers, in another 8-bit type or in the one that it has."""
     own = real.quantization
     if own.dtype == dtype:
-        return Dequantized(new(real.x), own)
+        return real
     more = value_range(dtype)[0] - value_range(own.dtype)[0]
     other, values = QuantizedType(own.scale, own.zero_point + more, dtype), constant(real.x)
     if values is None:
-        return Dequantized(rescaled(new(real.x), own, other), other)
+        return Dequantized(rescaled(real.x, own, other), other)
     return Dequantized(relay.const((values.astype(np.int16) + more).astype(dtype)), other)
 
 

@@ -1,0 +1,112 @@
+"""Constants of an ONNX graph as its layers read them: computed where operators compute them, 4 bits as 8.
+
+Networks that were trained quantized have their weights in floating point, a QuantizeLinear and often a Clip behind
+them. Both are computed here, as is what exporters put in front. A DequantizeLinear is kept: it says what integers mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+from match.errors import ModelError
+from match.frontend.failures import reason
+
+_COMPUTED = (
+    *("QuantizeLinear", "Clip", "Min", "Max", "Relu", "Cast", "Identity", "Add", "Sub", "Mul", "Div"),
+    *("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"),
+)
+_BYTES = {onnx.TensorProto.INT4: np.int8, onnx.TensorProto.UINT4: np.uint8}
+
+
+def with_constants(proto: Any, path: object) -> Any:
+    """A copy of a model whose constants are initializers of 8 bits and more.
+
+    Raises:
+        ModelError: activations have 4 bits, or a constant cannot be computed.
+    """
+    graph = proto.graph
+    constants = {initializer.name: initializer for initializer in graph.initializer}
+    outputs = {output.name for output in graph.output}
+    nodes: list[Any] = []
+    for node in graph.node:
+        (name, *_) = node.output
+        if name in outputs:
+            nodes.append(node)
+        elif node.op_type == "Constant" and [attribute.name for attribute in node.attribute] == ["value"]:
+            constants[name] = _named(node.attribute[0].t, name)
+        elif node.op_type in _COMPUTED and constants.keys() >= set(node.input) - {""}:
+            constants[name] = _computed(proto, node, constants, path)
+        else:
+            nodes.append(node)
+    _check_activations(nodes, constants, path)
+    read = set(_read(nodes))
+    initializers = [_in_bytes(tensor) for name, tensor in constants.items() if name in read | outputs]
+    inputs = [value for value in graph.input if value.name not in constants or value.name in read]
+    folded = onnx.ModelProto()
+    folded.CopyFrom(proto)
+    for field, values in (("node", nodes), ("initializer", initializers), ("input", inputs)):
+        folded.graph.ClearField(field)
+        getattr(folded.graph, field).extend(values)
+    return folded
+
+
+def _read(nodes: Iterable[Any]) -> Iterator[str]:
+    """The names of tensors that operators read, those in branches and loops included."""
+    for node in nodes:
+        yield from node.input
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _read(graph.node)
+                yield from (output.name for output in graph.output)
+
+
+def _named(tensor: Any, name: str) -> Any:
+    """A copy of a tensor under another name."""
+    copy = onnx.TensorProto()
+    copy.CopyFrom(tensor)
+    copy.name = name
+    return copy
+
+
+def _computed(model: Any, node: Any, constants: dict[str, Any], path: object) -> Any:
+    """The output of an operator on constants."""
+    inputs = {name: onnx.numpy_helper.to_array(constants[name]) for name in node.input if name}
+    values = [
+        onnx.helper.make_tensor_value_info(name, constants[name].data_type, constants[name].dims) for name in inputs
+    ]
+    output = onnx.helper.make_empty_tensor_value_info(node.output[0])
+    graph = onnx.helper.make_graph([node], "constant", values, [output])
+    alone = onnx.helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
+    try:
+        evaluator: Any = ReferenceEvaluator(alone)
+        (result,) = evaluator.run(None, inputs)
+    except (ArithmeticError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+        name = node.name or node.output[0]
+        raise ModelError(
+            f"{path} has {node.op_type} ({name}) on constants that it does not fit: {reason(error)}"
+        ) from error
+    return onnx.numpy_helper.from_array(result, node.output[0])
+
+
+def _check_activations(nodes: list[Any], constants: dict[str, Any], path: object) -> None:
+    """Refuse what makes 4 bits of something that is not constant."""
+    for node in nodes:
+        zero_point = constants.get(node.input[2]) if node.op_type == "QuantizeLinear" and len(node.input) > 2 else None
+        if zero_point is not None and zero_point.data_type in _BYTES:
+            name = node.name or node.output[0]
+            raise ModelError(
+                f"{path} has QuantizeLinear ({name}) to 4 bits; activations of 8 bits can be compiled, and weights of 4"
+            )
+
+
+def _in_bytes(tensor: Any) -> Any:
+    """A tensor, or one of 8 bits in the place of one of 4."""
+    dtype = _BYTES.get(tensor.data_type)
+    if dtype is None:
+        return tensor
+    return onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor).astype(dtype), tensor.name)

@@ -1,0 +1,53 @@
+"""Networks that were trained quantized, as exporters write them, on the modules of a chip."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import match
+from match.frontend import load
+from match.validation.exact_session import exact_session, with_own_zero_points
+from tests.passes.trained_models import TrainedModel
+
+pytestmark = pytest.mark.cc
+
+
+@pytest.mark.parametrize(("bits", "per_channel"), [(8, True), (4, True), (8, False)])
+def test_a_network_is_on_the_modules(bits: int, per_channel: bool, tmp_path: Path) -> None:
+    """Normalizations behind convolutions, poolings without a quantize behind them, types that change on the way."""
+    model = TrainedModel((1, 3, 16, 16), bits=bits, per_channel=per_channel)
+    model.quantize(0.03, "int8")
+    model.conv(16, pads=[1, 1, 1, 1])
+    model.normalize()
+    model.add("Relu")
+    model.quantize(0.002)
+    model.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    model.conv(16, group=16, pads=[1, 1, 1, 1])
+    model.normalize()
+    model.add("Relu")
+    model.quantize(0.0005)
+    model.conv(24, (1, 1))
+    model.normalize()
+    model.quantize(0.0001, "int8")
+    model.add("GlobalAveragePool")
+    model.quantize(0.00006, "int8")
+    model.add("Flatten")
+    model.add("Gemm", model.weights((10, 24)), transB=1)
+    scale = 0.00006
+    model.quantize(scale, "int8")
+    onnx.save(model.build(), tmp_path / "network.onnx")
+    compiled = match.compile(tmp_path / "network.onnx", "gap9", numerics="exact")
+    assert {layer.module for layer in compiled.layers} <= {"cluster", "ne16"}
+    samples = np.random.default_rng(8).normal(0, 1, (4, 1, 3, 16, 16)).astype(np.float32)
+    (outputs,) = compiled.run({"x": samples}, sanitize=True).values()
+    data = load(tmp_path / "network.onnx").data
+    assert data is not None
+    session = exact_session(with_own_zero_points(data))
+    expected = np.stack([session.run(None, {"x": sample})[0] for sample in samples])
+    assert len(np.unique(expected)) > 6
+    assert np.abs(outputs - expected).max() < 3 * scale
+    assert np.mean(outputs != expected) < 0.1

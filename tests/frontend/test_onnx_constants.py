@@ -1,0 +1,185 @@
+"""Constants that an ONNX graph computes, and those of 4 bits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from match.errors import ModelError
+from match.frontend import load
+from match.frontend.onnx_constants import with_constants
+from match.validation.exact_session import exact_session, with_own_zero_points
+
+pytestmark = pytest.mark.tvm
+
+RNG = np.random.default_rng(6)
+
+
+def tensor(name: str, values: Any, dtype: str = "float32") -> Any:
+    return numpy_helper.from_array(np.asarray(values, dtype), name)
+
+
+def four_bits(name: str, values: Any, kind: int = TensorProto.INT4) -> Any:
+    values = np.asarray(values)
+    return helper.make_tensor(name, kind, values.shape, values.reshape(-1))
+
+
+def model(nodes: list[Any], constants: list[Any], *, opset: int = 21, ir_version: int = 10) -> Any:
+    graph = helper.make_graph(
+        nodes,
+        "constants",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 3])],
+        [tensor("scale", 0.05), tensor("zero", 3, "uint8"), *constants],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=ir_version)
+
+
+def layer(weights: str, **axis: int) -> list[Any]:
+    """A dense layer between a quantize and a dequantize, on weights with scales and zero points."""
+    return [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"], name="quantize"),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["d"]),
+        helper.make_node("DequantizeLinear", [weights, "scales", "zeros"], ["w"], **axis),
+        helper.make_node("Gemm", ["d", "w"], ["sums"], transB=1),
+        helper.make_node("QuantizeLinear", ["sums", "scale", "zero"], ["r"]),
+        helper.make_node("DequantizeLinear", ["r", "scale", "zero"], ["y"]),
+    ]
+
+
+FLOATS = RNG.normal(0, 1, (3, 4)).astype(np.float32)
+SCALES = (np.abs(FLOATS).max(axis=1) / 7).astype(np.float32)
+
+
+def test_quantized_weights_are_computed() -> None:
+    """As exporters write them: transposed, quantized, limited to fewer bits, through Constant operators."""
+    constant = helper.make_node("Constant", [], ["most"], value=tensor("", 7, "int8"))
+    least = helper.make_node("Constant", [], ["least"], value=tensor("", -7, "int8"))
+    computed = [
+        helper.make_node("Transpose", ["floats"], ["rows"], perm=[1, 0]),
+        helper.make_node("QuantizeLinear", ["rows", "scales", "zeros"], ["bytes"], axis=0),
+        helper.make_node("Clip", ["bytes", "least", "most"], ["limited"]),
+    ]
+    constants = [tensor("floats", FLOATS.T), tensor("scales", SCALES / 2), tensor("zeros", [0, 0, 0], "int8")]
+    folded = with_constants(model([constant, least, *computed, *layer("limited", axis=0)], constants), "x.onnx").graph
+    kinds = ["QuantizeLinear", "DequantizeLinear", "DequantizeLinear", "Gemm", "QuantizeLinear", "DequantizeLinear"]
+    assert [node.op_type for node in folded.node] == kinds
+    initializers = {each.name: numpy_helper.to_array(each) for each in folded.initializer}
+    assert initializers.keys() == {"scale", "zero", "scales", "zeros", "limited"}
+    assert initializers["limited"].dtype == np.int8
+    assert np.array_equal(initializers["limited"], np.rint(FLOATS / (SCALES / 2)[:, None]).clip(-7, 7))
+
+
+@pytest.mark.parametrize(("kind", "dtype", "zero"), [(TensorProto.INT4, "int8", 0), (TensorProto.UINT4, "uint8", 8)])
+def test_weights_of_4_bits_become_bytes(kind: int, dtype: str, zero: int, tmp_path: Path) -> None:
+    levels = np.rint(FLOATS / SCALES[:, None]).astype(int) + zero
+    narrow = [four_bits("levels", levels, kind), four_bits("zeros", [zero] * 3, kind), tensor("scales", SCALES)]
+    wide = [tensor("levels", levels, dtype), tensor("zeros", [zero] * 3, dtype), tensor("scales", SCALES)]
+    onnx.save(model(layer("levels", axis=0), narrow), tmp_path / "narrow.onnx")
+    data = load(tmp_path / "narrow.onnx").data
+    assert data is not None
+    x = RNG.normal(0, 4, (1, 4)).astype(np.float32)
+    expected = exact_session(model(layer("levels", axis=0), wide).SerializeToString()).run(None, {"x": x})[0]
+    assert np.array_equal(exact_session(data).run(None, {"x": x})[0], expected)
+    assert np.any(expected)
+
+
+def test_activations_of_4_bits_are_refused(tmp_path: Path) -> None:
+    nodes = layer("levels", axis=0)
+    for node in (nodes[0], nodes[1]):
+        node.input[2] = "narrow"
+    constants = [tensor("levels", FLOATS, "int8"), tensor("scales", SCALES), tensor("zeros", [0] * 3, "int8")]
+    onnx.save(model(nodes, [*constants, four_bits("narrow", 0)]), tmp_path / "model.onnx")
+    with pytest.raises(
+        ModelError, match=r"model.onnx has QuantizeLinear \(quantize\) to 4 bits; activations of 8 bits"
+    ):
+        load(tmp_path / "model.onnx")
+
+
+def test_constants_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    """Three scales along an axis of four."""
+    quantize = helper.make_node("QuantizeLinear", ["floats", "scales", "zeros"], ["levels"], name="weights", axis=1)
+    constants = [tensor("floats", FLOATS), tensor("scales", SCALES), tensor("zeros", [0] * 3, "int8")]
+    onnx.save(model([quantize, *layer("levels", axis=0)], constants), tmp_path / "model.onnx")
+    with pytest.raises(
+        ModelError, match=r"model.onnx has QuantizeLinear \(weights\) on constants that it does not fit"
+    ):
+        load(tmp_path / "model.onnx")
+
+
+def test_constants_that_were_inputs_are_none() -> None:
+    """Files of old exporters list every initializer among the inputs."""
+    proto = model(
+        [
+            helper.make_node("Clip", ["floats"], ["clipped"], min=-1.0, max=1.0),
+            helper.make_node("Add", ["x", "clipped"], ["y"]),
+        ],
+        [tensor("floats", [0.5, 2, -3, 0])],
+        opset=6,
+        ir_version=3,
+    )
+    proto.graph.input.append(helper.make_tensor_value_info("floats", TensorProto.FLOAT, [4]))
+    folded = with_constants(proto, "x.onnx").graph
+    assert [value.name for value in folded.input] == ["x"]
+    assert [node.op_type for node in folded.node] == ["Add"]
+    (clipped,) = [numpy_helper.to_array(each) for each in folded.initializer if each.name == "clipped"]
+    assert clipped.tolist() == [0.5, 1, -1, 0]
+
+
+def test_what_a_branch_reads_and_what_the_network_hands_out_is_kept() -> None:
+    branches = {
+        name: helper.make_graph(
+            [helper.make_node("Add", ["x", read], [name])],
+            name,
+            [],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4])],
+        )
+        for name, read in (("then", "doubled"), ("else", "bias"))
+    }
+    nodes = [
+        helper.make_node("Add", ["bias", "bias"], ["doubled"]),
+        helper.make_node("If", ["flag"], ["z"], then_branch=branches["then"], else_branch=branches["else"]),
+        helper.make_node("Add", ["bias", "bias"], ["y"]),
+    ]
+    proto = model(nodes, [tensor("bias", np.arange(3)), tensor("flag", True, "bool")])
+    folded = with_constants(proto, "x.onnx").graph
+    assert [node.op_type for node in folded.node] == ["If", "Add"]
+    assert {each.name for each in folded.initializer} >= {"bias", "doubled", "flag"}
+
+
+def test_each_zero_point_of_weights_is_a_tensor_of_its_own() -> None:
+    """Or onnxruntime could not turn int8 weights to uint8: here one tensor is the zero point of all."""
+    levels = np.rint(FLOATS / SCALES[:, None])
+    nodes = layer("levels")
+    nodes[2].input[2] = nodes[0].input[2] = nodes[1].input[2] = "zeros"
+    constants = [tensor("levels", levels, "int8"), tensor("scales", 0.1), tensor("zeros", 0, "int8")]
+    proto = model(nodes, constants)
+    own = onnx.load_from_string(with_own_zero_points(proto.SerializeToString()))
+    weights = own.graph.node[2].input[2]
+    assert [list(node.input).count(weights) for node in own.graph.node] == [0, 0, 1, 0, 0, 0]
+    x = RNG.normal(0, 4, (1, 4)).astype(np.float32)
+    inputs = np.rint(x / np.float32(0.05)).clip(-128, 127)
+    steps = np.rint(inputs @ levels.T * 0.1 * 0.05 / 0.05).clip(-3, 252)
+    (outputs,) = exact_session(own.SerializeToString()).run(None, {"x": x})
+    assert np.abs(outputs / 0.05 - steps).max() < 1e-3
+
+
+def test_a_scale_between_two_quantizations_is_kept_by_the_reference() -> None:
+    """Where a tensor is quantized twice in a row onnxruntime would do so once."""
+    kinds = "QuantizeLinear", "DequantizeLinear", "QuantizeLinear", "DequantizeLinear"
+    names = ["x", "a", "b", "c", "y"]
+    nodes = [
+        helper.make_node(kind, [names[at], "coarse" if at < 2 else "scale", "zero"], [names[at + 1]])
+        for at, kind in enumerate(kinds)
+    ]
+    proto = model(nodes, [tensor("coarse", 0.7)])
+    proto.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 4
+    x = np.array([[0.1, 0.3, 0.5, 1.2]], np.float32)
+    coarse = np.rint(x / np.float32(0.7)) * np.float32(0.7)
+    expected = np.rint(coarse / np.float32(0.05)) * np.float32(0.05)
+    assert np.array_equal(exact_session(proto.SerializeToString()).run(None, {"x": x})[0], expected)

@@ -1,0 +1,171 @@
+"""Layers as quantization-aware training leaves them, beside onnxruntime, which computes them in floating point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from match.frontend import load
+from match.passes.pipeline import integer_relay
+from match.passes.quantize_border import qnn_operators
+from match.relay.objects import expressions, main_function
+from match.relay.rewrite import is_call
+from match.validation.exact_session import exact_session, with_own_zero_points
+from tests.passes.running import executable
+from tests.passes.trained_models import TrainedModel
+
+pytestmark = pytest.mark.tvm
+
+Integers = npt.NDArray[np.int64]
+
+SUMMING = ("nn.conv2d", "nn.dense", "qnn.conv2d", "qnn.dense", "qnn.conv2d_transpose", "nn.avg_pool2d", "sum")
+
+
+def compared(model: Any, folder: Path, *, exact: bool = True) -> tuple[Integers, Integers]:
+    """What the network's integer form computes and what onnxruntime does, after it is checked to be in integers."""
+    path = folder / "model.onnx"
+    onnx.save(model, path)
+    loaded = load(path)
+    module = integer_relay(loaded, exact=exact)
+    assert qnn_operators(module) == []
+    sums = [expr for expr in expressions(main_function(module)) if is_call(expr, *SUMMING)]
+    assert sums
+    assert all(str(expr.checked_type.dtype) == "int32" for expr in sums)
+    shape = loaded.inputs[0].shape
+    x = np.random.default_rng(5).normal(0, 1, shape).astype(np.float32)
+    (ours,) = executable(module)({loaded.inputs[0].name: x})
+    assert loaded.data is not None
+    (reference,) = exact_session(with_own_zero_points(loaded.data)).run(None, {loaded.inputs[0].name: x})
+    return ours.astype(np.int64), reference.astype(np.int64)
+
+
+def ended(model: TrainedModel, scale: float, dtype: str, zero_point: int = 0) -> Any:
+    """The model with the last tensor's integers as its output."""
+    model.add("QuantizeLinear", model.constant(np.float32(scale)), model.constant(np.array(zero_point, dtype)))
+    return model.build(dtype)
+
+
+def convolution(model: TrainedModel) -> None:
+    model.conv(12, pads=[1, 1, 1, 1], strides=[2, 1])
+
+
+def depthwise(model: TrainedModel) -> None:
+    model.conv(8, group=4, pads=[1, 1, 1, 1])
+
+
+def transposed(model: TrainedModel) -> None:
+    weights = model.weights((model.channels, 6, 2, 2), axis=1)
+    model.channels = 6
+    model.add("ConvTranspose", weights, kernel_shape=[2, 2], strides=[2, 2])
+
+
+def sequence(model: TrainedModel) -> None:
+    model.conv(6, (3,), pads=[2, 0])
+
+
+def dense(model: TrainedModel) -> None:
+    model.channels = 9
+    model.add("Gemm", model.weights((9, 4)), model.constant(np.linspace(-1, 1, 9, dtype=np.float32)), transB=1)
+
+
+def product(model: TrainedModel) -> None:
+    model.channels = 9
+    model.add("MatMul", model.weights((4, 9), axis=1))
+
+
+LAYERS: dict[Callable[[TrainedModel], None], tuple[int, ...]] = {
+    convolution: (1, 4, 9, 8),
+    depthwise: (1, 4, 9, 8),
+    transposed: (1, 4, 5, 6),
+    sequence: (1, 4, 19),
+    dense: (1, 4),
+    product: (1, 4),
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.__name__)
+@settings(max_examples=6)
+@given(
+    st.sampled_from(["int8", "uint8"]),
+    st.sampled_from(["int8", "uint8"]),
+    st.booleans(),
+    st.sampled_from([8, 4]),
+    st.sampled_from([0.002, 0.05, 1.0]),
+    st.booleans(),
+)
+def test_normalized_layers(
+    tmp_path_factory: pytest.TempPathFactory,
+    layer: Callable[[TrainedModel], None],
+    inputs: str,
+    outputs: str,
+    per_channel: bool,
+    bits: int,
+    scale: float,
+    clipped: bool,
+) -> None:
+    """Within a step: biases are rounded to parts of a sum, and float32 rounds, too."""
+    model = TrainedModel(LAYERS[layer], bits=bits, per_channel=per_channel)
+    model.quantize(0.03, inputs, 7)
+    layer(model)
+    model.normalize(scale)
+    if clipped:
+        model.add("Relu")
+    ours, reference = compared(ended(model, 0.05 * scale, outputs, 20), tmp_path_factory.mktemp("model"))
+    assert len(np.unique(reference)) > 4
+    assert np.abs(ours - reference).max() <= 1
+    assert np.mean(ours != reference) < 0.002
+
+
+@pytest.mark.parametrize("kind", ["GlobalAveragePool", "ReduceMean"])
+@pytest.mark.parametrize("types", [("uint8", "int8"), ("int8", "uint8")])
+def test_averages_whose_type_changes(tmp_path: Path, kind: str, types: tuple[str, str]) -> None:
+    model = TrainedModel((1, 5, 7, 6))
+    model.quantize(0.02, types[0], 20)
+    model.add(kind, **({"axes": [2, 3]} if kind == "ReduceMean" else {}))
+    ours, reference = compared(ended(model, 0.003, types[1], 50), tmp_path)
+    assert len(np.unique(reference)) > 3
+    assert np.abs(ours - reference).max() <= 1
+
+
+def test_windows_whose_type_changes(tmp_path: Path) -> None:
+    model = TrainedModel((1, 5, 7, 6))
+    model.quantize(0.02, "uint8", 90)
+    model.add("AveragePool", kernel_shape=[2, 2])
+    ours, reference = compared(ended(model, 0.02, "int8"), tmp_path, exact=False)
+    assert len(np.unique(reference)) > 20
+    assert np.abs(ours - reference).max() <= 1
+
+
+def test_values_are_chosen_before_they_are_dequantized(tmp_path: Path) -> None:
+    """Poolings and reshapes without a quantize behind them, in front of layers that multiply."""
+    model = TrainedModel((1, 4, 8, 8))
+    model.quantize(0.03, "int8", 3)
+    model.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2], pads=[1, 0, 0, 1])
+    model.conv(6)
+    model.quantize(0.3, "uint8", 100)
+    model.add("GlobalMaxPool")
+    model.add("Flatten")
+    model.add("Gemm", model.weights((5, 6)), transB=1)
+    ours, reference = compared(ended(model, 0.2, "int8"), tmp_path)
+    assert len(np.unique(reference)) > 3
+    assert np.array_equal(ours, reference)
+
+
+def test_a_scale_too_coarse_for_a_rounded_bias_stays_in_floating_point(tmp_path: Path) -> None:
+    """Where one more in a sum moves the output by steps, the bias would have to be as fine as outputs."""
+    model = TrainedModel((1, 4, 9, 8))
+    model.quantize(0.03, "int8")
+    convolution(model)
+    model.normalize(1.0)
+    onnx.save(ended(model, 1e-5, "int8"), tmp_path / "model.onnx")
+    module = integer_relay(load(tmp_path / "model.onnx"))
+    (product,) = [expr for expr in expressions(main_function(module)) if is_call(expr, *SUMMING)]
+    assert str(product.checked_type.dtype) == "float32"
