@@ -16,6 +16,7 @@ from match.frontend.failures import reason, tvm_failures
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.frontend.onnx_attributes import check_attributes, check_axes
+from match.frontend.onnx_batch_normalization import without_batch_normalization
 from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_importer import import_onnx
 from match.frontend.onnx_quantization import check_scales, with_quantization
@@ -198,6 +199,7 @@ def _written_out(proto: Any) -> Any:
     values = [*graph.input, *graph.output, *graph.value_info]
     shapes = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in values}
     shapes |= {initializer.name: list(initializer.dims) for initializer in graph.initializer}
+    without_batch_normalization(inferred, shapes)
     graph.initializer.append(onnx.helper.make_tensor(_ZERO, onnx.TensorProto.UINT8, [], [0]))
     padded: list[tuple[int, Any]] = []
     for position, node in enumerate(graph.node):

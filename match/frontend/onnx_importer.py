@@ -211,6 +211,13 @@ def _zero_point(expr: relay.Expr) -> relay.Expr:
     return relay.cast(expr, "int32")
 
 
+def _one(expr: relay.Expr) -> relay.Expr:
+    """A constant of one number, which PyTorch exports with an axis, without it; all else as it is."""
+    if isinstance(expr, relay.Constant) and tuple(expr.data.shape) == (1,):
+        return relay.const(expr.data.numpy().reshape(()))
+    return expr
+
+
 def _axis(x: relay.Expr, attributes: Any) -> int:
     return 0 if len(_infer_shape(x)) < 2 else attributes.get("axis", 1)
 
@@ -222,7 +229,7 @@ class _QuantizeLinear(_importer.OnnxOpConverter):
     def _impl_v10(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
         x, scale, zero_point = inputs
         dtype = _infer_type(zero_point).checked_type.dtype
-        return relay.qnn.op.quantize(x, scale, _zero_point(zero_point), _axis(x, attributes), dtype)
+        return relay.qnn.op.quantize(x, _one(scale), _one(_zero_point(zero_point)), _axis(x, attributes), dtype)
 
 
 class _DequantizeLinear(_importer.OnnxOpConverter):
@@ -231,7 +238,7 @@ class _DequantizeLinear(_importer.OnnxOpConverter):
     @classmethod
     def _impl_v10(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
         x, scale, zero_point = inputs
-        return relay.qnn.op.dequantize(x, scale, _zero_point(zero_point), _axis(x, attributes))
+        return relay.qnn.op.dequantize(x, _one(scale), _one(_zero_point(zero_point)), _axis(x, attributes))
 
 
 _OriginalLpPool = _importer.LpPool

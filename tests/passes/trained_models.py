@@ -51,8 +51,8 @@ class TrainedModel:
         return name
 
     def quantize(self, scale: float, dtype: str = "uint8", zero_point: int = 0) -> str:
-        """Bring the last tensor to 8 bits and back."""
-        parameters = self.constant(np.float32(scale)), self.constant(np.array(zero_point, dtype))
+        """Bring the last tensor to 8 bits and back, with parameters of one axis, as PyTorch exports them."""
+        parameters = self.constant(np.array([scale], np.float32)), self.constant(np.array([zero_point], dtype))
         self.add("QuantizeLinear", *parameters)
         return self.add("DequantizeLinear", *parameters)
 
