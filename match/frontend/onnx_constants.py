@@ -1,7 +1,8 @@
 """Constants of an ONNX graph as its layers read them: computed where operators compute them, 4 bits as 8.
 
 Networks that were trained quantized have their weights in floating point, a QuantizeLinear and often a Clip behind
-them. Both are computed here, as is what exporters put in front. A DequantizeLinear is kept: it says what integers mean.
+them. Both are computed here, as is what exporters put in front, and what follows from shapes. A DequantizeLinear is
+kept: it says what integers mean.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from match.frontend.failures import reason
 
 _COMPUTED = (
     *("QuantizeLinear", "Clip", "Min", "Max", "Relu", "Cast", "Identity", "Add", "Sub", "Mul", "Div"),
-    *("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze"),
+    *("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gather", "Slice", "Concat"),
 )
 _BYTES = {onnx.TensorProto.INT4: np.int8, onnx.TensorProto.UINT4: np.uint8}
 
@@ -32,11 +33,16 @@ def with_constants(proto: Any, path: object) -> Any:
     graph = proto.graph
     constants = {initializer.name: initializer for initializer in graph.initializer}
     outputs = {output.name for output in graph.output}
+    shapes = _shapes(proto) if any(node.op_type == "Shape" for node in graph.node) else {}
     nodes: list[Any] = []
     for node in graph.node:
         (name, *_) = node.output
         if name in outputs:
             nodes.append(node)
+        elif node.op_type == "Shape" and node.input[0] in shapes:
+            attributes = {attribute.name: attribute.i for attribute in node.attribute}
+            extents = shapes[node.input[0]][attributes.get("start") : attributes.get("end")]
+            constants[name] = onnx.numpy_helper.from_array(np.array(extents, np.int64), name)
         elif node.op_type == "Constant" and [attribute.name for attribute in node.attribute] == ["value"]:
             constants[name] = _named(node.attribute[0].t, name)
         elif node.op_type in _COMPUTED and constants.keys() >= set(node.input) - {""}:
@@ -47,12 +53,27 @@ def with_constants(proto: Any, path: object) -> Any:
     read = set(_read(nodes))
     initializers = [_in_bytes(tensor) for name, tensor in constants.items() if name in read | outputs]
     inputs = [value for value in graph.input if value.name not in constants or value.name in read]
+    known = [value for value in graph.value_info if value.name not in constants]
     folded = onnx.ModelProto()
     folded.CopyFrom(proto)
-    for field, values in (("node", nodes), ("initializer", initializers), ("input", inputs)):
+    for field, values in (("node", nodes), ("initializer", initializers), ("input", inputs), ("value_info", known)):
         folded.graph.ClearField(field)
         getattr(folded.graph, field).extend(values)
     return folded
+
+
+def _shapes(proto: Any) -> dict[str, list[int]]:
+    """The shapes of tensors of which all extents are known, whatever the file says about them."""
+    bare = onnx.ModelProto()
+    bare.CopyFrom(proto)
+    del bare.graph.value_info[:]
+    inferred = onnx.shape_inference.infer_shapes(bare, data_prop=True).graph
+    shapes: dict[str, list[int]] = {}
+    for value in (*inferred.input, *inferred.value_info):
+        dimensions = list(value.type.tensor_type.shape.dim)
+        if value.type.tensor_type.HasField("shape") and all(dim.dim_value > 0 for dim in dimensions):
+            shapes[value.name] = [dim.dim_value for dim in dimensions]
+    return shapes
 
 
 def _read(nodes: Iterable[Any]) -> Iterator[str]:

@@ -89,6 +89,42 @@ def test_weights_of_4_bits_become_bytes(kind: int, dtype: str, zero: int, tmp_pa
     assert np.any(expected)
 
 
+def test_weights_that_operators_make_4_bits_become_bytes(tmp_path: Path) -> None:
+    """Also where the file says of the tensor that it has 4 bits."""
+    quantize = helper.make_node("QuantizeLinear", ["floats", "scales", "zeros"], ["levels"], axis=0)
+    constants = [tensor("floats", 1.5 * FLOATS), tensor("scales", SCALES), four_bits("zeros", [0] * 3)]
+    proto = onnx.shape_inference.infer_shapes(model([quantize, *layer("levels", axis=0)], constants))
+    assert any(value.name == "levels" for value in proto.graph.value_info)
+    onnx.save(proto, tmp_path / "model.onnx")
+    data = load(tmp_path / "model.onnx").data
+    assert data is not None
+    (levels,) = [each for each in onnx.load_from_string(data).graph.initializer if each.name == "levels"]
+    expected = np.rint(1.5 * FLOATS / SCALES[:, None]).clip(-8, 7)
+    assert np.array_equal(numpy_helper.to_array(levels), expected)
+    assert expected.min() == -8
+
+
+def test_what_follows_from_shapes_is_computed() -> None:
+    """Half of the channels, whose number exporters take from the tensor."""
+    constants = [tensor("one", 1, "int64"), tensor("two", 2, "int64"), tensor("none", [0], "int64")]
+    nodes = [
+        helper.make_node("Shape", ["x"], ["extents"]),
+        helper.make_node("Gather", ["extents", "one"], ["channels"], axis=0),
+        helper.make_node("Div", ["channels", "two"], ["half"]),
+        helper.make_node("Unsqueeze", ["half", "none"], ["end"]),
+        helper.make_node("Shape", ["x"], ["rows"], end=1),
+        helper.make_node("Concat", ["rows", "end"], ["wanted"], axis=0),
+        helper.make_node("Slice", ["x", "none", "end", "axis"], ["part"]),
+        helper.make_node("Reshape", ["part", "wanted"], ["y"]),
+    ]
+    proto = model(nodes, [*constants, tensor("axis", [1], "int64")])
+    proto.graph.value_info.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 40]))
+    folded = with_constants(proto, "x.onnx").graph
+    assert [node.op_type for node in folded.node] == ["Slice", "Reshape"]
+    initializers = {each.name: numpy_helper.to_array(each).tolist() for each in folded.initializer}
+    assert initializers == {"none": [0], "axis": [1], "end": [2], "wanted": [1, 2]}
+
+
 def test_activations_of_4_bits_are_refused(tmp_path: Path) -> None:
     nodes = layer("levels", axis=0)
     for node in (nodes[0], nodes[1]):
