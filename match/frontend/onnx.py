@@ -15,7 +15,7 @@ from match.errors import ModelError
 from match.frontend.failures import reason, tvm_failures
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, ModelTensor, Rounding
-from match.frontend.onnx_attributes import check_attributes, check_axes
+from match.frontend.onnx_attributes import check_attributes, check_axes, check_reshapes
 from match.frontend.onnx_batch_normalization import without_batch_normalization
 from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_importer import import_onnx
@@ -90,6 +90,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
     check_attributes(proto, path)
     _check_types(proto, path)
     proto = with_constants(proto, path)
+    check_reshapes(proto, path)
     try:
         module, params = import_onnx(_written_out(proto))
     except tvm.error.OpNotImplemented as error:

@@ -41,7 +41,6 @@ _IGNORED: Mapping[str, Mapping[str, Any]] = {
     "QLinearAveragePool": {"channels_last": 0},
     "QLinearGlobalAveragePool": {"channels_last": 0},
     "QuantizeLinear": {"block_size": 0, "output_dtype": 0, "precision": 0},
-    "Reshape": {"allowzero": 0},
     "Resize": {"antialias": 0, "keep_aspect_ratio_policy": b"stretch"},
 }
 """Attributes that the importer does not read, or reads as something else, with the value that they may have."""
@@ -82,6 +81,22 @@ def check_attributes(proto: Any, path: object) -> None:
                     f"{path} has {what} with the attribute {attribute.name!r}, whose meaning is unknown; remove it or "
                     "export the model without it"
                 )
+
+
+def check_reshapes(proto: Any, path: object) -> None:
+    """Refuse a Reshape that may make an empty tensor: where a 0 of its shape is one, or its shape is not constant.
+
+    Raises:
+        ModelError: there is one.
+    """
+    shapes = {each.name: onnx.numpy_helper.to_array(each) for each in proto.graph.initializer}
+    for position, node in enumerate(proto.graph.node):
+        zeros = node.op_type == "Reshape" and any(each.name == "allowzero" and each.i for each in node.attribute)
+        if zeros and (node.input[1] not in shapes or 0 in shapes[node.input[1]]):
+            raise ModelError(
+                f"{path} has Reshape ({node.name or f'number {position}'}) with the attribute 'allowzero' of 1 and a "
+                "shape that has a 0, or is not constant; export it without the attribute"
+            )
 
 
 def check_axes(inferred: Any, path: object) -> None:

@@ -1,4 +1,7 @@
-"""BatchNormalization of ONNX with constant statistics as what it is: a multiplication and an addition by channel."""
+"""BatchNormalization of ONNX with constant statistics as what it is: a multiplication and an addition by channel.
+
+onnxruntime's quantizer leaves it in models that were not prepared for it, and quantizes its parameters.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from typing import Any
 import numpy as np
 import onnx
 
+from match.frontend.onnx_constants import Array, dequantized
+
 _DEFAULT_EPSILON = 1e-5
+_PARAMETERS = 4
 _BROADCASTS = 7
 """The opset since which operands are broadcast."""
 
@@ -21,17 +27,20 @@ def without_batch_normalization(model: Any, shapes: Mapping[str, Sequence[int]])
     graph = model.graph
     if min(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")) < _BROADCASTS:
         return
-    constants = {initializer.name: initializer for initializer in graph.initializer}
+    constants = {initializer.name: onnx.numpy_helper.to_array(initializer) for initializer in graph.initializer}
+    producers = {output: node for node in graph.node for output in node.output}
     nodes: list[Any] = []
     for node in graph.node:
-        parameters = [constants.get(name) for name in node.input[1:]]
         rank = len(shapes.get(node.input[0], ())) if node.input else 0
-        if node.op_type != "BatchNormalization" or None in parameters or len(node.output) != 1 or rank < 2:
+        if node.op_type != "BatchNormalization" or len(node.output) != 1 or rank < 2:
+            nodes.append(node)
+            continue
+        parameters = [value for name in node.input[1:] if (value := _real(name, constants, producers)) is not None]
+        if len(parameters) < _PARAMETERS:
             nodes.append(node)
             continue
         attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
-        extents = -1, *[1] * (rank - 2)
-        gamma, beta, mean, variance = (onnx.numpy_helper.to_array(each).reshape(extents) for each in parameters)
+        gamma, beta, mean, variance = (value.reshape(-1, *[1] * (rank - 2)) for value in parameters)
         slope = gamma / np.sqrt(variance + np.float32(attributes.get("epsilon", _DEFAULT_EPSILON)))
         x, (output,) = node.input[0], node.output
         for kind, numbers, result in (("Mul", slope, f"{output}_scaled"), ("Add", beta - mean * slope, output)):
@@ -41,3 +50,14 @@ def without_batch_normalization(model: Any, shapes: Mapping[str, Sequence[int]])
     copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     graph.ClearField("node")
     graph.node.extend(copies)
+
+
+def _real(name: str, constants: Mapping[str, Array], producers: Mapping[str, Any]) -> Array | None:
+    """The numbers of a constant, which may be quantized; None for other tensors."""
+    node = producers.get(name)
+    if node is not None and node.op_type == "Identity":
+        return _real(node.input[0], constants, producers)
+    if node is None or node.op_type != "DequantizeLinear":
+        return constants.get(name)
+    values = [constants[each] for each in node.input if each in constants]
+    return dequantized(node, values) if len(values) == len(node.input) else None

@@ -7,15 +7,18 @@ kept: it says what integers mean.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 from onnx.reference import ReferenceEvaluator
 
 from match.errors import ModelError
 from match.frontend.failures import reason
+
+Array = npt.NDArray[Any]
 
 _COMPUTED = (
     *("QuantizeLinear", "Clip", "Min", "Max", "Relu", "Cast", "Identity", "Add", "Sub", "Mul", "Div"),
@@ -32,6 +35,7 @@ def with_constants(proto: Any, path: object) -> Any:
     """
     graph = proto.graph
     constants = {initializer.name: initializer for initializer in graph.initializer}
+    numbers: dict[str, Any] = {}  # of tensors that are constant, too, and are left to operators
     outputs = {output.name for output in graph.output}
     shapes = _shapes(proto) if any(node.op_type == "Shape" for node in graph.node) else {}
     nodes: list[Any] = []
@@ -45,9 +49,16 @@ def with_constants(proto: Any, path: object) -> Any:
             constants[name] = onnx.numpy_helper.from_array(np.array(extents, np.int64), name)
         elif node.op_type == "Constant" and [attribute.name for attribute in node.attribute] == ["value"]:
             constants[name] = _named(node.attribute[0].t, name)
-        elif node.op_type in _COMPUTED and constants.keys() >= set(node.input) - {""}:
-            constants[name] = _computed(proto, node, constants, path)
+        elif node.op_type in _COMPUTED and constants.keys() | numbers.keys() >= set(node.input) - {""}:
+            computed = _computed(proto, node, constants | numbers, path)
+            if node.op_type == "QuantizeLinear" or constants.keys() >= set(node.input) - {""}:
+                constants[name] = computed
+            else:
+                numbers[name] = computed
+                nodes.append(node)
         else:
+            if node.op_type == "DequantizeLinear" and constants.keys() >= set(node.input):
+                numbers[name] = _real(node, constants, path)
             nodes.append(node)
     _check_activations(nodes, constants, path)
     read = set(_read(nodes))
@@ -60,6 +71,33 @@ def with_constants(proto: Any, path: object) -> Any:
         folded.graph.ClearField(field)
         getattr(folded.graph, field).extend(values)
     return folded
+
+
+def _real(node: Any, constants: dict[str, Any], path: object) -> Any:
+    """The output of a DequantizeLinear on constants."""
+    try:
+        real = dequantized(node, [onnx.numpy_helper.to_array(constants[name]) for name in node.input])
+    except (IndexError, ValueError) as error:
+        raise _misfit(node, path, error) from error
+    return onnx.numpy_helper.from_array(real, node.output[0])
+
+
+def _misfit(node: Any, path: object, error: Exception) -> ModelError:
+    name = node.name or node.output[0]
+    return ModelError(f"{path} has {node.op_type} ({name}) on constants that it does not fit: {reason(error)}")
+
+
+def dequantized(node: Any, inputs: Sequence[Array]) -> Array:
+    """What a DequantizeLinear makes of constants: of integers, with one scale or one for each place along its axis."""
+    integers, scale, *zero_points = inputs
+    axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
+    extents = [1] * integers.ndim
+    if scale.size > 1:
+        extents[axis] = -1
+    levels = integers.astype(np.int64)
+    if zero_points:
+        levels = levels - zero_points[0].astype(np.int64).reshape(extents)
+    return levels.astype(np.float32) * scale.reshape(extents)
 
 
 def _shapes(proto: Any) -> dict[str, list[int]]:
@@ -107,10 +145,7 @@ def _computed(model: Any, node: Any, constants: dict[str, Any], path: object) ->
         evaluator: Any = ReferenceEvaluator(alone)
         (result,) = evaluator.run(None, inputs)
     except (ArithmeticError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
-        name = node.name or node.output[0]
-        raise ModelError(
-            f"{path} has {node.op_type} ({name}) on constants that it does not fit: {reason(error)}"
-        ) from error
+        raise _misfit(node, path, error) from error
     return onnx.numpy_helper.from_array(result, node.output[0])
 
 

@@ -43,23 +43,45 @@ def exact_session(
     )
 
 
-def with_own_zero_points(model: bytes) -> bytes:
-    """An ONNX model with a zero point for each DequantizeLinear of weights.
+def with_own_weights(model: bytes) -> bytes:
+    """An ONNX model in which no two operators read the same quantized constant, nor its zero point.
 
-    onnxruntime makes int8 weights uint8, each with its zero point, and fails at one that is another tensor's, too.
+    onnxruntime makes int8 weights uint8 for each operator that reads them, and fails where it has done so.
     """
     import onnx
 
     proto = onnx.load_from_string(model)
     graph = proto.graph
     initializers = {tensor.name: tensor for tensor in graph.initializer}
-    for position, node in enumerate(graph.node):
-        if node.op_type == "DequantizeLinear" and {node.input[0], *node.input[2:]} <= initializers.keys():
-            for index, name in enumerate(node.input[2:], 2):
-                own = onnx.TensorProto()
-                own.CopyFrom(initializers[name])
-                own.name = node.input[index] = f"{name}_of_{position}"
-                graph.initializer.append(own)
+    outputs = {output.name for output in graph.output}
+    constants: dict[str, Any] = {}
+    nodes: list[Any] = []
+    for node in graph.node:
+        for index, name in enumerate(node.input):
+            if node.op_type != "Identity" and name in constants:
+                own = onnx.NodeProto()
+                own.CopyFrom(constants[name])
+                suffix = f"_of_{node.output[0]}_{index}"
+                for position, parameter in enumerate(own.input):
+                    tensor = graph.initializer.add()
+                    tensor.CopyFrom(initializers[parameter])
+                    tensor.name = own.input[position] = f"{parameter}_{position}{suffix}"
+                own.name, own.output[0] = f"{own.name}{suffix}", f"{name}{suffix}"
+                node.input[index] = own.output[0]
+                nodes.append(own)
+        if node.op_type == "Identity" and node.input[0] in constants and node.output[0] not in outputs:
+            constants[node.output[0]] = constants[node.input[0]]
+        elif (
+            node.op_type == "DequantizeLinear"
+            and {*node.input} <= initializers.keys()
+            and node.output[0] not in outputs
+        ):
+            constants[node.output[0]] = node
+        else:
+            nodes.append(node)
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    graph.ClearField("node")
+    graph.node.extend(copies)
     return proto.SerializeToString()
 
 

@@ -17,7 +17,7 @@ from match.validation.exact_session import (
     exact_session,
     has_signed_activations,
     multiplies_signed_exactly,
-    with_own_zero_points,
+    with_own_weights,
 )
 from match.validation.execute import Executable
 from match.validation.schema import Reference
@@ -96,7 +96,7 @@ def _tflite_micro(model: Model, data: bytes) -> Run:
 
 def _onnxruntime(model: Model, data: bytes) -> Run:
     try:
-        separate = with_own_zero_points(data)
+        separate = with_own_weights(data)
         session = exact_session(separate, signed=has_signed_activations(data) and multiplies_signed_exactly())
     except ImportError as error:
         raise ToolchainError(f"onnxruntime is the reference of {model.name} and is missing; {_INSTALL}.") from error

@@ -10,7 +10,7 @@ import pytest
 
 import match
 from match.frontend import load
-from match.validation.exact_session import exact_session, with_own_zero_points
+from match.validation.exact_session import exact_session, with_own_weights
 from tests.passes.trained_models import TrainedModel
 
 pytestmark = pytest.mark.cc
@@ -46,7 +46,7 @@ def test_a_network_is_on_the_modules(bits: int, per_channel: bool, tmp_path: Pat
     (outputs,) = compiled.run({"x": samples}, sanitize=True).values()
     data = load(tmp_path / "network.onnx").data
     assert data is not None
-    session = exact_session(with_own_zero_points(data))
+    session = exact_session(with_own_weights(data))
     expected = np.stack([session.run(None, {"x": sample})[0] for sample in samples])
     assert len(np.unique(expected)) > 6
     assert np.abs(outputs - expected).max() < 3 * scale

@@ -72,3 +72,27 @@ def test_an_input_of_unknown_rank_stays() -> None:
     proto = model([1, CHANNELS, 3, 4])
     without_batch_normalization(proto, {})
     assert [node.op_type for node in proto.graph.node] == ["Relu", "BatchNormalization", "Relu"]
+
+
+def test_parameters_may_be_quantized() -> None:
+    """Each by itself, one of them for two normalizations, as onnxruntime's quantizer leaves them."""
+    shape = [1, CHANNELS, 3, 4]
+    proto = model(shape, opset=21)
+    integers = RNG.integers(1, 100, CHANNELS).astype(np.uint8)
+    proto.graph.initializer.extend(
+        [
+            numpy_helper.from_array(integers, "integers"),
+            numpy_helper.from_array(np.float32(0.03), "scale"),
+            numpy_helper.from_array(np.uint8(7), "zero"),
+        ]
+    )
+    proto.graph.node.insert(1, helper.make_node("DequantizeLinear", ["integers", "scale", "zero"], ["real"]))
+    proto.graph.node.insert(2, helper.make_node("Identity", ["real"], ["same"]))
+    proto.graph.node[3].input[1] = "same"
+    expected: Any = ReferenceEvaluator(proto)
+    written = onnx.ModelProto.FromString(proto.SerializeToString())
+    without_batch_normalization(written, {"r": shape})
+    assert "BatchNormalization" not in [node.op_type for node in written.graph.node]
+    x = RNG.normal(0, 1, shape).astype(np.float32)
+    outputs: Any = ReferenceEvaluator(written)
+    assert np.allclose(outputs.run(None, {"x": x})[0], expected.run(None, {"x": x})[0], rtol=1e-6, atol=1e-6)

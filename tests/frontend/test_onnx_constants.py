@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from match.errors import ModelError
 from match.frontend import load
 from match.frontend.onnx_constants import with_constants
-from match.validation.exact_session import exact_session, with_own_zero_points
+from match.validation.exact_session import exact_session, with_own_weights
 
 pytestmark = pytest.mark.tvm
 
@@ -73,6 +73,22 @@ def test_quantized_weights_are_computed() -> None:
     assert initializers.keys() == {"scale", "zero", "scales", "zeros", "limited"}
     assert initializers["limited"].dtype == np.int8
     assert np.array_equal(initializers["limited"], np.rint(FLOATS / (SCALES / 2)[:, None]).clip(-7, 7))
+
+
+def test_constants_that_are_quantized_again_are_computed() -> None:
+    """As onnxruntime's quantizer writes what several operators read: dequantized, handed on, quantized anew."""
+    again = [
+        helper.make_node("DequantizeLinear", ["coarse", "coarse_scale"], ["reals"], axis=0),
+        helper.make_node("Identity", ["reals"], ["same"]),
+        helper.make_node("QuantizeLinear", ["same", "scales", "zeros"], ["levels"], axis=0),
+    ]
+    coarse, coarse_scale = RNG.integers(-128, 128, (3, 4)), np.array([0.5, 0.25, 0.125])
+    constants = [tensor("coarse", coarse, "int8"), tensor("coarse_scale", coarse_scale)]
+    constants += [tensor("scales", [0.7, 0.7, 0.7]), tensor("zeros", [1, 2, 3], "int8")]
+    folded = with_constants(model([*again, *layer("levels", axis=0)], constants), "x.onnx").graph
+    (levels,) = [numpy_helper.to_array(each) for each in folded.initializer if each.name == "levels"]
+    steps = (coarse * coarse_scale[:, None] / np.float32(0.7)).astype(np.float32)
+    assert np.array_equal(levels, np.add(np.rint(steps), [[1], [2], [3]]).clip(-128, 127))
 
 
 @pytest.mark.parametrize(("kind", "dtype", "zero"), [(TensorProto.INT4, "int8", 0), (TensorProto.UINT4, "uint8", 8)])
@@ -139,13 +155,13 @@ def test_activations_of_4_bits_are_refused(tmp_path: Path) -> None:
 
 def test_constants_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     """Three scales along an axis of four."""
-    quantize = helper.make_node("QuantizeLinear", ["floats", "scales", "zeros"], ["levels"], name="weights", axis=1)
-    constants = [tensor("floats", FLOATS), tensor("scales", SCALES), tensor("zeros", [0] * 3, "int8")]
-    onnx.save(model([quantize, *layer("levels", axis=0)], constants), tmp_path / "model.onnx")
-    with pytest.raises(
-        ModelError, match=r"model.onnx has QuantizeLinear \(weights\) on constants that it does not fit"
-    ):
-        load(tmp_path / "model.onnx")
+    quantize = helper.make_node("QuantizeLinear", ["levels", "scales", "zeros"], ["again"], name="weights", axis=1)
+    scales = [tensor("scales", SCALES), tensor("zeros", [0] * 3, "int8")]
+    onnx.save(model([quantize, *layer("again", axis=0)], [*scales, tensor("levels", FLOATS)]), tmp_path / "floats.onnx")
+    onnx.save(model(layer("levels", axis=1), [*scales, tensor("levels", FLOATS, "int8")]), tmp_path / "bytes.onnx")
+    for name, what in ("floats", r"QuantizeLinear \(weights\)"), ("bytes", r"DequantizeLinear \(w\)"):
+        with pytest.raises(ModelError, match=rf"{name}.onnx has {what} on constants that it does not fit"):
+            load(tmp_path / f"{name}.onnx")
 
 
 def test_constants_that_were_inputs_are_none() -> None:
@@ -195,7 +211,7 @@ def test_each_zero_point_of_weights_is_a_tensor_of_its_own() -> None:
     nodes[2].input[2] = nodes[0].input[2] = nodes[1].input[2] = "zeros"
     constants = [tensor("levels", levels, "int8"), tensor("scales", 0.1), tensor("zeros", 0, "int8")]
     proto = model(nodes, constants)
-    own = onnx.load_from_string(with_own_zero_points(proto.SerializeToString()))
+    own = onnx.load_from_string(with_own_weights(proto.SerializeToString()))
     weights = own.graph.node[2].input[2]
     assert [list(node.input).count(weights) for node in own.graph.node] == [0, 0, 1, 0, 0, 0]
     x = RNG.normal(0, 4, (1, 4)).astype(np.float32)
@@ -203,6 +219,44 @@ def test_each_zero_point_of_weights_is_a_tensor_of_its_own() -> None:
     steps = np.rint(inputs @ levels.T * 0.1 * 0.05 / 0.05).clip(-3, 252)
     (outputs,) = exact_session(own.SerializeToString()).run(None, {"x": x})
     assert np.abs(outputs / 0.05 - steps).max() < 1e-3
+
+
+def test_each_reader_of_weights_has_its_own() -> None:
+    nodes = layer("levels")
+    nodes.insert(3, helper.make_node("Identity", ["w"], ["same"]))
+    nodes[4].input[1] = "same"
+    nodes.insert(5, helper.make_node("Gemm", ["d", "w", "sums"], ["both"], transB=1))
+    nodes[6].input[0] = "both"
+    levels = np.rint(FLOATS / SCALES[:, None])
+    constants = [tensor("levels", levels, "int8"), tensor("scales", 0.1), tensor("zeros", 0, "int8")]
+    proto = model(nodes, constants)
+    own = onnx.load_from_string(with_own_weights(proto.SerializeToString())).graph
+    read = [
+        node.input[0] for node in own.node if node.op_type == "DequantizeLinear" and node.input[0].startswith("levels")
+    ]
+    assert len(read) == len(set(read)) == 2
+    x = RNG.normal(0, 4, (1, 4)).astype(np.float32)
+    inputs = np.rint(x / np.float32(0.05)).clip(-3, 252) * 0.05
+    steps = np.rint(2 * inputs @ levels.T * 0.1 / 0.05).clip(-3, 252)
+    (outputs,) = exact_session(with_own_weights(proto.SerializeToString())).run(None, {"x": x})
+    assert np.abs(outputs / 0.05 - steps).max() <= 1.001
+    assert np.mean(np.abs(outputs / 0.05 - steps) > 0.001) < 0.5
+
+
+@pytest.mark.parametrize(("shape", "refused"), [([1, -1], False), ([0, 4], True)])
+def test_a_reshape_that_keeps_no_extent(shape: list[int], refused: bool, tmp_path: Path) -> None:
+    """PyTorch's exporter says so of each; only a 0 in the shape has another meaning then."""
+    nodes = layer("levels", axis=0)
+    nodes.insert(0, helper.make_node("Reshape", ["x", "shape"], ["flat"], name="view", allowzero=1))
+    nodes[1].input[0] = "flat"
+    constants = [tensor("levels", FLOATS, "int8"), tensor("scales", SCALES), tensor("zeros", [0] * 3, "int8")]
+    proto = model(nodes, [*constants, tensor("shape", shape, "int64")])
+    onnx.save(proto, tmp_path / "model.onnx")
+    if refused:
+        with pytest.raises(ModelError, match=r"Reshape \(view\) with the attribute 'allowzero' of 1 and a shape"):
+            load(tmp_path / "model.onnx")
+    else:
+        assert load(tmp_path / "model.onnx").inputs[0].shape == (1, 4)
 
 
 def test_a_scale_between_two_quantizations_is_kept_by_the_reference() -> None:

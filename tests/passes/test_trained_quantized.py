@@ -18,7 +18,7 @@ from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import is_call
-from match.validation.exact_session import exact_session, with_own_zero_points
+from match.validation.exact_session import exact_session, with_own_weights
 from tests.passes.running import executable
 from tests.passes.trained_models import TrainedModel
 
@@ -43,7 +43,7 @@ def compared(model: Any, folder: Path, *, exact: bool = True) -> tuple[Integers,
     x = np.random.default_rng(5).normal(0, 1, shape).astype(np.float32)
     (ours,) = executable(module)({loaded.inputs[0].name: x})
     assert loaded.data is not None
-    (reference,) = exact_session(with_own_zero_points(loaded.data)).run(None, {loaded.inputs[0].name: x})
+    (reference,) = exact_session(with_own_weights(loaded.data)).run(None, {loaded.inputs[0].name: x})
     return ours.astype(np.int64), reference.astype(np.int64)
 
 
