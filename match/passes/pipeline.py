@@ -10,12 +10,12 @@ from match.frontend.model import Model, Rounding
 from match.passes.channels_last import ChannelsLast
 from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.dead_channels import DeadChannels
-from match.passes.dequantize_later import DequantizeLater
 from match.passes.extrema import AddExtrema
 from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.gathers import GatherByAxis
 from match.passes.integerize import Integerize
 from match.passes.interpolations import FuseInterpolations
+from match.passes.moves_in_bytes import MoveBytes
 from match.passes.one_row import OneRow
 from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.powers import MultiplyPowers
@@ -66,7 +66,7 @@ def integer_relay(
         CutVolumes(),
         PoolVolumes(exact),
         PadsBehindReshapes(),
-        DequantizeLater(),
+        MoveBytes(),
         FuseQuantizedGroups(exact),
         ChannelsLast(),
         FuseInterpolations(),

@@ -169,3 +169,21 @@ def test_a_scale_too_coarse_for_a_rounded_bias_stays_in_floating_point(tmp_path:
     module = integer_relay(load(tmp_path / "model.onnx"))
     (product,) = [expr for expr in expressions(main_function(module)) if is_call(expr, *SUMMING)]
     assert str(product.checked_type.dtype) == "float32"
+
+
+def test_values_are_moved_after_they_are_quantized(tmp_path: Path) -> None:
+    """A mean, a function of each element and a convolution, each with reshapes, transposes or poolings behind it."""
+    model = TrainedModel((1, 4, 8, 8))
+    model.quantize(0.03, "uint8", 120)
+    model.conv(6, pads=[1, 1, 1, 1])
+    model.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    model.add("Transpose", perm=[0, 2, 1, 3])
+    model.quantize(0.02, "int8", -100)
+    model.add("Sigmoid")
+    model.add("Transpose", perm=[0, 2, 1, 3])
+    model.quantize(1 / 256)
+    model.add("ReduceMean", axes=[2, 3])
+    model.add("Reshape", model.constant(np.array([2, 3])))
+    ours, reference = compared(ended(model, 1 / 256, "uint8"), tmp_path)
+    assert len(np.unique(reference)) > 3
+    assert np.abs(ours - reference).max() <= 1

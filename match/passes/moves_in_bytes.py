@@ -1,0 +1,60 @@
+"""Values are chosen and moved as 8 bits: ``max(dequantize(x)) == dequantize(max(x))``, and the same for quantize.
+
+Quantizers leave poolings and reshapes in floating point between a dequantize and the layer that reads them, or between
+an operator and the quantize of its results. What is left between the two is then the operator alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from match.arithmetic.interface import QuantizedType
+from match.passes.quantized_groups.moves import on_integers
+from match.passes.quantized_groups.quantities import parameters
+from match.relay import relay, tvm
+from match.relay.qnn import dequantized, quantized
+from match.relay.rewrite import New, constant, is_call, rewrite
+
+_MOVES = "nn.max_pool2d", "nn.global_max_pool2d", "reshape", "squeeze", "expand_dims", "nn.batch_flatten"
+
+
+@dataclass(frozen=True)
+class MoveBytes:
+    """Moves each dequantize of an activation behind operators that choose or move values, each quantize in front."""
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main"."""
+        return rewrite(module, _rule)
+
+
+def _rule(call: relay.Call, new: New) -> relay.Expr | None:
+    output = quantized(call)
+    if output is not None:
+        moves, inner = _moves(call.args[0], (*_MOVES, "transpose"))
+        if not moves or dequantized(inner) is not None:
+            return None
+        return _moved(relay.qnn.op.quantize(new(inner), *parameters(output), out_dtype=output.dtype), moves, output)
+    moves, inner = _moves(call, _MOVES)
+    real = dequantized(inner)
+    if not moves or real is None or constant(real.x) is not None:
+        return None
+    return relay.qnn.op.dequantize(_moved(new(real.x), moves, real.quantization), *parameters(real.quantization))
+
+
+def _moves(expr: relay.Expr, names: Sequence[str]) -> tuple[list[relay.Call], relay.Expr]:
+    """The operators of these names that end in an expression, the last one first, and what they move."""
+    moves: list[relay.Call] = []
+    while is_call(expr, *names):
+        moves.append(expr)
+        expr = expr.args[0]
+    return moves, expr
+
+
+def _moved(x: relay.Expr, moves: Sequence[relay.Call], own: QuantizedType) -> relay.Expr:
+    """Operators, the last one first, on an 8-bit tensor."""
+    for move in reversed(moves):
+        moved = on_integers(move, x, own)
+        assert moved is not None, "these have no values of their own"
+        x = moved
+    return x
