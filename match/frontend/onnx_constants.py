@@ -49,7 +49,7 @@ def with_constants(proto: Any, path: object) -> Any:
             constants[name] = onnx.numpy_helper.from_array(np.array(extents, np.int64), name)
         elif node.op_type == "Constant" and [attribute.name for attribute in node.attribute] == ["value"]:
             constants[name] = _named(node.attribute[0].t, name)
-        elif node.op_type in _COMPUTED and constants.keys() | numbers.keys() >= set(node.input) - {""}:
+        elif _is_computed(node) and constants.keys() | numbers.keys() >= set(node.input) - {""}:
             computed = _computed(proto, node, constants | numbers, path)
             if node.op_type == "QuantizeLinear" or constants.keys() >= set(node.input) - {""}:
                 constants[name] = computed
@@ -71,6 +71,11 @@ def with_constants(proto: Any, path: object) -> Any:
         folded.graph.ClearField(field)
         getattr(folded.graph, field).extend(values)
     return folded
+
+
+def _is_computed(node: Any) -> bool:
+    """Whether an operator on constants is computed; of others' domains none is, whatever its name."""
+    return node.op_type in _COMPUTED and node.domain in ("", "ai.onnx")
 
 
 def _real(node: Any, constants: dict[str, Any], path: object) -> Any:

@@ -153,6 +153,17 @@ def test_activations_of_4_bits_are_refused(tmp_path: Path) -> None:
         load(tmp_path / "model.onnx")
 
 
+def test_operators_of_other_domains_are_left_alone() -> None:
+    """The QuantizeLinear of onnxruntime itself, for types that that of ONNX had not at the time."""
+    quantize = helper.make_node(
+        "QuantizeLinear", ["floats", "scales", "zeros"], ["levels"], domain="com.microsoft", axis=0
+    )
+    constants = [tensor("floats", FLOATS), tensor("scales", SCALES), tensor("zeros", [0] * 3, "int8")]
+    proto = model([quantize, *layer("levels", axis=0)], constants)
+    proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    assert with_constants(proto, "x.onnx").graph.node[0].output[0] == "levels"
+
+
 def test_constants_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     """Three scales along an axis of four."""
     quantize = helper.make_node("QuantizeLinear", ["levels", "scales", "zeros"], ["again"], name="weights", axis=1)
