@@ -35,9 +35,9 @@ class QuantizedType:
 class Accumulator:
     """What a convolution or dense layer accumulates: ``sum(x * w)`` per output channel.
 
-    `offset`, with `bits` behind the point, is what is added to it before scaling (bias and the input's zero point),
-    `low` and `high` are the smallest and largest sums that are reachable, all int64 of shape (channels,).
-    `weight_scale` has one entry or as many.
+    `offset` is what is added to it before scaling (bias and the input's zero point), `low` and `high` are the smallest
+    and largest sums that are reachable, all int64 of shape (channels,). `weight_scale` has one entry or as many.
+    The offset has `bits` behind the point; a reference that computes in integers has none.
     """
 
     offset: Int64Array

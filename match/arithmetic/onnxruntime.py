@@ -30,7 +30,6 @@ class OnnxruntimeArithmetic:
             clip,
             accumulator.low,
             accumulator.high,
-            accumulator.bits,
         )
 
     def average(self, dtype: str, count: int, clip: tuple[int, int]) -> Requantization:
@@ -100,15 +99,10 @@ def _scaled(
     clip: tuple[int, int],
     low: Int64Array,
     high: Int64Array,
-    bits: int = 0,
 ) -> Requantization:
-    """``clip(rint(float32(acc + offset) * factor) + zero_point)``, for accumulators from `low` to `high`.
-
-    The offset has `bits` behind the point.
-    """
+    """``clip(rint(float32(acc + offset) * factor) + zero_point)``, for accumulators from `low` to `high`."""
     levels = np.arange(clip[0] + 1, clip[1] + 1) - zero_point
-    fine = _first_sums(factor / np.float32(1 << bits), levels) - offset[:, None]
-    return _steps(-(-fine >> bits), factor, clip, low, high)
+    return _steps(_first_sums(factor, levels) - offset[:, None], factor, clip, low, high)
 
 
 def _steps(

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from match.arithmetic.fixed_point import shifted_right
 from match.arithmetic.interface import Accumulator, QuantizedType, product_range, sum_range
-from match.arithmetic.line_fit import NoLineError, fit_line, with_channels
+from match.arithmetic.line_fit import fit_line, with_channels
 from match.ir.requantization import UNREACHED, Int64Array, Requantization
 from match.ir.step_function import StepFunction, step_function
 
@@ -31,8 +31,6 @@ class TfliteArithmetic:
 
     def linear(self, accumulator: Accumulator, output: QuantizedType, clip: tuple[int, int]) -> Requantization:
         """One fixed-point multiplication of the sum; the factor is computed from the scales in double precision."""
-        if accumulator.bits:
-            raise NoLineError("TFLite's biases are as fine as sums")
         product = np.float64(accumulator.input_scale) * accumulator.weight_scale.astype(np.float64)
         factor = product / np.float64(output.scale)
         multiplier = quantize_multiplier(np.broadcast_to(factor, accumulator.offset.shape))

@@ -195,12 +195,12 @@ def _written_out(proto: Any) -> Any:
     has behind that: the padding becomes an operator of its own.
     """
     inferred = onnx.shape_inference.infer_shapes(proto)
-    graph = inferred.graph
-    without_unread_cells(graph)
-    values = [*graph.input, *graph.output, *graph.value_info]
+    without_unread_cells(inferred.graph)
+    values = [*inferred.graph.input, *inferred.graph.output, *inferred.graph.value_info]
     shapes = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in values}
-    shapes |= {initializer.name: list(initializer.dims) for initializer in graph.initializer}
-    without_batch_normalization(inferred, shapes)
+    shapes |= {initializer.name: list(initializer.dims) for initializer in inferred.graph.initializer}
+    inferred = without_batch_normalization(inferred, shapes)
+    graph = inferred.graph
     graph.initializer.append(onnx.helper.make_tensor(_ZERO, onnx.TensorProto.UINT8, [], [0]))
     padded: list[tuple[int, Any]] = []
     for position, node in enumerate(graph.node):

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import onnx
 
-from match.frontend.onnx_constants import Array, dequantized
+from match.frontend.onnx_constants import dequantized
+from match.frontend.onnx_graph import Array, read_constants, with_fields
 
 _DEFAULT_EPSILON = 1e-5
 _PARAMETERS = 4
@@ -19,23 +20,24 @@ _BROADCASTS = 7
 """The opset since which operands are broadcast."""
 
 
-def without_batch_normalization(model: Any, shapes: Mapping[str, Sequence[int]]) -> None:
-    """Replace each BatchNormalization whose input's rank `shapes` tell, in place, with constants in float32.
+def without_batch_normalization(model: Any, shapes: Mapping[str, Sequence[int]]) -> Any:
+    """A copy of a model without each BatchNormalization whose input's rank `shapes` tell; constants are in float32.
 
     TVM's importer leaves the arithmetic of its constants to TVM, which compiles a program for each operator on them.
     """
     graph = model.graph
     if min(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")) < _BROADCASTS:
-        return
-    constants = {initializer.name: onnx.numpy_helper.to_array(initializer) for initializer in graph.initializer}
-    producers = {output: node for node in graph.node for output in node.output}
+        return model
+    constants = read_constants(graph)
+    dequantizes = {node.output[0]: node for node in graph.node if node.op_type == "DequantizeLinear"}
     nodes: list[Any] = []
+    initializers = list(graph.initializer)
     for node in graph.node:
         rank = len(shapes.get(node.input[0], ())) if node.input else 0
         if node.op_type != "BatchNormalization" or len(node.output) != 1 or rank < 2:
             nodes.append(node)
             continue
-        parameters = [value for name in node.input[1:] if (value := _real(name, constants, producers)) is not None]
+        parameters = [value for name in node.input[1:] if (value := _real(name, constants, dequantizes)) is not None]
         if len(parameters) < _PARAMETERS:
             nodes.append(node)
             continue
@@ -44,20 +46,16 @@ def without_batch_normalization(model: Any, shapes: Mapping[str, Sequence[int]])
         slope = gamma / np.sqrt(variance + np.float32(attributes.get("epsilon", _DEFAULT_EPSILON)))
         x, (output,) = node.input[0], node.output
         for kind, numbers, result in (("Mul", slope, f"{output}_scaled"), ("Add", beta - mean * slope, output)):
-            graph.initializer.append(onnx.numpy_helper.from_array(numbers, f"{result}_{kind.lower()}"))
+            initializers.append(onnx.numpy_helper.from_array(numbers, f"{result}_{kind.lower()}"))
             nodes.append(onnx.helper.make_node(kind, [x, f"{result}_{kind.lower()}"], [result], name=node.name))
             x = result
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    graph.ClearField("node")
-    graph.node.extend(copies)
+    return with_fields(model, node=nodes, initializer=initializers)
 
 
-def _real(name: str, constants: Mapping[str, Array], producers: Mapping[str, Any]) -> Array | None:
+def _real(name: str, constants: Mapping[str, Array], dequantizes: Mapping[str, Any]) -> Array | None:
     """The numbers of a constant, which may be quantized; None for other tensors."""
-    node = producers.get(name)
-    if node is not None and node.op_type == "Identity":
-        return _real(node.input[0], constants, producers)
-    if node is None or node.op_type != "DequantizeLinear":
+    node = dequantizes.get(name)
+    if node is None:
         return constants.get(name)
     values = [constants[each] for each in node.input if each in constants]
     return dequantized(node, values) if len(values) == len(node.input) else None

@@ -11,80 +11,119 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx.reference import ReferenceEvaluator
 
 from match.errors import ModelError
 from match.frontend.failures import reason
-
-Array = npt.NDArray[Any]
+from match.frontend.onnx_graph import Array, with_fields
 
 _COMPUTED = (
-    *("QuantizeLinear", "Clip", "Min", "Max", "Relu", "Cast", "Identity", "Add", "Sub", "Mul", "Div"),
+    *("QuantizeLinear", "Clip", "Min", "Max", "Relu", "Cast", "Add", "Sub", "Mul", "Div"),
     *("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gather", "Slice", "Concat"),
 )
 _BYTES = {onnx.TensorProto.INT4: np.int8, onnx.TensorProto.UINT4: np.uint8}
 
 
 def with_constants(proto: Any, path: object) -> Any:
-    """A copy of a model whose constants are initializers of 8 bits and more.
+    """A copy of a model whose constants are initializers of 8 bits and more, and that has no Identity.
 
     Raises:
         ModelError: activations have 4 bits, or a constant cannot be computed.
     """
     graph = proto.graph
-    constants = {initializer.name: initializer for initializer in graph.initializer}
-    numbers: dict[str, Any] = {}  # of tensors that are constant, too, and are left to operators
     outputs = {output.name for output in graph.output}
-    shapes = _shapes(proto) if any(node.op_type == "Shape" for node in graph.node) else {}
+    constants = _Constants(proto, path)
     nodes: list[Any] = []
-    for node in graph.node:
+    for node in _without_identities(graph, outputs):
         (name, *_) = node.output
-        if name in outputs:
+        computed = None if name in outputs else constants.of(node)
+        if computed is None:
             nodes.append(node)
-        elif node.op_type == "Shape" and node.input[0] in shapes:
-            attributes = {attribute.name: attribute.i for attribute in node.attribute}
-            extents = shapes[node.input[0]][attributes.get("start") : attributes.get("end")]
-            constants[name] = onnx.numpy_helper.from_array(np.array(extents, np.int64), name)
-        elif node.op_type == "Constant" and [attribute.name for attribute in node.attribute] == ["value"]:
-            constants[name] = _named(node.attribute[0].t, name)
-        elif _is_computed(node) and constants.keys() | numbers.keys() >= set(node.input) - {""}:
-            computed = _computed(proto, node, constants | numbers, path)
-            if node.op_type == "QuantizeLinear" or constants.keys() >= set(node.input) - {""}:
-                constants[name] = computed
-            else:
-                numbers[name] = computed
-                nodes.append(node)
         else:
-            if node.op_type == "DequantizeLinear" and constants.keys() >= set(node.input):
-                numbers[name] = _real(node, constants, path)
-            nodes.append(node)
-    _check_activations(nodes, constants, path)
+            constants.tensors[name] = computed
+    _check_activations(nodes, constants.tensors, path)
     read = set(_read(nodes))
-    initializers = [_in_bytes(tensor) for name, tensor in constants.items() if name in read | outputs]
-    inputs = [value for value in graph.input if value.name not in constants or value.name in read]
-    known = [value for value in graph.value_info if value.name not in constants]
-    folded = onnx.ModelProto()
-    folded.CopyFrom(proto)
-    for field, values in (("node", nodes), ("initializer", initializers), ("input", inputs), ("value_info", known)):
-        folded.graph.ClearField(field)
-        getattr(folded.graph, field).extend(values)
-    return folded
+    initializers = [_in_bytes(tensor) for name, tensor in constants.tensors.items() if name in read | outputs]
+    inputs = [value for value in graph.input if value.name not in constants.tensors or value.name in read]
+    known = [value for value in graph.value_info if value.name not in constants.tensors]
+    return with_fields(proto, node=nodes, initializer=initializers, input=inputs, value_info=known)
 
 
-def _is_computed(node: Any) -> bool:
-    """Whether an operator on constants is computed; of others' domains none is, whatever its name."""
-    return node.op_type in _COMPUTED and node.domain in ("", "ai.onnx")
+class _Constants:
+    """Constant tensors by name, to which the model's operators add theirs, one after the other."""
+
+    def __init__(self, proto: Any, path: object) -> None:
+        self.tensors = {initializer.name: initializer for initializer in proto.graph.initializer}
+        self._proto, self._path = proto, path
+        self._shapes = _shapes(proto) if any(node.op_type == "Shape" for node in proto.graph.node) else {}
+        self._dequantizes: dict[str, Any] = {}  # those of constants, by what they make
+
+    def of(self, node: Any) -> Any | None:
+        """The output of an operator, under its name; None if it is not constant, or is left to the operator."""
+        (name, *_) = node.output
+        read = set(node.input) - {""}
+        if node.op_type == "DequantizeLinear" and self.tensors.keys() >= read:
+            self._check_scales(node)
+            self._dequantizes[name] = node
+            return None
+        if node.op_type == "Shape" and node.input[0] in self._shapes:
+            attributes = {attribute.name: attribute.i for attribute in node.attribute}
+            extents = self._shapes[node.input[0]][attributes.get("start") : attributes.get("end")]
+            return onnx.numpy_helper.from_array(np.array(extents, np.int64), name)
+        if node.op_type == "Constant" and [attribute.name for attribute in node.attribute] == ["value"]:
+            return _named(node.attribute[0].t, name)
+        if node.op_type not in _COMPUTED or node.domain not in ("", "ai.onnx"):
+            return None
+        values = {name: onnx.numpy_helper.to_array(self.tensors[name]) for name in read & self.tensors.keys()}
+        if node.op_type == "QuantizeLinear" and node.input[0] in self._dequantizes:
+            values[node.input[0]] = self._real(self._dequantizes[node.input[0]])
+        return self._computed(node, values) if values.keys() == read else None
+
+    def _computed(self, node: Any, values: dict[str, Array]) -> Any:
+        """The output of an operator on constants."""
+        known = [
+            onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
+            for name, value in values.items()
+        ]
+        output = onnx.helper.make_empty_tensor_value_info(node.output[0])
+        graph = onnx.helper.make_graph([node], "constant", known, [output])
+        version = self._proto.ir_version
+        alone = onnx.helper.make_model(graph, opset_imports=self._proto.opset_import, ir_version=version)
+        try:
+            evaluator: Any = ReferenceEvaluator(alone)
+            (result,) = evaluator.run(None, values)
+        except (ArithmeticError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
+            raise _misfit(node, self._path, error) from error
+        return onnx.numpy_helper.from_array(result, node.output[0])
+
+    def _real(self, node: Any) -> Array:
+        """The output of a DequantizeLinear on constants."""
+        return dequantized(node, [onnx.numpy_helper.to_array(self.tensors[name]) for name in node.input])
+
+    def _check_scales(self, node: Any) -> None:
+        """Refuse a DequantizeLinear of constants that has neither one scale nor one for each place along its axis."""
+        extents, scales = (list(self.tensors[name].dims) for name in node.input[:2])
+        axis = _axis(node)
+        if np.prod(scales) > 1 and not (-len(extents) <= axis < len(extents) and scales == [extents[axis]]):
+            raise _misfit(node, self._path, ValueError(f"scales {scales} along axis {axis} of {extents}"))
 
 
-def _real(node: Any, constants: dict[str, Any], path: object) -> Any:
-    """The output of a DequantizeLinear on constants."""
-    try:
-        real = dequantized(node, [onnx.numpy_helper.to_array(constants[name]) for name in node.input])
-    except (IndexError, ValueError) as error:
-        raise _misfit(node, path, error) from error
-    return onnx.numpy_helper.from_array(real, node.output[0])
+def _without_identities(graph: Any, outputs: set[str]) -> Iterator[Any]:
+    """Copies of the operators, which read what was handed on by Identity operators themselves."""
+    kept = outputs | {name for node in graph.node for name in _read_inside(node)}
+    sources: dict[str, str] = {}
+    for node in graph.node:
+        if node.op_type == "Identity" and node.output[0] not in kept:
+            source: str = node.input[0]
+            sources[node.output[0]] = sources.get(source, source)
+            continue
+        copy = onnx.NodeProto()
+        copy.CopyFrom(node)
+        for index, name in enumerate(node.input):
+            if name in sources:
+                copy.input[index] = sources[name]
+        yield copy
 
 
 def _misfit(node: Any, path: object, error: Exception) -> ModelError:
@@ -95,14 +134,18 @@ def _misfit(node: Any, path: object, error: Exception) -> ModelError:
 def dequantized(node: Any, inputs: Sequence[Array]) -> Array:
     """What a DequantizeLinear makes of constants: of integers, with one scale or one for each place along its axis."""
     integers, scale, *zero_points = inputs
-    axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
     extents = [1] * integers.ndim
     if scale.size > 1:
-        extents[axis] = -1
+        extents[_axis(node)] = -1
     levels = integers.astype(np.int64)
     if zero_points:
         levels = levels - zero_points[0].astype(np.int64).reshape(extents)
     return levels.astype(np.float32) * scale.reshape(extents)
+
+
+def _axis(node: Any) -> int:
+    """The axis of a DequantizeLinear's scales."""
+    return next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 1)
 
 
 def _shapes(proto: Any) -> dict[str, list[int]]:
@@ -123,10 +166,15 @@ def _read(nodes: Iterable[Any]) -> Iterator[str]:
     """The names of tensors that operators read, those in branches and loops included."""
     for node in nodes:
         yield from node.input
-        for attribute in node.attribute:
-            for graph in (attribute.g, *attribute.graphs):
-                yield from _read(graph.node)
-                yield from (output.name for output in graph.output)
+        yield from _read_inside(node)
+
+
+def _read_inside(node: Any) -> Iterator[str]:
+    """Those that branches and loops of an operator read and hand out."""
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            yield from _read(graph.node)
+            yield from (output.name for output in graph.output)
 
 
 def _named(tensor: Any, name: str) -> Any:
@@ -135,23 +183,6 @@ def _named(tensor: Any, name: str) -> Any:
     copy.CopyFrom(tensor)
     copy.name = name
     return copy
-
-
-def _computed(model: Any, node: Any, constants: dict[str, Any], path: object) -> Any:
-    """The output of an operator on constants."""
-    inputs = {name: onnx.numpy_helper.to_array(constants[name]) for name in node.input if name}
-    values = [
-        onnx.helper.make_tensor_value_info(name, constants[name].data_type, constants[name].dims) for name in inputs
-    ]
-    output = onnx.helper.make_empty_tensor_value_info(node.output[0])
-    graph = onnx.helper.make_graph([node], "constant", values, [output])
-    alone = onnx.helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
-    try:
-        evaluator: Any = ReferenceEvaluator(alone)
-        (result,) = evaluator.run(None, inputs)
-    except (ArithmeticError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
-        raise _misfit(node, path, error) from error
-    return onnx.numpy_helper.from_array(result, node.output[0])
 
 
 def _check_activations(nodes: list[Any], constants: dict[str, Any], path: object) -> None:

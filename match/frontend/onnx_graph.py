@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,16 @@ def read_constants(graph: Any) -> dict[str, Array]:
         if node.op_type == "Constant":
             constants[node.output[0]] = np.asarray(_value(node.attribute[0]))
     return constants
+
+
+def with_fields(model: Any, **fields: Iterable[Any]) -> Any:
+    """A copy of an `onnx.ModelProto` with other values in fields of its graph (node, initializer, ...)."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    for field, values in fields.items():
+        copy.graph.ClearField(field)
+        getattr(copy.graph, field).extend(values)
+    return copy
 
 
 def _value(attribute: Any) -> Any:

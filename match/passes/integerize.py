@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from match.arithmetic import real_numbers
 from match.arithmetic.interface import Accumulator, Arithmetic, QuantizedType, product_range
 from match.arithmetic.line_fit import NoLineError
 from match.ir.dtypes import value_range
@@ -84,12 +85,10 @@ class Integerize:
         output = linear.output
         accumulator = _accumulator(linear, weights, output_range(x, linear.input.dtype))
         try:
-            requantization = self.arithmetic.linear(accumulator, output, linear.clip)
+            arithmetic = real_numbers if linear.real else self.arithmetic
+            requantization = arithmetic.linear(accumulator, output, linear.clip)
         except NoLineError:
-            unit = 1 << linear.bits
-            if linear.bits:
-                sums = relay.multiply(sums, relay.const(unit, "int32"))
-            factor = accumulator.input_scale * accumulator.weight_scale / output.scale / np.float32(unit)
+            factor = accumulator.input_scale * accumulator.weight_scale / output.scale
             offset = accumulator.offset
             return float_arithmetic.requantize(sums, offset, factor, output.zero_point, linear.clip, output.dtype)
         return integer_form.requantize(sums, requantization, output.dtype)

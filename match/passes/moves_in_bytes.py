@@ -1,7 +1,7 @@
 """Values are chosen and moved as 8 bits: ``max(dequantize(x)) == dequantize(max(x))``, and the same for quantize.
 
-Quantizers leave poolings and reshapes in floating point between a dequantize and the layer that reads them, or between
-an operator and the quantize of its results. What is left between the two is then the operator alone.
+Some quantizers leave a pooling or a reshape in floating point, in front of a layer or behind it. Such an operator gives
+the same values in 8 bits. Between the dequantize and the quantize then stands the layer alone.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from match.passes.quantized_groups.moves import on_integers
 from match.passes.quantized_groups.quantities import parameters
 from match.relay import relay, tvm
 from match.relay.qnn import dequantized, quantized
-from match.relay.rewrite import New, constant, is_call, rewrite
+from match.relay.rewrite import New, is_call, rewrite
 
 _MOVES = "nn.max_pool2d", "nn.global_max_pool2d", "reshape", "squeeze", "expand_dims", "nn.batch_flatten"
 
 
 @dataclass(frozen=True)
-class MoveBytes:
-    """Moves each dequantize of an activation behind operators that choose or move values, each quantize in front."""
+class MovesInBytes:
+    """Brings operators that choose or move values in front of a dequantize, and behind a quantize."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
@@ -37,7 +37,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
         return _moved(relay.qnn.op.quantize(new(inner), *parameters(output), out_dtype=output.dtype), moves, output)
     moves, inner = _moves(call, _MOVES)
     real = dequantized(inner)
-    if not moves or real is None or constant(real.x) is not None:
+    if not moves or real is None:
         return None
     return relay.qnn.op.dequantize(_moved(new(real.x), moves, real.quantization), *parameters(real.quantization))
 

@@ -15,7 +15,7 @@ from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.gathers import GatherByAxis
 from match.passes.integerize import Integerize
 from match.passes.interpolations import FuseInterpolations
-from match.passes.moves_in_bytes import MoveBytes
+from match.passes.moves_in_bytes import MovesInBytes
 from match.passes.one_row import OneRow
 from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.powers import MultiplyPowers
@@ -66,7 +66,7 @@ def integer_relay(
         CutVolumes(),
         PoolVolumes(exact),
         PadsBehindReshapes(),
-        MoveBytes(),
+        MovesInBytes(),
         FuseQuantizedGroups(exact),
         ChannelsLast(),
         FuseInterpolations(),

@@ -8,8 +8,8 @@ from match.prediction.prices import Move, Prices
 class Clock:
     """`transfers` (DMA cycles) and `moved` (bytes) have an entry for each operand of `pricing`; the rest is in cycles.
 
-    now: when the core is done with what it has begun. dma: when the DMA engine will be idle. compute: of kernels.
-    overhead: of the core beside kernels.
+    now: the time at which the core is free. dma: the time at which the DMA engine is free. compute: cycles of kernels.
+    overhead: cycles of the core beside kernels.
     """
 
     def __init__(self, pricing: Prices) -> None:

@@ -21,7 +21,7 @@ _CONVOLUTIONS = ("qnn.conv2d", "qnn.conv2d_transpose")
 class Linear:
     """``[clip](qnn.requantize([bias](qnn.conv2d, its transpose or qnn.dense)))`` with constant parameters.
 
-    Between the operator and the bias there may be a multiplication by a power of two.
+    Between the operator and the bias there may be a multiplication by a power of two if `real`.
 
     call: the qnn.conv2d, qnn.conv2d_transpose or qnn.dense.
     x: its input, quantized by `input` (whose dtype is that of x).
@@ -110,7 +110,7 @@ def read_linear(expr: relay.Expr) -> Linear | None:
     call, bits = _without_multiplication(call)
     real = is_real_sums(call)
     call = call.args[0] if real else call
-    if output is None or not is_call(call, *_CONVOLUTIONS, "qnn.dense"):
+    if output is None or not is_call(call, *_CONVOLUTIONS, "qnn.dense") or (bits and not real):
         return None
     x, kernel, input_zero, weight_zero, input_scale, weight_scale = call.args
     if not is_8bit(x):

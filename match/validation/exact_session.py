@@ -6,6 +6,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
+from match.frontend.onnx_graph import with_fields
+
 _CPU_INFO = Path("/proc/cpuinfo")
 
 
@@ -51,38 +53,31 @@ def with_own_weights(model: bytes) -> bytes:
     import onnx
 
     proto = onnx.load_from_string(model)
-    graph = proto.graph
-    initializers = {tensor.name: tensor for tensor in graph.initializer}
-    outputs = {output.name for output in graph.output}
-    constants: dict[str, Any] = {}
+    tensors = {tensor.name: tensor for tensor in proto.graph.initializer}
+    outputs = {output.name for output in proto.graph.output}
+    initializers = list(proto.graph.initializer)
+    constants: dict[str, Any] = {}  # DequantizeLinear operators on constants, by what they make
     nodes: list[Any] = []
-    for node in graph.node:
+    for node in proto.graph.node:
         for index, name in enumerate(node.input):
-            if node.op_type != "Identity" and name in constants:
+            if name in constants:
                 own = onnx.NodeProto()
                 own.CopyFrom(constants[name])
                 suffix = f"_of_{node.output[0]}_{index}"
                 for position, parameter in enumerate(own.input):
-                    tensor = graph.initializer.add()
-                    tensor.CopyFrom(initializers[parameter])
+                    tensor = onnx.TensorProto()
+                    tensor.CopyFrom(tensors[parameter])
                     tensor.name = own.input[position] = f"{parameter}_{position}{suffix}"
+                    initializers.append(tensor)
                 own.name, own.output[0] = f"{own.name}{suffix}", f"{name}{suffix}"
                 node.input[index] = own.output[0]
                 nodes.append(own)
-        if node.op_type == "Identity" and node.input[0] in constants and node.output[0] not in outputs:
-            constants[node.output[0]] = constants[node.input[0]]
-        elif (
-            node.op_type == "DequantizeLinear"
-            and {*node.input} <= initializers.keys()
-            and node.output[0] not in outputs
-        ):
+        is_constant = node.op_type == "DequantizeLinear" and tensors.keys() >= set(node.input)
+        if is_constant and node.output[0] not in outputs:
             constants[node.output[0]] = node
         else:
             nodes.append(node)
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    graph.ClearField("node")
-    graph.node.extend(copies)
-    return proto.SerializeToString()
+    return with_fields(proto, node=nodes, initializer=initializers).SerializeToString()
 
 
 def has_signed_activations(model: bytes) -> bool:

@@ -105,6 +105,18 @@ def test_weights_of_4_bits_become_bytes(kind: int, dtype: str, zero: int, tmp_pa
     assert np.any(expected)
 
 
+def test_what_is_handed_on_is_read_where_it_comes_from() -> None:
+    """Of Identity operators in a row none is left, but for one that makes an output of the network."""
+    nodes = [
+        helper.make_node("Identity", ["x"], ["a"]),
+        helper.make_node("Identity", ["a"], ["b"]),
+        helper.make_node("Relu", ["b"], ["c"]),
+        helper.make_node("Identity", ["c"], ["y"]),
+    ]
+    folded = with_constants(model(nodes, []), "x.onnx").graph
+    assert [(node.op_type, *node.input) for node in folded.node] == [("Relu", "x"), ("Identity", "c")]
+
+
 def test_weights_that_operators_make_4_bits_become_bytes(tmp_path: Path) -> None:
     """Also where the file says of the tensor that it has 4 bits."""
     quantize = helper.make_node("QuantizeLinear", ["floats", "scales", "zeros"], ["levels"], axis=0)
@@ -234,10 +246,8 @@ def test_each_zero_point_of_weights_is_a_tensor_of_its_own() -> None:
 
 def test_each_reader_of_weights_has_its_own() -> None:
     nodes = layer("levels")
-    nodes.insert(3, helper.make_node("Identity", ["w"], ["same"]))
-    nodes[4].input[1] = "same"
-    nodes.insert(5, helper.make_node("Gemm", ["d", "w", "sums"], ["both"], transB=1))
-    nodes[6].input[0] = "both"
+    nodes.insert(4, helper.make_node("Gemm", ["d", "w", "sums"], ["both"], transB=1))
+    nodes[5].input[0] = "both"
     levels = np.rint(FLOATS / SCALES[:, None])
     constants = [tensor("levels", levels, "int8"), tensor("scales", 0.1), tensor("zeros", 0, "int8")]
     proto = model(nodes, constants)
