@@ -128,7 +128,9 @@ def _without_identities(graph: Any, outputs: set[str]) -> Iterator[Any]:
 
 def _misfit(node: Any, path: object, error: Exception) -> ModelError:
     name = node.name or node.output[0]
-    return ModelError(f"{path} has {node.op_type} ({name}) on constants that it does not fit: {reason(error)}")
+    return ModelError(
+        f"{path} has {node.op_type} ({name}) on constants that it does not fit: {reason(error)}; export it again"
+    )
 
 
 def dequantized(node: Any, inputs: Sequence[Array]) -> Array:
