@@ -11,15 +11,14 @@ from match.arithmetic import real_numbers
 from match.arithmetic.interface import Accumulator, Arithmetic, QuantizedType, product_range
 from match.arithmetic.line_fit import NoLineError
 from match.ir.dtypes import value_range
-from match.ir.layer import Padding
-from match.ir.requantization import Requantization
+from match.ir.requantization import Int64Array, Requantization
 from match.ir.step_function import reachable_sums
 from match.passes.functions_of_two import function_of_two
-from match.passes.transposed_convolution import phase_convolution
+from match.passes.integer_sums import integer_sums
 from match.relay import float_arithmetic, integer_form, relay, tvm
 from match.relay.integer_form import Int8Array, is_real_sums
 from match.relay.operators import Matrices
-from match.relay.qnn import Linear, clamped, quantization, read_linear
+from match.relay.qnn import Linear, LinearSums, clamped, quantization, read_linear, read_linear_sums
 from match.relay.readers import output_range
 from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar, shape
 
@@ -45,6 +44,8 @@ class Integerize:
     def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
         if is_real_sums(call) and is_call(call.args[0], "qnn.avg_pool2d"):
             return self._mean(call.args[0], value_range(dtype(call)), new, real=True)
+        if is_call(call, "cast") and dtype(call) == "float32" and is_real_sums(call.args[0]):
+            return self._real_numbers(call.args[0], new)
         if not is_call(call, *_ROOTS) or not is_8bit(call):
             return None
         linear = read_linear(call)
@@ -62,36 +63,32 @@ class Integerize:
         return None
 
     def _linear(self, linear: Linear, new: New) -> relay.Expr | None:
-        phases = None
-        if is_call(linear.call, "qnn.conv2d_transpose"):
-            phases = phase_convolution(linear)
-            linear, weights, x = phases.linear, phases.weights_by_output, new(linear.x)
-            sums = phases.sums(x)
-        elif is_call(linear.call, "qnn.dense"):
-            x, sums = new(linear.x), integer_form.product(new(linear.x), linear.weights)
-            weights = linear.weights
-        else:
-            convolution = _convolution(linear, new)
-            if convolution is None:
-                return None
-            x, weights, sums = convolution
-        if linear.real:
-            sums = integer_form.real_sums(sums)
-        result = self._requantized(linear, x, weights, sums)
-        return result if phases is None else phases.side_by_side(result)
-
-    def _requantized(self, linear: Linear, x: relay.Expr, weights: Int8Array, sums: relay.Expr) -> relay.Expr:
-        """Sums of weights (channels, ...) to the layer's output."""
-        output = linear.output
-        accumulator = _accumulator(linear, weights, output_range(x, linear.input.dtype))
+        integers = integer_sums(linear.sums, new)
+        if integers is None:
+            return None
+        layer, output = integers.layer, linear.output
+        sums = integer_form.real_sums(integers.sums) if layer.real else integers.sums
+        accumulator = _accumulator(layer, integers.weights, output_range(integers.x, layer.input.dtype))
         try:
-            arithmetic = real_numbers if linear.real else self.arithmetic
+            arithmetic = real_numbers if layer.real else self.arithmetic
             requantization = arithmetic.linear(accumulator, output, linear.clip)
         except NoLineError:
             factor = accumulator.input_scale * accumulator.weight_scale / output.scale
             offset = accumulator.offset
-            return float_arithmetic.requantize(sums, offset, factor, output.zero_point, linear.clip, output.dtype)
-        return integer_form.requantize(sums, requantization, output.dtype)
+            result = float_arithmetic.requantize(sums, offset, factor, output.zero_point, linear.clip, output.dtype)
+        else:
+            result = integer_form.requantize(sums, requantization, output.dtype)
+        return integers.in_place(result)
+
+    def _real_numbers(self, sums: relay.Expr, new: New) -> relay.Expr | None:
+        """The sums of a layer whose outputs stay real numbers, in float32."""
+        layer = read_linear_sums(sums)
+        integers = None if layer is None else integer_sums(layer, new)
+        if integers is None:
+            return None
+        real = relay.cast(integer_form.real_sums(integers.sums), "float32")
+        offset = _offset(integers.layer, integers.weights).astype(np.float32)
+        return integers.in_place(relay.add(real, relay.const(offset)) if offset.any() else real)
 
     def _table(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         """A change of scale from 8 bits to 8 bits."""
@@ -239,49 +236,14 @@ def _pooled(
     )
 
 
-def _convolution(linear: Linear, new: New) -> tuple[relay.Expr, Int8Array, relay.Expr] | None:
-    """The input of a convolution in NHWC, the weights that each output sums with, (channels, ...), and the sums."""
-    attrs = linear.call.attrs
-    if str(attrs.data_layout) != "NHWC":
-        return None
-    x, padding = _without_pad(linear)
-    groups, layout = int(attrs.groups), str(attrs.kernel_layout)
-    depthwise = groups > 1 and groups == shape(linear.x)[3]
-    weights = linear.weights.transpose([layout.index(axis) for axis in ("HWOI" if depthwise else "HWIO")])
-    if depthwise:
-        weights = weights.reshape(*weights.shape[:2], groups, -1)
-    sums = integer_form.convolution(
-        new(x),
-        np.ascontiguousarray(weights),
-        x_dtype=linear.input.dtype,
-        strides=(int(attrs.strides[0]), int(attrs.strides[1])),
-        padding=padding,
-        dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
-        groups=groups,
-        kernel_layout="HWOI" if depthwise else "HWIO",
-        pad_value=linear.input.zero_point,
-    )
-    return new(x), weights.reshape(-1, len(linear.bias) if depthwise else weights.shape[3]).T, sums
-
-
-def _accumulator(linear: Linear, weights: Int8Array, inputs: tuple[int, int]) -> Accumulator:
+def _accumulator(layer: LinearSums, weights: Int8Array, inputs: tuple[int, int]) -> Accumulator:
     """What a layer accumulates, for weights (channels, ...) and inputs in a range, the zero point with them."""
-    zero_point = linear.input.zero_point
+    zero_point = layer.input.zero_point
     low, high = reachable_sums(weights, (min(inputs[0], zero_point), max(inputs[1], zero_point)))
+    return Accumulator(_offset(layer, weights), low, high, layer.input.scale, layer.weight_scale, layer.bits)
+
+
+def _offset(layer: LinearSums, weights: Int8Array) -> Int64Array:
+    """What is added to each channel's sums: the bias, less what the input's zero point sums up to."""
     sums = weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
-    offset = linear.bias - (zero_point * sums << linear.bits)
-    return Accumulator(offset, low, high, linear.input.scale, linear.weight_scale, linear.bits)
-
-
-def _without_pad(linear: Linear) -> tuple[relay.Expr, Padding]:
-    """The input of a convolution and its padding, an `nn.pad` of zero points in front included."""
-    x, padding = linear.x, Padding(*(int(side) for side in linear.call.attrs.padding))
-    while is_call(x, "nn.pad"):
-        widths = [(int(before), int(after)) for before, after in x.attrs.pad_width]
-        spatial = widths[0] == widths[3] == (0, 0) and all(side >= 0 for width in widths for side in width)
-        if not spatial or str(x.attrs.pad_mode) != "constant" or scalar(x.args[1]) != linear.input.zero_point:
-            break
-        (top, bottom), (left, right) = widths[1:3]
-        padding = Padding(padding.top + top, padding.left + left, padding.bottom + bottom, padding.right + right)
-        x = x.args[0]
-    return x, padding
+    return layer.bias - (layer.input.zero_point * sums << layer.bits)

@@ -21,6 +21,7 @@ from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.powers import MultiplyPowers
 from match.passes.quantize_border import LowerBorder
 from match.passes.quantized_groups import FuseQuantizedGroups
+from match.passes.real_layers import SumInIntegers
 from match.passes.recurrent_cells import QuantizeCells, UnrollCells
 from match.passes.resizes import WriteResizes
 from match.passes.row_functions import FuseRowFunctions
@@ -68,6 +69,7 @@ def integer_relay(
         PadsBehindReshapes(),
         MovesInBytes(),
         FuseQuantizedGroups(exact),
+        SumInIntegers(),
         ChannelsLast(),
         FuseInterpolations(),
         ComposeArithmetic(),

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from match.ir.layer import Padding
 from match.relay import integer_form, relay
 from match.relay.integer_form import Int8Array
-from match.relay.qnn import Linear
+from match.relay.qnn import LinearSums
 from match.relay.rewrite import shape
 
 
@@ -40,12 +40,12 @@ class _Phases:
 class PhaseConvolution:
     """The convolution: its outputs are (group, row phase, column phase, channel of the group), and what they become.
 
-    Weights are HWIO, or HWOI where each channel is a group. `linear` has bias and scales for each of these outputs;
+    Weights are HWIO, or HWOI where each channel is a group. `layer` has bias and scales for each of these outputs;
     `seen` are the rows and columns of input that windows see,
     `outputs` those of the result.
     """
 
-    linear: Linear
+    layer: LinearSums
     weights: Int8Array
     padding: Padding
     phases: tuple[int, int]
@@ -56,18 +56,18 @@ class PhaseConvolution:
     @property
     def weights_by_output(self) -> Int8Array:
         """Shape (channels, ...)."""
-        return self.weights.reshape(-1, len(self.linear.bias)).T
+        return self.weights.reshape(-1, len(self.layer.bias)).T
 
     @property
     def _depthwise(self) -> bool:
-        return 1 < self.groups == shape(self.linear.x)[3]
+        return 1 < self.groups == shape(self.layer.x)[3]
 
     def sums(self, x: relay.Expr) -> relay.Expr:
         """The int32 sums of an input of the transposed convolution."""
-        batch, *extents, channels = shape(self.linear.x)
+        batch, *extents, channels = shape(self.layer.x)
         if tuple(extents) != self.seen:
             x = relay.strided_slice(x, [0, 0, 0, 0], [batch, *self.seen, channels])
-        inputs = self.linear.input
+        inputs = self.layer.input
         return integer_form.convolution(
             x,
             self.weights,
@@ -80,9 +80,9 @@ class PhaseConvolution:
 
     def side_by_side(self, x: relay.Expr) -> relay.Expr:
         """The outputs (batch, rows, columns, phases and channels) as maps."""
-        batch = shape(self.linear.x)[0]
+        batch = shape(self.layer.x)[0]
         (rows, columns), (down, across) = self.outputs, self.phases
-        channels = len(self.linear.bias) // (down * across)
+        channels = len(self.layer.bias) // (down * across)
         pixels = -(-rows // down), -(-columns // across)
         if self.groups > 1 and down * across > 1:  # to (phases, groups, channels of a group)
             x = relay.reshape(x, (batch, *pixels, self.groups, down * across, channels // self.groups))
@@ -96,20 +96,20 @@ class PhaseConvolution:
         return relay.strided_slice(x, [0, 0, 0, 0], [batch, rows, columns, channels])
 
 
-def phase_convolution(linear: Linear) -> PhaseConvolution:
+def phase_convolution(layer: LinearSums) -> PhaseConvolution:
     """The convolution for a `qnn.conv2d_transpose` in NHWC, without dilation."""
-    attrs, extents, outputs = linear.call.attrs, shape(linear.x), shape(linear.call)
+    attrs, extents, outputs = layer.call.attrs, shape(layer.x), shape(layer.call)
     layout = str(attrs.kernel_layout)
-    kernel = linear.weights.transpose([layout.index(axis) for axis in "HWIO"])
+    kernel = layer.weights.transpose([layout.index(axis) for axis in "HWIO"])
     strides = [int(step) for step in attrs.strides]
     top, left, _, _ = (int(side) for side in attrs.padding)
     sizes = zip(extents[1:3], outputs[1:3], kernel.shape[:2], strides, (top, left), strict=True)
     rows, columns = (_phases(*one) for one in sizes)
     count, groups = strides[0] * strides[1], int(attrs.groups)
-    scale = linear.weight_scale
+    scale = layer.weight_scale
     repeated = replace(
-        linear,
-        bias=_repeated(linear.bias, count, groups),
+        layer,
+        bias=_repeated(layer.bias, count, groups),
         weight_scale=scale if scale.size == 1 else _repeated(scale, count, groups),
     )
     padding = Padding(rows.before, columns.before, rows.behind, columns.behind)

@@ -18,17 +18,16 @@ _CONVOLUTIONS = ("qnn.conv2d", "qnn.conv2d_transpose")
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
-    """``[clip](qnn.requantize([bias](qnn.conv2d, its transpose or qnn.dense)))`` with constant parameters.
+class LinearSums:
+    """``[bias](qnn.conv2d, its transpose or qnn.dense)`` with constant parameters.
 
     Between the operator and the bias there may be a multiplication by a power of two if `real`.
 
     call: the qnn.conv2d, qnn.conv2d_transpose or qnn.dense.
     x: its input, quantized by `input` (whose dtype is that of x).
     weights: int8 with the zero point taken off, in the layout of the operator.
-    weight_scale: one, or one per output channel.
+    weight_scale: one, or one per output channel; shape (1,) or (channels,).
     bias: int64, shape (channels,), in units of which a sum has ``2**bits``.
-    output, clip: quantization of the result and the closed range of its values.
     real: the reference computes it in floating point (`match.relay.integer_form.real_sums`).
     """
 
@@ -38,10 +37,20 @@ class Linear:
     weights: npt.NDArray[np.int8]
     weight_scale: Float32Array
     bias: npt.NDArray[np.int64]
+    real: bool
+    bits: int
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """``[clip](qnn.requantize(LinearSums))`` with constant parameters.
+
+    output, clip: quantization of the result and the closed range of its values.
+    """
+
+    sums: LinearSums
     output: QuantizedType
     clip: tuple[int, int]
-    real: bool
-    bits: int = 0
 
 
 def clamped(expr: relay.Expr, dtype: str) -> tuple[relay.Expr, tuple[int, int]]:
@@ -105,12 +114,26 @@ def read_linear(expr: relay.Expr) -> Linear | None:
     if not is_call(requantize, "qnn.requantize"):
         return None
     output = quantization(requantize.args[3], requantize.args[4], dtype(requantize))
-    biased = requantize.args[0]
-    call, bias = _without_bias(biased)
+    sums = read_linear_sums(requantize.args[0])
+    if output is None or sums is None:
+        return None
+    accumulator_scale = constant(requantize.args[1])
+    if accumulator_scale is None or scalar(requantize.args[2]) != 0:
+        return None
+    # Only a requantization of the accumulator's own scale is a layer; the importers round this product, so it is close.
+    own_scale = sums.input.scale * sums.weight_scale / (1 << sums.bits)
+    if not np.allclose(accumulator_scale.reshape(-1), own_scale, rtol=1e-3, atol=0):
+        return None
+    return Linear(sums, output, clip)
+
+
+def read_linear_sums(expr: relay.Expr) -> LinearSums | None:
+    """The convolution or dense layer whose sums, with the bias, are `expr`; None for other expressions."""
+    call, bias = _without_bias(expr)
     call, bits = _without_multiplication(call)
     real = is_real_sums(call)
     call = call.args[0] if real else call
-    if output is None or not is_call(call, *_CONVOLUTIONS, "qnn.dense") or (bits and not real):
+    if not is_call(call, *_CONVOLUTIONS, "qnn.dense") or (bits and not real):
         return None
     x, kernel, input_zero, weight_zero, input_scale, weight_scale = call.args
     if not is_8bit(x):
@@ -120,29 +143,12 @@ def read_linear(expr: relay.Expr) -> Linear | None:
     if inputs is None or weights is None or scales is None:
         return None
     channels = shape(call)[_channel_axis(call)]
-    accumulator_scale = constant(requantize.args[1])
-    if accumulator_scale is None or scalar(requantize.args[2]) != 0:
-        return None
-    # Only a requantization of the accumulator's own scale is a layer; the importers round this product, so it is close.
-    own_scale = inputs.scale * scales.reshape(-1) / (1 << bits)
-    if not np.allclose(accumulator_scale.reshape(-1), own_scale, rtol=1e-3, atol=0):
-        return None
     if bias is None:
         bias = np.zeros(channels, np.int64)
     if bias.size != channels or scales.size not in (1, channels):
         return None
-    return Linear(
-        call,
-        x,
-        inputs,
-        weights,
-        scales.astype(np.float32).reshape(-1),
-        bias.reshape(-1).astype(np.int64),
-        output,
-        clip,
-        real,
-        bits,
-    )
+    scales = scales.astype(np.float32).reshape(-1)
+    return LinearSums(call, x, inputs, weights, scales, bias.reshape(-1).astype(np.int64), real, bits)
 
 
 def _channel_axis(call: relay.Call) -> int:

@@ -51,3 +51,28 @@ def test_a_network_is_on_the_modules(bits: int, per_channel: bool, tmp_path: Pat
     assert len(np.unique(expected)) > 6
     assert np.abs(outputs - expected).max() < 3 * scale
     assert np.mean(outputs != expected) < 0.1
+
+
+def test_what_nothing_quantizes_is_summed_on_the_modules(tmp_path: Path) -> None:
+    """A layer in front of an addition in floating point, and the last one: 32-bit sums, then real numbers."""
+    model = TrainedModel((1, 3, 16, 16))
+    model.quantize(0.03, "int8")
+    model.conv(16, pads=[1, 1, 1, 1])
+    model.add("Relu")
+    before = model.quantize(0.03)
+    model.conv(16, pads=[1, 1, 1, 1])
+    model.add("Add", before)
+    model.quantize(0.2, "int8")
+    model.add("GlobalAveragePool")
+    model.quantize(0.01, "int8")
+    model.add("Flatten")
+    model.add("Gemm", model.weights((300, 16)), model.constant(np.ones(300, np.float32)), transB=1)
+    onnx.save(model.build(), tmp_path / "network.onnx")
+    compiled = match.compile(tmp_path / "network.onnx", "gap9", numerics="exact")
+    assert {layer.op for layer in compiled.layers if layer.module == "cluster"} >= {"conv2d", "dense"}
+    sample = np.random.default_rng(8).normal(0, 1, (1, 3, 16, 16)).astype(np.float32)
+    (outputs,) = compiled.run({"x": sample}, sanitize=True).values()
+    data = load(tmp_path / "network.onnx").data
+    assert data is not None
+    (expected,) = exact_session(with_own_weights(data)).run(None, {"x": sample})
+    assert np.allclose(outputs, expected, rtol=0, atol=1e-6 * np.abs(expected).max())

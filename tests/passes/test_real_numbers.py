@@ -58,4 +58,4 @@ def test_finer_biases_are_those_of_real_sums(real: bool, bits: int | None) -> No
     biased = relay.nn.bias_add(fine, relay.const(np.array([1, 2, 3], np.int32)))
     result = relay.qnn.op.requantize(biased, relay.const(1 / 32), zero, relay.const(2.0), zero, out_dtype="int8")
     found = read_linear(typed([x], result)["main"].body)
-    assert (found and found.bits) == bits
+    assert (found and found.sums.bits) == bits

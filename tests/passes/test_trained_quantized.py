@@ -164,16 +164,18 @@ def test_values_are_chosen_before_they_are_dequantized(tmp_path: Path) -> None:
     assert np.array_equal(ours, reference)
 
 
-def test_a_scale_too_coarse_for_a_rounded_bias_stays_in_floating_point(tmp_path: Path) -> None:
+def test_a_scale_too_coarse_for_a_rounded_bias_is_applied_in_floating_point(tmp_path: Path) -> None:
     """Where one more in a sum moves the output by steps, the bias would have to be as fine as outputs."""
     model = TrainedModel((1, 4, 9, 8))
     model.quantize(0.03, "int8")
     convolution(model)
     model.normalize(1.0)
     onnx.save(ended(model, 1e-5, "int8"), tmp_path / "model.onnx")
-    module = integer_relay(load(tmp_path / "model.onnx"))
-    (product,) = [expr for expr in expressions(main_function(module)) if is_call(expr, *SUMMING)]
-    assert str(product.checked_type.dtype) == "float32"
+    calls = list(expressions(main_function(integer_relay(load(tmp_path / "model.onnx")))))
+    (product,) = [expr for expr in calls if is_call(expr, *SUMMING)]
+    assert str(product.checked_type.dtype) == "int32"
+    scaled = [expr for expr in calls if is_call(expr, "multiply")]
+    assert {str(expr.checked_type.dtype) for expr in scaled} == {"float32"}
 
 
 def test_values_are_moved_after_they_are_quantized(tmp_path: Path) -> None:

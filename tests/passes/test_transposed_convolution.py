@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from match.arithmetic.interface import QuantizedType
 from match.passes.transposed_convolution import phase_convolution
 from match.relay import relay, tvm
-from match.relay.qnn import Linear
+from match.relay.qnn import LinearSums
 from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.tvm
@@ -64,9 +64,9 @@ def test_phases_are_the_transposed_convolution(
     )  # fmt: skip
     typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call)))["main"]
     kind, one = QuantizedType(np.float32(1), ZERO_POINT, "int8"), np.ones(1, np.float32)
-    linear = Linear(typed.body, typed.params[0], kind, kernel, one, np.arange(4), kind, (-128, 127), False)
-    phases = phase_convolution(linear)
-    assert list(phases.linear.bias) == [0, 1, 2, 3] * (stride[0] * stride[1])
+    layer = LinearSums(typed.body, typed.params[0], kind, kernel, one, np.arange(4), real=False, bits=0)
+    phases = phase_convolution(layer)
+    assert list(phases.layer.bias) == [0, 1, 2, 3] * (stride[0] * stride[1])
 
     sums = phases.side_by_side(phases.sums(typed.params[0]))
     run = Compiled(relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(typed.params, sums))))

@@ -48,8 +48,7 @@ def linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     if real is None or weights is None:
         return None
     inputs = real.quantization
-    axis = str(operator.attrs.data_layout).index("C") if is_call(operator, _CONVOLUTION) else 1
-    channels = shape(operator)[axis]
+    axis, channels = channels_of(operator)
     bias, bits = np.zeros(channels, np.int32), 0
     if layer.bias is not None:
         integers = _bias(layer.bias, inputs.scale * weights.scales, channels)
@@ -62,7 +61,7 @@ def linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
         if found is None:
             return None
         weights, bias, bits = found.weights, found.bias, found.bits
-    sums = _sums(operator, Dequantized(new(real.x), inputs), weights, channels)
+    sums = qnn_sums(operator, Dequantized(new(real.x), inputs), weights, channels)
     if layer.steps or is_call(operator, _TRANSPOSED):  # onnxruntime has no kernel in integers
         sums = integer_form.real_sums(sums)
     if bits:
@@ -86,19 +85,25 @@ def _read(expr: relay.Expr) -> _Layer | None:
             return None
         steps.insert(0, step)
         expr = step.x
-    if is_call(expr, _TRANSPOSED) and not (_is_plain(expr) and (not steps or int(expr.attrs.groups) == 1)):
+    if is_call(expr, _TRANSPOSED) and not (is_plain(expr) and (not steps or int(expr.attrs.groups) == 1)):
         return None
     return _Layer(expr, bias, tuple(steps))
 
 
-def _is_plain(transposed: relay.Call) -> bool:
+def channels_of(operator: relay.Call) -> tuple[int, int]:
+    """The axis of the output channels in what an operator with weights computes, and their number."""
+    axis = str(operator.attrs.data_layout).index("C") if is_call(operator, _CONVOLUTION) else 1
+    return axis, shape(operator)[axis]
+
+
+def is_plain(transposed: relay.Call) -> bool:
     """Whether a transposed convolution has one image, channels first and filters without holes."""
     attrs = transposed.attrs
     one = shape(transposed)[0] == 1 and all(int(step) == 1 for step in attrs.dilation)
     return one and str(attrs.data_layout) == "NCHW"
 
 
-def _sums(operator: relay.Call, x: Dequantized, weights: QuantizedWeights, channels: int) -> relay.Expr:
+def qnn_sums(operator: relay.Call, x: Dequantized, weights: QuantizedWeights, channels: int) -> relay.Expr:
     """The operator on integers: its int32 sums."""
     if is_call(operator, _DENSE):
         return dense_sums(x, weights)
