@@ -19,6 +19,7 @@ from match.passes.quantized_groups.averages import close_average, float_average,
 from match.passes.quantized_groups.chosen import chosen
 from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
 from match.passes.quantized_groups.elementwise import extremum, sum_or_product
+from match.passes.quantized_groups.function_averages import function_average
 from match.passes.quantized_groups.linear import linear
 from match.passes.quantized_groups.matrices import activation_product, dense_rows, running_totals, squares, totals
 from match.passes.quantized_groups.moves import moved
@@ -41,6 +42,7 @@ _OPERATORS: tuple[Fusion, ...] = (
     extremum,
     chosen,
     map_average,
+    function_average,
     totals,
     running_totals,
     float_average,

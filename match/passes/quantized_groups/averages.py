@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,23 +21,66 @@ from match.relay.rewrite import New, is_call, scalar, shape
 from match.relay.windows_inside import AlikeWindows, alike_windows, pooled_inside
 
 
-def map_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The mean of the whole map: pooling or reduction."""
+@dataclass(frozen=True, eq=False)
+class WholeMap:
+    """What a mean is taken of: all pixels of each channel of x, seen as a map of four extents in a layout.
+
+    reduction: the operator reduces axes, and does not pool.
+    """
+
+    x: relay.Expr
+    extents: tuple[int, ...]
+    layout: str
+    reduction: bool
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.extents[self.layout.index("H")], self.extents[self.layout.index("W")]
+
+    def seen(self, x: relay.Expr) -> relay.Expr:
+        """What stands for x, as a map."""
+        return x if shape(self.x) == self.extents else relay.reshape(x, self.extents)
+
+
+def whole_map(expr: relay.Expr) -> WholeMap | None:
+    """What an operator takes the mean of, channel by channel; None for other operators and smaller windows."""
     if is_call(expr, "mean"):
-        return _mean(expr, output, new)
+        return _reduced(expr)
     if not is_call(expr, "nn.avg_pool2d", "nn.global_avg_pool2d"):
         return None
-    layout = str(expr.attrs.layout)
-    extents = shape(expr.args[0])
-    rows, columns = extents[layout.index("H")], extents[layout.index("W")]
+    found = WholeMap(expr.args[0], shape(expr.args[0]), str(expr.attrs.layout), False)
     if is_call(expr, "nn.avg_pool2d"):
         window, padding = expr.attrs.pool_size, expr.attrs.padding
-        if (int(window[0]), int(window[1])) != (rows, columns) or any(int(side) for side in padding):
+        if (int(window[0]), int(window[1])) != found.window or any(int(side) for side in padding):
             return None
-    real = dequantized(expr.args[0])
-    if real is None:
+    return found
+
+
+def _reduced(expr: relay.Call) -> WholeMap | None:
+    """The operand of a mean over all axes but the batch and the channels, which are the second axis or the last."""
+    extents = shape(expr.args[0])
+    rank = len(extents)
+    axes = sorted(int(axis) % rank for axis in expr.attrs.axis or ())
+    last = axes == list(range(1, rank - 1))
+    if rank < 3 or expr.attrs.exclude or not (last or axes == list(range(2, rank))):
         return None
-    pooled = _pooled(in_type(real, output.dtype, new), (rows, columns), layout, output)
+    batch, pixels = extents[0], tuple(extents[axis] for axis in axes)
+    window = pixels if rank == 4 else (math.prod(pixels), 1)
+    seen = (batch, *window, extents[-1]) if last else (batch, extents[1], *window)
+    return WholeMap(expr.args[0], seen, "NHWC" if last else "NCHW", True)
+
+
+def map_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """The mean of the whole map: pooling or reduction."""
+    averaged = whole_map(expr)
+    real = None if averaged is None else dequantized(averaged.x)
+    if averaged is None or real is None:
+        return None
+    typed = in_type(real, output.dtype, new)
+    pooled = _pooled(Dequantized(averaged.seen(typed.x), typed.quantization), averaged.window, averaged.layout, output)
+    if averaged.reduction:
+        return relay.reshape(integer_form.real_sums(pooled), shape(expr))
     return pooled if real.quantization.dtype == output.dtype else integer_form.real_sums(pooled)
 
 
@@ -90,25 +134,6 @@ def _padded(expr: relay.Expr, new: New) -> Dequantized | None:
         zero = relay.const(real.quantization.zero_point, real.quantization.dtype)
         x = relay.nn.pad(x, pad.attrs.pad_width, zero)
     return Dequantized(x, real.quantization)
-
-
-def _mean(expr: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A mean over all axes but the batch and the channels, which are the second axis or the last."""
-    real, extents = dequantized(expr.args[0]), shape(expr.args[0])
-    rank = len(extents)
-    axes = sorted(int(axis) % rank for axis in expr.attrs.axis or ())
-    last = axes == list(range(1, rank - 1))
-    if real is None or rank < 3 or expr.attrs.exclude or not (last or axes == list(range(2, rank))):
-        return None
-    batch, count = extents[0], math.prod(extents[axis] for axis in axes)
-    typed = in_type(real, output.dtype, new)
-    if rank == 4:
-        x, window = typed.x, (extents[axes[0]], extents[axes[1]])
-    else:
-        window = count, 1
-        x = relay.reshape(typed.x, (batch, *window, extents[-1]) if last else (batch, extents[1], *window))
-    pooled = _pooled(Dequantized(x, typed.quantization), window, "NHWC" if last else "NCHW", output)
-    return relay.reshape(integer_form.real_sums(pooled), shape(expr))
 
 
 def _pooled(x: Dequantized, window: tuple[int, int], layout: str, output: QuantizedType) -> relay.Expr:

@@ -1,0 +1,80 @@
+"""Means of functions of 8-bit maps, which quantizers leave in floating point, beside onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from match.frontend import load
+from match.passes.pipeline import integer_relay
+from match.relay.objects import expressions, main_function
+from match.relay.rewrite import is_call
+from tests.passes.test_trained_quantized import compared, ended
+from tests.passes.trained_models import TrainedModel
+
+pytestmark = pytest.mark.tvm
+
+
+def hard_swish(model: TrainedModel) -> None:
+    model.add("HardSwish")
+
+
+def silu(model: TrainedModel) -> None:
+    model.add("Mul", model.apply("Sigmoid", model.current))
+
+
+def far_from_zero(model: TrainedModel) -> None:
+    model.add("Exp")
+    model.add("Add", model.constant(np.float32(100)))
+
+
+def cube(model: TrainedModel) -> None:
+    model.add("Mul", model.apply("Mul", model.current, model.current))
+
+
+FUNCTIONS: dict[Callable[[TrainedModel], None], float] = {
+    hard_swish: 0.01,
+    silu: 0.004,
+    far_from_zero: 1.5,
+    cube: 0.1,
+}
+"""Each with the scale of its means: near the step that 8 bits of these need."""
+
+MEANS = {
+    "pooled": ((1, 5, 7, 6), "GlobalAveragePool", None),
+    "map": ((1, 5, 7, 6), "ReduceMean", [2, 3]),
+    "map, channels last": ((1, 7, 6, 5), "ReduceMean", [1, 2]),
+    "sequence": ((1, 5, 9), "ReduceMean", [2]),
+    "tokens": ((1, 9, 5), "ReduceMean", [1]),
+}
+
+
+@pytest.mark.parametrize("mean", MEANS)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+@pytest.mark.parametrize("types", [("uint8", "uint8"), ("int8", "uint8"), ("uint8", "int8")])
+def test_means(tmp_path: Path, mean: str, function: Callable[[TrainedModel], None], types: tuple[str, str]) -> None:
+    shape, kind, axes = MEANS[mean]
+    model = TrainedModel(shape)
+    model.quantize(0.03, types[0], 100)
+    function(model)
+    model.add(kind, **({"axes": axes} if axes else {}))
+    ours, reference = compared(ended(model, FUNCTIONS[function], types[1], 40), tmp_path)
+    assert ours.shape == reference.shape
+    assert len(np.unique(reference)) > 2 or function is far_from_zero
+    assert np.abs(ours - reference).max() <= 1
+    assert np.mean(ours != reference) <= 0.2
+
+
+def test_outputs_too_fine_for_tables_are_computed_in_floating_point(tmp_path: Path) -> None:
+    """A step of 1/16000 of the largest value has more to say than two tables of 8 bits."""
+    model = TrainedModel((1, 5, 7, 6))
+    model.quantize(0.03, "uint8", 100)
+    far_from_zero(model)
+    model.add("GlobalAveragePool")
+    onnx.save(ended(model, 0.001, "uint8"), tmp_path / "model.onnx")
+    calls = list(expressions(main_function(integer_relay(load(tmp_path / "model.onnx")))))
+    assert not any(is_call(expr, "nn.conv2d") for expr in calls)
