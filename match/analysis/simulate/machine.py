@@ -38,13 +38,14 @@ class _Machine:
     def __init__(self, layer: Layer, cost_model: CostModel) -> None:
         self._layer = layer
         self._model = cost_model
-        self._launch = cost_model.launch(layer)
-        self._issue = cost_model.issue(layer)
+        # Python's own numbers: a report cannot hold NumPy's, which a cost model may return.
+        self._launch = float(cost_model.launch(layer))
+        self._issue = float(cost_model.issue(layer))
         self._transfers: dict[Block, float] = {}
         self._kernels: dict[Tile, float] = {}
         self._idle_from: dict[str, float] = {}  # per memory: when its engine has served what was issued
         self._done: dict[Action, float] = {}  # of transfers started and not waited for, named by that wait
-        self.now = self.overhead = cost_model.overhead(layer)
+        self.now = self.overhead = float(cost_model.overhead(layer))
         self.compute = self.transfer = 0.0
         self.moved: dict[str, int] = {}
 
@@ -62,13 +63,13 @@ class _Machine:
 
     def _call(self, action: Action, tile: Tile) -> Event:
         if tile not in self._kernels:
-            self._kernels[tile] = self._model.compute(self._layer, tile)
+            self._kernels[tile] = float(self._model.compute(self._layer, tile))
         return self._started(action, self._launch, self._kernels[tile])
 
     def _operator(self, action: Action, number: int, tile: Tile) -> Event:
         assert isinstance(self._model, OperatorsCost)
         launch, cycles = self._model.launches(self._layer)[number], self._model.calls(self._layer, tile)[number]
-        return self._started(action, launch, cycles)
+        return self._started(action, float(launch), float(cycles))
 
     def _started(self, action: Action, launch: float, cycles: float) -> Event:
         core_begin = self.now
@@ -80,7 +81,7 @@ class _Machine:
 
     def _move(self, action: Action, block: Block) -> Event:
         if block not in self._transfers:
-            self._transfers[block] = self._model.transfer(self._layer, block)
+            self._transfers[block] = float(self._model.transfer(self._layer, block))
         core_begin, cycles = self.now, self._transfers[block]
         self.now += self._issue
         begin = max(self.now, self._idle_from.get(action.memory, 0.0))

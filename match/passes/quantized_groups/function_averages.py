@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from match.arithmetic.interface import QuantizedType
+from match.arithmetic.interface import Float32Array, QuantizedType
 from match.passes.element_functions import function_of
 from match.passes.quantized_groups.averages import WholeMap, whole_map
 from match.passes.quantized_groups.quantities import requantized
@@ -44,13 +44,13 @@ def function_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay
     coarse = np.rint(fine / _COARSE).astype(np.int64)
     x, columns = averaged.seen(new(real.x)), averaged.layout.index("W")
     maps = [integer_form.lookup(x, table, own.dtype, "int8") for table in (coarse, fine - _COARSE * coarse)]
-    scale = np.float32(step / math.prod(averaged.window))
+    scale = np.array(step / math.prod(averaged.window), np.float32)
     sums = _sums(relay.concatenate(maps, columns), scale, averaged)
     result = requantized(integer_form.real_sums(sums), scale, output, averaged.layout.index("C"))
     return relay.reshape(result, shape(expr)) if averaged.reduction else result
 
 
-def _sums(x: relay.Expr, scale: np.float32, averaged: WholeMap) -> relay.Expr:
+def _sums(x: relay.Expr, scale: Float32Array, averaged: WholeMap) -> relay.Expr:
     """The int32 sums of each channel of two maps side by side, the second of which counts for one."""
     (rows, columns), channels = averaged.window, averaged.extents[averaged.layout.index("C")]
     first = averaged.layout == "NCHW"

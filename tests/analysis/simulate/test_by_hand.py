@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 
 from match.analysis.simulate import Event, Kind, simulate
@@ -199,3 +200,20 @@ def test_constants_lie_in_the_order_of_first_fetch() -> None:
     assert fetches == [(0, 8), (8, 8), (16, 8)] * 2, "two filters of 3 bytes, aligned"
     stores = [(a.offset, a.bytes) for a in actions if a.kind is Kind.STORE]
     assert stores == [(0, 2), (2, 2), (4, 1), (5, 2), (7, 2), (9, 1)]
+
+
+class NumpyCost(RowCost):
+    """The same, in NumPy's numbers, as formulas for arrays return them."""
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        return np.float64(super().compute(layer, tile))
+
+    def transfer(self, layer: Layer, block: Block) -> float:
+        return np.float64(super().transfer(layer, block))
+
+
+def test_times_are_numbers_that_a_report_can_hold() -> None:
+    timeline = simulate(rows_in_three_tiles(RowCost()), NumpyCost())
+    assert timeline == simulate(rows_in_three_tiles(RowCost()), RowCost())
+    times = [timeline.cycles, timeline.compute, *(time for event in timeline.events for time in event[1:])]
+    assert {type(time) for time in times} <= {int, float}
