@@ -18,6 +18,10 @@ _PARTS = 4
 def sentence(shortage: Shortage, built: Built, layers: Mapping[str, LayerDecision], target: MatchTarget) -> str:
     """Which memory is too small, what needs it, and what would help; `layers` are those on modules, by symbol."""
     network, memory = built.network, target.main_memory
+    if not shortage.parts:
+        assert target.external is not None
+        lacking = shortage.needed - shortage.available
+        return outside(network.name, target.external.memory.size + lacking, target)
 
     def name(function: str) -> str:
         return f"layer {layers[function].name}" if function in layers else f"operator {function}"
@@ -31,11 +35,21 @@ def sentence(shortage: Shortage, built: Built, layers: Mapping[str, LayerDecisio
         f"{size} for {_NAMES[part] if part in _NAMES else 'what ' + name(writers[part]) + ' writes'}"
         for part, size in shortage.parts[:_PARTS]
     )
-    outside = tensor_bytes((*network.inputs, *network.outputs))
+    border = tensor_bytes((*network.inputs, *network.outputs))
     where = name(built.steps[shortage.step].function)
     return (
         f"{network.name} does not fit {target.name}'s {memory.name} of {memory.size} bytes, even with all in external "
         f"memory that can be there: {where} is {shortage.needed - shortage.available} bytes short; it needs "
-        f"{shortage.needed} ({parts}) beside {outside} for inputs and outputs of the network; a larger {memory.name} "
+        f"{shortage.needed} ({parts}) beside {border} for inputs and outputs of the network; a larger {memory.name} "
         f"(--l2), a smaller L1 (--l1), integer inputs or a smaller image would help."
+    )
+
+
+def outside(name: str, needed: int, target: MatchTarget) -> str:
+    """That the target's external memory has fewer bytes than a network needs of it."""
+    assert target.external is not None
+    memory = target.external.memory
+    return (
+        f"{name} needs {needed} bytes of {target.name}'s {memory.name}, which has {memory.size}, so that "
+        f"{needed - memory.size} are short; take a smaller network."
     )

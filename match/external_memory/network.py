@@ -22,7 +22,7 @@ from match.dispatch.choice import Again, price, search_again
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan
 from match.errors import CapacityError
 from match.external_memory.describe import buffers, describe, with_constants
-from match.external_memory.message import sentence
+from match.external_memory.message import outside, sentence
 from match.external_memory.strips import best_strips
 from match.frontend.model import Model
 from match.ir.layer import Role
@@ -123,11 +123,7 @@ def _way(
     decided = _decided(partitioned, built, target, options, stopwatch)
     plan = place(decided.problem, decided.decision, decided.cuts, decided.images)
     if plan.external > target.external.memory.size:
-        raise CapacityError(
-            f"{model.name} needs {plan.external} bytes of {target.name}'s {target.external.memory.name}, which has "
-            f"{target.external.memory.size}, so that {plan.external - target.external.memory.size} are short; take "
-            f"a smaller network."
-        )
+        raise CapacityError(outside(model.name, plan.external, target))
     return _Way(partitioned, built, decided, plan)
 
 

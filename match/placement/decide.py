@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from match.placement.contents import BLOCKS, CONSTANTS, cut_blocks, held, load, packed, stays
+from match.placement.contents import BLOCKS, CONSTANTS, cut_blocks, held, load, packed, spilled_bytes, stays
 from match.placement.improve import fetched_at, improved, least_block, with_cut, with_residents
 from match.placement.latency import predict
 from match.placement.leave import with_fewer_residents
@@ -37,7 +37,8 @@ class Shortage:
     """Why no choice fits: `step` needs `needed` bytes of main memory, and `available` are there.
 
     parts: the needed bytes by owner, the largest first: tensors by name, CONSTANTS or BLOCKS of the step itself, or ""
-        for bytes that are always there. Without parts, the bytes are of external memory.
+        for bytes that are always there. Without parts, the bytes are of external memory, beside all constants, and
+        `available` is negative if it cannot hold these.
     """
 
     step: int
@@ -73,7 +74,7 @@ def _fitted(problem: PlacementProblem, choice: Choice) -> Choice | Shortage:
             (found for step in over[:1] or fullest if (found := _relieved(problem, choice, step, loads[step]))), None
         )
         if relieved is None:
-            return _shortage(problem, choice, (over or fullest)[0])
+            return _outside(problem, choice) or _shortage(problem, choice, (over or fullest)[0])
         choice = relieved
     return choice
 
@@ -144,6 +145,12 @@ def _rooms(problem: PlacementProblem, choice: Choice) -> dict[int, int]:
         _, free = gap(others, packing.offsets, item.first, problem.alignment, limit)
         rooms[item.first] = max(item.bytes, min(free, problem.room) // _ROUND * _ROUND)
     return rooms
+
+
+def _outside(problem: PlacementProblem, choice: Choice) -> Shortage | None:
+    """That external memory has no room for the tensors that go there; None if it has."""
+    needed = spilled_bytes(problem, choice)
+    return Shortage(0, needed, problem.external, ()) if needed > problem.external else None
 
 
 def _shortage(problem: PlacementProblem, choice: Choice, step: int) -> Shortage:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +145,17 @@ def test_a_network_that_does_not_fit_either_says_why() -> None:
 def test_a_target_without_external_memory_says_how_much_is_short() -> None:
     with pytest.raises(CapacityError, match=r"so that \d+ are short: \d+ for constants .*no external memory"):
         match.compile(integers("resnet8"), "diana", l2=60000)
+
+
+def test_external_memory_without_room_says_how_much_is_short() -> None:
+    size = 60000
+    target = copy.copy(match.get_target("gap8", l1=L1, l2=40000))
+    assert target.external is not None
+    target.external = replace(target.external, memory=replace(target.external.memory, size=size))
+    with pytest.raises(CapacityError, match=rf"resnet8 needs \d+ bytes of gap8's L3, which has {size}") as error:
+        match.compile(integers("resnet8"), target)
+    needed, short = (int(re.search(rf"(\d+) {words}", str(error.value))[1]) for words in ("bytes of", "are short"))
+    assert needed - size == short > 0
 
 
 @pytest.mark.sweep

@@ -222,6 +222,11 @@ def test_each_way_out_is_taken_only_where_it_is_needed() -> None:
     short = decide(PlacementProblem(steps, tensors, 100, 1 << 20))
     assert isinstance(short, Shortage)
     assert short.needed > 100
+    for room in (300, -64):  # for one tensor of the two at once, and not even for the constants
+        outside = decide(PlacementProblem(steps, tensors, 300, room))
+        assert isinstance(outside, Shortage)
+        assert outside.available == room < outside.needed
+        assert not outside.parts
 
 
 def test_constants_stay_where_there_is_room_for_them() -> None:
