@@ -19,8 +19,21 @@ from match.frontend.failures import reason
 from match.frontend.onnx_graph import Array, with_fields
 
 _COMPUTED = (
-    *("QuantizeLinear", "Clip", "Min", "Max", "Relu", "Cast", "Add", "Sub", "Mul", "Div"),
-    *("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gather", "Slice", "Concat"),
+    *("QuantizeLinear", "Clip", "Min", "Max", "Relu", "Cast", "Add", "Sub", "Mul", "Div", "Neg", "Abs", "Sqrt", "Pow"),
+    *("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gather", "Slice", "Concat", "Expand", "Tile"),
+    *(
+        "ConstantOfShape",
+        "Range",
+        "Equal",
+        "Less",
+        "Greater",
+        "Not",
+        "And",
+        "Or",
+        "Where",
+        "ScatterND",
+        "ScatterElements",
+    ),
 )
 _BYTES = {onnx.TensorProto.INT4: np.int8, onnx.TensorProto.UINT4: np.uint8}
 

@@ -14,7 +14,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Generator
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ Product = Callable[[relay.Expr, relay.Expr], relay.Expr]
 
 _importer, _common = relay.frontend.onnx, relay.frontend.common
 _original_converters = _importer._get_convert_map
+_SCATTERING = "Scatter", "ScatterElements", "ScatterND"
 
 
 def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
@@ -78,7 +79,16 @@ def _opset(proto: onnx.ModelProto) -> int:
 
 def _converters(opset: int) -> dict[str, Any]:
     """What converts each operator of a version of ONNX's."""
-    return {**_original_converters(opset), **CONVERTERS, **NORMALIZATIONS, **REDUCTIONS, "Einsum": einsum}
+    original = _original_converters(opset)
+    scattering = {name: partial(_scattered, original[name]) for name in _SCATTERING if name in original}
+    return {**original, **CONVERTERS, **NORMALIZATIONS, **REDUCTIONS, **scattering, "Einsum": einsum}
+
+
+def _scattered(convert: Callable[..., relay.Expr], inputs: Any, attr: dict[str, Any], params: Any) -> relay.Expr:
+    """An operator that replaces elements, or combines them: TVM knows the former by another name, and by none."""
+    if attr.get("reduction") == b"none":
+        del attr["reduction"]
+    return convert(inputs, attr, params)
 
 
 def _operators() -> Any:

@@ -256,12 +256,14 @@ class _Conversion:
         return any(x.args[0] in self._shifted for x in call.args)
 
     def _dequantized(self, call: relay.Call, new: New) -> relay.Expr | None:
-        """A dequantize of what is now 128 more."""
-        if not is_call(call, "qnn.dequantize") or call.args[0] not in self._shifted:
+        """A dequantize of what is now 128 more, or of a quantize, which can make that."""
+        if not is_call(call, "qnn.dequantize") or dtype(call.args[0]) != "int8":
             return None
         x, scale, zero_point = call.args
         moved = _moved_zero_point(zero_point)
-        return None if moved is None else relay.Call(call.op, [new(x), new(scale), moved], call.attrs)
+        if moved is None or not (x in self._shifted or is_call(x, "qnn.quantize")):
+            return None
+        return relay.Call(call.op, [self._unsigned(x, new), new(scale), moved], call.attrs)
 
     def _moved(self, call: relay.Call, new: New) -> relay.Expr | None:
         """Operators that pass values on, or compare them among themselves; None for others and other types."""

@@ -13,7 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 from match.errors import ModelError
 from match.frontend import load
 from match.frontend.onnx_constants import with_constants
+from match.passes.pipeline import integer_relay
 from match.validation.exact_session import exact_session, with_own_weights
+from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.tvm
 
@@ -294,3 +296,55 @@ def test_a_scale_between_two_quantizations_is_kept_by_the_reference() -> None:
     coarse = np.rint(x / np.float32(0.7)) * np.float32(0.7)
     expected = np.rint(coarse / np.float32(0.05)) * np.float32(0.05)
     assert np.array_equal(exact_session(proto.SerializeToString()).run(None, {"x": x})[0], expected)
+
+
+def test_a_mask_that_operators_write_is_computed() -> None:
+    """As exporters write those of windows in attention: numbers of regions, compared with each other."""
+    shape = helper.make_node("ConstantOfShape", ["extents"], ["nothing"], value=tensor("", [0]))
+    nodes = [
+        shape,
+        helper.make_node("ScatterND", ["nothing", "where", "numbers"], ["regions"], reduction="none"),
+        helper.make_node("Unsqueeze", ["regions", "last"], ["column"]),
+        helper.make_node("Sub", ["regions", "column"], ["apart"]),
+        helper.make_node("Equal", ["apart", "zero"], ["together"]),
+        helper.make_node("Where", ["together", "zero", "far"], ["mask"]),
+        helper.make_node("MatMul", ["x", "mask"], ["y"]),
+    ]
+    constants = [
+        tensor("extents", [4], "int64"),
+        tensor("where", [[1], [3]], "int64"),
+        tensor("numbers", [2, 2]),
+        tensor("last", [1], "int64"),
+        tensor("far", -100),
+    ]
+    proto = model(nodes, constants)
+    del proto.graph.initializer[:2]
+    proto.graph.initializer.append(tensor("zero", 0))
+    folded = with_constants(proto, "x.onnx").graph
+    assert [(node.op_type, *node.input) for node in folded.node] == [("MatMul", "x", "mask")]
+    (mask,) = folded.initializer
+    regions = np.array([0, 2, 0, 2])
+    assert np.array_equal(numpy_helper.to_array(mask), np.where(regions == regions[:, None], 0, -100))
+
+
+@pytest.mark.parametrize("reduction", ["none", "add"])
+def test_elements_are_replaced(reduction: str, tmp_path: Path) -> None:
+    """`reduction` is "none" in files of current exporters, which is what it is without one."""
+    nodes = [
+        *layer("levels", axis=0)[:-1],
+        helper.make_node("DequantizeLinear", ["r", "scale", "zero"], ["d3"]),
+        helper.make_node("ScatterND", ["d3", "where", "numbers"], ["y"], reduction=reduction),
+    ]
+    constants = [
+        tensor("levels", FLOATS / SCALES[:, None], "int8"),
+        tensor("scales", SCALES),
+        tensor("zeros", [0] * 3, "int8"),
+        tensor("where", [[0, 2], [0, 0]], "int64"),
+        tensor("numbers", [5, 6]),
+    ]
+    onnx.save(model(nodes, constants), tmp_path / "model.onnx")
+    module = integer_relay(load(tmp_path / "model.onnx"))
+    x = RNG.normal(0, 4, (1, 4)).astype(np.float32)
+    (ours,) = Compiled(module)({"x": x})
+    (expected,) = exact_session((tmp_path / "model.onnx").read_bytes()).run(None, {"x": x})
+    assert np.array_equal(ours, expected)
