@@ -42,8 +42,8 @@ class ChannelsLast:
 
     A transposition remains where such a map meets the network's inputs or outputs or an operator that needs the order
     of its axes. One in front of a dense layer, behind a flattening, goes into the weights; one of a map with a single
-    pixel or channel is a reshape. An input of the network that is NHWC, and that the network transposes first, is taken
-    as it is.
+    pixel or channel is a reshape. What is in that order already, an input of the network or a product of tokens, and is
+    transposed to channels first, is taken as it is.
     """
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
@@ -78,7 +78,7 @@ class _Layouts:
             followed = self._depth_to_space(call, new)
         elif call in self._inside:
             pass
-        elif is_call(call, "transpose") and self._comes_last(call.args[0]) and permutation(call) == _TO_FIRST:
+        elif is_call(call, "transpose") and call.args[0] not in self._last and permutation(call) == _TO_FIRST:
             self._last.add(call)
             followed = new(call.args[0])
         elif (x := _shuffled(call)) is not None and x in self._last:
@@ -88,10 +88,6 @@ class _Layouts:
         elif any(argument in self._flat for argument in call.args):
             followed = self._on_matrix(call, new)
         return followed if followed is not None else rebuild(call, lambda argument: self.original(argument, new))
-
-    def _comes_last(self, expr: relay.Expr) -> bool:
-        """Whether the last axis of what is in no other order may be a map's channels."""
-        return isinstance(expr, relay.Var) or expr in self._rows
 
     def original(self, expr: relay.Expr, new: New) -> relay.Expr:
         """The replacement of `expr` with its elements in their original order."""

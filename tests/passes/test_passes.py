@@ -285,3 +285,19 @@ def test_an_input_with_channels_last_is_taken_as_it_is():
 
     seen = typed(x, relay.Tuple([sums, image, relay.transpose(x, (0, 2, 1, 3)), relay.reshape(image, (3, 30))]))
     assert_same_outputs(seen, ChannelsLast()(seen))
+
+
+def test_a_map_that_was_turned_is_read_as_it_lies():
+    """As exporters write ConvNeXt: products of tokens, turned to maps, scaled by channel and added to maps."""
+    rng = np.random.default_rng(2)
+    x = relay.var("x", shape=(30, 4), dtype="float32")
+    tokens = relay.reshape(relay.nn.dense(x, relay.const(rng.normal(0, 1, (6, 4)).astype("float32"))), (1, 5, 6, 6))
+    turned = relay.transpose(tokens, (0, 3, 1, 2))
+    scaled = relay.multiply(turned, relay.const(rng.normal(0, 1, (6, 1, 1)).astype("float32")))
+    kernel = relay.const(rng.normal(0, 1, (6, 6, 1, 1)).astype("float32"))
+    total = relay.add(relay.nn.conv2d(scaled, kernel, kernel_size=(1, 1), channels=6), scaled)
+    before = typed(x, relay.transpose(total, (0, 2, 3, 1)))
+    after = ChannelsLast()(before)
+    value = {"x": random_values(rng, (30, 4), "float32")}
+    np.testing.assert_allclose(executable(after)(value)[0], executable(before)(value)[0], rtol=1e-4, atol=1e-4)
+    assert calls(after, "transpose") == []
