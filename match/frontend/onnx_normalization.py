@@ -10,6 +10,7 @@ import numpy as np
 
 from match.frontend.onnx_elementwise import Converter, Inputs
 from match.relay import relay
+from match.relay.qnn import real_constant
 
 
 def _instances(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
@@ -32,8 +33,14 @@ def _groups(x: Any, gain: Any, bias: Any, groups: int, attributes: Any) -> relay
     variance = relay.add(relay.variance(rows, -1, keepdims=True, with_mean=mean), epsilon)
     inverse = relay.divide(relay.const(np.float32(1)), relay.sqrt(variance))
     normal = relay.reshape(relay.multiply(relay.subtract(rows, mean), inverse), (batch, channels, *rest))
-    gain, bias = (relay.reshape(values, (channels, *[1] * len(rest))) for values in (gain, bias))
+    gain, bias = (relay.reshape(_known(values), (channels, *[1] * len(rest))) for values in (gain, bias))
     return relay.add(relay.multiply(normal, gain), bias)
+
+
+def _known(values: Any) -> Any:
+    """Constants that are quantized as constants in floating point, which the normalization is computed in."""
+    numbers = real_constant(values)
+    return values if numbers is None else relay.const(numbers)
 
 
 def _root_mean_square(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
@@ -43,7 +50,7 @@ def _root_mean_square(inputs: Inputs, attributes: Any, _params: Any) -> relay.Ex
     axes = list(range(int(attributes.get("axis", -1)) % rank, rank))
     mean = relay.mean(relay.multiply(x, x), axes, keepdims=True)
     root = relay.sqrt(relay.add(mean, relay.const(np.float32(attributes.get("epsilon", 1e-5)))))
-    return relay.multiply(relay.divide(x, root), gain)
+    return relay.multiply(relay.divide(x, root), _known(gain))
 
 
 def _by_length(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:

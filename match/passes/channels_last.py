@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from match.passes.element_functions import ELEMENTWISE
 from match.relay import relay, tvm
 from match.relay.fixed_point import inside
 from match.relay.graph import post_order
@@ -28,12 +29,10 @@ _TO_LAST = (0, 2, 3, 1)
 _TO_FIRST = (0, 3, 1, 2)
 _CONVOLUTIONS = ("nn.conv2d", "qnn.conv2d", "qnn.conv2d_transpose")
 _POOLS = ("nn.max_pool2d", "nn.avg_pool2d", "qnn.avg_pool2d", "nn.global_avg_pool2d")
-_ELEMENTWISE = frozenset(
-    {"clip", "cast", "nn.relu", "sigmoid", "tanh", "exp", "sqrt", "nn.leaky_relu", "abs", "negative", "round"}
-    | {"right_shift", "floor_divide"}
-    | {"add", "subtract", "multiply", "divide", "maximum", "minimum", "take", "qnn.add", "qnn.subtract", "qnn.mul"}
-    | {"qnn.quantize", "qnn.dequantize", "qnn.requantize", "nn.bias_add", "annotation.stop_fusion"}
-)
+_ELEMENTWISE = ELEMENTWISE | {
+    *("round", "right_shift", "floor_divide", "take", "annotation.stop_fusion"),
+    *("qnn.quantize", "qnn.dequantize", "qnn.requantize", "qnn.add", "qnn.subtract", "qnn.mul", "nn.bias_add"),
+}
 
 
 @dataclass(frozen=True)
@@ -281,8 +280,8 @@ class _Layouts:
         if expr in self._last:
             return new(expr)
         array = constant(expr)
-        if array is None:
-            return self._channels_last(expr, new) if shape(expr) == shape(call) else None
+        if array is None:  # a map, or one number for each channel or pixel
+            return self._channels_last(expr, new) if len(shape(expr)) == len(_TO_LAST) else None
         if array.size == 1 or is_call(call, "take"):
             return expr
         if array.ndim not in (3, 4):

@@ -124,6 +124,9 @@ _EXACT: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
 
 _FUNCTIONS = MappingProxyType({**_EXACT, **_APPROXIMATED})
 
+ELEMENTWISE = frozenset({"clip", "nn.leaky_relu", *_FUNCTIONS})
+"""Operators whose elements depend on the elements of their operands at the same place."""
+
 
 @dataclass(frozen=True, eq=False)
 class ElementFunction:
@@ -205,7 +208,7 @@ def _operators(expr: relay.Expr) -> tuple[list[relay.Call], list[relay.Expr], di
             order.append(current)
         elif current not in seen:
             seen.add(current)
-            if is_call(current, "clip", "nn.leaky_relu", *_FUNCTIONS):
+            if is_call(current, *ELEMENTWISE):
                 pending += [(current, True), *((operand, False) for operand in operands(current))]
             elif (values := real_constant(current)) is not None:
                 constants[current] = values

@@ -31,7 +31,7 @@ class MovesInBytes:
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     output = quantized(call)
     if output is not None:
-        moves, inner = _moves(call.args[0], (*_MOVES, "transpose"))
+        moves, inner = _moves(call.args[0], (*_MOVES, "transpose", "max", "min"))
         if not moves or dequantized(inner) is not None:
             return None
         return _moved(relay.qnn.op.quantize(new(inner), *parameters(output), out_dtype=output.dtype), moves, output)

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from match.passes.element_functions import ELEMENTWISE
 from match.relay import relay, tvm
 from match.relay.objects import operands
 from match.relay.rewrite import New, constant, is_call, operator_name, rebuild, rewrite, shape
 
-_ELEMENTWISE = frozenset(
-    {"clip", "cast", "nn.relu", "sigmoid", "tanh", "exp", "sqrt", "nn.leaky_relu", "abs", "negative", "round"}
-    | {"add", "subtract", "multiply", "divide", "maximum", "minimum", "nn.bias_add"}
-    | {"qnn.quantize", "qnn.dequantize", "qnn.requantize", "qnn.add", "qnn.mul"}
-)
+_ELEMENTWISE = ELEMENTWISE | {
+    *("round", "nn.bias_add", "qnn.quantize", "qnn.dequantize", "qnn.requantize", "qnn.add", "qnn.mul"),
+}
 _FLATTENING = ("reshape", "nn.batch_flatten", "squeeze")
 _QUANTIZING = ("qnn.quantize", "qnn.dequantize")
 
@@ -38,6 +37,7 @@ class _Maps:
     def __init__(self) -> None:
         self._maps: set[relay.Expr] = set()
         self._converted: dict[relay.Expr, relay.Expr] = {}
+        self._original: dict[relay.Expr, relay.Expr] = {}
 
     def rule(self, call: relay.Call, new: New) -> relay.Expr | None:
         followed = None
@@ -57,7 +57,9 @@ class _Maps:
             return rebuild(expr, lambda field: self.original(field, new))
         if expr not in self._maps:
             return new(expr)
-        return relay.reshape(new(expr), shape(expr))
+        if expr not in self._original:
+            self._original[expr] = relay.reshape(new(expr), shape(expr))
+        return self._original[expr]
 
     def _map(self, expr: relay.Expr, new: New) -> relay.Expr:
         """The replacement of a sequence as a map; a dequantize stays next to the operator that reads it."""
@@ -114,7 +116,7 @@ class _Maps:
     def _on_map(self, call: relay.Call, new: New) -> relay.Expr | None:
         """An operator on maps of one row, if it can be written for them."""
         name = operator_name(call)
-        if name in _ELEMENTWISE and shape(call) == shape(call.args[0]):
+        if name in _ELEMENTWISE and any(shape(call) == shape(each) for each in call.args if each in self._maps):
             arguments = [self._operand(argument, new) for argument in call.args]
             self._maps.add(call)
             return relay.Call(call.op, arguments, call.attrs)

@@ -146,6 +146,9 @@ def _paired(
         together = _together(root, *ordered[0])
         if together is not None:
             return _Pair(*ordered, "pixel", together)
+        apart = _apart(root, *ordered[0])
+        if apart is not None:
+            return _Pair(*ordered, "channel", apart)
     return rejected(root, operands, op, "its operands differ in more than one having a single pixel or channel")
 
 
@@ -179,6 +182,19 @@ def _together(root: relay.Expr, a: relay.Expr, b: relay.Expr) -> tuple[int, int]
     if _extents(a) != whole or not pixel or whole[-len(pixel) :] != pixel:
         return None
     return math.prod(whole[: -len(pixel)]), math.prod(pixel)
+
+
+def _apart(root: relay.Expr, a: relay.Expr, b: relay.Expr) -> tuple[int, int] | None:
+    """Two extents of a result whose first axes are those of its second operand, which has one channel of it then.
+
+    None if the operands are not broadcast that way.
+    """
+    whole, rank = shape(root), len(shape(root))
+    extents = (1,) * (rank - len(shape(b))) + shape(b)
+    first = next((axis for axis in reversed(range(rank)) if extents[axis] > 1), -1) + 1
+    if shape(a) != whole or first == 0 or extents[:first] != whole[:first]:
+        return None
+    return math.prod(whole[:first]), math.prod(whole[first:])
 
 
 def _extents(x: relay.Expr) -> tuple[int, ...]:

@@ -22,64 +22,74 @@ from match.relay.windows_inside import AlikeWindows, alike_windows, pooled_insid
 
 
 @dataclass(frozen=True, eq=False)
-class WholeMap:
-    """What a mean is taken of: all pixels of each channel of x, seen as a map of four extents in a layout.
+class Mean:
+    """What a mean is taken of: windows of x, seen as a map of four extents in a layout.
 
+    window: its rows and columns; windows lie side by side, without padding.
     reduction: the operator reduces axes, and does not pool.
     """
 
     x: relay.Expr
     extents: tuple[int, ...]
     layout: str
+    window: tuple[int, int]
     reduction: bool
 
     @property
-    def window(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.extents[self.layout.index("H")], self.extents[self.layout.index("W")]
+    def whole(self) -> bool:
+        """Whether each channel has one window."""
+        return self.window == (self.extents[self.layout.index("H")], self.extents[self.layout.index("W")])
 
     def seen(self, x: relay.Expr) -> relay.Expr:
         """What stands for x, as a map."""
         return x if shape(self.x) == self.extents else relay.reshape(x, self.extents)
 
 
-def whole_map(expr: relay.Expr) -> WholeMap | None:
-    """What an operator takes the mean of, channel by channel; None for other operators and smaller windows."""
+def mean_of(expr: relay.Expr) -> Mean | None:
+    """What an operator takes the mean of; None for other operators, and for windows that overlap or see padding."""
     if is_call(expr, "mean"):
         return _reduced(expr)
     if not is_call(expr, "nn.avg_pool2d", "nn.global_avg_pool2d"):
         return None
-    found = WholeMap(expr.args[0], shape(expr.args[0]), str(expr.attrs.layout), False)
-    if is_call(expr, "nn.avg_pool2d"):
-        window, padding = expr.attrs.pool_size, expr.attrs.padding
-        if (int(window[0]), int(window[1])) != found.window or any(int(side) for side in padding):
-            return None
-    return found
+    layout, extents = str(expr.attrs.layout), shape(expr.args[0])
+    sides = extents[layout.index("H")], extents[layout.index("W")]
+    if is_call(expr, "nn.global_avg_pool2d"):
+        return Mean(expr.args[0], extents, layout, sides, False)
+    attrs = expr.attrs
+    window, strides = (int(attrs.pool_size[0]), int(attrs.pool_size[1])), (int(attrs.strides[0]), int(attrs.strides[1]))
+    spaced = any(int(side) for side in attrs.padding) or any(int(step) != 1 for step in attrs.dilation)
+    beside = window in (strides, sides) and all(side % size == 0 for side, size in zip(sides, window, strict=True))
+    return None if spaced or not beside else Mean(expr.args[0], extents, layout, window, False)
 
 
-def _reduced(expr: relay.Call) -> WholeMap | None:
-    """The operand of a mean over all axes but the batch and the channels, which are the second axis or the last."""
+def _reduced(expr: relay.Call) -> Mean | None:
+    """The operand of a mean over axes that are neither the batch nor the channels, the second axis or the last."""
     extents = shape(expr.args[0])
     rank = len(extents)
     axes = sorted(int(axis) % rank for axis in expr.attrs.axis or ())
     last = axes == list(range(1, rank - 1))
-    if rank < 3 or expr.attrs.exclude or not (last or axes == list(range(2, rank))):
+    if rank < 3 or expr.attrs.exclude:
         return None
     batch, pixels = extents[0], tuple(extents[axis] for axis in axes)
-    window = pixels if rank == 4 else (math.prod(pixels), 1)
-    seen = (batch, *window, extents[-1]) if last else (batch, extents[1], *window)
-    return WholeMap(expr.args[0], seen, "NHWC" if last else "NCHW", True)
+    if last or axes == list(range(2, rank)):
+        window = (pixels[0], pixels[1]) if rank == 4 else (math.prod(pixels), 1)
+        seen = (batch, *window, extents[-1]) if last else (batch, extents[1], *window)
+    elif rank == 4 and axes == [2]:
+        window, seen = (pixels[0], 1), extents
+    else:
+        return None
+    return Mean(expr.args[0], seen, "NHWC" if last else "NCHW", window, True)
 
 
 def map_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The mean of the whole map: pooling or reduction."""
-    averaged = whole_map(expr)
-    real = None if averaged is None else dequantized(averaged.x)
-    if averaged is None or real is None:
+    """The mean of the whole map by pooling, or along some of its axes."""
+    mean = mean_of(expr)
+    real = None if mean is None else dequantized(mean.x)
+    if mean is None or real is None or not (mean.whole or mean.reduction):
         return None
     typed = in_type(real, output.dtype, new)
-    pooled = _pooled(Dequantized(averaged.seen(typed.x), typed.quantization), averaged.window, averaged.layout, output)
-    if averaged.reduction:
+    pooled = _pooled(Dequantized(mean.seen(typed.x), typed.quantization), mean.window, mean.layout, output)
+    if mean.reduction:
         return relay.reshape(integer_form.real_sums(pooled), shape(expr))
     return pooled if real.quantization.dtype == output.dtype else integer_form.real_sums(pooled)
 

@@ -1,4 +1,4 @@
-"""Means of a map of which each element is a function of 8 bits, as a hard swish in front of the last layer leaves them.
+"""Means of windows of a map of which each element is a function of 8 bits: a hard swish in front of the last layer.
 
 Quantizers leave such a function in floating point. Here it is two tables of 8 bits, the first of which counts for 127
 times as much as the second, and the mean a convolution, with one filter for each channel, of both maps.
@@ -7,12 +7,13 @@ times as much as the second, and the mean a convolution, with one filter for eac
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.passes.element_functions import function_of
-from match.passes.quantized_groups.averages import WholeMap, whole_map
+from match.passes.quantized_groups.averages import Mean, mean_of
 from match.passes.quantized_groups.quantities import requantized
 from match.relay import integer_form, relay
 from match.relay.qnn import dequantized
@@ -27,13 +28,13 @@ _MOST_OFF = 0.25
 
 
 def function_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The mean of a whole map of functions of one 8-bit tensor, within one step."""
-    averaged = whole_map(expr)
-    function = None if averaged is None else function_of(averaged.x)
-    if averaged is None or function is None or len(function.sources) != 1 or function.axis is not None:
+    """Means of functions of one 8-bit tensor, over windows side by side or a whole map, within one step."""
+    mean = mean_of(expr)
+    function = None if mean is None else function_of(mean.x)
+    if mean is None or function is None or len(function.sources) != 1 or function.axis is not None:
         return None
     real = dequantized(function.sources[0])
-    if real is None or shape(real.x) != shape(averaged.x):
+    if real is None or shape(real.x) != shape(mean.x):
         return None
     own = real.quantization
     values = function((own.levels - own.zero_point).astype(np.float32) * own.scale).astype(np.float64)
@@ -42,18 +43,29 @@ def function_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay
         return None
     fine = np.rint(values / step).astype(np.int64)
     coarse = np.rint(fine / _COARSE).astype(np.int64)
-    x, columns = averaged.seen(new(real.x)), averaged.layout.index("W")
+    x = mean.seen(new(real.x))
     maps = [integer_form.lookup(x, table, own.dtype, "int8") for table in (coarse, fine - _COARSE * coarse)]
-    scale = np.array(step / math.prod(averaged.window), np.float32)
-    sums = _sums(relay.concatenate(maps, columns), scale, averaged)
-    result = requantized(integer_form.real_sums(sums), scale, output, averaged.layout.index("C"))
-    return relay.reshape(result, shape(expr)) if averaged.reduction else result
+    scale = np.array(step / math.prod(mean.window), np.float32)
+    sums = _sums(_window_by_window(maps, mean), scale, mean)
+    result = requantized(integer_form.real_sums(sums), scale, output, mean.layout.index("C"))
+    return relay.reshape(result, shape(expr)) if mean.reduction else result
 
 
-def _sums(x: relay.Expr, scale: Float32Array, averaged: WholeMap) -> relay.Expr:
-    """The int32 sums of each channel of two maps side by side, the second of which counts for one."""
-    (rows, columns), channels = averaged.window, averaged.extents[averaged.layout.index("C")]
-    first = averaged.layout == "NCHW"
+def _window_by_window(maps: Sequence[relay.Expr], mean: Mean) -> relay.Expr:
+    """Two maps as one with twice the columns: the window of the first is beside that of the second."""
+    columns, width = mean.layout.index("W"), mean.window[1]
+    extents = mean.extents
+    if extents[columns] == width:
+        return relay.concatenate(maps, columns)
+    windows = (*extents[:columns], extents[columns] // width, width, *extents[columns + 1 :])
+    both = relay.concatenate([relay.reshape(each, windows) for each in maps], columns + 1)
+    return relay.reshape(both, (*extents[:columns], 2 * extents[columns], *extents[columns + 1 :]))
+
+
+def _sums(x: relay.Expr, scale: Float32Array, mean: Mean) -> relay.Expr:
+    """The int32 sums of windows, each of which is two side by side, the second of which counts for one."""
+    (rows, columns), channels = mean.window, mean.extents[mean.layout.index("C")]
+    first = mean.layout == "NCHW"
     kernel = np.ones((rows, 2 * columns, channels, 1), np.int8)
     kernel[:, :columns] = _COARSE
     return relay.qnn.op.conv2d(
@@ -61,8 +73,9 @@ def _sums(x: relay.Expr, scale: Float32Array, averaged: WholeMap) -> relay.Expr:
         relay.const(np.ascontiguousarray(kernel.transpose(2, 3, 0, 1)) if first else kernel),
         *(relay.const(number) for number in (np.int32(0), np.int32(0), scale, np.float32(1))),
         kernel_size=(rows, 2 * columns),
+        strides=(rows, 2 * columns),
         channels=channels,
         groups=channels,
-        data_layout=averaged.layout,
+        data_layout=mean.layout,
         kernel_layout="OIHW" if first else "HWOI",
     )

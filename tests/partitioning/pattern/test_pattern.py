@@ -315,7 +315,17 @@ def test_ones_in_front_of_a_shape_do_not_matter() -> None:
     assert (match.layer.op, match.layer.broadcast) == (Op.ADD, "")
 
 
-@pytest.mark.parametrize("shape", [(3, 1, 5), (1, 3, 1, 1), (4, 1), (1, 1, 4, 1)])
+@pytest.mark.parametrize(("shape", "extents"), [((1, 3, 1, 1), (3, 20)), ((3, 4, 1), (12, 5))])
+def test_a_number_for_each_place_of_first_axes_is_a_channel(shape: tuple[int, ...], extents: tuple[int, int]) -> None:
+    a, b = var("a", 1, 3, 4, 5), var("b", *shape)
+    products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
+    total = relay.right_shift(relay.add(relay.add(*products), c64(0)), c64(4))
+    layer = only([a, b], relay.cast(relay.clip(total, 0, 255), "uint8")).layer
+    assert layer.broadcast == "channel"
+    assert (layer.oy * layer.ox, layer.k) == extents
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 5), (4, 1), (1, 1, 4, 1)])
 def test_an_addition_that_repeats_part_of_a_map_is_rejected(shape: tuple[int, ...]) -> None:
     a, b = var("a", 1, 3, 4, 5), var("b", *shape)
     products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
