@@ -44,8 +44,8 @@ def _load(problem: PlacementProblem, choice: Choice, items: Sequence[Item]) -> l
     return [always + size for size in loads(items, len(problem.steps), problem.alignment)]
 
 
-def packed(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut]) -> Packed | None:
-    """A packing of all else behind the bytes that stay all the time, if it fits main memory."""
+def packed(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut], *, solve: bool = True) -> Packed | None:
+    """A packing of all else behind the bytes that stay all the time, if it fits main memory; see `pack`."""
     small = list(cut_blocks(problem, choice, used))
     items = [*stays(problem, choice), *small]
     if max(_load(problem, choice, items), default=0) > problem.main:
@@ -53,7 +53,7 @@ def packed(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut]) -
     if spilled_bytes(problem, choice) > problem.external:
         return None
     limit = problem.main - held(problem, choice)
-    packing = pack(items, problem.alignment, limit)
+    packing = pack(items, problem.alignment, limit, solve=solve)
     if packing.peak > limit and used:
         packing = _between(problem, choice, small, limit)
     return packing if packing.peak <= limit else None

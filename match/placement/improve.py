@@ -20,6 +20,9 @@ def improved(
 ) -> Choice:
     """A faster choice: other times to fetch, and on request other operands that are cut.
 
+    Choices that no order packs are left out. To ask the solver about them made one network of seven 0.7 % faster, took
+    ten times as long to compile it, and changed nothing elsewhere.
+
     Args:
         problem: what it is about.
         choice: one that fits.
@@ -33,7 +36,7 @@ def improved(
         for step in range(len(problem.steps)):
             for other in _alternatives(problem, choice, step, whole, cutting):
                 cycles = predict(problem, other, used).cycles
-                if cycles < best and packed(problem, other, used) is not None:
+                if cycles < best and packed(problem, other, used, solve=False) is not None:
                     choice, best = other, cycles
         if best == before:
             break
