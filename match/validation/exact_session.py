@@ -54,24 +54,36 @@ def with_own_weights(model: bytes) -> bytes:
 
     proto = onnx.load_from_string(model)
     tensors = {tensor.name: tensor for tensor in proto.graph.initializer}
+    integers = onnx.TensorProto.INT8, onnx.TensorProto.UINT8
     outputs = {output.name for output in proto.graph.output}
     initializers = list(proto.graph.initializer)
     constants: dict[str, Any] = {}  # DequantizeLinear operators on constants, by what they make
     nodes: list[Any] = []
+    read: set[str] = set()
+
+    def own(name: str, suffix: str) -> str:
+        """The name of a copy of a constant."""
+        tensor = onnx.TensorProto()
+        tensor.CopyFrom(tensors[name])
+        tensor.name = name + suffix
+        initializers.append(tensor)
+        return tensor.name
+
     for node in proto.graph.node:
         for index, name in enumerate(node.input):
+            suffix = f"_of_{node.output[0]}_{index}"
             if name in constants:
-                own = onnx.NodeProto()
-                own.CopyFrom(constants[name])
-                suffix = f"_of_{node.output[0]}_{index}"
-                for position, parameter in enumerate(own.input):
-                    tensor = onnx.TensorProto()
-                    tensor.CopyFrom(tensors[parameter])
-                    tensor.name = own.input[position] = f"{parameter}_{position}{suffix}"
-                    initializers.append(tensor)
-                own.name, own.output[0] = f"{own.name}{suffix}", f"{name}{suffix}"
-                node.input[index] = own.output[0]
-                nodes.append(own)
+                copy = onnx.NodeProto()
+                copy.CopyFrom(constants[name])
+                copy.name, copy.output[0] = f"{copy.name}{suffix}", f"{name}{suffix}"
+                for position, parameter in enumerate(copy.input):
+                    copy.input[position] = own(parameter, f"_{position}{suffix}")
+                node.input[index] = copy.output[0]
+                nodes.append(copy)
+            elif name in tensors and tensors[name].data_type in integers:
+                if name in read:
+                    node.input[index] = own(name, suffix)
+                read.add(name)
         is_constant = node.op_type == "DequantizeLinear" and tensors.keys() >= set(node.input)
         if is_constant and node.output[0] not in outputs:
             constants[node.output[0]] = node

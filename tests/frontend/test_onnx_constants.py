@@ -282,6 +282,28 @@ def test_a_reshape_that_keeps_no_extent(shape: list[int], refused: bool, tmp_pat
         assert load(tmp_path / "model.onnx").inputs[0].shape == (1, 4)
 
 
+def test_weights_that_operators_multiply_are_their_own() -> None:
+    """Of operators on integers, which read weights without a dequantize between."""
+    levels = RNG.integers(-127, 128, (4, 4))
+    nodes = [helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q0"])]
+    for step in range(2):
+        tensors = [f"q{step}", "scale", "zero", "levels", "weight_scale", "weight_zero", "scale", "zero"]
+        nodes.append(helper.make_node("QLinearMatMul", tensors, [f"q{step + 1}"]))
+    nodes.append(helper.make_node("DequantizeLinear", ["q2", "scale", "zero"], ["y"]))
+    constants = [tensor("levels", levels, "int8"), tensor("weight_scale", 0.01), tensor("weight_zero", 0, "int8")]
+    proto = model(nodes, constants)
+    proto.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 4
+    separate = with_own_weights(proto.SerializeToString())
+    products = [node for node in onnx.load_from_string(separate).graph.node if node.op_type == "QLinearMatMul"]
+    weights = [name for node in products for name in (node.input[3], node.input[5])]
+    assert len(set(weights)) == len(weights)
+    x = RNG.normal(0, 2, (1, 4)).astype(np.float32)
+    (ours,) = exact_session(separate).run(None, {"x": x})
+    (expected,) = exact_session(proto.SerializeToString(), fused=False, signed=True).run(None, {"x": x})
+    assert np.array_equal(ours, expected)
+    assert np.any(expected)
+
+
 def test_a_scale_between_two_quantizations_is_kept_by_the_reference() -> None:
     """Where a tensor is quantized twice in a row onnxruntime would do so once."""
     kinds = "QuantizeLinear", "DequantizeLinear", "QuantizeLinear", "DequantizeLinear"
