@@ -79,10 +79,12 @@ def groups_with_quantized_gains(model: TrainedModel) -> None:
     model.quantize(0.05, "uint8", 128)
     model.add("Reshape", model.constant(np.array([1, 4, -1])))
     gains = model.apply(
-        "DequantizeLinear", *(model.constant(values) for values in (np.int8([100, 120, 127, 90]), np.float32(0.01)))
+        "DequantizeLinear",
+        *(model.constant(values) for values in (np.array([100, 120, 127, 90], np.int8), np.float32(0.01))),
     )
     bias = model.apply(
-        "DequantizeLinear", *(model.constant(values) for values in (np.int32([9, -8, 7, 0]), np.float32(0.01)))
+        "DequantizeLinear",
+        *(model.constant(values) for values in (np.array([9, -8, 7, 0], np.int32), np.float32(0.01))),
     )
     model.add("InstanceNormalization", gains, bias)
     model.quantize(0.03, "uint8", 128)
@@ -98,7 +100,7 @@ def slopes_in_a_sequence(model: TrainedModel) -> None:
     """A temporal convolution whose PReLU has one slope, which is a tensor."""
     model.conv(16, (3,), pads=[2, 0], dilations=[1])
     x = model.quantize(0.03, "uint8", 120)
-    model.add("PRelu", model.constant(np.float32([[[0.25]]])))
+    model.add("PRelu", model.constant(np.array([[[0.25]]], np.float32)))
     model.quantize(0.02, "uint8", 40)
     model.conv(16, (1,))
     model.quantize(0.03, "uint8", 128)
