@@ -323,6 +323,7 @@ class _Resize(_importer.OnnxOpConverter):
     @classmethod
     def _impl_v11(cls, inputs: Any, attributes: Any, params: Any) -> relay.Expr:
         x, (roi, scales, sizes) = inputs[0], [*inputs[1:], None][:3]
+        _check_resized(x, attributes)
         extents = _infer_shape(x)
         numbers = [int(axis) % len(extents) for axis in attributes.get("axes", range(len(extents)))]
         axes = resized_axes(extents, numbers, _numbers(scales), _numbers(sizes))
@@ -346,6 +347,7 @@ class _Upsample(_importer.OnnxOpConverter):
 
 
 def _resize_by_scales(x: relay.Expr, scales: Any, attributes: Any) -> relay.Expr:
+    _check_resized(x, attributes)
     extents = _infer_shape(x)
     axes = resized_axes(extents, range(len(extents)), scales, None)
     written = resize_before_modes(x, extents, axes, attributes)
@@ -354,10 +356,21 @@ def _resize_by_scales(x: relay.Expr, scales: Any, attributes: Any) -> relay.Expr
     return written
 
 
-def _not_implemented(kind: str, attributes: Any) -> Exception:
+def _check_resized(x: relay.Expr, attributes: Any) -> None:
+    """Refuse to interpolate integers: quantizers that write operators on integers (QOperator) ask for that.
+
+    Raises:
+        tvm.error.OpNotImplemented: they are integers.
+    """
+    if attributes.get("mode") == b"linear" and not _infer_type(x).checked_type.dtype.startswith("float"):
+        raise _not_implemented("Resize", attributes, " on integers")
+
+
+def _not_implemented(kind: str, attributes: Any, where: str = "") -> Exception:
     """The error for an operator with attributes that nothing here computes."""
     mode = attributes.get("mode", b"").decode()
-    return tvm.error.OpNotImplemented(f"not implemented: {kind} ({attributes['tvm_custom']['name']}) of mode {mode!r}")
+    name = attributes["tvm_custom"]["name"]
+    return tvm.error.OpNotImplemented(f"not implemented: {kind} ({name}) of mode {mode!r}{where}")
 
 
 def _numbers(expr: relay.Expr | None) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,17 @@ def test_what_nothing_computes_is_refused(numbers: list[float], attributes: Mapp
     model = quantized((1, 2, 6, 7), np.array(numbers, np.float32), **attributes)
     model.graph.node[2].name = "enlarge"
     with pytest.raises(ModelError, match=rf"uses {problem}, which cannot be compiled"):
+        load(model)
+
+
+def test_integers_are_not_interpolated() -> None:
+    """As operators on integers have it: runtimes truncate there."""
+    model = quantized((1, 2, 6, 7), np.array([1, 1, 2, 2], np.float32), mode="linear")
+    quantize_, _, resized, _ = (copy.deepcopy(node) for node in model.graph.node)
+    resized.name, resized.input[0], resized.output[0] = "enlarge", "levels", "y"
+    del model.graph.node[:], model.graph.value_info[:]
+    model.graph.node.extend([quantize_, resized])
+    with pytest.raises(ModelError, match=r"Resize \(enlarge\) of mode 'linear' on integers, which cannot be compiled"):
         load(model)
 
 
