@@ -50,6 +50,7 @@ MEANS = {
     "map, channels last": ((1, 7, 6, 5), "ReduceMean", [1, 2]),
     "sequence": ((1, 5, 9), "ReduceMean", [2]),
     "tokens": ((1, 9, 5), "ReduceMean", [1]),
+    "rows": ((1, 5, 7, 6), "ReduceMean", [2]),
 }
 
 
@@ -69,6 +70,16 @@ def test_means(tmp_path: Path, mean: str, function: Callable[[TrainedModel], Non
     assert np.mean(ours != reference) <= 0.2
 
 
+def test_sums_of_more_than_32_bits_are_computed_in_floating_point(tmp_path: Path) -> None:
+    model = TrainedModel((1, 1, 400, 400))
+    model.quantize(0.03, "uint8", 100)
+    hard_swish(model)
+    model.add("GlobalAveragePool")
+    onnx.save(ended(model, 0.01, "uint8"), tmp_path / "model.onnx")
+    calls = list(expressions(main_function(integer_relay(load(tmp_path / "model.onnx")))))
+    assert not any(is_call(expr, "nn.conv2d") for expr in calls)
+
+
 def test_outputs_too_fine_for_tables_are_computed_in_floating_point(tmp_path: Path) -> None:
     """A step of 1/16000 of the largest value has more to say than two tables of 8 bits."""
     model = TrainedModel((1, 5, 7, 6))
@@ -76,5 +87,32 @@ def test_outputs_too_fine_for_tables_are_computed_in_floating_point(tmp_path: Pa
     far_from_zero(model)
     model.add("GlobalAveragePool")
     onnx.save(ended(model, 0.001, "uint8"), tmp_path / "model.onnx")
+    calls = list(expressions(main_function(integer_relay(load(tmp_path / "model.onnx")))))
+    assert not any(is_call(expr, "nn.conv2d") for expr in calls)
+
+
+@pytest.mark.parametrize("window", [(7, 2), (1, 3), (7, 6)])
+@pytest.mark.parametrize("function", [hard_swish, far_from_zero], ids=lambda function: function.__name__)
+def test_windows_side_by_side(
+    tmp_path: Path, window: tuple[int, int], function: Callable[[TrainedModel], None]
+) -> None:
+    model = TrainedModel((1, 5, 7, 6))
+    model.quantize(0.03, "uint8", 100)
+    function(model)
+    model.add("AveragePool", kernel_shape=list(window), strides=list(window))
+    ours, reference = compared(ended(model, FUNCTIONS[function], "uint8", 40), tmp_path)
+    assert ours.shape == reference.shape
+    assert len(np.unique(reference)) > 2 or function is far_from_zero
+    assert np.abs(ours - reference).max() <= 1
+    assert np.mean(ours != reference) <= 0.2
+
+
+@pytest.mark.parametrize("strides", [[1, 1], [2, 2]])
+def test_windows_that_overlap_or_leave_columns_out_stay(tmp_path: Path, strides: list[int]) -> None:
+    model = TrainedModel((1, 5, 7, 7))
+    model.quantize(0.03, "uint8", 100)
+    hard_swish(model)
+    model.add("AveragePool", kernel_shape=[2, 2], strides=strides)
+    onnx.save(ended(model, 0.01, "uint8"), tmp_path / "model.onnx")
     calls = list(expressions(main_function(integer_relay(load(tmp_path / "model.onnx")))))
     assert not any(is_call(expr, "nn.conv2d") for expr in calls)

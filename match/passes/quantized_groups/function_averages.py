@@ -23,6 +23,7 @@ _COARSE = 127
 """How many fine steps a coarse one is: the largest weight of 8 bits."""
 
 _LARGEST = _COARSE * 127 + _COARSE // 2
+_LARGEST_SUM = np.iinfo(np.int32).max
 _MOST_OFF = 0.25
 """Steps of the output that the tables may be off by."""
 
@@ -30,8 +31,10 @@ _MOST_OFF = 0.25
 def function_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Means of functions of one 8-bit tensor, over windows side by side or a whole map, within one step."""
     mean = mean_of(expr)
-    function = None if mean is None else function_of(mean.x)
-    if mean is None or function is None or len(function.sources) != 1 or function.axis is not None:
+    if mean is None or math.prod(mean.window) * _LARGEST > _LARGEST_SUM:
+        return None
+    function = function_of(mean.x)
+    if function is None or len(function.sources) != 1 or function.axis is not None:
         return None
     real = dequantized(function.sources[0])
     if real is None or shape(real.x) != shape(mean.x):
