@@ -91,12 +91,12 @@ def test_outputs_too_fine_for_tables_are_computed_in_floating_point(tmp_path: Pa
     assert not any(is_call(expr, "nn.conv2d") for expr in calls)
 
 
-@pytest.mark.parametrize("window", [(7, 2), (1, 3), (7, 6)])
+@pytest.mark.parametrize("window", [(4, 2), (1, 3), (8, 3), (8, 6)])
 @pytest.mark.parametrize("function", [hard_swish, far_from_zero], ids=lambda function: function.__name__)
 def test_windows_side_by_side(
     tmp_path: Path, window: tuple[int, int], function: Callable[[TrainedModel], None]
 ) -> None:
-    model = TrainedModel((1, 5, 7, 6))
+    model = TrainedModel((1, 5, 8, 6))
     model.quantize(0.03, "uint8", 100)
     function(model)
     model.add("AveragePool", kernel_shape=list(window), strides=list(window))
@@ -116,3 +116,25 @@ def test_windows_that_overlap_or_leave_columns_out_stay(tmp_path: Path, strides:
     onnx.save(ended(model, 0.01, "uint8"), tmp_path / "model.onnx")
     calls = list(expressions(main_function(integer_relay(load(tmp_path / "model.onnx")))))
     assert not any(is_call(expr, "nn.conv2d") for expr in calls)
+
+
+def test_a_tensor_that_becomes_a_map_on_the_way_stays(tmp_path: Path) -> None:
+    """A constant of four axes makes four of three."""
+    model = TrainedModel((5, 7, 6))
+    model.quantize(0.03, "uint8", 100)
+    model.add("Add", model.constant(np.full((1, 1, 1, 1), 0.5, np.float32)))
+    hard_swish(model)
+    model.add("GlobalAveragePool")
+    onnx.save(ended(model, 0.01, "uint8"), tmp_path / "model.onnx")
+    calls = list(expressions(main_function(integer_relay(load(tmp_path / "model.onnx")))))
+    assert not any(is_call(expr, "nn.conv2d") for expr in calls)
+
+
+def test_windows_of_integers_are_rounded_as_the_reference_rounds(tmp_path: Path) -> None:
+    """In floating point, where outputs are to be exact: which way a half goes depends on each value."""
+    model = TrainedModel((1, 5, 8, 6))
+    model.quantize(0.03, "uint8", 100)
+    model.add("AveragePool", kernel_shape=[2, 2], strides=[2, 2])
+    onnx.save(ended(model, 0.03, "uint8", 100), tmp_path / "model.onnx")
+    calls = list(expressions(main_function(integer_relay(load(tmp_path / "model.onnx")))))
+    assert [str(expr.checked_type.dtype) for expr in calls if is_call(expr, "nn.avg_pool2d")] == ["float32"]

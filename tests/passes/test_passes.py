@@ -301,3 +301,17 @@ def test_a_map_that_was_turned_is_read_as_it_lies():
     value = {"x": random_values(rng, (30, 4), "float32")}
     np.testing.assert_allclose(executable(after)(value)[0], executable(before)(value)[0], rtol=1e-4, atol=1e-4)
     assert calls(after, "transpose") == []
+
+
+def test_a_sequence_is_brought_back_once():
+    """However many operators read it that know no maps of one row."""
+    rng = np.random.default_rng(3)
+    x = relay.var("x", shape=(1, 4, 9), dtype="float32")
+    kernel = relay.const(rng.normal(0, 1, (4, 4, 3)).astype("float32"))
+    sums = relay.nn.conv1d(x, kernel, channels=4, kernel_size=3, padding=(1, 1))
+    turned = relay.add(relay.transpose(sums, (0, 2, 1)), relay.reverse(relay.transpose(sums, (0, 2, 1)), 1))
+    before = typed(x, turned)
+    after = OneRow()(before)
+    value = {"x": random_values(rng, (1, 4, 9), "float32")}
+    np.testing.assert_allclose(executable(after)(value)[0], executable(before)(value)[0], rtol=1e-4, atol=1e-4)
+    assert len(calls(after, "reshape")) == 2  # of the input and of the sums

@@ -121,6 +121,15 @@ def test_quantize_and_dequantize_take_other_zero_points() -> None:
     ]
 
 
+def test_a_quantize_that_a_dequantize_reads_is_unsigned() -> None:
+    """As between two normalizations, which become operators on integers later."""
+    x = var(kind="float32")
+    scale, zero_point = relay.const(0.037), relay.const(-9, "int32")
+    body = relay.qnn.dequantize(relay.qnn.quantize(x, scale, zero_point, out_dtype="int8"), scale, zero_point)
+    value = np.random.default_rng(5).uniform(-6, 6, EVERY_VALUE.shape).astype(np.float32)
+    assert unsigned(x, body, value) == [("qnn.quantize", "uint8"), ("qnn.dequantize", "float32")]
+
+
 def test_a_quantized_output_keeps_its_type() -> None:
     x = var(kind="float32")
     quantized = relay.qnn.quantize(x, relay.const(0.05), relay.const(3, "int32"), out_dtype="int8")
