@@ -315,3 +315,17 @@ def test_a_sequence_is_brought_back_once():
     value = {"x": random_values(rng, (1, 4, 9), "float32")}
     np.testing.assert_allclose(executable(after)(value)[0], executable(before)(value)[0], rtol=1e-4, atol=1e-4)
     assert len(calls(after, "reshape")) == 2  # of the input and of the sums
+
+
+def test_gates_of_channels_are_multiplied_with_the_map_as_it_lies():
+    """They are (1, C, 1, 1), of which no axis is the map's."""
+    rng = np.random.default_rng(4)
+    x = relay.var("x", shape=(1, 6, 5, 7), dtype="float32")
+    first, second = (relay.const(rng.normal(0, 1, (6, 6, 1, 1)).astype("float32")) for _ in range(2))
+    gates = relay.reshape(relay.tanh(relay.sum(x, (2, 3))), (1, 6, 1, 1))
+    gated = relay.multiply(gates, relay.nn.conv2d(x, first, kernel_size=(1, 1), channels=6))
+    before = typed(x, relay.nn.conv2d(gated, second, kernel_size=(1, 1), channels=6))
+    after = ChannelsLast()(before)
+    value = {"x": random_values(rng, (1, 6, 5, 7), "float32")}
+    np.testing.assert_allclose(executable(after)(value)[0], executable(before)(value)[0], rtol=1e-4, atol=1e-4)
+    assert len(calls(after, "transpose")) == 2  # of the input and of the output
