@@ -79,9 +79,18 @@ def _opset(proto: onnx.ModelProto) -> int:
 
 def _converters(opset: int) -> dict[str, Any]:
     """What converts each operator of a version of ONNX's."""
-    original = _original_converters(opset)
+    original: dict[str, Any] = _original_converters(opset)
     scattering = {name: partial(_scattered, original[name]) for name in _SCATTERING if name in original}
-    return {**original, **CONVERTERS, **NORMALIZATIONS, **REDUCTIONS, **scattering, "Einsum": einsum}
+    own = {**CONVERTERS, **NORMALIZATIONS, **REDUCTIONS, **scattering, "Einsum": einsum}
+    return {**original, **own, "Gather": partial(_gathered, original["Gather"])}
+
+
+def _gathered(convert: Callable[..., relay.Expr], inputs: Any, attr: dict[str, Any], params: Any) -> relay.Expr:
+    """Elements at places of an axis; all of a vector in their order, as exporters write a view, are a reshape."""
+    places, extents = constant(inputs[1]), _infer_shape(inputs[0])
+    if places is not None and len(extents) == 1 and np.array_equal(places.reshape(-1), np.arange(extents[0])):
+        return relay.reshape(inputs[0], places.shape)
+    return convert(inputs, attr, params)
 
 
 def _scattered(convert: Callable[..., relay.Expr], inputs: Any, attr: dict[str, Any], params: Any) -> relay.Expr:

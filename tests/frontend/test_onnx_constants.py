@@ -14,6 +14,8 @@ from match.errors import ModelError
 from match.frontend import load
 from match.frontend.onnx_constants import with_constants
 from match.passes.pipeline import integer_relay
+from match.relay.objects import expressions, main_function
+from match.relay.rewrite import is_call
 from match.validation.exact_session import exact_session, with_own_weights
 from tests.passes.running import Compiled
 
@@ -368,5 +370,32 @@ def test_elements_are_replaced(reduction: str, tmp_path: Path) -> None:
     module = integer_relay(load(tmp_path / "model.onnx"))
     x = RNG.normal(0, 4, (1, 4)).astype(np.float32)
     (ours,) = Compiled(module)({"x": x})
+    (expected,) = exact_session((tmp_path / "model.onnx").read_bytes()).run(None, {"x": x})
+    assert np.array_equal(ours, expected)
+
+
+@pytest.mark.parametrize(("places", "takes"), [([0, 1, 2], False), ([2, 1, 0], True), ([0, 1, 1], True)])
+def test_all_places_in_order_are_a_view(places: list[int], takes: bool, tmp_path: Path) -> None:
+    """As exporters write a mean that keeps its axes."""
+    nodes = [
+        *layer("levels", axis=0)[:-1],
+        helper.make_node("DequantizeLinear", ["r", "scale", "zero"], ["d3"]),
+        helper.make_node("Reshape", ["d3", "vector"], ["flat"]),
+        helper.make_node("Gather", ["flat", "places"], ["viewed"]),
+        helper.make_node("Reshape", ["viewed", "row"], ["y"]),
+    ]
+    constants = [
+        tensor("levels", FLOATS / SCALES[:, None], "int8"),
+        tensor("scales", SCALES),
+        tensor("zeros", [0] * 3, "int8"),
+        tensor("vector", [-1], "int64"),
+        tensor("places", [[[place]] for place in places], "int64"),
+        tensor("row", [1, 3], "int64"),
+    ]
+    onnx.save(model(nodes, constants), tmp_path / "model.onnx")
+    loaded = load(tmp_path / "model.onnx")
+    assert any(is_call(expr, "take") for expr in expressions(main_function(loaded.module))) == takes
+    x = RNG.normal(0, 4, (1, 4)).astype(np.float32)
+    (ours,) = Compiled(integer_relay(loaded))({"x": x})
     (expected,) = exact_session((tmp_path / "model.onnx").read_bytes()).run(None, {"x": x})
     assert np.array_equal(ours, expected)
