@@ -87,8 +87,9 @@ def _converters(opset: int) -> dict[str, Any]:
 
 def _gathered(convert: Callable[..., relay.Expr], inputs: Any, attr: dict[str, Any], params: Any) -> relay.Expr:
     """Elements at places of an axis; all of a vector in their order, as exporters write a view, are a reshape."""
-    places, extents = constant(inputs[1]), _infer_shape(inputs[0])
-    if places is not None and len(extents) == 1 and np.array_equal(places.reshape(-1), np.arange(extents[0])):
+    places = constant(inputs[1])
+    extents: tuple[Any, ...] = tuple(_infer_shape(inputs[0]))
+    if places is not None and len(extents) == 1 and np.array_equal(places.reshape(-1), np.arange(int(extents[0]))):
         return relay.reshape(inputs[0], places.shape)
     return convert(inputs, attr, params)
 
