@@ -1,6 +1,7 @@
-"""The integers of layers that a reference computes in floating point: real numbers, rounded to the nearest.
+"""Requantization of layers that a reference computes in floating point.
 
-These are within one step of the reference's, which rounds on the way, too.
+Outputs are the exact real numbers, rounded once to the nearest integer. The reference also rounds on the way; its
+outputs are within one step of these.
 """
 
 from __future__ import annotations

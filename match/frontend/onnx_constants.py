@@ -115,7 +115,7 @@ class _Constants:
         return dequantized(node, [onnx.numpy_helper.to_array(self.tensors[name]) for name in node.input])
 
     def _check_scales(self, node: Any) -> None:
-        """Refuse a DequantizeLinear of constants that has neither one scale nor one for each place along its axis."""
+        """Refuse a DequantizeLinear of constants unless it has one scale, or one for each element of its axis."""
         extents, scales = (list(self.tensors[name].dims) for name in node.input[:2])
         axis = _axis(node)
         if np.prod(scales) > 1 and not (-len(extents) <= axis < len(extents) and scales == [extents[axis]]):

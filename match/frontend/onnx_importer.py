@@ -86,7 +86,7 @@ def _converters(opset: int) -> dict[str, Any]:
 
 
 def _gathered(convert: Callable[..., relay.Expr], inputs: Any, attr: dict[str, Any], params: Any) -> relay.Expr:
-    """Elements at places of an axis; all of a vector in their order, as exporters write a view, are a reshape."""
+    """A Gather. One that takes all elements of a vector in their order is a reshape: exporters write views so."""
     places = constant(inputs[1])
     extents: tuple[Any, ...] = tuple(_infer_shape(inputs[0]))
     if places is not None and len(extents) == 1 and np.array_equal(places.reshape(-1), np.arange(int(extents[0]))):
@@ -95,7 +95,7 @@ def _gathered(convert: Callable[..., relay.Expr], inputs: Any, attr: dict[str, A
 
 
 def _scattered(convert: Callable[..., relay.Expr], inputs: Any, attr: dict[str, Any], params: Any) -> relay.Expr:
-    """An operator that replaces elements, or combines them: TVM knows the former by another name, and by none."""
+    """A Scatter. The reduction "none" replaces elements; TVM does that where no reduction is named."""
     if attr.get("reduction") == b"none":
         del attr["reduction"]
     return convert(inputs, attr, params)

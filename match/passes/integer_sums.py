@@ -21,6 +21,8 @@ class IntegerSums:
     layer: the one that is summed, for a transposed convolution that of all its phases.
     x: its input.
     weights: those that each output sums with; shape (channels, ...).
+    sums: the int32 sums.
+    phases: how the outputs of a transposed convolution are laid out; None for other layers.
     """
 
     layer: LinearSums

@@ -21,7 +21,7 @@ _MOVES = "nn.max_pool2d", "nn.global_max_pool2d", "reshape", "squeeze", "expand_
 
 @dataclass(frozen=True)
 class MovesInBytes:
-    """Brings operators that choose or move values in front of a dequantize, and behind a quantize."""
+    """Moves operators that only choose or move values: from behind a dequantize to before it, and past a quantize."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""

@@ -37,8 +37,8 @@ class Shortage:
     """Why no choice fits: `step` needs `needed` bytes of main memory, and `available` are there.
 
     parts: the needed bytes by owner, the largest first: tensors by name, CONSTANTS or BLOCKS of the step itself, or ""
-        for bytes that are always there. Without parts, the bytes are of external memory, beside all constants, and
-        `available` is negative if it cannot hold these.
+        for bytes that are always there. No parts: it is external memory that is too small. Then the bytes are those of
+        tensors: `available` is what all constants leave of external memory, and is negative if they do not fit.
     """
 
     step: int

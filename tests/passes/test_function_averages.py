@@ -54,6 +54,17 @@ MEANS = {
 }
 
 
+def assert_within_one_step(
+    model: TrainedModel, function: Callable[[TrainedModel], None], dtype: str, folder: Path
+) -> None:
+    """Of onnxruntime, in few of the outputs: the model ends in means of the function."""
+    ours, reference = compared(ended(model, FUNCTIONS[function], dtype, 40), folder)
+    assert ours.shape == reference.shape
+    assert len(np.unique(reference)) > 2 or function is far_from_zero
+    assert np.abs(ours - reference).max() <= 1
+    assert np.mean(ours != reference) <= 0.2
+
+
 @pytest.mark.parametrize("mean", MEANS)
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 @pytest.mark.parametrize("types", [("uint8", "uint8"), ("int8", "uint8"), ("uint8", "int8")])
@@ -63,11 +74,7 @@ def test_means(tmp_path: Path, mean: str, function: Callable[[TrainedModel], Non
     model.quantize(0.03, types[0], 100)
     function(model)
     model.add(kind, **({"axes": axes} if axes else {}))
-    ours, reference = compared(ended(model, FUNCTIONS[function], types[1], 40), tmp_path)
-    assert ours.shape == reference.shape
-    assert len(np.unique(reference)) > 2 or function is far_from_zero
-    assert np.abs(ours - reference).max() <= 1
-    assert np.mean(ours != reference) <= 0.2
+    assert_within_one_step(model, function, types[1], tmp_path)
 
 
 def test_sums_of_more_than_32_bits_are_computed_in_floating_point(tmp_path: Path) -> None:
@@ -100,11 +107,7 @@ def test_windows_side_by_side(
     model.quantize(0.03, "uint8", 100)
     function(model)
     model.add("AveragePool", kernel_shape=list(window), strides=list(window))
-    ours, reference = compared(ended(model, FUNCTIONS[function], "uint8", 40), tmp_path)
-    assert ours.shape == reference.shape
-    assert len(np.unique(reference)) > 2 or function is far_from_zero
-    assert np.abs(ours - reference).max() <= 1
-    assert np.mean(ours != reference) <= 0.2
+    assert_within_one_step(model, function, "uint8", tmp_path)
 
 
 @pytest.mark.parametrize("strides", [[1, 1], [2, 2]])

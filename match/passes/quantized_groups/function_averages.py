@@ -58,7 +58,7 @@ def _window_by_window(maps: Sequence[relay.Expr], mean: Mean) -> relay.Expr:
     """Two maps as one with twice the columns: the window of the first is beside that of the second."""
     columns, width = mean.layout.index("W"), mean.window[1]
     extents = mean.extents
-    if extents[columns] == width:
+    if extents[columns] == width:  # a map of four axes, which `ChannelsLast` follows
         return relay.concatenate(maps, columns)
     windows = (*extents[:columns], extents[columns] // width, width, *extents[columns + 1 :])
     both = relay.concatenate([relay.reshape(each, windows) for each in maps], columns + 1)
