@@ -268,6 +268,15 @@ static void set_columns(strip_t *strip, const match_tile_t *tile, int32_t column
     strip->fifth_mask = fifth ? 0xffffffffu : 0;
 }
 
+/* Rows of outputs whose sums are kept at a time, of those left. The last ones are no fewer than the rows of padding that a
+ * window may see: rows that are read before their first output would lie below the input. */
+static inline int32_t kept_rows(int32_t left)
+{
+    int32_t most = 2 * MATCH_STRIP_KEPT;
+    bool few = left > most && left < most + SIZE - 1;
+    return few ? MATCH_STRIP_KEPT : match_smaller(left, most);
+}
+
 /* A strip of some channels in a form that requantizes by calls: sums of a few rows of one channel at a time. Given are
  * the offset of its first byte in input row 0, its first output, and the first channel. */
 MATCH_INLINE void run_by_sums(strip_t *strip, const match_tile_t *tile, const match_finish_t *finish,
@@ -277,8 +286,8 @@ MATCH_INLINE void run_by_sums(strip_t *strip, const match_tile_t *tile, const ma
     const uint8_t *weights = strip->weights;
     for (; count > 0; count--, k++, weights += FILTER, input++) {
         uint8_t *place = output++;
-        for (int32_t y = 0; y < tile->output_height; y += 2 * MATCH_STRIP_KEPT) {
-            int32_t rows = match_smaller(tile->output_height - y, 2 * MATCH_STRIP_KEPT);
+        for (int32_t y = 0, rows; y < tile->output_height; y += rows) {
+            rows = kept_rows(tile->output_height - y);
             set_rows(strip, tile, y, rows);
             strip->input += input;
             strip->output = (uint8_t *)sums;

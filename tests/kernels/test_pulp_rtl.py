@@ -74,6 +74,19 @@ def core(rtl: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Simul
         yield simulated
 
 
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("rows", [16, 17, 18, 19, 20, 33])
+def test_windows_below_the_input(core: Simulator, rows: int, stride: int) -> None:
+    """Sums of a few rows at a time: some that see only padding in their last rows are not left for themselves."""
+    for below in (0, 1, 2, 3, 4):
+        iy, ix, padding = (rows - 1) * stride + 3 - below, 2 * stride + 5, Padding(2, 0, below, 0)
+        strides = stride, stride
+        layer = Layer("d", Op.DEPTHWISE_CONV2D, 3, 1, rows, 3, iy, ix, 5, 5, strides, padding=padding, pad_value=7)
+        for form in FORMS[1:]:
+            case = Case(layer, form)
+            assert np.array_equal(called(core, case, 0, 1)[1], case.tensors.expected), (form, below)
+
+
 @pytest.mark.parametrize("draw", [convolution, depthwise, average, product])
 @seeded(2, 40)
 def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | None], seed: int) -> None:
