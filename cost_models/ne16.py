@@ -14,14 +14,13 @@ import numpy as np
 
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cycles import (
+    LOOKED_UP,
     REQUANTIZATION,
     REQUANTIZATION_CALL,
     REQUANTIZATION_CHANNEL,
-    REQUANTIZATION_EXCEPTIONS,
     Form,
     KernelCycles,
     Sharing,
-    compare,
 )
 from match.cost_models.pulp_loops import align4
 from match.ir.layer import Layer, Op
@@ -61,7 +60,7 @@ class Ne16Cost(CostModel):
         instead of NE16 requantizing to 8 bits.
     laid_out: whether the cluster lays out the windows of a convolution as pixels, a part of a tile in front of NE16,
         which has no such filter or takes longer for it.
-    form: of that requantization. exceptions: 32-bit words of each channel that list exceptions of its form.
+    form: of that requantization. excepted: share of the layer's output channels that have exceptions.
     multiplier_bytes: bytes of a multiplier where NE16 requantizes.
     cores: of the cluster, for requantization.
     access: cycles of a register access through the peripheral interconnect. This one and those below are fitted to 56
@@ -82,7 +81,7 @@ class Ne16Cost(CostModel):
     stream_out: bool = False
     laid_out: bool = False
     form: Form = "int64"
-    exceptions: int = 0
+    excepted: float = 0
     multiplier_bytes: int = 4
     cores: int = 8
     access: int = 15
@@ -289,10 +288,10 @@ class Ne16Cost(CostModel):
         sharing = 4 * (self.cores & -self.cores)  # four for each core, of those that a power of two divides
         along = larger(np.gcd(sharing, channels) // 4, 1)
         pixels = ceil_div(tile.oy * tile.ox, parts * self.cores // along)
-        output = REQUANTIZATION[self.form] + compare(self.exceptions, self.form)
-        if self.exceptions and self.form == "high":
-            output += REQUANTIZATION_EXCEPTIONS
-        each = channels / along * (REQUANTIZATION_CHANNEL + pixels * output)
+        channel = REQUANTIZATION_CHANNEL + pixels * REQUANTIZATION[self.form]
+        if self.excepted:
+            channel = channel + self.cycles.asked + self.excepted * pixels * LOOKED_UP
+        each = channels / along * channel
         return self.fork + (REQUANTIZATION_CALL + each) * self.sharing.factor(self.cores)
 
 

@@ -17,6 +17,7 @@ from match.cost_models.pulp_cycles import (
     ENOUGH_SIGNS,
     FEW_ROWS_MOVES,
     LAST_OUTPUT,
+    LOOKED_UP,
     MANY,
     MANY_ROWS,
     MANY_SUM4,
@@ -24,7 +25,6 @@ from match.cost_models.pulp_cycles import (
     OUTPUT,
     PAIR,
     SINGLE,
-    STRIP_HIGH,
     STRIP_OUTPUT,
     STRIP_ROW,
     STRIP_SUM,
@@ -32,7 +32,6 @@ from match.cost_models.pulp_cycles import (
     Form,
     KernelCycles,
     Sharing,
-    compare,
 )
 from match.cost_models.pulp_loops import (
     LEAST_INNER,
@@ -65,7 +64,7 @@ class PulpClusterCost(CostModel):
 
     cores: workers that share out a tile: pairs of pixels by fours of channels (convolutions), strips of channels
         (depthwise), elements (addition, lookup) or channels (others).
-    form: of requantization. exceptions: 32-bit words of each channel that list exceptions of its form.
+    form: of requantization. excepted: share of the layer's output channels that have exceptions.
     kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
         of the event unit (tens of cycles, Glaser et al., 2020). Estimated.
     offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the prologue. GVSoC counts
@@ -75,7 +74,7 @@ class PulpClusterCost(CostModel):
 
     cores: int = 8
     form: Form = "split"
-    exceptions: int = 0
+    excepted: float = 0
     kernel: int = 150
     offload: int = 920
     cycles: KernelCycles = field(default_factory=KernelCycles)
@@ -98,7 +97,7 @@ class PulpClusterCost(CostModel):
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of the busiest core, and what it waits for others."""
         cycles = self.cycles.call + self._work(layer, tile)
-        if layer.op is Op.DENSE and self._words_form in LAST_OUTPUT:
+        if layer.op is Op.DENSE and self.form in LAST_OUTPUT:
             length = tile.c
             words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
             cycles = choose(words & (tile.oy * tile.ox == 1), self._row_of_words(tile), cycles)
@@ -124,7 +123,7 @@ class PulpClusterCost(CostModel):
     def requantize(self) -> float:
         """Cycles of an output's requantization."""
         cycles: float = getattr(self.cycles, self.form)
-        return cycles + compare(self.exceptions, self.form)
+        return cycles
 
     def _work(self, layer: Layer, tile: Tile) -> float:
         match layer.op:
@@ -157,7 +156,7 @@ class PulpClusterCost(CostModel):
             case Op.SLICE:
                 return self._elements(layer, tile, self.cycles.lookup)
             case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
-                each: float = getattr(self.cycles, layer.op)
+                each: float = getattr(self.cycles, layer.op) + (LOOKED_UP if self.excepted else 0)
                 return self.cycles.addition + self._elements(layer, tile, each + self.requantize)
             case Op.LOOKUP_SUM:
                 return self._elements(layer, tile, self.cycles.lookup_sum)
@@ -239,7 +238,8 @@ class PulpClusterCost(CostModel):
         pairs = ceil_div(tile.ox, 2)
         units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
         rows = cycles.matrix_rows + cycles.matrix_word * words
-        output = cycles.matrix_int64 + compare(self.exceptions, self.form) if self.form == "int64" else self.requantize
+        output = cycles.matrix_int64 if self.form == "int64" or self.excepted else self.requantize
+        output += LOOKED_UP if self.excepted else 0
         unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
         return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
@@ -259,17 +259,27 @@ class PulpClusterCost(CostModel):
         last = choose(rest > 0, self.cycles.last + self._last_channels(rest, length, tile), 0)
         call = call + choose(rest > 0, self.cycles.rest, 0)
         short, is_short = self._short_pixel(channels, length, tile), length < WORD
+        asked, two_corrected, corrected = self._corrections(channels, length, tile)
         return (
-            choose(is_short, self.cycles.product, call),
-            choose(is_short, 2 * short, pair + 2 * last),
-            choose(is_short, short, one + last),
+            choose(is_short, self.cycles.product, call) + asked,
+            choose(is_short, 2 * short, pair + 2 * last) + two_corrected,
+            choose(is_short, short, one + last) + corrected,
         )
+
+    def _corrections(self, channels: int, length: int, tile: Tile) -> tuple[float, float, float]:
+        """What exceptions take of a product's channels: beside its pixels, a pair of these, a single one."""
+        if not self.excepted:
+            return 0, 0, 0
+        cycles, found = self.cycles, choose(tile.end, channels * self.excepted, 0)
+        asked = choose(tile.end, channels * cycles.asked, 0) + found * cycles.excepted
+        two, one = (found * (pixels * cycles.corrected + step(1, pixels) * (length // WORD)) for pixels in (2, 1))
+        return asked, two, one
 
     def _blocks(self, blocks: int, length: int, tile: Tile) -> tuple[float, float, float]:
         """The same of blocks of four channels; in int64 they pass through memory."""
         cycles = self.cycles
         two, one = (cycles.pair + blocks * self._block(4, pixels, length, tile) for pixels in (2, 1))
-        if self._words_form in BLOCK:
+        if self.form in BLOCK:
             words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
             two = choose(words, PAIR + blocks * self._words(2, length), two)
             one = choose(words, SINGLE + blocks * self._words(1, length), one)
@@ -282,26 +292,22 @@ class PulpClusterCost(CostModel):
 
     def _words(self, pixels: Literal[1, 2], length: int) -> float:
         """Four channels of a pixel or two whose vectors are two words or more, in assembly (match_pulp_words.h)."""
-        form = self._words_form
+        form = self.form
         block = BLOCK[form] - (0 if pixels == 2 else 1 if form == "int32" else 4)
         return block + step(4, pixels) * (length // WORD) + 4 * pixels * OUTPUT[form, pixels]
-
-    @property
-    def _words_form(self) -> str:
-        """The form of the loops over whole words; those in `BLOCK` have some."""
-        return f"{self.form}_except" if self.exceptions else self.form
 
     def _row_of_words(self, tile: Tile) -> float:
         """A dense layer's single row of outputs, of vectors of two words or more, in assembly (match_words_pixel)."""
         blocks, last = divmod(ceil_div(tile.k, self.cores), 4)
-        output, words = LAST_OUTPUT[self._words_form], tile.c // WORD
+        output, words = LAST_OUTPUT[self.form], tile.c // WORD
+        asked, _, corrected = self._corrections(ceil_div(tile.k, self.cores), tile.c, tile)
         twos = choose(last >= 2, 4 + 5 * words + 2 * output, 0)
         one = choose(last % 2 > 0, 1 + step(1, 1) * words + output, 0)
-        return self.cycles.row_of_words + blocks * self._words(1, tile.c) + twos + one
+        return self.cycles.row_of_words + blocks * self._words(1, tile.c) + twos + one + asked + corrected
 
     def _is_fast(self, tile: Tile) -> bool:
         """Whether outputs are requantized in a form with loops of its own, and no sums are partial."""
-        return tile.begin & tile.end & (self.form in ("int32", "split", "split_signed", "high"))
+        return tile.begin & tile.end & (self.form in ("int32", "split", "split_signed"))
 
     def _block(self, channels: Literal[1, 2, 4], pixels: Literal[1, 2], length: int, tile: Tile) -> float:
         """Some channels of a pixel or two."""
@@ -424,7 +430,12 @@ class PulpClusterCost(CostModel):
         if not columns:
             return others
         least = 1 if layer.stride == (1, 1) else columns
-        return choose(tile.ox >= least, self._depthwise_strips(layer, tile, columns), others)
+        strips = self._depthwise_strips(layer, tile, columns)
+        if self.excepted:
+            columns = -(-tile.k * tile.ox * self.excepted // self.cores)
+            windows = columns * self._gathered_column(layer, tile, self.cycles.corrected_window)
+            strips = strips + 2 * self.cycles.asked * tile.k + windows
+        return choose(tile.ox >= least, strips, others)
 
     def _depthwise_strips(self, layer: Layer, tile: Tile, columns: int) -> float:
         """Strips of `columns` columns of outputs are shared out: of 3x3 filters all of a channel, then of the next.
@@ -437,15 +448,12 @@ class PulpClusterCost(CostModel):
         row = STRIP_ROW[layer.fy, layer.stride[0]]
         if (layer.fy, layer.stride[0]) == (3, 1):
             row = row + choose(tile.oy <= MANY_ROWS, FEW_ROWS_MOVES, 0)
-        other = STRIP_SUM + cycles.called + compare(self.exceptions, self.form)
-        excepting = self.exceptions > 0 and self.form == "high"
-        each = other - STRIP_HIGH if excepting else STRIP_OUTPUT.get(self.form, other)
+        each = STRIP_OUTPUT.get(self.form, STRIP_SUM + cycles.called)
         rows = share * tile.oy * (row + columns * each)
         if layer.fy == 5:
             return rows + ceil_div(share, tile.k) * cycles.strip5 + share * cycles.channel5
         outer = smaller(outer_strips(layer), strips)  # a tile is taken to see the layer's borders
-        together = self.form in STRIP_OUTPUT and not excepting
-        inner = choose(strips - outer >= LEAST_INNER, strips - outer, 0) if together else 0
+        inner = choose(strips - outer >= LEAST_INNER, strips - outer, 0) if self.form in STRIP_OUTPUT else 0
         parts = choose(inner > 0, smaller(outer + 1, share), ceil_div(share, tile.k))
         begun = parts * cycles.strip3 + smaller(outer + (strips > outer), parts) * cycles.lanes3
         sharing = share * inner / strips
@@ -453,13 +461,20 @@ class PulpClusterCost(CostModel):
         return rows + begun + (share - again) * cycles.channel3 + again * cycles.next3
 
     def _depthwise_windows(self, layer: Layer, tile: Tile) -> float:
-        """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one."""
+        """Columns of outputs are shared out."""
+        looked_up = LOOKED_UP * tile.oy if self.excepted else 0
+        return ceil_div(tile.k * tile.ox, self.cores) * (
+            self._gathered_column(layer, tile, self.cycles.window) + looked_up
+        )
+
+    def _gathered_column(self, layer: Layer, tile: Tile, window: float) -> float:
+        """The windows of a column of outputs are gathered, then multiplied one by one, beside so many cycles each."""
         cycles = self.cycles
         strip = tile.fx * (cycles.strip_row + seen_rows(layer, tile) * cycles.gather)
         lengths = [tile.fy * tile.fx] if layer.dilation[0] == 1 else [tile.fx] * tile.fy
         rests = last_step(1, 1) if lengths[0] % WORD else 0
-        output = len(lengths) * (step(1, 1) * ceil_div(lengths[0], WORD) + rests + cycles.window)
-        return ceil_div(tile.k * tile.ox, self.cores) * (strip + tile.oy * output)
+        output = len(lengths) * (step(1, 1) * ceil_div(lengths[0], WORD) + rests + window)
+        return strip + tile.oy * output
 
     def _pool(self, layer: Layer, tile: Tile) -> float:
         """Channels are shared out, four at a time; fewer take as long.
@@ -470,8 +485,8 @@ class PulpClusterCost(CostModel):
         elements = tile.fy * tile.fx
         if layer.op is Op.AVG_POOL2D:
             rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
-            inlined = self.form in ("int32", "split")
-            each = self.requantize if inlined else cycles.int64 + compare(self.exceptions, self.form)
+            inlined = self.form in ("int32", "split") and not self.excepted
+            each = self.requantize if inlined else cycles.int64 + (LOOKED_UP if self.excepted else 0)
             sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
             four = cycles.averages + rows * cycles.sum_row + sums + 4 * each
         else:

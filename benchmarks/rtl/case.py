@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from match.cost_models.pulp_cycles import Form
 from match.ir.constants import LOOKUP_SUM_FRACTION
+from match.ir.exception_lists import ExceptionLists, exception_lists
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import Layer, Op
-from match.ir.requantization import UNREACHED
+from match.ir.requantization import UNREACHED, Requantization
 from match.prediction.blocks import tile_of
 from match.target.cost import Tile
 from match.target.tile_constants import quantization
@@ -34,22 +35,22 @@ class Case:
     """A layer and the form of its requantization, by the name that the cluster gives it.
 
     begin: whether it begins its sums, or takes up those of other input channels. end: whether it ends them, or leaves
-    them for others; those of the form "sums" stay sums. exceptions: words of each channel for them; a channel has from
-    none to so many, which are accumulators of its own.
+    them for others; those of the form "sums" stay sums. excepted: channels that have exceptions, the first ones, each
+    from one to three of its own accumulators.
     """
 
     layer: Layer
     form: Form = "int64"
     begin: bool = True
     end: bool = True
-    exceptions: int = 0
+    excepted: int = 0
 
     @property
     def name(self) -> str:
         """The layer's, and which part of its input channels this is where it is not all of them."""
         part = {(True, False): ", begins", (False, False): ", goes on", (False, True): ", ends"}
-        exceptions = f", {self.exceptions} exceptions" if self.exceptions else ""
-        return self.layer.name + part.get((self.begin, self.end), "") + exceptions
+        excepted = f", {self.excepted} excepted" if self.excepted else ""
+        return self.layer.name + part.get((self.begin, self.end), "") + excepted
 
     @property
     def tile(self) -> Tile:
@@ -73,7 +74,8 @@ class Tensors:
     """What a kernel reads, and the outputs it must write, (OY, OX, K) of the layer's type, or sums.
 
     addend is empty but for additions, sums of lookups and products of matrices, weights but for operators that have
-    some, sums (OY, OX, K) but where it takes some up. negative_step is the tile's.
+    some, sums (OY, OX, K) but where it takes some up. negative_step is the tile's, lists
+    are its exceptions, if it has some.
     """
 
     input: Bytes | Reals
@@ -83,6 +85,7 @@ class Tensors:
     expected: Bytes | Sums | Reals
     negative_step: int = 0
     sums: Sums = field(default_factory=lambda: np.zeros(0, np.int32))
+    lists: ExceptionLists | None = None
 
     @classmethod
     def of(cls, case: Case) -> Tensors:
@@ -126,8 +129,8 @@ class Tensors:
         acc = acc if case.begin else acc + sums
         if case.leaves_sums:
             return cls(x, empty, weights, b"", acc.astype(np.int32), sums=sums)
-        exceptions = _exceptions(rng, acc, case.exceptions)
-        return cls(x, empty, weights, *_requantized(acc, case.form, exceptions), sums=sums)
+        plain = cls(x, empty, weights, *_requantized(acc, case.form), sums=sums)
+        return _with_exceptions(plain, rng, acc, case.excepted) if case.excepted else plain
 
 
 def _weights(layer: Layer, rng: np.random.Generator) -> npt.NDArray[np.int8]:
@@ -160,28 +163,26 @@ def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8]) ->
     return columns @ weights.reshape(layer.k, -1).T.astype(np.int64)
 
 
-NONE = np.zeros((1, 0), np.int64)
+def _with_exceptions(plain: Tensors, rng: np.random.Generator, acc: Ints, excepted: int) -> Tensors:
+    """The same with exceptions of the first channels, whose outputs are not 0."""
+    flat, outputs = acc.reshape(-1, acc.shape[-1]), plain.expected.reshape(-1, acc.shape[-1])
+    exceptions = np.full((acc.shape[-1], 3), UNREACHED, np.int64)
+    for channel in range(excepted):
+        possible = np.unique(flat[outputs[:, channel] > 0, channel])
+        chosen = rng.choice(possible, min(int(rng.integers(1, 4)), len(possible)), replace=False)
+        exceptions[channel, : len(chosen)] = chosen
+    zeros = np.zeros(acc.shape[-1], np.int64)
+    lists = exception_lists(Requantization(zeros, zeros, zeros, (0, 255), exceptions=exceptions))
+    less = (acc[..., None] == exceptions).any(axis=-1)
+    return replace(plain, expected=plain.expected - less.astype(np.uint8), lists=lists)
 
 
-def _exceptions(rng: np.random.Generator, acc: Ints, most: int) -> Ints:
-    """From none to `most` of each channel's accumulators, falling, then unused words, shape (channels, most).
-
-    Few channels have many, as in networks.
-    """
-    flat = acc.reshape(-1, acc.shape[-1])
-    chosen = flat[rng.integers(0, len(flat), (most, flat.shape[1])), np.arange(flat.shape[1])]
-    used = np.arange(most)[:, None] < (most + 1) * rng.random(flat.shape[1]) ** 3
-    return -np.sort(-np.where(used, chosen, UNREACHED).T, axis=1)
-
-
-def _requantized(acc: Ints, form: Form, exceptions: Ints = NONE) -> tuple[bytes, Bytes, int]:
+def _requantized(acc: Ints, form: Form) -> tuple[bytes, Bytes, int]:
     """Parameters of a form, the outputs they make of accumulators (OY, OX, K), and the step taken off half of them."""
     low, high = int(acc.min()), int(acc.max())
     slope = 250 / (high - low + 1)
     if form in ("split", "split_signed"):
         return _by_halves(acc, signed=form == "split_signed")
-    if form == "high":
-        return _by_upper_words(acc, slope, exceptions)
     if form == "int32":
         shift = min(22, 29 - math.ceil(math.log2(slope * max(abs(low), abs(high)))))
     else:
@@ -193,13 +194,7 @@ def _requantized(acc: Ints, form: Form, exceptions: Ints = NONE) -> tuple[bytes,
     if form == "int32" and max(np.abs(total).max(), np.abs(acc * multiplier).max()) >= 2**31:
         raise ValueError("sums do not fit 32 bits")
     entry = [("bias", "<i4" if form == "int32" else "<i8"), ("multiplier", "<i4"), ("shift", "<i4")]
-    expected = np.clip((total >> shift) - _is_one(acc, exceptions), 0, 255).astype(np.uint8)
-    return _table(acc, entry, (bias, multiplier, shift), exceptions), expected, 0
-
-
-def _is_one(acc: Ints, exceptions: Ints) -> npt.NDArray[np.bool_]:
-    """Whether each accumulator is an exception of its channel."""
-    return (acc[..., None] == exceptions).any(axis=-1)
+    return _table(acc, entry, (bias, multiplier, shift)), np.clip(total >> shift, 0, 255).astype(np.uint8), 0
 
 
 def _by_halves(acc: Ints, *, signed: bool) -> tuple[bytes, Bytes, int]:
@@ -217,43 +212,14 @@ def _by_halves(acc: Ints, *, signed: bool) -> tuple[bytes, Bytes, int]:
         below, less = largest // 2, 2**22
         word = word - np.where(clipped < below, less, 0)
         entry, parameters = [*entry, ("below", "<i4"), ("word", "<u4")], (*parameters, below, 2**32 - less)
-    return _table(acc, entry, parameters, NONE), (word % 2**32 >> 24).astype(np.uint8), int(signed)
+    return _table(acc, entry, parameters), (word % 2**32 >> 24).astype(np.uint8), int(signed)
 
 
-def _by_upper_words(acc: Ints, slope: float, exceptions: Ints) -> tuple[bytes, Bytes, int]:
-    """The same by the upper words of products.
-
-    Exceptions are the first accumulators of their levels, where kernels look for them: the largest of each channel
-    by the channel's addend, so that it is one of the channel's accumulators, the others as they move there.
-    """
-    slope = min(slope, 0.49)
-    shift = min(12, math.floor(-math.log2(slope)))
-    multiplier, addend, bias = int(slope * 2 ** (32 + shift)), -int(acc.min()), 32 * 5 + shift
-    behind = (exceptions + addend) - _first_of_level(exceptions + addend, multiplier, bias, shift)
-    behind[exceptions == UNREACHED] = 0
-    addends = np.full(acc.shape[-1], addend)
-    if exceptions.shape[1]:
-        addends -= behind[:, 0]
-        steps = _first_of_level(exceptions + addends[:, None], multiplier, bias, shift) - addends[:, None]
-        exceptions = np.where(exceptions == UNREACHED, UNREACHED, steps)
-    total = ((acc + addends) * multiplier >> 32) + bias
-    entry = [("addend", "<i4"), ("multiplier", "<u4"), ("bias", "<i4")]
-    expected = np.clip((total >> shift) - _is_one(acc, exceptions), 0, 255).astype(np.uint8)
-    return _table(acc, entry, (addends, multiplier, bias), exceptions), expected, 0
-
-
-def _first_of_level(added: Ints, multiplier: int, bias: int, shift: int) -> Ints:
-    """The smallest sum of accumulator and addend with the same output."""
-    level = (added * multiplier >> 32) + bias >> shift
-    return -(-((level << shift) - bias << 32) // multiplier)
-
-
-def _table(acc: Ints, entry: list[tuple[str, str]], parameters: tuple[int | Ints, ...], exceptions: Ints) -> bytes:
-    """The same parameters for every channel, or one's for each, and its exceptions."""
-    table = np.zeros(acc.shape[-1], np.dtype([*entry, ("exceptions", "<i4", exceptions.shape[1])]))
+def _table(acc: Ints, entry: list[tuple[str, str]], parameters: tuple[int, ...]) -> bytes:
+    """The same parameters for every channel."""
+    table = np.zeros(acc.shape[-1], np.dtype(entry))
     for (name, _), value in zip(entry, parameters, strict=True):
         table[name] = value
-    table["exceptions"] = exceptions
     return table.tobytes()
 
 

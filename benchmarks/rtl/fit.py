@@ -22,7 +22,8 @@ LATER = ("short", "short_block", "short_left", "short_single", "short_output")
 
 def predicted(case: Case, cycles: KernelCycles | None = None, cores: int = 1) -> float:
     """Cycles of the case's kernel call on one of `cores`, with the model's own constants or others."""
-    model = PulpClusterCost(cores=cores, form=case.form, exceptions=case.exceptions, cycles=cycles or KernelCycles())
+    excepted = case.excepted / case.layer.output_channels
+    model = PulpClusterCost(cores=cores, form=case.form, excepted=excepted, cycles=cycles or KernelCycles())
     return model.compute(case.layer, case.tile)
 
 

@@ -21,7 +21,7 @@ from match.ir.layer import Op
 REQUEST = 0x40000
 _ARRAYS = 0x40100
 _MOST_CYCLES = 50_000_000
-_POINTERS = 8
+_POINTERS = 10
 
 _KERNELS = re.findall(r"^    match_pulp_(\w+),$", (HERE / "firmware.c").read_text(), re.MULTILINE)
 """Names without what they begin with, in the order of their numbers."""
@@ -30,7 +30,6 @@ _SUFFIXES: dict[Form, str] = {
     "int32": "_int32",
     "split": "_split",
     "split_signed": "_split",
-    "high": "_high_except",
 }
 
 
@@ -53,11 +52,13 @@ def called(simulator: Simulator, case: Case, core: int, cores: int) -> tuple[int
     layer, tensors = case.layer, case.tensors
     scratch = PulpClusterCost(cores=cores).scratch(layer, case.tile)
     empty = bytes(tensors.expected.nbytes)
+    lists = (b"", b"") if tensors.lists is None else (tensors.lists.begins.tobytes(), tensors.lists.words.tobytes())
     arrays = (
         tensors.input.tobytes(),
         tensors.addend.tobytes(),
         _weights(case),
         tensors.parameters,
+        *lists,
         empty,
         tensors.sums.tobytes(),
         bytes(scratch),
@@ -65,7 +66,7 @@ def called(simulator: Simulator, case: Case, core: int, cores: int) -> tuple[int
     pointers, data = _place(arrays)
     image = struct.pack("<IiiI", _kernel(case), core, cores, 0) + _tile(case, pointers)
     image = image.ljust(_ARRAYS - REQUEST, b"\0") + data
-    cycles, result = simulator.run(REQUEST, image, (pointers[4], len(empty)), _MOST_CYCLES)
+    cycles, result = simulator.run(REQUEST, image, (pointers[6], len(empty)), _MOST_CYCLES)
     return cycles, np.frombuffer(result, tensors.expected.dtype).reshape(tensors.expected.shape)
 
 
@@ -98,7 +99,7 @@ def _place(arrays: tuple[bytes, ...]) -> tuple[list[int], bytes]:
 def _tile(case: Case, pointers: list[int]) -> bytes:
     """match_tile_t as a 32-bit core has it; channels of a grouped convolution are a group's."""
     layer, channels = case.layer, case.layer.input_channels
-    input_, addend, weights, parameters, output, sums, scratch = pointers
+    input_, addend, weights, parameters, excepted, exceptions, output, sums, scratch = pointers
     rows = layer.k if layer.op is Op.MATRICES else layer.ix  # of an addend
     grouped = layer.op is Op.GROUPED_CONV2D
     fields = (
@@ -108,6 +109,7 @@ def _tile(case: Case, pointers: list[int]) -> bytes:
         *(layer.fy, layer.fx, *layer.stride, *layer.dilation, *layer.padding, layer.pad_value, *layer.clip),
     )
     sums_in, sums_out = 0 if case.begin else sums, output if case.leaves_sums else 0
-    places = (input_, addend, weights, parameters, output, sums_in, sums_out, scratch)
-    others = (0, case.exceptions, 0, 0, 0, layer.k if grouped else 0)
-    return struct.pack(f"<{_POINTERS}I25i4xq6i", *places, *fields, case.tensors.negative_step, *others)
+    lists = (excepted, exceptions) if case.tensors.lists is not None else (0, 0)
+    places = (input_, addend, weights, parameters, *lists, output, sums_in, sums_out, scratch)
+    others = (0, 0, 0, 0, layer.k if grouped else 0)
+    return struct.pack(f"<{_POINTERS}I25i4xq5i4x", *places, *fields, case.tensors.negative_step, *others)

@@ -270,7 +270,7 @@ def tested() -> list[Case]:
     ]
     excepting = [conv(16, 16, (4, 7)), pointwise(32, 32, (4, 4)), pointwise(16, 8, (8, 8))]
     cases = _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
-    return cases + [Case(layer, "high", exceptions=words) for layer in excepting for words in (2, 8)]
+    return cases + [Case(layer, "split", excepted=channels) for layer in excepting for channels in (1, 8)]
 
 
 def _cases(products: list[Layer], rare: list[Layer], others: list[Layer], partial: list[Layer]) -> list[Case]:

@@ -9,6 +9,10 @@
  * first adds to those of `sums_in`, each but the last leaves its own in `sums_out` and does not write `output`. Both
  * point to the sum of the tile's first output; sums lie as the outputs do, an int32 where these have a byte.
  *
+ * An exception is an accumulator at which a channel's output is one less than its parameters say; none of them is that of
+ * the lowest output. `excepted` has a uint16_t for each output channel: which word of `exceptions`, an array of int32_t, is
+ * the number of the channel's exceptions, behind which they lie. Word 0, which is 0, is that of channels without exceptions.
+ *
  * Where outputs are the sums themselves, the last call, too, leaves them in `sums_out`, which is then `output`. Strides
  * of tensors whose elements have four bytes, sums and float32, count elements. */
 #ifndef MATCH_TILE_H
@@ -32,15 +36,6 @@ typedef struct {
     int32_t reserved;
 } match_requant_signed_t;
 
-/* The same with exceptions: accumulators whose value is one less than that, before the clip. The tile says how many words a
- * channel has for them, which lie behind this, the largest first; INT32_MIN, which no accumulator is, fills the rest. */
-typedef struct {
-    int64_t bias;
-    int32_t multiplier;
-    int32_t shift;
-    int32_t exceptions[];
-} match_requant_except_t;
-
 /* The same by the upper word of the product with an unsigned multiplier:
  * clip((upper((acc + addend) * multiplier) + bias) >> shift), where the shift is the lowest five bits of bias. */
 typedef struct {
@@ -48,15 +43,6 @@ typedef struct {
     uint32_t multiplier;
     int32_t bias;
 } match_requant_high_t;
-
-/* The same with exceptions, as match_requant_except_t has them: those of them that the clip does not hide are accumulators
- * with a larger value than the accumulator before. */
-typedef struct {
-    int32_t addend;
-    uint32_t multiplier;
-    int32_t bias;
-    int32_t exceptions[];
-} match_requant_high_except_t;
 
 /* The same of accumulators that are clipped before, by the two parts of a multiplier, in words without signs:
  * (((a * low + bias) >> shift) + a * high) >> 24, where a is acc + addend clipped to 0 .. largest and the shift is the lowest
@@ -196,6 +182,8 @@ typedef struct {
     const uint8_t *addend;  /* second input of an operator that has two */
     const void *weights;    /* filter of channels_out output channels, in the module's layout; zero points */
     const void *parameters; /* requantization of the same channels, in the module's form; tables */
+    const void *excepted;   /* NULL: none of these channels has exceptions */
+    const void *exceptions;
     uint8_t *output;
     const int32_t *sums_in; /* NULL: this tile begins with the first of the layer's input channels */
     int32_t *sums_out;      /* NULL: it ends with the last of them */
@@ -231,7 +219,6 @@ typedef struct {
     int32_t clip_high;
     int64_t negative_step; /* 0: nothing is taken off; else parameters are the kernel's that end in _signed_t */
     int32_t shift;         /* of all channels, for modules that have one shift for a layer */
-    int32_t exceptions;    /* words of a channel; 0: there are none, else parameters are the ones with exceptions */
 
     /* 0 where channels lie side by side, as they do in HWC. */
     int32_t input_channel_stride;

@@ -32,7 +32,7 @@ static void convolve_exact(const match_tile_t *tile, uint32_t mode, ne16_requant
     int32_t most = part_channels(tile, mode);
     int32_t least = ne16_is_strided(tile, mode) ? NE16_STRIDED_ROWS : NE16_SUBTILE_OUTPUT;
     int32_t each = ne16_part_rows(tile, least, tile->output_width * most * (int32_t)sizeof(int32_t));
-    ptrdiff_t parameter_bytes = match_channel_bytes(tile->exceptions, match_form_of(tile, exact.form));
+    ptrdiff_t parameter_bytes = match_parameter_bytes(match_form_of(tile, exact.form));
     match_tile_t parts[2]; /* what the cluster does, and what it does next */
     int32_t all_channels = ne16_groups_of(tile) * tile->channels_out;
     int32_t bound = tile->channels_out > most ? tile->channels_out : all_channels; /* no part goes beyond a multiple */
@@ -87,11 +87,6 @@ void match_ne16_conv2d_3x3_exact_split(const match_tile_t *tile)
     convolve_exact(tile, NE16_MODE_3X3, ne16_by_halves);
 }
 
-void match_ne16_conv2d_3x3_exact_high_except(const match_tile_t *tile)
-{
-    convolve_exact(tile, NE16_MODE_3X3, ne16_by_upper_words);
-}
-
 void match_ne16_conv2d_1x1(const match_tile_t *tile)
 {
     convolve(tile, NE16_MODE_1X1, NE16_OUTPUT_M32);
@@ -117,11 +112,6 @@ void match_ne16_conv2d_1x1_exact_split(const match_tile_t *tile)
     convolve_exact(tile, NE16_MODE_1X1, ne16_by_halves);
 }
 
-void match_ne16_conv2d_1x1_exact_high_except(const match_tile_t *tile)
-{
-    convolve_exact(tile, NE16_MODE_1X1, ne16_by_upper_words);
-}
-
 void match_ne16_depthwise_3x3(const match_tile_t *tile)
 {
     convolve(tile, NE16_MODE_DEPTHWISE, NE16_OUTPUT_M32);
@@ -145,9 +135,4 @@ void match_ne16_depthwise_3x3_exact(const match_tile_t *tile)
 void match_ne16_depthwise_3x3_exact_split(const match_tile_t *tile)
 {
     convolve_exact(tile, NE16_MODE_DEPTHWISE, ne16_by_halves);
-}
-
-void match_ne16_depthwise_3x3_exact_high_except(const match_tile_t *tile)
-{
-    convolve_exact(tile, NE16_MODE_DEPTHWISE, ne16_by_upper_words);
 }

@@ -37,9 +37,9 @@
  *   and clip_high 255. Parameters are three arrays one after the other, without gaps, each with an entry per output
  *   channel of the tile: int32 bias, uint32/uint16/uint8 multiplier, uint8 shift; 9, 7 or 6 bytes a channel.
  *
- * - Exact (..._exact, ..._exact_split, ..._exact_high_except): NE16 writes int32 accumulators to scratch and the cluster
- *   requantizes them with match_pulp_requantize or the kernel of the same ending, part by part while NE16 computes the
- *   next: some rows of a block of output channels. Parameters, clip and negative_step are those of match_pulp.h.
+ * - Exact (..._exact, ..._exact_split): NE16 writes int32 accumulators to scratch and the cluster requantizes them with
+ *   match_pulp_requantize or the kernel of the same ending, part by part while NE16 computes the next: some rows of a
+ *   block of output channels. Parameters, clip, negative_step and exceptions are those of match_pulp.h.
  *
  * Scratch in bytes, where something is laid out, left, or both (their sum, each rounded up to a multiple of 4):
  *
@@ -59,27 +59,23 @@ void match_ne16_conv2d_3x3_m16(const match_tile_t *tile);
 void match_ne16_conv2d_3x3_m8(const match_tile_t *tile);
 void match_ne16_conv2d_3x3_exact(const match_tile_t *tile);
 void match_ne16_conv2d_3x3_exact_split(const match_tile_t *tile);
-void match_ne16_conv2d_3x3_exact_high_except(const match_tile_t *tile);
 
 void match_ne16_conv2d_1x1(const match_tile_t *tile);
 void match_ne16_conv2d_1x1_m16(const match_tile_t *tile);
 void match_ne16_conv2d_1x1_m8(const match_tile_t *tile);
 void match_ne16_conv2d_1x1_exact(const match_tile_t *tile);
 void match_ne16_conv2d_1x1_exact_split(const match_tile_t *tile);
-void match_ne16_conv2d_1x1_exact_high_except(const match_tile_t *tile);
 
 void match_ne16_conv2d_laid_out(const match_tile_t *tile);
 void match_ne16_conv2d_laid_out_m16(const match_tile_t *tile);
 void match_ne16_conv2d_laid_out_m8(const match_tile_t *tile);
 void match_ne16_conv2d_laid_out_exact(const match_tile_t *tile);
 void match_ne16_conv2d_laid_out_exact_split(const match_tile_t *tile);
-void match_ne16_conv2d_laid_out_exact_high_except(const match_tile_t *tile);
 
 void match_ne16_depthwise_3x3(const match_tile_t *tile);
 void match_ne16_depthwise_3x3_m16(const match_tile_t *tile);
 void match_ne16_depthwise_3x3_m8(const match_tile_t *tile);
 void match_ne16_depthwise_3x3_exact(const match_tile_t *tile);
 void match_ne16_depthwise_3x3_exact_split(const match_tile_t *tile);
-void match_ne16_depthwise_3x3_exact_high_except(const match_tile_t *tile);
 
 #endif

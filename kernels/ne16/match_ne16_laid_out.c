@@ -90,7 +90,7 @@ static void convolve_laid_out_exact(const match_tile_t *tile, ne16_requantizatio
     int32_t windows_bytes = ne16_smaller(2 * each, tile->output_height) * pixels.input_row_stride;
     uint8_t *windows[2] = {tile->scratch, (uint8_t *)tile->scratch + each * pixels.input_row_stride};
     int32_t *sums = (int32_t *)tile->scratch + ne16_ceil_div(windows_bytes, (int32_t)sizeof(int32_t));
-    ptrdiff_t parameter_bytes = match_channel_bytes(tile->exceptions, match_form_of(tile, exact.form));
+    ptrdiff_t parameter_bytes = match_parameter_bytes(match_form_of(tile, exact.form));
     work_t works[2];
     works[0].requantize = works[1].requantize = NULL;
     int32_t step = 0;
@@ -144,9 +144,4 @@ void match_ne16_conv2d_laid_out_exact(const match_tile_t *tile)
 void match_ne16_conv2d_laid_out_exact_split(const match_tile_t *tile)
 {
     convolve_laid_out_exact(tile, ne16_by_halves);
-}
-
-void match_ne16_conv2d_laid_out_exact_high_except(const match_tile_t *tile)
-{
-    convolve_laid_out_exact(tile, ne16_by_upper_words);
 }

@@ -43,6 +43,9 @@ void ne16_aim_requantization(match_tile_t *tile, const match_tile_t *whole, ptrd
     *tile = *whole;
     tile->channels_out = part->channels;
     tile->parameters = (const uint8_t *)whole->parameters + part->channel * parameter_bytes;
+    if (whole->excepted != NULL) {
+        tile->excepted = (const uint16_t *)whole->excepted + part->channel;
+    }
     tile->output = whole->output + part->channel + part->row * whole->output_row_stride;
     tile->output_height = part->rows;
     tile->scratch = scratch;

@@ -24,11 +24,6 @@ static const ne16_requantization_t ne16_by_halves = {
     .form = MATCH_FORM_SPLIT,
 };
 
-static const ne16_requantization_t ne16_by_upper_words = {
-    .kernel = match_pulp_requantize_high_except,
-    .form = MATCH_FORM_HIGH,
-};
-
 /* A part of a tile: some rows of a block of a group's output channels, or of those of some groups. Channels are counted
  * from the first group's on. */
 typedef struct {

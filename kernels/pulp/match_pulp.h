@@ -13,9 +13,12 @@
  *             where tile->negative_step is 0, else match_requant_split_signed_t, which add negative_word to the word where
  *             a < negative_below; clip_high is not read
  *     _high   y = clip((upper((acc + addend) * multiplier) + bias) >> shift, 0, clip_high), with the upper 32 bits of the
- *             product: match_requant_high_t; those named _high_except: match_requant_high_except_t
+ *             product: match_requant_high_t
  *     _int32  match_requant32_t in 32 bits, which products and sums of all reachable accumulators must fit; there is
  *             no correction
+ *
+ * Of an exception (match_tile.h) y is one less. Kernels compute channels that have some once more, or look each accumulator
+ * up; a normalization, a squared difference and pooling for the largest value have none.
  *
  * Of y the low 8 bits are stored, so that clip_low = -128, clip_high = 127 makes an int8 output. Weights may lie at any
  * address, parameters at any multiple of 4. No block overlaps the tile's context. Convolution, pointwise and dense keep
@@ -37,20 +40,17 @@
  * cores * min(16 * column, max(512, 2 * column)). */
 void match_pulp_conv2d(const match_tile_t *tile);
 void match_pulp_conv2d_split(const match_tile_t *tile);
-void match_pulp_conv2d_high_except(const match_tile_t *tile);
 void match_pulp_conv2d_int32(const match_tile_t *tile);
 
 /* The same in groups, tile->groups of them: group g reads input channels g * channels_in and following and writes
  * output channels g * channels_out and following. Filters have channels_in channels, and scratch is that of one group. */
 void match_pulp_grouped_conv2d(const match_tile_t *tile);
 void match_pulp_grouped_conv2d_split(const match_tile_t *tile);
-void match_pulp_grouped_conv2d_high_except(const match_tile_t *tile);
 void match_pulp_grouped_conv2d_int32(const match_tile_t *tile);
 
 /* Convolution with a 1x1 filter, stride 1, no padding. Cores share out pairs of pixels by fours of channels. */
 void match_pulp_pointwise(const match_tile_t *tile);
 void match_pulp_pointwise_split(const match_tile_t *tile);
-void match_pulp_pointwise_high_except(const match_tile_t *tile);
 void match_pulp_pointwise_int32(const match_tile_t *tile);
 
 /* Depthwise convolution, channels_out = channels_in. Cores share out columns of outputs of channels, two columns
@@ -58,14 +58,12 @@ void match_pulp_pointwise_int32(const match_tile_t *tile);
  * Scratch: cores * align4(filter_width * ((output_height - 1) * stride_y + (filter_height - 1) * dilation_y + 1)). */
 void match_pulp_depthwise_conv2d(const match_tile_t *tile);
 void match_pulp_depthwise_conv2d_split(const match_tile_t *tile);
-void match_pulp_depthwise_conv2d_high_except(const match_tile_t *tile);
 void match_pulp_depthwise_conv2d_int32(const match_tile_t *tile);
 
 /* Fully connected layer on each input pixel (a batch lies along the rows and columns). Cores share out the output
  * channels. */
 void match_pulp_dense(const match_tile_t *tile);
 void match_pulp_dense_split(const match_tile_t *tile);
-void match_pulp_dense_high_except(const match_tile_t *tile);
 void match_pulp_dense_int32(const match_tile_t *tile);
 
 /* Products of two matrices of activations, as many as rows: output (y, x, k) is the sum over c of the products of input
@@ -73,7 +71,6 @@ void match_pulp_dense_int32(const match_tile_t *tile);
  * one channel; weights are the two zero points, int32. Cores share out pairs of pixels by fours of channels. */
 void match_pulp_matrices(const match_tile_t *tile);
 void match_pulp_matrices_split(const match_tile_t *tile);
-void match_pulp_matrices_high_except(const match_tile_t *tile);
 void match_pulp_matrices_int32(const match_tile_t *tile);
 
 /* Addition of input and addend, element by element; parameters are one match_requant_add_t or match_requant_add32_t. The
@@ -174,6 +171,5 @@ void match_pulp_lay_out(const match_tile_t *tile);
  * out the pixels. */
 void match_pulp_requantize(const match_tile_t *tile);
 void match_pulp_requantize_split(const match_tile_t *tile);
-void match_pulp_requantize_high_except(const match_tile_t *tile);
 
 #endif

@@ -107,7 +107,7 @@ void match_pulp_add(const match_tile_t *tile)
         for (int32_t i = 0; i < run.count; i++, operands.addend += operands.step) {
             int64_t sum = (int64_t)operands.input[i] * p.input_multiplier +
                           (int64_t)*operands.addend * p.addend_multiplier + p.bias;
-            operands.output[i] = match_shift_and_clip(&finish, sum, p.shift, 0);
+            operands.output[i] = match_shift_and_clip(&finish, sum, p.shift);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* Elements of two tensors, each pair made an accumulator, which is requantized as that of one channel. */
+/* Elements of two tensors, each pair made an accumulator, which is requantized as that of channel 0. */
 #ifndef MATCH_PULP_COMBINE_H
 #define MATCH_PULP_COMBINE_H
 
@@ -9,9 +9,31 @@
 /* The accumulator of the next elements, after which `run` is behind them. */
 typedef int32_t match_combination_t(match_operands_t *run, const void *constants);
 
+/* The same where some of them are exceptions, in a form that the compiler knows. */
+MATCH_INLINE void match_combine_excepting(const match_finish_t *given, match_operands_t run, int32_t count,
+                                          match_form_t form, match_combination_t *next, const void *constants)
+{
+    match_finish_t finish = *given;
+    finish.form = form;
+    match_exceptions_t exceptions = match_exceptions_of(&finish, 0);
+    for (int32_t i = 0; i < count; i++) {
+        int32_t acc = next(&run, constants);
+        uint8_t output = match_requantize_with(&finish, finish.parameters, acc);
+        run.output[i] = (uint8_t)(output - match_is_exception(exceptions, acc));
+    }
+}
+
 MATCH_INLINE void match_combine_run(const match_finish_t *finish, match_operands_t run, int32_t count,
                                     match_combination_t *next, const void *constants)
 {
+    if (finish->excepted != NULL) {
+        if (finish->form == MATCH_FORM_SPLIT) {
+            match_combine_excepting(finish, run, count, MATCH_FORM_SPLIT, next, constants);
+        } else {
+            match_combine_excepting(finish, run, count, finish->form, next, constants);
+        }
+        return;
+    }
     switch (finish->form) {
     case MATCH_FORM_32: {
         match_requant32_t p = match_parameters_32(finish->parameters);

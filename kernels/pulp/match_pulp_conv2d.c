@@ -160,11 +160,6 @@ void match_pulp_conv2d_split(const match_tile_t *tile)
     conv2d(tile, MATCH_FORM_SPLIT, match_loops_split);
 }
 
-void match_pulp_conv2d_high_except(const match_tile_t *tile)
-{
-    conv2d(tile, MATCH_FORM_HIGH, match_loops_high_except);
-}
-
 void match_pulp_conv2d_int32(const match_tile_t *tile)
 {
     conv2d(tile, MATCH_FORM_32, match_loops_32);
@@ -175,13 +170,16 @@ static void grouped(const match_tile_t *tile, match_form_t form, const match_loo
 {
     match_tile_t group = *tile;
     int32_t length = (tile->filter_height * tile->filter_width * tile->channels_in + 3) & ~3;
-    ptrdiff_t parameters = match_channel_bytes(tile->exceptions, match_form_of(tile, form));
+    ptrdiff_t parameters = match_parameter_bytes(match_form_of(tile, form));
     for (int32_t g = 0; g < tile->groups; g++) {
         conv2d(&group, form, loops);
         group.input += tile->channels_in;
         group.output += tile->channels_out;
         group.weights = (const int8_t *)group.weights + tile->channels_out * length;
         group.parameters = (const uint8_t *)group.parameters + tile->channels_out * parameters;
+        if (tile->excepted != NULL) {
+            group.excepted = (const uint16_t *)group.excepted + tile->channels_out;
+        }
     }
 }
 
@@ -193,11 +191,6 @@ void match_pulp_grouped_conv2d(const match_tile_t *tile)
 void match_pulp_grouped_conv2d_split(const match_tile_t *tile)
 {
     grouped(tile, MATCH_FORM_SPLIT, match_loops_split);
-}
-
-void match_pulp_grouped_conv2d_high_except(const match_tile_t *tile)
-{
-    grouped(tile, MATCH_FORM_HIGH, match_loops_high_except);
 }
 
 void match_pulp_grouped_conv2d_int32(const match_tile_t *tile)

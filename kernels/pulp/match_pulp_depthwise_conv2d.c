@@ -38,35 +38,32 @@ static void gather(const match_tile_t *tile, int32_t channel, int32_t x, uint8_t
     }
 }
 
-static int32_t product(const uint8_t *column, const int8_t *weights, int32_t length)
-{
-    if (length < 4) {
-        return match_short_dot(column, weights, length);
-    }
-    const uint8_t *const columns[] = {column};
-    return match_dot_block(columns, weights, length, 1, 1).acc[0][0];
-}
-
 /* Accumulator of the window that starts at `column`. */
 static int32_t accumulate(const match_tile_t *tile, const uint8_t *column, const int8_t *weights)
 {
     if (tile->dilation_y == 1) {
-        return product(column, weights, tile->filter_height * tile->filter_width);
+        return match_dot(column, weights, tile->filter_height * tile->filter_width);
     }
     int32_t acc = 0;
     for (int32_t fy = 0; fy < tile->filter_height; fy++) {
-        acc += product(column + fy * tile->dilation_y * tile->filter_width, weights + fy * tile->filter_width,
+        acc += match_dot(column + fy * tile->dilation_y * tile->filter_width, weights + fy * tile->filter_width,
                        tile->filter_width);
     }
     return acc;
+}
+
+/* This core's scratch, for what a column of outputs sees. */
+static uint8_t *column_of(const match_tile_t *tile)
+{
+    ptrdiff_t bytes = ((ptrdiff_t)tile->filter_width * seen_rows(tile) + 3) / 4 * 4;
+    return (uint8_t *)tile->scratch + match_core_id() * bytes;
 }
 
 /* Any filter: the windows of a column of outputs are gathered, then multiplied one by one. Columns of one channel
  * follow one another. */
 static void gathered(const match_tile_t *tile, const match_finish_t *finish, match_share_t columns)
 {
-    ptrdiff_t column_bytes = ((ptrdiff_t)tile->filter_width * seen_rows(tile) + 3) / 4 * 4;
-    uint8_t *column = (uint8_t *)tile->scratch + match_core_id() * column_bytes;
+    uint8_t *column = column_of(tile);
     int32_t k = columns.first / tile->output_width;
     int32_t x = columns.first - k * tile->output_width;
     for (int32_t left = columns.last - columns.first; left > 0; left--) {
@@ -83,22 +80,69 @@ static void gathered(const match_tile_t *tile, const match_finish_t *finish, mat
     }
 }
 
+/* Take 1 off the outputs of column x of a channel that are exceptions. */
+static void correct_column(const match_tile_t *tile, const match_finish_t *finish, int32_t k, int32_t x, uint8_t *column)
+{
+    const int8_t *weights = (const int8_t *)tile->weights + (ptrdiff_t)k * tile->filter_height * tile->filter_width;
+    match_exceptions_t exceptions = match_exceptions_of(finish, k);
+    gather(tile, k, x, column);
+    for (int32_t y = 0; y < tile->output_height; y++) {
+        int32_t acc = accumulate(tile, column + y * tile->stride_y * tile->filter_width, weights);
+        if (match_is_exception(exceptions, acc)) {
+            uint8_t *output = match_output_pixel(tile, y, x) + k;
+            *output = (uint8_t)(*output - 1);
+        }
+    }
+}
+
+/* The same of all channels that have exceptions: cores share out their columns. */
+static void correct(const match_tile_t *tile, const match_finish_t *finish)
+{
+    int32_t channels = 0;
+    for (int32_t k = 0; k < tile->channels_out; k++) {
+        channels += match_has_exceptions(finish, k);
+    }
+    match_team_barrier();
+    match_share_t columns = match_share(channels * tile->output_width);
+    uint8_t *column = column_of(tile);
+    int32_t first = 0;
+    for (int32_t k = 0; k < tile->channels_out; k++) {
+        if (match_has_exceptions(finish, k)) {
+            int32_t last = match_smaller(columns.last - first, tile->output_width);
+            for (int32_t x = match_larger(columns.first - first, 0); x < last; x++) {
+                correct_column(tile, finish, k, x, column);
+            }
+            first += tile->output_width;
+        }
+    }
+}
+
+/* Filters that have kernels of their own. */
+static bool in_strips(const match_tile_t *tile, const match_finish_t *finish)
+{
+    if (match_pulp_is_depthwise_3x3(tile)) {
+        match_share_t strips = match_share(tile->channels_out * ((tile->output_width + 1) / 2));
+        match_pulp_depthwise_3x3(tile, finish, strips.first, strips.last);
+        return true;
+    }
+#if defined(MATCH_PULP_INSN)
+    if (match_pulp_is_depthwise_5x5(tile)) {
+        match_share_t columns = match_share(tile->channels_out * tile->output_width);
+        match_pulp_depthwise_5x5(tile, finish, columns.first, columns.last);
+        return true;
+    }
+#endif
+    return false;
+}
+
 static void depthwise_conv2d(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
-    if (match_pulp_is_depthwise_3x3(tile)) {
-        match_share_t strips = match_share(tile->channels_out * ((tile->output_width + 1) / 2));
-        match_pulp_depthwise_3x3(tile, &finish, strips.first, strips.last);
-        return;
+    if (!in_strips(tile, &finish)) {
+        gathered(tile, &finish, match_share(tile->channels_out * tile->output_width));
+    } else if (finish.excepted != NULL) {
+        correct(tile, &finish);
     }
-    match_share_t columns = match_share(tile->channels_out * tile->output_width);
-#if defined(MATCH_PULP_INSN)
-    if (match_pulp_is_depthwise_5x5(tile)) {
-        match_pulp_depthwise_5x5(tile, &finish, columns.first, columns.last);
-        return;
-    }
-#endif
-    gathered(tile, &finish, columns);
 }
 
 void match_pulp_depthwise_conv2d(const match_tile_t *tile)
@@ -109,11 +153,6 @@ void match_pulp_depthwise_conv2d(const match_tile_t *tile)
 void match_pulp_depthwise_conv2d_split(const match_tile_t *tile)
 {
     depthwise_conv2d(tile, MATCH_FORM_SPLIT);
-}
-
-void match_pulp_depthwise_conv2d_high_except(const match_tile_t *tile)
-{
-    depthwise_conv2d(tile, MATCH_FORM_HIGH);
 }
 
 void match_pulp_depthwise_conv2d_int32(const match_tile_t *tile)

@@ -53,11 +53,7 @@ MATCH_INLINE void move_on(const match_product_t *product, place_t *place, int pi
 MATCH_INLINE int32_t requantize(const match_finish_t *given, const uint8_t *parameters, int32_t acc, match_form_t form,
                                 bool begun)
 {
-    match_finish_t finish = {.clip_high = given->clip_high, .exceptions = given->exceptions};
-    if (form == MATCH_FORM_HIGH_EXCEPT) {
-        const uint8_t *exceptions = parameters + offsetof(match_requant_high_except_t, exceptions);
-        return match_requantize_high_except(&finish, match_parameters_high(parameters), exceptions, acc);
-    }
+    match_finish_t finish = {.clip_high = given->clip_high};
     if (form == MATCH_FORM_32) {
         return match_requantize_32(&finish, match_parameters_32(parameters), acc);
     }
@@ -83,7 +79,7 @@ MATCH_INLINE void store_outputs(const match_finish_t *finish, place_t *place, co
         for (int j = 0; j < pixels; j++) {
             y[j][i] = requantize(finish, place->parameters, block->acc[i][j], form, begun);
         }
-        place->parameters += match_channel_bytes(finish->exceptions, form);
+        place->parameters += match_parameter_bytes(form);
     }
 #pragma GCC unroll 2
     for (int j = 0; j < pixels; j++) {
@@ -162,7 +158,7 @@ MATCH_INLINE void fast_pixels(const match_finish_t *finish, int32_t length, int3
                               match_form_t form, vector_t vector, way_t way)
 {
     match_product_t vectors = {.length = length};
-    bool begun = way == SUMS_WHOLE && vector != VECTOR_SHORT && form != MATCH_FORM_HIGH_EXCEPT;
+    bool begun = way == SUMS_WHOLE && vector != VECTOR_SHORT;
     sums_t sums = {0};
     if (way != SUMS_WHOLE) {
         sums = sums_of(finish, place, pixels);
@@ -296,13 +292,11 @@ MATCH_INLINE void fast_words(const match_finish_t *finish, const match_product_t
 MATCH_LOOPS(32, MATCH_FORM_32)
 MATCH_LOOPS(split, MATCH_FORM_SPLIT)
 MATCH_LOOPS(split_signed, MATCH_FORM_SPLIT_SIGNED)
-MATCH_LOOPS(high_except, MATCH_FORM_HIGH_EXCEPT)
 MATCH_FOURS(left, fast, MATCH_FORM_32, VECTOR_BYTES, SUMS_LEFT)
 MATCH_FOURS(short_left, fast, MATCH_FORM_32, VECTOR_SHORT, SUMS_LEFT)
 
 const match_loops_t match_loops_32[] = {MATCH_LOOPS_OF(32)};
 const match_loops_t match_loops_split[] = {MATCH_LOOPS_OF(split), MATCH_LOOPS_OF(split_signed)};
-const match_loops_t match_loops_high_except[] = {MATCH_LOOPS_OF(high_except)};
 
 /* A block becomes outputs or partial sums, of any form. */
 static __attribute__((noinline)) void finish_block(const match_finish_t *finish, place_t *place, match_block_t *block,
@@ -316,13 +310,13 @@ static __attribute__((noinline)) void finish_block(const match_finish_t *finish,
         leave(&sums, block, channels, pixels);
     } else {
         for (int i = 0; i < channels; i++) {
-            const uint8_t *parameters = place->parameters + i * match_channel_bytes(finish->exceptions, finish->form);
+            const uint8_t *parameters = place->parameters + i * match_parameter_bytes(finish->form);
             for (int j = 0; j < pixels; j++) {
                 place->output[j][i] = match_requantize_with(finish, parameters, block->acc[i][j]);
             }
         }
     }
-    place->parameters += channels * match_channel_bytes(finish->exceptions, finish->form);
+    place->parameters += channels * match_parameter_bytes(finish->form);
     for (int j = 0; j < pixels; j++) {
         place->output[j] += channels;
     }
@@ -380,12 +374,80 @@ void match_pulp_choose_loops(const match_finish_t *finish, const match_loops_t *
     product->rest = few ? other_short : other;
     if (finish->sums_out != NULL) {
         product->fours = few ? short_left : left;
-    } else if (finish->form < MATCH_FORM_HIGH_EXCEPT) {
+    } else if (finish->form < MATCH_FORM_SPLIT) {
         product->fours = NULL;
     } else if (finish->sums_in != NULL) {
         product->fours = few ? form->few : form->resumed;
     } else {
         product->fours = few ? form->few : words ? form->words : form->bytes;
         product->rest = few ? other_short : form->last;
+    }
+}
+
+/* Outputs of one channel: where the next ones are, and how far it is from one to the next. */
+typedef struct {
+    match_exceptions_t exceptions;
+    const int8_t *weights;
+    const int32_t *sums; /* NULL: none is partial */
+    const uint8_t *x;
+    uint8_t *output;
+    ptrdiff_t x_step;
+    ptrdiff_t output_step;
+} corrected_t;
+
+/* One output, or two. */
+MATCH_INLINE void correct_pixels(corrected_t *channel, int32_t length, int pixels)
+{
+    const uint8_t *const x[] = {channel->x, channel->x + channel->x_step};
+    match_block_t block;
+    if (length >= 4) {
+        match_dot_bytes(x, channel->weights, length, 1, pixels, MATCH_FROM_0, &block);
+    } else {
+        match_dot_short(x, channel->weights, length, 1, pixels, &block);
+    }
+#pragma GCC unroll 2
+    for (int j = 0; j < pixels; j++) {
+        int32_t acc = block.acc[0][j];
+        if (channel->sums != NULL) {
+            acc += *channel->sums;
+            channel->sums += channel->output_step;
+        }
+        if (match_is_exception(channel->exceptions, acc)) {
+            *channel->output = (uint8_t)(*channel->output - 1);
+        }
+        channel->x += channel->x_step;
+        channel->output += channel->output_step;
+    }
+}
+
+static __attribute__((noinline)) void correct_channel(const match_finish_t *finish, const match_product_t *product, int32_t k)
+{
+    uint8_t *output = product->output + k;
+    corrected_t channel = {
+        .exceptions = match_exceptions_of(finish, k),
+        .weights = product->weights + (ptrdiff_t)k * product->length,
+        .sums = finish->sums_in != NULL ? finish->sums_in + (output - finish->output) : NULL,
+        .x = product->x,
+        .output = output,
+        .x_step = product->x_step,
+        .output_step = product->output_step,
+    };
+    int32_t left = product->pixels;
+    for (; left >= 2; left -= 2) {
+        correct_pixels(&channel, product->length, 2);
+    }
+    if (left > 0) {
+        correct_pixels(&channel, product->length, 1);
+    }
+}
+
+void match_pulp_correct(const match_finish_t *finish, const match_product_t *product)
+{
+    const uint16_t *excepted = finish->excepted;
+    int32_t last = product->last;
+    for (int32_t channel = product->first; channel < last; channel++) {
+        if (excepted[channel] != 0) {
+            correct_channel(finish, product, channel);
+        }
     }
 }

@@ -40,14 +40,15 @@ typedef struct {
     match_rest_t *last;
 } match_loops_t;
 
-/* Those of MATCH_FORM_32, of MATCH_FORM_SPLIT and MATCH_FORM_SPLIT_SIGNED, and of MATCH_FORM_HIGH_EXCEPT; other forms have
- * none. A kernel names the ones of its forms, so that a linker leaves out those that no kernel of a program needs. */
+/* Those of MATCH_FORM_32, and of MATCH_FORM_SPLIT and MATCH_FORM_SPLIT_SIGNED; other forms have none. A kernel names the ones of its forms, so that a linker leaves out those that no kernel of a program needs. */
 extern const match_loops_t match_loops_32[1];
 extern const match_loops_t match_loops_split[2];
-extern const match_loops_t match_loops_high_except[1];
 
 /* Choose the loops for vectors of the product's length. */
 void match_pulp_choose_loops(const match_finish_t *finish, const match_loops_t *loops, match_product_t *product);
+
+/* Take 1 off outputs whose accumulators are exceptions: channels that have some are multiplied again. */
+void match_pulp_correct(const match_finish_t *finish, const match_product_t *product);
 
 /* The product's outputs, requantized or as partial sums. */
 static inline void match_pulp_matmul(const match_finish_t *finish, const match_product_t *product)
@@ -60,6 +61,9 @@ static inline void match_pulp_matmul(const match_finish_t *finish, const match_p
     }
     if (first < product->last) {
         product->rest(finish, product, first);
+    }
+    if (finish->excepted != NULL && finish->sums_out == NULL) {
+        match_pulp_correct(finish, product);
     }
 }
 

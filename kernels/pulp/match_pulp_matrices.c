@@ -134,7 +134,8 @@ MATCH_INLINE void multiply_rows(const rows_t *rows, int32_t length, sums_t *sums
 #define multiply_rows multiply_bytes
 #endif
 
-/* An output by a form that the compiler knows, so that its instructions stay in a core's own cache beside the product's. */
+/* An output by a form that the compiler knows, so that its instructions stay in a core's own cache beside the product's. All
+ * channels have the same parameters. */
 MATCH_INLINE int32_t requantized(const match_finish_t *finish, match_form_t form, int32_t acc)
 {
     switch (form) {
@@ -145,7 +146,7 @@ MATCH_INLINE int32_t requantized(const match_finish_t *finish, match_form_t form
     case MATCH_FORM_SPLIT_SIGNED:
         return match_requantize_split_signed(match_parameters_split_signed(finish->parameters), acc);
     default:
-        return match_requantize_with(finish, finish->parameters, acc);
+        return match_requantize(finish, 0, acc);
     }
 }
 
@@ -254,16 +255,13 @@ void match_pulp_matrices(const match_tile_t *tile)
 
 void match_pulp_matrices_split(const match_tile_t *tile)
 {
-    if (tile->negative_step == 0) {
+    if (tile->excepted != NULL) {
+        matmul_any(tile, MATCH_FORM_SPLIT);
+    } else if (tile->negative_step == 0) {
         matmul(tile, match_finish_of(tile, MATCH_FORM_SPLIT), MATCH_FORM_SPLIT);
     } else {
         matmul_split_signed(tile);
     }
-}
-
-void match_pulp_matrices_high_except(const match_tile_t *tile)
-{
-    matmul_any(tile, MATCH_FORM_HIGH);
 }
 
 void match_pulp_matrices_int32(const match_tile_t *tile)

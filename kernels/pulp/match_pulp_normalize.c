@@ -74,7 +74,7 @@ MATCH_INLINE void outputs(const match_finish_t *finish, row_t row, match_share_t
         int32_t distance = (int32_t)((uint32_t)(input[k] * row.channels - row.from) << row.left);
         int32_t deviations = ((int32_t)((int64_t)distance * row.inverse >> 32) + half) >> row.right;
         output[k] = match_requantize_with(&own, parameters, deviations * gains[k]);
-        parameters += match_channel_bytes(finish->exceptions, form);
+        parameters += match_parameter_bytes(form);
     }
 }
 

@@ -49,11 +49,6 @@ void match_pulp_pointwise_split(const match_tile_t *tile)
     pointwise(tile, MATCH_FORM_SPLIT, match_loops_split);
 }
 
-void match_pulp_pointwise_high_except(const match_tile_t *tile)
-{
-    pointwise(tile, MATCH_FORM_HIGH, match_loops_high_except);
-}
-
 void match_pulp_pointwise_int32(const match_tile_t *tile)
 {
     pointwise(tile, MATCH_FORM_32, match_loops_32);

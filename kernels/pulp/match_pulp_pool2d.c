@@ -199,7 +199,7 @@ MATCH_INLINE uint8_t requantize(const match_finish_t *finish, int32_t channel, i
     if (form == MATCH_FORM_SPLIT) {
         return (uint8_t)match_requantize_split(match_parameters_split(parameters), acc);
     }
-    return match_requantize_with(finish, parameters, acc);
+    return match_requantize(finish, channel, acc);
 }
 
 MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish, const window_t *window,
@@ -305,7 +305,7 @@ MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *given
     }
 AVERAGES(averages_32, MATCH_FORM_32, false)
 AVERAGES(averages_split, MATCH_FORM_SPLIT, false)
-AVERAGES(averages_other, finish->form, true)
+AVERAGES(averages_other, MATCH_FORM_64, true) /* finish has the form */
 #if defined(MATCH_PULP_INSN)
 AVERAGES(many_averages_32, MATCH_FORM_32, true)
 AVERAGES(many_averages_split, MATCH_FORM_SPLIT, true)
@@ -318,7 +318,9 @@ static void avg_pool2d(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
     bool many = tile->filter_height * tile->filter_width >= MANY_PIXELS;
-    if (finish.form == MATCH_FORM_32) {
+    if (finish.excepted != NULL) {
+        averages_other(tile, &finish);
+    } else if (finish.form == MATCH_FORM_32) {
         (many ? many_averages_32 : averages_32)(tile, &finish);
     } else if (finish.form == MATCH_FORM_SPLIT) {
         (many ? many_averages_split : averages_split)(tile, &finish);

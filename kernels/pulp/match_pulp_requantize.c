@@ -120,22 +120,32 @@ static void by_64_bits(const match_finish_t *given, pixels_t pixels, int32_t cha
         if (finish.form == MATCH_FORM_64) {
             for (int32_t k = 0; k < channels; k++, parameters += sizeof(match_requant_t)) {
                 match_requant_t p = match_parameters_64(parameters);
-                pixels.output[k] = match_shift_and_clip(&finish, match_sum_64(p, pixels.accumulators[k]), p.shift, 0);
-            }
-        } else if (finish.form == MATCH_FORM_64_EXCEPT) {
-            ptrdiff_t bytes = match_channel_bytes(finish.exceptions, MATCH_FORM_64_EXCEPT);
-            for (int32_t k = 0; k < channels; k++, parameters += bytes) {
-                match_requant_t p = match_parameters_64(parameters);
-                int32_t acc = pixels.accumulators[k];
-                const uint8_t *exceptions = parameters + offsetof(match_requant_except_t, exceptions);
-                int32_t less = match_is_exception(exceptions, finish.exceptions, acc);
-                pixels.output[k] = match_shift_and_clip(&finish, match_sum_64(p, acc), p.shift, less);
+                pixels.output[k] = match_shift_and_clip(&finish, match_sum_64(p, pixels.accumulators[k]), p.shift);
             }
         } else {
             for (int32_t k = 0; k < channels; k++, parameters += sizeof(match_requant_signed_t)) {
                 match_requant_signed_t p = match_parameters_64_signed(parameters);
                 int64_t sum = match_sum_64_signed(&finish, p, pixels.accumulators[k]);
-                pixels.output[k] = match_shift_and_clip(&finish, sum, p.shift, 0);
+                pixels.output[k] = match_shift_and_clip(&finish, sum, p.shift);
+            }
+        }
+    }
+}
+
+/* Take 1 off the outputs of channels `first` and further ones that are exceptions. */
+static __attribute__((noinline)) void correct(const match_finish_t *finish, pixels_t pixels, int32_t first,
+                                              int32_t channels, int32_t stride)
+{
+    for (int32_t k = 0; k < channels; k++) {
+        if (!match_has_exceptions(finish, first + k)) {
+            continue;
+        }
+        match_exceptions_t exceptions = match_exceptions_of(finish, first + k);
+        const int32_t *accumulator = pixels.accumulators + k;
+        uint8_t *output = pixels.output + k;
+        for (int32_t left = pixels.count; left > 0; left--, accumulator += stride, output += pixels.output_step) {
+            if (match_is_exception(exceptions, *accumulator)) {
+                *output = (uint8_t)(*output - 1);
             }
         }
     }
@@ -206,16 +216,23 @@ void match_pulp_requantize(const match_tile_t *tile)
     finish.parameters = match_parameters_of(&finish, finish.form, share.first);
     while (next_row(&share, tile)) {
         by_64_bits(&finish, share.pixels, share.channels, tile->channels_out);
+        if (finish.excepted != NULL) {
+            correct(&finish, share.pixels, share.first, share.channels, tile->channels_out);
+        }
     }
 }
 
 /* In a function for each form: the cores fetch its instructions anew for each part of a tile. */
 MATCH_INLINE void requantize_split(const match_tile_t *tile, match_form_t form)
 {
+    match_finish_t finish = match_finish_of(tile, form);
     share_t share = share_of(tile);
-    const uint8_t *parameters = (const uint8_t *)tile->parameters + share.first * match_parameter_bytes(form);
+    const uint8_t *parameters = match_parameters_of(&finish, form, share.first);
     while (next_row(&share, tile)) {
         by_halves(form, parameters, share.pixels, share.channels, tile->channels_out);
+        if (finish.excepted != NULL) {
+            correct(&finish, share.pixels, share.first, share.channels, tile->channels_out);
+        }
     }
 }
 
@@ -230,28 +247,5 @@ void match_pulp_requantize_split(const match_tile_t *tile)
         requantize_split(tile, MATCH_FORM_SPLIT);
     } else {
         requantize_split_signed(tile);
-    }
-}
-
-/* Channel by channel. */
-void match_pulp_requantize_high_except(const match_tile_t *tile)
-{
-    match_finish_t finish = match_finish_of(tile, MATCH_FORM_HIGH);
-    int32_t stride = tile->channels_out;
-    ptrdiff_t bytes = match_channel_bytes(finish.exceptions, MATCH_FORM_HIGH_EXCEPT);
-    share_t share = share_of(tile);
-    while (next_row(&share, tile)) {
-        const uint8_t *parameters = finish.parameters + share.first * bytes;
-        for (int32_t k = 0; k < share.channels; k++, parameters += bytes) {
-            match_requant_high_t p = match_parameters_high(parameters);
-            const uint8_t *exceptions = parameters + offsetof(match_requant_high_except_t, exceptions);
-            const int32_t *accumulators = share.pixels.accumulators + k;
-            uint8_t *output = share.pixels.output + k;
-            for (int32_t count = share.pixels.count; count > 0; count--) {
-                *output = (uint8_t)match_requantize_high_except(&finish, p, exceptions, *accumulators);
-                accumulators += stride;
-                output += share.pixels.output_step;
-            }
-        }
     }
 }

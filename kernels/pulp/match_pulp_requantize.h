@@ -14,9 +14,7 @@
 typedef enum {
     MATCH_FORM_64,           /* match_requant_t */
     MATCH_FORM_64_SIGNED,    /* match_requant_signed_t */
-    MATCH_FORM_64_EXCEPT,    /* match_requant_except_t */
     MATCH_FORM_HIGH,         /* match_requant_high_t */
-    MATCH_FORM_HIGH_EXCEPT,  /* match_requant_high_except_t */
     MATCH_FORM_SPLIT,        /* match_requant_split_t */
     MATCH_FORM_SPLIT_SIGNED, /* match_requant_split_signed_t */
     MATCH_FORM_32,           /* match_requant32_t */
@@ -29,19 +27,17 @@ typedef struct {
     int32_t clip_low;
     int32_t clip_high;
     int64_t negative_step;
-    int32_t exceptions;
+    const uint16_t *excepted; /* NULL: there are no exceptions */
+    const int32_t *exceptions;
     const uint8_t *output; /* the tile's first output, whose sums are the first ones */
     const int32_t *sums_in;
     int32_t *sums_out;
 } match_finish_t;
 
 /* The form of a kernel by its name, MATCH_FORM_32, MATCH_FORM_64, MATCH_FORM_HIGH or MATCH_FORM_SPLIT, and by whether there
- * is a step, or are exceptions. */
+ * is a step. */
 static inline match_form_t match_form_of(const match_tile_t *tile, match_form_t form)
 {
-    if (tile->exceptions > 0) {
-        return form == MATCH_FORM_HIGH ? MATCH_FORM_HIGH_EXCEPT : MATCH_FORM_64_EXCEPT;
-    }
     if (tile->negative_step == 0) {
         return form;
     }
@@ -56,6 +52,7 @@ static inline match_finish_t match_finish_of(const match_tile_t *tile, match_for
         .clip_low = tile->clip_low,
         .clip_high = tile->clip_high,
         .negative_step = tile->negative_step,
+        .excepted = tile->excepted,
         .exceptions = tile->exceptions,
         .output = tile->output,
         .sums_in = tile->sums_in,
@@ -69,13 +66,13 @@ static inline uint8_t match_clip(const match_finish_t *finish, int32_t value)
     return (uint8_t)match_smaller(match_larger(value, finish->clip_low), finish->clip_high);
 }
 
-/* clip((sum >> shift) - less). A shift of 32 or more takes the upper half alone, which 32-bit cores do in one step. */
-static inline uint8_t match_shift_and_clip(const match_finish_t *finish, int64_t sum, int32_t shift, int32_t less)
+/* clip(sum >> shift). A shift of 32 or more takes the upper half alone, which 32-bit cores do in one step. */
+static inline uint8_t match_shift_and_clip(const match_finish_t *finish, int64_t sum, int32_t shift)
 {
     if (shift & 32) {
-        return match_clip(finish, ((int32_t)(sum >> 32) >> (shift & 31)) - less);
+        return match_clip(finish, (int32_t)(sum >> 32) >> (shift & 31));
     }
-    int64_t value = (sum >> shift) - less;
+    int64_t value = sum >> shift;
     int64_t low = value < finish->clip_low ? finish->clip_low : value;
     return (uint8_t)(low > finish->clip_high ? finish->clip_high : low);
 }
@@ -96,37 +93,28 @@ static inline int64_t match_double_word(const uint8_t *parameter)
 
 #define MATCH_MEMBER(parameters, type, member) match_word((parameters) + offsetof(type, member))
 
-/* Bytes of a channel's parameters, without exceptions. */
+/* Bytes of a channel's parameters. */
 static inline ptrdiff_t match_parameter_bytes(match_form_t form)
 {
     switch (form) {
     case MATCH_FORM_32:
         return (ptrdiff_t)sizeof(match_requant32_t);
     case MATCH_FORM_HIGH:
-    case MATCH_FORM_HIGH_EXCEPT:
         return (ptrdiff_t)sizeof(match_requant_high_t);
     case MATCH_FORM_SPLIT:
         return (ptrdiff_t)sizeof(match_requant_split_t);
     case MATCH_FORM_SPLIT_SIGNED:
         return (ptrdiff_t)sizeof(match_requant_split_signed_t);
     case MATCH_FORM_64:
-    case MATCH_FORM_64_EXCEPT:
         return (ptrdiff_t)sizeof(match_requant_t);
     default:
         return (ptrdiff_t)sizeof(match_requant_signed_t);
     }
 }
 
-/* The same with them. */
-static inline ptrdiff_t match_channel_bytes(int32_t exceptions, match_form_t form)
-{
-    bool has_some = form == MATCH_FORM_64_EXCEPT || form == MATCH_FORM_HIGH_EXCEPT;
-    return match_parameter_bytes(form) + (has_some ? exceptions * (ptrdiff_t)sizeof(int32_t) : 0);
-}
-
 static inline const uint8_t *match_parameters_of(const match_finish_t *finish, match_form_t form, int32_t channel)
 {
-    return finish->parameters + channel * match_channel_bytes(finish->exceptions, form);
+    return finish->parameters + channel * match_parameter_bytes(form);
 }
 
 static inline match_requant_t match_parameters_64(const uint8_t *parameters)
@@ -198,20 +186,6 @@ static inline int64_t match_sum_64_signed(const match_finish_t *finish, match_re
     return (int64_t)acc * p.multiplier + p.bias - (finish->negative_step & below);
 }
 
-/* 1 for one of `count` exceptions, else 0. Exceptions fall: the first that is not above the accumulator decides. */
-static inline int32_t match_is_exception(const uint8_t *exceptions, int32_t count, int32_t acc)
-{
-    const uint8_t *next = exceptions;
-    const uint8_t *end = next + count * (ptrdiff_t)sizeof(int32_t);
-    for (; next < end; next += sizeof(int32_t)) {
-        int32_t exception = match_word(next);
-        if (exception <= acc) {
-            return exception == acc;
-        }
-    }
-    return 0;
-}
-
 /* By form, in 0 .. clip_high. */
 static inline int32_t match_requantize_32(const match_finish_t *finish, match_requant32_t p, int32_t acc)
 {
@@ -259,20 +233,7 @@ static inline int32_t match_requantize_split_signed(match_requant_split_signed_t
     return (int32_t)((uint32_t)match_multiply_add(word, sum < p.negative_below, (int32_t)p.negative_word) >> 24);
 }
 
-/* Exceptions lie at steps of the line, where what is shifted out is 0; other accumulators are not searched among them. */
-static inline int32_t match_requantize_high_except(const match_finish_t *finish, match_requant_high_t p,
-                                                   const uint8_t *exceptions, int32_t acc)
-{
-    int32_t shift = p.bias & 31;
-    int32_t word = match_multiply_high(acc + p.addend, p.multiplier) + p.bias;
-    int32_t value = word >> shift;
-    if (__builtin_expect((int32_t)((uint32_t)value << shift) == word, 0)) {
-        value -= match_is_exception(exceptions, finish->exceptions, acc);
-    }
-    return match_clip_from_0(value, finish->clip_high);
-}
-
-/* The output for the accumulator `acc` of the channel with these parameters. */
+/* The output for the accumulator `acc` of the channel with these parameters, exceptions aside. */
 static inline uint8_t match_requantize_with(const match_finish_t *finish, const uint8_t *parameters, int32_t acc)
 {
     switch (finish->form) {
@@ -284,31 +245,55 @@ static inline uint8_t match_requantize_with(const match_finish_t *finish, const 
         return (uint8_t)match_requantize_split(match_parameters_split(parameters), acc);
     case MATCH_FORM_SPLIT_SIGNED:
         return (uint8_t)match_requantize_split_signed(match_parameters_split_signed(parameters), acc);
-    case MATCH_FORM_HIGH_EXCEPT: {
-        const uint8_t *exceptions = parameters + offsetof(match_requant_high_except_t, exceptions);
-        return (uint8_t)match_requantize_high_except(finish, match_parameters_high(parameters), exceptions, acc);
-    }
     case MATCH_FORM_64: {
         match_requant_t p = match_parameters_64(parameters);
-        return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift, 0);
-    }
-    case MATCH_FORM_64_EXCEPT: {
-        match_requant_t p = match_parameters_64(parameters);
-        const uint8_t *exceptions = parameters + offsetof(match_requant_except_t, exceptions);
-        int32_t less = match_is_exception(exceptions, finish->exceptions, acc);
-        return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift, less);
+        return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift);
     }
     default: {
         match_requant_signed_t p = match_parameters_64_signed(parameters);
-        return match_shift_and_clip(finish, match_sum_64_signed(finish, p, acc), p.shift, 0);
+        return match_shift_and_clip(finish, match_sum_64_signed(finish, p, acc), p.shift);
     }
     }
 }
 
-/* The same for channel `channel`. */
+/* Whether a channel has exceptions. */
+static inline bool match_has_exceptions(const match_finish_t *finish, int32_t channel)
+{
+    return finish->excepted[channel] != 0;
+}
+
+/* The exceptions of a channel. */
+typedef struct {
+    const int32_t *first;
+    const int32_t *end;
+} match_exceptions_t;
+
+/* Of a tile that has some. */
+static inline match_exceptions_t match_exceptions_of(const match_finish_t *finish, int32_t channel)
+{
+    const int32_t *count = finish->exceptions + finish->excepted[channel];
+    return (match_exceptions_t){count + 1, count + 1 + *count};
+}
+
+/* 1 for one of the exceptions, else 0. */
+static inline int32_t match_is_exception(match_exceptions_t exceptions, int32_t acc)
+{
+    for (const int32_t *one = exceptions.first; one < exceptions.end; one++) {
+        if (*one == acc) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The output for the accumulator `acc` of channel `channel`. */
 static inline uint8_t match_requantize(const match_finish_t *finish, int32_t channel, int32_t acc)
 {
-    return match_requantize_with(finish, match_parameters_of(finish, finish->form, channel), acc);
+    uint8_t output = match_requantize_with(finish, match_parameters_of(finish, finish->form, channel), acc);
+    if (finish->excepted == NULL) {
+        return output;
+    }
+    return (uint8_t)(output - match_is_exception(match_exceptions_of(finish, channel), acc));
 }
 
 #endif

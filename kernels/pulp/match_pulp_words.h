@@ -28,8 +28,7 @@ typedef struct {
     int32_t pairs;             /* 12: of pixels */
     int32_t most;              /* 13: the largest output, or the lanes of the uppermost bytes of two words */
     int32_t length;            /* 14: of a vector, two words or more */
-    int32_t channel;           /* 15: bytes of a channel's parameters, exceptions included */
-    int32_t last;              /* 16: channels behind the fours, of a single pixel */
+    int32_t last;              /* 15: channels behind the fours, of a single pixel */
 } match_words_t;
 
 #define MATCH_WORDS_LOAD(value, word) "lw " value ", 4*" MATCH_INSN_NUMBER(word) "(a0)\n"
@@ -260,108 +259,6 @@ typedef struct {
     MATCH_FINISH_##form##_##pixels \
     MATCH_INSN_LOOP_END
 
-/* The same of MATCH_FORM_HIGH_EXCEPT. An accumulator can only be an exception where its line takes a step, which few do: what
- * is shifted out is 0 there. Of these alone exceptions are searched, apart. Hardware loops have no branches, so that blocks
- * are counted; parameters begin with the addend. */
-#define MATCH_STEP "s7"
-#define MATCH_E "s6"
-#define MATCH_BLOCKS_LEFT "a7"
-
-/* One output, 10 cycles: `number` is of the places where it is left and where it goes on. */
-#define MATCH_OUTPUT_EXCEPT(number, sum) \
-    "mulhsu " MATCH_D ", " sum ", " MATCH_B "\n" \
-    "add " MATCH_D ", " MATCH_D ", " MATCH_A "\n" \
-    "sra " MATCH_C ", " MATCH_D ", " MATCH_A "\n" \
-    "sll " MATCH_E ", " MATCH_C ", " MATCH_A "\n" \
-    "beq " MATCH_E ", " MATCH_D ", 1" #number "f\n" \
-    "2" #number ":\n" \
-    MATCH_INSN_CLIP(sum, MATCH_C, MATCH_MOST)
-#define MATCH_APART_EXCEPT(number, sum) \
-    "1" #number ":\n" \
-    "mv " MATCH_D ", " sum "\n" \
-    "jal " MATCH_B ", 9f\n" \
-    "j 2" #number "b\n"
-
-#define MATCH_CHANNEL_EXCEPT(OUTPUTS) \
-    "lw " MATCH_B ", 4(" MATCH_PARAMETERS ")\n" \
-    "lw " MATCH_A ", 8(" MATCH_PARAMETERS ")\n" \
-    OUTPUTS \
-    "add " MATCH_PARAMETERS ", " MATCH_PARAMETERS ", " MATCH_STEP "\n"
-
-#define MATCH_OUTPUTS_EXCEPT_1 \
-    MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(0, MATCH_SUM00)) \
-    MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(2, MATCH_SUM10)) \
-    MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(4, MATCH_SUM20)) \
-    MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(6, MATCH_SUM30)) \
-    MATCH_STORE_32(MATCH_OUTPUT0, MATCH_SUM00, MATCH_SUM10, MATCH_SUM20, MATCH_SUM30)
-#define MATCH_ALL_APART_1 \
-    MATCH_APART_EXCEPT(0, MATCH_SUM00) \
-    MATCH_APART_EXCEPT(2, MATCH_SUM10) \
-    MATCH_APART_EXCEPT(4, MATCH_SUM20) \
-    MATCH_APART_EXCEPT(6, MATCH_SUM30)
-#define MATCH_OUTPUTS_EXCEPT_2 \
-    MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(0, MATCH_SUM00) MATCH_OUTPUT_EXCEPT(1, MATCH_SUM01)) \
-    MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(2, MATCH_SUM10) MATCH_OUTPUT_EXCEPT(3, MATCH_SUM11)) \
-    MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(4, MATCH_SUM20) MATCH_OUTPUT_EXCEPT(5, MATCH_SUM21)) \
-    MATCH_CHANNEL_EXCEPT(MATCH_OUTPUT_EXCEPT(6, MATCH_SUM30) MATCH_OUTPUT_EXCEPT(7, MATCH_SUM31)) \
-    MATCH_STORE_32(MATCH_OUTPUT0, MATCH_SUM00, MATCH_SUM10, MATCH_SUM20, MATCH_SUM30) \
-    MATCH_STORE_32(MATCH_OUTPUT1, MATCH_SUM01, MATCH_SUM11, MATCH_SUM21, MATCH_SUM31)
-#define MATCH_ALL_APART_2 \
-    MATCH_ALL_APART_1 \
-    MATCH_APART_EXCEPT(1, MATCH_SUM01) \
-    MATCH_APART_EXCEPT(3, MATCH_SUM11) \
-    MATCH_APART_EXCEPT(5, MATCH_SUM21) \
-    MATCH_APART_EXCEPT(7, MATCH_SUM31)
-
-/* C is 1 less where the accumulator, D less its addend, is among the channel's exceptions, which fall. A and B, by which
- * this returns, are the channel's again. */
-#define MATCH_SEARCH_EXCEPTIONS \
-    "9:\n" \
-    "lw " MATCH_E ", 0(" MATCH_PARAMETERS ")\n" \
-    "sub " MATCH_D ", " MATCH_D ", " MATCH_E "\n" \
-    "addi " MATCH_E ", " MATCH_PARAMETERS ", 12\n" \
-    "3:\n" \
-    "lw " MATCH_A ", 0(" MATCH_E ")\n" \
-    "addi " MATCH_E ", " MATCH_E ", 4\n" \
-    "beq " MATCH_A ", " MATCH_D ", 4f\n" \
-    "blt " MATCH_A ", " MATCH_D ", 5f\n" \
-    "sub " MATCH_A ", " MATCH_E ", " MATCH_PARAMETERS "\n" \
-    "bne " MATCH_A ", " MATCH_STEP ", 3b\n" \
-    "j 5f\n" \
-    "4:\n" \
-    "addi " MATCH_C ", " MATCH_C ", -1\n" \
-    "5:\n" \
-    "mv " MATCH_E ", " MATCH_B "\n" \
-    "lw " MATCH_B ", 4(" MATCH_PARAMETERS ")\n" \
-    "lw " MATCH_A ", 8(" MATCH_PARAMETERS ")\n" \
-    "jr " MATCH_E "\n"
-
-#define MATCH_BLOCKS_EXCEPT(pixels) \
-    MATCH_WORDS_LOAD(MATCH_W0, 6) \
-    MATCH_WORDS_LOAD(MATCH_B, 14) \
-    MATCH_WORDS_LOAD(MATCH_PARAMETERS, 7) \
-    MATCH_WORDS_LOAD(MATCH_BLOCKS_LEFT, 11) \
-    "add " MATCH_W1 ", " MATCH_W0 ", " MATCH_B "\n" \
-    "add " MATCH_W2 ", " MATCH_W1 ", " MATCH_B "\n" \
-    "add " MATCH_W3 ", " MATCH_W2 ", " MATCH_B "\n" \
-    "7:\n" \
-    MATCH_WORDS_LOAD(MATCH_C, 10) \
-    "slli " MATCH_E ", " MATCH_STEP ", 2\n" \
-    MATCH_INSN_LOAD4_STEP(MATCH_SUM00, MATCH_PARAMETERS, MATCH_STEP) \
-    MATCH_INSN_LOAD4_STEP(MATCH_SUM10, MATCH_PARAMETERS, MATCH_STEP) \
-    MATCH_INSN_LOAD4_STEP(MATCH_SUM20, MATCH_PARAMETERS, MATCH_STEP) \
-    MATCH_INSN_LOAD4_STEP(MATCH_SUM30, MATCH_PARAMETERS, MATCH_STEP) \
-    "sub " MATCH_PARAMETERS ", " MATCH_PARAMETERS ", " MATCH_E "\n" \
-    MATCH_BEGIN_OTHERS_##pixels \
-    MATCH_WORDS_LOAD(MATCH_E, 9) \
-    MATCH_INSN_LOOP(MATCH_C, MATCH_WORD_INSTRUCTIONS_##pixels) \
-    MATCH_WORD_##pixels(MATCH_INSN_DOT4, MATCH_INSN_LOAD4, MATCH_INSN_LOAD4) \
-    MATCH_INSN_LOOP_END \
-    MATCH_END_SPLIT(pixels) \
-    MATCH_OUTPUTS_EXCEPT_##pixels \
-    "addi " MATCH_BLOCKS_LEFT ", " MATCH_BLOCKS_LEFT ", -1\n" \
-    "bnez " MATCH_BLOCKS_LEFT ", 7b\n"
-
 #define MATCH_WORDS_BEGIN \
     MATCH_WORDS_LOAD(MATCH_X0, 0) \
     MATCH_WORDS_LOAD(MATCH_OUTPUT0, 3) \
@@ -421,7 +318,7 @@ typedef struct {
     "beqz " MATCH_A ", 0f\n" \
     MATCH_BLOCKS(form, 1) \
     "0:\n" \
-    MATCH_WORDS_LOAD(MATCH_BEHIND, 16) \
+    MATCH_WORDS_LOAD(MATCH_BEHIND, 15) \
     MATCH_WORDS_LOAD(MATCH_LENGTH, 14) \
     "andi " MATCH_A ", " MATCH_BEHIND ", 2\n" \
     "srli " MATCH_WORDS ", " MATCH_LENGTH ", 2\n" \
@@ -452,45 +349,6 @@ typedef struct {
     MATCH_OUTPUT_LAST_##form(MATCH_SUM00) \
     "2:\n"
 
-/* Of MATCH_FORM_HIGH_EXCEPT; the record counts pairs. */
-#define MATCH_EXCEPT_BEGIN \
-    MATCH_WORDS_LOAD(MATCH_X0, 0) \
-    MATCH_WORDS_LOAD(MATCH_OUTPUT0, 3) \
-    MATCH_WORDS_LOAD(MATCH_X_BACK, 8) \
-    MATCH_WORDS_LOAD(MATCH_STEP, 15) \
-    MATCH_WORDS_LOAD(MATCH_MOST, 13)
-#define MATCH_EXCEPT_2 \
-    MATCH_EXCEPT_BEGIN \
-    MATCH_WORDS_LOAD(MATCH_A, 1) \
-    MATCH_WORDS_LOAD(MATCH_B, 4) \
-    "add " MATCH_X1 ", " MATCH_X0 ", " MATCH_A "\n" \
-    "add " MATCH_OUTPUT1 ", " MATCH_OUTPUT0 ", " MATCH_B "\n" \
-    "0:\n" \
-    MATCH_BLOCKS_EXCEPT(2) \
-    MATCH_WORDS_LOAD(MATCH_C, 12) \
-    MATCH_WORDS_LOAD(MATCH_A, 2) \
-    MATCH_WORDS_LOAD(MATCH_B, 5) \
-    "addi " MATCH_C ", " MATCH_C ", -1\n" \
-    "add " MATCH_X0 ", " MATCH_X0 ", " MATCH_A "\n" \
-    "add " MATCH_X1 ", " MATCH_X1 ", " MATCH_A "\n" \
-    "add " MATCH_OUTPUT0 ", " MATCH_OUTPUT0 ", " MATCH_B "\n" \
-    "add " MATCH_OUTPUT1 ", " MATCH_OUTPUT1 ", " MATCH_B "\n" \
-    "sw " MATCH_C ", 4*12(a0)\n" \
-    "bnez " MATCH_C ", 0b\n" \
-    "sw " MATCH_X0 ", 4*0(a0)\n" \
-    "sw " MATCH_OUTPUT0 ", 4*3(a0)\n" \
-    "j 8f\n" \
-    MATCH_ALL_APART_2 \
-    MATCH_SEARCH_EXCEPTIONS \
-    "8:\n"
-#define MATCH_EXCEPT_1 \
-    MATCH_EXCEPT_BEGIN \
-    MATCH_BLOCKS_EXCEPT(1) \
-    "j 8f\n" \
-    MATCH_ALL_APART_1 \
-    MATCH_SEARCH_EXCEPTIONS \
-    "8:\n"
-
 /* All registers but s0, which may be the compiler's frame pointer. */
 #define MATCH_RUN_WORDS(text) \
     __asm__ volatile(text \
@@ -510,7 +368,6 @@ MATCH_INLINE void match_words_product(const match_finish_t *finish, const match_
 {
     int32_t blocks = (product->last - product->first) >> 2;
     int32_t last = form == MATCH_FORM_32 ? 0 : 4; /* whether the last word is behind the loop, or the first before it */
-    int32_t addend = form == MATCH_FORM_32 || form == MATCH_FORM_HIGH_EXCEPT ? 0 : 4;
     match_words_t words = {
         .x = product->x,
         .x_step = product->x_step,
@@ -519,7 +376,7 @@ MATCH_INLINE void match_words_product(const match_finish_t *finish, const match_
         .output_step = product->output_step,
         .output_pair = 2 * product->output_step - 4 * blocks,
         .weights = product->weights + (ptrdiff_t)product->first * product->length,
-        .parameters = match_parameters_of(finish, form, product->first) + addend,
+        .parameters = match_parameters_of(finish, form, product->first) + last,
         .x_back = last - product->length,
         .weights_on = last + 3 * product->length,
         .words = (product->length >> 2) - 1,
@@ -527,7 +384,6 @@ MATCH_INLINE void match_words_product(const match_finish_t *finish, const match_
         .pairs = product->pixels >> 1,
         .most = match_words_most(form, finish->clip_high),
         .length = product->length,
-        .channel = match_channel_bytes(finish->exceptions, form),
     };
     register match_words_t *record __asm__("a0") = &words;
     if (words.pairs > 0) {
@@ -535,8 +391,6 @@ MATCH_INLINE void match_words_product(const match_finish_t *finish, const match_
             MATCH_RUN_WORDS(MATCH_WORDS_2(32));
         } else if (form == MATCH_FORM_SPLIT) {
             MATCH_RUN_WORDS(MATCH_WORDS_2(SPLIT));
-        } else if (form == MATCH_FORM_HIGH_EXCEPT) {
-            MATCH_RUN_WORDS(MATCH_EXCEPT_2);
         } else {
             MATCH_RUN_WORDS(MATCH_WORDS_2(SIGNED));
         }
@@ -546,8 +400,6 @@ MATCH_INLINE void match_words_product(const match_finish_t *finish, const match_
             MATCH_RUN_WORDS(MATCH_WORDS_1(32));
         } else if (form == MATCH_FORM_SPLIT) {
             MATCH_RUN_WORDS(MATCH_WORDS_1(SPLIT));
-        } else if (form == MATCH_FORM_HIGH_EXCEPT) {
-            MATCH_RUN_WORDS(MATCH_EXCEPT_1);
         } else {
             MATCH_RUN_WORDS(MATCH_WORDS_1(SIGNED));
         }

@@ -29,8 +29,6 @@ def requantization_fields(operator: OperatorPlan) -> Iterator[tuple[str, str]]:
         yield "negative_step", f"INT64_C({operator.negative_step})"
     if operator.shift:
         yield "shift", str(operator.shift)
-    if operator.requantizer and operator.requantizer.exceptions:
-        yield "exceptions", str(operator.requantizer.exceptions)
 
 
 def channels_in(layer: Layer, channels: str) -> str:

@@ -24,6 +24,8 @@ from match.mapping.group_parts import constant_parts
 from match.target.operands import (
     COLUMN_POSITIONS,
     COLUMNS,
+    EXCEPTED,
+    EXCEPTIONS,
     FILTER,
     NORMALIZATION,
     REQUANTIZATION,
@@ -39,6 +41,8 @@ _VARIABLE = re.compile(r"\b(?!(?:l1|data|uint8_t|int32_t|INT64_C|NULL)\b)\w*[a-z
 _COMPONENT_FIELDS = {
     FILTER: "weights",
     REQUANTIZATION: "parameters",
+    EXCEPTED: "excepted",
+    EXCEPTIONS: "exceptions",
     TABLE: "parameters",
     ZERO_POINTS: "weights",
     STEPS: "weights",

@@ -18,12 +18,11 @@ MOST_BLOCKS = 16
 """Blocks of a layer in a module's memories: two buffers for each operand, partial sums and scratch."""
 
 TILE_FIELDS = (
-    *("input", "addend", "weights", "parameters", "output", "sums_in", "sums_out", "scratch"),
+    *("input", "addend", "weights", "parameters", "excepted", "exceptions", "output", "sums_in", "sums_out", "scratch"),
     *("channels_in", "channels_out", "input_height", "input_width", "input_row_stride", "input_pixel_stride"),
     *("addend_row_stride", "addend_pixel_stride", "output_height", "output_width", "output_row_stride"),
     *("output_pixel_stride", "filter_height", "filter_width", "stride_y", "stride_x", "dilation_y", "dilation_x"),
     *("pad_top", "pad_left", "pad_bottom", "pad_right", "pad_value", "clip_low", "clip_high", "negative_step", "shift"),
-    "exceptions",
     *("input_channel_stride", "addend_channel_stride", "output_channel_stride", "groups"),
 )
 """The fields of match_tile_t, in its order."""

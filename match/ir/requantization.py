@@ -68,11 +68,6 @@ class Requantization:
             raise ValueError("this line has no addends")
         return (self.bias - self.addend * self.multiplier) >> WORD
 
-    @property
-    def most_exceptions(self) -> int:
-        """How many accumulators the channel that has most has as exceptions."""
-        return 0 if self.exceptions is None else int((self.exceptions != UNREACHED).sum(axis=1).max(initial=0))
-
     def take(self, channels: npt.NDArray[Any]) -> Requantization:
         """The parameters of some channels, by index or mask."""
         below, step, exceptions = self.negative_below, self.negative_step, self.exceptions
@@ -133,7 +128,9 @@ class Requantizer:
     shift: smallest and largest right shift.
     per_channel_shift: whether each channel has its own shift.
     negative_step: whether the sign-dependent correction of `Requantization` can be executed.
-    exceptions: how many of a channel's accumulators can be exceptions of `Requantization`.
+    exceptions: words that list the exceptions of `Requantization` (match.ir.exception_lists); of a form that a module
+        offers how many there can be, of a layer's how many there are. 0: there are none. excepted: channels of a layer
+        that have some.
     parameter_bytes: bytes of parameters that one output channel needs in the module's memory.
     parameter_alignment: a power of two that addresses of parameters are multiples of, as kernels read them; blocks in
         the module's memory are aligned to at least that.
@@ -161,6 +158,7 @@ class Requantizer:
     lowest: int | None = None
     parameter_alignment: int = 1
     exceptions: int = 0
+    excepted: int = 0
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from match.ir.exception_lists import visible
 from match.ir.requantization import Int64Array, Products, Requantization, RequantizationFit, Requantizer
 from match.ir.step_function import step_function
 from match.requantize.high_words import high_words
@@ -45,6 +46,7 @@ def fit(
     clip = _clip(requantization.clip, requantizer)
     if clip is None:
         return None
+    requantization = visible(requantization, low, high)
     if executes(requantization, low, high, requantizer) and clip == requantization.clip:
         return requantization, RequantizationFit(True)
     if np.any(requantization.multiplier < 0):

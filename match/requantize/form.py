@@ -9,6 +9,7 @@ import numpy as np
 
 from match.compilation.options import Numerics
 from match.ir.constants import LayerConstants
+from match.ir.exception_lists import with_lists_of
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Products, Requantization, RequantizationFit, Requantizer
 from match.requantize import executes, fit
@@ -94,14 +95,17 @@ def _fitted(
     for requantizer in forms:
         line = _line(constants)
         corrects_nothing = requantizer.negative_step and line.negative_below is None
-        excepts_nothing = requantizer.exceptions and not 0 < line.most_exceptions <= requantizer.exceptions
+        excepts_nothing = requantizer.exceptions and line.exceptions is None
         if requantizer.approximates or corrects_nothing or excepts_nothing:
             continue
         if requantizer is not forms[-1] and _hopeless(constants, accumulator, requantizer):
             continue
         fitted = _fit(constants, accumulator, requantizer)
-        if fitted is not None:
-            yield fitted[1], Form(requantizer, fitted[0], fitted[1]), False
+        if fitted is None:
+            continue
+        own = with_lists_of(requantizer, _line(fitted[0]))
+        if own.exceptions <= requantizer.exceptions:
+            yield fitted[1], Form(own, fitted[0], fitted[1]), False
 
 
 def _hopeless(constants: LayerConstants, accumulator: Range, requantizer: Requantizer) -> bool:

@@ -9,12 +9,10 @@ kernels a load.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 
-from match.ir.requantization import UNREACHED, WORD, Int64Array, Requantization, Requantizer
+from match.ir.requantization import WORD, Int64Array, Requantization, Requantizer
 from match.requantize.lines import uncorrected
 from match.requantize.registers import LARGEST_SUM, SHIFT_BITS, executes
 from match.requantize.steps import BoolArray, Steps
@@ -27,15 +25,9 @@ _NEIGHBOURS = (0, 1, -1)
 def high_words(requantization: Requantization, steps: Steps, requantizer: Requantizer) -> Requantization | None:
     """The layer's steps by upper halves of products, with the addends b; None if a channel has no such line.
 
-    Of a layer with corrections that the form does not execute, those of its best line without them; with exceptions
-    that it executes, those of its line beside them, each of which must lie where the line takes a step: kernels look
-    for them nowhere else. A channel whose output is constant gets M = 0.
+    Of a layer with corrections or exceptions, which the form does not execute, those of its best line without them. A
+    channel whose output is constant gets M = 0.
     """
-    if requantizer.exceptions and requantization.exceptions is not None:
-        plain = replace(requantization, exceptions=None)
-        line = high_words(plain, Steps.of(plain, steps.low, steps.high, steps.clip), requantizer)
-        steps_there = line is not None and _steps_at(line, requantization.exceptions)
-        return replace(line, exceptions=requantization.exceptions) if line is not None and steps_there else None
     requantization = uncorrected(requantization, steps)
     steps = Steps.of(requantization, steps.low, steps.high, steps.clip)
     varies = np.asarray(steps.interior.any(axis=1))
@@ -62,15 +54,6 @@ def high_words(requantization: Requantization, steps: Steps, requantizer: Requan
         if not len(missing):
             return line if executes(line, steps.low, steps.high, requantizer) else None
     return None
-
-
-def _steps_at(line: Requantization, exceptions: Int64Array) -> bool:
-    """Whether the line takes a step at all exceptions, (channels, n), that the clip does not hide."""
-    limit = np.iinfo(np.int64)
-    unclipped = replace(line, clip=(limit.min, limit.max))
-    value = unclipped(exceptions.T)
-    hidden = (exceptions.T == UNREACHED) | (value <= line.clip[0]) | (value > line.clip[1])
-    return bool(np.all(hidden | (unclipped(exceptions.T - 1) < value)))
 
 
 def _write(

@@ -16,6 +16,7 @@ import numpy as np
 from match.compilation.options import Numerics
 from match.files.kept import Kept, content, sources
 from match.ir.constants import LayerConstants
+from match.ir.exception_lists import with_lists_of
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Requantization, RequantizationFit, Requantizer
 from match.processes.workers import Workers
@@ -204,7 +205,7 @@ def _encode(found: Form | str, forms: tuple[Requantizer, ...]) -> bytes:
     assert line is not None
     assert found.requantizer is not None
     assert found.fit is not None
-    place = forms.index(found.requantizer)
+    place = [form.name for form in forms].index(found.requantizer.name)
     chosen = _Chosen(place, _StoredRequantization.of(line), found.constants.addend_multipliers, found.fit)
     return msgspec.msgpack.encode(_StoredForm(chosen, None))
 
@@ -218,5 +219,6 @@ def _decode(data: bytes, forms: tuple[Requantizer, ...], constants: LayerConstan
     chosen = entry.chosen
     if chosen is None:
         return entry.refusal
-    fitted = replace(constants, requantization=chosen.line.line, addend_multipliers=chosen.addend_multipliers)
-    return Form(forms[chosen.requantizer], fitted, chosen.fit)
+    line = chosen.line.line
+    fitted = replace(constants, requantization=line, addend_multipliers=chosen.addend_multipliers)
+    return Form(with_lists_of(forms[chosen.requantizer], line), fitted, chosen.fit)

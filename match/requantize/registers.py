@@ -18,7 +18,7 @@ def executes(requantization: Requantization, low: Int64Array, high: Int64Array, 
     """Whether the form takes the parameters as they are, for accumulators from `low` to `high`; clips aside."""
     if requantization.negative_below is not None and not requantizer.negative_step:
         return False
-    if requantization.most_exceptions > requantizer.exceptions:
+    if requantization.exceptions is not None and not requantizer.exceptions:
         return False
     if requantizer.products is Products.UPPER:
         return _fits_words(requantization, low, high)

@@ -33,9 +33,14 @@ _LENGTHS = (1, 0, -1)
 def split(requantization: Requantization, steps: Steps, requantizer: Requantizer) -> Requantization | None:
     """The layer's steps by halves of multipliers, with addends and clips; None if a channel has no such line.
 
-    Of a layer with corrections that the form does not execute, or with exceptions, those of its best line without
-    them. A channel whose output is constant gets M = 0 and the clipped accumulator 1.
+    Of a layer with corrections or exceptions that the form does not execute, those of its best line without them; with
+    exceptions that it executes, those of its line beside them. A channel whose output is constant gets M = 0 and the
+    clipped accumulator 1.
     """
+    if requantizer.exceptions and requantization.exceptions is not None:
+        plain = replace(requantization, exceptions=None)
+        line = split(plain, Steps.of(plain, steps.low, steps.high, steps.clip), requantizer)
+        return line and replace(line, exceptions=requantization.exceptions)
     if requantization.exceptions is not None or not requantizer.negative_step:
         requantization = uncorrected(requantization, steps)
         steps = Steps.of(requantization, steps.low, steps.high, steps.clip)

@@ -260,7 +260,7 @@ class HwModule(ABC):
 
         Dense HWC activations and (K, FY, FX, C) filters with the parameters of match_tile.h, if nothing else is said.
         """
-        return standard_operands(layer, parameter_bytes(layer, requantizer))
+        return standard_operands(layer, parameter_bytes(layer, requantizer), requantizer=requantizer)
 
     def pack(
         self,

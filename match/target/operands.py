@@ -6,6 +6,7 @@ A module whose memory looks different (padded channels, planes of bits) builds i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,6 +27,8 @@ WEIGHTS = "weights"
 OUTPUT = "output"
 FILTER = "filter"
 REQUANTIZATION = "requantization"
+EXCEPTED = "excepted"
+EXCEPTIONS = "exceptions"
 TABLE = "table"
 ZERO_POINTS = "zero_points"
 STEPS = "steps"
@@ -112,6 +115,16 @@ def requantization_component(layer: Layer, parameter_bytes: int, k_multiple: int
     return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), each)
 
 
+def exception_components(layer: Layer, requantizer: Requantizer | None) -> tuple[Component, ...]:
+    """Where each output channel's exceptions begin, a uint16, and the words of all; of a form that has some."""
+    if requantizer is None or not requantizer.exceptions:
+        return ()
+    return (
+        replace(requantization_component(layer, 2), name=EXCEPTED),
+        Component(EXCEPTIONS, (), 4 * requantizer.exceptions),
+    )
+
+
 def element_bytes(dtype: str) -> int:
     """Bytes of an activation's element."""
     return np.dtype(dtype).itemsize
@@ -174,18 +187,22 @@ def weights_operand(*components: Component) -> Operand:
     return Operand(WEIGHTS, Role.CONSTANT, components)
 
 
-def standard_operands(layer: Layer, parameter_bytes: int, partial_bytes: int = 0) -> tuple[Operand, ...]:
+def standard_operands(
+    layer: Layer, parameter_bytes: int, partial_bytes: int = 0, requantizer: Requantizer | None = None
+) -> tuple[Operand, ...]:
     """Operands of a module with dense HWC activations and (K, FY, FX, C) filters, in the order used everywhere.
 
     Input, addend (of two inputs the second), weights (filter and `parameter_bytes` of requantization per output
     channel, tables, zero points, positions, as far as the operator has them), output. `parameter_bytes` is 0 where the
-    operator does not requantize, `partial_bytes` where kernels do not add up a part of the input channels at a time.
+    operator does not requantize, `partial_bytes` where kernels do not add up a part of the input channels at a time;
+    `requantizer` is what has exceptions, if anything has.
     """
     components: list[Component] = []
     if layer.weight_dtype:
         components.append(filter_component(layer))
     if parameter_bytes:
         components.append(requantization_component(layer, parameter_bytes))
+        components += exception_components(layer, requantizer)
     if layer.op in _WITH_TABLE or (layer.own and layer.own.constant_bytes):
         components.append(table_component(layer))
     if layer.op is Op.SQUARED_DIFFERENCE:

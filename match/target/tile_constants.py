@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.constants import LayerConstants, Normalization
+from match.ir.exception_lists import exception_lists
 from match.ir.float_border import REACH, FloatQuantization
 from match.ir.layer import Dim, Layer, Op
 from match.ir.requantization import OUTPUT_SHIFT, UNREACHED, WORD, Products, Requantization, Requantizer
@@ -62,14 +63,11 @@ INT64 = Requantizer(
 INT64_SIGNED = replace(INT64, name="int64_signed", negative_step=True, parameter_bytes=REQUANT_SIGNED.itemsize)
 """Of kernels that read match_requant_signed_t where the tile has a `negative_step`."""
 
-EXCEPTIONS = (2, 8, 32, 128)
-"""Words that a channel can have for exceptions."""
+EXCEPTIONS = 4096
+"""Words that a layer can have for its exceptions, which lie in the innermost memory with each block of constants."""
 
-EXCEPT = tuple(
-    replace(INT64, name=f"int64_except_{most}", exceptions=most, parameter_bytes=REQUANT.itemsize + 4 * most)
-    for most in EXCEPTIONS
-)
-"""Of kernels that read match_requant_except_t, by words for exceptions of each channel."""
+INT64_EXCEPT = replace(INT64, name="int64_except", exceptions=EXCEPTIONS)
+"""The same with exceptions."""
 
 INT32 = replace(
     INT64,
@@ -93,12 +91,6 @@ HIGH = replace(
 )
 """Of kernels that read match_requant_high_t."""
 
-HIGH_EXCEPT = tuple(
-    replace(HIGH, name=f"high_except_{most}", exceptions=most, parameter_bytes=REQUANT_HIGH.itemsize + 4 * most)
-    for most in EXCEPTIONS
-)
-"""Of kernels that read match_requant_high_except_t, by words for exceptions of each channel."""
-
 SPLIT = replace(
     INT64,
     name="split",
@@ -114,6 +106,9 @@ SPLIT = replace(
 SPLIT_SIGNED = replace(SPLIT, name="split_signed", negative_step=True, parameter_bytes=REQUANT_SPLIT_SIGNED.itemsize)
 """Of kernels that read match_requant_split_signed_t where the tile has a `negative_step`."""
 
+SPLIT_EXCEPT = replace(SPLIT, name="split_except", exceptions=EXCEPTIONS)
+"""Of kernels that read match_requant_split_t, with exceptions."""
+
 Spans = Mapping[Dim, tuple[int, int]]
 
 
@@ -124,6 +119,11 @@ def parameter_bytes(layer: Layer, requantizer: Requantizer | None) -> int:
     return _addition(requantizer).itemsize if layer.op is Op.ADD else requantizer.parameter_bytes
 
 
+def excepted_share(layer: Layer, requantizer: Requantizer) -> float:
+    """The share of the layer's output channels that have exceptions; those of two inputs have the same parameters."""
+    return 1.0 if layer.two_inputs else min(1.0, requantizer.excepted / layer.output_channels)
+
+
 def output_spans(layer: Layer, spans: Spans) -> Spans:
     """Spans whose K are output channels, from those of a layer's dimensions, whose K may be groups of them."""
     start, extent = spans[Dim.K]
@@ -131,7 +131,7 @@ def output_spans(layer: Layer, spans: Spans) -> Spans:
 
 
 def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Spans) -> tuple[bytes, ...]:
-    """The components of `standard_operands`: filters, parameters, tables, zero points, positions, if there are any.
+    """The components of `standard_operands`: filters, parameters, exceptions, tables, and so on, if there are any.
 
     `spans` are of output channels.
     """
@@ -140,6 +140,7 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
         components.append(rows(constants.weights, spans))
     if requantizer is not None:
         components.append(requantization(constants, requantizer, spans))
+        components += exceptions(constants, requantizer, spans)
     if constants.units is not None:
         components.append(channels(constants.units, spans).tobytes())
     if constants.table is not None:
@@ -219,7 +220,7 @@ def requantization(constants: LayerConstants, requantizer: Requantizer, spans: S
         case Products.WHOLE:
             return _whole_products(part, requantizer)
         case Products.UPPER:
-            return _upper_halves(part, requantizer)
+            return _upper_halves(part)
         case Products.SPLIT:
             return _split(part, requantizer)
 
@@ -229,22 +230,19 @@ def _addition(requantizer: Requantizer) -> np.dtype[np.void]:
     return REQUANT_ADD if requantizer.bias_bits > 32 else REQUANT_ADD32
 
 
-def _entries(part: Requantization, requantizer: Requantizer, plain: np.dtype[np.void]) -> npt.NDArray[np.void]:
-    """One of these structures for each channel, with its exceptions behind it where the form has them."""
+def exceptions(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> tuple[bytes, ...]:
+    """Where the exceptions of each of these output channels begin, and the layer's exceptions; of forms with some."""
     if not requantizer.exceptions:
-        return np.zeros(part.channels, plain)
-    entries = np.zeros(part.channels, np.dtype([*plain.descr, ("exceptions", "<i4", requantizer.exceptions)]))
-    entries["exceptions"] = UNREACHED
-    if part.exceptions is not None:
-        ordered = np.sort(part.exceptions, axis=1)[:, ::-1]  # largest first, as kernels want; unreached last
-        entries["exceptions"][:, : ordered.shape[1]] = ordered[:, : requantizer.exceptions]
-    return entries
+        return ()
+    lists = exception_lists(parameters_of(constants))
+    begins = lists.begins if len(lists.begins) == 1 else channels(lists.begins, spans)
+    return begins.astype("<u2").tobytes(), lists.words.astype("<i4").tobytes()
 
 
 def _whole_products(part: Requantization, requantizer: Requantizer) -> bytes:
-    """An array of match_requant_t, match_requant_signed_t, match_requant_except_t or match_requant32_t."""
+    """An array of match_requant_t, match_requant_signed_t or match_requant32_t."""
     plain = REQUANT if requantizer.bias_bits > 32 else REQUANT32
-    entries = _entries(part, requantizer, REQUANT_SIGNED if requantizer.negative_step else plain)
+    entries = np.zeros(part.channels, REQUANT_SIGNED if requantizer.negative_step else plain)
     entries["bias"] = part.bias
     entries["multiplier"] = part.multiplier
     entries["shift"] = part.shift
@@ -253,11 +251,11 @@ def _whole_products(part: Requantization, requantizer: Requantizer) -> bytes:
     return entries.tobytes()
 
 
-def _upper_halves(part: Requantization, requantizer: Requantizer) -> bytes:
-    """An array of match_requant_high_t, or of match_requant_high_except_t."""
+def _upper_halves(part: Requantization) -> bytes:
+    """An array of match_requant_high_t."""
     if part.addend is None:
         raise ValueError("this requantization has no addends")
-    entries = _entries(part, requantizer, REQUANT_HIGH)
+    entries = np.zeros(part.channels, REQUANT_HIGH)
     entries["addend"] = part.addend
     entries["multiplier"] = part.multiplier
     entries["bias"] = part.word

@@ -13,17 +13,18 @@ from match.mapping.schedule import Memory
 from match.target.cost import CostModel, ceil_div
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import (
+    exception_components,
     filter_component,
     input_operand,
     output_operand,
     requantization_component,
     weights_operand,
 )
-from match.target.tile_constants import output_spans, requantization
+from match.target.tile_constants import excepted_share, exceptions, output_spans, requantization
 from match.targets.gap9 import packing
 from match.targets.gap9.constraints import NE16, NE16_CHAINS, has_filter
 from match.targets.gap9.memory import L1
-from match.targets.pulp.cluster import EXCEPT, HIGH_EXCEPT, INT64, INT64_SIGNED, SPLIT, SPLIT_SIGNED
+from match.targets.pulp.cluster import INT64, INT64_EXCEPT, INT64_SIGNED, SPLIT, SPLIT_EXCEPT, SPLIT_SIGNED
 from match.targets.pulp.memory import L1_API
 
 COST = Ne16Cost()
@@ -50,20 +51,16 @@ def _norm_quant(name: str, multiplier_bits: int) -> Requantizer:
 NORM_QUANT = (_norm_quant("norm_quant_8", 8), _norm_quant("norm_quant_16", 16), _norm_quant("norm_quant_32", 32))
 """The output stage's forms."""
 
-STREAM_OUT_SPLIT = tuple(replace(form, name=f"stream_out_{form.name}") for form in (SPLIT, SPLIT_SIGNED))
-STREAM_OUT_HIGH = tuple(replace(form, name=f"stream_out_{form.name}") for form in HIGH_EXCEPT)
-STREAM_OUT = (
-    replace(INT64, name="stream_out"),
-    replace(INT64_SIGNED, name="stream_out_signed"),
-    *(replace(form, name=form.name.replace("int64", "stream_out")) for form in EXCEPT),
+STREAM_OUT_SPLIT = tuple(replace(form, name=f"stream_out_{form.name}") for form in (SPLIT, SPLIT_SIGNED, SPLIT_EXCEPT))
+STREAM_OUT = tuple(
+    replace(form, name=form.name.replace("int64", "stream_out")) for form in (INT64, INT64_SIGNED, INT64_EXCEPT)
 )
 """32-bit accumulators that the cluster requantizes, by halves of multipliers where that is exact."""
 
 _KERNEL_SUFFIX = {
-    **dict(zip(NORM_QUANT, ("_m8", "_m16", ""), strict=True)),
-    **dict.fromkeys(STREAM_OUT_SPLIT, "_exact_split"),
-    **dict.fromkeys(STREAM_OUT_HIGH, "_exact_high_except"),
-    **dict.fromkeys(STREAM_OUT, "_exact"),
+    **{form.name: suffix for form, suffix in zip(NORM_QUANT, ("_m8", "_m16", ""), strict=True)},
+    **{form.name: "_exact_split" for form in STREAM_OUT_SPLIT},
+    **{form.name: "_exact" for form in STREAM_OUT},
 }
 
 
@@ -71,7 +68,7 @@ class Ne16(HwModule):
     """NE16 with the driver of kernels/ne16."""
 
     name = "ne16"
-    requantizers = (*NORM_QUANT, *STREAM_OUT_SPLIT, *STREAM_OUT_HIGH, *STREAM_OUT)
+    requantizers = (*NORM_QUANT, *STREAM_OUT_SPLIT, *STREAM_OUT)
     peak_macs = 9 * 9 * 16 // 8  # 9 blocks of 9 by 16 multipliers of 8 by 1 bit
     api = ModuleApi(
         headers=("gap9.h", "match_ne16.h"),
@@ -84,19 +81,15 @@ class Ne16(HwModule):
     def __init__(self, l1: Memory = L1, cost: Ne16Cost = COST) -> None:
         """With `l1` as its scratchpad, GAP9's, if nothing is said, and what a chip's driver and DMA cost."""
         self.memories = (l1,)
-        self._costs: dict[Requantizer | None, Ne16Cost] = {
-            **{form: replace(cost, multiplier_bytes=form.multiplier_bits // 8) for form in NORM_QUANT},
+        self._costs = {
+            **{form.name: replace(cost, multiplier_bytes=form.multiplier_bits // 8) for form in NORM_QUANT},
             **{
-                form: replace(cost, stream_out=True, form="split_signed" if form.negative_step else "split")
+                form.name: replace(cost, stream_out=True, form="split_signed" if form.negative_step else "split")
                 for form in STREAM_OUT_SPLIT
             },
-            **{
-                form: replace(cost, stream_out=True, form="high", exceptions=form.exceptions)
-                for form in STREAM_OUT_HIGH
-            },
-            **{form: replace(cost, stream_out=True, exceptions=form.exceptions) for form in STREAM_OUT},
+            **{form.name: replace(cost, stream_out=True) for form in STREAM_OUT},
         }
-        self.cost_model = self._costs[NORM_QUANT[-1]]
+        self.cost_model = self._costs[NORM_QUANT[-1].name]
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Convolutions and dense layers, and some chains of convolutions; see `constraints`."""
@@ -118,7 +111,8 @@ class Ne16(HwModule):
         parameters = requantization_component(layer, requantizer.parameter_bytes if requantizer else 0)
         if requantizer in NORM_QUANT:
             parameters = replace(parameters, divisible=False)
-        return input_operand(layer), weights_operand(weights, parameters), output_operand(layer)
+        exceptions = exception_components(layer, requantizer)
+        return input_operand(layer), weights_operand(weights, parameters, *exceptions), output_operand(layer)
 
     def pack(
         self,
@@ -136,29 +130,36 @@ class Ne16(HwModule):
             pack_filter = packing.laid_out_bit_planes
         pack_parameters = packing.norm_quant if requantizer in NORM_QUANT else requantization
         spans = output_spans(layer, spans)
-        return pack_filter(constants.weights, spans), pack_parameters(constants, requantizer, spans)
+        return (
+            pack_filter(constants.weights, spans),
+            pack_parameters(constants, requantizer, spans),
+            *exceptions(constants, requantizer, spans),
+        )
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """A kernel of match_ne16.h; a dense layer is a 1x1 convolution of one row of pixels."""
         if requantizer is None:
             raise ValueError(f"layer {layer.name} has no requantization, and NE16 needs one")
         if self._lays_out(layer, requantizer):
-            return f"match_ne16_conv2d_laid_out{_KERNEL_SUFFIX[requantizer]}"
+            return f"match_ne16_conv2d_laid_out{_KERNEL_SUFFIX[requantizer.name]}"
         kind = "depthwise" if layer.op is Op.DEPTHWISE_CONV2D else "conv2d"
-        return f"match_ne16_{kind}_{layer.fy}x{layer.fx}{_KERNEL_SUFFIX[requantizer]}"
+        return f"match_ne16_{kind}_{layer.fy}x{layer.fx}{_KERNEL_SUFFIX[requantizer.name]}"
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Wider multipliers take longer to load; what the cluster lays out or requantizes, time and scratch."""
-        cost = self._cost_of(requantizer)
+        cost = self._cost_of(layer, requantizer)
         return replace(cost, laid_out=True) if self._lays_out(layer, requantizer) else cost
 
-    def _cost_of(self, requantizer: Requantizer | None) -> Ne16Cost:
+    def _cost_of(self, layer: Layer, requantizer: Requantizer | None) -> Ne16Cost:
         """With the array's own filters."""
-        return self._costs.get(requantizer, self._costs[NORM_QUANT[-1]])
+        if requantizer is None:
+            return self._costs[NORM_QUANT[-1].name]
+        model = self._costs[requantizer.name]
+        return replace(model, excepted=excepted_share(layer, requantizer)) if requantizer.excepted else model
 
     def _lays_out(self, layer: Layer, requantizer: Requantizer | None) -> bool:
         """Whether the cluster lays out windows as pixels, as the array has no such filter, or takes longer for it."""
-        return not has_filter(layer) or self._cost_of(requantizer).takes_longer(layer)
+        return not has_filter(layer) or self._cost_of(layer, requantizer).takes_longer(layer)
 
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Tiles of depthwise channels are whole groups of 16, which share their bit planes.

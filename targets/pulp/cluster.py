@@ -15,19 +15,19 @@ from match.target import tile_constants
 from match.target.cost import CostModel
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import FILTER, standard_operands
-from match.target.tile_constants import Spans, columns, output_spans, pack, parameter_bytes
+from match.target.tile_constants import Spans, columns, excepted_share, output_spans, pack, parameter_bytes
 from match.targets.pulp.constraints import CLUSTER, CLUSTER_CHAINS
 from match.targets.pulp.memory import CORES, L1_API
 
 INT64 = replace(tile_constants.INT64, parameter_alignment=4)
 INT64_SIGNED = replace(tile_constants.INT64_SIGNED, parameter_alignment=4)
-EXCEPT = tuple(replace(form, parameter_alignment=4) for form in tile_constants.EXCEPT)
+INT64_EXCEPT = replace(tile_constants.INT64_EXCEPT, parameter_alignment=4)
 """Kernels read 64 bits of these as two words (kernels/pulp/match_pulp_requantize.h)."""
 
 INT32 = replace(tile_constants.INT32, lowest=0)
 SPLIT, SPLIT_SIGNED = tile_constants.SPLIT, tile_constants.SPLIT_SIGNED
+SPLIT_EXCEPT = tile_constants.SPLIT_EXCEPT
 HIGH = replace(tile_constants.HIGH, lowest=0)
-HIGH_EXCEPT = tuple(replace(form, lowest=0) for form in tile_constants.HIGH_EXCEPT)
 """Kernels with these clip words from below at 0 alone: that and the upper end are one instruction."""
 
 COST = PulpClusterCost(cores=CORES)
@@ -65,17 +65,13 @@ _KERNELS = {
     Op.DEQUANTIZE: "match_pulp_dequantize",
 }
 
-_EXCEPTING = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES})
-"""Operators that requantize by upper words where there are exceptions."""
-
 _WIDE = frozenset({Op.SQUARED_DIFFERENCE, Op.NORMALIZE})
-"""Operators whose accumulators have too many bits for halves of multipliers."""
+"""Operators whose accumulators have too many bits for halves of multipliers; their kernels know no exceptions."""
 
 _SUFFIXES = {
-    INT32: "_int32",
-    HIGH: "_high",
-    **dict.fromkeys((SPLIT, SPLIT_SIGNED), "_split"),
-    **dict.fromkeys(HIGH_EXCEPT, "_high_except"),
+    INT32.name: "_int32",
+    HIGH.name: "_high",
+    **dict.fromkeys((form.name for form in (SPLIT, SPLIT_SIGNED, SPLIT_EXCEPT)), "_split"),
 }
 
 
@@ -83,7 +79,7 @@ class Cluster(HwModule):
     """The cluster of a PULP chip with the kernels of kernels/pulp."""
 
     name = "cluster"
-    requantizers = (INT32, SPLIT, SPLIT_SIGNED, HIGH, *HIGH_EXCEPT, INT64, INT64_SIGNED, *EXCEPT)
+    requantizers = (INT32, SPLIT, SPLIT_SIGNED, HIGH, SPLIT_EXCEPT, INT64, INT64_SIGNED, INT64_EXCEPT)
     sums = _ACCUMULATING
     groups = True
     peak_macs = 8 * 4  # on 8 cores a dot product of four bytes each
@@ -98,16 +94,13 @@ class Cluster(HwModule):
     def __init__(self, l1: Memory, cost: PulpClusterCost = COST) -> None:
         """With `l1` as its scratchpad, and what a chip's cores and DMA cost."""
         self.memories = (l1,)
-        self.cost_model: CostModel = cost
+        self.cost_model = self._split = cost
         self._sums = replace(cost, form="sums")
-        self._costs: dict[Requantizer, CostModel] = {
-            INT32: replace(cost, form="int32"),
-            SPLIT_SIGNED: replace(cost, form="split_signed"),
-            HIGH: replace(cost, form="high"),
-            INT64: replace(cost, form="int64"),
-            INT64_SIGNED: replace(cost, form="int64"),
-            **{form: replace(cost, form="high", exceptions=form.exceptions) for form in HIGH_EXCEPT},
-            **{form: replace(cost, form="int64", exceptions=form.exceptions) for form in EXCEPT},
+        self._costs = {
+            INT32.name: replace(cost, form="int32"),
+            SPLIT_SIGNED.name: replace(cost, form="split_signed"),
+            HIGH.name: replace(cost, form="high"),
+            **{form.name: replace(cost, form="int64") for form in (INT64, INT64_SIGNED, INT64_EXCEPT)},
         }
 
     def patterns(self) -> tuple[Pattern, ...]:
@@ -122,8 +115,7 @@ class Cluster(HwModule):
         """
         if layer.op is Op.ADD:
             return INT32, INT64
-        others = (SPLIT, SPLIT_SIGNED) if layer.op in _WIDE else (HIGH,)
-        others += () if layer.op in _EXCEPTING else HIGH_EXCEPT
+        others = (SPLIT, SPLIT_SIGNED, SPLIT_EXCEPT, INT64_EXCEPT) if layer.op in _WIDE else (HIGH,)
         return tuple(form for form in self.requantizers if form not in others)
 
     def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
@@ -133,7 +125,7 @@ class Cluster(HwModule):
         convolution that is no pointwise one takes whole words, and lies column by column, (K, FX, FY, C).
         """
         partial_bytes = _PARTIAL_BYTES if layer.op in _ACCUMULATING else 0
-        operands = standard_operands(layer, parameter_bytes(layer, requantizer), partial_bytes)
+        operands = standard_operands(layer, parameter_bytes(layer, requantizer), partial_bytes, requantizer)
         return tuple(_with_whole_words(operand, layer) for operand in operands) if _has_columns(layer) else operands
 
     def pack(
@@ -162,13 +154,14 @@ class Cluster(HwModule):
         """A kernel of match_pulp.h, by operator and form; 1x1 convolutions without im2col have their own."""
         pointwise = layer.op is Op.CONV2D and is_pointwise(layer)
         kernel = "match_pulp_pointwise" if pointwise else _KERNELS[layer.op]
-        return kernel + (_SUFFIXES.get(requantizer, "") if requantizer else "")
+        return kernel + (_SUFFIXES.get(requantizer.name, "") if requantizer else "")
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Forms of requantization cost differently, and so do sums that nothing requantizes."""
         if requantizer is None:
             return self._sums if layer.op in _ACCUMULATING else self.cost_model
-        return self._costs.get(requantizer, self.cost_model)
+        model = self._costs.get(requantizer.name, self._split)
+        return replace(model, excepted=excepted_share(layer, requantizer)) if requantizer.excepted else model
 
 
 def _has_columns(layer: Layer) -> bool:

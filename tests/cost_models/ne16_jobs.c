@@ -60,11 +60,6 @@ void match_pulp_requantize_split(const match_tile_t *tile)
     (void)tile;
 }
 
-void match_pulp_requantize_high_except(const match_tile_t *tile)
-{
-    (void)tile;
-}
-
 void match_pulp_lay_out(const match_tile_t *tile)
 {
     (void)tile;

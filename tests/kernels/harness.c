@@ -4,10 +4,10 @@
  * size.
  *
  * KERNEL: 48 bytes of name, int32 fields of the tile, int64 negative_step, int32 input_channel_stride, int32 whether the
- *         tile begins and whether it ends its reduction, int32 groups, int32 exceptions, int32 how many jobs an earlier program has taken
- *         of NE16, which stopped before it handed over the last of them, seven int32 offsets of the tile's pointers in
- *         their arrays, seven arrays (input, addend, weights, parameters, output, scratch, partial sums). Answer: status,
- *         the output array, the partial sums.
+ *         tile begins and whether it ends its reduction, int32 groups, int32 how many jobs an earlier program has taken
+ *         of NE16, which stopped before it handed over the last of them, nine int32 offsets of the tile's pointers in
+ *         their arrays, nine arrays (input, addend, weights, parameters, excepted, exceptions, output, scratch, partial
+ *         sums). Answer: status, the output array, the partial sums.
  * JOB:    24 words, six int32 that tell into which array each of the first six words is an offset (-1: none), int32
  *         number of arrays, arrays. Answer: status, the last array.
  * COPY:   int32 direction (1: into L1), the fields of match_copy_t, two arrays (external: not in L1; local). Answer:
@@ -29,8 +29,8 @@
 #include "ne16_driver.h"
 
 enum { KERNEL, JOB, COPY };
-enum { INPUT, ADDEND, WEIGHTS, PARAMETERS, OUTPUT, SCRATCH, SUMS, POINTERS };
-enum { NAME_BYTES = 48, TILE_FIELDS = 25, JOB_WORDS = 24, JOB_POINTERS = 6, MOST_ARRAYS = 8, SECONDS = 60 };
+enum { INPUT, ADDEND, WEIGHTS, PARAMETERS, EXCEPTED, EXCEPTIONS, OUTPUT, SCRATCH, SUMS, POINTERS };
+enum { NAME_BYTES = 48, TILE_FIELDS = 25, JOB_WORDS = 24, JOB_POINTERS = 6, MOST_ARRAYS = 9, SECONDS = 60 };
 
 typedef struct {
     const char *name;
@@ -41,27 +41,21 @@ typedef struct {
 static const entry_t entries[] = {
     {"match_pulp_conv2d", match_pulp_conv2d, false},
     {"match_pulp_conv2d_split", match_pulp_conv2d_split, false},
-    {"match_pulp_conv2d_high_except", match_pulp_conv2d_high_except, false},
     {"match_pulp_conv2d_int32", match_pulp_conv2d_int32, false},
     {"match_pulp_grouped_conv2d", match_pulp_grouped_conv2d, false},
     {"match_pulp_grouped_conv2d_split", match_pulp_grouped_conv2d_split, false},
-    {"match_pulp_grouped_conv2d_high_except", match_pulp_grouped_conv2d_high_except, false},
     {"match_pulp_grouped_conv2d_int32", match_pulp_grouped_conv2d_int32, false},
     {"match_pulp_matrices", match_pulp_matrices, false},
     {"match_pulp_matrices_split", match_pulp_matrices_split, false},
-    {"match_pulp_matrices_high_except", match_pulp_matrices_high_except, false},
     {"match_pulp_matrices_int32", match_pulp_matrices_int32, false},
     {"match_pulp_pointwise", match_pulp_pointwise, false},
     {"match_pulp_pointwise_split", match_pulp_pointwise_split, false},
-    {"match_pulp_pointwise_high_except", match_pulp_pointwise_high_except, false},
     {"match_pulp_pointwise_int32", match_pulp_pointwise_int32, false},
     {"match_pulp_depthwise_conv2d", match_pulp_depthwise_conv2d, false},
     {"match_pulp_depthwise_conv2d_split", match_pulp_depthwise_conv2d_split, false},
-    {"match_pulp_depthwise_conv2d_high_except", match_pulp_depthwise_conv2d_high_except, false},
     {"match_pulp_depthwise_conv2d_int32", match_pulp_depthwise_conv2d_int32, false},
     {"match_pulp_dense", match_pulp_dense, false},
     {"match_pulp_dense_split", match_pulp_dense_split, false},
-    {"match_pulp_dense_high_except", match_pulp_dense_high_except, false},
     {"match_pulp_dense_int32", match_pulp_dense_int32, false},
     {"match_pulp_add", match_pulp_add, false},
     {"match_pulp_add_int32", match_pulp_add_int32, false},
@@ -94,31 +88,26 @@ static const entry_t entries[] = {
     {"match_pulp_lay_out", match_pulp_lay_out, false},
     {"match_pulp_requantize", match_pulp_requantize, false},
     {"match_pulp_requantize_split", match_pulp_requantize_split, false},
-    {"match_pulp_requantize_high_except", match_pulp_requantize_high_except, false},
     {"match_ne16_conv2d_3x3", match_ne16_conv2d_3x3, true},
     {"match_ne16_conv2d_3x3_m16", match_ne16_conv2d_3x3_m16, true},
     {"match_ne16_conv2d_3x3_m8", match_ne16_conv2d_3x3_m8, true},
     {"match_ne16_conv2d_3x3_exact", match_ne16_conv2d_3x3_exact, true},
     {"match_ne16_conv2d_3x3_exact_split", match_ne16_conv2d_3x3_exact_split, true},
-    {"match_ne16_conv2d_3x3_exact_high_except", match_ne16_conv2d_3x3_exact_high_except, true},
     {"match_ne16_conv2d_1x1", match_ne16_conv2d_1x1, true},
     {"match_ne16_conv2d_1x1_m16", match_ne16_conv2d_1x1_m16, true},
     {"match_ne16_conv2d_1x1_m8", match_ne16_conv2d_1x1_m8, true},
     {"match_ne16_conv2d_1x1_exact", match_ne16_conv2d_1x1_exact, true},
     {"match_ne16_conv2d_1x1_exact_split", match_ne16_conv2d_1x1_exact_split, true},
-    {"match_ne16_conv2d_1x1_exact_high_except", match_ne16_conv2d_1x1_exact_high_except, true},
     {"match_ne16_conv2d_laid_out", match_ne16_conv2d_laid_out, true},
     {"match_ne16_conv2d_laid_out_m16", match_ne16_conv2d_laid_out_m16, true},
     {"match_ne16_conv2d_laid_out_m8", match_ne16_conv2d_laid_out_m8, true},
     {"match_ne16_conv2d_laid_out_exact", match_ne16_conv2d_laid_out_exact, true},
     {"match_ne16_conv2d_laid_out_exact_split", match_ne16_conv2d_laid_out_exact_split, true},
-    {"match_ne16_conv2d_laid_out_exact_high_except", match_ne16_conv2d_laid_out_exact_high_except, true},
     {"match_ne16_depthwise_3x3", match_ne16_depthwise_3x3, true},
     {"match_ne16_depthwise_3x3_m16", match_ne16_depthwise_3x3_m16, true},
     {"match_ne16_depthwise_3x3_m8", match_ne16_depthwise_3x3_m8, true},
     {"match_ne16_depthwise_3x3_exact", match_ne16_depthwise_3x3_exact, true},
     {"match_ne16_depthwise_3x3_exact_split", match_ne16_depthwise_3x3_exact_split, true},
-    {"match_ne16_depthwise_3x3_exact_high_except", match_ne16_depthwise_3x3_exact_high_except, true},
 };
 
 typedef struct {
@@ -205,6 +194,12 @@ static int32_t run_kernel(void *argument)
     return status == MATCH_OK ? pulp_cluster_wait() : status;
 }
 
+/* NULL where it is empty. */
+static const void *list_of(const array_t *array)
+{
+    return array->bytes > 0 ? array->block : NULL;
+}
+
 static void read_kernel(request_t *request)
 {
     char name[NAME_BYTES + 1] = {0};
@@ -225,7 +220,6 @@ static void read_kernel(request_t *request)
     read_bytes(&request->begins, sizeof request->begins);
     read_bytes(&request->ends, sizeof request->ends);
     read_bytes(&request->tile.groups, sizeof request->tile.groups);
-    read_bytes(&request->tile.exceptions, sizeof request->tile.exceptions);
     read_bytes(&request->abandoned, sizeof request->abandoned);
     read_bytes(request->offsets, sizeof request->offsets);
     request->count = POINTERS;
@@ -234,6 +228,8 @@ static void read_kernel(request_t *request)
     request->tile.addend = request->arrays[ADDEND].block + request->offsets[ADDEND];
     request->tile.weights = request->arrays[WEIGHTS].block + request->offsets[WEIGHTS];
     request->tile.parameters = request->arrays[PARAMETERS].block + request->offsets[PARAMETERS];
+    request->tile.excepted = list_of(&request->arrays[EXCEPTED]);
+    request->tile.exceptions = list_of(&request->arrays[EXCEPTIONS]);
     request->tile.output = request->arrays[OUTPUT].block + request->offsets[OUTPUT];
     request->tile.scratch = request->arrays[SCRATCH].block + request->offsets[SCRATCH];
     int32_t *sums = (int32_t *)(void *)(request->arrays[SUMS].block + request->offsets[SUMS]);

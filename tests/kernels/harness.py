@@ -127,6 +127,7 @@ class Harness:
         addend: Bytes = EMPTY,
         weights: Bytes = EMPTY,
         parameters: Bytes = EMPTY,
+        lists: tuple[Bytes, Bytes] = (EMPTY, EMPTY),
         output: Bytes,
         scratch: int = 0,
         negative_step: int = 0,
@@ -135,18 +136,18 @@ class Harness:
         ends: bool = True,
         input_channel_stride: int = 0,
         groups: int = 0,
-        exceptions: int = 0,
         abandoned: int = 0,
     ) -> Bytes:
         """Run a kernel on one tile whose pointers are the starts of the arrays; the output array afterwards.
 
+        `lists` are the tile's `excepted` and `exceptions`, empty where there are none.
         `sums` are its partial sums: before the call, and in place afterwards. `abandoned` jobs of NE16's are those of a
         program that was stopped while it filled in the last.
         """
-        arrays = [input, addend, weights, parameters, output, np.zeros(scratch, np.uint8), sums]
-        numbers = (*astuple(fields), negative_step, input_channel_stride, begins, ends, groups, exceptions, abandoned)
+        arrays = [input, addend, weights, parameters, *lists, output, np.zeros(scratch, np.uint8), sums]
+        numbers = (*astuple(fields), negative_step, input_channel_stride, begins, ends, groups, abandoned)
         numbers += (0,) * len(arrays)
-        request = struct.pack("<i48s25iq6i7i", KERNEL, name.encode(), *numbers)
+        request = struct.pack("<i48s25iq5i9i", KERNEL, name.encode(), *numbers)
         request += b"".join(struct.pack("<i", array.nbytes) + array.tobytes() for array in arrays)
         status, result = self._ask(request, output.nbytes + sums.nbytes)
         if status:

@@ -152,28 +152,35 @@ class Requantization:
     exceptions: tuple[tuple[int, ...], ...] = ()  # of each channel
 
     @property
-    def most_exceptions(self) -> int:
-        """Of a channel: words that each has for them."""
-        return max(map(len, self.exceptions), default=0)
-
-    @property
     def suffix(self) -> str:
         """Of the kernels that compute it."""
         return "_int32" if self.narrow else ""
 
     def __call__(self, acc: Ints) -> Bytes:
         """Outputs for accumulators (..., channels), as the bytes that are stored."""
-        total = acc * self.multiplier + self.bias - np.where(acc < self.negative_below, self.negative_step, 0)
-        return self._clipped(acc, total >> self.shift)
-
-    def _clipped(self, acc: Ints, value: Ints) -> Bytes:
-        """Outputs from what they are before exceptions and clips."""
+        outputs = self.plain(acc)
         for channel, exceptions in enumerate(self.exceptions):
-            value[..., channel] -= np.isin(acc[..., channel], exceptions)
-        return np.clip(value, *self.clip).astype(np.uint8)
+            outputs[..., channel] -= np.isin(acc[..., channel], exceptions)
+        return outputs
+
+    def plain(self, acc: Ints) -> Bytes:
+        """The same without exceptions."""
+        total = acc * self.multiplier + self.bias - np.where(acc < self.negative_below, self.negative_step, 0)
+        return np.clip(total >> self.shift, *self.clip).astype(np.uint8)
+
+    def lists(self) -> tuple[Bytes, Bytes]:
+        """The tile's `excepted` and `exceptions`, empty if there are none."""
+        if not self.exceptions:
+            return np.zeros(0, np.uint8), np.zeros(0, np.uint8)
+        words: list[int] = [0]
+        begins: list[int] = []
+        for exceptions in self.exceptions:
+            begins.append(len(words) if exceptions else 0)
+            words += [len(exceptions), *exceptions] if exceptions else []
+        return np.array(begins, "<u2").view(np.uint8), np.array(words, "<i4").view(np.uint8)
 
     def packed(self) -> Bytes:
-        """match_requant_t, match_requant_signed_t, match_requant_except_t or match_requant32_t, one per channel."""
+        """match_requant_t, match_requant_signed_t or match_requant32_t, one per channel."""
         bias = "<i4" if self.narrow else "<i8"
         fields: list[tuple[str, str]] = [("bias", bias), ("multiplier", "<i4"), ("shift", "<i4")]
         if self.negative_step:
@@ -181,13 +188,10 @@ class Requantization:
         return self._table(fields, 4 if self.negative_step else 3)
 
     def _table(self, fields: list[tuple[str, str]], named: int) -> Bytes:
-        """The first of these fields by name for each channel, and its exceptions behind them."""
-        table = np.zeros(len(self.bias), np.dtype([*fields, ("exceptions", "<i4", (self.most_exceptions,))]))
+        """The first of these fields by name for each channel."""
+        table = np.zeros(len(self.bias), np.dtype(fields))
         for name, _ in fields[:named]:
             table[name] = getattr(self, name)
-        for channel, exceptions in enumerate(self.exceptions):
-            unused = [-(2**31)] * (self.most_exceptions - len(exceptions))
-            table["exceptions"][channel] = [*sorted(exceptions, reverse=True), *unused]
         return table.view(np.uint8)
 
 
@@ -200,27 +204,16 @@ class UpperWords(Requantization):
     @property
     def suffix(self) -> str:
         """Of the kernels that compute it."""
-        return "_high_except" if self.exceptions else "_high"
+        return "_high"
 
-    def __call__(self, acc: Ints) -> Bytes:
+    def plain(self, acc: Ints) -> Bytes:
         """Outputs for accumulators (..., channels)."""
         added = acc + self.addend
         total = added * self.multiplier // 2**32 + self.bias
-        return self._clipped(acc, total // 2**self.shift)
-
-    def level_of(self, channel: int, accumulator: int) -> int:
-        """What an accumulator makes before exceptions and clips."""
-        added = accumulator + int(self.addend[channel])
-        word = added * int(self.multiplier[channel]) // 2**32 + int(self.bias[channel])
-        return word // 2 ** int(self.shift[channel])
-
-    def step_at(self, channel: int, level: int) -> int:
-        """The first accumulator of that level."""
-        word = level * 2 ** int(self.shift[channel]) - int(self.bias[channel])
-        return -(-(word * 2**32) // int(self.multiplier[channel])) - int(self.addend[channel])
+        return np.clip(total // 2**self.shift, *self.clip).astype(np.uint8)
 
     def packed(self) -> Bytes:
-        """match_requant_high_t or match_requant_high_except_t, one per channel."""
+        """match_requant_high_t, one per channel."""
         fields: list[tuple[str, str]] = [("addend", "<i4"), ("multiplier", "<u4"), ("bias", "<i4")]
         return self._table(fields, len(fields))
 
@@ -240,7 +233,7 @@ class SplitMultipliers(Requantization):
         """Of the kernels that compute it."""
         return "_split"
 
-    def __call__(self, acc: Ints) -> Bytes:
+    def plain(self, acc: Ints) -> Bytes:
         """Outputs for accumulators (..., channels)."""
         clipped = np.clip(acc + self.addend, 0, self.largest)
         word = ((clipped * self.low + self.bias) % 2**32 >> self.shift) + clipped * self.high
@@ -257,13 +250,10 @@ class SplitMultipliers(Requantization):
         return self._table(fields, len(fields))
 
 
-FORMS = ("int64", "int64_signed", "int64_except", "int32", "split", "split_signed")
-"""Of all kernels that requantize sums, but for those of `WIDE_FORMS`."""
+FORMS = ("int64", "int64_signed", "int64_except", "int32", "split", "split_signed", "split_except")
+"""Of all kernels that requantize sums, but for those of `WIDE_FORMS`; those that end in "except" have exceptions."""
 
-EXCEPTING_FORMS = (*FORMS, "high_except")
-"""Of kernels that have one for exceptions by upper words."""
-
-WIDE_FORMS = ("int64", "int64_signed", "int64_except", "int32", "high")
+WIDE_FORMS = ("int64", "int64_signed", "int32", "high")
 """Of kernels whose accumulators may have many bits."""
 
 
@@ -274,41 +264,26 @@ def requantization_of(
     from_zero = (0, clip[1] - clip[0])
     if form == "int32":
         return narrow_requantization(rng, acc, from_zero)
-    if form.startswith("high"):
-        words = upper_words(rng, acc, from_zero)
-        return with_exceptions(rng, acc, words) if form == "high_except" else words
+    if form == "high":
+        return upper_words(rng, acc, from_zero)
     if form.startswith("split"):
-        return split_multipliers(rng, acc, from_zero, step=form == "split_signed")
-    plain = random_requantization(rng, acc, step=form == "int64_signed", clip=clip)
-    return replace(plain, exceptions=random_exceptions(rng, acc)) if form == "int64_except" else plain
+        plain = split_multipliers(rng, acc, from_zero, step=form == "split_signed")
+    else:
+        plain = random_requantization(rng, acc, step=form == "int64_signed", clip=clip)
+    return replace(plain, exceptions=random_exceptions(rng, acc, plain)) if form.endswith("except") else plain
 
 
-def random_exceptions(rng: np.random.Generator, acc: Ints) -> tuple[tuple[int, ...], ...]:
-    """Some accumulators of each channel, none of some, as many as there are room for of at least one."""
+def random_exceptions(rng: np.random.Generator, acc: Ints, plain: Requantization) -> tuple[tuple[int, ...], ...]:
+    """Some accumulators of each channel that have not its lowest output, none of some channels."""
     flat = acc.reshape(-1, acc.shape[-1])
-    most = int(rng.integers(1, 6))
-    counts = rng.integers(0, most + 1, flat.shape[1])
-    counts[rng.integers(len(counts))] = most
-    return tuple(tuple(map(int, rng.choice(flat[:, k], count))) for k, count in enumerate(counts))
-
-
-def with_exceptions(rng: np.random.Generator, acc: Ints, words: UpperWords) -> UpperWords:
-    """Exceptions where a channel's line takes steps: some of those of its accumulators, and one that it has.
-
-    That one becomes a step's by the channel's addend; channels of one output have none.
-    """
-    exceptions: list[tuple[int, ...]] = []
-    flat = acc.reshape(-1, acc.shape[-1])
-    for channel, chosen in enumerate(random_exceptions(rng, acc)):
-        if words.multiplier[channel] == 0:
-            exceptions.append(())
-            continue
-        met = int(rng.choice(flat[:, channel]))
-        level = int(rng.integers(1, words.clip[1] + 1))
-        words.addend[channel] += words.step_at(channel, level) - met
-        levels = (words.level_of(channel, accumulator) for accumulator in chosen)
-        exceptions.append(tuple({met, *(words.step_at(channel, level) for level in levels)}))
-    return replace(words, exceptions=tuple(exceptions))
+    outputs = plain.plain(flat)
+    lowest = np.uint8(plain.clip[0] & 0xFF)
+    found: list[tuple[int, ...]] = []
+    for channel in range(flat.shape[1]):
+        possible = np.unique(flat[outputs[:, channel] != lowest, channel])
+        count = min(int(rng.integers(0, 6)), len(possible))
+        found.append(tuple(int(one) for one in rng.choice(possible, count, replace=False)) if count else ())
+    return tuple(found)
 
 
 def upper_words(rng: np.random.Generator, acc: Ints, clip: tuple[int, int]) -> UpperWords:

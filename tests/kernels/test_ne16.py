@@ -210,7 +210,7 @@ def check_exact(harness: Harness, problem: Problem, behind: tuple[int, int, int,
     clip = (-128, 127) if seed % 3 == 0 else (0, 250)
     form = f"{'split' if seed % 2 else 'int64'}{'_signed' if step else ''}"
     if seed % 5 == 0:
-        form = "high_except" if seed % 2 else "int64_except"
+        form = "split_except" if seed % 2 else "int64_except"
     requantization = requantization_of(np.random.default_rng(seed), problem.acc, form, clip)
     target = problem.target(behind)
     fields = problem.fields(target)
@@ -224,7 +224,7 @@ def check_exact(harness: Harness, problem: Problem, behind: tuple[int, int, int,
         output=target.block,
         scratch=problem.scratch(exact=True),
         negative_step=requantization.negative_step,
-        exceptions=requantization.most_exceptions,
+        lists=requantization.lists(),
         groups=problem.groups,
     )
     target.tile[...] = requantization(problem.acc)

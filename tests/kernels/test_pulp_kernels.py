@@ -18,7 +18,6 @@ from match.target.tile_constants import quantization
 from tests.kernels.harness import Bytes, Harness, HarnessError, TileFields, View, embed
 from tests.kernels.recurrent import Gru, GruResetFirst, Lstm
 from tests.kernels.reference import (
-    EXCEPTING_FORMS,
     FORMS,
     WIDE_FORMS,
     Geometry,
@@ -52,7 +51,6 @@ Reals = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
 EXAMPLES = settings(max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
 forms = st.sampled_from(FORMS)
-excepting_forms = st.sampled_from(EXCEPTING_FORMS)
 wide_forms = st.sampled_from(WIDE_FORMS)
 clips = st.sampled_from([(0, 255), (3, 200), (-128, 127), (-100, 90)])
 
@@ -128,7 +126,7 @@ def expect(output: Bytes, target: View, expected: Bytes) -> None:
 
 
 @EXAMPLES
-@given(st.one_of(geometries(), by_fours), before_pixels, margins, st.integers(0, 255), clips, excepting_forms, seeds)
+@given(st.one_of(geometries(), by_fours), before_pixels, margins, st.integers(0, 255), clips, forms, seeds)
 def test_conv2d(
     harness: Harness,
     geometry: Geometry,
@@ -154,15 +152,13 @@ def test_conv2d(
         output=target.block,
         scratch=conv2d_scratch(geometry, CORES),
         negative_step=requantization.negative_step,
-        exceptions=requantization.most_exceptions,
+        lists=requantization.lists(),
     )
     expect(output, target, requantization(acc))
 
 
 @settings(max_examples=30)
-@given(
-    geometries(most_channels=9), st.integers(1, 5), before_pixels, margins, st.integers(0, 255), excepting_forms, seeds
-)
+@given(geometries(most_channels=9), st.integers(1, 5), before_pixels, margins, st.integers(0, 255), forms, seeds)
 def test_grouped_conv2d(
     harness: Harness,
     geometry: Geometry,
@@ -193,7 +189,7 @@ def test_grouped_conv2d(
         output=target.block,
         scratch=conv2d_scratch(geometry, CORES),
         negative_step=requantization.negative_step,
-        exceptions=requantization.most_exceptions,
+        lists=requantization.lists(),
         groups=groups,
     )
     expect(output, target, requantization(acc))
@@ -204,7 +200,7 @@ def test_grouped_conv2d(
     st.tuples(st.integers(1, 3), st.integers(1, 7), st.integers(1, 21), st.integers(1, 35)),
     st.tuples(margins, margins, margins),
     st.tuples(st.integers(0, 255), st.integers(0, 255)),
-    excepting_forms,
+    forms,
     seeds,
 )
 def test_matrices(
@@ -236,13 +232,13 @@ def test_matrices(
         parameters=requantization.packed(),
         output=target.block,
         negative_step=requantization.negative_step,
-        exceptions=requantization.most_exceptions,
+        lists=requantization.lists(),
     )
     expect(output, target, requantization(acc.reshape(count, -1, 1)).reshape(acc.shape))
 
 
 @EXAMPLES
-@given(pointwise, margins, margins, clips, excepting_forms, seeds, st.sampled_from(["pointwise", "dense"]))
+@given(pointwise, margins, margins, clips, forms, seeds, st.sampled_from(["pointwise", "dense"]))
 def test_pointwise_and_dense(
     harness: Harness,
     geometry: Geometry,
@@ -267,13 +263,13 @@ def test_pointwise_and_dense(
         parameters=requantization.packed(),
         output=target.block,
         negative_step=requantization.negative_step,
-        exceptions=requantization.most_exceptions,
+        lists=requantization.lists(),
     )
     expect(output, target, requantization(acc))
 
 
 @EXAMPLES
-@given(geometries(), margins, margins, st.sampled_from(["conv2d", "pointwise", "dense"]), excepting_forms, seeds)
+@given(geometries(), margins, margins, st.sampled_from(["conv2d", "pointwise", "dense"]), forms, seeds)
 def test_input_channels_a_part_at_a_time(
     harness: Harness,
     geometry: Geometry,
@@ -292,7 +288,7 @@ def test_input_channels_a_part_at_a_time(
     accumulate_on(harness, geometry, (before, behind), kernel, form, parts, rng)
 
 
-@pytest.mark.parametrize("form", EXCEPTING_FORMS)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kernel", ["conv2d", "pointwise", "dense"])
 def test_partial_sums_on_any_number_of_cores(harness_for: Callable[[int], Harness], kernel: str, form: str) -> None:
     """Whole words and bytes behind them, vectors too short for words, blocks of four channels and single ones."""
@@ -340,7 +336,7 @@ def accumulate_on(
             output=target.block,
             scratch=conv2d_scratch(part, cores),
             negative_step=requantization.negative_step,
-            exceptions=requantization.most_exceptions,
+            lists=requantization.lists(),
             sums=sums,
             begins=begin == 0,
             ends=end == geometry.channels_in,
@@ -355,7 +351,7 @@ def accumulate_on(
 
 
 @EXAMPLES
-@given(depthwise, margins, margins, st.integers(0, 255), excepting_forms, seeds)
+@given(depthwise, margins, margins, st.integers(0, 255), forms, seeds)
 def test_depthwise_conv2d(
     harness: Harness,
     geometry: Geometry,
@@ -380,7 +376,7 @@ def test_depthwise_conv2d(
         output=target.block,
         scratch=depthwise_scratch(geometry, CORES),
         negative_step=requantization.negative_step,
-        exceptions=requantization.most_exceptions,
+        lists=requantization.lists(),
     )
     expect(output, target, requantization(acc))
 
@@ -408,7 +404,7 @@ def test_avg_pool2d(
         parameters=requantization.packed(),
         output=target.block,
         negative_step=requantization.negative_step,
-        exceptions=requantization.most_exceptions,
+        lists=requantization.lists(),
     )
     expect(output, target, requantization(acc))
 
@@ -666,7 +662,7 @@ def test_normalize(
         parameters=requantization.packed(),
         output=target.block,
         negative_step=requantization.negative_step,
-        exceptions=requantization.most_exceptions,
+        lists=requantization.lists(),
     )
     expect(output, target, requantization(acc).reshape(shape))
 
@@ -863,7 +859,7 @@ def combine_on(
         parameters=requantization.packed(),
         output=target.block,
         negative_step=requantization.negative_step,
-        exceptions=requantization.most_exceptions,
+        lists=requantization.lists(),
     )
     expect(output, target, requantization(acc.reshape(-1, 1)).reshape(acc.shape))
 
@@ -1110,13 +1106,13 @@ def convolve_on(harness: Harness, geometry: Geometry, kernel: str, scratch: int,
         output=target.block,
         scratch=scratch,
         negative_step=requantization.negative_step,
-        exceptions=requantization.most_exceptions,
+        lists=requantization.lists(),
     )
     expect(output, target, requantization(acc))
     return output
 
 
-@pytest.mark.parametrize("form", EXCEPTING_FORMS)
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kernel", ["conv2d", "pointwise", "dense"])
 def test_vectors_shorter_than_a_word(harness: Harness, kernel: str, form: str) -> None:
     """Blocks of four channels and single ones, pairs of pixels and a last one."""
@@ -1158,7 +1154,7 @@ def pool_on(harness: Harness, geometry: Geometry, form: str) -> Bytes:
         parameters=requantization.packed(),
         output=target.block,
         negative_step=requantization.negative_step,
-        exceptions=requantization.most_exceptions,
+        lists=requantization.lists(),
     )
     expect(output, target, requantization(acc))
     return output

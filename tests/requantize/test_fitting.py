@@ -11,9 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from match.compilation.options import Numerics
+from match.ir.constants import LayerConstants
 from match.ir.requantization import UNREACHED, Products, Requantization, Requantizer
 from match.ir.step_function import step_function
 from match.requantize import compare, executes, fit
+from match.requantize.form import choose_among
 from match.requantize.steps import Steps
 
 pytestmark = pytest.mark.unit
@@ -402,33 +405,48 @@ def test_whole_products_have_one_step_for_all_channels() -> None:
     assert executes(unreached, low, high, WIDE_SIGNED)
 
 
-def test_exceptions_need_a_form_with_room_for_them() -> None:
-    """Of the channel that has most; accumulators that are not exceptions take none."""
+def test_exceptions_need_a_form_that_has_some() -> None:
     some = np.array([[7, UNREACHED, 9], [UNREACHED, UNREACHED, 3]])
     line = Requantization(np.array([5, 3]), np.array([1, 2]), np.array([2, 3]), (0, 255), exceptions=some)
     low, high = np.array([0, 0]), np.array([100, 100])
-    assert line.most_exceptions == 2
-    assert executes(line, low, high, replace(WIDE, exceptions=2))
-    assert not executes(line, low, high, replace(WIDE, exceptions=1))
+    assert executes(line, low, high, replace(WIDE, exceptions=16))
     assert not executes(line, low, high, WIDE)
 
 
-def test_exceptions_by_upper_words_lie_at_steps() -> None:
-    """Kernels look for them there alone; where the clip hides one it may lie anywhere."""
-    rng = np.random.default_rng(5)
-    plain = gemmlowp([0.001, 0.02], 0, (0, 255), rng)
+def test_a_layer_with_more_exceptions_than_a_form_has_words_has_another_form() -> None:
+    """Three exceptions of one channel are five words: none, their number, and they."""
+    line = Requantization(np.array([1, 1]), np.array([0, 0]), np.array([4, 4]), (0, 255))
+    line = replace(line, exceptions=np.array([[16, 32, 48], [UNREACHED] * 3]))
+    accumulator = np.array([0, 0]), np.array([1000, 1000])
+    for words, most in [(4, None), (5, None), (8, 8)]:
+        form = replace(WIDE, exceptions=words)
+        chosen = choose_among((form,), "module", LayerConstants(None, line), accumulator, Numerics.EXACT)
+        own = None if isinstance(chosen, str) else chosen.requantizer
+        assert (own and (own.exceptions, own.excepted)) == (most and (most, 1))
+
+
+@pytest.mark.parametrize("form", [SPLIT, WIDE], ids=lambda form: form.name)
+def test_exceptions_beside_a_line(form: Requantizer) -> None:
+    """Of those that the clip hides, or that are not reached, none is left: kernels take 1 off what is stored."""
+    plain = gemmlowp([0.001, 0.02], 0, (0, 255), np.random.default_rng(5))
     plain = replace(plain, negative_below=None, negative_step=None)
     low, high = np.full(2, -50_000), np.full(2, 300_000)
     steps = step_function(plain, low, high).thresholds
-    form = replace(HIGH, name="high_except_2", exceptions=2, parameter_bytes=20)
-
-    def fitted(*at: np.ndarray) -> bool:
-        layer = replace(plain, exceptions=np.stack(at, axis=1))
-        result = fit(layer, low, high, form)
-        exact = result is not None and result[1].exact
-        assert not exact or (result is not None and brute_force(layer, result[0], low, high)[1] == 0)
-        return exact
-
-    assert fitted(steps[:, 20], steps[:, 70])
-    assert fitted(steps[:, 20], low)
-    assert not fitted(steps[:, 20], steps[:, 20] + 1)
+    first, beyond = steps[:, 20], np.full(2, 400_000)
+    excepting = replace(form, exceptions=64)
+    for others, left in [
+        ((steps[:, 70],), 2),
+        ((low,), 1),
+        ((beyond,), 1),
+        ((steps[:, 254],), 2),
+        ((first + 1, high), 2),
+    ]:
+        layer = replace(plain, exceptions=np.stack((first, *others), axis=1))
+        result = fit(layer, low, high, excepting)
+        assert result is not None
+        assert result[1].exact
+        assert result[0].exceptions is not None
+        assert np.count_nonzero(result[0].exceptions[0] != UNREACHED) == left
+        assert brute_force(layer, result[0], low, high)[1] == 0
+        without = replace(result[0], exceptions=None)
+        assert brute_force(layer, without, low, high)[1] == 1

@@ -11,6 +11,7 @@ import pytest
 
 import match
 from match.ir.constants import LayerConstants
+from match.ir.exception_lists import with_lists_of
 from match.ir.layer import Dim, Layer, Op, Padding, Role
 from match.ir.requantization import Requantization, Requantizer
 from match.mapping.schedule import component_bytes
@@ -21,7 +22,7 @@ from match.target.hardware import HwModule, MatchTarget
 from match.targets.gap8.target import Gap8
 from match.targets.gap9.target import Gap9
 from match.targets.pulp.chip import one_core
-from match.targets.pulp.cluster import HIGH_EXCEPT, INT32, INT64, SPLIT, SPLIT_SIGNED
+from match.targets.pulp.cluster import INT32, INT64, SPLIT, SPLIT_EXCEPT, SPLIT_SIGNED
 
 pytestmark = pytest.mark.cc
 
@@ -136,8 +137,15 @@ def constants(layer: Layer) -> LayerConstants:
         return LayerConstants(None, None, table=np.zeros(256, np.uint8))
     channels = 1 if layer.op is Op.ADD else layer.k
     ones = np.ones(channels, np.int64)
-    requantization = Requantization(ones, ones, ones, (0, 255), ones, 2 * ones, addend=ones, largest=ones)
+    exceptions = np.arange(3)[None, :].repeat(channels, 0)
+    requantization = Requantization(ones, ones, ones, (0, 255), ones, 2 * ones, exceptions, ones, ones)
     return LayerConstants(weights, requantization, (1, 1) if layer.op is Op.ADD else None)
+
+
+def of_layer(layer: Layer, form: Requantizer) -> Requantizer:
+    line = constants(layer).requantization
+    assert line is not None
+    return with_lists_of(form, line)
 
 
 def cases() -> list[tuple[HwModule, Layer, Requantizer | None]]:
@@ -147,7 +155,7 @@ def cases() -> list[tuple[HwModule, Layer, Requantizer | None]]:
         for layer in EVERY:
             if layer.op in taken:
                 forms: tuple[Requantizer | None, ...] = (None,) if layer.op in WITHOUT_FORM else unit.forms(layer)
-                found += [(unit, layer, form) for form in forms]
+                found += [(unit, layer, form and of_layer(layer, form)) for form in forms]
     return found
 
 
@@ -162,7 +170,11 @@ def test_packed_bytes_are_what_the_operand_declares(unit: HwModule, layer: Layer
         spans = {**{dim: (0, full[dim]) for dim in Dim}, Dim.K: (layer.k - k if k < 16 else 0, k)}
         packed = unit.pack(layer, form, constants(layer), spans)
         components = constant[0].components if constant else ()
-        assert [len(part) for part in packed] == [component_bytes(c, {**full, Dim.K: k}) for c in components]
+        sizes = [component_bytes(c, {**full, Dim.K: k}) for c in components]
+        if form is not None and form.exceptions:
+            assert len(packed[-1]) == 4 * (1 + 1 + 3) <= sizes.pop()
+            packed = packed[:-1]
+        assert [len(part) for part in packed] == sizes
 
 
 @pytest.mark.parametrize(("unit", "layer", "form"), cases())
@@ -201,8 +213,8 @@ def test_one_core_under_simulation_waits_for_no_transfer() -> None:
 
 def test_pointwise_kernel_is_for_unstrided_maps() -> None:
     cluster = module("cluster")
-    kernels = [cluster.kernel(POINTWISE, form) for form in (INT32, SPLIT, SPLIT_SIGNED, HIGH_EXCEPT[0], INT64)]
-    assert kernels == [f"match_pulp_pointwise{end}" for end in ("_int32", "_split", "_split", "_high_except", "")]
+    kernels = [cluster.kernel(POINTWISE, form) for form in (INT32, SPLIT, SPLIT_SIGNED, SPLIT_EXCEPT, INT64)]
+    assert kernels == [f"match_pulp_pointwise{end}" for end in ("_int32", "_split", "_split", "_split", "")]
     assert cluster.kernel(variant(POINTWISE, stride=(2, 2)), INT64) == "match_pulp_conv2d"
     assert cluster.kernel(variant(POINTWISE, padding=Padding(1, 0, 0, 0)), INT64) == "match_pulp_conv2d"
 

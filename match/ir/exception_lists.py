@@ -1,0 +1,69 @@
+"""The exceptions of a layer's channels as kernels read them: kernels/include/match_tile.h."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from match.ir.requantization import UNREACHED, Int64Array, Requantization, Requantizer
+
+
+@dataclass(frozen=True, eq=False)
+class ExceptionLists:
+    """Where each channel's exceptions begin in `words`, shape (channels,): their number, then they, as int32.
+
+    Channels with the same exceptions share a list; those without begin at the first word, which is 0.
+    """
+
+    begins: npt.NDArray[np.uint16]
+    words: npt.NDArray[np.int32]
+
+    @property
+    def channels(self) -> int:
+        """How many channels have exceptions."""
+        return int(np.count_nonzero(self.begins))
+
+
+def exception_lists(line: Requantization) -> ExceptionLists:
+    """The lists of a line's exceptions."""
+    begins = np.zeros(line.channels, np.uint16)
+    words = [0]
+    if line.exceptions is not None:
+        kept = np.sort(line.exceptions, axis=1)
+        rows, same = np.unique(kept, axis=0, return_inverse=True)
+        places: list[int] = []
+        for row in rows:
+            listed: list[int] = row[row != UNREACHED].tolist()
+            places.append(len(words) if listed else 0)
+            words += [len(listed), *listed] if listed else []
+        begins = np.array(places, np.uint16)[same.reshape(-1)]
+    return ExceptionLists(begins, np.array(words, np.int32))
+
+
+def with_lists_of(form: Requantizer, line: Requantization) -> Requantizer:
+    """The form for one layer: with as many words and channels as its exceptions need, up to the next power of two.
+
+    Layers that differ in their exceptions alone then mostly have the same form, and need to be mapped once.
+    """
+    if not form.exceptions:
+        return form
+    lists = exception_lists(line)
+    return replace(form, exceptions=_rounded(len(lists.words)), excepted=_rounded(lists.channels))
+
+
+def _rounded(count: int) -> int:
+    return 1 << (count - 1).bit_length() if count else 0
+
+
+def visible(line: Requantization, low: Int64Array, high: Int64Array) -> Requantization:
+    """The line with those of its exceptions alone that change an output for accumulators from `low` to `high`."""
+    if line.exceptions is None:
+        return line
+    plain = replace(line, exceptions=None)
+    met = (line.exceptions >= low[:, None]) & (line.exceptions <= high[:, None])
+    changed = met & (line(line.exceptions.T).T != plain(line.exceptions.T).T)
+    if not changed.any():
+        return plain
+    return replace(line, exceptions=np.where(changed, line.exceptions, UNREACHED))
