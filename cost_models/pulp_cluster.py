@@ -35,6 +35,7 @@ from match.cost_models.pulp_cycles import (
 )
 from match.cost_models.pulp_loops import (
     LEAST_INNER,
+    STRIP_READS,
     WORD,
     align4,
     are_shared,
@@ -47,12 +48,14 @@ from match.cost_models.pulp_loops import (
     is_pointwise,
     last_step,
     outer_strips,
+    phases,
     seen_rows,
     share_of_channels,
     short_step,
     step,
     strip_columns,
     unaligned,
+    widened,
 )
 from match.ir.layer import GATES, Layer, Op
 from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
@@ -89,7 +92,12 @@ class PulpClusterCost(CostModel):
         if layer.op is Op.GROUPED_CONV2D or (layer.op is Op.CONV2D and not is_pointwise(layer)):
             return self.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
         if layer.op is Op.DEPTHWISE_CONV2D:
-            return self.cores * align4(tile.fx * seen_rows(layer, tile))
+            columns = self.cores * align4(tile.fx * seen_rows(layer, tile))
+            wide = widened(layer)
+            if wide is None:
+                return columns
+            narrow = STRIP_READS * tile.iy * tile.k if wide.fy == 5 or wide.stride[0] == 2 else 0
+            return columns + align4(wide.fy * wide.fx * tile.k) + narrow
         if layer.op in GATES:
             return align4((5 if layer.op is Op.GRU_RESET_FIRST else 2) * tile.ox * tile.k)
         return 0
@@ -426,16 +434,43 @@ class PulpClusterCost(CostModel):
 
     def _depthwise(self, layer: Layer, tile: Tile) -> float:
         """In strips, if there is a kernel for them; at stride 2 it computes no fewer columns than a strip has."""
+        wide = widened(layer)
+        if wide is not None:
+            return self._depthwise_widened(layer, wide, tile) + self._corrected_columns(layer, tile)
         columns, others = strip_columns(layer), self._depthwise_windows(layer, tile)
         if not columns:
             return others
         least = 1 if layer.stride == (1, 1) else columns
-        strips = self._depthwise_strips(layer, tile, columns)
-        if self.excepted:
-            columns = -(-tile.k * tile.ox * self.excepted // self.cores)
-            windows = columns * self._gathered_column(layer, tile, self.cycles.corrected_window)
-            strips = strips + 2 * self.cycles.asked * tile.k + windows
+        strips = self._depthwise_strips(layer, tile, columns) + self._corrected_columns(layer, tile)
         return choose(tile.ox >= least, strips, others)
+
+    def _corrected_columns(self, layer: Layer, tile: Tile) -> float:
+        """Columns of outputs of channels with exceptions, which are shared out."""
+        if not self.excepted:
+            return 0
+        columns = -(-tile.k * tile.ox * self.excepted // self.cores)
+        windows = columns * self._gathered_column(layer, tile, self.cycles.corrected_window)
+        return windows + 2 * self.cycles.asked * tile.k
+
+    def _depthwise_widened(self, layer: Layer, wide: Layer, tile: Tile) -> float:
+        """Filters, and columns of narrow maps, are laid out, then each convolution without holes computed in strips."""
+        cycles, (rows, columns) = self.cycles, phases(layer)
+        part = tile._replace(
+            oy=ceil_div(tile.oy, rows),
+            ox=ceil_div(tile.ox, columns),
+            iy=ceil_div(tile.iy, rows),
+            ix=ceil_div(tile.ix, columns),
+            fy=wide.fy,
+            fx=wide.fx,
+        )
+        strips = self._depthwise_strips(wide, part, strip_columns(wide))
+        filters = ceil_div(tile.k, self.cores) * (cycles.wide_filter + cycles.wide_weight * layer.fy * layer.fx)
+        if (layer.fy, layer.fx) == (wide.fy, wide.fx):
+            filters = 0
+        narrow = wide.ix > layer.ix
+        pixel = cycles.wide_pixel + cycles.wide_word * ceil_div(tile.k, WORD)
+        pixels = ceil_div(tile.iy * STRIP_READS, self.cores) * pixel if narrow else 0
+        return cycles.wide + filters + pixels + rows * columns * (cycles.phase + strips)
 
     def _depthwise_strips(self, layer: Layer, tile: Tile, columns: int) -> float:
         """Strips of `columns` columns of outputs are shared out: of 3x3 filters all of a channel, then of the next.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from match.ir.layer import Layer, Op
+from dataclasses import replace
+
+from match.ir.layer import Layer, Op, Padding
 from match.target.cost import Tile, ceil_div, choose, larger, smaller
 
 WORD = 4
@@ -152,6 +154,56 @@ def strip_columns(layer: Layer) -> int:
     if (layer.fy, layer.stride[0]) == (3, 2) and layer.padding.left > 1:
         return 0
     return columns if layer.ix >= 5 or (layer.fy, layer.stride[0]) == (3, 1) else 0
+
+
+STRIP_READS = 5
+"""Columns of the input that those kernels read; maps with fewer get padding (match_pulp_depthwise_widened.c)."""
+
+
+def widened(layer: Layer) -> Layer | None:
+    """A depthwise layer without a kernel for its own filter, as those for 3x3 and 5x5 compute it; None if they cannot.
+
+    Zeros lie around the filter. Of a filter with holes it is one of the `phases`, outputs at equal distances, that are
+    convolutions without.
+    """
+    rows, columns = phases(layer)
+    stride = _even_stride(layer)
+    longest = max(layer.fy, layer.fx)
+    if strip_columns(layer) or longest > 5 or stride not in (1, 2) or (stride > 1 and (rows, columns) != (1, 1)):
+        return None
+    size = 3 if longest <= 3 else 5
+    padding, seen = layer.padding, ceil_div(layer.ix, columns)
+    top, left = ceil_div(padding.top, rows), ceil_div(padding.left, columns)
+    above = max(0, min(size - layer.fy, size - stride - top))
+    before = (size - layer.fx) // 2
+    laid_out = (rows, columns) == (1, 1) and (size == 5 or stride == 2)
+    wide = replace(
+        layer,
+        oy=ceil_div(layer.oy, rows),
+        ox=ceil_div(layer.ox, columns),
+        iy=ceil_div(layer.iy, rows),
+        ix=max(seen, STRIP_READS) if laid_out else seen,
+        fy=size,
+        fx=size,
+        stride=(stride, stride),
+        dilation=(1, 1),
+        padding=Padding(top + above, left + before, padding.bottom, padding.right),
+    )
+    return wide if strip_columns(wide) else None
+
+
+def phases(layer: Layer) -> tuple[int, int]:
+    """Into how many convolutions without holes a depthwise layer is taken apart, by rows and by columns of outputs."""
+    rows, columns = layer.dilation
+    return rows if layer.fy > 1 else 1, columns if layer.fx > 1 else 1
+
+
+def _even_stride(layer: Layer) -> int:
+    """The stride both ways, that of the other axis where a layer has one row or column of outputs; 0 if they differ."""
+    rows, columns = layer.stride
+    rows = columns if layer.oy == 1 else rows
+    columns = rows if layer.ox == 1 else columns
+    return rows if rows == columns else 0
 
 
 def share_of_channels(channels: int, cores: int, singles: int) -> int:

@@ -14,7 +14,7 @@ from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.toolchain import HERE
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import Form
-from match.cost_models.pulp_loops import is_pointwise
+from match.cost_models.pulp_loops import is_pointwise, widened
 from match.errors import ToolchainError
 from match.ir.layer import Op
 
@@ -82,6 +82,8 @@ def _weights(case: Case) -> bytes:
 def _kernel(case: Case) -> int:
     """Its number: that for the form, or the one without a form in its name, if it serves all forms."""
     name = "pointwise" if case.layer.op is Op.CONV2D and is_pointwise(case.layer) else str(case.layer.op)
+    if case.layer.op is Op.DEPTHWISE_CONV2D and widened(case.layer) is not None:
+        name = "depthwise_widened"
     form = name + _SUFFIXES.get(case.form, "")
     return _KERNELS.index(form if form in _KERNELS else name)
 

@@ -8,17 +8,11 @@
 #include "match_pulp_requantize.h"
 #include "match_pulp_share.h"
 
-/* Input rows that the tile's output sees, padding included. */
-static int32_t seen_rows(const match_tile_t *tile)
-{
-    return (tile->output_height - 1) * tile->stride_y + (tile->filter_height - 1) * tile->dilation_y + 1;
-}
-
-/* Gather what output column x sees of one channel, (seen_rows, filter_width): the windows of all its pixels, one below
+/* Gather what output column x sees of one channel, (match_seen_rows, filter_width): the windows of all its pixels, one below
  * the other. */
 static void gather(const match_tile_t *tile, int32_t channel, int32_t x, uint8_t *column)
 {
-    int32_t rows = seen_rows(tile);
+    int32_t rows = match_seen_rows(tile);
     for (int32_t fx = 0; fx < tile->filter_width; fx++) {
         match_position_t seen = match_seen(tile, 0, x, 0, fx);
         bool inside = seen.x >= 0 && seen.x < tile->input_width;
@@ -55,14 +49,12 @@ static int32_t accumulate(const match_tile_t *tile, const uint8_t *column, const
 /* This core's scratch, for what a column of outputs sees. */
 static uint8_t *column_of(const match_tile_t *tile)
 {
-    ptrdiff_t bytes = ((ptrdiff_t)tile->filter_width * seen_rows(tile) + 3) / 4 * 4;
-    return (uint8_t *)tile->scratch + match_core_id() * bytes;
+    return (uint8_t *)tile->scratch + match_core_id() * match_column_bytes(tile);
 }
 
-/* Any filter: the windows of a column of outputs are gathered, then multiplied one by one. Columns of one channel
- * follow one another. */
-static void gathered(const match_tile_t *tile, const match_finish_t *finish, match_share_t columns)
+void match_pulp_depthwise_gathered(const match_tile_t *tile, const match_finish_t *finish)
 {
+    match_share_t columns = match_share(tile->channels_out * tile->output_width);
     uint8_t *column = column_of(tile);
     int32_t k = columns.first / tile->output_width;
     int32_t x = columns.first - k * tile->output_width;
@@ -95,8 +87,7 @@ static void correct_column(const match_tile_t *tile, const match_finish_t *finis
     }
 }
 
-/* The same of all channels that have exceptions: cores share out their columns. */
-static void correct(const match_tile_t *tile, const match_finish_t *finish)
+void match_pulp_depthwise_correct(const match_tile_t *tile, const match_finish_t *finish)
 {
     int32_t channels = 0;
     for (int32_t k = 0; k < tile->channels_out; k++) {
@@ -117,8 +108,7 @@ static void correct(const match_tile_t *tile, const match_finish_t *finish)
     }
 }
 
-/* Filters that have kernels of their own. */
-static bool in_strips(const match_tile_t *tile, const match_finish_t *finish)
+bool match_pulp_depthwise_in_strips(const match_tile_t *tile, const match_finish_t *finish)
 {
     if (match_pulp_is_depthwise_3x3(tile)) {
         match_share_t strips = match_share(tile->channels_out * ((tile->output_width + 1) / 2));
@@ -138,10 +128,10 @@ static bool in_strips(const match_tile_t *tile, const match_finish_t *finish)
 static void depthwise_conv2d(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
-    if (!in_strips(tile, &finish)) {
-        gathered(tile, &finish, match_share(tile->channels_out * tile->output_width));
+    if (!match_pulp_depthwise_in_strips(tile, &finish)) {
+        match_pulp_depthwise_gathered(tile, &finish);
     } else if (finish.excepted != NULL) {
-        correct(tile, &finish);
+        match_pulp_depthwise_correct(tile, &finish);
     }
 }
 

@@ -146,8 +146,28 @@ MATCH_INLINE int32_t requantized(const match_finish_t *finish, match_form_t form
     case MATCH_FORM_SPLIT_SIGNED:
         return match_requantize_split_signed(match_parameters_split_signed(finish->parameters), acc);
     default:
-        return match_requantize(finish, 0, acc);
+        return match_requantize_with(finish, finish->parameters, acc);
     }
+}
+
+/* The accumulator of a channel and a pixel of a unit. */
+MATCH_INLINE int32_t accumulator(const matrices_t *matrices, const sums_t *sums, const uint32_t less[], int i, int j)
+{
+    return (int32_t)(sums->products[i][j] - less[i] - matrices->b_zero * sums->bytes[j]);
+}
+
+/* Which outputs of a unit have accumulators that are exceptions: a bit for each channel of the first pixel, then those of
+ * the second one. */
+static __attribute__((noinline)) int32_t exceptions_of(const match_finish_t *finish, const matrices_t *matrices, sums_t sums,
+                                                       const uint32_t less[])
+{
+    match_exceptions_t exceptions = match_exceptions_of(finish, 0);
+    int32_t found = 0;
+    for (int bit = 0; bit < MATCH_BLOCK_PIXELS * MATCH_BLOCK_CHANNELS; bit++) {
+        int32_t acc = accumulator(matrices, &sums, less, bit % MATCH_BLOCK_CHANNELS, bit / MATCH_BLOCK_CHANNELS);
+        found |= match_is_exception(exceptions, acc) << bit;
+    }
+    return found;
 }
 
 MATCH_INLINE void store(uint8_t *output, const int32_t y[], int32_t channels)
@@ -174,10 +194,16 @@ MATCH_INLINE void multiply_unit(const match_finish_t *finish, const matrices_t *
     int32_t y[MATCH_BLOCK_PIXELS][MATCH_BLOCK_CHANNELS];
 #pragma GCC unroll 2
     for (int j = 0; j < MATCH_BLOCK_PIXELS; j++) {
-        uint32_t beside = matrices->b_zero * sums.bytes[j];
 #pragma GCC unroll 4
         for (int i = 0; i < MATCH_BLOCK_CHANNELS; i++) {
-            y[j][i] = requantized(finish, form, (int32_t)(sums.products[i][j] - less[i] - beside));
+            y[j][i] = requantized(finish, form, accumulator(matrices, &sums, less, i, j));
+        }
+    }
+    if (form == MATCH_FORM_64 && finish->excepted != NULL) { /* other forms are known to the compiler */
+        int32_t found = exceptions_of(finish, matrices, sums, less);
+#pragma GCC unroll 8
+        for (int bit = 0; bit < MATCH_BLOCK_PIXELS * MATCH_BLOCK_CHANNELS; bit++) {
+            y[bit / MATCH_BLOCK_CHANNELS][bit % MATCH_BLOCK_CHANNELS] -= found >> bit & 1;
         }
     }
     store(output, y[0], channels);

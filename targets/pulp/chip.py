@@ -27,6 +27,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_depthwise_5x5.c",
     "kernels/pulp/match_pulp_depthwise_conv2d.c",
     "kernels/pulp/match_pulp_depthwise_strips.c",
+    "kernels/pulp/match_pulp_depthwise_widened.c",
     "kernels/pulp/match_pulp_gru.c",
     "kernels/pulp/match_pulp_gru_reset_first.c",
     "kernels/pulp/match_pulp_lay_out.c",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.cost_models.pulp_loops import WORD, is_pointwise
+from match.cost_models.pulp_loops import WORD, is_pointwise, widened
 from match.ir.constants import LayerConstants
 from match.ir.layer import BY_PIXEL, GATES, Axis, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
@@ -151,9 +151,12 @@ class Cluster(HwModule):
         return {Dim.C: _CHANNEL_GROUP} if layer.op in _ACCUMULATING else {}
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
-        """A kernel of match_pulp.h, by operator and form; 1x1 convolutions without im2col have their own."""
-        pointwise = layer.op is Op.CONV2D and is_pointwise(layer)
-        kernel = "match_pulp_pointwise" if pointwise else _KERNELS[layer.op]
+        """A kernel of match_pulp.h, by operator and form; 1x1 convolutions and some depthwise ones have their own."""
+        kernel = _KERNELS[layer.op]
+        if layer.op is Op.CONV2D and is_pointwise(layer):
+            kernel = "match_pulp_pointwise"
+        if layer.op is Op.DEPTHWISE_CONV2D and widened(layer) is not None:
+            kernel = "match_pulp_depthwise_widened"
         return kernel + (_SUFFIXES.get(requantizer.name, "") if requantizer else "")
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:

@@ -442,7 +442,13 @@ def test_cluster_scratch() -> None:
     layer = replace(layer, stride=(3, 2), oy=4)
     assert model.scratch(layer, whole(layer)) == 8 * 36  # 3 columns of (4 - 1) * 3 + 3 rows
     layer = replace(depthwise(9, 12), dilation=(2, 2))
-    assert model.scratch(layer, whole(layer)) == 8 * 48  # 3 columns of (12 - 1) + (3 - 1) * 2 + 1 rows
+    gathered = 8 * 48  # 3 columns of (12 - 1) + (3 - 1) * 2 + 1 rows
+    assert model.scratch(layer, whole(layer)) == gathered + 84, "and filters of 9 bytes, rounded up"
+    layer = replace(depthwise(9, 12), fy=5, fx=1)
+    gathered = 8 * 16  # a column of (12 - 1) + 5 rows
+    assert model.scratch(layer, whole(layer)) == gathered + 228 + 5 * 12 * 9, (
+        "of 25 bytes, and five columns of the input"
+    )
     assert all(model.scratch(layer, whole(layer)) == 0 for layer in LAYERS[-7:])
 
 

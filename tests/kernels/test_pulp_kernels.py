@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from match.ir.float_border import FloatQuantization
@@ -54,6 +54,7 @@ forms = st.sampled_from(FORMS)
 wide_forms = st.sampled_from(WIDE_FORMS)
 clips = st.sampled_from([(0, 255), (3, 200), (-128, 127), (-100, 90)])
 
+SMALL = Geometry(3, 5, (3, 4), (2, 2), (1, 1), (1, 1), (1, 0, 0, 0), (0, 0))
 by_fours = geometries(most_dilation=1, most_channels=4, most_output=9).map(
     lambda geometry: replace(geometry, channels_in=4 * geometry.channels_in, channels_out=4 * geometry.channels_out)
 )
@@ -64,6 +65,10 @@ pointwise = geometries(filters=st.just((1, 1)), strides=st.just((1, 1)), most_ch
 depthwise = st.one_of(
     geometries(channelwise=True),
     geometries(filters=st.just((3, 3)), most_dilation=1, channelwise=True, most_output=12),
+)
+
+widened = geometries(
+    filters=st.tuples(st.integers(1, 5), st.integers(1, 5)), most_dilation=3, channelwise=True, most_output=12
 )
 
 
@@ -81,6 +86,14 @@ def depthwise_scratch(geometry: Geometry, cores: int) -> int:
     """As match_pulp.h gives it."""
     rows = (geometry.output[0] - 1) * geometry.stride[0] + (geometry.filter[0] - 1) * geometry.dilation[0] + 1
     return cores * align4(geometry.filter[1] * rows)
+
+
+def widened_scratch(geometry: Geometry, cores: int) -> int:
+    """As match_pulp.h gives it."""
+    size = 3 if max(geometry.filter) <= 3 else 5
+    strides = {stride for stride, outputs in zip(geometry.stride, geometry.output, strict=True) if outputs > 1}
+    narrow = 5 * geometry.input[0] * geometry.channels_in if size == 5 or not strides <= {1, 3} else 0
+    return depthwise_scratch(geometry, cores) + align4(size * size * geometry.channels_in) + narrow
 
 
 def random_input(rng: np.random.Generator, geometry: Geometry) -> Bytes:
@@ -159,6 +172,8 @@ def test_conv2d(
 
 @settings(max_examples=30)
 @given(geometries(most_channels=9), st.integers(1, 5), before_pixels, margins, st.integers(0, 255), forms, seeds)
+@example(SMALL, 4, (0, 0, 0, 0), (0, 0, 0, 0), 9, "split_except", 3)
+@example(SMALL, 3, (0, 0, 0, 0), (0, 0, 0, 0), 9, "int64_except", 4)
 def test_grouped_conv2d(
     harness: Harness,
     geometry: Geometry,
@@ -203,6 +218,8 @@ def test_grouped_conv2d(
     forms,
     seeds,
 )
+@example((2, 3, 2, 9), ((0, 0, 0, 0),) * 3, (3, 200), "split_except", 5)
+@example((1, 2, 9, 16), ((0, 0, 0, 0),) * 3, (3, 200), "int64_except", 6)
 def test_matrices(
     harness: Harness,
     sizes: tuple[int, int, int, int],
@@ -361,20 +378,50 @@ def test_depthwise_conv2d(
     form: str,
     seed: int,
 ) -> None:
+    kernel, scratch = "match_pulp_depthwise_conv2d", depthwise_scratch(geometry, CORES)
+    convolve_depthwise(harness, kernel, geometry, scratch, (before, behind), pad_value, form, seed)
+
+
+@EXAMPLES
+@given(widened, margins, margins, st.integers(0, 255), forms, seeds)
+def test_depthwise_widened(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    pad_value: int,
+    form: str,
+    seed: int,
+) -> None:
+    kernel, scratch = "match_pulp_depthwise_widened", widened_scratch(geometry, CORES)
+    convolve_depthwise(harness, kernel, geometry, scratch, (before, behind), pad_value, form, seed)
+
+
+def convolve_depthwise(
+    harness: Harness,
+    kernel: str,
+    geometry: Geometry,
+    scratch: int,
+    margin: tuple[tuple[int, int, int, int], ...],
+    pad_value: int,
+    form: str,
+    seed: int,
+) -> None:
+    """One tile with these margins of input and output."""
     rng = np.random.default_rng(seed)
-    source = embed(random_input(rng, geometry), before)
-    target = empty_output(geometry, behind)
+    source = embed(random_input(rng, geometry), margin[0])
+    target = empty_output(geometry, margin[1])
     weights = random_weights(rng, (geometry.channels_out, *geometry.filter))
     acc = depthwise_conv2d(source.tile, weights, geometry, pad_value)
     requantization = requantization_of(rng, acc, form)
     output = harness.kernel(
-        kernel_of("match_pulp_depthwise_conv2d", requantization),
+        kernel_of(kernel, requantization),
         fields_of(geometry, source, target, requantization, pad_value),
         input=source.block,
         weights=weights.view(np.uint8),
         parameters=requantization.packed(),
         output=target.block,
-        scratch=depthwise_scratch(geometry, CORES),
+        scratch=scratch,
         negative_step=requantization.negative_step,
         lists=requantization.lists(),
     )
@@ -1090,7 +1137,7 @@ def test_numbers_on_any_number_of_cores(harness_for: Callable[[int], Harness], g
 def convolve_on(harness: Harness, geometry: Geometry, kernel: str, scratch: int, form: str) -> Bytes:
     """One tile of a convolution, the same for any number of cores."""
     rng = np.random.default_rng(7)
-    channelwise = kernel == "match_pulp_depthwise_conv2d"
+    channelwise = kernel.startswith("match_pulp_depthwise")
     source = embed(random_input(rng, geometry), (0, 0, 0, 0))
     target = empty_output(geometry, (1, 0, 0, 2))
     shape = (geometry.channels_out, *geometry.filter) + (() if channelwise else (geometry.channels_in,))
@@ -1123,12 +1170,21 @@ def test_vectors_shorter_than_a_word(harness: Harness, kernel: str, form: str) -
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("kernel", ["conv2d", "depthwise_conv2d", "pointwise", "dense", "avg_pool2d"])
+@pytest.mark.parametrize(
+    "kernel", ["conv2d", "depthwise_conv2d", "depthwise_widened", "pointwise", "dense", "avg_pool2d"]
+)
 def test_any_number_of_cores(harness_for: Callable[[int], Harness], kernel: str, form: str) -> None:
     side = 1 if kernel in ("pointwise", "dense") else 3
     pad = side // 2
     geometry = Geometry(11, 11, (5, 6), (side, side), (1, 1), (1, 1), (pad, pad, pad, pad), (0, 0))
-    scratch = {"conv2d": conv2d_scratch, "depthwise_conv2d": depthwise_scratch}.get(kernel, lambda *_: 0)
+    if kernel == "depthwise_widened":
+        geometry = replace(geometry, filter=(3, 2), dilation=(2, 1))
+    scratches = {
+        "conv2d": conv2d_scratch,
+        "depthwise_conv2d": depthwise_scratch,
+        "depthwise_widened": widened_scratch,
+    }
+    scratch = scratches.get(kernel, lambda *_: 0)
     if kernel == "avg_pool2d":
         outputs = [pool_on(harness_for(cores), geometry, form) for cores in (1, 2, 4, 8)]
     else:
