@@ -14,10 +14,10 @@ import numpy as np
 
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cycles import (
-    LOOKED_UP,
     REQUANTIZATION,
     REQUANTIZATION_CALL,
     REQUANTIZATION_CHANNEL,
+    REQUANTIZATION_EXCEPTIONS,
     Form,
     KernelCycles,
     Sharing,
@@ -60,7 +60,7 @@ class Ne16Cost(CostModel):
         instead of NE16 requantizing to 8 bits.
     laid_out: whether the cluster lays out the windows of a convolution as pixels, a part of a tile in front of NE16,
         which has no such filter or takes longer for it.
-    form: of that requantization. excepted: share of the layer's output channels that have exceptions.
+    form: of that requantization. listed: exceptions of an output channel in the mean.
     multiplier_bytes: bytes of a multiplier where NE16 requantizes.
     cores: of the cluster, for requantization.
     access: cycles of a register access through the peripheral interconnect. This one and those below are fitted to 56
@@ -81,7 +81,7 @@ class Ne16Cost(CostModel):
     stream_out: bool = False
     laid_out: bool = False
     form: Form = "int64"
-    excepted: float = 0
+    listed: float = 0
     multiplier_bytes: int = 4
     cores: int = 8
     access: int = 15
@@ -288,10 +288,11 @@ class Ne16Cost(CostModel):
         sharing = 4 * (self.cores & -self.cores)  # four for each core, of those that a power of two divides
         along = larger(np.gcd(sharing, channels) // 4, 1)
         pixels = ceil_div(tile.oy * tile.ox, parts * self.cores // along)
-        channel = REQUANTIZATION_CHANNEL + pixels * REQUANTIZATION[self.form]
-        if self.excepted:
-            channel = channel + self.cycles.asked + self.excepted * pixels * LOOKED_UP
-        each = channels / along * channel
+        each = channels / along * (REQUANTIZATION_CHANNEL + pixels * REQUANTIZATION[self.form])
+        if self.listed:
+            once, channel, output = REQUANTIZATION_EXCEPTIONS
+            share = ceil_div(tile.oy * tile.ox, parts * self.cores)
+            each = each + once + channels * (channel + self.listed * share * output)
         return self.fork + (REQUANTIZATION_CALL + each) * self.sharing.factor(self.cores)
 
 

@@ -132,25 +132,6 @@ static void by_64_bits(const match_finish_t *given, pixels_t pixels, int32_t cha
     }
 }
 
-/* Take 1 off the outputs of channels `first` and further ones that are exceptions. */
-static __attribute__((noinline)) void correct(const match_finish_t *finish, pixels_t pixels, int32_t first,
-                                              int32_t channels, int32_t stride)
-{
-    for (int32_t k = 0; k < channels; k++) {
-        if (!match_has_exceptions(finish, first + k)) {
-            continue;
-        }
-        match_exceptions_t exceptions = match_exceptions_of(finish, first + k);
-        const int32_t *accumulator = pixels.accumulators + k;
-        uint8_t *output = pixels.output + k;
-        for (int32_t left = pixels.count; left > 0; left--, accumulator += stride, output += pixels.output_step) {
-            if (match_is_exception(exceptions, *accumulator)) {
-                *output = (uint8_t)(*output - 1);
-            }
-        }
-    }
-}
-
 /* How many of the cores share out the channels of a pixel, by fours, so that all have as many: two to the power of this. */
 static int32_t log2_cores_along_channels(int32_t cores, int32_t channels)
 {
@@ -173,13 +154,12 @@ typedef struct {
     int32_t channels;
 } share_t;
 
-/* Channels are shared out first, as a core loads the parameters of its channels for each row of its pixels. */
-MATCH_INLINE share_t share_of(const match_tile_t *tile)
+/* This core's share, where two to the power of `bits` cores have the channels of a pixel. */
+MATCH_INLINE share_t share_by(const match_tile_t *tile, int32_t bits)
 {
     int32_t stride = tile->channels_out;
     int32_t core = match_core_id();
     int32_t cores = match_core_count();
-    int32_t bits = log2_cores_along_channels(cores, stride);
     int32_t across = cores >> bits;
     int32_t total = tile->output_height * tile->output_width;
     int32_t each = (total + across - 1) / across;
@@ -197,6 +177,12 @@ MATCH_INLINE share_t share_of(const match_tile_t *tile)
     return share;
 }
 
+/* Channels are shared out first, as a core loads the parameters of its channels for each row of its pixels. */
+MATCH_INLINE share_t share_of(const match_tile_t *tile)
+{
+    return share_by(tile, log2_cores_along_channels(match_core_count(), tile->channels_out));
+}
+
 /* Take the next row of the share, where there is one. */
 MATCH_INLINE bool next_row(share_t *share, const match_tile_t *tile)
 {
@@ -209,6 +195,36 @@ MATCH_INLINE bool next_row(share_t *share, const match_tile_t *tile)
     return share->pixels.count > 0;
 }
 
+/* Take 1 off outputs of these pixels whose accumulators, `stride` apart, are `exception`. */
+MATCH_INLINE void correct_pixels(pixels_t pixels, int32_t stride, int32_t exception)
+{
+    for (; pixels.count > 0; pixels.count--, pixels.accumulators += stride, pixels.output += pixels.output_step) {
+        if (*pixels.accumulators == exception) {
+            *pixels.output = (uint8_t)(*pixels.output - 1);
+        }
+    }
+}
+
+/* The same for all exceptions, when all outputs are there. Pixels alone are shared out: the channels that have exceptions may
+ * be those of few cores. */
+static __attribute__((noinline)) void correct(const match_tile_t *tile)
+{
+    match_finish_t finish = match_finish_of(tile, MATCH_FORM_64);
+    match_team_barrier();
+    share_t share = share_by(tile, 0);
+    while (next_row(&share, tile)) {
+        for (int32_t k = 0; k < tile->channels_out; k++) {
+            match_exceptions_t exceptions = match_exceptions_of(&finish, k);
+            pixels_t pixels = share.pixels;
+            pixels.accumulators += k;
+            pixels.output += k;
+            for (const int32_t *one = exceptions.first; one < exceptions.end; one++) {
+                correct_pixels(pixels, tile->channels_out, *one);
+            }
+        }
+    }
+}
+
 void match_pulp_requantize(const match_tile_t *tile)
 {
     match_finish_t finish = match_finish_of(tile, MATCH_FORM_64);
@@ -216,9 +232,9 @@ void match_pulp_requantize(const match_tile_t *tile)
     finish.parameters = match_parameters_of(&finish, finish.form, share.first);
     while (next_row(&share, tile)) {
         by_64_bits(&finish, share.pixels, share.channels, tile->channels_out);
-        if (finish.excepted != NULL) {
-            correct(&finish, share.pixels, share.first, share.channels, tile->channels_out);
-        }
+    }
+    if (tile->excepted != NULL) {
+        correct(tile);
     }
 }
 
@@ -230,9 +246,9 @@ MATCH_INLINE void requantize_split(const match_tile_t *tile, match_form_t form)
     const uint8_t *parameters = match_parameters_of(&finish, form, share.first);
     while (next_row(&share, tile)) {
         by_halves(form, parameters, share.pixels, share.channels, tile->channels_out);
-        if (finish.excepted != NULL) {
-            correct(&finish, share.pixels, share.first, share.channels, tile->channels_out);
-        }
+    }
+    if (tile->excepted != NULL) {
+        correct(tile);
     }
 }
 

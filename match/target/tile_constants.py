@@ -124,6 +124,12 @@ def excepted_share(layer: Layer, requantizer: Requantizer) -> float:
     return 1.0 if layer.two_inputs else min(1.0, requantizer.excepted / layer.output_channels)
 
 
+def listed_exceptions(layer: Layer, requantizer: Requantizer) -> float:
+    """Exceptions of an output channel in the mean, from the words of their lists, which are rounded up."""
+    words = 0.75 * requantizer.exceptions  # the mean of the numbers that are rounded up to it
+    return max(words - requantizer.excepted, requantizer.excepted) / layer.output_channels
+
+
 def output_spans(layer: Layer, spans: Spans) -> Spans:
     """Spans whose K are output channels, from those of a layer's dimensions, whose K may be groups of them."""
     start, extent = spans[Dim.K]

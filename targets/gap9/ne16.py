@@ -20,7 +20,7 @@ from match.target.operands import (
     requantization_component,
     weights_operand,
 )
-from match.target.tile_constants import excepted_share, exceptions, output_spans, requantization
+from match.target.tile_constants import exceptions, listed_exceptions, output_spans, requantization
 from match.targets.gap9 import packing
 from match.targets.gap9.constraints import NE16, NE16_CHAINS, has_filter
 from match.targets.gap9.memory import L1
@@ -155,7 +155,7 @@ class Ne16(HwModule):
         if requantizer is None:
             return self._costs[NORM_QUANT[-1].name]
         model = self._costs[requantizer.name]
-        return replace(model, excepted=excepted_share(layer, requantizer)) if requantizer.excepted else model
+        return replace(model, listed=listed_exceptions(layer, requantizer)) if requantizer.excepted else model
 
     def _lays_out(self, layer: Layer, requantizer: Requantizer | None) -> bool:
         """Whether the cluster lays out windows as pixels, as the array has no such filter, or takes longer for it."""
