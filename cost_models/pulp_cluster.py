@@ -67,7 +67,7 @@ class PulpClusterCost(CostModel):
 
     cores: workers that share out a tile: pairs of pixels by fours of channels (convolutions), strips of channels
         (depthwise), elements (addition, lookup) or channels (others).
-    form: of requantization. excepted: share of the layer's output channels that have exceptions.
+    form: of requantization. listed: exceptions of an output channel in the mean.
     kernel: cycles of a kernel call beside the work: filling in the tile's context (about 40 stores), fork and barrier
         of the event unit (tens of cycles, Glaser et al., 2020). Estimated.
     offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the prologue. GVSoC counts
@@ -77,7 +77,7 @@ class PulpClusterCost(CostModel):
 
     cores: int = 8
     form: Form = "split"
-    excepted: float = 0
+    listed: float = 0
     kernel: int = 150
     offload: int = 920
     cycles: KernelCycles = field(default_factory=KernelCycles)
@@ -164,7 +164,7 @@ class PulpClusterCost(CostModel):
             case Op.SLICE:
                 return self._elements(layer, tile, self.cycles.lookup)
             case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
-                each: float = getattr(self.cycles, layer.op) + (LOOKED_UP if self.excepted else 0)
+                each: float = getattr(self.cycles, layer.op) + (LOOKED_UP if self.listed else 0)
                 return self.cycles.addition + self._elements(layer, tile, each + self.requantize)
             case Op.LOOKUP_SUM:
                 return self._elements(layer, tile, self.cycles.lookup_sum)
@@ -246,8 +246,8 @@ class PulpClusterCost(CostModel):
         pairs = ceil_div(tile.ox, 2)
         units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
         rows = cycles.matrix_rows + cycles.matrix_word * words
-        output = cycles.matrix_int64 if self.form == "int64" or self.excepted else self.requantize
-        output += LOOKED_UP if self.excepted else 0
+        output = cycles.matrix_int64 if self.form == "int64" or self.listed else self.requantize
+        output += LOOKED_UP if self.listed else 0
         unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
         return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
@@ -267,21 +267,21 @@ class PulpClusterCost(CostModel):
         last = choose(rest > 0, self.cycles.last + self._last_channels(rest, length, tile), 0)
         call = call + choose(rest > 0, self.cycles.rest, 0)
         short, is_short = self._short_pixel(channels, length, tile), length < WORD
-        asked, two_corrected, corrected = self._corrections(channels, length, tile)
+        asked, corrected = self._corrections(channels, length, tile)
         return (
             choose(is_short, self.cycles.product, call) + asked,
-            choose(is_short, 2 * short, pair + 2 * last) + two_corrected,
+            choose(is_short, 2 * short, pair + 2 * last) + 2 * corrected,
             choose(is_short, short, one + last) + corrected,
         )
 
-    def _corrections(self, channels: int, length: int, tile: Tile) -> tuple[float, float, float]:
-        """What exceptions take of a product's channels: beside its pixels, a pair of these, a single one."""
-        if not self.excepted:
-            return 0, 0, 0
-        cycles, found = self.cycles, choose(tile.end, channels * self.excepted, 0)
+    def _corrections(self, channels: int, length: int, tile: Tile) -> tuple[float, float]:
+        """What exceptions take of a product's channels: beside its pixels, and a pixel."""
+        if not self.listed:
+            return 0, 0
+        cycles, found = self.cycles, choose(tile.end, channels * self.listed, 0)
         asked = choose(tile.end, channels * cycles.asked, 0) + found * cycles.excepted
-        two, one = (found * (pixels * cycles.corrected + step(1, pixels) * (length // WORD)) for pixels in (2, 1))
-        return asked, two, one
+        again = cycles.product_again + step(1, 1) * (length // WORD)
+        return asked, found * (cycles.compared + cycles.alike * again)
 
     def _blocks(self, blocks: int, length: int, tile: Tile) -> tuple[float, float, float]:
         """The same of blocks of four channels; in int64 they pass through memory."""
@@ -308,7 +308,7 @@ class PulpClusterCost(CostModel):
         """A dense layer's single row of outputs, of vectors of two words or more, in assembly (match_words_pixel)."""
         blocks, last = divmod(ceil_div(tile.k, self.cores), 4)
         output, words = LAST_OUTPUT[self.form], tile.c // WORD
-        asked, _, corrected = self._corrections(ceil_div(tile.k, self.cores), tile.c, tile)
+        asked, corrected = self._corrections(ceil_div(tile.k, self.cores), tile.c, tile)
         twos = choose(last >= 2, 4 + 5 * words + 2 * output, 0)
         one = choose(last % 2 > 0, 1 + step(1, 1) * words + output, 0)
         return self.cycles.row_of_words + blocks * self._words(1, tile.c) + twos + one + asked + corrected
@@ -445,12 +445,15 @@ class PulpClusterCost(CostModel):
         return choose(tile.ox >= least, strips, others)
 
     def _corrected_columns(self, layer: Layer, tile: Tile) -> float:
-        """Columns of outputs of channels with exceptions, which are shared out."""
-        if not self.excepted:
+        """Columns of outputs of channels with exceptions are shared out; few see what has to be gathered once more."""
+        if not self.listed:
             return 0
-        columns = -(-tile.k * tile.ox * self.excepted // self.cores)
-        windows = columns * self._gathered_column(layer, tile, self.cycles.corrected_window)
-        return windows + 2 * self.cycles.asked * tile.k
+        cycles, strip = self.cycles, self._gathered_strip(layer, tile)
+        columns = -(-tile.k * tile.ox * self.listed // self.cores)
+        alike = cycles.alike * tile.oy  # outputs of a column that are the exception's
+        column = cycles.excepted + cycles.compared * tile.oy + smaller(alike, 1) * strip
+        window = self._gathered_window(layer, tile, cycles.window_again)
+        return 2 * cycles.asked * tile.k + columns * (column + alike * window)
 
     def _depthwise_widened(self, layer: Layer, wide: Layer, tile: Tile) -> float:
         """Filters, and columns of narrow maps, are laid out, then each convolution without holes computed in strips."""
@@ -496,20 +499,19 @@ class PulpClusterCost(CostModel):
         return rows + begun + (share - again) * cycles.channel3 + again * cycles.next3
 
     def _depthwise_windows(self, layer: Layer, tile: Tile) -> float:
-        """Columns of outputs are shared out."""
-        looked_up = LOOKED_UP * tile.oy if self.excepted else 0
-        return ceil_div(tile.k * tile.ox, self.cores) * (
-            self._gathered_column(layer, tile, self.cycles.window) + looked_up
-        )
+        """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one."""
+        output = self._gathered_window(layer, tile, self.cycles.window) + (LOOKED_UP if self.listed else 0)
+        return ceil_div(tile.k * tile.ox, self.cores) * (self._gathered_strip(layer, tile) + tile.oy * output)
 
-    def _gathered_column(self, layer: Layer, tile: Tile, window: float) -> float:
-        """The windows of a column of outputs are gathered, then multiplied one by one, beside so many cycles each."""
-        cycles = self.cycles
-        strip = tile.fx * (cycles.strip_row + seen_rows(layer, tile) * cycles.gather)
+    def _gathered_strip(self, layer: Layer, tile: Tile) -> float:
+        """What a column of outputs sees."""
+        return tile.fx * (self.cycles.strip_row + seen_rows(layer, tile) * self.cycles.gather)
+
+    def _gathered_window(self, layer: Layer, tile: Tile, beside: float) -> float:
+        """A window of it, whose products take so many cycles more than their steps."""
         lengths = [tile.fy * tile.fx] if layer.dilation[0] == 1 else [tile.fx] * tile.fy
         rests = last_step(1, 1) if lengths[0] % WORD else 0
-        output = len(lengths) * (step(1, 1) * ceil_div(lengths[0], WORD) + rests + window)
-        return strip + tile.oy * output
+        return len(lengths) * (step(1, 1) * ceil_div(lengths[0], WORD) + rests + beside)
 
     def _pool(self, layer: Layer, tile: Tile) -> float:
         """Channels are shared out, four at a time; fewer take as long.
@@ -520,8 +522,8 @@ class PulpClusterCost(CostModel):
         elements = tile.fy * tile.fx
         if layer.op is Op.AVG_POOL2D:
             rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
-            inlined = self.form in ("int32", "split") and not self.excepted
-            each = self.requantize if inlined else cycles.int64 + (LOOKED_UP if self.excepted else 0)
+            inlined = self.form in ("int32", "split") and not self.listed
+            each = self.requantize if inlined else cycles.int64 + (LOOKED_UP if self.listed else 0)
             sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
             four = cycles.averages + rows * cycles.sum_row + sums + 4 * each
         else:

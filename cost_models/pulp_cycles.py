@@ -105,9 +105,10 @@ class KernelCycles:
     a sum again, or requantized. taken_alone: more for that in `split`, where four channels of one pixel are a block.
     int32, split, split_signed, int64: an output's requantization in a product; int32, split, int64: in pooling, too.
     high: that of accumulators of many bits, in C; measured in products, not fitted again.
-    asked: a channel that is asked for exceptions. excepted: one that has some, whose outputs are computed once more;
-    corrected: such an output of a product beside its steps. corrected_window: one of a depthwise convolution beside
-    what gathers its window. Measured on RTL, ten layers with 1, 4 and 8 excepted channels, within 6 %.
+    asked: a channel that is asked for exceptions. excepted: one of these, for which outputs are looked at, or a column
+    of them; compared: such an output. alike: the share of outputs that are the exception's, whose accumulators are
+    computed again. product_again, window_again: that in a product beside its steps, and of a gathered window. Measured
+    on RTL; the share is taken for outputs of which most lie within some fifty steps.
     wide: a depthwise convolution by loops for a wider filter. wide_filter, wide_weight: a filter that is laid out, and
     a weight of it. wide_pixel, wide_word: a pixel of a narrow map that is laid out, and a word of it. phase: each of
     the convolutions without holes beside its strips. Measured on RTL, not fitted with the others.
@@ -179,9 +180,11 @@ class KernelCycles:
     split_signed: float = 16.8
     high: float = 11.1
     asked: float = 8
-    excepted: float = 50
-    corrected: float = 33
-    corrected_window: float = 60
+    excepted: float = 80
+    compared: float = 9
+    alike: float = 0.03
+    product_again: float = 30
+    window_again: float = 60
     wide: float = 450
     wide_filter: float = 60
     wide_weight: float = 6

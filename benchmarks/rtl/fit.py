@@ -22,8 +22,11 @@ LATER = ("short", "short_block", "short_left", "short_single", "short_output")
 
 def predicted(case: Case, cycles: KernelCycles | None = None, cores: int = 1) -> float:
     """Cycles of the case's kernel call on one of `cores`, with the model's own constants or others."""
-    excepted = case.excepted / case.layer.output_channels
-    model = PulpClusterCost(cores=cores, form=case.form, excepted=excepted, cycles=cycles or KernelCycles())
+    lists = case.tensors.lists
+    listed = 0 if lists is None else len(lists.words) - 1 - lists.channels
+    model = PulpClusterCost(
+        cores=cores, form=case.form, listed=listed / case.layer.output_channels, cycles=cycles or KernelCycles()
+    )
     return model.compute(case.layer, case.tile)
 
 

@@ -72,17 +72,24 @@ void match_pulp_depthwise_gathered(const match_tile_t *tile, const match_finish_
     }
 }
 
-/* Take 1 off the outputs of column x of a channel that are exceptions. */
-static void correct_column(const match_tile_t *tile, const match_finish_t *finish, int32_t k, int32_t x, uint8_t *column)
+/* Take 1 off the outputs of column x of a channel whose accumulators are `exception`. What they see is gathered where some
+ * have the exception's output, and few have. */
+static void correct_column(const match_tile_t *tile, const match_finish_t *finish, int32_t k, int32_t x, int32_t exception)
 {
     const int8_t *weights = (const int8_t *)tile->weights + (ptrdiff_t)k * tile->filter_height * tile->filter_width;
-    match_exceptions_t exceptions = match_exceptions_of(finish, k);
-    gather(tile, k, x, column);
-    for (int32_t y = 0; y < tile->output_height; y++) {
-        int32_t acc = accumulate(tile, column + y * tile->stride_y * tile->filter_width, weights);
-        if (match_is_exception(exceptions, acc)) {
-            uint8_t *output = match_output_pixel(tile, y, x) + k;
-            *output = (uint8_t)(*output - 1);
+    uint8_t value = match_requantize_with(finish, match_parameters_of(finish, finish->form, k), exception);
+    uint8_t *output = match_output_pixel(tile, 0, x) + k;
+    uint8_t *column = NULL;
+    for (int32_t y = 0; y < tile->output_height; y++, output += tile->output_row_stride) {
+        if (*output != value) {
+            continue;
+        }
+        if (column == NULL) {
+            column = column_of(tile);
+            gather(tile, k, x, column);
+        }
+        if (accumulate(tile, column + y * tile->stride_y * tile->filter_width, weights) == exception) {
+            *output = (uint8_t)(value - 1);
         }
     }
 }
@@ -95,13 +102,15 @@ void match_pulp_depthwise_correct(const match_tile_t *tile, const match_finish_t
     }
     match_team_barrier();
     match_share_t columns = match_share(channels * tile->output_width);
-    uint8_t *column = column_of(tile);
     int32_t first = 0;
     for (int32_t k = 0; k < tile->channels_out; k++) {
         if (match_has_exceptions(finish, k)) {
+            match_exceptions_t exceptions = match_exceptions_of(finish, k);
             int32_t last = match_smaller(columns.last - first, tile->output_width);
             for (int32_t x = match_larger(columns.first - first, 0); x < last; x++) {
-                correct_column(tile, finish, k, x, column);
+                for (const int32_t *one = exceptions.first; one < exceptions.end; one++) {
+                    correct_column(tile, finish, k, x, *one);
+                }
             }
             first += tile->output_width;
         }

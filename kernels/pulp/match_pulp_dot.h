@@ -114,13 +114,6 @@ MATCH_INLINE void match_byte(const match_vectors_t *v, int32_t at, int channels,
     DOT4("%0", "%5", "%6") \
     DOT4("%1", "%5", "%7")
 
-#define MATCH_STEP_1X2(DOT4) \
-    MATCH_INSN_LOAD4("%5", "%2") \
-    MATCH_INSN_LOAD4("%7", "%4") \
-    MATCH_INSN_LOAD4("%6", "%3") \
-    DOT4("%0", "%5", "%7") \
-    DOT4("%1", "%6", "%7")
-
 #define MATCH_STEP_1X1(DOT4) \
     MATCH_INSN_LOAD4("%3", "%1") \
     MATCH_INSN_LOAD4("%4", "%2") \
@@ -214,16 +207,6 @@ MATCH_INLINE void match_words_2x1(match_vectors_t *v, int32_t words, match_block
                      : "memory");
 }
 
-MATCH_INLINE void match_words_1x2(match_vectors_t *v, int32_t words, match_block_t *block)
-{
-    uint32_t a, b, c;
-    __asm__ volatile(MATCH_FIRST_STEPS(MATCH_STEP_1X2, 5, "%8")
-                     : "=&r"(block->acc[0][0]), "=&r"(block->acc[0][1]), "+r"(v->x[0]), "+r"(v->x[1]), "+r"(v->w[0]),
-                       "=&r"(a), "=&r"(b), "=&r"(c)
-                     : "r"(words - 1)
-                     : "memory");
-}
-
 MATCH_INLINE void match_words_1x1(match_vectors_t *v, int32_t words, match_block_t *block)
 {
     uint32_t a, b;
@@ -243,8 +226,6 @@ MATCH_INLINE void match_words(match_vectors_t *v, int32_t words, int channels, i
         match_words_4x1(v, words, begin, block);
     } else if (channels == 2) {
         match_words_2x1(v, words, block);
-    } else if (pixels == 2) {
-        match_words_1x2(v, words, block);
     } else {
         match_words_1x1(v, words, block);
     }
@@ -346,7 +327,7 @@ MATCH_INLINE void match_rest(const match_vectors_t *v, int32_t rest, int channel
 #endif
 
 /* Accumulators of `channels` rows of weights, `length` bytes apart, and `pixels` vectors of activations, all of `length`
- * bytes, at least 4, from any address: 4 or 1 rows and 2 vectors, or 4, 2 or 1 rows and a vector. Returns the
+ * bytes, at least 4, from any address: 4 rows and 2 vectors, or 4, 2 or 1 rows and a vector. Returns the
  * weights behind them. */
 MATCH_INLINE const int8_t *match_dot_bytes(const uint8_t *const x[], const int8_t *w, int32_t length, int channels,
                                            int pixels, match_begin_t begin, match_block_t *block)

@@ -384,60 +384,23 @@ void match_pulp_choose_loops(const match_finish_t *finish, const match_loops_t *
     }
 }
 
-/* Outputs of one channel: where the next ones are, and how far it is from one to the next. */
-typedef struct {
-    match_exceptions_t exceptions;
-    const int8_t *weights;
-    const int32_t *sums; /* NULL: none is partial */
-    const uint8_t *x;
-    uint8_t *output;
-    ptrdiff_t x_step;
-    ptrdiff_t output_step;
-} corrected_t;
-
-/* One output, or two. */
-MATCH_INLINE void correct_pixels(corrected_t *channel, int32_t length, int pixels)
+/* The outputs of a channel that are those of an exception, and few are: only their accumulators are computed again. */
+static __attribute__((noinline)) void correct_outputs(const match_finish_t *finish, const match_product_t *product, int32_t k,
+                                                      int32_t exception)
 {
-    const uint8_t *const x[] = {channel->x, channel->x + channel->x_step};
-    match_block_t block;
-    if (length >= 4) {
-        match_dot_bytes(x, channel->weights, length, 1, pixels, MATCH_FROM_0, &block);
-    } else {
-        match_dot_short(x, channel->weights, length, 1, pixels, &block);
-    }
-#pragma GCC unroll 2
-    for (int j = 0; j < pixels; j++) {
-        int32_t acc = block.acc[0][j];
-        if (channel->sums != NULL) {
-            acc += *channel->sums;
-            channel->sums += channel->output_step;
-        }
-        if (match_is_exception(channel->exceptions, acc)) {
-            *channel->output = (uint8_t)(*channel->output - 1);
-        }
-        channel->x += channel->x_step;
-        channel->output += channel->output_step;
-    }
-}
-
-static __attribute__((noinline)) void correct_channel(const match_finish_t *finish, const match_product_t *product, int32_t k)
-{
+    const int8_t *weights = product->weights + (ptrdiff_t)k * product->length;
+    const uint8_t *x = product->x;
     uint8_t *output = product->output + k;
-    corrected_t channel = {
-        .exceptions = match_exceptions_of(finish, k),
-        .weights = product->weights + (ptrdiff_t)k * product->length,
-        .sums = finish->sums_in != NULL ? finish->sums_in + (output - finish->output) : NULL,
-        .x = product->x,
-        .output = output,
-        .x_step = product->x_step,
-        .output_step = product->output_step,
-    };
-    int32_t left = product->pixels;
-    for (; left >= 2; left -= 2) {
-        correct_pixels(&channel, product->length, 2);
-    }
-    if (left > 0) {
-        correct_pixels(&channel, product->length, 1);
+    ptrdiff_t x_step = product->x_step;
+    ptrdiff_t output_step = product->output_step;
+    uint8_t value = match_requantize_with(finish, match_parameters_of(finish, finish->form, k), exception);
+    for (int32_t left = product->pixels; left > 0; left--, x += x_step, output += output_step) {
+        if (*output == value) {
+            int32_t before = finish->sums_in != NULL ? finish->sums_in[output - finish->output] : 0;
+            if (before + match_dot(x, weights, product->length) == exception) {
+                *output = (uint8_t)(value - 1);
+            }
+        }
     }
 }
 
@@ -447,7 +410,10 @@ void match_pulp_correct(const match_finish_t *finish, const match_product_t *pro
     int32_t last = product->last;
     for (int32_t channel = product->first; channel < last; channel++) {
         if (excepted[channel] != 0) {
-            correct_channel(finish, product, channel);
+            match_exceptions_t exceptions = match_exceptions_of(finish, channel);
+            for (const int32_t *one = exceptions.first; one < exceptions.end; one++) {
+                correct_outputs(finish, product, channel, *one);
+            }
         }
     }
 }

@@ -47,7 +47,7 @@ extern const match_loops_t match_loops_split[2];
 /* Choose the loops for vectors of the product's length. */
 void match_pulp_choose_loops(const match_finish_t *finish, const match_loops_t *loops, match_product_t *product);
 
-/* Take 1 off outputs whose accumulators are exceptions: channels that have some are multiplied again. */
+/* Take 1 off outputs whose accumulators are exceptions. */
 void match_pulp_correct(const match_finish_t *finish, const match_product_t *product);
 
 /* The product's outputs, requantized or as partial sums. */

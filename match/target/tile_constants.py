@@ -119,11 +119,6 @@ def parameter_bytes(layer: Layer, requantizer: Requantizer | None) -> int:
     return _addition(requantizer).itemsize if layer.op is Op.ADD else requantizer.parameter_bytes
 
 
-def excepted_share(layer: Layer, requantizer: Requantizer) -> float:
-    """The share of the layer's output channels that have exceptions; those of two inputs have the same parameters."""
-    return 1.0 if layer.two_inputs else min(1.0, requantizer.excepted / layer.output_channels)
-
-
 def listed_exceptions(layer: Layer, requantizer: Requantizer) -> float:
     """Exceptions of an output channel in the mean, from the words of their lists, which are rounded up."""
     words = 0.75 * requantizer.exceptions  # the mean of the numbers that are rounded up to it

@@ -15,7 +15,7 @@ from match.target import tile_constants
 from match.target.cost import CostModel
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import FILTER, standard_operands
-from match.target.tile_constants import Spans, columns, excepted_share, output_spans, pack, parameter_bytes
+from match.target.tile_constants import Spans, columns, listed_exceptions, output_spans, pack, parameter_bytes
 from match.targets.pulp.constraints import CLUSTER, CLUSTER_CHAINS
 from match.targets.pulp.memory import CORES, L1_API
 
@@ -164,7 +164,7 @@ class Cluster(HwModule):
         if requantizer is None:
             return self._sums if layer.op in _ACCUMULATING else self.cost_model
         model = self._costs.get(requantizer.name, self._split)
-        return replace(model, excepted=excepted_share(layer, requantizer)) if requantizer.excepted else model
+        return replace(model, listed=listed_exceptions(layer, requantizer)) if requantizer.excepted else model
 
 
 def _has_columns(layer: Layer) -> bool:
