@@ -133,6 +133,12 @@ class PulpClusterCost(CostModel):
         cycles: float = getattr(self.cycles, self.form)
         return cycles
 
+    @property
+    def looked_up(self) -> float:
+        """Cycles in which an output's accumulator is compared with the exceptions of its channel."""
+        once, each = LOOKED_UP
+        return once + each * self.listed if self.listed else 0
+
     def _work(self, layer: Layer, tile: Tile) -> float:
         match layer.op:
             case Op.CONV2D:
@@ -164,7 +170,7 @@ class PulpClusterCost(CostModel):
             case Op.SLICE:
                 return self._elements(layer, tile, self.cycles.lookup)
             case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
-                each: float = getattr(self.cycles, layer.op) + (LOOKED_UP if self.listed else 0)
+                each: float = getattr(self.cycles, layer.op) + self.looked_up
                 return self.cycles.addition + self._elements(layer, tile, each + self.requantize)
             case Op.LOOKUP_SUM:
                 return self._elements(layer, tile, self.cycles.lookup_sum)
@@ -247,7 +253,7 @@ class PulpClusterCost(CostModel):
         units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
         rows = cycles.matrix_rows + cycles.matrix_word * words
         output = cycles.matrix_int64 if self.form == "int64" or self.listed else self.requantize
-        output += LOOKED_UP if self.listed else 0
+        output += self.looked_up
         unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
         return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
@@ -276,7 +282,7 @@ class PulpClusterCost(CostModel):
 
     def _corrections(self, channels: int, length: int, tile: Tile) -> tuple[float, float]:
         """What exceptions take of a product's channels: beside its pixels, and a pixel."""
-        if not self.listed:
+        if not self.listed or self.form == "int64":
             return 0, 0
         cycles, found = self.cycles, choose(tile.end, channels * self.listed, 0)
         asked = choose(tile.end, channels * cycles.asked, 0) + found * cycles.excepted
@@ -362,7 +368,8 @@ class PulpClusterCost(CostModel):
         left = cycles.sums + choose(tile.begin, 0, cycles.resumed)
         if self.form == "sums":
             return left
-        return choose(tile.end, self.requantize + choose(tile.begin, 0, cycles.taken), left)
+        output = self.requantize + (self.looked_up if self.form == "int64" else 0)
+        return choose(tile.end, output + choose(tile.begin, 0, cycles.taken), left)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out; a core that has a row or less has no single pixel.
@@ -500,7 +507,7 @@ class PulpClusterCost(CostModel):
 
     def _depthwise_windows(self, layer: Layer, tile: Tile) -> float:
         """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one."""
-        output = self._gathered_window(layer, tile, self.cycles.window) + (LOOKED_UP if self.listed else 0)
+        output = self._gathered_window(layer, tile, self.cycles.window) + self.looked_up
         return ceil_div(tile.k * tile.ox, self.cores) * (self._gathered_strip(layer, tile) + tile.oy * output)
 
     def _gathered_strip(self, layer: Layer, tile: Tile) -> float:
@@ -523,7 +530,7 @@ class PulpClusterCost(CostModel):
         if layer.op is Op.AVG_POOL2D:
             rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
             inlined = self.form in ("int32", "split") and not self.listed
-            each = self.requantize if inlined else cycles.int64 + (LOOKED_UP if self.listed else 0)
+            each = self.requantize if inlined else cycles.int64 + self.looked_up
             sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
             four = cycles.averages + rows * cycles.sum_row + sums + 4 * each
         else:

@@ -298,10 +298,11 @@ MATCH_FOURS(short_left, fast, MATCH_FORM_32, VECTOR_SHORT, SUMS_LEFT)
 const match_loops_t match_loops_32[] = {MATCH_LOOPS_OF(32)};
 const match_loops_t match_loops_split[] = {MATCH_LOOPS_OF(split), MATCH_LOOPS_OF(split_signed)};
 
-/* A block becomes outputs or partial sums, of any form. */
-static __attribute__((noinline)) void finish_block(const match_finish_t *finish, place_t *place, match_block_t *block,
-                                                   int channels, int pixels)
+/* A block, whose first channel is number `channel`, becomes outputs or partial sums, of any form. */
+static __attribute__((noinline)) void finish_block(const match_finish_t *finish, place_t *place, int32_t channel,
+                                                   match_block_t *block, int channels, int pixels)
 {
+    bool excepting = finish->excepted != NULL && !match_is_corrected(finish->form);
     sums_t sums = sums_of(finish, place, pixels);
     if (finish->sums_in != NULL) {
         take_up(&sums, block, channels, pixels);
@@ -312,7 +313,12 @@ static __attribute__((noinline)) void finish_block(const match_finish_t *finish,
         for (int i = 0; i < channels; i++) {
             const uint8_t *parameters = place->parameters + i * match_parameter_bytes(finish->form);
             for (int j = 0; j < pixels; j++) {
-                place->output[j][i] = match_requantize_with(finish, parameters, block->acc[i][j]);
+                int32_t acc = block->acc[i][j];
+                uint8_t output = match_requantize_with(finish, parameters, acc);
+                if (excepting) {
+                    output = (uint8_t)(output - match_is_exception(match_exceptions_of(finish, channel + i), acc));
+                }
+                place->output[j][i] = output;
             }
         }
     }
@@ -322,21 +328,22 @@ static __attribute__((noinline)) void finish_block(const match_finish_t *finish,
     }
 }
 
-/* All channels of one pixel or two, by blocks in memory. */
+/* All channels from `first` on of one pixel or two, by blocks in memory. */
 MATCH_INLINE void other_pixels(const match_finish_t *finish, const match_product_t *product, place_t place,
-                               int32_t channels, int pixels, vector_t vector)
+                               int32_t first, int pixels, vector_t vector)
 {
-    for (; channels >= MATCH_BLOCK_CHANNELS; channels -= MATCH_BLOCK_CHANNELS) {
+    int32_t last = product->last;
+    for (; last - first >= MATCH_BLOCK_CHANNELS; first += MATCH_BLOCK_CHANNELS) {
         match_block_t block;
         multiply(product, &place, &block, MATCH_BLOCK_CHANNELS, pixels, MATCH_FROM_0, vector);
-        finish_block(finish, &place, &block, MATCH_BLOCK_CHANNELS, pixels);
+        finish_block(finish, &place, first, &block, MATCH_BLOCK_CHANNELS, pixels);
     }
     for (int j = 0; j < pixels; j++) {
         place_t one = {{place.x[j]}, place.weights, place.parameters, {place.output[j]}};
-        for (int32_t left = channels; left > 0; left--) {
+        for (int32_t channel = first; channel < last; channel++) {
             match_block_t block;
             multiply(product, &one, &block, 1, 1, MATCH_FROM_0, vector);
-            finish_block(finish, &one, &block, 1, 1);
+            finish_block(finish, &one, channel, &block, 1, 1);
         }
     }
 }
@@ -347,11 +354,11 @@ static __attribute__((noinline)) void other(const match_finish_t *finish, const 
     place_t place = place_of(finish, product, first, finish->form);
     int32_t pixels = product->pixels;
     for (; pixels >= 2; pixels -= 2) {
-        other_pixels(finish, product, place, product->last - first, 2, VECTOR_BYTES);
+        other_pixels(finish, product, place, first, 2, VECTOR_BYTES);
         move_on(product, &place, 2);
     }
     if (pixels > 0) {
-        other_pixels(finish, product, place, product->last - first, 1, VECTOR_BYTES);
+        other_pixels(finish, product, place, first, 1, VECTOR_BYTES);
     }
 }
 
@@ -361,7 +368,7 @@ static __attribute__((noinline)) void other_short(const match_finish_t *finish, 
 {
     place_t place = place_of(finish, product, first, finish->form);
     for (int32_t pixels = product->pixels; pixels > 0; pixels--) {
-        other_pixels(finish, product, place, product->last - first, 1, VECTOR_SHORT);
+        other_pixels(finish, product, place, first, 1, VECTOR_SHORT);
         move_on(product, &place, 1);
     }
 }

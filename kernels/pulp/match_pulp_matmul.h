@@ -47,6 +47,12 @@ extern const match_loops_t match_loops_split[2];
 /* Choose the loops for vectors of the product's length. */
 void match_pulp_choose_loops(const match_finish_t *finish, const match_loops_t *loops, match_product_t *product);
 
+/* Whether exceptions of a form are corrected behind its loops; others look each accumulator up, as it is in memory. */
+static inline bool match_is_corrected(match_form_t form)
+{
+    return form >= MATCH_FORM_SPLIT;
+}
+
 /* Take 1 off outputs whose accumulators are exceptions. */
 void match_pulp_correct(const match_finish_t *finish, const match_product_t *product);
 
@@ -62,7 +68,7 @@ static inline void match_pulp_matmul(const match_finish_t *finish, const match_p
     if (first < product->last) {
         product->rest(finish, product, first);
     }
-    if (finish->excepted != NULL && finish->sums_out == NULL) {
+    if (finish->excepted != NULL && finish->sums_out == NULL && match_is_corrected(finish->form)) {
         match_pulp_correct(finish, product);
     }
 }

@@ -63,7 +63,7 @@ INT64 = Requantizer(
 INT64_SIGNED = replace(INT64, name="int64_signed", negative_step=True, parameter_bytes=REQUANT_SIGNED.itemsize)
 """Of kernels that read match_requant_signed_t where the tile has a `negative_step`."""
 
-EXCEPTIONS = 4096
+EXCEPTIONS = 1 << 14
 """Words that a layer can have for its exceptions, which lie in the innermost memory with each block of constants."""
 
 INT64_EXCEPT = replace(INT64, name="int64_except", exceptions=EXCEPTIONS)
