@@ -285,7 +285,7 @@ class PulpClusterCost(CostModel):
         if not self.listed or self.form == "int64":
             return 0, 0
         cycles, found = self.cycles, choose(tile.end, channels * self.listed, 0)
-        asked = choose(tile.end, channels * cycles.asked, 0) + found * cycles.excepted
+        asked = choose(tile.end, channels * cycles.asked, 0) + found * cycles.exception
         again = cycles.product_again + step(1, 1) * (length // WORD)
         return asked, found * (cycles.compared + cycles.alike * again)
 
@@ -458,7 +458,7 @@ class PulpClusterCost(CostModel):
         cycles, strip = self.cycles, self._gathered_strip(layer, tile)
         columns = -(-tile.k * tile.ox * self.listed // self.cores)
         alike = cycles.alike * tile.oy  # outputs of a column that are the exception's
-        column = cycles.excepted + cycles.compared * tile.oy + smaller(alike, 1) * strip
+        column = cycles.exception + cycles.compared * tile.oy + smaller(alike, 1) * strip
         window = self._gathered_window(layer, tile, cycles.window_again)
         return 2 * cycles.asked * tile.k + columns * (column + alike * window)
 

@@ -23,7 +23,10 @@ Measured on RTL: 8 to 32 pixels of 16 and of 32 channels.
 """
 
 LOOKED_UP = 8.0, 6.0
-"""An output whose accumulator is looked up, and its comparison with an exception, counted in the compiled code."""
+"""Cycles of an output whose accumulator is looked up, and of each comparison with an exception of its channel.
+
+Counted in the compiled code.
+"""
 
 REQUANTIZATION_CALL = 200
 """A call of it beside its outputs."""
@@ -32,9 +35,9 @@ REQUANTIZATION_CHANNEL = 12
 """A channel, whose parameters are loaded for each row of a core's pixels; these are taken to lie in two."""
 
 REQUANTIZATION_EXCEPTIONS = 150, 16, 8.5
-"""More for exceptions there: where all cores meet, a channel that each core asks for some, an output compared with one.
+"""Cycles that exceptions add to it: the cores wait for each other; a channel, which each core asks; a comparison.
 
-Counted in the compiled code; of a layer of ResNet8 with 12 of them 12 parts take 1,460 cycles each on GVSoC.
+Counted in the compiled code. A layer of ResNet8 with 12 exceptions takes 1,460 cycles more for each part on GVSoC.
 """
 
 PAIR, SINGLE = 19, 15
@@ -104,14 +107,14 @@ class KernelCycles:
     sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
     a sum again, or requantized. taken_alone: more for that in `split`, where four channels of one pixel are a block.
     int32, split, split_signed, int64: an output's requantization in a product; int32, split, int64: in pooling, too.
-    high: that of accumulators of many bits, in C; measured in products, not fitted again.
-    asked: a channel that is asked for exceptions. excepted: one of these, for which outputs are looked at, or a column
-    of them; compared: such an output. alike: the share of outputs that are the exception's, whose accumulators are
-    computed again. product_again, window_again: that in a product beside its steps, and of a gathered window. Measured
-    on RTL; the share is taken for outputs of which most lie within some fifty steps.
+    high: an output's requantization where accumulators have many bits, in C. It is measured in products, not fitted.
+    asked: a channel, to see whether it has exceptions. exception: an exception, for each product or column of outputs.
+    compared: an output that is compared with the exception's output. alike: the share of outputs that are equal to it;
+    their accumulators are computed again. product_again: this in a product, beside its steps. window_again: this for a
+    gathered window. The cycles are measured on RTL; the share is an estimate.
     wide: a depthwise convolution by loops for a wider filter. wide_filter, wide_weight: a filter that is laid out, and
-    a weight of it. wide_pixel, wide_word: a pixel of a narrow map that is laid out, and a word of it. phase: each of
-    the convolutions without holes beside its strips. Measured on RTL, not fitted with the others.
+    a weight of it. wide_pixel, wide_word: a pixel of a narrow map that is laid out, and a word of it. phase: one of the
+    convolutions into which a filter with holes is taken apart, beside its strips. All are measured on RTL, not fitted.
     line: a row of outputs of a convolution. band: columns of the input laid out at a time; turn: more for those
     of a single channel, which are turned; row: a row of them where pixels have more than four channels; pixel: one of
     these that is no whole words, beside its pairs of words.
@@ -180,7 +183,7 @@ class KernelCycles:
     split_signed: float = 16.8
     high: float = 11.1
     asked: float = 8
-    excepted: float = 80
+    exception: float = 80
     compared: float = 9
     alike: float = 0.03
     product_again: float = 30

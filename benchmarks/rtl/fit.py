@@ -23,10 +23,8 @@ LATER = ("short", "short_block", "short_left", "short_single", "short_output")
 def predicted(case: Case, cycles: KernelCycles | None = None, cores: int = 1) -> float:
     """Cycles of the case's kernel call on one of `cores`, with the model's own constants or others."""
     lists = case.tensors.lists
-    listed = 0 if lists is None else len(lists.words) - 1 - lists.channels
-    model = PulpClusterCost(
-        cores=cores, form=case.form, listed=listed / case.layer.output_channels, cycles=cycles or KernelCycles()
-    )
+    listed = 0 if lists is None else lists.count / case.layer.output_channels
+    model = PulpClusterCost(cores=cores, form=case.form, listed=listed, cycles=cycles or KernelCycles())
     return model.compute(case.layer, case.tile)
 
 

@@ -17,8 +17,8 @@
  *     _int32  match_requant32_t in 32 bits, which products and sums of all reachable accumulators must fit; there is
  *             no correction
  *
- * Of an exception (match_tile.h) y is one less. Kernels compute channels that have some once more, or look each accumulator
- * up; a normalization, a squared difference and pooling for the largest value have none.
+ * Of an exception (match_tile.h) y is one less. A normalization, a squared difference and pooling for the largest value have
+ * none.
  *
  * Of y the low 8 bits are stored, so that clip_low = -128, clip_high = 127 makes an int8 output. Weights may lie at any
  * address, parameters at any multiple of 4. No block overlaps the tile's context. Convolution, pointwise and dense keep

@@ -9,7 +9,7 @@
 /* The accumulator of the next elements, after which `run` is behind them. */
 typedef int32_t match_combination_t(match_operands_t *run, const void *constants);
 
-/* The same where some of them are exceptions, in a form that the compiler knows. */
+/* The next `count` outputs of a tile with exceptions, in a form that the compiler knows. */
 MATCH_INLINE void match_combine_excepting(const match_finish_t *given, match_operands_t run, int32_t count,
                                           match_form_t form, match_combination_t *next, const void *constants)
 {
@@ -23,6 +23,7 @@ MATCH_INLINE void match_combine_excepting(const match_finish_t *given, match_ope
     }
 }
 
+/* The next `count` outputs. */
 MATCH_INLINE void match_combine_run(const match_finish_t *finish, match_operands_t run, int32_t count,
                                     match_combination_t *next, const void *constants)
 {

@@ -1,4 +1,4 @@
-/* The depthwise convolution of the filters that most networks have. */
+/* What depthwise kernels share, and the kernels of the filters that most networks have. */
 #ifndef MATCH_PULP_DEPTHWISE_H
 #define MATCH_PULP_DEPTHWISE_H
 

@@ -9,7 +9,7 @@
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"
 
-/* Columns that strips read of filters of 5x5, and of 3x3 at stride 2. */
+/* Columns of the input that a strip reads for a filter of 5x5, or for one of 3x3 at stride 2. */
 enum { READ_COLUMNS = 5 };
 
 /* A tile's filter and input as kernels for `size` x `size` take them. */

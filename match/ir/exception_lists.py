@@ -21,9 +21,9 @@ class ExceptionLists:
     words: npt.NDArray[np.int32]
 
     @property
-    def channels(self) -> int:
-        """How many channels have exceptions."""
-        return int(np.count_nonzero(self.begins))
+    def count(self) -> int:
+        """How many exceptions all channels have."""
+        return int(self.words[self.begins].sum())
 
 
 def exception_lists(line: Requantization) -> ExceptionLists:
@@ -31,11 +31,10 @@ def exception_lists(line: Requantization) -> ExceptionLists:
     begins = np.zeros(line.channels, np.uint16)
     words = [0]
     if line.exceptions is not None:
-        kept = np.sort(line.exceptions, axis=1)
-        rows, same = np.unique(kept, axis=0, return_inverse=True)
+        rows, same = np.unique(np.sort(line.exceptions, axis=1), axis=0, return_inverse=True)
         places: list[int] = []
         for row in rows:
-            listed: list[int] = row[row != UNREACHED].tolist()
+            listed: list[int] = np.unique(row[row != UNREACHED]).tolist()  # kernels take 1 off for each word
             places.append(len(words) if listed else 0)
             words += [len(listed), *listed] if listed else []
         begins = np.array(places, np.uint16)[same.reshape(-1)]
@@ -43,14 +42,14 @@ def exception_lists(line: Requantization) -> ExceptionLists:
 
 
 def with_lists_of(form: Requantizer, line: Requantization) -> Requantizer:
-    """The form for one layer: with as many words and channels as its exceptions need, up to the next power of two.
+    """The form of one layer, with the words and the number of its exceptions, both rounded up to powers of two.
 
-    Layers that differ in their exceptions alone then mostly have the same form, and need to be mapped once.
+    So most layers that differ in nothing but their exceptions have the same form, and are mapped once.
     """
     if not form.exceptions:
         return form
     lists = exception_lists(line)
-    return replace(form, exceptions=_rounded(len(lists.words)), excepted=_rounded(lists.channels))
+    return replace(form, exceptions=_rounded(len(lists.words)), listed=_rounded(lists.count))
 
 
 def _rounded(count: int) -> int:

@@ -128,9 +128,10 @@ class Requantizer:
     shift: smallest and largest right shift.
     per_channel_shift: whether each channel has its own shift.
     negative_step: whether the sign-dependent correction of `Requantization` can be executed.
-    exceptions: words that list the exceptions of `Requantization` (match.ir.exception_lists); of a form that a module
-        offers how many there can be, of a layer's how many there are. 0: there are none. excepted: channels of a layer
-        that have some.
+    exceptions: words that list the exceptions of `Requantization` (match.ir.exception_lists). In a form that a module
+        offers they are the most that there can be; in the form of a layer they are as many as the layer needs. 0: there
+        are no exceptions.
+    listed: exceptions of all channels of a layer; 0 in a form that a module offers.
     parameter_bytes: bytes of parameters that one output channel needs in the module's memory.
     parameter_alignment: a power of two that addresses of parameters are multiples of, as kernels read them; blocks in
         the module's memory are aligned to at least that.
@@ -158,7 +159,7 @@ class Requantizer:
     lowest: int | None = None
     parameter_alignment: int = 1
     exceptions: int = 0
-    excepted: int = 0
+    listed: int = 0
 
 
 @dataclass(frozen=True)

@@ -120,9 +120,8 @@ def parameter_bytes(layer: Layer, requantizer: Requantizer | None) -> int:
 
 
 def listed_exceptions(layer: Layer, requantizer: Requantizer) -> float:
-    """Exceptions of an output channel in the mean, from the words of their lists, which are rounded up."""
-    words = 0.75 * requantizer.exceptions  # the mean of the numbers that are rounded up to it
-    return max(words - requantizer.excepted, requantizer.excepted) / layer.output_channels
+    """Mean number of exceptions of an output channel; the channels of an operator of two inputs have the same ones."""
+    return requantizer.listed / (1 if layer.two_inputs else layer.output_channels)
 
 
 def output_spans(layer: Layer, spans: Spans) -> Spans:

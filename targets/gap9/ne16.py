@@ -155,7 +155,7 @@ class Ne16(HwModule):
         if requantizer is None:
             return self._costs[NORM_QUANT[-1].name]
         model = self._costs[requantizer.name]
-        return replace(model, listed=listed_exceptions(layer, requantizer)) if requantizer.excepted else model
+        return replace(model, listed=listed_exceptions(layer, requantizer)) if requantizer.listed else model
 
     def _lays_out(self, layer: Layer, requantizer: Requantizer | None) -> bool:
         """Whether the cluster lays out windows as pixels, as the array has no such filter, or takes longer for it."""

@@ -164,7 +164,7 @@ class Cluster(HwModule):
         if requantizer is None:
             return self._sums if layer.op in _ACCUMULATING else self.cost_model
         model = self._costs.get(requantizer.name, self._split)
-        return replace(model, listed=listed_exceptions(layer, requantizer)) if requantizer.excepted else model
+        return replace(model, listed=listed_exceptions(layer, requantizer)) if requantizer.listed else model
 
 
 def _has_columns(layer: Layer) -> bool:

@@ -24,13 +24,18 @@ def test_channels_with_the_same_exceptions_share_a_list() -> None:
     assert words[0] == 0
     found = [set(words[begin + 1 : begin + 1 + words[begin]]) for begin in lists.begins.tolist()]
     assert found == [{7, 9}, set(), {7, 9}, {-2}, set()]
-    assert lists.channels == 3
+    assert lists.count == 2 + 2 + 1
     assert len(words) == 1 + 3 + 2
+
+
+def test_an_exception_that_is_given_twice_is_listed_once() -> None:
+    lists = exception_lists(replace(LINE, exceptions=np.tile(np.array([9, 7, 9]), (5, 1))))
+    assert lists.words.tolist() == [0, 2, 7, 9]
 
 
 def test_a_line_without_exceptions_has_one_word() -> None:
     lists = exception_lists(LINE)
-    assert (lists.words.tolist(), lists.begins.tolist(), lists.channels) == ([0], [0] * 5, 0)
+    assert (lists.words.tolist(), lists.begins.tolist(), lists.count) == ([0], [0] * 5, 0)
 
 
 def test_forms_of_layers_with_about_as_many_exceptions_are_equal() -> None:
@@ -41,7 +46,7 @@ def test_forms_of_layers_with_about_as_many_exceptions_are_equal() -> None:
         )
         for listed in (1, 3, 4)
     ]
-    assert [(form.exceptions, form.excepted) for form in forms] == [(4, 1), (8, 4), (16, 4)]
+    assert [(form.exceptions, form.listed) for form in forms] == [(4, 1), (8, 4), (16, 4)]
     assert with_lists_of(INT64, LINE) is INT64
 
 

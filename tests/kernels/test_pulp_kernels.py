@@ -70,6 +70,9 @@ depthwise = st.one_of(
 widened = geometries(
     filters=st.tuples(st.integers(1, 5), st.integers(1, 5)), most_dilation=3, channelwise=True, most_output=12
 )
+depthwise_calls = st.one_of(
+    st.tuples(st.just("depthwise_conv2d"), depthwise), st.tuples(st.just("depthwise_widened"), widened)
+)
 
 
 def align4(size: int) -> int:
@@ -94,6 +97,14 @@ def widened_scratch(geometry: Geometry, cores: int) -> int:
     strides = {stride for stride, outputs in zip(geometry.stride, geometry.output, strict=True) if outputs > 1}
     narrow = 5 * geometry.input[0] * geometry.channels_in if size == 5 or not strides <= {1, 3} else 0
     return depthwise_scratch(geometry, cores) + align4(size * size * geometry.channels_in) + narrow
+
+
+SCRATCHES = {
+    "conv2d": conv2d_scratch,
+    "depthwise_conv2d": depthwise_scratch,
+    "depthwise_widened": widened_scratch,
+}
+"""Of kernels that need some."""
 
 
 def random_input(rng: np.random.Generator, geometry: Geometry) -> Bytes:
@@ -367,61 +378,32 @@ def accumulate_on(
     expect(output, target, requantization(acc))
 
 
-@EXAMPLES
-@given(depthwise, margins, margins, st.integers(0, 255), forms, seeds)
-def test_depthwise_conv2d(
+@settings(max_examples=120)
+@given(depthwise_calls, margins, margins, st.integers(0, 255), forms, seeds)
+def test_depthwise(
     harness: Harness,
-    geometry: Geometry,
+    call: tuple[str, Geometry],
     before: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
     pad_value: int,
     form: str,
     seed: int,
 ) -> None:
-    kernel, scratch = "match_pulp_depthwise_conv2d", depthwise_scratch(geometry, CORES)
-    convolve_depthwise(harness, kernel, geometry, scratch, (before, behind), pad_value, form, seed)
-
-
-@EXAMPLES
-@given(widened, margins, margins, st.integers(0, 255), forms, seeds)
-def test_depthwise_widened(
-    harness: Harness,
-    geometry: Geometry,
-    before: tuple[int, int, int, int],
-    behind: tuple[int, int, int, int],
-    pad_value: int,
-    form: str,
-    seed: int,
-) -> None:
-    kernel, scratch = "match_pulp_depthwise_widened", widened_scratch(geometry, CORES)
-    convolve_depthwise(harness, kernel, geometry, scratch, (before, behind), pad_value, form, seed)
-
-
-def convolve_depthwise(
-    harness: Harness,
-    kernel: str,
-    geometry: Geometry,
-    scratch: int,
-    margin: tuple[tuple[int, int, int, int], ...],
-    pad_value: int,
-    form: str,
-    seed: int,
-) -> None:
-    """One tile with these margins of input and output."""
+    kernel, geometry = call
     rng = np.random.default_rng(seed)
-    source = embed(random_input(rng, geometry), margin[0])
-    target = empty_output(geometry, margin[1])
+    source = embed(random_input(rng, geometry), before)
+    target = empty_output(geometry, behind)
     weights = random_weights(rng, (geometry.channels_out, *geometry.filter))
     acc = depthwise_conv2d(source.tile, weights, geometry, pad_value)
     requantization = requantization_of(rng, acc, form)
     output = harness.kernel(
-        kernel_of(kernel, requantization),
+        kernel_of(f"match_pulp_{kernel}", requantization),
         fields_of(geometry, source, target, requantization, pad_value),
         input=source.block,
         weights=weights.view(np.uint8),
         parameters=requantization.packed(),
         output=target.block,
-        scratch=scratch,
+        scratch=SCRATCHES[kernel](geometry, CORES),
         negative_step=requantization.negative_step,
         lists=requantization.lists(),
     )
@@ -1179,12 +1161,7 @@ def test_any_number_of_cores(harness_for: Callable[[int], Harness], kernel: str,
     geometry = Geometry(11, 11, (5, 6), (side, side), (1, 1), (1, 1), (pad, pad, pad, pad), (0, 0))
     if kernel == "depthwise_widened":
         geometry = replace(geometry, filter=(3, 2), dilation=(2, 1))
-    scratches = {
-        "conv2d": conv2d_scratch,
-        "depthwise_conv2d": depthwise_scratch,
-        "depthwise_widened": widened_scratch,
-    }
-    scratch = scratches.get(kernel, lambda *_: 0)
+    scratch = SCRATCHES.get(kernel, lambda *_: 0)
     if kernel == "avg_pool2d":
         outputs = [pool_on(harness_for(cores), geometry, form) for cores in (1, 2, 4, 8)]
     else:

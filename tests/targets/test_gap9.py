@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import match
+from match.cost_models.pulp_cluster import PulpClusterCost
 from match.ir.constants import LayerConstants
 from match.ir.exception_lists import with_lists_of
 from match.ir.layer import Dim, Layer, Op, Padding, Role
@@ -209,6 +210,15 @@ def test_one_core_under_simulation_waits_for_no_transfer() -> None:
     assert alone.issue(CONV) < chip.issue(CONV)
     assert alone.overhead(CONV) < chip.overhead(CONV)
     assert alone.compute(CONV, tile) > 6 * chip.compute(CONV, tile)
+
+
+def test_all_channels_of_two_inputs_have_the_same_exceptions() -> None:
+    """An output of a multiplication is compared with all of them, one of a convolution with its channel's."""
+    cluster, form = module("cluster"), replace(SPLIT_EXCEPT, exceptions=16, listed=8)
+    model, product = cluster.cost(POINTWISE, form), cluster.cost(replace(ADD, op=Op.MULTIPLY), form)
+    assert isinstance(model, PulpClusterCost)
+    assert isinstance(product, PulpClusterCost)
+    assert (model.listed, product.listed) == (8 / POINTWISE.k, 8)
 
 
 def test_pointwise_kernel_is_for_unstrided_maps() -> None:
