@@ -7,6 +7,7 @@ in PULP-NN (Garofalo et al., 2020). What stands around the loops is `pulp_cycles
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -135,9 +136,9 @@ class PulpClusterCost(CostModel):
 
     @property
     def looked_up(self) -> float:
-        """Cycles in which an output's accumulator is compared with the exceptions of its channel."""
-        once, each = LOOKED_UP
-        return once + each * self.listed if self.listed else 0
+        """Cycles in which an output's accumulator is looked up among the exceptions of its channel."""
+        once, half = LOOKED_UP
+        return once + half * math.log2(max(1, self.listed)) if self.listed else 0
 
     def _work(self, layer: Layer, tile: Tile) -> float:
         match layer.op:

@@ -11,7 +11,7 @@
  *
  * An exception is an accumulator at which a channel's output is one less than its parameters say; none of them is that of
  * the lowest output. `excepted` has a uint16_t for each output channel: which word of `exceptions`, an array of int32_t, is
- * the number of the channel's exceptions, behind which they lie. Word 0, which is 0, is that of channels without exceptions.
+ * the number of the channel's exceptions, behind which they lie, rising. Word 0, which is 0, is that of channels without.
  *
  * Where outputs are the sums themselves, the last call, too, leaves them in `sums_out`, which is then `output`. Strides
  * of tensors whose elements have four bytes, sums and float32, count elements. */

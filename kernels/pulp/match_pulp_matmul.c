@@ -298,11 +298,23 @@ MATCH_FOURS(short_left, fast, MATCH_FORM_32, VECTOR_SHORT, SUMS_LEFT)
 const match_loops_t match_loops_32[] = {MATCH_LOOPS_OF(32)};
 const match_loops_t match_loops_split[] = {MATCH_LOOPS_OF(split), MATCH_LOOPS_OF(split_signed)};
 
+/* Take 1 off outputs of a block whose accumulators are exceptions. */
+static __attribute__((noinline)) void look_up(const match_finish_t *finish, const place_t *place, int32_t channel,
+                                              const match_block_t *block, int channels, int pixels)
+{
+    for (int i = 0; i < channels; i++) {
+        match_exceptions_t exceptions = match_exceptions_of(finish, channel + i);
+        for (int j = 0; j < pixels; j++) {
+            uint8_t *output = &place->output[j][i];
+            *output = (uint8_t)(*output - match_is_exception(exceptions, block->acc[i][j]));
+        }
+    }
+}
+
 /* A block, whose first channel is number `channel`, becomes outputs or partial sums, of any form. */
 static __attribute__((noinline)) void finish_block(const match_finish_t *finish, place_t *place, int32_t channel,
                                                    match_block_t *block, int channels, int pixels)
 {
-    bool excepting = finish->excepted != NULL && !match_is_corrected(finish->form);
     sums_t sums = sums_of(finish, place, pixels);
     if (finish->sums_in != NULL) {
         take_up(&sums, block, channels, pixels);
@@ -313,13 +325,11 @@ static __attribute__((noinline)) void finish_block(const match_finish_t *finish,
         for (int i = 0; i < channels; i++) {
             const uint8_t *parameters = place->parameters + i * match_parameter_bytes(finish->form);
             for (int j = 0; j < pixels; j++) {
-                int32_t acc = block->acc[i][j];
-                uint8_t output = match_requantize_with(finish, parameters, acc);
-                if (excepting) {
-                    output = (uint8_t)(output - match_is_exception(match_exceptions_of(finish, channel + i), acc));
-                }
-                place->output[j][i] = output;
+                place->output[j][i] = match_requantize_with(finish, parameters, block->acc[i][j]);
             }
+        }
+        if (finish->excepted != NULL && !match_is_corrected(finish->form)) {
+            look_up(finish, place, channel, block, channels, pixels);
         }
     }
     place->parameters += channels * match_parameter_bytes(finish->form);

@@ -262,7 +262,7 @@ static inline bool match_has_exceptions(const match_finish_t *finish, int32_t ch
     return finish->excepted[channel] != 0;
 }
 
-/* The exceptions of a channel. */
+/* The exceptions of a channel, which rise. */
 typedef struct {
     const int32_t *first;
     const int32_t *end;
@@ -275,15 +275,21 @@ static inline match_exceptions_t match_exceptions_of(const match_finish_t *finis
     return (match_exceptions_t){count + 1, count + 1 + *count};
 }
 
-/* 1 for one of the exceptions, else 0. */
+/* 1 for one of the exceptions, else 0: most channels have one or two, a few more than a hundred. */
 static inline int32_t match_is_exception(match_exceptions_t exceptions, int32_t acc)
 {
-    for (const int32_t *one = exceptions.first; one < exceptions.end; one++) {
-        if (*one == acc) {
-            return 1;
+    const int32_t *first = exceptions.first;
+    ptrdiff_t left = exceptions.end - first;
+    while (left > 1) {
+        ptrdiff_t half = left >> 1;
+        if (first[half] <= acc) {
+            first += half;
+            left -= half;
+        } else {
+            left = half;
         }
     }
-    return 0;
+    return left > 0 && *first == acc;
 }
 
 /* The output for the accumulator `acc` of channel `channel`. */

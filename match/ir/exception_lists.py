@@ -12,7 +12,7 @@ from match.ir.requantization import UNREACHED, Int64Array, Requantization, Requa
 
 @dataclass(frozen=True, eq=False)
 class ExceptionLists:
-    """Where each channel's exceptions begin in `words`, shape (channels,): their number, then they, as int32.
+    """Where each channel's exceptions begin in `words`, shape (channels,): their number, then they, rising, as int32.
 
     Channels with the same exceptions share a list; those without begin at the first word, which is 0.
     """
@@ -34,7 +34,7 @@ def exception_lists(line: Requantization) -> ExceptionLists:
         rows, same = np.unique(np.sort(line.exceptions, axis=1), axis=0, return_inverse=True)
         places: list[int] = []
         for row in rows:
-            listed: list[int] = np.unique(row[row != UNREACHED]).tolist()  # kernels take 1 off for each word
+            listed: list[int] = np.unique(row[row != UNREACHED]).tolist()  # rising, each once
             places.append(len(words) if listed else 0)
             words += [len(listed), *listed] if listed else []
         begins = np.array(places, np.uint16)[same.reshape(-1)]

@@ -176,7 +176,7 @@ class Requantization:
         begins: list[int] = []
         for exceptions in self.exceptions:
             begins.append(len(words) if exceptions else 0)
-            words += [len(exceptions), *exceptions] if exceptions else []
+            words += [len(exceptions), *sorted(exceptions)] if exceptions else []
         return np.array(begins, "<u2").view(np.uint8), np.array(words, "<i4").view(np.uint8)
 
     def packed(self) -> Bytes:
@@ -281,7 +281,7 @@ def random_exceptions(rng: np.random.Generator, acc: Ints, plain: Requantization
     found: list[tuple[int, ...]] = []
     for channel in range(flat.shape[1]):
         possible = np.unique(flat[outputs[:, channel] != lowest, channel])
-        count = min(int(rng.integers(0, 6)), len(possible))
+        count = min(int(rng.choice([0, 1, 2, 5, 40])), len(possible))
         found.append(tuple(int(one) for one in rng.choice(possible, count, replace=False)) if count else ())
     return tuple(found)
 
