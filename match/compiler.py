@@ -16,7 +16,7 @@ import numpy.typing as npt
 from match import run as runs
 from match import validation
 from match.codegen.backend import Built, lower, register
-from match.codegen.capacity import shortage
+from match.codegen.capacity import fits, shortage
 from match.codegen.network import Network
 from match.codegen.platforms import PACKAGE
 from match.compilation.options import IN_PLACES, Numerics, Options
@@ -87,7 +87,8 @@ def compile(  # noqa: A001
         params: values of parameters of a Relay module's "main" that are weights.
         modules: use these modules of the target only; none: all.
         l1: bytes of innermost memory in place of the target's own.
-        l2: bytes of main memory in place of the target's own; what it cannot hold goes to external memory.
+        l2: bytes of main memory that the network has, in place of the target's own less an estimate of the program;
+            what they cannot hold goes to external memory.
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
@@ -142,6 +143,7 @@ def compile(  # noqa: A001
         decisions=partitioned.decisions,
         workspace_bytes=generated.activation_bytes,
         constant_bytes=generated.constant_bytes,
+        program_bytes=chip.program_bytes(len(generated.calls)),
         memory=generated.memory,
         compile_seconds=stopwatch.seconds,
         elements=elements_by_source(main_function(network.module)),
@@ -195,13 +197,13 @@ def _in_memory(
             return way, lower(way.module, chip, model)
 
     first = built(partitioned)
-    if first[1].network.main_bytes > chip.main_memory.size and any(d.op in _MOVING for d in partitioned.decisions):
+    if not fits(first[1].network, chip) and any(d.op in _MOVING for d in partitioned.decisions):
         # Tensors inside others save copies, but hold main memory for longer: which of both is less is tried.
         others = (replace(options, in_place=way) for way in IN_PLACES[1:])
         cuts = (cut(integer, chip, other, model.name, stopwatch) for other in others)
         first = min([first, *map(built, cuts)], key=lambda way: way[1].network.main_bytes)
     partitioned, network = first[0], first[1].network
-    if network.main_bytes <= chip.main_memory.size:
+    if fits(network, chip):
         return partitioned, network
     if chip.external is None:
         raise CapacityError(shortage(network, chip))

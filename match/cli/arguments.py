@@ -55,8 +55,8 @@ L2Size = Annotated[
         "--l2",
         metavar="BYTES",
         parser=number_of_bytes,
-        help="Size of the main memory, as 262144 or 256k.",
-        show_default="the target's",
+        help="Main memory for the network, as 262144 or 256k.",
+        show_default="the target's, less an estimated program",
     ),
 ]
 Engine = Annotated[

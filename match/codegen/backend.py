@@ -11,7 +11,7 @@ from functools import cache, partial
 from typing import Any
 
 from match.codegen.aot import prepare
-from match.codegen.capacity import shortage
+from match.codegen.capacity import fits, shortage
 from match.codegen.inside import beside
 from match.codegen.layer import generate
 from match.codegen.network import Call, Constant, LayerSource, Network, WorkspaceBuffer
@@ -77,8 +77,7 @@ def build(module: tvm.IRModule, target: MatchTarget, model: Model) -> Network:
         CapacityError: if constants and activations do not fit the target's main memory.
     """
     network = lower(module, target, model).network
-    needed, memory = network.constant_bytes + network.activation_bytes, target.main_memory
-    if needed > memory.size:
+    if not fits(network, target):
         raise CapacityError(shortage(network, target))
     return network
 

@@ -1,4 +1,4 @@
-"""What to say of a network that main memory cannot hold."""
+"""Whether main memory holds a network, and what to say of one that it cannot hold."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from match.target.hardware import MatchTarget
 _NAMED = 3
 
 
+def fits(network: Network, target: MatchTarget) -> bool:
+    """Whether main memory holds the network's constants and activations beside the program."""
+    return network.main_bytes + target.program_bytes(len(network.calls)) <= target.main_memory.size
+
+
 def shortage(network: Network, target: MatchTarget) -> str:
     """How many bytes are short where the target has no external memory, because of what, and what would help."""
-    memory = target.main_memory
-    needed = network.constant_bytes + network.activation_bytes
+    memory, program = target.main_memory, target.program_bytes(len(network.calls))
+    needed = network.main_bytes + program
     largest = sorted(network.layers, key=lambda layer: (-len(layer.plan.constants), layer.plan.symbol))[:_NAMED]
     named = ", ".join(
         f"{layer.plan.layer.name} with {len(layer.plan.constants)}" for layer in largest if layer.plan.constants
@@ -20,6 +25,7 @@ def shortage(network: Network, target: MatchTarget) -> str:
         f"{network.name} needs {needed} bytes of {target.name}'s {memory.name}, which has {memory.size}, so that "
         f"{needed - memory.size} are short: {network.constant_bytes} for constants"
         + (f" (most of them in {named})" if named else "")
+        + (f", an estimated {program} for the program" if program else "")
         + f" and {network.activation_bytes} for activations; {target.name} has no external memory to put them in, so "
         f"take a smaller network or a target with more memory."
     )

@@ -36,7 +36,7 @@ def describe(
             for number, step in enumerate(built.steps)
         ),
         tensors=tuple(_tensors(built.steps, plans)),
-        main=memory.size - outside - (alignment - memory.alignment),
+        main=memory.size - target.program_bytes(len(built.steps)) - outside - (alignment - memory.alignment),
         external=external.memory.size - constants - align(network.operator_constant_bytes, alignment),
         alignment=alignment,
         resident=network.operator_constant_bytes,

@@ -36,12 +36,14 @@ def sentence(shortage: Shortage, built: Built, layers: Mapping[str, LayerDecisio
         for part, size in shortage.parts[:_PARTS]
     )
     border = tensor_bytes((*network.inputs, *network.outputs))
+    program = target.program_bytes(len(built.steps))
+    beside = f", and an estimated {program} for the program" if program else ""
     where = name(built.steps[shortage.step].function)
     return (
         f"{network.name} does not fit {target.name}'s {memory.name} of {memory.size} bytes, even with all in external "
         f"memory that can be there: {where} is {shortage.needed - shortage.available} bytes short; it needs "
-        f"{shortage.needed} ({parts}) beside {border} for inputs and outputs of the network; a larger {memory.name} "
-        f"(--l2), a smaller L1 (--l1), integer inputs or a smaller image would help."
+        f"{shortage.needed} ({parts}) beside {border} for inputs and outputs of the network{beside}; a larger "
+        f"{memory.name} (--l2), a smaller L1 (--l1), integer inputs or a smaller image would help."
     )
 
 

@@ -56,6 +56,7 @@ def build(
     workspace_bytes: int,
     constant_bytes: int,
     compile_seconds: Mapping[str, float],
+    program_bytes: int = 0,
     memory: NetworkMemory | None = None,
     elements: Mapping[str, int] | None = None,
     moved: Mapping[str, Sequence[Moved]] | None = None,
@@ -72,6 +73,7 @@ def build(
         workspace_bytes: Most bytes of main memory that activations take at once, network inputs and outputs included.
         constant_bytes: Bytes of main memory that constants take.
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
+        program_bytes: Bytes of main memory that the program is estimated to take beside them.
         memory: Where the network lies, if main memory cannot hold it.
         elements: Those of the model's tensors, by the names that decisions have as sources.
         moved: By how much operators that were changed differ from the model's, by the names of decisions.
@@ -99,6 +101,7 @@ def build(
             macs_per_cycle=macs / cycles if cycles else 0.0,
             l2_peak_bytes=workspace_bytes if memory else workspace_bytes + constant_bytes,
             constant_bytes=constant_bytes,
+            program_bytes=program_bytes,
             bytes_moved=sum(operand.bytes_moved for layer in layers for operand in _operands(layer)),
             energy_pj=_sum([layer.energy_pj for layer in layers]),
             inexact_layers=sum(not layer.exact for layer in layers),

@@ -12,6 +12,7 @@ from match.codegen.network import Network
 from match.report.schema import LayerSummary, MemoryPlanSummary, Report
 
 CALLERS = "inputs and outputs"
+PROGRAM = "the program"
 SCRATCH = "the kernel's own"
 _STAY, _ACTIVATIONS = "constants that stay", "activations"
 
@@ -82,8 +83,10 @@ def network_areas(report: Report, network: Network, names: Mapping[str, str]) ->
     ]
     end += network.workspace_bytes
     areas.append(Area(CALLERS, "the caller's", 0, last, end, network.main_bytes - end, placed=False))
-    memory = report.target.main_memory
-    main = MemoryAreas(memory.name, memory.bytes, network.main_bytes, tuple(areas))
+    memory, program = report.target.main_memory, report.totals.program_bytes
+    used = network.main_bytes + program
+    areas += _program(report, used - program, last)
+    main = MemoryAreas(memory.name, memory.bytes, used, tuple(areas))
     return NetworkAreas(tuple(steps), main, None, 0, tuple(_scratchpads(report, steps)))
 
 
@@ -127,7 +130,14 @@ def _in_main(report: Report, memory: MemoryPlanSummary) -> Iterator[Area]:
         math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize
         for tensor in (*report.model.inputs, *report.model.outputs)
     )
-    yield Area(CALLERS, "the caller's", 0, last, report.target.main_memory.bytes - callers, callers, placed=False)
+    end = report.target.main_memory.bytes - report.totals.program_bytes
+    yield Area(CALLERS, "the caller's", 0, last, end - callers, callers, placed=False)
+    yield from _program(report, end, last)
+
+
+def _program(report: Report, offset: int, last: int) -> Iterator[Area]:
+    if report.totals.program_bytes:
+        yield Area(PROGRAM, "estimated", 0, last, offset, report.totals.program_bytes, placed=False)
 
 
 def _in_external(memory: MemoryPlanSummary) -> Iterator[Area]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from match.report.memory_areas import CALLERS, SCRATCH, Area, MemoryAreas, NetworkAreas, held
+from match.report.memory_areas import CALLERS, PROGRAM, SCRATCH, Area, MemoryAreas, NetworkAreas, held
 from match.report.memory_table import KIB
 
 _LEFT, _RIGHT, _TOP = 90, 10, 30
@@ -28,6 +28,7 @@ _COLOURS = {
     "constants in use": "#f0e442",
     "blocks": "#009e73",
     CALLERS: "#bbbbbb",
+    PROGRAM: "#dddddd",
     "input": "#56b4e9",
     "addend": "#0072b2",
     "weights": "#e69f00",

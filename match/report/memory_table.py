@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from match.report.columns import Column, fitted
-from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary
+from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary, Totals
 
 KIB = 1024
 
@@ -29,12 +29,17 @@ def memory_table(memory: MemoryPlanSummary, main: MemorySummary, console: Consol
     return fitted(columns, rows, console)
 
 
-def memory_lines(memory: MemoryPlanSummary, main: MemorySummary) -> Iterator[str]:
+def program_text(totals: Totals) -> str:
+    """What the program is estimated to take of main memory, to be said behind what the network takes; or nothing."""
+    return f", beside an estimated {totals.program_bytes / KIB:.1f} KiB for the program" if totals.program_bytes else ""
+
+
+def memory_lines(memory: MemoryPlanSummary, main: MemorySummary, totals: Totals) -> Iterator[str]:
     """The sums: what is in use, and how much of the traffic shows."""
     outside = memory.external_memory
     yield (
-        f"Memory: {memory.main_bytes / KIB:.1f} of {main.bytes / KIB:.0f} KiB of {main.name} and "
-        f"{memory.external_bytes / KIB:.1f} of {outside.bytes / KIB:.0f} KiB of {outside.name} "
+        f"Memory: {memory.main_bytes / KIB:.1f} of {main.bytes / KIB:.0f} KiB of {main.name}{program_text(totals)}, "
+        f"and {memory.external_bytes / KIB:.1f} of {outside.bytes / KIB:.0f} KiB of {outside.name} "
         f"({memory.image_bytes / KIB:.1f} KiB of it constants); all of it would take "
         f"{memory.whole_bytes / KIB:.1f} KiB of {main.name}."
     )

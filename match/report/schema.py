@@ -104,9 +104,11 @@ class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Sums over the layers.
 
     `cycles`, `milliseconds` and `macs_per_cycle` are predicted, waits for external memory included. `l2_peak_bytes` is
-    the most that the main memory holds at once, constants included. `bytes_moved` counts both directions between the
-    main memory and the scratchpads. `energy_pj` is predicted, null where the target gives no energy of some layer.
-    `compile_seconds` maps a phase to its wall-clock time: the only numbers that differ between two compilations.
+    the most that the main memory holds at once, constants included; beside it the program takes an estimated
+    `program_bytes` of that memory, 0 where it lies elsewhere or the caller said what it leaves. `bytes_moved` counts
+    both directions between the main memory and the scratchpads. `energy_pj` is predicted, null where the target gives
+    no energy of some layer. `compile_seconds` maps a phase to its wall-clock time: the only numbers that differ between
+    two compilations.
     """
 
     cycles: int
@@ -118,6 +120,7 @@ class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     energy_pj: float | None
     inexact_layers: int
     compile_seconds: dict[str, float]
+    program_bytes: int = 0
 
 
 class LoopSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from rich.text import Text
 from match.ir.layer import GATES, GROUP, Op
 from match.report.columns import Column, fitted, left_out
 from match.report.layer_rows import bytes_moved, peak_share, shapes
-from match.report.memory_table import memory_lines, memory_table
+from match.report.memory_table import memory_lines, memory_table, program_text
 from match.report.schema import CandidateSummary, LayerSummary, Measurement, OperatorSummary, Report, ScheduleSummary
 
 FILE_WIDTH = 400
@@ -263,11 +263,11 @@ def _measured_total(measurement: Measurement, report: Report) -> Text:
 def _memory(report: Report) -> list[str]:
     totals, main = report.totals, report.target.main_memory
     if report.memory is not UNSET:
-        return [*memory_lines(report.memory, main)]
+        return [*memory_lines(report.memory, main, totals)]
     return [
         f"Memory: {main.name} peak {totals.l2_peak_bytes / KIB:.1f} of {main.bytes / KIB:.0f} KiB, of which constants "
-        f"{totals.constant_bytes / KIB:.1f} KiB; {totals.bytes_moved / KIB:.1f} KiB moved between it and the "
-        "scratchpads."
+        f"{totals.constant_bytes / KIB:.1f} KiB{program_text(totals)}; {totals.bytes_moved / KIB:.1f} KiB moved "
+        "between it and the scratchpads."
     ]
 
 

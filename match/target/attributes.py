@@ -14,7 +14,7 @@ from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.target.arguments import is_a
 from match.target.cost import CostModel, CpuCostModel
-from match.target.hardware import External, HwModule, MatchTarget, ModuleApi, TargetApi
+from match.target.hardware import External, HwModule, MatchTarget, ModuleApi, ProgramSize, TargetApi
 
 
 class _Kind(NamedTuple):
@@ -35,6 +35,7 @@ _TARGET = (
     _Kind("api", (TargetApi,), "a TargetApi"),
     _Kind("activations", (str, type(None)), "'uint8' or None"),
     _Kind("external", (External, type(None)), "an External or None"),
+    _Kind("program", (ProgramSize, type(None)), "a ProgramSize or None"),
 )
 _MODULE = (
     _Kind("name", (str,), "a str"),

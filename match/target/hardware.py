@@ -225,6 +225,21 @@ class External:
     platforms: Mapping[str, ExternalPlatform] = field(default_factory=dict[str, ExternalPlatform])
 
 
+@dataclass(frozen=True)
+class ProgramSize:
+    """Estimated bytes of main memory for what a program has beside a network's data: instructions, stacks, variables.
+
+    `fixed` is for kernels and drivers, `operator` for the C of each operator of the network.
+    """
+
+    fixed: int
+    operator: int
+
+    def of(self, operators: int) -> int:
+        """The bytes with a network of so many operators."""
+        return self.fixed + self.operator * operators
+
+
 class HwModule(ABC):
     """A unit of a chip that executes layers: its patterns, operand layout, cost model and C functions.
 
@@ -339,7 +354,8 @@ class MatchTarget(ABC):
     """A chip: modules in front of a control core, the memory that holds networks, a clock.
 
     `activations` is the type that all activations of 8 bits are given, for kernels that read one type only; None keeps
-    those of the model. `external` is the memory outside of `main_memory`, None where there is none.
+    those of the model. `external` is the memory outside of `main_memory`, None where there is none. `program` is what
+    programs take of `main_memory` themselves, None where they lie elsewhere, or `main_memory` is what they leave.
     """
 
     name: str
@@ -350,6 +366,11 @@ class MatchTarget(ABC):
     api: TargetApi
     activations: Literal["uint8"] | None = None
     external: External | None = None
+    program: ProgramSize | None = None
+
+    def program_bytes(self, operators: int) -> int:
+        """Estimated bytes of main memory that the program of a network with so many operators takes beside its data."""
+        return self.program.of(operators) if self.program else 0
 
     @property
     @abstractmethod

@@ -88,6 +88,7 @@ def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | No
     configured.modules = tuple(chosen if l1 is None else (_resized(module, l1) for module in chosen))
     if l2 is not None:
         configured.main_memory = replace(target.main_memory, size=l2)
+        configured.program = None  # the caller says what is left for the network
     main = configured.main_memory.size
     if l1 is not None and l1 > main:
         raise OptionError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.target.cost import CpuCostModel
-from match.target.hardware import HwModule, MatchTarget, Platform
+from match.target.hardware import HwModule, MatchTarget, Platform, ProgramSize
 from match.targets.gap9.memory import L1, L2
 from match.targets.gap9.ne16 import Ne16
 from match.targets.pulp import chip
@@ -34,6 +34,8 @@ class Gap9(MatchTarget):
     activations = "uint8"
     api = chip.API
     external = hyperram(clock_hz)
+    program = ProgramSize(fixed=64 << 10, operator=768)
+    """As on `pulp_open`, where it is linked, and 32 kB for the vendor's operating system."""
 
     def __init__(self) -> None:
         self.modules: tuple[HwModule, ...] = (Cluster(L1), Ne16())

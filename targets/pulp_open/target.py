@@ -12,7 +12,7 @@ from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.mapping.schedule import Memory
 from match.target.cost import CpuCostModel
-from match.target.hardware import External, ExternalPlatform, HwModule, MatchTarget, Platform
+from match.target.hardware import External, ExternalPlatform, HwModule, MatchTarget, Platform, ProgramSize
 from match.targets.gap9 import ne16
 from match.targets.gap9.ne16 import Ne16
 from match.targets.gap9.target import NE16_CHIP, NE16_INCLUDE, NE16_MODEL, NE16_SOURCES
@@ -94,6 +94,8 @@ class PulpOpen(MatchTarget):
     activations = "uint8"
     api = chip.API
     external = _EXTERNAL
+    program = ProgramSize(fixed=32 << 10, operator=768)
+    """Without the 64 kB of private banks in front of `L2`. Nine networks with 13 to 149 operators take no more."""
 
     def __init__(self) -> None:
         self.modules: tuple[HwModule, ...] = (

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import UNSET
 
 import match
 import match.external_memory.network
@@ -30,6 +31,7 @@ from match.placement.problem import Choice, Cut, PlacementProblem
 from match.report.schema import MemoryPlanSummary
 from match.run import build
 from match.target.external_cost import external_cost
+from match.target.hardware import ProgramSize
 
 pytestmark = pytest.mark.cc
 
@@ -134,6 +136,28 @@ def test_a_network_that_fits_is_as_without_external_memory(tmp_path: Path) -> No
     assert not isinstance(compiled.report.memory, MemoryPlanSummary)
     assert "EXTERNAL" not in (tmp_path / "net/include/resnet8.h").read_text()
     assert not any("external" in path.name for path in tmp_path.rglob("*"))
+
+
+def test_the_network_has_what_the_program_leaves() -> None:
+    """Of two programs that differ in one byte for all operators together one leaves room for the whole network."""
+    target = copy.copy(match.get_target("gap8", l1=L1))
+    target.program = ProgramSize(fixed=0, operator=1)
+    totals = match.compile(integers("resnet8"), target, fuse=False).report.totals
+    operators, free = totals.program_bytes, target.main_memory.size - totals.l2_peak_bytes
+    assert operators >= 13
+    target.program = ProgramSize(fixed=free - 10 * operators, operator=10)
+    fits = match.compile(integers("resnet8"), target, fuse=False)
+    assert fits.report.memory is UNSET
+    assert fits.report.totals.program_bytes == free
+    target.program = replace(target.program, fixed=target.program.fixed + 1)
+    outside = match.compile(integers("resnet8"), target, fuse=False)
+    assert memory_of(outside).main_bytes + outside.report.totals.program_bytes <= target.main_memory.size
+    target.program = replace(target.program, fixed=target.main_memory.size - 20000)
+    with pytest.raises(CapacityError, match=r"bytes short.*, and an estimated \d+ for the program; "):
+        match.compile(integers("resnet8"), target)
+    target.external = None
+    with pytest.raises(CapacityError, match=r"for constants .*, an estimated \d+ for the program and \d+ for activ"):
+        match.compile(integers("resnet8"), target)
 
 
 def test_a_network_that_does_not_fit_either_says_why() -> None:

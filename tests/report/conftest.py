@@ -94,5 +94,6 @@ def report() -> Report:
         decisions=decisions,
         workspace_bytes=3000,
         constant_bytes=2000,
+        program_bytes=3072,
         compile_seconds={"frontend": 0.5, "search": 0.25},
     )

@@ -19,7 +19,7 @@ from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary, Te
 pytestmark = pytest.mark.cc
 
 SVG = "{http://www.w3.org/2000/svg}"
-MAIN = 65536
+MAIN, PROGRAM = 65536, 3072
 DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
 
 
@@ -82,11 +82,12 @@ def test_areas_of_main_memory(report: Report, plan: MemoryPlanSummary) -> None:
     }
     for area, numbers in expected.items():
         assert found[area] == pytest.approx(numbers, abs=2), area
-    callers = found["inputs and outputs", "the caller's"]
-    assert callers[2] + callers[3] == pytest.approx(MAIN, abs=2)
+    callers, program = found["inputs and outputs", "the caller's"], found["the program", "estimated"]
+    assert callers[2] + callers[3] == pytest.approx(program[2], abs=2)
+    assert program[2:] == pytest.approx((MAIN - PROGRAM, PROGRAM), abs=2)
     assert found["activations", "second"][:2] == pytest.approx((1, 4), abs=0.01)
     assert found["activations", "second"][2] < 0, "it is in the other memory"
-    assert len(found) == len(expected) + 3  # those, and the constants in external memory
+    assert len(found) == len(expected) + 4  # those, and the constants in external memory
 
 
 def test_names_and_sizes_are_written(report: Report, plan: MemoryPlanSummary) -> None:
@@ -116,7 +117,9 @@ def test_what_fits_main_memory_lies_where_the_c_has_it(compiled: match.CompiledM
     network = compiled._network
     areas = network_areas(compiled.report, network, names(compiled))
     totals = compiled.report.totals
-    assert areas.main.used == totals.l2_peak_bytes
+    assert areas.main.used == totals.l2_peak_bytes + totals.program_bytes
+    (program,) = (area for area in areas.main.areas if area.kind == "the program")
+    assert (program.offset, program.bytes) == (totals.l2_peak_bytes, totals.program_bytes)
     constants, live, callers = (
         [area for area in areas.main.areas if area.kind == kind]
         for kind in ("constants that stay", "activations", "inputs and outputs")

@@ -55,7 +55,9 @@ def test_l1_is_no_larger_than_the_main_memory() -> None:
         OptionError, match=r"^gap9 cannot have an L1 of 8,192 bytes beside a main memory \(L2\) of 4,096"
     ):
         registry.get_target("gap9", l1=8192, l2=4096)
-    assert registry.get_target("gap9", l1=8192, l2=8192).main_memory.size == 8192
+    configured = registry.get_target("gap9", l1=8192, l2=8192)
+    assert configured.main_memory.size == 8192
+    assert configured.program_bytes(100) == 0 < registry.get_target("gap9").program_bytes(100)
 
 
 @pytest.mark.parametrize("size", [0, -5])
