@@ -24,6 +24,7 @@ from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_c
 from match.partitioning.pairs import in_pairs
 from match.partitioning.pattern import Match, find
 from match.partitioning.pattern.rows import rows
+from match.partitioning.turns import in_turns
 from match.partitioning.unrolled import unrolled_where_refused
 from match.relay import relay, tvm
 from match.relay.objects import main_function, operands
@@ -88,7 +89,7 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     inside) and "partition".
     """
     with stopwatch.phase("pattern"):
-        module = in_pairs(module, target)
+        module = in_turns(in_pairs(module, target), target)
     with stopwatch.phase("dispatch"):
         module = unrolled_where_refused(module, target, options, stopwatch)
     with stopwatch.phase("pattern"):

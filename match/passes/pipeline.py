@@ -27,6 +27,7 @@ from match.passes.resizes import WriteResizes
 from match.passes.row_functions import FuseRowFunctions
 from match.passes.simplify import RemoveIdle
 from match.passes.tables_of_one import FuseTables
+from match.passes.transpositions import JoinTranspositions
 from match.passes.unsigned_activations import UnsignedActivations
 from match.passes.volume_pooling import PoolVolumes
 from match.passes.volumes import CutVolumes
@@ -80,6 +81,7 @@ def integer_relay(
         *((DeadChannels(),) if remove_dead_channels else ()),
         *((UnsignedActivations(),) if activations == "uint8" else ()),
         *(() if tflite else (FuseRowFunctions(),)),
+        JoinTranspositions(),
         RemoveIdle(),
     )
     for transform in passes:

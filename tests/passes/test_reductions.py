@@ -115,14 +115,25 @@ def test_totals_are_products_with_ones(kind: str, dtype: str, axis: int, op: Op)
     assert np.mean(off > 0) < 0.1
 
 
-@pytest.mark.parametrize(("kind", "axes"), [("ReduceMax", [2, 3]), ("ReduceMax", [1]), ("ReduceMin", [-2, -1])])
+@pytest.mark.parametrize(
+    ("kind", "axes", "pooled"),
+    [
+        ("ReduceMax", [2, 3], True),
+        ("ReduceMax", [1], True),
+        ("ReduceMax", [-1], True),
+        ("ReduceMax", [0, 2], True),
+        ("ReduceMax", [1, 2], True),
+        ("ReduceMax", [1, 3], False),
+        ("ReduceMin", [-2, -1], False),
+    ],
+)
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_extrema_stay_integers(dtype: str, kind: str, axes: list[int]) -> None:
-    """Of a map the largest is that of a pool."""
+def test_extrema_stay_integers(dtype: str, kind: str, axes: list[int], *, pooled: bool) -> None:
+    """The largest along neighbouring axes is that of a pool."""
     low, number = np.iinfo(dtype).min, np.dtype(dtype).type
     constants = {"s": np.float32(0.02), "z": number(low + 100), "zo": number(low + 140), "so": np.float32(0.03)}
     model = quantized(kind, (1, 9, 6, 7), constants, more=[], axes=axes, keepdims=0)
     module = integers(model)
-    assert references(module, Op.MAX_POOL2D) == [True] * (kind == "ReduceMax" and axes == [2, 3])
+    assert references(module, Op.MAX_POOL2D) == [True] * pooled
     x = np.random.default_rng(1).normal(0, 0.6, (1, 9, 6, 7)).astype(np.float32)
     assert not distances(model, module, x, least=4).any()

@@ -18,6 +18,7 @@ from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, rounded_shift
+from match.relay.largest import largest
 
 
 def _axes(read: TfliteReader, operator: FileOperator) -> list[int]:
@@ -69,17 +70,14 @@ def _layer(read: TfliteReader, operator: FileOperator, axes: list[int], requanti
     return relay.reshape(layer, output.shape)
 
 
-def largest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """REDUCE_MAX: along neighbouring axes of 8-bit tensors, others behind them, the pooling of a map."""
-    x, axes = read.tensor(operator), _axes(read, operator)
-    neighbours = bool(axes) and axes == list(range(axes[0], axes[-1] + 1))
-    channels = math.prod(x.shape[axes[-1] + 1 :]) if neighbours else 1
-    if channels == 1 or x.dtype not in ("int8", "uint8"):
-        return extreme(relay.max)(read, operator)
-    rows, window = math.prod(x.shape[: axes[0]]), math.prod(x.shape[axis] for axis in axes)
-    pixels = relay.reshape(read.expr(operator), (1, rows, window, channels))
-    pooled = relay.nn.max_pool2d(pixels, (1, window), layout="NHWC")
-    return relay.reshape(pooled, read.output(operator).shape)
+def largest_of(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+    """REDUCE_MAX: along neighbouring axes of 8-bit tensors the pooling of a map."""
+    x = read.tensor(operator)
+    if x.dtype in ("int8", "uint8"):
+        pooled = largest(read.expr(operator), x.shape, _axes(read, operator))
+        if pooled is not None:
+            return relay.reshape(pooled, read.output(operator).shape)
+    return extreme(relay.max)(read, operator)
 
 
 def extreme(build: Callable[..., relay.Expr]) -> Handler:
@@ -153,7 +151,7 @@ def handlers() -> Handlers:
     return {
         "MEAN": mean,
         "SUM": total,
-        "REDUCE_MAX": largest,
+        "REDUCE_MAX": largest_of,
         "REDUCE_MIN": extreme(relay.min),
         "REDUCE_ANY": extreme(relay.any),
         "REDUCE_ALL": extreme(relay.all),

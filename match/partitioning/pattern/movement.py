@@ -73,7 +73,7 @@ def transposition(root: relay.Expr) -> Match | None:
     axes = turned.attrs.axes
     rank = len(shape(source))
     order = range(rank)[::-1] if axes is None else [int(axis) % rank for axis in axes]
-    groups = _groups([axis for axis in order if shape(source)[axis] > 1], shape(source))
+    groups = axis_groups([axis for axis in order if shape(source)[axis] > 1], shape(source))
     if [first for first, _ in groups] == sorted(first for first, _ in groups):
         return None
     outer = groups.pop(0)[1] if groups[0] == min(groups) else 1
@@ -150,7 +150,7 @@ def _runs(columns: _Columns) -> int:
     return 1 + int(np.count_nonzero(np.diff(columns) != steps))
 
 
-def _groups(order: list[int], extents: tuple[int, ...]) -> list[tuple[int, int]]:
+def axis_groups(order: list[int], extents: tuple[int, ...]) -> list[tuple[int, int]]:
     """The axes of a result with those together that follow one another in the source, too: first axis and extent.
 
     Axes of one index, which `order` leaves out, lie between no others.

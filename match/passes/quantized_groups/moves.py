@@ -12,6 +12,7 @@ from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
 from match.passes.quantized_groups.quantities import rescaled
 from match.relay import relay
+from match.relay.largest import largest
 from match.relay.qnn import dequantized, real_constant
 from match.relay.rewrite import New, constant, is_call, scalar, shape
 
@@ -59,6 +60,9 @@ def on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Ex
         return relay.tile(relay.reshape(x, before), repeats)
     if is_call(move, "max") and _is_of_map(move):
         return relay.reshape(relay.nn.max_pool2d(x, shape(move.args[0])[2:]), shape(move))
+    if is_call(move, "max"):
+        pooled = largest(x, shape(move.args[0]), _reduced(move))
+        return relay.Call(move.op, [x], move.attrs) if pooled is None else relay.reshape(pooled, shape(move))
     if not is_call(move, _PAD):
         return relay.Call(move.op, [x, *move.args[1:]], move.attrs)
     value = _real_number(move.args[1])
@@ -70,8 +74,14 @@ def on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Ex
 
 def _is_of_map(reduction: relay.Call) -> bool:
     """Whether a reduction is along the rows and columns of a map with its channels first."""
+    return len(shape(reduction.args[0])) == 4 and _reduced(reduction) == [2, 3]
+
+
+def _reduced(reduction: relay.Call) -> list[int]:
+    """The axes along which a reduction goes, in their order."""
     rank, attrs = len(shape(reduction.args[0])), reduction.attrs
-    return rank == 4 and sorted(int(axis) % rank for axis in attrs.axis or ()) == [2, 3] and not attrs.exclude
+    named = {int(axis) % rank for axis in attrs.axis or ()} or set(range(rank))
+    return [axis for axis in range(rank) if (axis in named) != bool(attrs.exclude)]
 
 
 def _takes(expr: relay.Expr) -> TypeGuard[relay.Call]:
