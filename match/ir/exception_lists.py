@@ -42,9 +42,9 @@ def exception_lists(line: Requantization) -> ExceptionLists:
 
 
 def with_lists_of(form: Requantizer, line: Requantization) -> Requantizer:
-    """The form of one layer, with the words and the number of its exceptions, both rounded up to powers of two.
+    """The form of one layer, with the words and the number of its exceptions, both rounded up to three bits.
 
-    So most layers that differ in nothing but their exceptions have the same form, and are mapped once.
+    So many layers that differ in nothing but their exceptions have the same form, and are mapped once.
     """
     if not form.exceptions:
         return form
@@ -53,7 +53,8 @@ def with_lists_of(form: Requantizer, line: Requantization) -> Requantizer:
 
 
 def _rounded(count: int) -> int:
-    return 1 << (count - 1).bit_length() if count else 0
+    step = 1 << max(count.bit_length() - 3, 0)
+    return -(-count // step) * step
 
 
 def visible(line: Requantization, low: Int64Array, high: Int64Array) -> Requantization:
