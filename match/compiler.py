@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -211,6 +211,9 @@ def _in_memory(
     if any(decision.plan and decision.plan.layer.stages for decision in partitioned.decisions):
         # Chains were chosen for a main memory that holds everything.
         ways.append(built(partitioned.otherwise(replace(options, fuse=False), model.name, stopwatch)))
+    in_parts = partitioned.narrower(options, model.name, stopwatch)
+    if in_parts is not None:
+        ways.append(built(in_parts))
     placed = place_cheapest(ways, chip, model, options, stopwatch)
     return placed.partitioned, placed.network
 
@@ -295,11 +298,21 @@ def _integers(model: Model, chip: MatchTarget, options: Options) -> tvm.IRModule
 
 
 def _cut_again(model: Model, chip: MatchTarget, options: Options, report: Report) -> Partitioned:
-    """The network cut as for the project of a report."""
-    module, names = _integers(model, chip, options), [layer.name for layer in report.layers if layer.op == IN_PLACE]
+    """The network cut as for the project of a report: as a whole, and with dense layers in parts."""
+    module, names = _integers(model, chip, options), [layer.name for layer in report.layers]
+
+    def ways() -> Iterator[Partitioned]:
+        for in_place in IN_PLACES:
+            own = replace(options, in_place=in_place)
+            whole = cut(module, chip, own, model.name, Stopwatch())
+            yield whole
+            yield whole.otherwise(replace(own, fuse=False), model.name, Stopwatch())
+            in_parts = whole.narrower(own, model.name, Stopwatch())
+            if in_parts is not None:
+                yield in_parts
+
     with tvm_failures(model.name):
-        ways = (cut(module, chip, replace(options, in_place=way), model.name, Stopwatch()) for way in IN_PLACES)
-        return next(way for way in ways if [d.name for d in way.decisions if d.in_place] == names)
+        return next(way for way in ways() if [decision.name for decision in way.decisions] == names)
 
 
 def partition(

@@ -21,6 +21,7 @@ from match.mapping.storage import Storage, dense
 from match.partitioning.choice import choose, layouts
 from match.partitioning.graph import Row
 from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_cost, from_layout, to_layout
+from match.partitioning.narrower import narrower
 from match.partitioning.pairs import in_pairs
 from match.partitioning.pattern import Match, find
 from match.partitioning.pattern.rows import rows
@@ -54,6 +55,12 @@ class Partitioned:
     def otherwise(self, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:
         """The same network, cut with other options; names and time as for `cut`."""
         return _chosen(self.main, self.found, self.target, options, network, stopwatch)
+
+    def narrower(self, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned | None:
+        """The same network with dense layers of many weights in parts, cut with these options; None if it has none."""
+        with stopwatch.phase("pattern"):
+            module = narrower(self.main, self.found)
+        return None if module is None else _cut(module, self.target, options, network, stopwatch)
 
     def decided(self, decisions: Sequence[LayerDecision]) -> Partitioned:
         """The same network with other decisions about its operators; the conversions are determined anew."""
@@ -89,10 +96,18 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     inside) and "partition".
     """
     with stopwatch.phase("pattern"):
-        module = in_turns(in_pairs(module, target), target)
+        module = in_turns(module, target)
     with stopwatch.phase("dispatch"):
         module = unrolled_where_refused(module, target, options, stopwatch)
+    return _cut(module, target, options, network, stopwatch)
+
+
+def _cut(
+    module: tvm.IRModule, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch
+) -> Partitioned:
+    """Find the layers and choose their modules; see `cut`."""
     with stopwatch.phase("pattern"):
+        module = in_pairs(module, target)
         main = main_function(module)
         found = tuple(rows(main, find(module, target.own_operators)))
     return _chosen(main, found, target, options, network, stopwatch)

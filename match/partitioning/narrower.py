@@ -1,0 +1,52 @@
+"""Dense layers with many weights as several of fewer outputs, whose constants come into main memory one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from match.ir.layer import Op
+from match.partitioning.graph import Row
+from match.partitioning.pattern import Match
+from match.relay import integer_form, relay, tvm
+from match.relay.rewrite import New, rewrite, with_place
+
+_MOST = 64 << 10
+"""Bytes of the weights of a part. Smaller parts fill main memory better, and each costs the offload of a layer."""
+
+
+def narrower(main: relay.Function, found: Iterable[Row]) -> tvm.IRModule | None:
+    """A network whose dense layers on one row have at most `_MOST` bytes of weights each; None if they have already.
+
+    `found` are the layers of `main`. The parts' outputs are concatenated.
+    """
+    wide = {row.root: row for row in found if isinstance(row, Match) and _is_wide(row)}
+    if not wide:
+        return None
+
+    def rule(call: relay.Call, new: New) -> relay.Expr | None:
+        return with_place(_parts(wide[call], new), call) if call in wide else None
+
+    return rewrite(tvm.IRModule.from_expr(main), rule)
+
+
+def _is_wide(match: Match) -> bool:
+    layer, weights = match.layer, match.constants.weights
+    alone = layer.op is Op.DENSE and layer.ox == 1 and match.reference
+    return alone and weights is not None and weights.nbytes > _MOST
+
+
+def _parts(match: Match, new: New) -> relay.Expr:
+    layer, constants = match.layer, match.constants
+    assert constants.weights is not None, "a dense layer has weights"
+    x, weights = new(match.inputs[0]), constants.weights.reshape(layer.k, layer.c)
+
+    def part(channels: np.ndarray) -> relay.Expr:
+        if constants.requantization is None:
+            return integer_form.product(x, weights[channels])
+        requantization = constants.requantization.take(channels)
+        return integer_form.dense(x, weights[channels], requantization, layer.output_dtype)
+
+    count = -(-weights.nbytes // _MOST)
+    return relay.concatenate([part(channels) for channels in np.array_split(np.arange(layer.k), count)], 1)
