@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from msgspec import UNSET
 
@@ -24,6 +25,7 @@ from match.devtools.zoo.qdq import write
 from match.devtools.zoo.quantize import calibrate
 from match.errors import CapacityError, OptionError
 from match.ir.names import identifier
+from match.partitioning.partitioner import Partitioned
 from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
 from match.placement.packing import Packed
@@ -158,6 +160,28 @@ def test_the_network_has_what_the_program_leaves() -> None:
     target.external = None
     with pytest.raises(CapacityError, match=r"for constants .*, an estimated \d+ for the program and \d+ for activ"):
         match.compile(integers("resnet8"), target)
+
+
+def test_a_dense_layer_of_many_weights_stays_in_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its parts come one by one, most of them for good; as a whole it would come anew for each inference."""
+    x = conv("first", Input("image", (), (4, 24, 24), (0.0, 1.0)), 160, (3, 3), 2)
+    network = ZooNetwork("wide", dense("scores", pooled(x), 1000))
+    model = write(network, calibrate(network, "uint8", 0))
+    take_integers(model)
+    onnx.save(model, tmp_path / "wide.onnx")
+    compiled = match.compile(tmp_path / "wide.onnx", "gap8", l2=180_000, numerics="exact", output=tmp_path / "net")
+    parts = [step for step in memory_of(compiled).steps if step.name.startswith("dense")]
+    assert len(parts) == 3
+    assert {step.constants for step in parts} == {"resident", "fetched"}
+    inputs = sample(model)
+    (output,) = compiled.run(inputs, sanitize=True).values()
+    assert np.array_equal(output, onnxruntime_outputs(model, inputs))
+    validated = match.validate(tmp_path / "net", tmp_path / "wide.onnx", samples=1, layers=True)
+    compared = {layer.name: layer.differing for layer in validated.layers or ()}
+    assert compared.keys() >= {step.name for step in parts}
+    assert not any(compared.values())
+    monkeypatch.setattr(Partitioned, "narrower", lambda *_: None)
+    assert 1.5 * compiled.cycles < match.compile(model, "gap8", l2=180_000, numerics="exact").cycles
 
 
 def test_a_network_that_does_not_fit_either_says_why() -> None:
