@@ -22,6 +22,8 @@ REQUEST = 0x40000
 _ARRAYS = 0x40100
 _MOST_CYCLES = 50_000_000
 _POINTERS = 10
+_BEHIND = bytes(range(1, 65))
+"""Lies behind the scratch."""
 
 _KERNELS = re.findall(r"^    match_pulp_(\w+),$", (HERE / "firmware.c").read_text(), re.MULTILINE)
 """Names without what they begin with, in the order of their numbers."""
@@ -48,7 +50,11 @@ def measure(simulator: Simulator, case: Case, core: int = 0, cores: int = 1) -> 
 
 
 def called(simulator: Simulator, case: Case, core: int, cores: int) -> tuple[int, npt.NDArray[Any]]:
-    """Cycles of the same call, and the outputs that the core computes; those of others are 0."""
+    """Cycles of the same call, and the outputs that the core computes; those of others are 0.
+
+    Raises:
+        ToolchainError: the kernel takes more scratch than the cost model says.
+    """
     layer, tensors = case.layer, case.tensors
     scratch = PulpClusterCost(cores=cores).scratch(layer, case.tile)
     empty = bytes(tensors.expected.nbytes)
@@ -62,12 +68,17 @@ def called(simulator: Simulator, case: Case, core: int, cores: int) -> tuple[int
         empty,
         tensors.sums.tobytes(),
         bytes(scratch),
+        _BEHIND,
     )
     pointers, data = _place(arrays)
-    image = struct.pack("<IiiI", _kernel(case), core, cores, 0) + _tile(case, pointers)
+    image = struct.pack("<IiiI", _kernel(case), core, cores, 0) + _tile(case, pointers[:-1])
     image = image.ljust(_ARRAYS - REQUEST, b"\0") + data
-    cycles, result = simulator.run(REQUEST, image, (pointers[6], len(empty)), _MOST_CYCLES)
-    return cycles, np.frombuffer(result, tensors.expected.dtype).reshape(tensors.expected.shape)
+    written = pointers[-1] + len(_BEHIND) - pointers[6]
+    cycles, result = simulator.run(REQUEST, image, (pointers[6], written), _MOST_CYCLES)
+    if not result.endswith(_BEHIND):
+        raise ToolchainError(f"{case.name}: the kernel takes more than {scratch} bytes of scratch.")
+    outputs = np.frombuffer(result[: len(empty)], tensors.expected.dtype)
+    return cycles, outputs.reshape(tensors.expected.shape)
 
 
 def _weights(case: Case) -> bytes:
@@ -99,14 +110,17 @@ def _place(arrays: tuple[bytes, ...]) -> tuple[list[int], bytes]:
 
 
 def _tile(case: Case, pointers: list[int]) -> bytes:
-    """match_tile_t as a 32-bit core has it; channels of a grouped convolution are a group's."""
-    layer, channels = case.layer, case.layer.input_channels
+    """match_tile_t as a 32-bit core has it; channels of a grouped convolution are a group's.
+
+    Rows and columns of the input that no output sees are none of the tile.
+    """
+    layer, tile, channels = case.layer, case.tile, case.layer.input_channels
     input_, addend, weights, parameters, excepted, exceptions, output, sums, scratch = pointers
     rows = layer.k if layer.op is Op.MATRICES else layer.ix  # of an addend
     grouped = layer.op is Op.GROUPED_CONV2D
     fields = (
         *(layer.c if grouped else channels, layer.group_outputs if grouped else layer.k),
-        *(layer.iy, layer.ix, layer.ix * channels, channels, rows * channels, channels),
+        *(tile.iy, tile.ix, layer.ix * channels, channels, rows * channels, channels),
         *(layer.oy, layer.ox, layer.ox * layer.output_channels, layer.output_channels),
         *(layer.fy, layer.fx, *layer.stride, *layer.dilation, *layer.padding, layer.pad_value, *layer.clip),
     )
