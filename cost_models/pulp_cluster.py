@@ -46,6 +46,7 @@ from match.cost_models.pulp_loops import (
     crossing,
     even,
     is_in_place,
+    is_lone,
     is_pointwise,
     last_step,
     outer_strips,
@@ -55,6 +56,7 @@ from match.cost_models.pulp_loops import (
     short_step,
     step,
     strip_columns,
+    turned,
     unaligned,
     widened,
 )
@@ -97,7 +99,8 @@ class PulpClusterCost(CostModel):
             wide = widened(layer)
             if wide is None:
                 return columns
-            narrow = STRIP_READS * tile.iy * tile.k if wide.fy == 5 or wide.stride[0] == 2 else 0
+            some = (wide.fy == 5 or wide.stride[0] == 2) and not is_lone(layer)
+            narrow = STRIP_READS * tile.iy * tile.k if some else 0
             return columns + align4(wide.fy * wide.fx * tile.k) + narrow
         if layer.op in GATES:
             return align4((5 if layer.op is Op.GRU_RESET_FIRST else 2) * tile.ox * tile.k)
@@ -441,27 +444,36 @@ class PulpClusterCost(CostModel):
         return products * product + share * (call - product) + share * pixels / 2 * pair
 
     def _depthwise(self, layer: Layer, tile: Tile) -> float:
-        """In strips, if there is a kernel for them; at stride 2 it computes no fewer columns than a strip has."""
-        wide = widened(layer)
-        if wide is not None:
-            return self._depthwise_widened(layer, wide, tile) + self._corrected_columns(layer, tile)
-        columns, others = strip_columns(layer), self._depthwise_windows(layer, tile)
-        if not columns:
-            return others
-        least = 1 if layer.stride == (1, 1) else columns
-        strips = self._depthwise_strips(layer, tile, columns) + self._corrected_columns(layer, tile)
-        return choose(tile.ox >= least, strips, others)
+        """In strips, if there is a kernel for them."""
+        wide, columns = widened(layer), strip_columns(layer)
+        if wide is None and not columns:
+            return self._depthwise_windows(layer, tile)
+        if wide is None:
+            return self._depthwise_strips(layer, tile, columns) + self._corrected_columns(tile)
+        cycles = self._depthwise_widened(layer, wide, tile) + self._corrected_columns(tile)
+        return self._depthwise_turned(layer, tile, cycles)
 
-    def _corrected_columns(self, layer: Layer, tile: Tile) -> float:
-        """Columns of outputs of channels with exceptions are shared out; few see what has to be gathered once more."""
+    def _depthwise_turned(self, layer: Layer, tile: Tile, cycles: float) -> float:
+        """A tile of one row as one of one column, of which cores share out the channels; else the cycles given."""
+        column = turned(layer)
+        wide = None if column is None else widened(column)
+        if column is None or wide is None:
+            return cycles
+        turned_tile = tile._replace(oy=tile.ox, ox=1, iy=tile.ix, ix=1, fy=tile.fx, fx=1)
+        shared = wide.fy == 5 or 3 * ceil_div(tile.k, self.cores) * self.cores <= 4 * tile.k
+        shorter = (tile.iy == 1) & (tile.oy == 1) & shared
+        in_column = self._depthwise_widened(column, wide, turned_tile) + self._corrected_columns(turned_tile)
+        return choose(shorter, self.cycles.wide_turned + in_column, cycles)
+
+    def _corrected_columns(self, tile: Tile) -> float:
+        """Columns of outputs of channels with exceptions are shared out; few outputs are computed once more."""
         if not self.listed:
             return 0
-        cycles, strip = self.cycles, self._gathered_strip(layer, tile)
+        cycles = self.cycles
         columns = -(-tile.k * tile.ox * self.listed // self.cores)
-        alike = cycles.alike * tile.oy  # outputs of a column that are the exception's
-        column = cycles.exception + cycles.compared * tile.oy + smaller(alike, 1) * strip
-        window = self._gathered_window(layer, tile, cycles.window_again)
-        return 2 * cycles.asked * tile.k + columns * (column + alike * window)
+        again = cycles.window_again + cycles.weight_again * tile.fy * tile.fx
+        column = cycles.exception + tile.oy * (cycles.compared + cycles.alike * again)
+        return 2 * cycles.asked * tile.k + columns * column
 
     def _depthwise_widened(self, layer: Layer, wide: Layer, tile: Tile) -> float:
         """Filters, and columns of narrow maps, are laid out, then each convolution without holes computed in strips."""
@@ -478,7 +490,7 @@ class PulpClusterCost(CostModel):
         filters = ceil_div(tile.k, self.cores) * (cycles.wide_filter + cycles.wide_weight * layer.fy * layer.fx)
         if (layer.fy, layer.fx) == (wide.fy, wide.fx):
             filters = 0
-        narrow = wide.ix > layer.ix
+        narrow = wide.ix > layer.ix and not is_lone(layer)
         pixel = cycles.wide_pixel + cycles.wide_word * ceil_div(tile.k, WORD)
         pixels = ceil_div(tile.iy * STRIP_READS, self.cores) * pixel if narrow else 0
         return cycles.wide + filters + pixels + rows * columns * (cycles.phase + strips)
@@ -508,18 +520,18 @@ class PulpClusterCost(CostModel):
 
     def _depthwise_windows(self, layer: Layer, tile: Tile) -> float:
         """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one."""
-        output = self._gathered_window(layer, tile, self.cycles.window) + self.looked_up
+        output = self._gathered_window(layer, tile) + self.looked_up
         return ceil_div(tile.k * tile.ox, self.cores) * (self._gathered_strip(layer, tile) + tile.oy * output)
 
     def _gathered_strip(self, layer: Layer, tile: Tile) -> float:
         """What a column of outputs sees."""
         return tile.fx * (self.cycles.strip_row + seen_rows(layer, tile) * self.cycles.gather)
 
-    def _gathered_window(self, layer: Layer, tile: Tile, beside: float) -> float:
-        """A window of it, whose products take so many cycles more than their steps."""
+    def _gathered_window(self, layer: Layer, tile: Tile) -> float:
+        """A window of it, with the output's requantization."""
         lengths = [tile.fy * tile.fx] if layer.dilation[0] == 1 else [tile.fx] * tile.fy
         rests = last_step(1, 1) if lengths[0] % WORD else 0
-        return len(lengths) * (step(1, 1) * ceil_div(lengths[0], WORD) + rests + beside)
+        return len(lengths) * (step(1, 1) * ceil_div(lengths[0], WORD) + rests + self.cycles.window)
 
     def _pool(self, layer: Layer, tile: Tile) -> float:
         """Channels are shared out, four at a time; fewer take as long.

@@ -110,11 +110,13 @@ class KernelCycles:
     high: an output's requantization where accumulators have many bits, in C. It is measured in products, not fitted.
     asked: a channel, to see whether it has exceptions. exception: an exception, for each product or column of outputs.
     compared: an output that is compared with the exception's output. alike: the share of outputs that are equal to it;
-    their accumulators are computed again. product_again: this in a product, beside its steps. window_again: this for a
-    gathered window. The cycles are measured on RTL; the share is an estimate.
-    wide: a depthwise convolution by loops for a wider filter. wide_filter, wide_weight: a filter that is laid out, and
-    a weight of it. wide_pixel, wide_word: a pixel of a narrow map that is laid out, and a word of it. phase: one of the
-    convolutions into which a filter with holes is taken apart, beside its strips. All are measured on RTL, not fitted.
+    their accumulators are computed again. product_again: this in a product, beside its steps. window_again,
+    weight_again: this for a depthwise output, and each of its weights. The cycles are measured on RTL; the share is
+    an estimate.
+    wide: a depthwise convolution by loops for a wider filter. wide_turned: more where its row is taken as a column.
+    wide_filter, wide_weight: a filter that is laid out, and a weight of it. wide_pixel, wide_word: a pixel of a narrow
+    map that is laid out, and a word of it. phase: one of the convolutions into which a filter with holes is taken
+    apart, beside its strips. All are measured on RTL, not fitted.
     line: a row of outputs of a convolution. band: columns of the input laid out at a time; turn: more for those
     of a single channel, which are turned; row: a row of them where pixels have more than four channels; pixel: one of
     these that is no whole words, beside its pairs of words.
@@ -187,9 +189,11 @@ class KernelCycles:
     compared: float = 9
     alike: float = 0.03
     product_again: float = 30
-    window_again: float = 60
+    window_again: float = 95
+    weight_again: float = 25
     wide: float = 450
-    wide_filter: float = 60
+    wide_turned: float = 620
+    wide_filter: float = 80
     wide_weight: float = 6
     wide_pixel: float = 60
     wide_word: float = 3

@@ -176,20 +176,60 @@ def widened(layer: Layer) -> Layer | None:
     top, left = ceil_div(padding.top, rows), ceil_div(padding.left, columns)
     above = max(0, min(size - layer.fy, size - stride - top))
     before = (size - layer.fx) // 2
-    laid_out = (rows, columns) == (1, 1) and (size == 5 or stride == 2)
+    is_read = is_lone(layer) or ((rows, columns) == (1, 1) and (size == 5 or stride == 2))
     wide = replace(
         layer,
         oy=ceil_div(layer.oy, rows),
         ox=ceil_div(layer.ox, columns),
         iy=ceil_div(layer.iy, rows),
-        ix=max(seen, STRIP_READS) if laid_out else seen,
+        ix=max(seen, STRIP_READS) if is_read else seen,
         fy=size,
         fx=size,
         stride=(stride, stride),
         dilation=(1, 1),
         padding=Padding(top + above, left + before, padding.bottom, padding.right),
     )
-    return wide if strip_columns(wide) else None
+    return wide if strip_columns(wide) and _sees_few_rows(wide) else None
+
+
+def is_lone(layer: Layer) -> bool:
+    """Whether a depthwise filter sees one column, which stands for all that are read: others are multiplied by 0."""
+    return (layer.fx, layer.ix, layer.ox, layer.padding.left) == (1, 1, 1, 0)
+
+
+def as_column(layer: Layer) -> Layer:
+    """A layer with rows as columns and columns as rows: of one row the same bytes."""
+    top, left, bottom, right = layer.padding
+    return replace(
+        layer,
+        oy=layer.ox,
+        ox=layer.oy,
+        iy=layer.ix,
+        ix=layer.iy,
+        fy=layer.fx,
+        fx=layer.fy,
+        stride=layer.stride[::-1],
+        dilation=layer.dilation[::-1],
+        padding=Padding(left, top, right, bottom),
+    )
+
+
+def turned(layer: Layer) -> Layer | None:
+    """One row of a depthwise layer as a column; None if its filter has more rows, or if that is no faster."""
+    if (layer.fy, layer.padding.top) != (1, 0):
+        return None
+    column = as_column(replace(layer, iy=1, oy=1))
+    wide = widened(column)
+    return column if wide and (wide.fy == 5 or wide.stride == (1, 1)) else None
+
+
+def _sees_few_rows(wide: Layer) -> bool:
+    """Whether strips can take the rows of padding above the first output and below the last one."""
+    stride = wide.stride[0]
+    before, top = wide.fy - stride, wide.padding.top
+    below = (wide.oy - 1) * stride + wide.fy - top - wide.iy
+    most = 1 if wide.fy == 3 else 2 if stride == 2 else wide.fy
+    return top <= before <= top + wide.iy and below <= most
 
 
 def phases(layer: Layer) -> tuple[int, int]:

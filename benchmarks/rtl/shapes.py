@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from benchmarks.rtl.case import Case
 from match.cost_models.pulp_cycles import Form
+from match.cost_models.pulp_loops import as_column
 from match.ir.layer import Layer, Op, Padding
 
 SAME = Padding(1, 1, 1, 1)
@@ -77,6 +78,23 @@ def depthwise(k: int, size: tuple[int, int], f: int = 3, stride: int = 1, name: 
     (oy, ox), pad = size, Padding(*[f // 2] * 4)
     name = name or f"depthwise {f}x{f}/{stride} {k}, {oy}x{ox}"
     return Layer(name, Op.DEPTHWISE_CONV2D, k, 1, oy, ox, oy * stride, ox * stride, f, f, (stride, stride), padding=pad)
+
+
+def sequence(k: int, size: int, f: int, stride: int = 1, holes: int = 1) -> Layer:
+    """A depthwise convolution of one row of so many outputs, padded by half the filter, of pixels `holes` apart."""
+    reach = (f - 1) * holes + 1
+    before, behind = reach // 2, (reach - 1) // 2
+    ix = (size - 1) * stride + reach - before - behind
+    name = f"depthwise 1x{f}/{stride} {k}, 1x{size}" + (f", every {holes}" if holes > 1 else "")
+    padding = Padding(0, before, 0, behind)
+    strides, dilation = (1, stride), (1, holes)
+    return Layer(name, Op.DEPTHWISE_CONV2D, k, 1, 1, size, 1, ix, 1, f, strides, dilation=dilation, padding=padding)
+
+
+def column(row: Layer) -> Layer:
+    """A layer of one row as one of one column."""
+    size, f, stride = row.ox, row.fx, row.stride[1]
+    return replace(as_column(row), name=f"depthwise {f}x1/{stride} {row.k}, {size}x1")
 
 
 def dense(k: int, c: int, name: str = "") -> Layer:
@@ -221,6 +239,9 @@ def tested() -> list[Case]:
         *(depthwise(k, size, f) for k, size, f in [(24, (4, 4), 3), (16, (8, 8), 3), (6, (8, 6), 5)]),
         *(depthwise(k, size, f, 2) for k, size, f in [(16, (4, 6), 3), (8, (4, 6), 5)]),
         *(depthwise(4, size, f) for size, f in [((5, 6), 4), ((8, 4), 2)]),
+        *(sequence(*shape) for shape in [(8, 64, 5), (16, 32, 4), (64, 16, 3), (6, 40, 2), (3, 100, 5)]),
+        *(sequence(*shape) for shape in [(8, 32, 5, 2), (4, 50, 5, 1, 4), (16, 24, 3, 1, 2)]),
+        *(column(sequence(*shape)) for shape in [(8, 40, 3), (6, 32, 5), (8, 30, 3, 2), (16, 20, 5, 2)]),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(32, (1, 1), 6, 1), (12, (2, 3), 3, 2)]),
         *(plain(Op.ADD, k, size) for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]),
     ]
@@ -269,6 +290,7 @@ def tested() -> list[Case]:
         *(conv(16, 2, (4, 4), 1, 2), samples(8, 16)),
     ]
     excepting = [conv(16, 16, (4, 7)), pointwise(32, 32, (4, 4)), pointwise(16, 8, (8, 8))]
+    excepting += [depthwise(8, (8, 8)), sequence(8, 64, 5)]
     cases = _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
     return cases + [Case(layer, "split", excepted=channels) for layer in excepting for channels in (1, 8)]
 

@@ -62,8 +62,10 @@ void match_pulp_depthwise_conv2d_int32(const match_tile_t *tile);
 
 /* The same of filters of at most 5x5 by the loops for 3x3 and 5x5, which zeros around a filter make of it, columns of
  * padding of a map with fewer than five, and outputs at equal distances of one with holes. It is for filters that have no
- * such loops. Scratch: that of the above, and with size = 3, or 5 where the filter has more than 3 rows or columns,
- * align4(size * size * channels_out) + 5 * input_height * channels_in, the latter for size 5 and strides of 2 alone. */
+ * such loops. One row is computed as one column where that is faster: cores then share out the channels alone.
+ * Scratch: that of the above, and with size = 3, or 5 where the filter has more than 3 rows or columns,
+ * align4(size * size * channels_out) + 5 * input_height * channels_in, the latter for size 5 and strides of 2 alone, and
+ * not where filter, input and output have one column. */
 void match_pulp_depthwise_widened(const match_tile_t *tile);
 void match_pulp_depthwise_widened_split(const match_tile_t *tile);
 void match_pulp_depthwise_widened_int32(const match_tile_t *tile);

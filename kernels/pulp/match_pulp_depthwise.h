@@ -18,6 +18,9 @@ static inline int32_t match_column_bytes(const match_tile_t *tile)
     return (tile->filter_width * match_seen_rows(tile) + 3) & ~3;
 }
 
+/* Whether there is a kernel for the tile's filter. */
+bool match_pulp_has_depthwise_strips(const match_tile_t *tile);
+
 /* This core's outputs by a kernel for the tile's filter, exceptions aside; false if there is none. */
 bool match_pulp_depthwise_in_strips(const match_tile_t *tile, const match_finish_t *finish);
 

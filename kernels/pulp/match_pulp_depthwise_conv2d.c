@@ -72,23 +72,28 @@ void match_pulp_depthwise_gathered(const match_tile_t *tile, const match_finish_
     }
 }
 
-/* Take 1 off the outputs of column x of a channel whose accumulators are `exception`. What they see is gathered where some
- * have the exception's output, and few have. */
-static void correct_column(const match_tile_t *tile, const match_finish_t *finish, int32_t k, int32_t x, int32_t exception)
+/* Accumulator of one output, from the input as it lies. */
+static int32_t accumulate_again(const match_tile_t *tile, int32_t k, int32_t y, int32_t x)
 {
     const int8_t *weights = (const int8_t *)tile->weights + (ptrdiff_t)k * tile->filter_height * tile->filter_width;
+    int32_t acc = 0;
+    for (int32_t fy = 0; fy < tile->filter_height; fy++) {
+        for (int32_t fx = 0; fx < tile->filter_width; fx++) {
+            match_position_t seen = match_seen(tile, y, x, fy, fx);
+            bool inside = seen.y >= 0 && seen.y < tile->input_height && seen.x >= 0 && seen.x < tile->input_width;
+            acc += *weights++ * (inside ? match_input_pixel(tile, seen.y, seen.x)[k] : (uint8_t)tile->pad_value);
+        }
+    }
+    return acc;
+}
+
+/* Take 1 off the outputs of column x of a channel whose accumulators are `exception`. Few have the exception's output. */
+static void correct_column(const match_tile_t *tile, const match_finish_t *finish, int32_t k, int32_t x, int32_t exception)
+{
     uint8_t value = match_requantize_with(finish, match_parameters_of(finish, finish->form, k), exception);
     uint8_t *output = match_output_pixel(tile, 0, x) + k;
-    uint8_t *column = NULL;
     for (int32_t y = 0; y < tile->output_height; y++, output += tile->output_row_stride) {
-        if (*output != value) {
-            continue;
-        }
-        if (column == NULL) {
-            column = column_of(tile);
-            gather(tile, k, x, column);
-        }
-        if (accumulate(tile, column + y * tile->stride_y * tile->filter_width, weights) == exception) {
+        if (*output == value && accumulate_again(tile, k, y, x) == exception) {
             *output = (uint8_t)(value - 1);
         }
     }
@@ -115,6 +120,15 @@ void match_pulp_depthwise_correct(const match_tile_t *tile, const match_finish_t
             first += tile->output_width;
         }
     }
+}
+
+bool match_pulp_has_depthwise_strips(const match_tile_t *tile)
+{
+#if defined(MATCH_PULP_INSN)
+    return match_pulp_is_depthwise_3x3(tile) || match_pulp_is_depthwise_5x5(tile);
+#else
+    return match_pulp_is_depthwise_3x3(tile);
+#endif
 }
 
 bool match_pulp_depthwise_in_strips(const match_tile_t *tile, const match_finish_t *finish)

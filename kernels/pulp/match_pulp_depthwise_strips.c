@@ -64,7 +64,7 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
     int32_t read = rows.row + rows.read + 2 * rows.inside;
     int32_t last = 2 * (tile->output_width - 2) - tile->pad_left;
     return (rows.below == 0 || (rows.below == 1 && read < tile->input_height)) && tile->input_width >= 5 &&
-           tile->output_width >= 2 && tile->pad_left <= 1 && last <= tile->input_width - 4;
+           tile->pad_left <= 1 && last <= tile->input_width - 4;
 }
 
 #define INPUT "a1"

@@ -1,5 +1,6 @@
 /* Depthwise filters that are a part of 3x3 or 5x5, with zeros around them; those with holes, whose outputs at equal
- * distances are a convolution without; and maps with fewer columns than the kernels of these filters read. */
+ * distances are a convolution without; and maps with fewer columns than the kernels of these filters read. Strips move down
+ * columns, so a map of one row is taken as one of one column, which is the same bytes. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -17,14 +18,39 @@ typedef struct {
     int32_t size;
     int32_t above;        /* rows of zeros above its filter, and columns in front of that */
     int32_t before;
+    bool lone;            /* whether the filter sees one column, which stands for all of the input's */
     const void *weights;
     const uint8_t *input; /* with READ_COLUMNS columns; NULL: the tile's own */
 } wide_t;
 
-/* Copy the tile. A single row or column of outputs gets the other stride, a single row or column of weights no holes. */
-static void copy_evened(match_tile_t *tile, const match_tile_t *given)
+static void swap(int32_t *a, int32_t *b)
+{
+    int32_t first = *a;
+    *a = *b;
+    *b = first;
+}
+
+/* Take rows as columns and columns as rows. */
+static void turn(match_tile_t *tile)
+{
+    swap(&tile->input_height, &tile->input_width);
+    swap(&tile->input_row_stride, &tile->input_pixel_stride);
+    swap(&tile->output_height, &tile->output_width);
+    swap(&tile->output_row_stride, &tile->output_pixel_stride);
+    swap(&tile->filter_height, &tile->filter_width);
+    swap(&tile->stride_y, &tile->stride_x);
+    swap(&tile->dilation_y, &tile->dilation_x);
+    swap(&tile->pad_top, &tile->pad_left);
+}
+
+/* Copy the tile, turned or not. A single row or column of outputs gets the other stride, a single row or column of weights
+ * no holes. */
+static void copy_evened(match_tile_t *tile, const match_tile_t *given, bool turned)
 {
     *tile = *given;
+    if (turned) {
+        turn(tile);
+    }
     if (tile->output_height == 1) {
         tile->stride_y = tile->stride_x;
     }
@@ -82,25 +108,31 @@ static void lay_out_input(const match_tile_t *tile, uint8_t *to)
     }
 }
 
-/* Lay out in scratch what the tile has not as kernels take it. */
-static wide_t widen(const match_tile_t *tile)
+/* The wide filter, with nothing laid out. */
+static wide_t wide_of(const match_tile_t *tile)
 {
     int32_t longest = match_larger(tile->filter_height, tile->filter_width);
     wide_t wide = {.size = longest <= 3 ? 3 : 5, .weights = tile->weights};
     int32_t padding = match_steps(tile->pad_top, tile->dilation_y); /* of the outputs that have most */
-    uint8_t *scratch = (uint8_t *)tile->scratch + match_core_count() * match_column_bytes(tile);
     wide.above = match_larger(match_smaller(wide.size - tile->filter_height, wide.size - tile->stride_y - padding), 0);
     wide.before = (wide.size - tile->filter_width) / 2;
-    if (tile->filter_height != wide.size || tile->filter_width != wide.size) {
-        lay_out_weights(tile, &wide, scratch);
-        wide.weights = scratch;
-        scratch += (tile->channels_out * wide.size * wide.size + 3) & ~3;
-    }
-    if (!has_holes(tile) && tile->input_width < READ_COLUMNS && (wide.size == 5 || tile->stride_x == 2)) {
-        lay_out_input(tile, scratch);
-        wide.input = scratch;
-    }
+    wide.lone = tile->filter_width == 1 && tile->input_width == 1 && tile->output_width == 1 && tile->pad_left == 0;
     return wide;
+}
+
+/* Lay out in scratch what the tile has not as kernels take it. */
+static void lay_out(const match_tile_t *tile, wide_t *wide, uint8_t *scratch)
+{
+    if (tile->filter_height != wide->size || tile->filter_width != wide->size) {
+        lay_out_weights(tile, wide, scratch);
+        wide->weights = scratch;
+        scratch += (tile->channels_out * wide->size * wide->size + 3) & ~3;
+    }
+    bool narrow = tile->input_width < READ_COLUMNS && (wide->size == 5 || tile->stride_x == 2);
+    if (narrow && !wide->lone && !has_holes(tile)) {
+        lay_out_input(tile, scratch);
+        wide->input = scratch;
+    }
 }
 
 /* The rows or columns of one of `step` convolutions without holes, that of outputs `first`, `first` + step, .... */
@@ -152,7 +184,10 @@ static void take_wide(match_tile_t *tile, const wide_t *wide)
     tile->filter_width = wide->size;
     tile->pad_top += wide->above;
     tile->pad_left += wide->before;
-    if (wide->input != NULL) {
+    if (wide->lone) {
+        tile->input_width = READ_COLUMNS;
+        tile->input_pixel_stride = 0; /* other columns than the filter's own are multiplied by zeros */
+    } else if (wide->input != NULL) {
         tile->input = wide->input;
         tile->input_width = READ_COLUMNS;
         tile->input_pixel_stride = tile->channels_in;
@@ -160,37 +195,65 @@ static void take_wide(match_tile_t *tile, const wide_t *wide)
     }
 }
 
+/* Whether one row takes the busiest core fewer cycles as a column, although cores share out its channels alone then. By 5x5
+ * an output takes 23 cycles there, but 119 as a strip of its own, and more of few channels; by 3x3 20, but 30 as half a
+ * strip, and as many either way at stride 2. */
+static bool is_shorter(const match_tile_t *tile)
+{
+    int32_t cores = match_core_count();
+    int32_t channels = match_steps(tile->channels_out, cores) * cores;
+    return tile->filter_width > 3 || (tile->stride_x == 1 && 3 * channels <= 4 * tile->channels_out);
+}
+
+/* Whether the tile is turned: one row that is shorter as a column, and has strips then. `tile` is room for that. */
+static bool is_turned(const match_tile_t *given, match_tile_t *tile)
+{
+    if (given->output_height != 1 || given->filter_height != 1 || !is_shorter(given)) {
+        return false;
+    }
+    copy_evened(tile, given, true);
+    if (!is_widened(tile)) {
+        return false;
+    }
+    wide_t wide = wide_of(tile);
+    take_phase(tile, 0, 0);
+    take_wide(tile, &wide);
+    return match_pulp_has_depthwise_strips(tile);
+}
+
 /* A core's stack has room for one copy of the tile beside what strips need. */
 static void widened(const match_tile_t *given, match_form_t form)
 {
     match_finish_t finish = match_finish_of(given, form);
     match_tile_t tile;
-    copy_evened(&tile, given);
+    bool turned = is_turned(given, &tile);
+    copy_evened(&tile, given, turned);
     if (!is_widened(&tile)) {
         match_pulp_depthwise_gathered(&tile, &finish);
         return;
     }
-    wide_t wide = widen(&tile);
+    wide_t wide = wide_of(&tile);
+    lay_out(&tile, &wide, (uint8_t *)tile.scratch + match_core_count() * match_column_bytes(given));
     int32_t rows = match_smaller(tile.dilation_y, tile.output_height);
     int32_t columns = match_smaller(tile.dilation_x, tile.output_width);
     finish.excepted = NULL;
     match_team_barrier();
     for (int32_t y = 0; y < rows; y++) {
         for (int32_t x = 0; x < columns; x++) {
-            copy_evened(&tile, given);
+            copy_evened(&tile, given, turned);
             take_phase(&tile, y, x);
             bool some = tile.input_height > 0 && tile.input_width > 0;
             take_wide(&tile, &wide);
             if (!some || !match_pulp_depthwise_in_strips(&tile, &finish)) {
-                copy_evened(&tile, given);
-                take_phase(&tile, y, x);
+                copy_evened(&tile, given, false);
+                take_phase(&tile, turned ? x : y, turned ? y : x);
                 match_pulp_depthwise_gathered(&tile, &finish);
             }
         }
     }
     finish.excepted = given->excepted;
     if (finish.excepted != NULL) {
-        copy_evened(&tile, given);
+        copy_evened(&tile, given, turned);
         match_pulp_depthwise_correct(&tile, &finish);
     }
 }

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks.rtl.shapes import column, sequence
 from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import Form
-from match.cost_models.pulp_loops import border_windows, step
+from match.cost_models.pulp_loops import border_windows, step, widened
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.layer import Dim, Layer, Op, Operand, Padding
 from match.mapping.schedule import Memory
@@ -76,6 +77,10 @@ LAYERS = [
     replace(depthwise(9, 13), name="dw 5x5", fy=5, fx=5, padding=Padding(2, 2, 2, 2)),
     replace(depthwise(5, 8), name="dw 4x2", fy=4, fx=2, oy=7, ox=9),
     replace(depthwise(9, 12), dilation=(2, 2), padding=Padding(2, 2, 2, 2)),
+    sequence(19, 40, 5),
+    sequence(19, 40, 3),
+    replace(sequence(9, 24, 4), oy=6, iy=6),
+    column(sequence(9, 20, 3, 2)),
     Layer("dense", Op.DENSE, 70, 45, 1, 1, 1, 1),
     Layer("dense", Op.DENSE, 13, 640, 1, 3, 1, 3),
     Layer("add", Op.ADD, 20, 1, 11, 13, 11, 13, weight_dtype=""),
@@ -295,6 +300,14 @@ EDGES: list[tuple[Layer, Form, int]] = [
     (Layer("dense", Op.DENSE, 2, 64, 1, 1, 1, 1), "int32", 254),
 ]
 
+# Likewise, depthwise convolutions of sequences, in a row and in a column.
+SEQUENCES: list[tuple[Layer, Form, int]] = [
+    (sequence(8, 64, 5), "int32", 15_490),
+    (sequence(64, 16, 3), "split", 38_703),
+    (column(sequence(6, 32, 5)), "int32", 7_060),
+    (column(sequence(8, 30, 3, 2)), "split", 11_291),
+]
+
 # The same of calls that go on from partial sums: the last of a reduction, or, of the form "sums", any but the first.
 RESUMED: list[tuple[Layer, Form, int]] = [
     (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "sums", 35_566),
@@ -398,7 +411,7 @@ def test_partial_sums_take_what_was_measured_on_rtl(layer: Layer, form: Form, cy
 
 
 def test_cluster_ranks_what_was_measured_as_the_core_does() -> None:
-    calls = [*MEASURED, *SHORT, *EDGES]
+    calls = [*MEASURED, *SHORT, *EDGES, *SEQUENCES]
     predicted = [compute(PulpClusterCost(cores=1, form=form), layer) for layer, form, _ in calls]
     measured = [cycles for _, _, cycles in calls]
     errors = [abs(p / m - 1) for p, m in zip(predicted, measured, strict=True)]
@@ -415,6 +428,29 @@ def test_faster_units_are_faster() -> None:
         assert cluster < core
         if not layer.channelwise:  # of nine products an output eight cores take no longer than NE16
             assert exact < cluster
+
+
+def test_cluster_computes_a_row_as_a_column() -> None:
+    """Where it has channels for its cores, also in a tile of one row; it shares out the columns of few channels."""
+    model = PulpClusterCost()
+    turning = model.cycles.wide_turned * model.sharing.factor(model.cores)
+    for channels, size, as_column in ((8, 5, True), (1, 5, True), (8, 3, True), (6, 3, True), (5, 3, False)):
+        row = sequence(channels, 512, size)
+        in_column = compute(model, column(row)) + turning
+        assert (compute(model, row) == pytest.approx(in_column)) == as_column
+        assert compute(model, row) <= in_column
+    rows = replace(sequence(8, 64, 5), oy=4, iy=4)
+    tile = whole(rows)._replace(oy=1, iy=1)
+    assert model.compute(rows, tile) == pytest.approx(compute(model, sequence(8, 64, 5)))
+    assert compute(model, rows) > 2 * model.compute(rows, tile), "four rows are strips side by side"
+
+
+def test_filters_that_see_too_much_padding_have_no_strips() -> None:
+    """Above the first output, or below the last one; kernels gather what these see."""
+    inside = column(sequence(8, 30, 3, 2))
+    assert widened(inside)
+    assert widened(replace(inside, padding=Padding(2, 0, 0, 0))) is None
+    assert widened(replace(inside, iy=inside.iy - 1)) is None
 
 
 def test_cluster_looks_up_an_element_on_each_core() -> None:
@@ -449,6 +485,8 @@ def test_cluster_scratch() -> None:
     assert model.scratch(layer, whole(layer)) == gathered + 228 + 5 * 12 * 9, (
         "of 25 bytes, and five columns of the input"
     )
+    layer = column(sequence(9, 12, 5))
+    assert model.scratch(layer, whole(layer)) == gathered + 228, "but of a single one, which stands for five"
     assert all(model.scratch(layer, whole(layer)) == 0 for layer in LAYERS[-7:])
 
 

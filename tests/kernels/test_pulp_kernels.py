@@ -70,8 +70,26 @@ depthwise = st.one_of(
 widened = geometries(
     filters=st.tuples(st.integers(1, 5), st.integers(1, 5)), most_dilation=3, channelwise=True, most_output=12
 )
+
+
+def one_row(geometry: Geometry) -> Geometry:
+    """The geometry's columns in a map of one row."""
+    (_, ox), (_, fx), (_, left, _, right) = geometry.output, geometry.filter, geometry.pad
+    return replace(geometry, output=(1, ox), filter=(1, fx), pad=(0, left, 0, right), spare=(0, geometry.spare[1]))
+
+
+def turned(geometry: Geometry) -> Geometry:
+    """Its rows as columns and columns as rows."""
+    pairs = ("output", "filter", "stride", "dilation", "spare")
+    top, left, bottom, right = geometry.pad
+    swapped = {name: getattr(geometry, name)[::-1] for name in pairs}
+    return replace(geometry, pad=(left, top, right, bottom), **swapped)
+
+
+sequences = widened.map(one_row).filter(lambda geometry: min(geometry.input) >= 1)
 depthwise_calls = st.one_of(
-    st.tuples(st.just("depthwise_conv2d"), depthwise), st.tuples(st.just("depthwise_widened"), widened)
+    st.tuples(st.just("depthwise_conv2d"), depthwise),
+    st.tuples(st.just("depthwise_widened"), st.one_of(widened, sequences, sequences.map(turned))),
 )
 
 
@@ -95,7 +113,9 @@ def widened_scratch(geometry: Geometry, cores: int) -> int:
     """As match_pulp.h gives it."""
     size = 3 if max(geometry.filter) <= 3 else 5
     strides = {stride for stride, outputs in zip(geometry.stride, geometry.output, strict=True) if outputs > 1}
-    narrow = 5 * geometry.input[0] * geometry.channels_in if size == 5 or not strides <= {1, 3} else 0
+    lone = (geometry.filter[1], geometry.input[1], geometry.output[1], geometry.pad[1]) == (1, 1, 1, 0)
+    some = (size == 5 or not strides <= {1, 3}) and not lone
+    narrow = 5 * geometry.input[0] * geometry.channels_in if some else 0
     return depthwise_scratch(geometry, cores) + align4(size * size * geometry.channels_in) + narrow
 
 

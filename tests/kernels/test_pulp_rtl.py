@@ -15,7 +15,7 @@ from benchmarks.rtl.shapes import dense, pointwise
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.toolchain import firmware
 from match.cost_models.pulp_cycles import Form
-from match.cost_models.pulp_loops import widened
+from match.cost_models.pulp_loops import as_column, widened
 from match.ir.layer import Layer, Op, Padding
 from match.run.rtl.simulator import default_folder, simulator
 from tests.seeds import seeded
@@ -67,6 +67,22 @@ def wide(rng: random.Random) -> Layer | None:
     return layer if widened(layer) else None
 
 
+def sequence(rng: random.Random) -> Layer | None:
+    """Maps of one row, or of one column, mostly with filters of one; all padding in front or behind in some."""
+    rows, size, stride = rng.choice((1, 1, 1, 3)), rng.randint(1, 5), rng.randint(1, 2)
+    holes = rng.randint(1, 4) if stride == 1 else 1
+    reach, ix, above = (size - 1) * holes + 1, rng.randint(1, rng.choice((12, 60))), rng.randrange(rows)
+    left, right = rng.choice(((0, 0), (reach // 2, reach // 2), (reach - 1, 0), (0, reach - 1)))
+    ox = (ix + left + right - reach) // stride + 1
+    if ox < 1:
+        return None
+    padding, pad_value = Padding(above, left, rows - 1 - above, right), rng.randint(0, 255)
+    layer = Layer("sequence", Op.DEPTHWISE_CONV2D, rng.randint(1, 9), 1, 1, ox, 1, ix, rows, size, (1, stride))
+    layer = replace(layer, dilation=(1, holes), padding=padding, pad_value=pad_value)
+    layer = layer if rng.random() < 0.7 else as_column(layer)
+    return layer if widened(layer) else None
+
+
 def average(rng: random.Random) -> Layer:
     fy, fx = rng.choice([(2, 2), (3, 3), (1, 5), (8, 8), (7, 3), (6, 6), (3, 40), (17, 17), (1, 33)])
     stride, oy, ox = rng.randint(1, 3), rng.randint(1, 4), rng.randint(1, 4)
@@ -101,6 +117,28 @@ def test_windows_below_the_input(core: Simulator, rows: int, stride: int) -> Non
             assert np.array_equal(called(core, case, 0, 1)[1], case.tensors.expected), (form, below)
 
 
+@pytest.mark.parametrize(
+    ("filters", "holes", "ix", "padding"),
+    [
+        ((1, 3), 4, 20, (0, 6, 0, 6)),  # of the outputs at equal distances half see too much padding for strips
+        ((1, 3), 3, 12, (0, 4, 0, 4)),
+        ((2, 3), 1, 20, (0, 1, 1, 1)),  # filters of more rows than the map has
+        ((2, 4), 1, 20, (0, 2, 1, 1)),
+        ((1, 5), 1, 20, (1, 2, 0, 2)),  # a row of outputs in the padding
+    ],
+)
+def test_maps_of_one_row(
+    core: Simulator, filters: tuple[int, int], holes: int, ix: int, padding: tuple[int, int, int, int]
+) -> None:
+    """A row of outputs, of what cannot be taken as one column, or in parts only."""
+    fy, fx = filters
+    ox = ix + padding[1] + padding[3] - (fx - 1) * holes
+    layer = Layer("d", Op.DEPTHWISE_CONV2D, 3, 1, 1, ox, 1, ix, fy, fx, dilation=(1, holes), pad_value=7)
+    case = Case(replace(layer, padding=Padding(*padding)), "split")
+    assert widened(case.layer)
+    assert np.array_equal(called(core, case, 0, 1)[1], case.tensors.expected)
+
+
 def excepted(rng: random.Random, layer: Layer, form: Form) -> int:
     """How many channels have exceptions."""
     return rng.choice((0, 0, 1, layer.k)) if form == "split" and layer.op is not Op.AVG_POOL2D else 0
@@ -121,7 +159,7 @@ def test_exceptions_of_all_channels(core: Simulator) -> None:
             assert np.array_equal(np.bitwise_or.reduce(outputs), case.tensors.expected), (layer.name, cores)
 
 
-@pytest.mark.parametrize("draw", [convolution, depthwise, wide, average, product])
+@pytest.mark.parametrize("draw", [convolution, depthwise, wide, sequence, average, product])
 @seeded(2, 40)
 def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | None], seed: int) -> None:
     """Each core's outputs are 0 where another core's are."""
