@@ -28,17 +28,16 @@ class ExceptionLists:
 
 def exception_lists(line: Requantization) -> ExceptionLists:
     """The lists of a line's exceptions."""
-    begins = np.zeros(line.channels, np.uint16)
-    words = [0]
-    if line.exceptions is not None:
-        rows, same = np.unique(np.sort(line.exceptions, axis=1), axis=0, return_inverse=True)
-        places: list[int] = []
-        for row in rows:
-            listed: list[int] = np.unique(row[row != UNREACHED]).tolist()  # rising, each once
-            places.append(len(words) if listed else 0)
-            words += [len(listed), *listed] if listed else []
-        begins = np.array(places, np.uint16)[same.reshape(-1)]
-    return ExceptionLists(begins, np.array(words, np.int32))
+    if line.exceptions is None:
+        return ExceptionLists(np.zeros(line.channels, np.uint16), np.zeros(1, np.int32))
+    rows: list[list[int]] = line.exceptions.tolist()
+    channels = [tuple(sorted({*row} - {UNREACHED})) for row in rows]
+    words: list[int] = [0]
+    places: dict[tuple[int, ...], int] = {(): 0}
+    for listed in sorted({*channels} - {()}):
+        places[listed] = len(words)
+        words += [len(listed), *listed]
+    return ExceptionLists(np.array([places[listed] for listed in channels], np.uint16), np.array(words, np.int32))
 
 
 def with_lists_of(form: Requantizer, line: Requantization) -> Requantizer:
