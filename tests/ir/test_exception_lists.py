@@ -39,14 +39,16 @@ def test_a_line_without_exceptions_has_one_word() -> None:
 
 
 def test_forms_of_layers_with_about_as_many_exceptions_are_equal() -> None:
+    """Two words for each exception, all different ones, and the first: 41, 69 and 79."""
+    wide = LINE.take(np.zeros(40, np.intp))
     forms = [
         with_lists_of(
             INT64_EXCEPT,
-            replace(LINE, exceptions=np.array([[7 + n] for n in range(listed)] + [[UNREACHED]] * (5 - listed))),
+            replace(wide, exceptions=np.array([[7 + n] for n in range(listed)] + [[UNREACHED]] * (40 - listed))),
         )
-        for listed in (1, 3, 4)
+        for listed in (20, 34, 39)
     ]
-    assert [(form.exceptions, form.listed) for form in forms] == [(4, 1), (8, 4), (16, 4)]
+    assert [(form.exceptions, form.listed) for form in forms] == [(48, 20), (80, 40), (80, 40)]
     assert with_lists_of(INT64, LINE) is INT64
 
 
