@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from match.frontend.onnx_convolutions import CONVOLUTIONS, one_number, zero_points
 from match.frontend.onnx_einsum import einsum
 from match.frontend.onnx_elementwise import CONVERTERS
 from match.frontend.onnx_normalization import NORMALIZATIONS
@@ -81,7 +82,7 @@ def _converters(opset: int) -> dict[str, Any]:
     """What converts each operator of a version of ONNX's."""
     original: dict[str, Any] = _original_converters(opset)
     scattering = {name: partial(_scattered, original[name]) for name in _SCATTERING if name in original}
-    own = {**CONVERTERS, **NORMALIZATIONS, **REDUCTIONS, **scattering, "Einsum": einsum}
+    own = {**CONVERTERS, **CONVOLUTIONS, **NORMALIZATIONS, **REDUCTIONS, **scattering, "Einsum": einsum}
     return {**original, **own, "Gather": partial(_gathered, original["Gather"])}
 
 
@@ -224,20 +225,6 @@ def _stacked(x: relay.Expr, shape: tuple[int, ...], batch: tuple[int, ...]) -> r
     return x if len(batch) == 1 else relay.reshape(x, (-1, *shape[-2:]))
 
 
-def _zero_point(expr: relay.Expr) -> relay.Expr:
-    """Zero points as int32, constants at once."""
-    if isinstance(expr, relay.Constant):
-        return relay.const(expr.data.numpy().astype("int32"))
-    return relay.cast(expr, "int32")
-
-
-def _one(expr: relay.Expr) -> relay.Expr:
-    """A constant of one number, which PyTorch exports with an axis, without it; all else as it is."""
-    if isinstance(expr, relay.Constant) and tuple(expr.data.shape) == (1,):
-        return relay.const(expr.data.numpy().reshape(()))
-    return expr
-
-
 def _axis(x: relay.Expr, attributes: Any) -> int:
     return 0 if len(_infer_shape(x)) < 2 else attributes.get("axis", 1)
 
@@ -249,7 +236,9 @@ class _QuantizeLinear(_importer.OnnxOpConverter):
     def _impl_v10(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
         x, scale, zero_point = inputs
         dtype = _infer_type(zero_point).checked_type.dtype
-        return relay.qnn.op.quantize(x, _one(scale), _one(_zero_point(zero_point)), _axis(x, attributes), dtype)
+        return relay.qnn.op.quantize(
+            x, one_number(scale), one_number(zero_points(zero_point)), _axis(x, attributes), dtype
+        )
 
 
 class _DequantizeLinear(_importer.OnnxOpConverter):
@@ -258,7 +247,7 @@ class _DequantizeLinear(_importer.OnnxOpConverter):
     @classmethod
     def _impl_v10(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
         x, scale, zero_point = inputs
-        return relay.qnn.op.dequantize(x, _one(scale), _one(_zero_point(zero_point)), _axis(x, attributes))
+        return relay.qnn.op.dequantize(x, one_number(scale), one_number(zero_points(zero_point)), _axis(x, attributes))
 
 
 _OriginalLpPool = _importer.LpPool

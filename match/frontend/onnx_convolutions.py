@@ -1,0 +1,105 @@
+"""ONNX's convolutions of integers, QLinearConv and ConvInteger, of sequences, maps and volumes. TVM's own know maps.
+
+Each takes an operator's inputs, its attributes and the model's parameters, and returns Relay, as importers of TVM do.
+"""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from match.frontend.onnx_elementwise import Converter, Inputs
+from match.relay import relay, tvm
+from match.relay.rewrite import constant
+
+_WINDOWS = ("kernel_shape", "strides", "dilations")
+
+
+def zero_points(expr: relay.Expr) -> relay.Expr:
+    """Zero points as int32, constants at once."""
+    if isinstance(expr, relay.Constant):
+        return relay.const(expr.data.numpy().astype("int32"))
+    return relay.cast(expr, "int32")
+
+
+def one_number(expr: relay.Expr) -> relay.Expr:
+    """A constant of one number, which PyTorch exports with an axis, without it; all else as it is."""
+    if isinstance(expr, relay.Constant) and tuple(expr.data.shape) == (1,):
+        return relay.const(expr.data.numpy().reshape(()))
+    return expr
+
+
+def _quantized(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
+    """QLinearConv, written as QDQ files have it: a Conv of numbers between dequantize and quantize."""
+    x, *given, bias = [*inputs, None][:9]
+    x_scale, x_zero, weights, scales, zeros, scale, zero = (one_number(one) for one in given if one is not None)
+    _check_axes("QLinearConv", x, attributes)
+    filters = _extents(weights)[0]
+    for what, numbers in (("scales", scales), ("zero points", zeros)):
+        count = math.prod(_extents(numbers))
+        if count not in (1, filters):
+            raise _refused("QLinearConv", attributes, f"with {count} {what} for {filters} filters")
+    operands = [
+        relay.qnn.op.dequantize(x, x_scale, zero_points(x_zero)),
+        relay.qnn.op.dequantize(weights, scales, zero_points(zeros), axis=0),
+    ]
+    if bias is not None:  # it counts in steps of the sums
+        operands.append(relay.qnn.op.dequantize(bias, _product(x_scale, scales), relay.const(0), axis=0))
+    numbers = relay.frontend.onnx.Conv.get_converter(1)(operands, attributes, params)
+    dtype = relay.transform.InferTypeLocal(zero).dtype
+    return relay.qnn.op.quantize(numbers, scale, zero_points(zero), out_dtype=dtype)
+
+
+def _integers(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
+    """ConvInteger, whose outputs are sums of 32 bits: of maps, and of sequences as maps of one row."""
+    x, weights, *zeros = [*inputs, None, None][:4]
+    axes = _check_axes("ConvInteger", x, attributes)
+    convert: Any = relay.frontend.onnx.ConvInteger.get_converter(10)
+    if axes == 2:
+        return convert([x, weights, *zeros], attributes, params)
+    if axes == 3:
+        raise _refused("ConvInteger", attributes, "of volumes")
+    pads = attributes.get("pads", (0, 0))
+    of_rows = {name: (1, *attributes[name]) for name in _WINDOWS if name in attributes}
+    sums = convert(
+        [relay.expand_dims(x, 2), relay.expand_dims(weights, 2), *zeros],
+        {**attributes, **of_rows, "pads": (0, pads[0], 0, pads[1])},
+        params,
+    )
+    return relay.squeeze(sums, [2])
+
+
+def _check_axes(kind: str, x: relay.Expr | None, attributes: Any) -> int:
+    """The number of axes that windows of a convolution have.
+
+    Raises:
+        tvm.error.OpNotImplemented: there are more than three, or none.
+    """
+    axes = len(_extents(x)) - 2
+    if axes not in (1, 2, 3):
+        raise _refused(kind, attributes, f"of tensors with {axes + 2} axes")
+    return axes
+
+
+def _extents(x: relay.Expr | None) -> tuple[int, ...]:
+    assert x is not None
+    return tuple(int(extent) for extent in relay.transform.InferTypeLocal(x).shape)
+
+
+def _product(x_scale: relay.Expr, scales: relay.Expr) -> relay.Expr:
+    """The scales of sums, in float32, constants at once."""
+    first, second = constant(x_scale), constant(scales)
+    if first is None or second is None:
+        return relay.multiply(x_scale, scales)
+    return relay.const(np.multiply(first, second))
+
+
+def _refused(kind: str, attributes: Any, what: str) -> Exception:
+    name = attributes["tvm_custom"]["name"]
+    return tvm.error.OpNotImplemented(f"not implemented: {kind} ({name}) {what}")
+
+
+CONVOLUTIONS: MappingProxyType[str, Converter] = MappingProxyType({"QLinearConv": _quantized, "ConvInteger": _integers})
