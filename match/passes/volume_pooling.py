@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.arithmetic.interface import QuantizedType
-from match.relay import relay, tvm
+from match.relay import integer_form, relay, tvm
 from match.relay.qnn import dequantized, quantized
 from match.relay.rewrite import New, is_call, rewrite, shape
 
@@ -18,7 +18,7 @@ from match.relay.rewrite import New, is_call, rewrite, shape
 class PoolVolumes:
     """Rewrites three-dimensional pooling (NCDHW), that of means between dequantize and quantize.
 
-    Means of parts of a volume stay if all is to be `exact`.
+    Means that would be rounded twice stay if all is to be `exact`.
     """
 
     exact: bool = True
@@ -32,7 +32,7 @@ class PoolVolumes:
             return _largest(call, new)
         if quantized(call) is None:
             return None
-        return _mean_of_all(call, new) or (None if self.exact else _means(call, new))
+        return _mean_of_all(call, new) or _means(call, new, exact=self.exact)
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def _mean_of_all(call: relay.Call, new: New) -> relay.Expr | None:
     return relay.reshape(relay.Call(call.op, [mean, *call.args[1:]], call.attrs), shape(call))
 
 
-def _means(call: relay.Call, new: New) -> relay.Expr | None:
-    """Means of parts of a volume."""
+def _means(call: relay.Call, new: New, *, exact: bool) -> relay.Expr | None:
+    """Means of parts of a volume, of which those that are rounded once are `exact`."""
     pool = call.args[0]
     source = dequantized(pool.args[0]) if is_call(pool, "nn.avg_pool3d") else None
     windows = _Windows.of(pool) if source is not None and isinstance(pool, relay.Call) else None
@@ -108,8 +108,10 @@ def _means(call: relay.Call, new: New) -> relay.Expr | None:
         return None
     own, counted = source.quantization, pool.attrs.count_include_pad
 
-    def pooled(x: relay.Expr, along: tuple[tuple[int, ...], ...], *outputs: relay.Expr) -> relay.Expr:
-        means = relay.nn.avg_pool2d(_real(x, own), *along, count_include_pad=counted)
+    def pooled(x: relay.Expr, along: tuple[tuple[int, ...], ...]) -> relay.Expr:
+        return relay.nn.avg_pool2d(_real(x, own), *along, count_include_pad=counted)
+
+    def rounded(means: relay.Expr, *outputs: relay.Expr) -> relay.Expr:
         return relay.Call(call.op, [means, *outputs], call.attrs)
 
     x, (batch, channels, depth, rows, columns) = new(source.x), shape(source.x)
@@ -117,7 +119,7 @@ def _means(call: relay.Call, new: New) -> relay.Expr | None:
     same = relay.const(own.scale), relay.const(own.zero_point, "int32")
     if windows.sizes[0] == windows.strides[0] == 1 and not windows.before[0] and not windows.behind[0]:
         maps = relay.reshape(x, (batch, channels * depth, rows, columns))
-        return relay.reshape(pooled(maps, windows.of_maps(), *call.args[1:]), shape(pool))
+        return relay.reshape(rounded(pooled(maps, windows.of_maps()), *call.args[1:]), shape(pool))
     if windows.apart:
         deep, high, wide = windows.sizes
         for axis, (extent, seen) in enumerate(
@@ -127,12 +129,14 @@ def _means(call: relay.Call, new: New) -> relay.Expr | None:
         x = relay.reshape(x, (batch, channels, after, deep, height, high, width * wide))
         x = relay.reshape(relay.transpose(x, (0, 1, 2, 4, 3, 5, 6)), (batch, channels, -1, width * wide))
         along = (deep * high, wide), (deep * high, wide), (1, 1), (0, 0, 0, 0)
-        return relay.reshape(pooled(x, along, *call.args[1:]), shape(pool))
-    if own.dtype != output.dtype or own.scale * _ROUNDED_ONCE > _MOST_OFF * output.scale:
+        return relay.reshape(rounded(pooled(x, along), *call.args[1:]), shape(pool))
+    if exact or own.dtype != output.dtype or own.scale * _ROUNDED_ONCE > _MOST_OFF * output.scale:
         return None
-    maps = pooled(relay.reshape(x, (batch, channels * depth, rows, columns)), windows.of_maps(), *same)
+    of_maps = pooled(relay.reshape(x, (batch, channels * depth, rows, columns)), windows.of_maps())
+    maps = rounded(integer_form.real_sums(of_maps), *same)
     depths = relay.reshape(maps, (batch, channels, depth, height * width))
-    return relay.reshape(pooled(depths, windows.of_depths(), *call.args[1:]), shape(pool))
+    of_depths = integer_form.real_sums(pooled(depths, windows.of_depths()))
+    return relay.reshape(rounded(of_depths, *call.args[1:]), shape(pool))
 
 
 _ROUNDED_ONCE, _MOST_OFF = 0.5, 0.75

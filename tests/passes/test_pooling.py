@@ -19,8 +19,8 @@ from match.partitioning.pattern.types import Match
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.validation.exact_session import exact_session
+from tests.passes.one_operator import distances, integers, quantized, references
 from tests.passes.running import executable
-from tests.passes.test_within_one_step import quantized
 
 pytestmark = pytest.mark.tvm
 
@@ -60,7 +60,7 @@ AXIS = st.tuples(st.integers(1, 4), st.integers(1, 3), st.integers(0, 2), st.int
     counted=st.booleans(),
 )
 def test_averages(extents: tuple[int, int], rows: Any, columns: Any, *, ceil: bool, counted: bool) -> None:
-    """In integers within one step, and in float32 as onnxruntime has them but for the last bit of a sum."""
+    """In integers, exact where that is proven, else within one step; or in float32, but for the last bit of a sum."""
     for extent, (window, _, before, behind) in zip(extents, (rows, columns), strict=True):
         assume(window <= extent + before + behind and before < window and behind < window)
     pads = [rows[2], columns[2], rows[3], columns[3]]
@@ -72,7 +72,9 @@ def test_averages(extents: tuple[int, int], rows: Any, columns: Any, *, ceil: bo
         off, layers = compared(model, exact=exact)
         assert np.abs(off).max() <= 1
         assert np.count_nonzero(off) <= 1 + off.size * (0.02 if exact else 0.1)
-        assert not any(layer.reference for layer in layers if layer.layer.op is Op.AVG_POOL2D)
+        proven = [layer.reference for layer in layers if layer.layer.op is Op.AVG_POOL2D]
+        assert not exact or all(proven)
+        assert not (proven and all(proven) and off.any())
 
 
 @pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 0, 1]])
@@ -126,3 +128,36 @@ def test_norms_of_windows(power: int) -> None:
     )
     assert np.abs(off).max() <= 1
     assert np.count_nonzero(off) <= 1
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize(
+    ("window", "same"),
+    [((3, 3), True), ((1, 5), True), ((5, 5), True), ((7, 7), True), ((2, 2), False), ((2, 4), False)],
+)
+def test_windows_that_are_proven_exact(window: tuple[int, int], dtype: str, *, same: bool, fused: bool) -> None:
+    """On the modules, whether onnxruntime fuses the operators or computes one after the other."""
+    low, number = np.iinfo(dtype).min, np.dtype(dtype).type
+    constants = {"s": np.float32(0.03137), "z": number(low + 120)}
+    out = {"so": constants["s"], "zo": constants["z"]} if same else {"so": np.float32(0.0241), "zo": number(low + 99)}
+    x = np.random.default_rng(2).normal(0, 2, (1, 8, 24, 24)).astype(np.float32)
+    model = quantized("AveragePool", x.shape, constants | out, kernel_shape=window, strides=[1, 2])
+    module = integer_relay(load(model), "uint8")
+    assert references(module, Op.AVG_POOL2D) == [True]
+    (ours,) = executable(module)({"x": x})
+    (expected,) = exact_session(model.SerializeToString(), signed=True, fused=fused).run(None, {"x": x})
+    np.testing.assert_array_equal(ours, expected)
+
+
+@pytest.mark.parametrize("kind", ["AveragePool", "ReduceMean"])
+@pytest.mark.parametrize("extent", [4, 5])
+def test_a_whole_map_is_exact_where_that_is_proven(kind: str, extent: int) -> None:
+    """A window that is the map is no GlobalAveragePool to onnxruntime, which would sum integers."""
+    constants = {"s": np.float32(0.03137), "z": np.uint8(20), "so": np.float32(0.03137), "zo": np.uint8(20)}
+    sizes: dict[str, Any] = {"kernel_shape": [extent] * 2} if kind == "AveragePool" else {"axes": [2, 3]}
+    model = quantized(kind, (1, 200, extent, extent), constants, **sizes)
+    x = np.random.default_rng(2).normal(1, 1, (1, 200, extent, extent)).astype(np.float32)
+    module = integers(model)
+    assert references(module, Op.AVG_POOL2D) == [bool(extent % 2)]
+    assert distances(model, module, x).max() <= 1 - extent % 2

@@ -15,7 +15,7 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.ir.dtypes import value_range
 from match.passes.quantized_groups.argmax import argmax, one_hot
-from match.passes.quantized_groups.averages import close_average, float_average, map_average
+from match.passes.quantized_groups.averages import close_average, exact_average, float_average, map_average
 from match.passes.quantized_groups.chosen import chosen
 from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
 from match.passes.quantized_groups.elementwise import extremum, sum_or_product
@@ -45,6 +45,7 @@ _OPERATORS: tuple[Fusion, ...] = (
     function_average,
     totals,
     running_totals,
+    exact_average,
     float_average,
     concatenation,
     one_hot,
@@ -62,8 +63,8 @@ _WITH_ACTIVATIONS: tuple[Fusion, ...] = table, prelu, moved
 class FuseQuantizedGroups:
     """Rewrites each group that ends in `qnn.quantize`, and each `qnn.concatenate`, `argmax` and `argmin`.
 
-    What is not `exact` may be within one step: average pooling of parts of a map, which onnxruntime sums in float32,
-    sums of three tensors and more, and PReLU with a slope for each element.
+    What is not `exact` may be within one step: average pooling of parts of a map where onnxruntime's float32 may round
+    otherwise than integers, sums of three tensors and more, and PReLU with a slope for each element.
     """
 
     exact: bool = True

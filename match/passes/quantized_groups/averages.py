@@ -1,6 +1,7 @@
 """Means of windows of a map, of the whole map, and along axes.
 
 onnxruntime computes the mean of a whole map in integers if its input and output have one type, all others in float32.
+Those are integers here, too, where float32 is proven to round them alike (`match.arithmetic.window_means`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.arithmetic.interface import QuantizedType
+from match.arithmetic.window_means import is_mean_of_sum
 from match.ir.dtypes import value_range
 from match.passes.quantized_groups.quantities import as_type, in_type, parameters
 from match.relay import integer_form, relay
@@ -83,23 +85,36 @@ def _reduced(expr: relay.Call) -> Mean | None:
 
 def map_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """The mean of the whole map by pooling, or along some of its axes."""
+    expr, close = _unmarked(expr)
     mean = mean_of(expr)
     real = None if mean is None else dequantized(mean.x)
     if mean is None or real is None or not (mean.whole or mean.reduction):
         return None
     typed = in_type(real, output.dtype, new)
     pooled = _pooled(Dequantized(mean.seen(typed.x), typed.quantization), mean.window, mean.layout, output)
-    if mean.reduction:
-        return relay.reshape(integer_form.real_sums(pooled), shape(expr))
-    return pooled if real.quantization.dtype == output.dtype else integer_form.real_sums(pooled)
+    in_integers = is_call(expr, "nn.global_avg_pool2d") and real.quantization.dtype == output.dtype
+    if close or not (in_integers or is_mean_of_sum(typed.quantization, math.prod(mean.window), output)):
+        pooled = integer_form.real_sums(pooled)
+    return relay.reshape(pooled, shape(expr)) if mean.reduction else pooled
 
 
 def close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """Average pooling of smaller windows in integers: onnxruntime's float32 may round a half to the other side.
+    """Average pooling of smaller windows in integers: onnxruntime's float32 may round a half to the other side."""
+    return _windows(expr, output, new, exact=False)
+
+
+def exact_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """The same where that cannot be, as every sum is far enough from a half."""
+    return _windows(expr, output, new, exact=True)
+
+
+def _windows(expr: relay.Expr, output: QuantizedType, new: New, *, exact: bool) -> relay.Expr | None:
+    """Average pooling of smaller windows in integers; None if all is to be `exact` and not all is proven to be.
 
     Padding that counts as values becomes the zero point around the map. Where other padding is, or a window reaches
     beyond all of it, parts of the map whose windows have as many values are pooled one by one.
     """
+    expr, close = _unmarked(expr)
     real = _padded(expr, new)
     if real is None or not isinstance(expr, relay.Call):
         return None
@@ -121,13 +136,25 @@ def close_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Ex
         if parts is None:
             return None
         axes[axis] = extents[axis], parts
+    rows, columns = ({part.size for part in axes[layout.index(letter)][1]} for letter in "HW")
+    counts = {height * width for height in rows for width in columns}
+    proven = {count: not close and is_mean_of_sum(real.quantization, count, output) for count in counts}
+    if exact and not all(proven.values()):
+        return None
 
     def pool(x: relay.Expr, size: tuple[int, int], strides: tuple[int, int]) -> relay.Expr:
         scales = *parameters(real.quantization), *parameters(output)
         means = relay.qnn.op.avg_pool2d(x, *scales, size, strides, (0, 0, 0, 0), (1, 1), layout=layout)
-        return integer_form.real_sums(means)
+        return means if proven[math.prod(size)] else integer_form.real_sums(means)
 
     return pooled_inside(x, axes, pool)
+
+
+def _unmarked(expr: relay.Expr) -> tuple[relay.Expr, bool]:
+    """An average, and whether it is marked as one that is not exact."""
+    if isinstance(expr, relay.Call) and integer_form.is_real_sums(expr):
+        return expr.args[0], True
+    return expr, False
 
 
 def _padded(expr: relay.Expr, new: New) -> Dequantized | None:
@@ -155,7 +182,7 @@ def _pooled(x: Dequantized, window: tuple[int, int], layout: str, output: Quanti
 def float_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Average pooling of smaller windows in float32, as onnxruntime does it: the zero point is added before rounding.
 
-    Which way a half goes depends on each value, not on the sum: integers cannot compute the same.
+    It stays where which way a half goes depends on each value, not on the sum: integers cannot compute the same.
     """
     if _padded(expr, new) is None:
         return None
