@@ -83,7 +83,10 @@ def _converters(opset: int) -> dict[str, Any]:
     original: dict[str, Any] = _original_converters(opset)
     scattering = {name: partial(_scattered, original[name]) for name in _SCATTERING if name in original}
     own = {**CONVERTERS, **CONVOLUTIONS, **NORMALIZATIONS, **REDUCTIONS, **scattering, "Einsum": einsum}
-    return {**original, **own, "Gather": partial(_gathered, original["Gather"])}
+    gathering = {"Gather": partial(_gathered, original["Gather"])}
+    if "GatherND" in original:
+        gathering["GatherND"] = partial(_gathered_each, original["GatherND"])
+    return {**original, **own, **gathering}
 
 
 def _gathered(convert: Callable[..., relay.Expr], inputs: Any, attr: dict[str, Any], params: Any) -> relay.Expr:
@@ -93,6 +96,17 @@ def _gathered(convert: Callable[..., relay.Expr], inputs: Any, attr: dict[str, A
     if places is not None and len(extents) == 1 and np.array_equal(places.reshape(-1), np.arange(int(extents[0]))):
         return relay.reshape(inputs[0], places.shape)
     return convert(inputs, attr, params)
+
+
+def _gathered_each(convert: Callable[..., relay.Expr], inputs: Any, attr: dict[str, Any], params: Any) -> relay.Expr:
+    """A GatherND. Its places may count from the end of an axis, where TVM's own reads what lies before the tensor."""
+    x, places = inputs
+    known = constant(places)
+    if known is not None:
+        first = int(attr.get("batch_dims", 0))
+        extents = np.array(_infer_shape(x)[first : first + known.shape[-1]])
+        places = relay.const(np.where(known < 0, known + extents, known).astype(known.dtype))
+    return convert([x, places], attr, params)
 
 
 def _scattered(convert: Callable[..., relay.Expr], inputs: Any, attr: dict[str, Any], params: Any) -> relay.Expr:

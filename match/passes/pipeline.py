@@ -7,6 +7,7 @@ from typing import Literal
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.arithmetic.tflite import TfliteArithmetic
 from match.frontend.model import Model, Rounding
+from match.passes.adaptive_averages import PoolCollectedWindows
 from match.passes.channels_last import ChannelsLast
 from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.dead_channels import DeadChannels
@@ -64,6 +65,7 @@ def integer_relay(
         UnrollCells(),
         WriteResizes(),
         *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(),)),
+        PoolCollectedWindows(),
         OneRow(),
         CutVolumes(),
         PoolVolumes(exact),

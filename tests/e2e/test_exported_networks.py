@@ -139,6 +139,23 @@ def numbers_of_bins(model: TrainedModel) -> None:
     model.add("Mul", model.constant(np.float32(0.1)))
 
 
+@part(1, 3, 10, 7)
+def windows_that_do_not_divide_a_map(model: TrainedModel) -> None:
+    """Adaptive average pooling to 4x3: a GatherND takes the rows and columns of each window."""
+    model.conv(16, (3, 3), pads=[1] * 4)
+    model.add("Relu")
+    model.quantize(0.02)
+    model.add("Transpose", perm=[2, 3, 0, 1])
+    model.quantize(0.02)
+    rows, columns = (np.array(first)[:, None] + np.arange(3) for first in ([0, 2, 5, 7], [0, 2, 4]))
+    places = np.stack(np.broadcast_arrays(rows[:, :, None, None], columns), axis=-1)
+    model.add("GatherND", model.constant(places))
+    model.add("Transpose", perm=[4, 5, 0, 1, 2, 3])
+    model.add("ReduceMean", axes=[-3, -1], keepdims=0)
+    model.quantize(0.02)
+    model.conv(8, (1, 1))
+
+
 @pytest.mark.parametrize("name", PARTS)
 def test_a_part_is_on_the_modules(name: str, tmp_path: Path) -> None:
     shape, build = PARTS[name]
