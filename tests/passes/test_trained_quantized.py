@@ -135,9 +135,9 @@ def test_averages_whose_type_changes(tmp_path: Path, kind: str, types: tuple[str
     model = TrainedModel((1, 5, 7, 6))
     model.quantize(0.02, types[0], 20)
     model.add(kind, **({"axes": [2, 3]} if kind == "ReduceMean" else {}))
-    ours, reference = compared(ended(model, 0.003, types[1], 50), tmp_path)
+    ours, reference = compared(ended(model, 0.003, types[1], 50), tmp_path, real=False)
     assert len(np.unique(reference)) > 3
-    assert np.abs(ours - reference).max() <= 1
+    assert np.array_equal(ours, reference)
 
 
 def test_windows_whose_type_changes(tmp_path: Path) -> None:
@@ -191,6 +191,6 @@ def test_values_are_moved_after_they_are_quantized(tmp_path: Path) -> None:
     model.quantize(1 / 256)
     model.add("ReduceMean", axes=[2, 3])
     model.add("Reshape", model.constant(np.array([2, 3])))
-    ours, reference = compared(ended(model, 1 / 256, "uint8"), tmp_path)
+    ours, reference = compared(ended(model, 1 / 256, "uint8"), tmp_path, real=False)
     assert len(np.unique(reference)) > 3
-    assert np.abs(ours - reference).max() <= 1
+    assert np.array_equal(ours, reference)
