@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import onnx
 
-from match.frontend.onnx_convolutions import CONVOLUTIONS, one_number, zero_points
 from match.frontend.onnx_einsum import einsum
 from match.frontend.onnx_elementwise import CONVERTERS
 from match.frontend.onnx_normalization import NORMALIZATIONS
+from match.frontend.onnx_products import PRODUCTS, one_number, zero_points
 from match.frontend.onnx_recurrent import gru, lstm
 from match.frontend.onnx_reductions import REDUCTIONS
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
@@ -82,7 +82,7 @@ def _converters(opset: int) -> dict[str, Any]:
     """What converts each operator of a version of ONNX's."""
     original: dict[str, Any] = _original_converters(opset)
     scattering = {name: partial(_scattered, original[name]) for name in _SCATTERING if name in original}
-    own = {**CONVERTERS, **CONVOLUTIONS, **NORMALIZATIONS, **REDUCTIONS, **scattering, "Einsum": einsum}
+    own = {**CONVERTERS, **PRODUCTS, **NORMALIZATIONS, **REDUCTIONS, **scattering, "Einsum": einsum}
     gathering = {"Gather": partial(_gathered, original["Gather"])}
     if "GatherND" in original:
         gathering["GatherND"] = partial(_gathered_each, original["GatherND"])
@@ -202,7 +202,7 @@ def _product(inputs: list[relay.Expr], out_dtype: str) -> relay.Expr:
 
 
 def _quantized_product(a: relay.Expr, b: relay.Expr, *arithmetic: Any) -> relay.Expr:
-    """QLinearMatMul of tensors, before its requantization: zero points and scales, outputs of a dense layer, dtype."""
+    """MatMulInteger of tensors: zero points and scales, outputs of a dense layer, dtype."""
     *quantization, _, dtype = arithmetic
     written = _of_matrices(
         a,

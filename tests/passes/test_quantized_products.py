@@ -1,4 +1,4 @@
-"""QLinearConv and ConvInteger of sequences, maps and volumes against onnxruntime: every output, by the modules."""
+"""QLinearMatMul, and QLinearConv and ConvInteger of sequences, maps and volumes: every output is onnxruntime's."""
 
 from __future__ import annotations
 
@@ -223,3 +223,81 @@ def test_sums_of_volumes_are_refused(tmp_path: Path) -> None:
     ]
     onnx.save(model_of(nodes, [4, 4, 4], "int32", constants), tmp_path / "refused.onnx")
     assert "ConvInteger (summed) of volumes" in refused(tmp_path / "refused.onnx")
+
+
+def product(
+    left: Sequence[int], right: Sequence[int], *, dtype: str = "uint8", constant: bool = True, **changed: Any
+) -> onnx.ModelProto:
+    """A QLinearMatMul of a quantized input by weights with a scale for each column, or by the input, transposed."""
+    rng = np.random.default_rng(7)
+    low, columns = np.iinfo(dtype).min, right[-1]
+    kind = np.dtype("int8" if constant else dtype)
+    constants: dict[str, Any] = {
+        "xs": np.float32(0.0314),
+        "xz": np.dtype(dtype).type(low + 120),
+        "w": rng.integers(-64, 64, right).astype(np.int8),
+        "ws": rng.uniform(0.002, 0.01, columns).astype(np.float32) if constant else np.float32(0.0314),
+        "wz": np.zeros(columns, kind) if constant else kind.type(low + 120),
+        "ys": np.float32((0.004 if constant else 0.03) * left[-1] ** 0.5),
+        "yz": np.dtype(dtype).type(low + 110),
+        **changed,
+    }
+    order = [*range(len(left) - 2), len(left) - 1, len(left) - 2]
+    other = "w" if constant else "turned"
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["levels"]),
+        *([] if constant else [helper.make_node("Transpose", ["levels"], ["turned"], perm=order)]),
+        helper.make_node(
+            "QLinearMatMul", ["levels", "xs", "xz", other, "ws", "wz", "ys", "yz"], ["y"], name="multiplied"
+        ),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "product",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, left)],
+        [helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), None)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return onnx.shape_inference.infer_shapes(model)
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    batch=st.lists(st.integers(1, 3), max_size=2),
+    sizes=st.tuples(st.integers(2, 5), st.integers(2, 9), st.integers(3, 6)),
+    dtype=st.sampled_from(["uint8", "int8"]),
+)
+def test_a_matrix_with_a_scale_for_each_column(batch: list[int], sizes: tuple[int, int, int], dtype: str) -> None:
+    rows, inner, columns = sizes
+    layers = compared(product([*batch, rows, inner], [inner, columns], dtype=dtype), dtype)
+    assert [(layer.layer.op, layer.reference) for layer in layers if layer.layer.op is Op.DENSE] == [(Op.DENSE, True)]
+
+
+@pytest.mark.parametrize("left", [(3, 4, 5), (1, 2, 3, 8)])
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_two_activations(left: tuple[int, ...], dtype: str) -> None:
+    right = (*left[:-2], left[-1], left[-2])
+    layers = compared(product(left, right, dtype=dtype, constant=False), dtype)
+    assert [layer.reference for layer in layers if layer.layer.op is Op.MATRICES] == [True]
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        (
+            {"ws": np.full(3, 0.01, np.float32)},
+            "QLinearMatMul (multiplied) with other scales or zero points for its columns",
+        ),
+        (
+            {"xs": np.full(5, 0.01, np.float32), "xz": np.zeros(5, np.uint8)},
+            "QLinearMatMul (multiplied) with other scales or zero points for its rows",
+        ),
+    ],
+)
+def test_products_that_are_refused(changed: dict[str, Any], named: str, tmp_path: Path) -> None:
+    model = product((5, 6), (6, 4), **changed)
+    if "xs" in changed:  # the quantize in front has one scale
+        model.graph.node[0].input[1:] = ["ys", "yz"]
+    onnx.save(model, tmp_path / "refused.onnx")
+    assert named in refused(tmp_path / "refused.onnx")

@@ -1,4 +1,4 @@
-"""ONNX's convolutions of integers, QLinearConv and ConvInteger, of sequences, maps and volumes. TVM's own know maps.
+"""ONNX's products of integers: QLinearMatMul, and QLinearConv and ConvInteger of sequences, maps and volumes.
 
 Each takes an operator's inputs, its attributes and the model's parameters, and returns Relay, as importers of TVM do.
 """
@@ -53,6 +53,22 @@ def _quantized(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
     return relay.qnn.op.quantize(numbers, scale, zero_points(zero), out_dtype=dtype)
 
 
+def _multiplied(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
+    """QLinearMatMul, written as QDQ files have it: a MatMul of numbers between dequantize and quantize."""
+    a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = (one_number(one) for one in inputs if one is not None)
+    columns = _extents(b)[-1]
+    for what, numbers, most in (("rows", (a_scale, a_zero), 1), ("columns", (b_scale, b_zero), columns)):
+        if any(math.prod(_extents(given)) not in (1, most) for given in numbers):
+            raise _refused("QLinearMatMul", attributes, f"with other scales or zero points for its {what}")
+    operands = [
+        relay.qnn.op.dequantize(a, a_scale, zero_points(a_zero)),
+        relay.qnn.op.dequantize(b, b_scale, zero_points(b_zero), axis=len(_extents(b)) - 1),
+    ]
+    numbers = relay.frontend.onnx.MatMul.get_converter(1)(operands, attributes, params)
+    dtype = relay.transform.InferTypeLocal(zero).dtype
+    return relay.qnn.op.quantize(numbers, scale, zero_points(zero), out_dtype=dtype)
+
+
 def _integers(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
     """ConvInteger, whose outputs are sums of 32 bits: of maps, and of sequences as maps of one row."""
     x, weights, *zeros = [*inputs, None, None][:4]
@@ -102,4 +118,6 @@ def _refused(kind: str, attributes: Any, what: str) -> Exception:
     return tvm.error.OpNotImplemented(f"not implemented: {kind} ({name}) {what}")
 
 
-CONVOLUTIONS: MappingProxyType[str, Converter] = MappingProxyType({"QLinearConv": _quantized, "ConvInteger": _integers})
+PRODUCTS: MappingProxyType[str, Converter] = MappingProxyType(
+    {"QLinearConv": _quantized, "ConvInteger": _integers, "QLinearMatMul": _multiplied}
+)
