@@ -113,6 +113,10 @@ class Tensors:
             reals, function = rng.normal(size=x.shape).astype(np.float32), FloatQuantization(SCALE, 120, "uint8", True)
             outputs = function(reals).astype(np.uint8)
             return cls(reals, empty, empty.view(np.int8), quantization(function), outputs)
+        if layer.op is Op.TRANSPOSE:
+            turned = rng.integers(0, 256, (layer.iy, layer.k, layer.ix, layer.unit), np.uint8)
+            outputs = turned.transpose(0, 2, 1, 3).reshape(layer.oy, layer.ox, -1)
+            return cls(turned, empty, empty.view(np.int8), b"", outputs)
         if layer.op is Op.ADD:
             return _addition(x, rng.integers(0, 256, x.shape, np.uint8), case.form)
         if layer.op is Op.MATRICES:

@@ -49,6 +49,7 @@ static const match_kernel_t kernels[] = {
     match_pulp_avg_pool2d_int32,
     match_pulp_avg_pool2d_split,
     match_pulp_max_pool2d,
+    match_pulp_transpose,
 };
 
 static volatile request_t *const request = (volatile request_t *)REQUEST;

@@ -117,15 +117,16 @@ def _tile(case: Case, pointers: list[int]) -> bytes:
     layer, tile, channels = case.layer, case.tile, case.layer.input_channels
     input_, addend, weights, parameters, excepted, exceptions, output, sums, scratch = pointers
     rows = layer.k if layer.op is Op.MATRICES else layer.ix  # of an addend
-    grouped = layer.op is Op.GROUPED_CONV2D
+    grouped, transposed = layer.op is Op.GROUPED_CONV2D, layer.op is Op.TRANSPOSE
+    channels_in = layer.unit if transposed else layer.c if grouped else channels
     fields = (
-        *(layer.c if grouped else channels, layer.group_outputs if grouped else layer.k),
-        *(tile.iy, tile.ix, layer.ix * channels, channels, rows * channels, channels),
+        *(channels_in, layer.group_outputs if grouped else layer.k),
+        *(tile.iy, tile.ix, layer.ix * channels, 1 if transposed else channels, rows * channels, channels),
         *(layer.oy, layer.ox, layer.ox * layer.output_channels, layer.output_channels),
         *(layer.fy, layer.fx, *layer.stride, *layer.dilation, *layer.padding, layer.pad_value, *layer.clip),
     )
     sums_in, sums_out = 0 if case.begin else sums, output if case.leaves_sums else 0
     lists = (excepted, exceptions) if case.tensors.lists is not None else (0, 0)
     places = (input_, addend, weights, parameters, *lists, output, sums_in, sums_out, scratch)
-    others = (0, 0, 0, 0, layer.k if grouped else 0)
+    others = (0, layer.ix if transposed else 0, 0, 0, layer.k if grouped else 0)
     return struct.pack(f"<{_POINTERS}I25i4xq5i4x", *places, *fields, case.tensors.negative_step, *others)
