@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cycles import (
     BLOCK,
@@ -57,6 +59,7 @@ from match.cost_models.pulp_loops import (
     step,
     strip_columns,
     turned,
+    turned_columns,
     unaligned,
     widened,
 )
@@ -183,8 +186,7 @@ class PulpClusterCost(CostModel):
                 pixels = tile.oy * tile.ox
                 return sum(self._runs(pixels, pixels * part, self.cycles.lookup) for part in parts)
             case Op.TRANSPOSE:
-                pixel = self.cycles.turned_pixel + self._turned(layer.unit) * tile.k
-                return ceil_div(tile.oy * tile.ox, self.cores) * pixel
+                return self._turned_bytes(tile) if layer.unit == 1 else self._turned_units(layer.unit, tile)
             case Op.GATHER:
                 return self._gathered(layer, tile)
             case Op.SOFTMAX:
@@ -234,11 +236,28 @@ class PulpClusterCost(CostModel):
         column = self.cycles.gathered + self.cycles.gathered_word * ceil_div(tile.k, WORD)
         return copies * self.cycles.gathered_run + pixels * column
 
-    def _turned(self, unit: int) -> float:
-        """Cycles of an element of a transposition, of so many bytes."""
-        if unit == 1:
-            return self.cycles.turned
-        return self.cycles.turned_unit + self.cycles.turned_word * ceil_div(unit, WORD)
+    def _turned_units(self, unit: int, tile: Tile) -> float:
+        """Elements of more than one byte; pixels are shared out."""
+        cycles = self.cycles
+        element = cycles.turned_unit + cycles.turned_word * ceil_div(unit, WORD)
+        return ceil_div(tile.oy * tile.ox, self.cores) * (cycles.turned_pixel + element * tile.k)
+
+    def _turned_bytes(self, tile: Tile) -> float:
+        """Fours of pixels are shared out, or of channels, by what the core with most has to do (`turn_bytes`)."""
+        cycles = self.cycles
+        in_row, rest = ceil_div(tile.ox, 4), tile.ox % 4
+        fours, channel_fours = tile.oy * in_row, ceil_div(tile.k, 4)
+        each, each_channels = ceil_div(fours, self.cores), ceil_div(channel_fours, self.cores)
+        by_channels = fours * each_channels < each * channel_fours
+        channels = choose(by_channels, smaller(tile.k, 4 * each_channels), tile.k)
+        fours = choose(by_channels, fours, each)
+        across = crossing(tile.ox)
+        four = choose(tile.k == 3, 13 + 3 * across, turned_columns(channels, across, crossing(tile.k)))
+        left = choose(tile.ox > 4, cycles.turned_rest, 0) + rest * (3 + 2 * channels)
+        rests = choose(rest > 0, choose(left > four, ceil_div(fours, in_row), fours // in_row), 0)
+        seen = smaller(tile.oy, ceil_div(fours + in_row - np.gcd(fours, in_row), in_row))  # of rows that are begun
+        share = cycles.turned_share if self.cores > 1 else 0
+        return share + seen * cycles.turned_row + (fours - rests) * four + rests * left
 
     def _normalization(self, tile: Tile) -> float:
         """Rows are shared out; of few rows the channels, whose sums every core makes (match_pulp_normalize.c)."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from match.cost_models.pulp_loops import WORD, copied_column, is_pointwise, pixels_apart, step, turned_columns
+from match.cost_models.pulp_loops import WORD, copied_column, crossing, is_pointwise, pixels_apart, step, turned_columns
 from match.ir.layer import Layer, Op
 from match.target.cost import Tile, choose, larger
 
@@ -129,10 +129,13 @@ class KernelCycles:
     the products of one, and its output's requantization, which hardly depends on the form there.
     position: pooling, an output pixel. averages, maxima: four channels of it. sum_row: a row of a window of these.
     maximum4: a window's element of these.
-    multiply, squared_difference: an element beside its requantization; turned_pixel, turned: a pixel of a transposition
-    and an element of it. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
+    multiply, squared_difference: an element beside its requantization; turned_pixel: a pixel of a transposition.
+    Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
     turned_unit, turned_word: an element of more than one byte, and a word of it; fitted to three layers on GVSoC
     (elements of 3, 12 and 20 bytes).
+    turned_row, turned_rest: a row of a transposition of bytes, beside its fours of pixels, and the last one to three
+    pixels of it, beside their bytes. turned_share: more where cores share them out, divisions above all; measured on
+    RTL, one core of eight, and not fitted.
     gathered_run, gathered, gathered_word: a run of a gather, an output column of it, a word of that; fitted to ten
     layers on RTL (padding, steps, repetition and reversal, elements of 1 to 240 bytes), within 10 %.
     matrix_rows, matrix_word: products of two matrices. A core sums up four rows of the second matrix: a constant, and
@@ -232,7 +235,9 @@ class KernelCycles:
     multiply: float = 13
     squared_difference: float = 17
     turned_pixel: float = 36
-    turned: float = 5
+    turned_share: float = 80
+    turned_row: float = 72.5
+    turned_rest: float = 17.5
     turned_unit: float = 22
     turned_word: float = 1
     gathered_run: float = 73.5
@@ -270,7 +275,8 @@ class KernelCycles:
         copied = columns * copied_column(layer, tile)
         turned = columns // larger(calls, 1) // 4 * calls  # fours of columns
         turns = (tile.c == 1) & beside & (not pixels_apart(layer))
-        few = turned * turned_columns(layer) + (columns - 4 * turned) * copied_column(layer, tile)
+        four = turned_columns(layer.fy, 0.5, crossing(layer.fy))  # columns begin anywhere
+        few = turned * four + (columns - 4 * turned) * copied_column(layer, tile)
         few = few + choose(turned > 0, calls * self.turn, 0)
         large = tile.c > WORD
         loose = choose(large & (tile.c % WORD > 0), tile.fy * self.pixel, 0)

@@ -113,14 +113,15 @@ LEAST_INNER = 4
 """So many other strips are computed together, channel by channel (match_pulp_depthwise_strips.c)."""
 
 
-def turned_columns(layer: Layer) -> float:
+def turned_columns(rows: int, loaded: float, stored: float) -> float:
     """Cycles of four columns that are turned by blocks of four rows, of bytes side by side (`match_turn_columns`).
 
-    Words are loaded from anywhere: half of them are taken to lie across a border.
+    `loaded` and `stored` are shares of the words of blocks that lie across a border.
     """
-    fours, rest = divmod(layer.fy, 4)
-    blocks = fours * (18 + 4 * 0.5 + 4 * crossing(layer.fy)) + 3 if fours else 0
-    return blocks + (rest & 2) / 2 * 12 + (rest & 1) * 9
+    fours, rest = divmod(rows, 4)
+    blocks = choose(fours > 0, fours * (18 + 4 * loaded + 4 * stored) + 3, 0)
+    cycles: float = blocks + (rest & 2) / 2 * (11 + 2 * loaded) + (rest & 1) * 9
+    return cycles
 
 
 def outer_strips(layer: Layer) -> int:

@@ -191,7 +191,10 @@ def fitted() -> list[Case]:
         ),
         *(signs(k, size) for k, size in [(16, (8, 8)), (3, (16, 24)), (32, (8, 16)), (1, (20, 13)), (5, (3, 3))]),
         *(transposition(k, size) for k, size in [(3, (1, 256)), (3, (1, 47)), (3, (4, 19)), (16, (1, 64))]),
-        *(transposition(k, size) for k, size in [(64, (1, 16)), (2, (9, 24)), (21, (1, 30)), (6, (12, 5)), (40, (3, 3))]),
+        *(
+            transposition(k, size)
+            for k, size in [(64, (1, 16)), (2, (9, 24)), (21, (1, 30)), (6, (12, 5)), (40, (3, 3))]
+        ),
     ]
     products += [
         *(signal(*shape) for shape in [(8, 8, 8), (16, 4, 12), (5, 12, 6), (12, 8, 10, 5, 2), (8, 16, 4, 8)]),
@@ -264,7 +267,10 @@ def tested() -> list[Case]:
         ),
         *(signs(k, size) for k, size in [(3, (32, 32)), (64, (6, 8)), (7, (9, 9)), (12, (2, 3))]),
         *(transposition(k, size) for k, size in [(3, (1, 1024)), (3, (5, 30)), (8, (1, 100)), (256, (1, 10))]),
-        *(transposition(k, size) for k, size in [(2, (16, 58)), (35, (1, 37)), (4, (6, 12)), (100, (2, 2)), (5, (3, 7))]),
+        *(
+            transposition(k, size)
+            for k, size in [(2, (16, 58)), (35, (1, 37)), (4, (6, 12)), (100, (2, 2)), (5, (3, 7))]
+        ),
     ]
     products += [
         *(signal(*shape) for shape in [(8, 12, 6), (32, 8, 8), (4, 4, 16), (16, 8, 7, 4, 2), (8, 8, 9, 7), (6, 6, 8)]),

@@ -2,27 +2,117 @@
 #include "match_pulp_im2col.h"
 #include "match_pulp_share.h"
 
-static void turn(const uint8_t *input, int32_t stride, uint8_t *output, int32_t count)
+#if defined(MATCH_PULP_INSN)
+
+/* Fours of pixels of three channels and nothing else: of each channel a word becomes three words of pixels. */
+MATCH_INLINE void turn_threes(uint8_t *target, const uint8_t *source, ptrdiff_t stride, int32_t fours)
 {
+    /* Lanes of two words: of the first two channels for the second and the third word, then with the third channel. */
+    enum { SECOND = 0x06020005, THIRD = 0x00070300, FIRST_ALL = 0x01040200, SECOND_ALL = 0x03020500, THIRD_ALL = 0x07020106 };
+    uint32_t a, b, c, d, e;
+    __asm__ volatile(MATCH_INSN_LOOP("%[fours]", 13)
+                     MATCH_INSN_LOAD4_STEP("%[a]", "%[source]", "%[stride]")
+                     MATCH_INSN_LOAD4_STEP("%[b]", "%[source]", "%[stride]")
+                     MATCH_INSN_LOAD4_STEP("%[c]", "%[source]", "%[on]")
+                     MATCH_INSN_PACK_HALVES("%[d]", "%[b]", "%[a]")
+                     "mv %[e], %[a]\n"
+                     MATCH_INSN_LANES_OF_TWO("%[e]", "%[b]", "%[second]")
+                     MATCH_INSN_LANES_OF_TWO("%[a]", "%[b]", "%[third]")
+                     MATCH_INSN_LANES_OF_TWO("%[d]", "%[c]", "%[first_all]")
+                     MATCH_INSN_LANES_OF_TWO("%[e]", "%[c]", "%[second_all]")
+                     MATCH_INSN_LANES_OF_TWO("%[a]", "%[c]", "%[third_all]")
+                     MATCH_INSN_STORE4("%[d]", "%[target]")
+                     MATCH_INSN_STORE4("%[e]", "%[target]")
+                     MATCH_INSN_STORE4("%[a]", "%[target]")
+                     MATCH_INSN_LOOP_END
+                     : [source] "+&r"(source), [target] "+&r"(target), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c),
+                       [d] "=&r"(d), [e] "=&r"(e)
+                     : [fours] "r"(fours), [stride] "r"(stride), [on] "r"(4 - 2 * stride), [second] "r"(SECOND),
+                       [third] "r"(THIRD), [first_all] "r"(FIRST_ALL), [second_all] "r"(SECOND_ALL),
+                       [third_all] "r"(THIRD_ALL)
+                     : "memory");
+}
+
+/* Pixels of a row and some of their channels, bytes. */
+static void turn(const match_tile_t *tile, uint8_t *target, const uint8_t *source, int32_t columns, int32_t channels)
+{
+    match_copies_t copies = {
+        .columns = columns,
+        .rows = channels,
+        .bytes = 1,
+        .source_row = tile->input_channel_stride,
+        .source_step = 1,
+        .target_step = tile->output_pixel_stride,
+    };
+    if (channels == 3 && copies.target_step == 3 && columns >= 4) {
+        turn_threes(target, source, copies.source_row, columns >> 2);
+        copies.columns = columns & 3;
+        if (copies.columns == 0) {
+            return;
+        }
+        source += columns - copies.columns;
+        target += 3 * (columns - copies.columns);
+    }
+    match_copy_small_pixels(target, source, &copies);
+}
+
+#else
+
+static void turn(const match_tile_t *tile, uint8_t *target, const uint8_t *source, int32_t columns, int32_t channels)
+{
+    for (; columns > 0; columns--, source++, target += tile->output_pixel_stride) {
+        const uint8_t *from = source;
 #pragma GCC unroll 4
-    for (int32_t k = 0; k < count; k++) {
-        output[k] = *input;
-        input += stride;
+        for (int32_t k = 0; k < channels; k++) {
+            target[k] = *from;
+            from += tile->input_channel_stride;
+        }
+    }
+}
+
+#endif
+
+/* Elements of one byte. Cores share out fours of pixels of a row, or fours of channels where the core with most has less
+ * to do then. */
+static void turn_bytes(const match_tile_t *tile)
+{
+    int32_t fours = (tile->output_width + 3) / 4;
+    int32_t channel_fours = (tile->channels_out + 3) / 4;
+    match_share_t pixels = {0, tile->output_height * fours};
+    match_share_t channels = {0, tile->channels_out};
+    int32_t each = match_each(pixels.last);
+    int32_t each_channels = match_each(channel_fours);
+    if (pixels.last * each_channels < each * channel_fours) {
+        channels = match_share_by(tile->channels_out, 4 * each_channels);
+    } else {
+        pixels = match_share_by(pixels.last, each);
+    }
+    int32_t left = channels.first < channels.last ? pixels.last - pixels.first : 0;
+    int32_t y = pixels.first / fours;
+    int32_t x = 4 * (pixels.first - y * fours);
+    for (; left > 0; y++, x = 0) {
+        int32_t columns = match_smaller(tile->output_width - x, 4 * left);
+        const uint8_t *source =
+            tile->input + y * tile->input_row_stride + x + channels.first * tile->input_channel_stride;
+        uint8_t *target =
+            tile->output + y * tile->output_row_stride + x * tile->output_pixel_stride + channels.first;
+        turn(tile, target, source, columns, channels.last - channels.first);
+        left -= (columns + 3) / 4;
     }
 }
 
 void match_pulp_transpose(const match_tile_t *tile)
 {
     int32_t unit = tile->channels_in;
+    if (unit == 1) {
+        turn_bytes(tile);
+        return;
+    }
     int32_t stride = tile->input_channel_stride * unit;
     match_pixels_t at = match_share_pixels(tile->output_height, tile->output_width);
     for (; at.left > 0; match_next_pixel(&at)) {
         const uint8_t *input = tile->input + (at.y * tile->input_row_stride + at.x * tile->input_pixel_stride) * unit;
         uint8_t *output = tile->output + (at.y * tile->output_row_stride + at.x * tile->output_pixel_stride) * unit;
-        if (unit == 1) {
-            turn(input, stride, output, tile->channels_out);
-        } else {
-            match_copy_rows(output, unit, input, stride, tile->channels_out, unit);
-        }
+        match_copy_rows(output, unit, input, stride, tile->channels_out, unit);
     }
 }

@@ -946,19 +946,16 @@ def test_concatenate(
     expect(output, target, np.concatenate([tables[0][first.tile], tables[1][second.tile]], axis=2))
 
 
-@EXAMPLES
-@given(pointwise, margins, margins, st.one_of(st.just(1), st.integers(2, 21)), seeds)
-def test_transpose(
+def transpose_on(
     harness: Harness,
     geometry: Geometry,
-    before: tuple[int, int, int, int],
-    behind: tuple[int, int, int, int],
+    margins: tuple[tuple[int, int, int, int], tuple[int, int, int, int]],
     unit: int,
-    seed: int,
+    rng: np.random.Generator,
 ) -> None:
-    """From (rows, channels, columns), with gaps, to (rows, columns, channels), of elements of some bytes."""
-    rng = np.random.default_rng(seed)
+    """With margins around the input and the output."""
     rows, columns = geometry.output
+    before, behind = margins
     gaps = (*before[:2], before[2] * unit, before[3] * unit)
     source = embed(rng.integers(0, 256, (rows, geometry.channels_out, columns * unit), np.uint8), gaps)
     target = empty_output(
@@ -981,6 +978,33 @@ def test_transpose(
     )
     elements = source.tile.reshape(rows, geometry.channels_out, columns, unit)
     expect(output, target, elements.transpose(0, 2, 1, 3).reshape(rows, columns, -1))
+
+
+@EXAMPLES
+@given(pointwise, margins, margins, st.one_of(st.just(1), st.integers(2, 21)), seeds)
+def test_transpose(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    unit: int,
+    seed: int,
+) -> None:
+    """From (rows, channels, columns), with gaps, to (rows, columns, channels), of elements of some bytes."""
+    transpose_on(harness, geometry, (before, behind), unit, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize(
+    ("channels", "size"), [(1, (1, 1)), (3, (1, 50)), (3, (5, 9)), (23, (1, 7)), (100, (2, 2)), (9, (3, 37))]
+)
+def test_transpositions_on_any_number_of_cores(
+    harness_for: Callable[[int], Harness], channels: int, size: tuple[int, int]
+) -> None:
+    """Cores share out fours of pixels of a row, or of channels."""
+    geometry = Geometry(1, channels, size, (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    for cores in (1, 2, 4, 8):
+        for margin in ((0, 0, 0, 0), (1, 2, 0, 3)):
+            transpose_on(harness_for(cores), geometry, (margin, margin), 1, np.random.default_rng(5))
 
 
 @pytest.mark.parametrize("gaps", [(0, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 2)])

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from benchmarks.rtl.case import Case
+from benchmarks.rtl.fit import predicted
 from benchmarks.rtl.measure import called
-from benchmarks.rtl.shapes import dense, pointwise
+from benchmarks.rtl.shapes import dense, pointwise, transposition
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.toolchain import firmware
-from match.cost_models.pulp_cycles import Form
+from match.cost_models.pulp_cycles import Form, Sharing
 from match.cost_models.pulp_loops import as_column, widened
 from match.ir.layer import Layer, Op, Padding
 from match.run.rtl.simulator import default_folder, simulator
@@ -97,6 +98,12 @@ def product(rng: random.Random) -> Layer:
     return pointwise(rng.randint(1, 21), rng.randint(1, 40), (rng.randint(1, 5), rng.randint(1, 5)))
 
 
+def transposed(rng: random.Random) -> Layer:
+    """Bytes, in rows of some pixels or many, and larger elements."""
+    k, size = rng.choice((3, 3, rng.randint(1, 40))), (rng.choice((1, rng.randint(1, 9))), rng.randint(1, 40))
+    return replace(transposition(k, size), unit=rng.choice((1, 1, 1, 2, 7)))
+
+
 @pytest.fixture(scope="module")
 def core(rtl: None, tmp_path_factory: pytest.TempPathFactory) -> Generator[Simulator]:
     program = firmware(tmp_path_factory.mktemp("kernels"), "corev")
@@ -159,7 +166,27 @@ def test_exceptions_of_all_channels(core: Simulator) -> None:
             assert np.array_equal(np.bitwise_or.reduce(outputs), case.tensors.expected), (layer.name, cores)
 
 
-@pytest.mark.parametrize("draw", [convolution, depthwise, wide, sequence, average, product])
+@pytest.mark.parametrize(
+    ("k", "size"),
+    [
+        (3, (1, 1024)),  # fours of three channels
+        (16, (1, 132)),  # one four more than cores have in the mean
+        (3, (4, 19)),  # fours of two rows
+        (100, (2, 2)),  # channels are shared out
+        (23, (1, 7)),  # three of them left for the last core
+        (35, (1, 37)),
+    ],
+)
+def test_transpositions_are_shared_out(core: Simulator, k: int, size: tuple[int, int]) -> None:
+    """No core of eight takes longer than the cost model says of the one with most to do."""
+    case = Case(transposition(k, size))
+    calls = [called(core, case, number, 8) for number in range(8)]
+    assert np.array_equal(np.bitwise_or.reduce([output for _, output in calls]), case.tensors.expected)
+    waits = Sharing().factor(8)
+    assert max(cycles for cycles, _ in calls) == pytest.approx(predicted(case, cores=8) / waits, rel=0.1)
+
+
+@pytest.mark.parametrize("draw", [convolution, depthwise, wide, sequence, average, product, transposed])
 @seeded(2, 40)
 def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | None], seed: int) -> None:
     """Each core's outputs are 0 where another core's are."""
