@@ -118,7 +118,8 @@ void match_pulp_lookup_sum(const match_tile_t *tile);
 void match_pulp_concatenate(const match_tile_t *tile);
 
 /* Each element, of channels_in bytes, where it is: input and output differ in their strides, input_channel_stride among
- * them. Cores share out the pixels. */
+ * them; input_pixel_stride is 1 where elements are single bytes. Of these cores share out fours of pixels or of channels,
+ * of others the pixels. */
 void match_pulp_transpose(const match_tile_t *tile);
 
 /* Columns of the input in another order: parameters are an int32 for each output column, the input's column, or -1 where

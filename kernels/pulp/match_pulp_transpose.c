@@ -60,12 +60,14 @@ static void turn(const match_tile_t *tile, uint8_t *target, const uint8_t *sourc
 
 static void turn(const match_tile_t *tile, uint8_t *target, const uint8_t *source, int32_t columns, int32_t channels)
 {
-    for (; columns > 0; columns--, source++, target += tile->output_pixel_stride) {
+    ptrdiff_t stride = tile->input_channel_stride;
+    ptrdiff_t step = tile->output_pixel_stride;
+    for (; columns > 0; columns--, source++, target += step) {
         const uint8_t *from = source;
 #pragma GCC unroll 4
         for (int32_t k = 0; k < channels; k++) {
             target[k] = *from;
-            from += tile->input_channel_stride;
+            from += stride;
         }
     }
 }
