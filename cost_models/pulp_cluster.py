@@ -252,7 +252,8 @@ class PulpClusterCost(CostModel):
         channels = choose(by_channels, smaller(tile.k, 4 * each_channels), tile.k)
         fours = choose(by_channels, fours, each)
         across = crossing(tile.ox)
-        four = choose(tile.k == 3, 13 + 3 * across, turned_columns(channels, across, crossing(tile.k)))
+        four = turned_columns(channels, across, crossing(tile.k))
+        four = choose(tile.k == 3, 13 + 3 * across, choose(tile.k == 2, 7 + 2 * across, four))
         left = choose(tile.ox > 4, cycles.turned_rest, 0) + rest * (3 + 2 * channels)
         rests = choose(rest > 0, choose(left > four, ceil_div(fours, in_row), fours // in_row), 0)
         seen = smaller(tile.oy, ceil_div(fours + in_row - np.gcd(fours, in_row), in_row))  # of rows that are begun

@@ -235,9 +235,9 @@ class KernelCycles:
     multiply: float = 13
     squared_difference: float = 17
     turned_pixel: float = 36
-    turned_share: float = 80
-    turned_row: float = 72.5
-    turned_rest: float = 17.5
+    turned_share: float = 86
+    turned_row: float = 63.3
+    turned_rest: float = 35.4
     turned_unit: float = 22
     turned_word: float = 1
     gathered_run: float = 73.5

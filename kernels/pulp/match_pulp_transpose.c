@@ -8,7 +8,8 @@
 MATCH_INLINE void turn_threes(uint8_t *target, const uint8_t *source, ptrdiff_t stride, int32_t fours)
 {
     /* Lanes of two words: of the first two channels for the second and the third word, then with the third channel. */
-    enum { SECOND = 0x06020005, THIRD = 0x00070300, FIRST_ALL = 0x01040200, SECOND_ALL = 0x03020500, THIRD_ALL = 0x07020106 };
+    enum { SECOND = 0x06020005, THIRD = 0x00070300 };
+    enum { FIRST_ALL = 0x01040200, SECOND_ALL = 0x03020500, THIRD_ALL = 0x07020106 };
     uint32_t a, b, c, d, e;
     __asm__ volatile(MATCH_INSN_LOOP("%[fours]", 13)
                      MATCH_INSN_LOAD4_STEP("%[a]", "%[source]", "%[stride]")
@@ -33,6 +34,26 @@ MATCH_INLINE void turn_threes(uint8_t *target, const uint8_t *source, ptrdiff_t 
                      : "memory");
 }
 
+/* The same of two channels: two words of two pixels each. */
+MATCH_INLINE void turn_twos(uint8_t *target, const uint8_t *source, ptrdiff_t stride, int32_t fours)
+{
+    enum { FIRST_TWO = 0x05010400, LAST_TWO = 0x07030602 };
+    uint32_t a, b, c;
+    __asm__ volatile(MATCH_INSN_LOOP("%[fours]", 7)
+                     MATCH_INSN_LOAD4_STEP("%[a]", "%[source]", "%[stride]")
+                     MATCH_INSN_LOAD4_STEP("%[b]", "%[source]", "%[on]")
+                     "mv %[c], %[a]\n"
+                     MATCH_INSN_LANES_OF_TWO("%[c]", "%[b]", "%[first]")
+                     MATCH_INSN_LANES_OF_TWO("%[a]", "%[b]", "%[last]")
+                     MATCH_INSN_STORE4("%[c]", "%[target]")
+                     MATCH_INSN_STORE4("%[a]", "%[target]")
+                     MATCH_INSN_LOOP_END
+                     : [source] "+&r"(source), [target] "+&r"(target), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c)
+                     : [fours] "r"(fours), [stride] "r"(stride), [on] "r"(4 - stride), [first] "r"(FIRST_TWO),
+                       [last] "r"(LAST_TWO)
+                     : "memory");
+}
+
 /* Pixels of a row and some of their channels, bytes. */
 static void turn(const match_tile_t *tile, uint8_t *target, const uint8_t *source, int32_t columns, int32_t channels)
 {
@@ -44,14 +65,18 @@ static void turn(const match_tile_t *tile, uint8_t *target, const uint8_t *sourc
         .source_step = 1,
         .target_step = tile->output_pixel_stride,
     };
-    if (channels == 3 && copies.target_step == 3 && columns >= 4) {
-        turn_threes(target, source, copies.source_row, columns >> 2);
+    if ((channels == 2 || channels == 3) && copies.target_step == channels && columns >= 4) {
+        if (channels == 2) {
+            turn_twos(target, source, copies.source_row, columns >> 2);
+        } else {
+            turn_threes(target, source, copies.source_row, columns >> 2);
+        }
         copies.columns = columns & 3;
         if (copies.columns == 0) {
             return;
         }
         source += columns - copies.columns;
-        target += 3 * (columns - copies.columns);
+        target += channels * (columns - copies.columns);
     }
     match_copy_small_pixels(target, source, &copies);
 }

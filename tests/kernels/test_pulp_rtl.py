@@ -100,7 +100,7 @@ def product(rng: random.Random) -> Layer:
 
 def transposed(rng: random.Random) -> Layer:
     """Bytes, in rows of some pixels or many, and larger elements."""
-    k, size = rng.choice((3, 3, rng.randint(1, 40))), (rng.choice((1, rng.randint(1, 9))), rng.randint(1, 40))
+    k, size = rng.choice((2, 3, rng.randint(1, 40))), (rng.choice((1, rng.randint(1, 9))), rng.randint(1, 40))
     return replace(transposition(k, size), unit=rng.choice((1, 1, 1, 2, 7)))
 
 
@@ -170,6 +170,7 @@ def test_exceptions_of_all_channels(core: Simulator) -> None:
     ("k", "size"),
     [
         (3, (1, 1024)),  # fours of three channels
+        (2, (16, 58)),  # of two
         (16, (1, 132)),  # one four more than cores have in the mean
         (3, (4, 19)),  # fours of two rows
         (100, (2, 2)),  # channels are shared out
