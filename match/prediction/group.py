@@ -33,8 +33,8 @@ class GroupWalk(Clock):
             elif operand.role is Role.CONSTANT:
                 for reader, part in self._parts(operand):
                     arrivals[reader].append(self.issue(number, part))
-        calls = model.calls(layer, tile_of(layer, layer.spans))
-        for arrived, launch, cycles in zip(arrivals, model.launches(layer), calls, strict=True):
+        calls = map(float, model.calls(layer, tile_of(layer, layer.spans)))  # authors may return NumPy's numbers
+        for arrived, launch, cycles in zip(arrivals, map(float, model.launches(layer)), calls, strict=True):
             self.now = max([self.now, *arrived]) + launch + cycles
             self.overhead += launch
             self.compute += cycles
