@@ -11,8 +11,6 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cycles import (
     BLOCK,
@@ -64,7 +62,7 @@ from match.cost_models.pulp_loops import (
     widened,
 )
 from match.ir.layer import GATES, Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div, choose, smaller
+from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
 
 
 @dataclass(frozen=True)
@@ -256,7 +254,8 @@ class PulpClusterCost(CostModel):
         four = choose(tile.k == 3, 13 + 3 * across, choose(tile.k == 2, 7 + 2 * across, four))
         left = choose(tile.ox > 4, cycles.turned_rest, 0) + rest * (3 + 2 * channels)
         rests = choose(rest > 0, choose(left > four, ceil_div(fours, in_row), fours // in_row), 0)
-        seen = smaller(tile.oy, ceil_div(fours + in_row - np.gcd(fours, in_row), in_row))  # of rows that are begun
+        begun = choose(in_row % larger(fours % in_row, 1) > 0, 1, 0)  # a row that an uneven share begins in
+        seen = smaller(tile.oy, ceil_div(fours, in_row) + begun)
         share = cycles.turned_share if self.cores > 1 else 0
         return share + seen * cycles.turned_row + (fours - rests) * four + rests * left
 
