@@ -211,7 +211,7 @@ def _in_memory(
     if any(decision.plan and decision.plan.layer.stages for decision in partitioned.decisions):
         # Chains were chosen for a main memory that holds everything.
         ways.append(built(partitioned.otherwise(replace(options, fuse=False), model.name, stopwatch)))
-    in_parts = partitioned.narrower(options, model.name, stopwatch)
+    in_parts = partitioned.with_split_dense(options, model.name, stopwatch)
     if in_parts is not None:
         ways.append(built(in_parts))
     placed = place_cheapest(ways, chip, model, options, stopwatch)
@@ -307,7 +307,7 @@ def _cut_again(model: Model, chip: MatchTarget, options: Options, report: Report
             whole = cut(module, chip, own, model.name, Stopwatch())
             yield whole
             yield whole.otherwise(replace(own, fuse=False), model.name, Stopwatch())
-            in_parts = whole.narrower(own, model.name, Stopwatch())
+            in_parts = whole.with_split_dense(own, model.name, Stopwatch())
             if in_parts is not None:
                 yield in_parts
 

@@ -1,8 +1,8 @@
 """Whether float32 means of quantized windows follow from the integers' sums: then integers compute them exactly.
 
-A reference adds dequantized numbers in float32, divides by their count and by the output's scale, and rounds. Sums of
-the same integers differ in their last bits, as each addition rounds. That changes no output as long as no sum is near
-a border between two outputs.
+A reference adds dequantized numbers in float32, divides by their count and by the output's scale, and rounds. Two sums
+of the same integers may differ in their last bits, because each addition rounds. The outputs are the same as long as
+no sum is near a border between two outputs.
 """
 
 from __future__ import annotations

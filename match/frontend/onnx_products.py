@@ -32,7 +32,7 @@ def one_number(expr: relay.Expr) -> relay.Expr:
     return expr
 
 
-def _quantized(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
+def _qlinear_conv(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
     """QLinearConv, written as QDQ files have it: a Conv of numbers between dequantize and quantize."""
     x, *given, bias = [*inputs, None][:9]
     x_scale, x_zero, weights, scales, zeros, scale, zero = (one_number(one) for one in given if one is not None)
@@ -48,12 +48,10 @@ def _quantized(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
     ]
     if bias is not None:  # it counts in steps of the sums
         operands.append(relay.qnn.op.dequantize(bias, _product(x_scale, scales), relay.const(0), axis=0))
-    numbers = relay.frontend.onnx.Conv.get_converter(1)(operands, attributes, params)
-    dtype = relay.transform.InferTypeLocal(zero).dtype
-    return relay.qnn.op.quantize(numbers, scale, zero_points(zero), out_dtype=dtype)
+    return _quantized(relay.frontend.onnx.Conv.get_converter(1)(operands, attributes, params), scale, zero)
 
 
-def _multiplied(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
+def _qlinear_matmul(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
     """QLinearMatMul, written as QDQ files have it: a MatMul of numbers between dequantize and quantize."""
     a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = (one_number(one) for one in inputs if one is not None)
     columns = _extents(b)[-1]
@@ -64,12 +62,16 @@ def _multiplied(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
         relay.qnn.op.dequantize(a, a_scale, zero_points(a_zero)),
         relay.qnn.op.dequantize(b, b_scale, zero_points(b_zero), axis=len(_extents(b)) - 1),
     ]
-    numbers = relay.frontend.onnx.MatMul.get_converter(1)(operands, attributes, params)
-    dtype = relay.transform.InferTypeLocal(zero).dtype
-    return relay.qnn.op.quantize(numbers, scale, zero_points(zero), out_dtype=dtype)
+    return _quantized(relay.frontend.onnx.MatMul.get_converter(1)(operands, attributes, params), scale, zero)
 
 
-def _integers(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
+def _quantized(numbers: relay.Expr, scale: relay.Expr, zero: relay.Expr) -> relay.Expr:
+    return relay.qnn.op.quantize(
+        numbers, scale, zero_points(zero), out_dtype=relay.transform.InferTypeLocal(zero).dtype
+    )
+
+
+def _conv_integer(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
     """ConvInteger, whose outputs are sums of 32 bits: of maps, and of sequences as maps of one row."""
     x, weights, *zeros = [*inputs, None, None][:4]
     axes = _check_axes("ConvInteger", x, attributes)
@@ -119,5 +121,5 @@ def _refused(kind: str, attributes: Any, what: str) -> Exception:
 
 
 PRODUCTS: MappingProxyType[str, Converter] = MappingProxyType(
-    {"QLinearConv": _quantized, "ConvInteger": _integers, "QLinearMatMul": _multiplied}
+    {"QLinearConv": _qlinear_conv, "ConvInteger": _conv_integer, "QLinearMatMul": _qlinear_matmul}
 )

@@ -21,11 +21,11 @@ from match.mapping.storage import Storage, dense
 from match.partitioning.choice import choose, layouts
 from match.partitioning.graph import Row
 from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_cost, from_layout, to_layout
-from match.partitioning.narrower import narrower
 from match.partitioning.pairs import in_pairs
 from match.partitioning.pattern import Match, find
 from match.partitioning.pattern.rows import rows
-from match.partitioning.turns import in_turns
+from match.partitioning.split_dense import split_dense
+from match.partitioning.split_transpositions import split_transpositions
 from match.partitioning.unrolled import unrolled_where_refused
 from match.relay import relay, tvm
 from match.relay.objects import main_function, operands
@@ -56,10 +56,10 @@ class Partitioned:
         """The same network, cut with other options; names and time as for `cut`."""
         return _chosen(self.main, self.found, self.target, options, network, stopwatch)
 
-    def narrower(self, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned | None:
-        """The same network with dense layers of many weights in parts, cut with these options; None if it has none."""
+    def with_split_dense(self, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned | None:
+        """The same network with large dense layers split, cut with these options; None if it has none."""
         with stopwatch.phase("pattern"):
-            module = narrower(self.main, self.found)
+            module = split_dense(self.main, self.found)
         return None if module is None else _cut(module, self.target, options, network, stopwatch)
 
     def decided(self, decisions: Sequence[LayerDecision]) -> Partitioned:
@@ -96,7 +96,7 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     inside) and "partition".
     """
     with stopwatch.phase("pattern"):
-        module = in_turns(module, target)
+        module = split_transpositions(module, target)
     with stopwatch.phase("dispatch"):
         module = unrolled_where_refused(module, target, options, stopwatch)
     return _cut(module, target, options, network, stopwatch)

@@ -1,7 +1,7 @@
-"""Means of windows that an ONNX file collects element by element become average pooling.
+"""The mean of windows that an ONNX file gathers element by element becomes average pooling.
 
-PyTorch exports adaptive average pooling this way where the sizes do not divide: a GatherND takes the rows and the
-columns of each window from a map whose channels are last, and a ReduceMean follows.
+PyTorch exports adaptive average pooling this way if the output's size does not divide the input's. A GatherND takes the
+rows and columns of each window from a map whose channels are last, and a ReduceMean follows.
 """
 
 from __future__ import annotations

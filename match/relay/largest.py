@@ -8,7 +8,7 @@ from collections.abc import Collection
 from match.relay import relay
 
 
-def largest(x: relay.Expr, extents: tuple[int, ...], axes: Collection[int]) -> relay.Expr | None:
+def pooled_largest(x: relay.Expr, extents: tuple[int, ...], axes: Collection[int]) -> relay.Expr | None:
     """The largest of `x`, of these extents, along axes that are neighbours but for those of one element; else None.
 
     The result has the elements of the axes that are left, in their order, and any shape. The axes behind are the

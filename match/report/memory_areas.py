@@ -84,9 +84,8 @@ def network_areas(report: Report, network: Network, names: Mapping[str, str]) ->
     end += network.workspace_bytes
     areas.append(Area(CALLERS, "the caller's", 0, last, end, network.main_bytes - end, placed=False))
     memory, program = report.target.main_memory, report.totals.program_bytes
-    used = network.main_bytes + program
-    areas += _program(report, used - program, last)
-    main = MemoryAreas(memory.name, memory.bytes, used, tuple(areas))
+    areas += _program(report, network.main_bytes, last)
+    main = MemoryAreas(memory.name, memory.bytes, network.main_bytes + program, tuple(areas))
     return NetworkAreas(tuple(steps), main, None, 0, tuple(_scratchpads(report, steps)))
 
 

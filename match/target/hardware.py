@@ -229,7 +229,7 @@ class External:
 class ProgramSize:
     """Estimated bytes of main memory for what a program has beside a network's data: instructions, stacks, variables.
 
-    `fixed` is for kernels and drivers, `operator` for the C of each operator of the network.
+    Kernels, drivers and stacks take `fixed` bytes, and each operator of the network takes `operator` bytes more.
     """
 
     fixed: int

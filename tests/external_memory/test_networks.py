@@ -180,7 +180,7 @@ def test_a_dense_layer_of_many_weights_stays_in_part(monkeypatch: pytest.MonkeyP
     compared = {layer.name: layer.differing for layer in validated.layers or ()}
     assert compared.keys() >= {step.name for step in parts}
     assert not any(compared.values())
-    monkeypatch.setattr(Partitioned, "narrower", lambda *_: None)
+    monkeypatch.setattr(Partitioned, "with_split_dense", lambda *_: None)
     assert 1.5 * compiled.cycles < match.compile(model, "gap8", l2=180_000, numerics="exact").cycles
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import match
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
+from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cover.problem import Candidate, CoverProblem
 from match.dispatch.plan import WITHOUT_CODE
 from match.ir.graph import Graph
@@ -93,6 +95,16 @@ def test_what_fits_is_one_group() -> None:
     ]
     assert len(one.plan.layer.stages) == len(layers)
     assert len(found.decisions) == 1
+
+
+def test_cost_models_may_return_numbers_of_numpy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Groups are stored as what they cost in plain numbers."""
+    compute = PulpClusterCost.compute
+    monkeypatch.setattr(PulpClusterCost, "compute", lambda *asked: np.float64(compute(*asked)))
+    compiled = match.compile(NETWORKS / "vit.tflite", "gap8", jobs=1, cache=tmp_path)
+    again = match.compile(NETWORKS / "vit.tflite", "gap8", jobs=1, cache=tmp_path)
+    assert any(layer.op == GROUP for layer in compiled.layers)
+    assert again.cycles == compiled.cycles
 
 
 def test_less_l1_makes_smaller_groups() -> None:

@@ -18,7 +18,7 @@ from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, rounded_shift
-from match.relay.largest import largest
+from match.relay.largest import pooled_largest
 
 
 def _axes(read: TfliteReader, operator: FileOperator) -> list[int]:
@@ -70,11 +70,11 @@ def _layer(read: TfliteReader, operator: FileOperator, axes: list[int], requanti
     return relay.reshape(layer, output.shape)
 
 
-def largest_of(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def largest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """REDUCE_MAX: along neighbouring axes of 8-bit tensors the pooling of a map."""
     x = read.tensor(operator)
     if x.dtype in ("int8", "uint8"):
-        pooled = largest(read.expr(operator), x.shape, _axes(read, operator))
+        pooled = pooled_largest(read.expr(operator), x.shape, _axes(read, operator))
         if pooled is not None:
             return relay.reshape(pooled, read.output(operator).shape)
     return extreme(relay.max)(read, operator)
@@ -151,7 +151,7 @@ def handlers() -> Handlers:
     return {
         "MEAN": mean,
         "SUM": total,
-        "REDUCE_MAX": largest_of,
+        "REDUCE_MAX": largest,
         "REDUCE_MIN": extreme(relay.min),
         "REDUCE_ANY": extreme(relay.any),
         "REDUCE_ALL": extreme(relay.all),

@@ -13,7 +13,7 @@ from match.ir.layer import Op
 from match.partitioning.pattern.layers import byte_table, covered, element_wise
 from match.partitioning.pattern.types import Match
 from match.relay import readers, relay
-from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, permutation, scalar, shape
 
 _IDENTITY = np.arange(256, dtype=np.uint8)
 
@@ -70,10 +70,7 @@ def transposition(root: relay.Expr) -> Match | None:
         return None
     source = turned.args[0]
     x = source.args[0] if is_call(source, "reshape") else source
-    axes = turned.attrs.axes
-    rank = len(shape(source))
-    order = range(rank)[::-1] if axes is None else [int(axis) % rank for axis in axes]
-    groups = axis_groups([axis for axis in order if shape(source)[axis] > 1], shape(source))
+    groups = axis_groups([axis for axis in permutation(turned) if shape(source)[axis] > 1], shape(source))
     if [first for first, _ in groups] == sorted(first for first, _ in groups):
         return None
     outer = groups.pop(0)[1] if groups[0] == min(groups) else 1

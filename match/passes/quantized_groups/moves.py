@@ -12,7 +12,7 @@ from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
 from match.passes.quantized_groups.quantities import rescaled
 from match.relay import relay
-from match.relay.largest import largest
+from match.relay.largest import pooled_largest
 from match.relay.qnn import dequantized, real_constant
 from match.relay.rewrite import New, constant, is_call, scalar, shape
 
@@ -58,10 +58,8 @@ def on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Ex
         before = (*[1] * (len(after) - len(before)), *before)
         repeats = [whole // own for whole, own in zip(after, before, strict=True)]
         return relay.tile(relay.reshape(x, before), repeats)
-    if is_call(move, "max") and _is_of_map(move):
-        return relay.reshape(relay.nn.max_pool2d(x, shape(move.args[0])[2:]), shape(move))
     if is_call(move, "max"):
-        pooled = largest(x, shape(move.args[0]), _reduced(move))
+        pooled = pooled_largest(x, shape(move.args[0]), _reduced(move))
         return relay.Call(move.op, [x], move.attrs) if pooled is None else relay.reshape(pooled, shape(move))
     if not is_call(move, _PAD):
         return relay.Call(move.op, [x, *move.args[1:]], move.attrs)
@@ -70,11 +68,6 @@ def on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Ex
         return None
     integer = quantize(np.array([value], np.float32), own, value_range(own.dtype))
     return relay.Call(move.op, [x, relay.const(int(integer[0]), own.dtype)], move.attrs)
-
-
-def _is_of_map(reduction: relay.Call) -> bool:
-    """Whether a reduction is along the rows and columns of a map with its channels first."""
-    return len(shape(reduction.args[0])) == 4 and _reduced(reduction) == [2, 3]
 
 
 def _reduced(reduction: relay.Call) -> list[int]:

@@ -1,4 +1,4 @@
-"""Dense layers with many weights as several of fewer outputs, whose constants come into main memory one by one."""
+"""Splits large dense layers by their outputs, so that each part brings its own constants into main memory."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _MOST = 64 << 10
 """Bytes of the weights of a part. Smaller parts fill main memory better, and each costs the offload of a layer."""
 
 
-def narrower(main: relay.Function, found: Iterable[Row]) -> tvm.IRModule | None:
-    """A network whose dense layers on one row have at most `_MOST` bytes of weights each; None if they have already.
+def split_dense(main: relay.Function, found: Iterable[Row]) -> tvm.IRModule | None:
+    """The network with each large dense layer split into parts whose outputs are concatenated; None without any.
 
-    `found` are the layers of `main`. The parts' outputs are concatenated.
+    A layer is large if it is on one row and has more than `_MOST` bytes of weights. `found` are the layers of `main`.
     """
-    wide = {row.root: row for row in found if isinstance(row, Match) and _is_wide(row)}
-    if not wide:
+    large = {row.root: row for row in found if isinstance(row, Match) and _is_large(row)}
+    if not large:
         return None
 
     def rule(call: relay.Call, new: New) -> relay.Expr | None:
-        return with_place(_parts(wide[call], new), call) if call in wide else None
+        return with_place(_parts(large[call], new), call) if call in large else None
 
     return rewrite(tvm.IRModule.from_expr(main), rule)
 
 
-def _is_wide(match: Match) -> bool:
+def _is_large(match: Match) -> bool:
     layer, weights = match.layer, match.constants.weights
     alone = layer.op is Op.DENSE and layer.ox == 1 and match.reference
     return alone and weights is not None and weights.nbytes > _MOST

@@ -1,4 +1,4 @@
-"""Transpositions that turn three groups of axes or more as several that turn two, as modules take them."""
+"""Splits transpositions of three groups of axes or more into several that exchange two groups, as modules take them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MOST = 6
 """Groups of axes of a transposition that is taken apart, into four at most: each takes a fifth of one of TVM's."""
 
 
-def in_turns(module: tvm.IRModule, target: MatchTarget) -> tvm.IRModule:
-    """A network whose 8-bit transpositions turn two groups of axes each, if a module of the target takes some.
+def split_transpositions(module: tvm.IRModule, target: MatchTarget) -> tvm.IRModule:
+    """The network with 8-bit transpositions that exchange two groups of axes each, if a module takes transpositions.
 
-    One of more groups than `_MOST` stays as it is.
+    A transposition of more than `_MOST` groups stays as it is.
     """
     taken = any(Op.TRANSPOSE in pattern.ops for pattern in target.patterns)
     return rewrite(module, _rule) if taken else module

@@ -7,8 +7,8 @@ import pytest
 
 from match.ir.layer import Op
 from match.ir.requantization import Requantization
-from match.partitioning.narrower import narrower
 from match.partitioning.pattern import Match, find
+from match.partitioning.split_dense import split_dense
 from match.relay import integer_form, relay, tvm
 from match.relay.objects import main_function
 from tests.passes.running import executable
@@ -38,7 +38,7 @@ def layers(module: tvm.IRModule) -> list[Match]:
 @pytest.mark.parametrize("requantized", [True, False])
 def test_parts_compute_what_the_layer_does(*, requantized: bool) -> None:
     module = dense(1, 401, 500, requantized=requantized)
-    parts = narrower(main_function(module), find(module))
+    parts = split_dense(main_function(module), find(module))
     assert parts is not None
     values = {"x": np.random.default_rng(1).integers(0, 256, (1, 500)).astype(np.uint8)}
     expected = executable(module)(values)[0]
@@ -53,4 +53,4 @@ def test_parts_compute_what_the_layer_does(*, requantized: bool) -> None:
 @pytest.mark.parametrize(("rows", "outputs", "inputs"), [(1, 128, 512), (2, 400, 500)])
 def test_layers_with_few_weights_and_those_on_several_rows_stay(rows: int, outputs: int, inputs: int) -> None:
     module = dense(rows, outputs, inputs)
-    assert narrower(main_function(module), find(module)) is None
+    assert split_dense(main_function(module), find(module)) is None
