@@ -12,6 +12,7 @@ from onnx import TensorProto, helper
 from match.errors import ModelError
 from match.frontend import load
 from match.ir.layer import Op
+from match.partitioning.pattern import Match, find
 from tests.passes.one_operator import distances, integers, quantized, references
 
 pytestmark = pytest.mark.tvm
@@ -116,24 +117,25 @@ def test_totals_are_products_with_ones(kind: str, dtype: str, axis: int, op: Op)
 
 
 @pytest.mark.parametrize(
-    ("kind", "axes", "pooled"),
+    ("kind", "axes", "channels"),
     [
-        ("ReduceMax", [2, 3], True),
-        ("ReduceMax", [1], True),
-        ("ReduceMax", [-1], True),
-        ("ReduceMax", [0, 2], True),
-        ("ReduceMax", [1, 2], True),
-        ("ReduceMax", [1, 3], False),
-        ("ReduceMin", [-2, -1], False),
+        ("ReduceMax", [2, 3], 9),
+        ("ReduceMax", [1], 6 * 7),
+        ("ReduceMax", [-1], 9 * 6),
+        ("ReduceMax", [0, 2], 7),
+        ("ReduceMax", [1, 2], 7),
+        ("ReduceMax", [1, 3], None),
+        ("ReduceMin", [-2, -1], None),
     ],
 )
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_extrema_stay_integers(dtype: str, kind: str, axes: list[int], *, pooled: bool) -> None:
-    """The largest along neighbouring axes is that of a pool."""
+def test_extrema_stay_integers(dtype: str, kind: str, axes: list[int], channels: int | None) -> None:
+    """The largest along neighbouring axes is that of a pool, with all other numbers as channels where that can be."""
     low, number = np.iinfo(dtype).min, np.dtype(dtype).type
     constants = {"s": np.float32(0.02), "z": number(low + 100), "zo": number(low + 140), "so": np.float32(0.03)}
     model = quantized(kind, (1, 9, 6, 7), constants, more=[], axes=axes, keepdims=0)
     module = integers(model)
-    assert references(module, Op.MAX_POOL2D) == [True] * pooled
+    pools = [one for one in find(module) if isinstance(one, Match) and one.layer.op is Op.MAX_POOL2D]
+    assert [pool.layer.k for pool in pools] == ([] if channels is None else [channels])
     x = np.random.default_rng(1).normal(0, 0.6, (1, 9, 6, 7)).astype(np.float32)
     assert not distances(model, module, x, least=4).any()
