@@ -41,8 +41,9 @@ from match.passes.rescale import Rescaled, rescaled_for
 from match.relay import relay, tvm
 from match.relay.graph import elements_by_source
 from match.relay.objects import main_function
-from match.report import REPORT, Report, decode
+from match.report import REPORT, Report
 from match.report import build as build_report
+from match.report.file import read_report
 from match.target.arguments import is_a
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
@@ -456,10 +457,7 @@ def _model(model: Any, params: Mapping[str, Any] | None, cache: Path | None) -> 
 
 def _report_of(directory: Path) -> Report:
     runs.read_manifest(directory)
-    try:
-        return decode((directory / REPORT).read_bytes())
-    except OSError as error:
-        raise InputError(f"{directory} has no {REPORT}, which names its model; compile the network again.") from error
+    return read_report(directory / REPORT)
 
 
 def _model_of(directory: Path, report: Report) -> Path:

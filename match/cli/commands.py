@@ -189,12 +189,17 @@ def size_project(
     """Measure the library of the C project in DIR for one of its platforms: code, constants, RAM, stack."""
     from rich.console import Console
 
+    from match.report.file import read_report
     from match.report.size_table import show_sizes
     from match.report.sizes import add_size
+    from match.run import read_manifest
     from match.run.size import size
 
+    path = directory / "report.json"
+    read_manifest(directory)
+    read_report(path)  # what is damaged is told before anything is built
     with _progress(f"Measuring {directory} for {platform}", quiet, verbose):
-        report = add_size(directory / "report.json", size(directory, platform))
+        report = add_size(path, size(directory, platform))
     if not quiet:
         show_sizes(report, Console())
 
@@ -218,6 +223,7 @@ def run(
     from match.files import npz
     from match.files.output import TIMELINE_ENDINGS, check_ending, check_file
     from match.report import show
+    from match.report.file import read_report
     from match.report.measured import add_to_report
     from match.report.run_result import RunResult, encode, output_values
     from match.run import measure, platform_on, random_inputs, read_manifest
@@ -239,6 +245,7 @@ def run(
             stretches = (layer.stretch(names.get(layer.symbol, "")) for layer in layers)
             write_timeline(trace, manifest.name, stretches, steps_per_second, "steps of one microsecond")
         elif platform_on(manifest, on).counts and not sanitize:
+            read_report(directory / "report.json")  # a damaged one is told before anything is built
             computed, counts = measure(directory, given, on=on)
         else:
             computed = run_project(directory, given, on=on, sanitize=sanitize)

@@ -81,6 +81,8 @@ class Options:
             raise OptionError(f"numerics {numerics!r} is unknown; choose one of: {', '.join(Numerics)}.")
         if jobs is not None and not (is_a(jobs, int) and jobs >= 1):
             raise OptionError(f"the number of jobs must be at least 1, not {jobs!r}; give a whole number.")
+        if not is_a(cache, bool, str, PathLike):
+            raise OptionError(f"cache is a folder or whether to have one, not {cache!r}; give a path, True or False.")
         folder = (default_folder() if cache else None) if isinstance(cache, bool) else Path(cache)
         if not is_a(fuse, bool):
             raise OptionError(f"fuse is whether layers may be fused, not {fuse!r}; give True or False.")

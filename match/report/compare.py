@@ -110,7 +110,7 @@ def compare(a: Source, b: Source) -> Comparison:
         b: the same of the other.
 
     Raises:
-        InputError: if there is no report, or one of another version.
+        InputError: if one of the two has no report, or one of another version.
     """
     first, second = _report(a), _report(b)
     partners = _partners(first.layers, second.layers)
@@ -139,9 +139,17 @@ def schema() -> dict[str, Any]:
 def _report(source: Source) -> Report:
     if isinstance(source, Report):
         return source
-    if not isinstance(source, str | PathLike):
-        return source.report
-    given = Path(source)
+    if isinstance(source, str | PathLike):
+        return _report_at(Path(source))
+    report = getattr(source, "report", None)
+    if not isinstance(report, Report):
+        raise InputError(
+            f"{source!r} has no report to compare; give a project folder, its {REPORT}, or what match.compile returned."
+        )
+    return report
+
+
+def _report_at(given: Path) -> Report:
     path = given / REPORT if given.is_dir() else given
     try:
         return decode(path.read_bytes())

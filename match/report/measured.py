@@ -16,10 +16,8 @@ import msgspec
 
 from match.codegen.network import Call
 from match.dispatch.plan import CPU, WITHOUT_CODE
-from match.errors import InputError
-from match.files.output import whole_file
+from match.report.file import read_report, write_report
 from match.report.schema import LayerSummary, MeasuredLayers, Measurement, Report
-from match.report.text import decode, encode
 from match.run.counts import Counts
 
 _ON_MODULE = re.compile(r"(?!tvmgen_)\w+_(?P<number>\d+)_[a-z]\w*")
@@ -85,13 +83,9 @@ def add_to_report(path: Path, counts: Counts) -> Report:
         ModelError: if it is of another version.
         OutputError: if it cannot be written.
     """
-    try:
-        report = decode(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}; compile the network again.") from error
+    report = read_report(path)
     new = measured(report, measurement(report.layers, counts))
-    with whole_file(path) as unfinished:
-        unfinished.write_bytes(encode(new))
+    write_report(path, new)
     return new
 
 

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from match.errors import InputError
-from match.files.output import whole_file
+from match.report.file import read_report, write_report
 from match.report.schema import Report
-from match.report.text import decode, encode
 from match.run.size import Size
 
 
@@ -23,12 +21,8 @@ def add_size(path: Path, size: Size) -> Report:
         ModelError: if it is of another version.
         OutputError: if it cannot be written.
     """
-    try:
-        report = decode(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror or error}; compile the network again.") from error
+    report = read_report(path)
     others = (other for other in report.sizes if other.platform != size.platform)
     new = msgspec.structs.replace(report, sizes=(*others, size))
-    with whole_file(path) as unfinished:
-        unfinished.write_bytes(encode(new))
+    write_report(path, new)
     return new

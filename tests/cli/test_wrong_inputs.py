@@ -238,6 +238,10 @@ CASES: dict[str, tuple[Callable[[Place], Line], list[str]]] = {
         lambda p: ["compare", p.edited("report.json", lambda d: d.update(schema_version=99)), DIGITS.parent],
         ["report.json"],
     ),
+    "a size beside a damaged report": (  # nothing is built before it is told
+        lambda p: ["size", p.edited("report.json", lambda d: d.update(schema_version=99))],
+        ["report.json"],
+    ),
     "a comparison with a model": (lambda p: ["compare", p.project, DIGITS], ["digits.onnx"]),
     "a network of no width": (lambda p: ["zoo", "mobilenet_v1-0-96"], ["width", "0.0"]),
     "a target's package in a typo": (lambda p: ["new-target", "my chip"], ["'my chip'"]),

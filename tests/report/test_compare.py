@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 import match
+from match.errors import InputError
 from match.report import Report, encode
 from match.report.compare import Change, compare, schema
 from match.report.compare import encode as encode_comparison
@@ -34,6 +35,11 @@ def test_a_report_equals_itself(report: Report) -> None:
     assert all(layer.same for layer in comparison.layers)
     assert all(total.a == total.b for total in comparison.totals)
     assert [layer.name for layer in comparison.layers] == [layer.name for layer in report.layers]
+
+
+def test_what_has_no_report(report: Report) -> None:
+    with pytest.raises(InputError, match="3 has no report to compare; give a project folder"):
+        compare(report, 3)  # type: ignore[arg-type]
 
 
 def test_every_aspect_that_moves_is_told(report: Report) -> None:

@@ -25,6 +25,7 @@ from match.devtools.zoo.layers import (
 )
 from match.devtools.zoo.sizes import check_positive, check_sizes, rounded
 from match.errors import OptionError
+from match.target.arguments import is_a
 
 
 def resnet8(classes: int = 10) -> ZooNetwork:
@@ -176,6 +177,8 @@ def named(name: str, classes: int | None = None) -> ZooNetwork:
     Raises:
         OptionError: there is no such network, it is no classifier, or `classes` is not positive.
     """
+    if not is_a(name, str):
+        raise OptionError(f"networks of the zoo have names, and {name!r} is none; `match zoo` lists them.")
     make = _NAMED.get(name) or _sized(name)
     if make is None:
         raise OptionError(

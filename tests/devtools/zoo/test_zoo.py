@@ -225,6 +225,7 @@ def test_onnxruntime_computes_in_integers(activations: str) -> None:
     ("arguments", "words"),
     [
         ({"name": "resnet9"}, ["resnet9", "resnet8", "mobilenet_v2-1.0-224"]),
+        ({"name": 3}, ["3", "names"]),
         ({"name": "resnet8", "classes": 0}, ["classes", "0"]),
         ({"name": "autoencoder", "classes": 2}, ["autoencoder", "classes"]),
         ({"name": "resnet8", "activations": "int4"}, ["int4", "int8", "uint8"]),
