@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cycles import (
@@ -39,13 +39,13 @@ from match.cost_models.pulp_loops import (
     STRIP_READS,
     WORD,
     align4,
+    are_runs,
     are_shared,
     border_rows,
     border_windows,
     columns_bytes,
     crossing,
     even,
-    is_in_place,
     is_lone,
     is_pointwise,
     last_step,
@@ -62,7 +62,20 @@ from match.cost_models.pulp_loops import (
     widened,
 )
 from match.ir.layer import GATES, Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
+from match.target.cost import Block, CostModel, Tile, ceil_div, choose, choose_for, larger, smaller
+
+
+class Product(NamedTuple):
+    """Cycles of some output channels of pixels: beside the pixels, of a pair of pixels, of a single one."""
+
+    call: float
+    pair: float
+    one: float
+
+    def cycles(self, pixels: int) -> float:
+        """Of so many pixels, in pairs and at most a single one."""
+        pairs, single = divmod(pixels, 2)
+        return self.call + pairs * self.pair + single * self.one
 
 
 @dataclass(frozen=True)
@@ -155,7 +168,7 @@ class PulpClusterCost(CostModel):
             case Op.DEPTHWISE_CONV2D:
                 return self._depthwise(layer, tile)
             case Op.DENSE:
-                return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.ox, tile.c, tile)
+                return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.c, tile).cycles(tile.ox)
             case Op.MATRICES:
                 return self._matrices(tile)
             case Op.ADD:
@@ -280,24 +293,15 @@ class PulpClusterCost(CostModel):
         unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
         return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
-    def _product(self, channels: int, pixels: int, length: int, tile: Tile) -> float:
-        """Output channels of some pixels, two at a time: blocks of four channels, then the last ones pixel by pixel.
-
-        What a pair of pixels takes does not depend on their number: arrays are multiplied with that in the end.
-        """
-        pairs, single = divmod(pixels, 2)
-        call, pair, one = self._product_parts(channels, length, tile)
-        return call + pairs * pair + single * one
-
-    def _product_parts(self, channels: int, length: int, tile: Tile) -> tuple[float, float, float]:
-        """Of a product: beside its pixels, a pair of pixels, a single one."""
+    def _product(self, channels: int, length: int, tile: Tile) -> Product:
+        """Output channels of pixels, two at a time: blocks of four channels, then the last ones pixel by pixel."""
         blocks, rest = divmod(channels, 4)
         call, pair, one = self._blocks(blocks, length, tile)
         last = choose(rest > 0, self.cycles.last + self._last_channels(rest, length, tile), 0)
         call = call + choose(rest > 0, self.cycles.rest, 0)
         short, is_short = self._short_pixel(channels, length, tile), length < WORD
         asked, corrected = self._corrections(channels, length, tile)
-        return (
+        return Product(
             choose(is_short, self.cycles.product, call) + asked,
             choose(is_short, 2 * short, pair + 2 * last) + 2 * corrected,
             choose(is_short, short, one + last) + corrected,
@@ -406,35 +410,46 @@ class PulpClusterCost(CostModel):
         if self.cores == 1:
             return rows + share * row
         row = choose(tile.oy <= self.cores, self._mean_row(layer, tile._replace(ox=even(tile.ox))), row)
-        return rows + choose(share < 1, self._mean_row(layer, self._part(tile)), share * row)
+        return rows + choose(share < 1, self._part_of_row(layer, tile), share * row)
 
-    def _part(self, tile: Tile) -> Tile:
+    def _part_of_row(self, layer: Layer, tile: Tile) -> float:
         """What a core has of a tile that is less than a row: pairs of pixels, or some channels of one."""
-        blocks = ceil_div(tile.k, 4)
-        units = ceil_div(tile.oy * ceil_div(tile.ox, 2) * blocks, self.cores)
-        pixels = smaller(2 * ceil_div(units, blocks), tile.ox)
-        return tile._replace(ox=pixels, k=choose(units < blocks, smaller(4 * units, tile.k), tile.k))
+
+        def channels(some: Tile) -> float:
+            k = smaller(4 * self._units(some), some.k)
+            return self._mean_row(layer, some._replace(ox=smaller(2, some.ox), k=k))
+
+        pairs = ceil_div(tile.oy * ceil_div(tile.ox, 2), self.cores)
+        pixels = self._mean_row(layer, tile._replace(ox=smaller(2 * pairs, tile.ox)))
+        return choose_for(tile, self._units(tile) < ceil_div(tile.k, 4), channels, pixels)
+
+    def _units(self, tile: Tile) -> int:
+        """Pairs of pixels by fours of channels that a core has."""
+        return ceil_div(tile.oy * ceil_div(tile.ox, 2) * ceil_div(tile.k, 4), self.cores)
 
     def _mean_row(self, layer: Layer, tile: Tile) -> float:
         """A row of outputs, with its share of windows above and below the input; independent of `tile.oy`."""
-        row = self._row(layer, tile, inside=True)
+        product = self._product(tile.k, align4(tile.fy * tile.fx * tile.c), tile)
+        laid_out = self._laid_out(layer, tile, tile.ox, product)
+        if not are_runs(layer):
+            return laid_out
+        row = choose(tile.c % WORD == 0, self._row_in_place(layer, tile, product), laid_out)
         outside = border_rows(layer) / layer.oy
-        return row + outside * (self._row(layer, tile, inside=False) - row) if outside else row
+        return row + outside * (laid_out - row)
 
     def _share(self, rows: int, columns: int, channels: int) -> float:
         """Rows of the busiest core: pairs of pixels by fours of channels are shared out."""
         units = ceil_div(columns, 2) * ceil_div(channels, 4)
         return ceil_div(rows * units, self.cores) / units
 
-    def _row(self, layer: Layer, tile: Tile, *, inside: bool) -> float:
-        """A row of outputs, whose windows lie inside the input's rows or not."""
-        length = align4(tile.fy * tile.fx * tile.c)
-        place = is_in_place(layer, tile) if inside else False
-        run = choose(place, tile.ox - smaller(border_windows(layer), tile.ox), 0)
-        work = choose(run > 0, self._product(tile.k, run, length, tile), 0)
-        return work + choose(tile.ox > run, self._laid_out(layer, tile, tile.ox - run), 0)
+    def _row_in_place(self, layer: Layer, tile: Tile, product: Product) -> float:
+        """A row of outputs, whose windows are multiplied where they lie; those beside the input are laid out."""
+        beside = smaller(border_windows(layer), tile.ox)
+        run = tile.ox - beside
+        work = choose(run > 0, product.cycles(run), 0)
+        return work + choose(beside > 0, self._laid_out(layer, tile, beside, product), 0)
 
-    def _laid_out(self, layer: Layer, tile: Tile, windows: int) -> float:
+    def _laid_out(self, layer: Layer, tile: Tile, windows: int, product: Product) -> float:
         """Windows that are laid out by columns of the input, and multiplied, as many at a time as there is room for."""
         cycles = self.cycles
         length = align4(tile.fy * tile.fx * tile.c)
@@ -444,8 +459,7 @@ class PulpClusterCost(CostModel):
         at_once = room // 2 * 2
         whole, some = divmod(windows, at_once)
         times = ceil_div(windows, at_once)
-        work = whole * self._product(tile.k, at_once, length, tile)
-        work = work + choose(some > 0, self._product(tile.k, some, length, tile), 0)
+        work = whole * product.cycles(at_once) + choose(some > 0, product.cycles(some), 0)
         longer = choose(shared, unaligned(layer, tile) / 4, 0)
         work = work + windows * ceil_div(tile.k, 4) * (length // WORD) * longer
         calls = times * choose(shared, 1, layer.fx)
@@ -454,13 +468,13 @@ class PulpClusterCost(CostModel):
 
     def _pointwise(self, tile: Tile) -> float:
         """Pairs of pixels by fours of channels are shared out."""
+        product = self._product(tile.k, tile.c, tile)
         if self.cores == 1:
-            return self._product(tile.k, tile.oy * tile.ox, tile.c, tile)
-        pixels, product = even(tile.oy * tile.ox), self.cycles.product
+            return product.cycles(tile.oy * tile.ox)
+        pixels, begin = even(tile.oy * tile.ox), self.cycles.product
         share = self._share(1, pixels, tile.k)
-        call, pair, _ = self._product_parts(tile.k, tile.c, tile)
         products = choose(share * pixels <= 2, 1, 2)
-        return products * product + share * (call - product) + share * pixels / 2 * pair
+        return products * begin + share * (product.call - begin) + share * pixels / 2 * product.pair
 
     def _depthwise(self, layer: Layer, tile: Tile) -> float:
         """In strips, if there is a kernel for them."""

@@ -66,11 +66,14 @@ def border_windows(layer: Layer) -> int:
     return before + behind if behind > 0 else before
 
 
-def is_in_place(layer: Layer, tile: Tile) -> bool:
-    """Whether windows are multiplied where they lie in the input: each one run of whole words."""
+def are_runs(layer: Layer) -> bool:
+    """Whether windows inside the input's rows are one run of bytes each: multiplied where they lie, if of whole words.
+
+    Others are laid out, wherever they are.
+    """
     row = layer.fy == 1 and not pixels_apart(layer)
     column = (layer.fx, layer.ix, layer.dilation[0]) == (1, 1, 1)
-    return (tile.c % WORD == 0) if (row or column) and layer.op is Op.CONV2D else False
+    return (row or column) and layer.op is Op.CONV2D
 
 
 def unaligned(layer: Layer, tile: Tile) -> int:

@@ -7,7 +7,7 @@ figure is a prediction, in cycles of the module's clock.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -56,6 +56,21 @@ class Tile(NamedTuple):
     fx: int
     begin: bool = True
     end: bool = True
+
+
+def choose_for(tile: Tile, condition: Any, yes: Callable[[Tile], Any], no: Any) -> Any:
+    """`yes` of the tiles that a condition holds for, `no` of the others: `choose` where `yes` takes long.
+
+    `yes` is called with these tiles alone: of arrays that broadcast, in columns.
+    """
+    if isinstance(condition, bool | np.bool_):
+        return yes(tile) if condition else no
+    where, other, *numbers = np.broadcast_arrays(condition, no, *tile)
+    chosen = np.nonzero(where)
+    columns: list[Any] = [number[chosen] for number in numbers]
+    figures = np.array(other, np.float64)
+    figures[chosen] = yes(Tile(*columns))
+    return figures
 
 
 class Block(NamedTuple):

@@ -22,7 +22,7 @@ from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.layer import Dim, Layer, Op, Operand, Padding
 from match.mapping.schedule import Memory
 from match.prediction.blocks import block_of, largest_tile, tile_of
-from match.target.cost import Block, CostModel, Tile
+from match.target.cost import Block, CostModel, Tile, choose_for
 from match.target.operands import input_operand, output_operand
 from match.targets.pulp_open.target import PulpOpen
 
@@ -550,6 +550,22 @@ def test_tiles_in_arrays_cost_what_each_does(model: CostModel, layer: Layer) -> 
     for method in (model.compute, model.scratch):
         together = np.broadcast_to(method(layer, columns), len(tiles))
         assert together.tolist() == [method(layer, tile) for tile in tiles]
+
+
+def test_a_long_formula_is_asked_for_the_tiles_that_need_it() -> None:
+    asked: list[int] = []
+
+    def outputs(tile: Tile) -> int:
+        asked.append(np.size(tile.ox))
+        return tile.ox * tile.k
+
+    tile = Tile(3, 1, 1, 5, 1, 1, 1, 1)
+    assert choose_for(tile, condition=True, yes=outputs, no=7) == 15
+    assert choose_for(tile, condition=False, yes=outputs, no=7) == 7
+    table = tile._replace(ox=np.arange(4), k=np.array([[2], [3]]))
+    found = choose_for(table, table.ox > 1, outputs, np.array([[7.0], [8.0]]))
+    assert found.tolist() == [[7, 7, 4, 6], [8, 8, 6, 9]]
+    assert asked == [1, 4]
 
 
 def test_partial_sums_cost_loads_and_stores_instead_of_a_requantization() -> None:
