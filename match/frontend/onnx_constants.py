@@ -2,7 +2,7 @@
 
 Networks that were trained quantized have their weights in floating point, a QuantizeLinear and often a Clip behind
 them. Both are computed here, as is what exporters put in front, and what follows from shapes. A DequantizeLinear is
-kept: it says what integers mean.
+kept, as it says what integers mean, and so is what reads it up to the next QuantizeLinear, which is computed.
 """
 
 from __future__ import annotations
@@ -20,20 +20,9 @@ from match.frontend.onnx_graph import Array, with_fields
 
 _COMPUTED = (
     *("QuantizeLinear", "Clip", "Min", "Max", "Relu", "Cast", "Add", "Sub", "Mul", "Div", "Neg", "Abs", "Sqrt", "Pow"),
-    *("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gather", "Slice", "Concat", "Expand", "Tile"),
-    *(
-        "ConstantOfShape",
-        "Range",
-        "Equal",
-        "Less",
-        "Greater",
-        "Not",
-        "And",
-        "Or",
-        "Where",
-        "ScatterND",
-        "ScatterElements",
-    ),
+    *("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gather", "Slice", "Split", "Concat", "Expand"),
+    *("Tile", "ConstantOfShape", "Range", "Equal", "Less", "Greater", "Not", "And", "Or", "Where"),
+    *("ScatterND", "ScatterElements"),
 )
 _BYTES = {onnx.TensorProto.INT4: np.int8, onnx.TensorProto.UINT4: np.uint8}
 
@@ -70,7 +59,7 @@ class _Constants:
         self.tensors = {initializer.name: initializer for initializer in proto.graph.initializer}
         self._proto, self._path = proto, path
         self._shapes = _shapes(proto) if any(node.op_type == "Shape" for node in proto.graph.node) else {}
-        self._dequantizes: dict[str, Any] = {}  # those of constants, by what they make
+        self._left: dict[str, Any] = {}  # operators on constants that are left to the network, by what they make
 
     def of(self, node: Any) -> Any | None:
         """The output of an operator, under its name; None if it is not constant, or is left to the operator."""
@@ -78,7 +67,7 @@ class _Constants:
         read = set(node.input) - {""}
         if node.op_type == "DequantizeLinear" and self.tensors.keys() >= read:
             self._check_scales(node)
-            self._dequantizes[name] = node
+            self._left[name] = node
             return None
         if node.op_type == "Shape" and node.input[0] in self._shapes:
             attributes = {attribute.name: attribute.i for attribute in node.attribute}
@@ -88,31 +77,39 @@ class _Constants:
             return _named(node.attribute[0].t, name)
         if node.op_type not in _COMPUTED or node.domain not in ("", "ai.onnx"):
             return None
-        values = {name: onnx.numpy_helper.to_array(self.tensors[name]) for name in read & self.tensors.keys()}
-        if node.op_type == "QuantizeLinear" and node.input[0] in self._dequantizes:
-            values[node.input[0]] = self._real(self._dequantizes[node.input[0]])
-        return self._computed(node, values) if values.keys() == read else None
+        if not read <= self._left.keys() | self.tensors.keys():
+            return None
+        if node.op_type != "QuantizeLinear" and (read & self._left.keys() or len(node.output) > 1):
+            self._left |= dict.fromkeys(node.output, node)
+            return None
+        return onnx.numpy_helper.from_array(self._computed(node)[0], name)
 
-    def _computed(self, node: Any, values: dict[str, Array]) -> Any:
-        """The output of an operator on constants."""
+    def _value(self, name: str) -> Array:
+        """A constant, or what an operator that is left makes of some."""
+        if name in self.tensors:
+            return onnx.numpy_helper.to_array(self.tensors[name])
+        node = self._left[name]
+        if node.op_type == "DequantizeLinear":
+            return dequantized(node, [onnx.numpy_helper.to_array(self.tensors[name]) for name in node.input])
+        return self._computed(node)[list(node.output).index(name)]
+
+    def _computed(self, node: Any) -> list[Array]:
+        """The outputs of an operator on constants."""
+        values = {name: self._value(name) for name in node.input if name}
         known = [
             onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
             for name, value in values.items()
         ]
-        output = onnx.helper.make_empty_tensor_value_info(node.output[0])
-        graph = onnx.helper.make_graph([node], "constant", known, [output])
+        outputs = [onnx.helper.make_empty_tensor_value_info(name) for name in node.output]
+        graph = onnx.helper.make_graph([node], "constant", known, outputs)
         version = self._proto.ir_version
         alone = onnx.helper.make_model(graph, opset_imports=self._proto.opset_import, ir_version=version)
         try:
             evaluator: Any = ReferenceEvaluator(alone)
-            (result,) = evaluator.run(None, values)
+            results: list[Array] = evaluator.run(None, values)
         except (ArithmeticError, IndexError, NotImplementedError, RuntimeError, TypeError, ValueError) as error:
             raise _misfit(node, self._path, error) from error
-        return onnx.numpy_helper.from_array(result, node.output[0])
-
-    def _real(self, node: Any) -> Array:
-        """The output of a DequantizeLinear on constants."""
-        return dequantized(node, [onnx.numpy_helper.to_array(self.tensors[name]) for name in node.input])
+        return results
 
     def _check_scales(self, node: Any) -> None:
         """Refuse a DequantizeLinear of constants unless it has one scale, or one for each element of its axis."""

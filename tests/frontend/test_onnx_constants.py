@@ -95,6 +95,25 @@ def test_constants_that_are_quantized_again_are_computed() -> None:
     assert np.array_equal(levels, np.add(np.rint(steps), [[1], [2], [3]]).clip(-128, 127))
 
 
+def test_parts_of_constants_that_are_quantized_again_are_computed() -> None:
+    """As the weights of an attention's projections, which are one tensor: split, quantized, turned, quantized."""
+    again = [
+        helper.make_node("DequantizeLinear", ["all", "scale_of_all"], ["reals"], axis=0),
+        helper.make_node("Split", ["reals"], ["queries", "keys"], axis=0, num_outputs=2),
+        helper.make_node("QuantizeLinear", ["keys", "scale_of_all"], ["integers"], axis=0),
+        helper.make_node("DequantizeLinear", ["integers", "scale_of_all"], ["keys_again"], axis=0),
+        helper.make_node("Transpose", ["keys_again"], ["turned"], perm=[1, 0]),
+        helper.make_node("QuantizeLinear", ["turned", "scales", "zeros"], ["levels"], axis=0),
+    ]
+    every = RNG.integers(0, 256, (8, 3))
+    constants = [tensor("all", every, "uint8"), tensor("scale_of_all", np.float32(0.5))]
+    constants += [tensor("scales", [0.7, 0.7, 0.7]), tensor("zeros", [1, 2, 3], "int8")]
+    folded = with_constants(model([*again, *layer("levels", axis=0)], constants), "x.onnx").graph
+    (levels,) = [numpy_helper.to_array(each) for each in folded.initializer if each.name == "levels"]
+    steps = (every[4:].T * np.float32(0.5) / np.float32(0.7)).astype(np.float32)
+    assert np.array_equal(levels, np.add(np.rint(steps), [[1], [2], [3]]).clip(-128, 127))
+
+
 @pytest.mark.parametrize(("kind", "dtype", "zero"), [(TensorProto.INT4, "int8", 0), (TensorProto.UINT4, "uint8", 8)])
 def test_weights_of_4_bits_become_bytes(kind: int, dtype: str, zero: int, tmp_path: Path) -> None:
     levels = np.rint(FLOATS / SCALES[:, None]).astype(int) + zero
