@@ -1,11 +1,12 @@
 """Values are chosen and moved as 8 bits: ``max(dequantize(x)) == dequantize(max(x))``, and the same for quantize.
 
-Some quantizers leave a pooling or a reshape in floating point, in front of a layer or behind it. Such an operator gives
-the same values in 8 bits. Between the dequantize and the quantize then stands the layer alone.
+Some quantizers leave a pooling, a reshape or a slice in floating point, in front of a layer or behind it. Such an
+operator gives the same values in 8 bits. Between the dequantize and the quantize then stands the layer alone.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,9 +15,13 @@ from match.passes.quantized_groups.moves import on_integers
 from match.passes.quantized_groups.quantities import parameters
 from match.relay import relay, tvm
 from match.relay.qnn import dequantized, quantized
-from match.relay.rewrite import New, is_call, rewrite
+from match.relay.rewrite import New, is_call, rewrite, shape
 
 _MOVES = "nn.max_pool2d", "nn.global_max_pool2d", "reshape", "squeeze", "expand_dims", "nn.batch_flatten"
+
+_MOST = 8
+"""The most elements that are quantized for one that slices keep. A slice of numbers takes the control core some 50
+cycles an element; to quantize one takes eight cores 3 to 4."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +36,8 @@ class MovesInBytes:
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     output = quantized(call)
     if output is not None:
-        moves, inner = _moves(call.args[0], (*_MOVES, "transpose", "max", "min"))
-        if not moves or dequantized(inner) is not None:
+        moves, inner = _moves(call.args[0], (*_MOVES, "transpose", "max", "min", "strided_slice"))
+        if not moves or dequantized(inner) is not None or _keep_few(moves):
             return None
         return _moved(relay.qnn.op.quantize(new(inner), *parameters(output), out_dtype=output.dtype), moves, output)
     moves, inner = _moves(call, _MOVES)
@@ -49,6 +54,13 @@ def _moves(expr: relay.Expr, names: Sequence[str]) -> tuple[list[relay.Call], re
         moves.append(expr)
         expr = expr.args[0]
     return moves, expr
+
+
+def _keep_few(moves: Sequence[relay.Call]) -> bool:
+    """Whether slices keep so few elements that to quantize all of them would take longer than to slice numbers."""
+    slices = [move for move in moves if is_call(move, "strided_slice")]
+    whole = math.prod(math.prod(shape(cut.args[0])) for cut in slices)
+    return whole > _MOST * math.prod(math.prod(shape(cut)) for cut in slices)
 
 
 def _moved(x: relay.Expr, moves: Sequence[relay.Call], own: QuantizedType) -> relay.Expr:

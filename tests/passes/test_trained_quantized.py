@@ -194,3 +194,19 @@ def test_values_are_moved_after_they_are_quantized(tmp_path: Path) -> None:
     ours, reference = compared(ended(model, 1 / 256, "uint8"), tmp_path, real=False)
     assert len(np.unique(reference)) > 3
     assert np.array_equal(ours, reference)
+
+
+@pytest.mark.parametrize(("step", "of_numbers"), [(2, False), (4, True)])
+def test_slices_are_of_integers_unless_they_keep_little(step: int, *, of_numbers: bool, tmp_path: Path) -> None:
+    """In front of the first quantize, as where pixels of an image become channels; a slice by 4 keeps one of 16."""
+    model = TrainedModel((1, 4, 16, 16))
+    places = [np.array(numbers, np.int64) for numbers in ([1, 0], [16, 16], [2, 3], [step, step])]
+    model.add("Slice", *(model.constant(numbers) for numbers in places))
+    model.quantize(0.03, "uint8", 120)
+    model.conv(6)
+    ours, reference = compared(ended(model, 0.2, "int8"), tmp_path, real=False)
+    assert len(np.unique(reference)) > 3
+    assert np.array_equal(ours, reference)
+    module = integer_relay(load(tmp_path / "model.onnx"))
+    slices = [expr for expr in expressions(main_function(module)) if is_call(expr, "strided_slice")]
+    assert any(str(cut.checked_type.dtype) == "float32" for cut in slices) == of_numbers
