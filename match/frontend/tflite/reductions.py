@@ -18,7 +18,7 @@ from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, rounded_shift
-from match.relay.largest import pooled_largest
+from match.relay.largest import pooled_largest, pooled_smallest
 
 
 def _axes(read: TfliteReader, operator: FileOperator) -> list[int]:
@@ -71,17 +71,25 @@ def _layer(read: TfliteReader, operator: FileOperator, axes: list[int], requanti
 
 
 def largest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """REDUCE_MAX: along neighbouring axes of 8-bit tensors the pooling of a map."""
+    """REDUCE_MAX: of 8-bit tensors the pooling of maps."""
     x = read.tensor(operator)
-    if x.dtype in ("int8", "uint8"):
-        pooled = pooled_largest(read.expr(operator), x.shape, _axes(read, operator))
-        if pooled is not None:
-            return relay.reshape(pooled, read.output(operator).shape)
-    return extreme(relay.max)(read, operator)
+    if x.dtype not in ("int8", "uint8"):
+        return extreme(relay.max)(read, operator)
+    pooled = pooled_largest(read.expr(operator), x.shape, _axes(read, operator))
+    return relay.reshape(pooled, read.output(operator).shape)
+
+
+def smallest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+    """REDUCE_MIN, in the same way."""
+    x = read.tensor(operator)
+    if x.dtype not in ("int8", "uint8"):
+        return extreme(relay.min)(read, operator)
+    pooled = pooled_smallest(read.expr(operator), x.dtype, x.shape, _axes(read, operator))
+    return relay.reshape(pooled, read.output(operator).shape)
 
 
 def extreme(build: Callable[..., relay.Expr]) -> Handler:
-    """A reader of REDUCE_MIN, REDUCE_ANY, REDUCE_ALL or, along any axes, REDUCE_MAX."""
+    """A reader of REDUCE_ANY or REDUCE_ALL, or of the largest or the smallest of integers of more than 8 bits."""
 
     def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         axes = _axes(read, operator)
@@ -152,7 +160,7 @@ def handlers() -> Handlers:
         "MEAN": mean,
         "SUM": total,
         "REDUCE_MAX": largest,
-        "REDUCE_MIN": extreme(relay.min),
+        "REDUCE_MIN": smallest,
         "REDUCE_ANY": extreme(relay.any),
         "REDUCE_ALL": extreme(relay.all),
         "ARG_MAX": where_extreme(relay.argmax),

@@ -12,7 +12,7 @@ from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
 from match.passes.quantized_groups.quantities import rescaled
 from match.relay import relay
-from match.relay.largest import pooled_largest
+from match.relay.largest import pooled_largest, pooled_smallest
 from match.relay.qnn import dequantized, real_constant
 from match.relay.rewrite import New, constant, is_call, scalar, shape
 
@@ -59,8 +59,9 @@ def on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Ex
         repeats = [whole // own for whole, own in zip(after, before, strict=True)]
         return relay.tile(relay.reshape(x, before), repeats)
     if is_call(move, "max"):
-        pooled = pooled_largest(x, shape(move.args[0]), _reduced(move))
-        return relay.Call(move.op, [x], move.attrs) if pooled is None else relay.reshape(pooled, shape(move))
+        return relay.reshape(pooled_largest(x, shape(move.args[0]), _reduced(move)), shape(move))
+    if is_call(move, "min"):
+        return relay.reshape(pooled_smallest(x, own.dtype, shape(move.args[0]), _reduced(move)), shape(move))
     if not is_call(move, _PAD):
         return relay.Call(move.op, [x, *move.args[1:]], move.attrs)
     value = _real_number(move.args[1])
