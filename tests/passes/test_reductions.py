@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from match.frontend import load
 from match.ir.layer import Op
 from match.partitioning.pattern import Match, find
 from tests.passes.one_operator import distances, integers, quantized, references
+from tests.seeds import seeded
 
 pytestmark = pytest.mark.tvm
 
@@ -114,6 +116,47 @@ def test_totals_are_products_with_ones(kind: str, dtype: str, axis: int, op: Op)
     off = distances(model, module, x, least=20)
     assert off.max() <= 1
     assert np.mean(off > 0) < 0.1
+
+
+@seeded(16, 60)
+def test_totals_along_any_axes(seed: int) -> None:
+    """All is on modules, within a step."""
+    rng = np.random.default_rng(seed)
+    rank = int(rng.integers(1, 6))
+    extents = tuple(rng.permutation([1, 2, 3, 4, 5, 6])[:rank].tolist())
+    axes = sorted(rng.permutation(rank)[: rng.integers(1, rank + 1)].tolist())
+    kind, number = rng.choice(["ReduceSum", "ReduceMean", "ReduceL1"]), rng.choice([np.uint8, np.int8])
+    low, count = np.iinfo(number).min, math.prod(extents[axis] for axis in axes)
+    step = 0.02 * (1 if kind == "ReduceMean" else count) / np.sqrt(count)
+    constants = {"s": np.float32(0.02), "z": number(low + 100), "zo": number(low + 120), "so": np.float32(step)}
+    model = quantized(
+        kind, extents, constants | {"axes": np.array(axes, np.int64)}, more=["axes"], opset=18, keepdims=seed % 2
+    )
+    module = integers(model)
+    assert all(isinstance(one, Match) for one in find(module))
+    x = rng.normal(0, 1, extents).astype(np.float32)
+    assert distances(model, module, x, least=1).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("axes", "op", "count"),
+    [
+        ([2], Op.AVG_POOL2D, 6),
+        ([1, 2], Op.AVG_POOL2D, 54),
+        ([2, 3], Op.AVG_POOL2D, 66),
+        ([3], Op.DENSE, 11),
+        ([1, 3], Op.DENSE, 99),
+        ([1, 2, 3], Op.DENSE, 594),
+    ],
+)
+def test_sums_are_pooled_or_products(axes: list[int], op: Op, count: int) -> None:
+    """Pooled where others are behind the axes, or where these are a map's."""
+    constants = {"s": np.float32(0.02), "z": np.uint8(100), "so": np.float32(0.01 * count), "zo": np.uint8(120)}
+    model = quantized("ReduceSum", (1, 9, 6, 11), constants | {"axes": np.array(axes, np.int64)}, more=["axes"])
+    module = integers(model)
+    assert references(module, op) == [False]
+    x = np.random.default_rng(1).normal(0, 1, (1, 9, 6, 11)).astype(np.float32)
+    assert distances(model, module, x, least=1).max() <= 1
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Means of windows of a map, of the whole map, and along axes.
+"""Means of windows of a map, of the whole map, and along axes; sums along axes, which are means of a finer scale.
 
 onnxruntime computes the mean of a whole map in integers if its input and output have one type, all others in float32.
 Those are integers here, too, where float32 is proven to round them alike (`match.arithmetic.window_means`).
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Mean:
 
     window: its rows and columns; windows lie side by side, without padding.
     reduction: the operator reduces axes, and does not pool.
+    summed: it is a sum and no mean, so that it is not divided.
     """
 
     x: relay.Expr
@@ -36,6 +37,12 @@ class Mean:
     layout: str
     window: tuple[int, int]
     reduction: bool
+    summed: bool = False
+
+    @property
+    def count(self) -> int:
+        """Elements of a window."""
+        return math.prod(self.window)
 
     @property
     def whole(self) -> bool:
@@ -48,8 +55,8 @@ class Mean:
 
 
 def mean_of(expr: relay.Expr) -> Mean | None:
-    """What an operator takes the mean of; None for other operators, and for windows that overlap or see padding."""
-    if is_call(expr, "mean"):
+    """What an operator takes the mean or sum of; None for others, and for windows that overlap or see padding."""
+    if is_call(expr, "mean", "sum"):
         return _reduced(expr)
     if not is_call(expr, "nn.avg_pool2d", "nn.global_avg_pool2d"):
         return None
@@ -65,35 +72,45 @@ def mean_of(expr: relay.Expr) -> Mean | None:
 
 
 def _reduced(expr: relay.Call) -> Mean | None:
-    """The operand of a mean over axes that are neither the batch nor the channels, the second axis or the last."""
+    """The operand of a mean or a sum along neighbouring axes; None where a product with ones is less to do.
+
+    That is along the last axis, unless it is that of a sequence's mean, and along the channels of a map.
+    """
     extents = shape(expr.args[0])
-    rank = len(extents)
+    rank, summed = len(extents), is_call(expr, "sum")
     axes = sorted(int(axis) % rank for axis in expr.attrs.axis or ())
-    last = axes == list(range(1, rank - 1))
-    if rank < 3 or expr.attrs.exclude:
+    if not axes or axes != list(range(axes[0], axes[-1] + 1)) or expr.attrs.exclude:
         return None
-    batch, pixels = extents[0], tuple(extents[axis] for axis in axes)
-    if last or axes == list(range(2, rank)):
-        window = (pixels[0], pixels[1]) if rank == 4 else (math.prod(pixels), 1)
-        seen = (batch, *window, extents[-1]) if last else (batch, extents[1], *window)
-    elif rank == 4 and axes == [2]:
-        window, seen = (pixels[0], 1), extents
+    first, last, pixels = axes[0], axes[-1] + 1, extents[axes[0] : axes[-1] + 1]
+    alone = rank > 2 and extents[0] == 1
+    window = (pixels[0], pixels[1]) if rank == 4 and len(pixels) == 2 else (math.prod(pixels), 1)
+    if alone and (first, last) == (2, rank) and not (summed and rank == 3):
+        seen, layout = (*extents[:2], *window), "NCHW"
+    elif alone and rank == 4 and axes == [2]:
+        seen, layout = extents, "NCHW"
+    elif alone and (first, last) == (1, rank - 1):
+        seen, layout = (1, *window, extents[-1]), "NHWC"
+    elif last < rank and not (alone and rank == 4 and axes == [1]):
+        window = 1, math.prod(pixels)
+        seen, layout = (1, math.prod(extents[:first]), window[1], math.prod(extents[last:])), "NHWC"
     else:
         return None
-    return Mean(expr.args[0], seen, "NHWC" if last else "NCHW", window, True)
+    return Mean(expr.args[0], seen, layout, window, True, summed)
 
 
 def map_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The mean of the whole map by pooling, or along some of its axes."""
+    """The mean of the whole map by pooling, or the mean or the sum along some of its axes."""
     expr, close = _unmarked(expr)
     mean = mean_of(expr)
     real = None if mean is None else dequantized(mean.x)
     if mean is None or real is None or not (mean.whole or mean.reduction):
         return None
     typed = in_type(real, output.dtype, new)
-    pooled = _pooled(Dequantized(mean.seen(typed.x), typed.quantization), mean.window, mean.layout, output)
+    scaled = replace(output, scale=output.scale / np.float32(mean.count)) if mean.summed else output
+    pooled = _pooled(Dequantized(mean.seen(typed.x), typed.quantization), mean.window, mean.layout, scaled)
     in_integers = is_call(expr, "nn.global_avg_pool2d") and real.quantization.dtype == output.dtype
-    if close or not (in_integers or is_mean_of_sum(typed.quantization, math.prod(mean.window), output)):
+    proven = not mean.summed and (in_integers or is_mean_of_sum(typed.quantization, mean.count, output))
+    if close or not proven:
         pooled = integer_form.real_sums(pooled)
     return relay.reshape(pooled, shape(expr)) if mean.reduction else pooled
 

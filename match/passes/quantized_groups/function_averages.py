@@ -6,7 +6,6 @@ times as much as the second, and the mean a convolution, with one filter for eac
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,9 +28,9 @@ _MOST_OFF = 0.25
 
 
 def function_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """Means of functions of one 8-bit tensor, over windows side by side or a whole map, within one step."""
+    """Means, or sums along axes, of functions of one 8-bit tensor: over windows side by side or a whole map."""
     mean = mean_of(expr)
-    if mean is None or math.prod(mean.window) * _LARGEST > _LARGEST_SUM:
+    if mean is None or mean.count * _LARGEST > _LARGEST_SUM:
         return None
     function = function_of(mean.x)
     if function is None or len(function.sources) != 1 or function.axis is not None:
@@ -48,7 +47,7 @@ def function_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay
     coarse = np.rint(fine / _COARSE).astype(np.int64)
     x = mean.seen(new(real.x))
     maps = [integer_form.lookup(x, table, own.dtype, "int8") for table in (coarse, fine - _COARSE * coarse)]
-    scale = np.array(step / math.prod(mean.window), np.float32)
+    scale = np.array(step / (1 if mean.summed else mean.count), np.float32)
     sums = _sums(_window_by_window(maps, mean), scale, mean)
     result = requantized(integer_form.real_sums(sums), scale, output, mean.layout.index("C"))
     return relay.reshape(result, shape(expr)) if mean.reduction else result

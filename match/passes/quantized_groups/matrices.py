@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -57,7 +58,7 @@ def activation_product(expr: relay.Expr, output: QuantizedType, new: New) -> rel
 
 
 def totals(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The sum or the mean along the channels of a map, or along the last axis, as a product with ones.
+    """The sum or the mean along the channels of a map, or along axes that are put last, as a product with ones.
 
     Of magnitudes, too, which are a table.
     """
@@ -68,18 +69,17 @@ def totals(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     if real is None:
         return None
     own, extents = real.quantization, shape(numbers)
-    axes = [int(axis) % len(extents) for axis in expr.attrs.axis or ()]
+    axes = sorted(int(axis) % len(extents) for axis in expr.attrs.axis or range(len(extents)))
     channels = len(extents) == 4 and extents[0] == 1 and axes == [1]
-    if not channels and axes != [len(extents) - 1]:
-        return None
-    count = extents[axes[0]]
+    count = math.prod(extents[axis] for axis in axes)
     scale = np.asarray(np.float32(1) / np.float32(count if is_call(expr, "mean") else 1))
     x = new(real.x)
     if is_call(numbers, "abs"):
         x = integer_form.lookup(x, np.abs(own.levels - own.zero_point), own.dtype, "uint8")
         own = replace(own, zero_point=0, dtype="uint8")
     if not channels:
-        x = relay.reshape(x, (-1, count))
+        order = [*(axis for axis in range(len(extents)) if axis not in axes), *axes]
+        x = relay.reshape(x if order == sorted(order) else relay.transpose(x, order), (-1, count))
     ones = relay.const(np.ones((1, count, 1, 1) if channels else (1, count), np.int8))
     own_scale, zero = parameters(own)
     arithmetic = zero, relay.const(0, "int32"), own_scale, relay.const(scale.astype(np.float32))
