@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +99,48 @@ def test_products_of_activations(tmp_path: Path) -> None:
     samples = np.random.default_rng(2).normal(0, 1, (3, *model.shape)).astype(np.float32)
     for found, right in zip(compiled.run({"x": samples}).values(), run(onnx.load(path), samples), strict=True):
         np.testing.assert_array_equal(found, right)
+
+
+def check_exact(path: Path, shape: list[int], wanted: list[tuple[str, int]]) -> None:
+    """All products, with these operators and MACs, are on the cluster, and outputs onnxruntime's."""
+    compiled = match.compile(path, "gap9", numerics="exact", cache=False, fuse=False)
+    products = [layer for layer in compiled.layers if layer.macs]
+    assert sorted((layer.op, layer.macs) for layer in products) == sorted(wanted)
+    assert all(layer.module == "cluster" and layer.reference for layer in products)
+    samples = np.random.default_rng(2).normal(0, 1, (3, *shape)).astype(np.float32)
+    for found, right in zip(compiled.run({"x": samples}).values(), run(onnx.load(path), samples), strict=True):
+        assert len(np.unique(right)) > 40
+        np.testing.assert_array_equal(found, right)
+
+
+@pytest.mark.parametrize(("batch", "form"), [((), "QDQ"), ((), "QOperator"), ((3,), "QDQ")])
+def test_one_matrix_of_activations(tmp_path: Path, batch: tuple[int, ...], form: str) -> None:
+    """The second operand is one matrix, as the first is, or one for all that the first has."""
+    model = OnnxModel((*batch, 9, 16))
+    first = model.add("MatMul", model.constant(model.rng.normal(0, 0.25, (16, 12))))
+    model.current = "x"
+    if batch:
+        model.add("Reshape", model.constant(np.array([27, 16])))
+    model.add("MatMul", model.constant(model.rng.normal(0, 0.25, (16, 12))))
+    second, rows = model.add("Transpose", perm=[1, 0]), 9 * math.prod(batch)
+    model.current = first
+    model.add("MatMul", second)
+    path = expose_integers(quantize(model, tmp_path, form, "QUInt8", per_channel=False))
+    dense = [("dense", rows * 16 * 12)] * 2
+    check_exact(path, model.shape, [*dense, ("matrices", rows * rows * 12)])
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_constant_first_operand(tmp_path: Path, batch: tuple[int, ...]) -> None:
+    """As in a convolution of a graph: its matrix of edges times what its nodes have."""
+    model = OnnxModel((*batch, 9, 16))
+    model.add("MatMul", model.constant(model.rng.normal(0, 0.25, (16, 12))))
+    nodes = model.current
+    model.current = model.constant(model.rng.normal(0, 0.25, (9, 9)))
+    model.add("MatMul", nodes)
+    path = expose_integers(quantize(model, tmp_path, "QDQ", "QUInt8", per_channel=False))
+    count = math.prod(batch)
+    check_exact(path, model.shape, [("dense", count * 9 * 16 * 12), ("matrices", count * 9 * 9 * 12)])
 
 
 @pytest.mark.parametrize(

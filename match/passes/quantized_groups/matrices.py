@@ -37,24 +37,28 @@ def dense_rows(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr 
 
 
 def activation_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A product of two activations, with the operators that move values before it and behind it."""
+    """A product of two activations, which stands between reshapes and transposes; one of them may be constant."""
     marked = _unmoved(expr, "reshape", "transpose")
     product = _unmarked(marked)
-    if not is_call(product, "nn.batch_matmul"):
+    if not is_call(product, "nn.batch_matmul", "nn.dense"):
         return None
     sides = [(_unmoved(operand, *_MOVES), operand) for operand in product.args]
     reals = [dequantized(side) for side, _ in sides]
-    if None in reals or product.attrs.transpose_a or not product.attrs.transpose_b:
+    single = is_call(product, "nn.dense")  # the second matrix is transposed
+    if None in reals or not (single or (product.attrs.transpose_b and not product.attrs.transpose_a)):
         return None
     left, right = (real for real in reals if real is not None)
-    if constant(left.x) is not None or constant(right.x) is not None:
+    if constant(left.x) is not None and constant(right.x) is not None:
         return None
     a, b = (_replayed(operand, side, new(real.x)) for (side, operand), real in zip(sides, (left, right), strict=True))
+    if single:
+        a, b = relay.expand_dims(a, 0), relay.expand_dims(b, 0)
     (sa, za), (sb, zb) = parameters(left.quantization), parameters(right.quantization)
     sums = relay.qnn.op.batch_matmul(a, b, za, zb, sa, sb)
     scale = np.asarray(left.quantization.scale * right.quantization.scale)
     sums = sums if product == marked else integer_form.real_sums(sums)
-    return _replayed(expr, marked, requantized(sums, scale, output, axis=2))
+    result = requantized(sums, scale, output, axis=2)
+    return _replayed(expr, marked, relay.squeeze(result, [0]) if single else result)
 
 
 def totals(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
