@@ -32,6 +32,7 @@ from match.passes.transpositions import JoinTranspositions
 from match.passes.unsigned_activations import UnsignedActivations
 from match.passes.volume_pooling import PoolVolumes
 from match.passes.volumes import CutVolumes
+from match.passes.whole_constants import WriteOutConstants
 from match.relay import tvm
 
 
@@ -74,6 +75,7 @@ def integer_relay(
         FuseQuantizedGroups(exact),
         SumInIntegers(),
         ChannelsLast(),
+        WriteOutConstants(),
         FuseInterpolations(),
         ComposeArithmetic(),
         Integerize(arithmetic, exact),
