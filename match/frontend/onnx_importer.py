@@ -336,11 +336,10 @@ class _Resize(_importer.OnnxOpConverter):
     @classmethod
     def _impl_v11(cls, inputs: Any, attributes: Any, params: Any) -> relay.Expr:
         x, (roi, scales, sizes) = inputs[0], [*inputs[1:], None][:3]
-        _check_resized(x, attributes)
         extents = _infer_shape(x)
         numbers = [int(axis) % len(extents) for axis in attributes.get("axes", range(len(extents)))]
         axes = resized_axes(extents, numbers, _numbers(scales), _numbers(sizes))
-        written = resize(x, extents, axes, attributes)
+        written = _interpolated_integers(x, attributes, lambda x: resize(x, extents, axes, attributes))
         if written is not None:
             return written
         after = [axes[number].after if number in axes else extent for number, extent in enumerate(extents)]
@@ -360,23 +359,30 @@ class _Upsample(_importer.OnnxOpConverter):
 
 
 def _resize_by_scales(x: relay.Expr, scales: Any, attributes: Any) -> relay.Expr:
-    _check_resized(x, attributes)
     extents = _infer_shape(x)
     axes = resized_axes(extents, range(len(extents)), scales, None)
-    written = resize_before_modes(x, extents, axes, attributes)
+    written = _interpolated_integers(x, attributes, lambda x: resize_before_modes(x, extents, axes, attributes))
     if written is None:
         raise _not_implemented("Resize", attributes)
     return written
 
 
-def _check_resized(x: relay.Expr, attributes: Any) -> None:
-    """Refuse to interpolate integers: quantizers that write operators on integers (QOperator) ask for that.
+def _interpolated_integers(
+    x: relay.Expr, attributes: Any, convert: Callable[[relay.Expr], relay.Expr | None]
+) -> relay.Expr | None:
+    """A Resize. Of integers between which it interpolates, numbers are resized, as in QDQ files: runtimes cut them off.
 
     Raises:
-        tvm.error.OpNotImplemented: they are integers.
+        tvm.error.OpNotImplemented: the integers do not have 8 bits, or the mode is another one than linear.
     """
-    if attributes.get("mode") == b"linear" and not _infer_type(x).checked_type.dtype.startswith("float"):
-        raise _not_implemented("Resize", attributes, " on integers")
+    mode, dtype = attributes.get("mode", b"nearest"), _infer_type(x).checked_type.dtype
+    if mode == b"nearest" or dtype.startswith("float"):
+        return convert(x)
+    if mode != b"linear" or dtype not in ("int8", "uint8"):
+        raise _not_implemented("Resize", attributes, f" on {dtype}")
+    one, zero = relay.const(np.float32(1)), relay.const(0)
+    numbers = convert(relay.qnn.op.dequantize(x, one, zero))
+    return None if numbers is None else relay.qnn.op.quantize(numbers, one, zero, out_dtype=dtype)
 
 
 def _not_implemented(kind: str, attributes: Any, where: str = "") -> Exception:

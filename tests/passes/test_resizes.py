@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -209,15 +208,68 @@ def test_what_nothing_computes_is_refused(numbers: list[float], attributes: Mapp
         load(model)
 
 
-def test_integers_are_not_interpolated() -> None:
-    """As operators on integers have it: runtimes truncate there."""
-    model = quantized((1, 2, 6, 7), np.array([1, 1, 2, 2], np.float32), mode="linear")
-    quantize_, _, resized, _ = (copy.deepcopy(node) for node in model.graph.node)
-    resized.name, resized.input[0], resized.output[0] = "enlarge", "levels", "y"
-    del model.graph.node[:], model.graph.value_info[:]
-    model.graph.node.extend([quantize_, resized])
-    with pytest.raises(ModelError, match=r"Resize \(enlarge\) of mode 'linear' on integers, which cannot be compiled"):
+def on_integers(shape: Sequence[int], numbers: npt.NDArray[Any], dtype: str, **attributes: Any) -> onnx.ModelProto:
+    """A Resize of the integers themselves, as files of operators on integers (QOperator) have it; steps are 1."""
+    model = resize(shape, numbers, **attributes)
+    graph, kind = model.graph, helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    graph.node[0].input[0], graph.node[0].name = "levels", "enlarge"
+    graph.node.insert(0, helper.make_node("QuantizeLinear", ["x", "s", "z"], ["bytes"]))
+    graph.node.insert(1, helper.make_node("Cast", ["bytes"], ["levels"], to=kind))
+    graph.output[0].type.tensor_type.elem_type = kind
+    zero = np.array(0, dtype if dtype in ("int8", "uint8") else np.uint8)
+    graph.initializer.extend([numpy_helper.from_array(np.float32(1), "s"), numpy_helper.from_array(zero, "z")])
+    return onnx.shape_inference.infer_shapes(model)
+
+
+@pytest.mark.parametrize(("mode", "dtype"), [("cubic", "uint8"), ("linear", "int32")])
+def test_integers_between_which_nothing_interpolates(mode: str, dtype: str) -> None:
+    model = on_integers((1, 2, 6, 7), np.array([1, 1, 2, 2], np.float32), dtype, mode=mode)
+    with pytest.raises(ModelError, match=rf"Resize \(enlarge\) of mode '{mode}' on {dtype}, which cannot be compiled"):
         load(model)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("coordinates", sorted(COORDINATES))
+@pytest.mark.parametrize(
+    ("extents", "numbers"),
+    [
+        ((1, 6, 7, 5), np.array([1, 6, 14, 10])),
+        ((1, 3, 7, 5), np.array([1, 1, 1.7, 2.5], np.float32)),
+        ((1, 3, 9, 8), np.array([1, 3, 4, 3])),
+    ],
+)
+def test_interpolated_integers(extents: Sequence[int], numbers: Any, coordinates: str, dtype: str) -> None:
+    """What is rounded here, onnxruntime cuts off."""
+    model = on_integers(extents, numbers, dtype, mode="linear", coordinate_transformation_mode=coordinates)
+    module = integer_relay(load(model), "uint8")
+    assert not qnn_operators(module)
+    (layer,) = [one for one in find(module) if isinstance(one, Match) and one.layer.op is Op.RESIZE]
+    assert not layer.reference
+    run, reference = executable(module), exact_session(model.SerializeToString(), signed=True)
+    for seed in range(5):
+        limits = np.iinfo(dtype)
+        x = np.random.default_rng(seed).integers(limits.min, limits.max, extents, endpoint=True).astype(np.float32)
+        (found,), (expected,) = run({"x": x}), reference.run(None, {"x": x})
+        assert np.abs(found.astype(np.int64) - expected).max() <= 1
+        assert np.mean(found != expected) < 0.75
+
+
+@pytest.mark.parametrize("dtype", ["QUInt8", "QInt8"])
+def test_interpolation_in_a_file_of_operators_on_integers(tmp_path: Path, dtype: str) -> None:
+    """Between convolutions: onnxruntime may lay out maps with channels last, and then interpolates in integers."""
+    model = OnnxModel((1, 3, 9, 8))
+    model.conv(6, pads=[1, 1, 1, 1])
+    model.add("Resize", "", model.constant(np.array([1.0, 1, 2, 2])), mode="linear")
+    path = expose_integers(quantize(model, tmp_path, "QOperator", dtype, per_channel=True))
+    assert [node.op_type for node in onnx.load(path).graph.node][:3] == ["QuantizeLinear", "QLinearConv", "Resize"]
+    module = integer_relay(load(path), "uint8")
+    assert all(isinstance(one, Match) for one in find(module))
+    run, reference = executable(module), exact_session(path, signed=True)
+    for seed in range(5):
+        x = {"x": np.random.default_rng(seed).normal(0, 1, model.shape).astype(np.float32)}
+        for found, expected in zip(run(x), reference.run(None, x), strict=True):
+            step = 1 if np.issubdtype(expected.dtype, np.integer) else np.abs(np.diff(np.unique(expected))).min()
+            assert np.abs(found.astype(np.float64) - expected).max() <= 1.01 * step
 
 
 def test_resizes_of_relay() -> None:
