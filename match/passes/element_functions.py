@@ -177,9 +177,12 @@ class ElementFunction:
         return np.broadcast_to(np.asarray(result, np.float32), extents)
 
 
-def function_of(expr: relay.Expr) -> ElementFunction | None:
-    """The operators that end in `expr` as a function of each element; None if they are no such function."""
-    order, sources, numbers = _operators(expr)
+def function_of(expr: relay.Expr, source: relay.Expr | None = None) -> ElementFunction | None:
+    """The operators that end in `expr` as a function of each element; None if they are no such function.
+
+    A `source` is a tensor that they read, whatever computes it.
+    """
+    order, sources, numbers = _operators(expr, source)
     if not sources or not order:
         return None
     constants: dict[relay.Expr, Values] = {}
@@ -195,7 +198,9 @@ def function_of(expr: relay.Expr) -> ElementFunction | None:
     return ElementFunction(tuple(order), tuple(sources), constants, axes.pop() if axes else None)
 
 
-def _operators(expr: relay.Expr) -> tuple[list[relay.Call], list[relay.Expr], dict[relay.Expr, Values]]:
+def _operators(
+    expr: relay.Expr, source: relay.Expr | None
+) -> tuple[list[relay.Call], list[relay.Expr], dict[relay.Expr, Values]]:
     """The functions that end in `expr`, in order of computation, the tensors and the constants that they read."""
     order: list[relay.Call] = []
     sources: list[relay.Expr] = []
@@ -208,7 +213,7 @@ def _operators(expr: relay.Expr) -> tuple[list[relay.Call], list[relay.Expr], di
             order.append(current)
         elif current not in seen:
             seen.add(current)
-            if is_call(current, *ELEMENTWISE):
+            if current != source and is_call(current, *ELEMENTWISE):
                 pending += [(current, True), *((operand, False) for operand in operands(current))]
             elif (values := real_constant(current)) is not None:
                 constants[current] = values

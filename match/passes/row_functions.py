@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -15,10 +17,13 @@ import numpy.typing as npt
 
 from match.arithmetic import onnxruntime
 from match.arithmetic.interface import QuantizedType
-from match.ir.constants import Normalization
+from match.ir.constants import LOOKUP_SUM_FRACTION, Normalization
 from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
-from match.relay import relay, tvm
+from match.passes.element_functions import ELEMENTWISE, ElementFunction, function_of
+from match.passes.parts_of_functions import Reals, parts_of, tables_of
+from match.passes.quantized_groups.activations import without_activations
+from match.relay import integer_form, relay, tvm
 from match.relay.normalization import (
     DEVIATION_FRACTION,
     GAIN_ONE,
@@ -29,6 +34,7 @@ from match.relay.normalization import (
     SPREAD_FRACTION,
     normalization,
 )
+from match.relay.objects import operands
 from match.relay.qnn import dequantized, quantized, real_constant
 from match.relay.rewrite import New, is_call, named, reached, rewrite, scalar, shape
 from match.relay.softmax import LONGEST_REAL_ROW, ProbabilityScale, softmax
@@ -40,6 +46,10 @@ _MOST_SHIFT = 40
 
 _MOST_PARTS = 64
 """Rows with gains of their own, each of which becomes an operator."""
+
+
+_OfRows = Callable[[relay.Expr, QuantizedType, int], relay.Expr | None]
+"""What becomes of rows of an 8-bit tensor, with its quantization and the number of the first; None for some."""
 
 
 @dataclass(frozen=True)
@@ -122,19 +132,86 @@ class _Normalized:
     epsilon: float
     centred: bool
     axis: int | None
-    gain: npt.NDArray[np.float64]
-    bias: npt.NDArray[np.float64]
+    gain: Reals
+    bias: Reals
 
 
 def _normalization(call: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The normalization that a call quantizes. It has the call's place in the model, whatever is done to its shape."""
-    expr = call.args[0]
+    """The normalization that a call quantizes, with activations or any function of each element behind it."""
+    expr, clip = without_activations(call.args[0], output)
     found = _normalized(expr)
-    source = dequantized(found.x) if found else None
-    if found is None or source is None or not np.isfinite([found.epsilon, *found.gain.flat, *found.bias.flat]).all():
+    if found is not None:
+        steps = _Steps(float(output.scale), output.zero_point, clip, output.dtype)
+        return _by_rows(call, found, partial(_rows, found, steps), new)
+    found, function = _function_behind(call.args[0]) or (None, None)
+    if found is None or function is None:
+        return None
+    of_rows = _function(found, function, output)
+    return None if of_rows is None else _by_rows(call, found, of_rows, new)
+
+
+def _function_behind(expr: relay.Expr) -> tuple[_Normalized, ElementFunction] | None:
+    """The normalization that an expression is a function of, and the function."""
+    pending, seen = [expr], {expr}
+    for one in pending:
+        found = _normalized(one)
+        if found is not None:
+            function = function_of(expr, one)
+            if function is not None and function.sources == (one,) and function.axis is None:
+                return found, function
+        if is_call(one, *ELEMENTWISE):
+            pending += [operand for operand in operands(one) if operand not in seen]
+            seen.update(operands(one))
+    return None
+
+
+def _function(found: _Normalized, function: ElementFunction, output: QuantizedType) -> _OfRows | None:
+    """A function of a normalization: of one tensor of 8 bits, or the sum of what it is of two."""
+    low, high = value_range(output.dtype)
+
+    def steps(numbers: Reals) -> Reals:
+        values = function(numbers.reshape(-1).astype(np.float32)).astype(np.float64).reshape(numbers.shape)
+        return (values / float(output.scale) + output.zero_point).clip(low, high)
+
+    gain, bias = (float(np.abs(values).max()) for values in (found.gain, found.bias))
+    parts = parts_of(steps, gain * found.gain.shape[1] ** 0.5 + bias)
+    if parts is None:
+        return None
+    tables = tables_of(steps, parts)
+    tables[0] += 0.5
+    added = np.rint(np.ldexp(tables, LOOKUP_SUM_FRACTION)).astype(np.int64)
+
+    def of_rows(x: relay.Expr, own: QuantizedType, row: int) -> relay.Expr | None:
+        levels = [_Steps(part.step, low - part.low / part.step, (low, high), output.dtype) for part in parts]
+        maps = [normal for part in levels if (normal := _rows(found, part, x, own, row)) is not None]
+        if len(maps) < len(parts):
+            return None
+        if len(maps) == 1:
+            outputs = (added[0] >> LOOKUP_SUM_FRACTION).clip(low, high)
+            return integer_form.lookup(maps[0], outputs, output.dtype, output.dtype, real=True)
+        types = output.dtype, output.dtype
+        return integer_form.lookup_sum(maps[0], maps[1], types, added, (low, high), output.dtype, real=True)
+
+    return of_rows
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """8 bits of a type, of real numbers ``(level - zero) * scale``, clipped to a closed range."""
+
+    scale: float
+    zero: float
+    clip: tuple[int, int]
+    dtype: str
+
+
+def _by_rows(call: relay.Call, found: _Normalized, of_rows: _OfRows, new: New) -> relay.Expr | None:
+    """What becomes of a normalization's rows. It has the place in the model of the call that it stands for."""
+    source, extents = dequantized(found.x), list(shape(call))
+    if source is None or not np.isfinite([found.epsilon, *found.gain.flat, *found.bias.flat]).all():
         return None
     count, width = found.gain.shape
-    rows, parts, extents = new(source.x), list[relay.Expr](), list(shape(expr))
+    rows, parts = new(source.x), list[relay.Expr]()
     order = [*range(len(extents))]
     if found.axis is not None:
         order.append(order.pop(found.axis))
@@ -149,10 +226,10 @@ def _normalization(call: relay.Call, output: QuantizedType, new: New) -> relay.E
         return None
     for start, end in itertools.pairwise([*starts, count]):
         part = rows if count == 1 else relay.strided_slice(rows, [start], [end], axes=[0])
-        normal = _rows(part, source.quantization, found, start, output)
-        if normal is None:
+        made = of_rows(part, source.quantization, start)
+        if made is None:
             return None
-        parts.append(named(normal, call))
+        parts.append(named(made, call))
     result = relay.reshape(parts[0] if len(parts) == 1 else relay.concatenate(parts, 0), extents)
     return result if found.axis is None else relay.transpose(result, [order.index(axis) for axis in range(len(order))])
 
@@ -163,23 +240,23 @@ def _changes(*parameters: npt.NDArray[np.float64]) -> list[int]:
     return [0, *(np.flatnonzero(changed) + 1).tolist()]
 
 
-def _rows(x: relay.Expr, own: QuantizedType, found: _Normalized, row: int, output: QuantizedType) -> relay.Expr | None:
+def _rows(found: _Normalized, steps: _Steps, x: relay.Expr, own: QuantizedType, row: int) -> relay.Expr | None:
     """Rows along the last axis of an 8-bit tensor, normalized, with the gains and biases of a row."""
     gain, bias = found.gain[row], found.bias[row]
     width, largest = len(gain), np.abs(gain).max() or 1.0
-    if not SHORTEST_ROW <= width <= LONGEST_ROW or largest > MOST_STEPS * output.scale:
+    if not SHORTEST_ROW <= width <= LONGEST_ROW or largest > MOST_STEPS * steps.scale:
         return None
     spread = max(1, round(found.epsilon * (width / float(own.scale)) ** 2 * (1 << SPREAD_FRACTION)))
     if spread > MOST_SPREAD:
         return None
     gains = np.rint(gain / largest * GAIN_ONE).astype(np.int16)
-    factor = largest / (float(output.scale) * GAIN_ONE * (1 << DEVIATION_FRACTION))
-    scaled = _line(factor, bias / float(output.scale) + output.zero_point, output.dtype)
+    factor = largest / (steps.scale * GAIN_ONE * (1 << DEVIATION_FRACTION))
+    scaled = _line(factor, bias / steps.scale + steps.zero, steps.clip)
     centre = None if found.centred else own.zero_point
-    return normalization(x, width, Normalization(spread, gains, centre), scaled, output.dtype)
+    return normalization(x, width, Normalization(spread, gains, centre), scaled, steps.dtype)
 
 
-def _line(factor: float, offsets: npt.NDArray[np.float64], dtype: str) -> Requantization:
+def _line(factor: float, offsets: Reals, clip: tuple[int, int]) -> Requantization:
     """``sum * factor + offset`` of each channel, rounded half up, with 24 bits of the factor.
 
     A factor that is so small that biases would not fit 64 bits has fewer; then sums of 31 bits move outputs by less
@@ -188,7 +265,7 @@ def _line(factor: float, offsets: npt.NDArray[np.float64], dtype: str) -> Requan
     shift = min(24 - math.frexp(factor)[1], _MOST_SHIFT)
     ones = np.ones(len(offsets), np.int64)
     bias = np.rint(np.ldexp(offsets.clip(-_FAR, _FAR) + 0.5, shift)).astype(np.int64)
-    return Requantization(ones * round(math.ldexp(factor, shift)), bias, ones * shift, value_range(dtype))
+    return Requantization(ones * round(math.ldexp(factor, shift)), bias, ones * shift, clip)
 
 
 def _normalized(expr: relay.Expr) -> _Normalized | None:

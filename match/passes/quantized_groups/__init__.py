@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from match.arithmetic.interface import QuantizedType
 from match.ir.dtypes import value_range
+from match.passes.quantized_groups.activations import without_activations
 from match.passes.quantized_groups.argmax import argmax, one_hot
 from match.passes.quantized_groups.averages import close_average, exact_average, float_average, map_average
 from match.passes.quantized_groups.chosen import chosen
@@ -28,7 +27,7 @@ from match.passes.quantized_groups.sums import close_sum
 from match.passes.quantized_groups.tables import prelu, table
 from match.relay import relay, tvm
 from match.relay.qnn import quantized
-from match.relay.rewrite import New, is_call, rewrite, scalar
+from match.relay.rewrite import New, is_call, rewrite
 
 Fusion = Callable[[relay.Expr, QuantizedType, New], relay.Expr | None]
 """What an expression between dequantize and quantize becomes, for outputs of a type; None for other expressions."""
@@ -80,31 +79,10 @@ def _rule(operators: Sequence[Fusion], call: relay.Call, new: New) -> relay.Expr
     output = quantized(call)
     if output is None:
         return argmax(call, new)
-    inner, clip = _without_activations(call.args[0], output)
+    inner, clip = without_activations(call.args[0], output)
     for fuse in operators:
         fused = fuse(inner, output, new)
         if fused is not None:
             return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
     found = (fuse(call.args[0], output, new) for fuse in _WITH_ACTIVATIONS)
     return next((fused for fused in found if fused is not None), None)
-
-
-def _without_activations(expr: relay.Expr, output: QuantizedType) -> tuple[relay.Expr, tuple[int, int]]:
-    """An expression without the activations around it, and the output values that they leave."""
-    low, high = value_range(output.dtype)
-    while True:
-        if is_call(expr, "nn.relu"):
-            bounds = 0.0, np.inf
-        elif is_call(expr, "clip"):
-            bounds = float(expr.attrs.a_min), float(expr.attrs.a_max)
-        elif is_call(expr, "maximum") and (least := scalar(expr.args[1])) is not None:
-            bounds = float(least), np.inf
-        elif is_call(expr, "minimum") and (most := scalar(expr.args[1])) is not None:
-            bounds = -np.inf, float(most)
-        else:
-            return expr, (low, high)
-        first, last = (
-            int(np.clip(np.rint(np.float32(bound) / output.scale) + output.zero_point, low, high)) for bound in bounds
-        )
-        low, high = max(low, first), min(high, last)
-        expr = expr.args[0]

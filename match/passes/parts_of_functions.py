@@ -1,0 +1,79 @@
+"""A function of real numbers, rounded to 8 bits, from one or two 8-bit tensors of these numbers, within one step.
+
+The numbers between which the function changes are 256 levels, or two times 256: one tensor clips them from below at
+the point where the parts meet, the other one from above. The function is a table of the one, or of both the sum of what
+each part adds.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Reals = npt.NDArray[np.float64]
+Steps = Callable[[Reals], Reals]
+"""A function of real numbers, in steps of 8 bits that are not rounded, but clipped."""
+
+LEVELS = 256
+_UNCHANGED = 1 / 16
+"""Steps that the function may change by outside of the parts."""
+
+_OFF = 0.5 + 1 / 8
+"""Levels that a tensor is off by: it is rounded, and its source off by at most 1/8 (`match.relay.normalization`)."""
+
+_MOST_OFF = 1 - 1 / 8
+"""Steps that the function of a tensor's levels may be off by, so that outputs are within one step."""
+
+_SAMPLES, _SHARES, _AROUND = 1 << 14, 16, 17
+
+
+@dataclass(frozen=True)
+class Part:
+    """Levels of real numbers: the first one, and the distance from each to the next."""
+
+    low: float
+    step: float
+
+    @property
+    def numbers(self) -> Reals:
+        """All of them, shape (256,)."""
+        return self.low + self.step * np.arange(LEVELS, dtype=np.float64)
+
+
+def parts_of(function: Steps, reach: float) -> Sequence[Part] | None:
+    """One part or two that lie side by side, for numbers of at most a magnitude; None where these are too coarse."""
+    samples = np.linspace(-reach, reach, _SAMPLES)
+    steps = function(samples)
+    if not np.isfinite(steps).all():
+        return None
+    below, above = (np.flatnonzero(np.abs(steps - end) > _UNCHANGED) for end in (steps[0], steps[-1]))
+    if not below.size:
+        return None
+    low, high = (float(samples[place]) for place in (max(below[0] - 1, 0), min(above[-1] + 1, _SAMPLES - 1)))
+    borders = [(low, high), *((low, low + (high - low) * share / _SHARES, high) for share in range(1, _SHARES))]
+    for ends in (borders[:1], borders[1:]):
+        off, *_, best = min((_off(function, one), place, one) for place, one in enumerate(ends))
+        if off < _MOST_OFF:
+            return [Part(start, (end - start) / (LEVELS - 1)) for start, end in itertools.pairwise(best)]
+    return None
+
+
+def _off(function: Steps, borders: Sequence[float]) -> float:
+    """By how many steps the function differs at most between a level and what is rounded to it."""
+    most = 0.0
+    for start, end in itertools.pairwise(borders):
+        part = Part(start, (end - start) / (LEVELS - 1))
+        near = part.numbers[:, None] + part.step * np.linspace(-_OFF, _OFF, _AROUND)
+        most = max(most, float(np.abs(function(near) - function(part.numbers)[:, None]).max()))
+    return most
+
+
+def tables_of(function: Steps, parts: Sequence[Part]) -> Reals:
+    """What each part adds to the function, by level, shape (parts, 256)."""
+    values = np.stack([function(part.numbers) for part in parts])
+    values[1:] -= values[1:, :1]
+    return values
