@@ -101,16 +101,17 @@ def test_products_of_activations(tmp_path: Path) -> None:
         np.testing.assert_array_equal(found, right)
 
 
-def check_exact(path: Path, shape: list[int], wanted: list[tuple[str, int]]) -> None:
-    """All products, with these operators and MACs, are on the cluster, and outputs onnxruntime's."""
+def check_exact(path: Path, shape: list[int], wanted: list[tuple[str, int]]) -> list[str]:
+    """All products, with these operators and MACs, are on modules, and outputs onnxruntime's; all operators."""
     compiled = match.compile(path, "gap9", numerics="exact", cache=False, fuse=False)
     products = [layer for layer in compiled.layers if layer.macs]
     assert sorted((layer.op, layer.macs) for layer in products) == sorted(wanted)
-    assert all(layer.module == "cluster" and layer.reference for layer in products)
+    assert all(layer.module in ("cluster", "ne16") and layer.reference for layer in products)
     samples = np.random.default_rng(2).normal(0, 1, (3, *shape)).astype(np.float32)
     for found, right in zip(compiled.run({"x": samples}).values(), run(onnx.load(path), samples), strict=True):
         assert len(np.unique(right)) > 40
         np.testing.assert_array_equal(found, right)
+    return [layer.op for layer in compiled.layers]
 
 
 @pytest.mark.parametrize(("batch", "form"), [((), "QDQ"), ((), "QOperator"), ((3,), "QDQ")])
@@ -140,7 +141,17 @@ def test_constant_first_operand(tmp_path: Path, batch: tuple[int, ...]) -> None:
     model.add("MatMul", nodes)
     path = expose_integers(quantize(model, tmp_path, "QDQ", "QUInt8", per_channel=False))
     count = math.prod(batch)
-    check_exact(path, model.shape, [("dense", count * 9 * 16 * 12), ("matrices", count * 9 * 9 * 12)])
+    layers = check_exact(path, model.shape, [("dense", count * 9 * 16 * 12), ("matrices", count * 9 * 9 * 12)])
+    assert layers.count("transpose") == 1  # of what the nodes have
+    assert "broadcast_to" not in layers
+
+
+def test_a_constant_for_each_matrix(tmp_path: Path) -> None:
+    """The second operand is turned when the network is compiled."""
+    model = OnnxModel((3, 9, 16))
+    model.add("MatMul", model.constant(model.rng.normal(0, 0.25, (3, 16, 12))))
+    path = expose_integers(quantize(model, tmp_path, "QDQ", "QUInt8", per_channel=False))
+    assert "transpose" not in check_exact(path, model.shape, [("matrices", 3 * 9 * 16 * 12)])
 
 
 @pytest.mark.parametrize(

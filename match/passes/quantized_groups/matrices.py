@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from match.arithmetic.interface import QuantizedType
 from match.passes.quantized_groups.linear import dense_sums, weights_of
 from match.passes.quantized_groups.quantities import parameters, requantized
 from match.relay import integer_form, relay
 from match.relay.qnn import Dequantized, dequantized
-from match.relay.rewrite import New, constant, is_call, reached, shape
+from match.relay.rewrite import New, constant, is_call, permutation, reached, shape
 
 _MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_to")
 _LONGEST = 256
@@ -159,5 +161,15 @@ def _replayed(expr: relay.Expr, source: relay.Expr, replacement: relay.Expr) -> 
         moves.append(expr)
         expr = expr.args[0]
     for call in reversed(moves):
-        replacement = relay.Call(call.op, [replacement], call.attrs)
+        values = constant(replacement)
+        replacement = relay.Call(call.op, [replacement], call.attrs) if values is None else _moved(call, values)
     return replacement
+
+
+def _moved(move: relay.Call, values: npt.NDArray[Any]) -> relay.Constant:
+    """A constant behind one of `_MOVES`."""
+    if is_call(move, "transpose"):
+        moved = values.transpose(permutation(move))
+    else:
+        moved = np.broadcast_to(values, shape(move)) if is_call(move, "broadcast_to") else values.reshape(shape(move))
+    return relay.const(np.ascontiguousarray(moved))
