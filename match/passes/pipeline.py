@@ -27,6 +27,7 @@ from match.passes.recurrent_cells import QuantizeCells, UnrollCells
 from match.passes.resizes import WriteResizes
 from match.passes.row_functions import FuseRowFunctions
 from match.passes.simplify import RemoveIdle
+from match.passes.slices_of_splits import SliceSplits
 from match.passes.tables_of_one import FuseTables
 from match.passes.transpositions import JoinTranspositions
 from match.passes.unsigned_activations import UnsignedActivations
@@ -63,6 +64,7 @@ def integer_relay(
     module = model.module
     passes = (
         *((QuantizeCells(),) if quantize_recurrent else ()),
+        SliceSplits(),
         UnrollCells(),
         WriteResizes(),
         *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(),)),

@@ -89,14 +89,20 @@ def first_source(exprs: Iterable[relay.Expr]) -> str:
 
 
 def rebuild(expr: relay.Expr, new: New) -> relay.Expr:
-    """The same operator, with the same attributes, on the replaced operands; itself if no operand is another one."""
+    """The same operator, with the same attributes, on the replaced operands; itself if no operand is another one.
+
+    A part of what became a tuple is that part.
+    """
     before = operands(expr)
     after = [new(operand) for operand in before]
     if after == before:
         return expr
     if isinstance(expr, relay.Call):
         return relay.expr._ffi_api.CallWithFields(expr, None, after, None, None, None, None)
-    return relay.Tuple(after) if isinstance(expr, relay.Tuple) else relay.TupleGetItem(after[0], expr.index)
+    if isinstance(expr, relay.Tuple):
+        return relay.Tuple(after)
+    (tensors,) = after
+    return tensors.fields[expr.index] if isinstance(tensors, relay.Tuple) else relay.TupleGetItem(tensors, expr.index)
 
 
 def operator_name(expr: relay.Expr) -> str:

@@ -25,7 +25,7 @@ class OnnxModel:
         self.shape = list(shape)
         self.rng = np.random.default_rng(seed)
         self.current, self.channels = "x", shape[1]
-        self._nodes: list[Any] = []
+        self.nodes: list[Any] = []
         self._initializers: list[Any] = []
 
     def constant(self, values: npt.NDArray) -> str:
@@ -36,8 +36,8 @@ class OnnxModel:
 
     def add(self, kind: str, *more: str, **attributes: Any) -> str:
         """Append an operator on the last tensor and others."""
-        name = f"t{len(self._nodes)}"
-        self._nodes.append(helper.make_node(kind, [self.current, *more], [name], name=f"{kind}_{name}", **attributes))
+        name = f"t{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, [self.current, *more], [name], name=f"{kind}_{name}", **attributes))
         self.current = name
         return name
 
@@ -62,7 +62,7 @@ class OnnxModel:
     def build(self, more: Sequence[Any] = ()) -> Any:
         """The model, with more constants that operators name."""
         graph = helper.make_graph(
-            self._nodes,
+            self.nodes,
             "network",
             [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)],
             [helper.make_tensor_value_info(self.current, TensorProto.FLOAT, None)],

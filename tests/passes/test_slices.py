@@ -1,13 +1,22 @@
-"""Slices of ONNX files, whose numbers are inputs, as onnxruntime takes them."""
+"""Slices of ONNX files, whose numbers are inputs, and splits, as onnxruntime takes them."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
+from match.frontend import load
+from match.partitioning.pattern import Match, find
+from match.passes.pipeline import integer_relay
+from match.relay import relay
+from match.validation.exact_session import exact_session
 from tests.passes.one_operator import distances, integers, quantized
+from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
@@ -31,3 +40,24 @@ def test_a_slice(numbers: dict[str, Any]) -> None:
     constants = quantization | {name: np.array(values) for name, values in numbers.items()}
     model = quantized("Slice", x.shape, constants)
     assert not distances(model, integers(model), ((x - 3) * 0.1).astype(np.float32)).any()
+
+
+@pytest.mark.parametrize(("axis", "sizes"), [(1, [1, 4, 3]), (-1, [2, 5]), (2, [2, 2])])
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+def test_a_split(tmp_path: Path, form: str, axis: int, sizes: list[int]) -> None:
+    """Parts of a map that another operator reads, in floating point or as integers: slices, all on modules."""
+    model = OnnxModel((1, 3, 4, 7))
+    model.conv(8, (1, 1))
+    parts = [f"part{number}" for number in range(len(sizes))]
+    numbers = model.constant(np.array(sizes))
+    model.nodes.append(helper.make_node("Split", [model.current, numbers], parts, axis=axis, name="split"))
+    model.current, *rest = reversed(parts)
+    model.add("Concat", *rest, axis=axis)
+    model.conv(4, (1, 1))
+    path = expose_integers(quantize(model, tmp_path, form, "QUInt8", per_channel=False))
+    module = integer_relay(load(path), "uint8")
+    assert all(isinstance(one, Match) for one in find(module))
+    assert "split" not in relay.analysis.list_op_freqs(module)
+    x = {"x": np.random.default_rng(0).normal(0, 1, model.shape).astype(np.float32)}
+    for given, expected in zip(executable(module)(x), exact_session(path).run(None, x), strict=True):
+        np.testing.assert_array_equal(given, expected)

@@ -27,10 +27,9 @@ _LARGEST = "nn.global_max_pool2d"
 def moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Operators that move values, or nothing at all, between a dequantize and a quantize."""
     moves: list[relay.Call] = []
-    expr = _part(expr) or expr
     while is_call(expr, _PAD, _LARGEST, *_MOVES) or _takes(expr):
         moves.append(expr)
-        expr = _part(expr.args[0]) or expr.args[0]
+        expr = expr.args[0]
     real = dequantized(expr)
     if real is None:
         return None
@@ -92,15 +91,3 @@ def _real_number(expr: relay.Expr) -> float | None:
         expr = expr.args[0]
     values = real_constant(expr)
     return float(values.reshape(-1)[0]) if values is not None and values.size == 1 else None
-
-
-def _part(expr: relay.Expr) -> relay.Call | None:
-    """One of the tensors that a split makes, as a slice of its input; None for other expressions."""
-    if not isinstance(expr, relay.TupleGetItem) or not is_call(expr.tuple_value, "split"):
-        return None
-    split = expr.tuple_value
-    x = split.args[0]
-    axis = int(split.attrs.axis) % len(shape(x))
-    extents = [int(field.shape[axis]) for field in split.checked_type.fields]
-    begin = sum(extents[: expr.index])
-    return relay.strided_slice(x, [begin], [begin + extents[expr.index]], axes=[axis])
