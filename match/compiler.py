@@ -116,7 +116,7 @@ def compile(  # noqa: A001
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
         network = with_border(_named(_model(model, params, options.cache), name, chip), border)
-    with tvm_failures(network.name):
+    with tvm_failures(network.name), options.with_folder() as shared:
         with stopwatch.phase("transform"):
             kept = kept_integer_relay(
                 network,
@@ -127,11 +127,11 @@ def compile(  # noqa: A001
             )
             rescaled = _rescaled(kept, chip, options)
             integer = rescaled.module
-        partitioned = cut(integer, chip, options, network.name, stopwatch)
+        partitioned = cut(integer, chip, shared, network.name, stopwatch)
         check_l1(partitioned, l1, network.name)
         candidates = partial(_quantizable, network, chip, options, stopwatch)
         try:
-            partitioned, generated = _in_memory(partitioned, integer, network, options, stopwatch)
+            partitioned, generated = _in_memory(partitioned, integer, network, shared, stopwatch)
         except CapacityError as error:
             raise _with_recurrent(error, candidates()) from error
         with stopwatch.phase("codegen"):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Literal, get_args
 
 from match.errors import OptionError
+from match.interrupt.unfinished import scratch_folder
 from match.processes.workers import available_processors
 from match.search.cache import default_folder
 from match.search.engine import check_engine
@@ -57,6 +60,19 @@ class Options:
     def changes_network(self) -> bool:
         """Whether what is compiled is another network than the model."""
         return self.rescale or self.quantize_recurrent
+
+    @contextmanager
+    def with_folder(self) -> Generator[Options]:
+        """The same options; without a folder that the user keeps, one that is removed at the end.
+
+        A network can be cut in several ways, and most of its layers are the same in each: what is found for one way is
+        there for the next.
+        """
+        if self.cache is not None:
+            yield self
+            return
+        with scratch_folder("match-") as folder:
+            yield replace(self, cache=folder)
 
     @classmethod
     def parse(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import copy
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,10 +21,12 @@ from benchmarks.memory.cli import NETWORKS, SIZES, Row, rows
 from benchmarks.memory.networks import integers, onnxruntime_outputs, sample, take_integers
 from match.analysis.simulate import simulate
 from match.analysis.trace import LayerTrace
+from match.codegen.backend import Built
 from match.devtools.zoo.layers import Input, ZooNetwork, conv, dense, pooled
 from match.devtools.zoo.qdq import write
 from match.devtools.zoo.quantize import calibrate
 from match.errors import CapacityError, OptionError
+from match.external_memory.network import Placed, place_cheapest
 from match.ir.names import identifier
 from match.partitioning.partitioner import Partitioned
 from match.placement.contents import packed
@@ -32,6 +35,8 @@ from match.placement.packing import Packed
 from match.placement.problem import Choice, Cut, PlacementProblem
 from match.report.schema import MemoryPlanSummary
 from match.run import build
+from match.search.problem import SearchProblem, Solution
+from match.search.solve import solve
 from match.target.external_cost import external_cost
 from match.target.hardware import ProgramSize
 
@@ -162,12 +167,40 @@ def test_the_network_has_what_the_program_leaves() -> None:
         match.compile(integers("resnet8"), target)
 
 
-def test_a_dense_layer_of_many_weights_stays_in_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Its parts come one by one, most of them for good; as a whole it would come anew for each inference."""
+def wide() -> onnx.ModelProto:
+    """A convolution, and a dense layer of 160 KB of weights."""
     x = conv("first", Input("image", (), (4, 24, 24), (0.0, 1.0)), 160, (3, 3), 2)
     network = ZooNetwork("wide", dense("scores", pooled(x), 1000))
     model = write(network, calibrate(network, "uint8", 0))
     take_integers(model)
+    return model
+
+
+def test_layers_that_are_equal_in_several_ways_to_cut_are_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if nothing is kept for the next compilation."""
+    searched: list[object] = []
+    ways: list[int] = []
+
+    def count(problem: SearchProblem) -> Solution:
+        operators = tuple(replace(layer, name="") for layer in problem.layer.operators)
+        searched.append((problem.module, operators, problem.operands, problem.memories, problem.multiples))
+        return solve(problem)
+
+    def place(cut: Sequence[tuple[Partitioned, Built]], *others: Any) -> Placed:
+        ways.append(len(cut))
+        return place_cheapest(cut, *others)
+
+    monkeypatch.setattr("match.search.solutions.solve", count)
+    monkeypatch.setattr("match.compiler.place_cheapest", place)
+    match.compile(wide(), "gap8", l2=180_000, cache=False, jobs=1)
+    assert ways == [3]
+    assert len(searched) > len(ways)
+    assert len(set(searched)) == len(searched)
+
+
+def test_a_dense_layer_of_many_weights_stays_in_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its parts come one by one, most of them for good; as a whole it would come anew for each inference."""
+    model = wide()
     onnx.save(model, tmp_path / "wide.onnx")
     compiled = match.compile(tmp_path / "wide.onnx", "gap8", l2=180_000, numerics="exact", output=tmp_path / "net")
     parts = [step for step in memory_of(compiled).steps if step.name.startswith("dense")]
