@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from match.placement.contents import packed
-from match.placement.latency import predict
+from match.placement.latency import course, faster
 from match.placement.packing import aligned
 from match.placement.problem import Choice, Cut, PlacementProblem
 
@@ -30,17 +30,17 @@ def improved(
         whole: whether operands that are cut may be fetched whole again.
         cutting: whether constants that are fetched whole may be cut.
     """
-    best = predict(problem, choice, used).cycles
+    best = course(problem, choice, used)
     for _ in range(_SWEEPS):
         before = best
         for step in range(len(problem.steps)):
-            for other in _alternatives(problem, choice, step, whole, cutting):
-                cycles = predict(problem, other, used).cycles
-                if cycles < best and packed(problem, other, used, solve=False) is not None:
-                    choice, best = other, cycles
-        if best == before:
+            for other in _alternatives(problem, best.choice, step, whole, cutting):
+                found = faster(problem, other, used, best)
+                if found is not None and packed(problem, other, used, solve=False) is not None:
+                    best = found
+        if best is before:
             break
-    return choice
+    return best.choice
 
 
 def _alternatives(problem: PlacementProblem, choice: Choice, step: int, whole: bool, cutting: bool) -> Iterator[Choice]:
@@ -67,14 +67,14 @@ def with_residents(problem: PlacementProblem, choice: Choice, used: Mapping[int,
     stay, so the saving is computed again only for the next candidate.
     """
     left = {step for step, at in enumerate(choice.fetched) if at is not None}
-    now = predict(problem, choice, used).cycles
-    worth = {step: now - predict(problem, _resident(choice, step), used).cycles for step in left}
+    now = course(problem, choice, used).cycles
+    worth = {step: now - course(problem, _resident(choice, step), used).cycles for step in left}
     known = set(left)
     while left:
         step = max(left, key=partial(_order, problem, worth))
         other = _resident(choice, step)
         if step not in known:
-            worth[step] = now - predict(problem, other, used).cycles
+            worth[step] = now - course(problem, other, used).cycles
             known.add(step)
             continue
         if saving and worth[step] <= 0:

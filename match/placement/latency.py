@@ -7,7 +7,7 @@ beginning to its end: transfers that were started earlier go first and delay it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from match.placement.problem import Choice, Cut, PlacementProblem, cut_steps
@@ -30,39 +30,111 @@ class Latency:
         return max(0.0, 1.0 - sum(self.exposed) / self.traffic) if self.traffic else 1.0
 
 
+@dataclass(frozen=True)
+class Course:
+    """When the steps of a network run under a choice, in cycles from its beginning.
+
+    begins: when each step begins, and last when the network ends.
+    free: at each of these times, when the DMA will have served all transfers that were started.
+    arrived: by step, when its constants are there, if they are fetched whole at an earlier step; else 0.
+    """
+
+    choice: Choice
+    begins: Sequence[float]
+    free: Sequence[float]
+    arrived: Sequence[float]
+
+    @property
+    def cycles(self) -> float:
+        """Total cycles."""
+        return self.begins[-1]
+
+
 def predict(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) -> Latency:
     """The latency of a choice; `cuts` has the steps that were searched, and the others are estimated."""
-    now = free = traffic = 0.0
-    steps, issue = problem.steps, problem.issue
-    done = [0.0] * len(steps)
-    exposed: list[float] = []
-    starting: dict[int, list[int]] = {}
-    for step, at in enumerate(choice.fetched):
-        if at is not None:
-            starting.setdefault(at, []).append(step)
+    begins = course(problem, choice, cuts).begins
+    exposed = [end - begin - step.cycles for begin, end, step in zip(begins, begins[1:], problem.steps, strict=False)]
+    fetches = [(at, 0, problem.steps[step].fetch) for step, at in enumerate(choice.fetched) if at is not None]
+    pieces = [(n, 1, _cut(problem, choice, cuts, n).traffic) for n in cut_steps(problem, choice)]
+    traffic = sum(cycles for *_, cycles in sorted([*fetches, *pieces], key=lambda one: one[:2]))
+    return Latency(begins[-1], tuple(exposed), traffic)
 
+
+def course(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) -> Course:
+    """The course of a choice."""
+    steps = len(problem.steps)
+    found = _followed(problem, choice, cuts, Course(choice, (0.0,), (0.0,), (0.0,) * steps), (), range(steps))
+    assert found is not None
+    return found
+
+
+def faster(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut], than: Course) -> Course | None:
+    """The course of a choice that takes fewer cycles than another one; None if it does not.
+
+    Before the first step at which the choices differ their courses are the same. Behind the last one, a course that is
+    late, with no transfer that is early, stays late, and is not followed to the end.
+    """
+    one, other = choice.fetched, than.choice.fetched
+    moved = [step for step, (at, before) in enumerate(zip(one, other, strict=True)) if at != before]
+    starts = {at for step in moved for at in (one[step], other[step]) if at is not None}
+    spilled = choice.spilled ^ than.choice.spilled
+    differing = starts.union(moved, choice.cut ^ than.choice.cut, *(problem.touching.get(name, ()) for name in spilled))
+    if not differing:
+        return None
+    found = _followed(problem, choice, cuts, than, moved, range(min(differing), max(differing)))
+    return found if found is not None and found.cycles < than.cycles else None
+
+
+def _followed(
+    problem: PlacementProblem,
+    choice: Choice,
+    cuts: Mapping[int, Cut],
+    before: Course,
+    moved: Iterable[int],
+    differing: range,
+) -> Course | None:
+    """The course of a choice; None once it is certain that it ends no sooner than another one.
+
+    They differ at steps from the first to the last of `differing`, its end included, and `moved` are the steps whose
+    constants are fetched at other times.
+    """
+    first, last = differing.start, differing.stop
+    begins, free_at, arrived = list(before.begins[:first]), list(before.free[:first]), list(before.arrived)
+    now, free = before.begins[first], before.free[first]
+    for step in moved:
+        arrived[step] = 0.0
+    starting: dict[int, list[int]] = {}
+    for step, at in enumerate(choice.fetched[first:], first):
+        if at is not None and at >= first:
+            starting.setdefault(at, []).append(step)
     in_pieces = cut_steps(problem, choice)
-    for number, step in enumerate(steps):
-        began = now
-        if done[number] > now:
-            now = done[number]
+    issue = problem.issue
+    for number, step in enumerate(problem.steps[first:], first):
+        if number > last and now >= before.begins[number]:
+            return None
+        begins.append(now)
+        free_at.append(free)
+        if arrived[number] > now:
+            now = arrived[number]
         if number in starting:
             for fetched in starting[number]:  # its own first, as no step's are fetched later than it begins
-                fetch = steps[fetched].fetch
                 now += issue
-                free = (now if now > free else free) + fetch
-                traffic += fetch
-                done[fetched] = free
+                free = (now if now > free else free) + problem.steps[fetched].fetch
                 if fetched == number:
                     now = free
+                    continue
+                arrived[fetched] = free
+                if fetched > last and free < before.arrived[fetched]:
+                    last = fetched
         if number in in_pieces:
-            cut = cuts.get(number) or estimate(problem, choice, number)
-            now = free = max(now, free) + cut.cycles
-            traffic += cut.traffic
+            now = free = max(now, free) + _cut(problem, choice, cuts, number).cycles
         else:
             now += step.cycles
-        exposed.append(now - began - step.cycles)
-    return Latency(now, tuple(exposed), traffic)
+    return Course(choice, (*begins, now), (*free_at, free), arrived)
+
+
+def _cut(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut], number: int) -> Cut:
+    return cuts.get(number) or estimate(problem, choice, number)
 
 
 def estimate(problem: PlacementProblem, choice: Choice, number: int) -> Cut:
@@ -70,8 +142,7 @@ def estimate(problem: PlacementProblem, choice: Choice, number: int) -> Cut:
 
     A spilled tensor is assumed to move as fast as constants.
     """
-    step = problem.steps[number]
-    speed = max((other.fetch / other.constants for other in problem.steps if other.constants), default=1.0)
+    step, speed = problem.steps[number], problem.slowest
     moved = sum(problem.by_name[name].bytes for name, _ in step.tensor_blocks if name in choice.spilled) * speed
     first = sum(size for name, size in step.tensor_blocks if name in choice.spilled) * speed
     if number in choice.cut:

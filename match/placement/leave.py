@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from match.placement.contents import load, packed
 from match.placement.improve import earlier, fetched_at
-from match.placement.latency import predict
+from match.placement.latency import course
 from match.placement.problem import Choice, PlacementProblem
 
 _EARLIER = 7
@@ -28,7 +28,7 @@ def with_fewer_residents(problem: PlacementProblem, choice: Choice) -> Choice:
     predicted cycles for each byte. Bytes that the step does not lack are not counted, so that constants that are much
     larger than that go only if they are cheap.
     """
-    now = predict(problem, choice, {}).cycles
+    now = course(problem, choice, {}).cycles
     known: dict[int, _Move] = {}
     while choice.resident:
         loads = load(problem, choice, {})
@@ -64,7 +64,7 @@ def _cheapest(
         if step in fresh:
             return step
         moves = [
-            _Move(predict(problem, _fetched(choice, step, at), {}).cycles - now, at)
+            _Move(course(problem, _fetched(choice, step, at), {}).cycles - now, at)
             for at in _starts(problem, step, fullest)
         ]
         if moves:

@@ -74,6 +74,11 @@ class PlacementProblem:
         return {name: frozenset(numbers) for name, numbers in found.items()}
 
     @cached_property
+    def slowest(self) -> float:
+        """Most cycles in which the external memory's DMA brings in a byte of constants."""
+        return max((step.fetch / step.constants for step in self.steps if step.constants), default=1.0)
+
+    @cached_property
     def starts(self) -> tuple[int, ...]:
         """Steps at whose beginning transfers can be started: the first, and those with constants."""
         return tuple(n for n, step in enumerate(self.steps) if not n or step.constants)

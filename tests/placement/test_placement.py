@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from match.placement.contents import load, packed
 from match.placement.decide import Decision, Shortage, decide
-from match.placement.latency import predict
+from match.placement.latency import course, faster, predict
 from match.placement.leave import with_fewer_residents
 from match.placement.packing import Item, Packed, loads, pack
 from match.placement.place import Plan, place
@@ -195,6 +195,41 @@ def test_a_cut_layer_waits_for_the_transfers_before_it() -> None:
     latency = predict(problem, Choice((None, 0), frozenset({0})), {0: Cut(8, 110.0, 10.0)})
     assert latency.exposed == (80.0, 0.0)
     assert latency.cycles == 230.0
+
+
+def _otherwise(problem: PlacementProblem, random: Random, choice: Choice, steps: Iterable[int]) -> Choice:
+    """The choice with the constants of some steps fetched at other steps, cut, or in main memory for good."""
+    fetched, cut, resident = list(choice.fetched), set(choice.cut), set(choice.resident)
+    for step in (step for step in steps if problem.steps[step].constants):
+        cut.discard(step)
+        resident.discard(step)
+        fetched[step] = random.choice([start for start in problem.starts if start <= step])
+        if random.random() < 0.3:
+            fetched[step] = None
+            random.choice([cut, resident]).add(step)
+    return replace(choice, fetched=tuple(fetched), cut=frozenset(cut), resident=frozenset(resident))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_choice_near_another_one_is_faster_where_its_whole_course_is(seed: int) -> None:
+    random, problem = Random(seed), chain(seed, 30, 1 << 20)
+    movable = [tensor.name for tensor in problem.tensors if tensor.movable]
+    compared = set[bool]()
+    for _ in range(300):
+        before = _otherwise(problem, random, Choice((None,) * 30), range(30))
+        other = _otherwise(problem, random, before, random.sample(range(30), random.randint(0, 2)))
+        if random.random() < 0.2:
+            other = replace(other, spilled=frozenset({random.choice(movable)}))
+        known, whole = course(problem, before, {}), course(problem, other, {})
+        found = faster(problem, other, {}, known)
+        compared.add(whole.cycles < known.cycles)
+        assert (found is not None) == (whole.cycles < known.cycles)
+        if found is not None:
+            assert (found.choice, found.cycles) == (other, whole.cycles)
+            assert list(found.begins) == list(whole.begins)
+            assert list(found.free) == list(whole.free)
+            assert list(found.arrived) == list(whole.arrived)
+    assert compared == {False, True}
 
 
 def test_each_way_out_is_taken_only_where_it_is_needed() -> None:
