@@ -208,14 +208,7 @@ def _in_memory(
         return partitioned, network
     if chip.external is None:
         raise CapacityError(shortage(network, chip))
-    ways = [first]
-    if any(decision.plan and decision.plan.layer.stages for decision in partitioned.decisions):
-        # Chains were chosen for a main memory that holds everything.
-        ways.append(built(partitioned.otherwise(replace(options, fuse=False), model.name, stopwatch)))
-    in_parts = partitioned.with_split_dense(options, model.name, stopwatch)
-    if in_parts is not None:
-        ways.append(built(in_parts))
-    placed = place_cheapest(ways, chip, model, options, stopwatch)
+    placed = place_cheapest(partitioned.ways(options, model.name, stopwatch), first[1], model, options, stopwatch)
     return placed.partitioned, placed.network
 
 
@@ -299,18 +292,13 @@ def _integers(model: Model, chip: MatchTarget, options: Options) -> tvm.IRModule
 
 
 def _cut_again(model: Model, chip: MatchTarget, options: Options, report: Report) -> Partitioned:
-    """The network cut as for the project of a report: as a whole, and with dense layers in parts."""
+    """The network cut as for the project of a report."""
     module, names = _integers(model, chip, options), [layer.name for layer in report.layers]
 
     def ways() -> Iterator[Partitioned]:
         for in_place in IN_PLACES:
             own = replace(options, in_place=in_place)
-            whole = cut(module, chip, own, model.name, Stopwatch())
-            yield whole
-            yield whole.otherwise(replace(own, fuse=False), model.name, Stopwatch())
-            in_parts = whole.with_split_dense(own, model.name, Stopwatch())
-            if in_parts is not None:
-                yield in_parts
+            yield from cut(module, chip, own, model.name, Stopwatch()).ways(own, model.name, Stopwatch())
 
     with tvm_failures(model.name):
         return next(way for way in ways() if [decision.name for decision in way.decisions] == names)

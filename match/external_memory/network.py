@@ -79,32 +79,43 @@ class _Way:
 
 
 def place_cheapest(
-    ways: Sequence[tuple[Partitioned, Built]],
-    target: MatchTarget,
-    model: Model,
-    options: Options,
-    stopwatch: Stopwatch,
+    ways: Iterable[Partitioned], built: Built, model: Model, options: Options, stopwatch: Stopwatch
 ) -> Placed:
     """The network in main memory and the target's external memory.
 
-    Each of several ways to cut it into layers is placed, and the cheapest is built again; of equals the first. Time is
-    counted in the phases "memory", "search" and "codegen".
+    Each of several ways to cut it into layers, for one target, is placed, and the cheapest is built again; of equals
+    the first. `built` is the first one. A way that takes no fewer cycles with everything in main memory than an earlier
+    one takes in both memories is left out. Time is counted in the phases "memory", "search" and "codegen".
 
     Raises:
         CapacityError: if none fits both memories.
         CostModelError: if a cost model fails.
     """
-    found: list[_Way] = []
-    with stopwatch.phase("memory"):
-        for number, (partitioned, built) in enumerate(ways, 1):
+    cheapest: _Way | None = None
+    failure: CapacityError | None = None
+    for number, partitioned in enumerate(ways):
+        if cheapest is not None and _least(partitioned, options) >= _cost(cheapest, options):
+            continue
+        with stopwatch.phase("codegen"):
+            own = lower(partitioned.module, partitioned.target, model) if number else built
+        with stopwatch.phase("memory"):
             try:
-                found.append(_way(partitioned, built, target, model, options, stopwatch))
-            except CapacityError:
-                if number == len(ways) and not found:
-                    raise
-        way = min(found, key=lambda way: _cost(way, options))
-        result = way.partitioned.decided(way.decisions)
-    return _built(way, result, target, model, stopwatch)
+                way = _way(partitioned, own, model, options, stopwatch)
+            except CapacityError as error:
+                failure = error
+                continue
+        if cheapest is None or _cost(way, options) < _cost(cheapest, options):
+            cheapest = way
+    if cheapest is None:
+        assert failure is not None
+        raise failure
+    with stopwatch.phase("memory"):
+        return _built(cheapest, cheapest.partitioned.decided(cheapest.decisions), model, stopwatch)
+
+
+def _least(partitioned: Partitioned, options: Options) -> float:
+    """What a network costs at least in both memories: predicted cycles without waits; 0 under other objectives."""
+    return sum(one.cycles for one in partitioned.decisions) if options.objective == "latency" else 0.0
 
 
 def _cost(way: _Way, options: Options) -> float:
@@ -115,10 +126,9 @@ def _cost(way: _Way, options: Options) -> float:
     return sum(price(cost, options) for cost in taken if cost is not None)
 
 
-def _way(
-    partitioned: Partitioned, built: Built, target: MatchTarget, model: Model, options: Options, stopwatch: Stopwatch
-) -> _Way:
+def _way(partitioned: Partitioned, built: Built, model: Model, options: Options, stopwatch: Stopwatch) -> _Way:
     """The placement of one way: decisions, cut layers searched again, and all offsets."""
+    target = partitioned.target
     assert target.external is not None
     decided = _decided(partitioned, built, target, options, stopwatch)
     plan = place(decided.problem, decided.decision, decided.cuts, decided.images)
@@ -127,8 +137,9 @@ def _way(
     return _Way(partitioned, built, decided, plan)
 
 
-def _built(way: _Way, result: Partitioned, target: MatchTarget, model: Model, stopwatch: Stopwatch) -> Placed:
+def _built(way: _Way, result: Partitioned, model: Model, stopwatch: Stopwatch) -> Placed:
     """The network as `result` cuts it, built with every buffer at its place in the plan."""
+    target = result.target
     assert target.external is not None
     problem, plan, symbols = way.decided.problem, way.plan, way.decided.symbols
     places = {

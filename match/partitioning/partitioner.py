@@ -52,9 +52,18 @@ class Partitioned:
     found: tuple[Row, ...]
     rows: tuple[Row, ...]
 
-    def otherwise(self, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:
-        """The same network, cut with other options; names and time as for `cut`."""
-        return _chosen(self.main, self.found, self.target, options, network, stopwatch)
+    def ways(self, options: Options, network: str, stopwatch: Stopwatch) -> Iterator[Partitioned]:
+        """The ways to cut the network that are compared if main memory does not hold it, itself the first.
+
+        Each of the others is cut when it is asked for, with these options; names and time as for `cut`. Chains are left
+        out in the second, as they were chosen for a main memory that holds everything.
+        """
+        yield self
+        if any(decision.plan and decision.plan.layer.stages for decision in self.decisions):
+            yield _chosen(self.main, self.found, self.target, replace(options, fuse=False), network, stopwatch)
+        in_parts = self.with_split_dense(options, network, stopwatch)
+        if in_parts is not None:
+            yield in_parts
 
     def with_split_dense(self, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned | None:
         """The same network with large dense layers split, cut with these options; None if it has none."""

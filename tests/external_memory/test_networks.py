@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from benchmarks.memory.cli import NETWORKS, SIZES, Row, rows
 from benchmarks.memory.networks import integers, onnxruntime_outputs, sample, take_integers
 from match.analysis.simulate import simulate
 from match.analysis.trace import LayerTrace
-from match.codegen.backend import Built
+from match.codegen.backend import Built, lower
 from match.devtools.zoo.layers import Input, ZooNetwork, conv, dense, pooled
 from match.devtools.zoo.qdq import write
 from match.devtools.zoo.quantize import calibrate
@@ -186,9 +186,10 @@ def test_layers_that_are_equal_in_several_ways_to_cut_are_searched_once(monkeypa
         searched.append((problem.module, operators, problem.operands, problem.memories, problem.multiples))
         return solve(problem)
 
-    def place(cut: Sequence[tuple[Partitioned, Built]], *others: Any) -> Placed:
-        ways.append(len(cut))
-        return place_cheapest(cut, *others)
+    def place(cut: Iterable[Partitioned], *others: Any) -> Placed:
+        all_ways = list(cut)
+        ways.append(len(all_ways))
+        return place_cheapest(all_ways, *others)
 
     monkeypatch.setattr("match.search.solutions.solve", count)
     monkeypatch.setattr("match.compiler.place_cheapest", place)
@@ -196,6 +197,35 @@ def test_layers_that_are_equal_in_several_ways_to_cut_are_searched_once(monkeypa
     assert ways == [3]
     assert len(searched) > len(ways)
     assert len(set(searched)) == len(searched)
+
+
+@pytest.mark.parametrize(("l2", "compared"), [(60_000, 2), (90_000, 1)])
+def test_ways_to_cut_that_cannot_be_cheaper_are_not_placed(
+    l2: int, compared: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 90,000 bytes ResNet8 waits less than its chains save with everything in L2."""
+    alone: list[float] = []
+    placed: list[PlacementProblem] = []
+
+    def place(ways: Iterable[Partitioned], built: Built, model: match.Model, *others: Any) -> Placed:
+        every = list(ways)
+        for way in every:
+            network = place_cheapest([way], lower(way.module, way.target, model), model, *others).network
+            assert network.memory is not None
+            alone.append(network.memory.plan.latency.cycles)
+        placed.clear()
+        return place_cheapest(every, built, model, *others)
+
+    def count(problem: PlacementProblem) -> Decision | Shortage:
+        placed.append(problem)
+        return decide(problem)
+
+    monkeypatch.setattr("match.compiler.place_cheapest", place)
+    monkeypatch.setattr("match.external_memory.network.decide", count)
+    compiled = match.compile(integers("resnet8"), "gap8", l1=L1, l2=l2)
+    assert len(alone) == 2
+    assert len(placed) == compared
+    assert compiled.report.totals.cycles == round(min(alone))
 
 
 def test_a_dense_layer_of_many_weights_stays_in_part(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
