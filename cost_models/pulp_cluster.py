@@ -7,7 +7,6 @@ in PULP-NN (Garofalo et al., 2020). What stands around the loops is `pulp_cycles
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -16,26 +15,21 @@ from match.cost_models.pulp_cycles import (
     BLOCK,
     CHANNEL_GROUP,
     ENOUGH_SIGNS,
-    FEW_ROWS_MOVES,
     LAST_OUTPUT,
-    LOOKED_UP,
     MANY,
-    MANY_ROWS,
     MANY_SUM4,
     MATRIX_STEP,
     OUTPUT,
     PAIR,
     SINGLE,
-    STRIP_OUTPUT,
-    STRIP_ROW,
-    STRIP_SUM,
     SUM4,
     Form,
     KernelCycles,
     Sharing,
+    looked_up,
 )
+from match.cost_models.pulp_depthwise import Depthwise
 from match.cost_models.pulp_loops import (
-    LEAST_INNER,
     STRIP_READS,
     WORD,
     align4,
@@ -49,20 +43,16 @@ from match.cost_models.pulp_loops import (
     is_lone,
     is_pointwise,
     last_step,
-    outer_strips,
-    phases,
     seen_rows,
     share_of_channels,
     short_step,
     step,
-    strip_columns,
-    turned,
-    turned_columns,
     unaligned,
     widened,
 )
+from match.cost_models.pulp_transposition import transposition
 from match.ir.layer import GATES, Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div, choose, choose_for, larger, smaller
+from match.target.cost import Block, CostModel, Tile, ceil_div, choose, choose_for, smaller
 
 
 class Product(NamedTuple):
@@ -151,12 +141,6 @@ class PulpClusterCost(CostModel):
         cycles: float = getattr(self.cycles, self.form)
         return cycles
 
-    @property
-    def looked_up(self) -> float:
-        """Cycles in which an output's accumulator is looked up among the exceptions of its channel."""
-        once, half = LOOKED_UP
-        return once + half * math.log2(max(1, self.listed)) if self.listed else 0
-
     def _work(self, layer: Layer, tile: Tile) -> float:
         match layer.op:
             case Op.CONV2D:
@@ -166,7 +150,8 @@ class PulpClusterCost(CostModel):
                 begin = self.cycles.group + (self.cycles.group_share if self.cores > 1 else 0)
                 return tile.k * (begin + group)
             case Op.DEPTHWISE_CONV2D:
-                return self._depthwise(layer, tile)
+                depthwise = Depthwise(self.cores, self.form, self.listed, self.cycles)
+                return depthwise.work(layer, tile)
             case Op.DENSE:
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.c, tile).cycles(tile.ox)
             case Op.MATRICES:
@@ -188,7 +173,7 @@ class PulpClusterCost(CostModel):
             case Op.SLICE:
                 return self._elements(layer, tile, self.cycles.lookup)
             case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
-                each: float = getattr(self.cycles, layer.op) + self.looked_up
+                each: float = getattr(self.cycles, layer.op) + looked_up(self.listed)
                 return self.cycles.addition + self._elements(layer, tile, each + self.requantize)
             case Op.LOOKUP_SUM:
                 return self._elements(layer, tile, self.cycles.lookup_sum)
@@ -197,7 +182,7 @@ class PulpClusterCost(CostModel):
                 pixels = tile.oy * tile.ox
                 return sum(self._runs(pixels, pixels * part, self.cycles.lookup) for part in parts)
             case Op.TRANSPOSE:
-                return self._turned_bytes(tile) if layer.unit == 1 else self._turned_units(layer.unit, tile)
+                return transposition(layer, tile, self.cores, self.cycles)
             case Op.GATHER:
                 return self._gathered(layer, tile)
             case Op.SOFTMAX:
@@ -247,31 +232,6 @@ class PulpClusterCost(CostModel):
         column = self.cycles.gathered + self.cycles.gathered_word * ceil_div(tile.k, WORD)
         return copies * self.cycles.gathered_run + pixels * column
 
-    def _turned_units(self, unit: int, tile: Tile) -> float:
-        """Elements of more than one byte; pixels are shared out."""
-        cycles = self.cycles
-        element = cycles.turned_unit + cycles.turned_word * ceil_div(unit, WORD)
-        return ceil_div(tile.oy * tile.ox, self.cores) * (cycles.turned_pixel + element * tile.k)
-
-    def _turned_bytes(self, tile: Tile) -> float:
-        """Fours of pixels are shared out, or of channels, by what the core with most has to do (`turn_bytes`)."""
-        cycles = self.cycles
-        in_row, rest = ceil_div(tile.ox, 4), tile.ox % 4
-        fours, channel_fours = tile.oy * in_row, ceil_div(tile.k, 4)
-        each, each_channels = ceil_div(fours, self.cores), ceil_div(channel_fours, self.cores)
-        by_channels = fours * each_channels < each * channel_fours
-        channels = choose(by_channels, smaller(tile.k, 4 * each_channels), tile.k)
-        fours = choose(by_channels, fours, each)
-        across = crossing(tile.ox)
-        four = turned_columns(channels, across, crossing(tile.k))
-        four = choose(tile.k == 3, 13 + 3 * across, choose(tile.k == 2, 7 + 2 * across, four))
-        left = choose(tile.ox > 4, cycles.turned_rest, 0) + rest * (3 + 2 * channels)
-        rests = choose(rest > 0, choose(left > four, ceil_div(fours, in_row), fours // in_row), 0)
-        begun = choose(in_row % larger(fours % in_row, 1) > 0, 1, 0)  # a row that an uneven share begins in
-        seen = smaller(tile.oy, ceil_div(fours, in_row) + begun)
-        share = cycles.turned_share if self.cores > 1 else 0
-        return share + seen * cycles.turned_row + (fours - rests) * four + rests * left
-
     def _normalization(self, tile: Tile) -> float:
         """Rows are shared out; of few rows the channels, whose sums every core makes (match_pulp_normalize.c)."""
         rows = tile.oy * tile.ox
@@ -289,7 +249,7 @@ class PulpClusterCost(CostModel):
         units = ceil_div(tile.oy * ceil_div(tile.k, 4) * pairs, self.cores)
         rows = cycles.matrix_rows + cycles.matrix_word * words
         output = cycles.matrix_int64 if self.form == "int64" or self.listed else self.requantize
-        output += self.looked_up
+        output += looked_up(self.listed)
         unit = cycles.matrix_unit + MATRIX_STEP * words + choose(rest > 0, cycles.matrix_rest, 0)
         return ceil_div(units, pairs) * rows + units * (unit + 8 * output)
 
@@ -395,7 +355,7 @@ class PulpClusterCost(CostModel):
         left = cycles.sums + choose(tile.begin, 0, cycles.resumed)
         if self.form == "sums":
             return left
-        output = self.requantize + (self.looked_up if self.form == "int64" else 0)
+        output = self.requantize + (looked_up(self.listed) if self.form == "int64" else 0)
         return choose(tile.end, output + choose(tile.begin, 0, cycles.taken), left)
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
@@ -476,96 +436,6 @@ class PulpClusterCost(CostModel):
         products = choose(share * pixels <= 2, 1, 2)
         return products * begin + share * (product.call - begin) + share * pixels / 2 * product.pair
 
-    def _depthwise(self, layer: Layer, tile: Tile) -> float:
-        """In strips, if there is a kernel for them."""
-        wide, columns = widened(layer), strip_columns(layer)
-        if wide is None and not columns:
-            return self._depthwise_windows(layer, tile)
-        if wide is None:
-            return self._depthwise_strips(layer, tile, columns) + self._corrected_columns(tile)
-        cycles = self._depthwise_widened(layer, wide, tile) + self._corrected_columns(tile)
-        return self._depthwise_turned(layer, tile, cycles)
-
-    def _depthwise_turned(self, layer: Layer, tile: Tile, cycles: float) -> float:
-        """A tile of one row as one of one column, of which cores share out the channels; else the cycles given."""
-        column = turned(layer)
-        wide = None if column is None else widened(column)
-        if column is None or wide is None:
-            return cycles
-        turned_tile = tile._replace(oy=tile.ox, ox=1, iy=tile.ix, ix=1, fy=tile.fx, fx=1)
-        shared = wide.fy == 5 or 3 * ceil_div(tile.k, self.cores) * self.cores <= 4 * tile.k
-        shorter = (tile.iy == 1) & (tile.oy == 1) & shared
-        in_column = self._depthwise_widened(column, wide, turned_tile) + self._corrected_columns(turned_tile)
-        return choose(shorter, self.cycles.wide_turned + in_column, cycles)
-
-    def _corrected_columns(self, tile: Tile) -> float:
-        """Columns of outputs of channels with exceptions are shared out; few outputs are computed once more."""
-        if not self.listed:
-            return 0
-        cycles = self.cycles
-        columns = -(-tile.k * tile.ox * self.listed // self.cores)
-        again = cycles.window_again + cycles.weight_again * tile.fy * tile.fx
-        column = cycles.exception + tile.oy * (cycles.compared + cycles.alike * again)
-        return 2 * cycles.asked * tile.k + columns * column
-
-    def _depthwise_widened(self, layer: Layer, wide: Layer, tile: Tile) -> float:
-        """Filters, and columns of narrow maps, are laid out, then each convolution without holes computed in strips."""
-        cycles, (rows, columns) = self.cycles, phases(layer)
-        part = tile._replace(
-            oy=ceil_div(tile.oy, rows),
-            ox=ceil_div(tile.ox, columns),
-            iy=ceil_div(tile.iy, rows),
-            ix=ceil_div(tile.ix, columns),
-            fy=wide.fy,
-            fx=wide.fx,
-        )
-        strips = self._depthwise_strips(wide, part, strip_columns(wide))
-        filters = ceil_div(tile.k, self.cores) * (cycles.wide_filter + cycles.wide_weight * layer.fy * layer.fx)
-        if (layer.fy, layer.fx) == (wide.fy, wide.fx):
-            filters = 0
-        narrow = wide.ix > layer.ix and not is_lone(layer)
-        pixel = cycles.wide_pixel + cycles.wide_word * ceil_div(tile.k, WORD)
-        pixels = ceil_div(tile.iy * STRIP_READS, self.cores) * pixel if narrow else 0
-        return cycles.wide + filters + pixels + rows * columns * (cycles.phase + strips)
-
-    def _depthwise_strips(self, layer: Layer, tile: Tile, columns: int) -> float:
-        """Strips of `columns` columns of outputs are shared out: of 3x3 filters all of a channel, then of the next.
-
-        The rows of outputs are counted in the assembly (match_pulp_depthwise_strips.c, match_pulp_depthwise_5x5.c).
-        """
-        cycles = self.cycles
-        strips = ceil_div(tile.ox, columns)
-        share = ceil_div(tile.k * strips, self.cores)
-        row = STRIP_ROW[layer.fy, layer.stride[0]]
-        if (layer.fy, layer.stride[0]) == (3, 1):
-            row = row + choose(tile.oy <= MANY_ROWS, FEW_ROWS_MOVES, 0)
-        each = STRIP_OUTPUT.get(self.form, STRIP_SUM + cycles.called)
-        rows = share * tile.oy * (row + columns * each)
-        if layer.fy == 5:
-            return rows + ceil_div(share, tile.k) * cycles.strip5 + share * cycles.channel5
-        outer = smaller(outer_strips(layer), strips)  # a tile is taken to see the layer's borders
-        inner = choose(strips - outer >= LEAST_INNER, strips - outer, 0) if self.form in STRIP_OUTPUT else 0
-        parts = choose(inner > 0, smaller(outer + 1, share), ceil_div(share, tile.k))
-        begun = parts * cycles.strip3 + smaller(outer + (strips > outer), parts) * cycles.lanes3
-        sharing = share * inner / strips
-        again = sharing - smaller(ceil_div(share, strips), sharing)  # strips that are not the first of a channel
-        return rows + begun + (share - again) * cycles.channel3 + again * cycles.next3
-
-    def _depthwise_windows(self, layer: Layer, tile: Tile) -> float:
-        """Columns of outputs are shared out; the windows of one are gathered, then multiplied one by one."""
-        output = self._gathered_window(layer, tile) + self.looked_up
-        return ceil_div(tile.k * tile.ox, self.cores) * (self._gathered_strip(layer, tile) + tile.oy * output)
-
-    def _gathered_strip(self, layer: Layer, tile: Tile) -> float:
-        """What a column of outputs sees."""
-        return tile.fx * (self.cycles.strip_row + seen_rows(layer, tile) * self.cycles.gather)
-
-    def _gathered_window(self, layer: Layer, tile: Tile) -> float:
-        """A window of it, with the output's requantization."""
-        lengths = [tile.fy * tile.fx] if layer.dilation[0] == 1 else [tile.fx] * tile.fy
-        rests = last_step(1, 1) if lengths[0] % WORD else 0
-        return len(lengths) * (step(1, 1) * ceil_div(lengths[0], WORD) + rests + self.cycles.window)
-
     def _pool(self, layer: Layer, tile: Tile) -> float:
         """Channels are shared out, four at a time; fewer take as long.
 
@@ -576,7 +446,7 @@ class PulpClusterCost(CostModel):
         if layer.op is Op.AVG_POOL2D:
             rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
             inlined = self.form in ("int32", "split") and not self.listed
-            each = self.requantize if inlined else cycles.int64 + self.looked_up
+            each = self.requantize if inlined else cycles.int64 + looked_up(self.listed)
             sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
             four = cycles.averages + rows * cycles.sum_row + sums + 4 * each
         else:

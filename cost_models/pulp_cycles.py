@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
@@ -27,6 +28,13 @@ LOOKED_UP = 12.0, 8.0
 
 Counted in the compiled code.
 """
+
+
+def looked_up(listed: float) -> float:
+    """Cycles in which an output's accumulator is looked up among `listed` exceptions, those of its channel."""
+    once, half = LOOKED_UP
+    return once + half * math.log2(max(1, listed)) if listed else 0
+
 
 REQUANTIZATION_CALL = 200
 """A call of it beside its outputs."""
