@@ -23,6 +23,7 @@ from match.cost_models.pulp_loops import (
     STRIP_READS,
     WORD,
     is_lone,
+    is_narrow,
     last_step,
     outer_strips,
     phases,
@@ -46,12 +47,13 @@ class Depthwise:
     cycles: KernelCycles
 
     def work(self, layer: Layer, tile: Tile) -> float:
-        """In strips, if there is a kernel for them."""
+        """In strips, if there is a kernel for them and the tile sees what they read."""
         wide, columns = widened(layer), strip_columns(layer)
         if wide is None and not columns:
             return self._windows(layer, tile)
         if wide is None:
-            return self._strips(layer, tile, columns) + self._corrected_columns(tile)
+            strips = self._strips(layer, tile, columns) + self._corrected_columns(tile)
+            return choose(is_narrow(layer, tile), self._windows(layer, tile), strips)
         cycles = self._widened(layer, wide, tile) + self._corrected_columns(tile)
         return self._turned(layer, tile, cycles)
 

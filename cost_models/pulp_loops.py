@@ -164,6 +164,19 @@ STRIP_READS = 5
 """Columns of the input that those kernels read; maps with fewer get padding (match_pulp_depthwise_widened.c)."""
 
 
+def is_narrow(layer: Layer, tile: Tile) -> bool:
+    """Whether a tile at the layer's border sees fewer columns or rows than the kernels for strips of its filter read.
+
+    Such a tile gathers its windows (match_pulp_is_depthwise_3x3, match_pulp_is_depthwise_5x5). Any part of a layer is
+    taken to lie at the border with more padding.
+    """
+    left, bottom = max(layer.padding.left, layer.padding.right), layer.padding.bottom
+    columns = choose(tile.ox >= layer.ox, layer.ix, tile.ix - left)
+    rows = choose(tile.oy >= layer.oy, layer.iy, tile.iy - bottom)
+    few_columns = columns < (0 if (layer.fy, layer.stride[0]) == (3, 1) else STRIP_READS)
+    return few_columns | (rows < layer.fy - layer.stride[0])
+
+
 def widened(layer: Layer) -> Layer | None:
     """A depthwise layer without a kernel for its own filter, as those for 3x3 and 5x5 compute it; None if they cannot.
 

@@ -17,7 +17,7 @@ from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import Form
-from match.cost_models.pulp_loops import border_windows, step, widened
+from match.cost_models.pulp_loops import border_windows, is_narrow, step, widened
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.layer import Dim, Layer, Op, Operand, Padding
 from match.mapping.schedule import Memory
@@ -635,3 +635,29 @@ def test_models_take_their_transfers_from_the_dma(model: CostModel) -> None:
     assert model.overlap
     assert model.launch(LAYERS[0]) > 0
     assert model.overhead(LAYERS[0]) > 0
+
+
+@pytest.mark.parametrize(("size", "stride"), [(3, 1), (3, 2), (5, 1), (5, 2)])
+def test_tiles_that_see_too_little_gather_windows(size: int, stride: int) -> None:
+    """Strips read five columns, but for 3x3 at stride 1; rows before the first output lie above or in the input."""
+    ends, out = 12, 12 // stride
+    padding = Padding(*[size // 2] * 4)
+    layer = replace(depthwise(64, ends, stride), fy=size, fx=size, padding=padding)
+    tile = whole(layer)
+    for extent in range(1, out + 1):
+        reach = (extent - 1) * stride + size
+        tiles = [
+            range(at * stride - size // 2, at * stride - size // 2 + reach) for at in range(0, out - extent + 1, extent)
+        ]
+        seen = min(sum(0 <= index < ends for index in reached) for reached in tiles)
+        assert is_narrow(layer, tile._replace(ox=extent, ix=min(reach, ends))) == (
+            seen < 5 and (size, stride) != (3, 1)
+        )
+        assert is_narrow(layer, tile._replace(oy=extent, iy=min(reach, ends))) == (seen < size - stride)
+
+
+def test_narrow_tiles_cost_more() -> None:
+    """Two columns of outputs at stride 2, of which one tile sees four of the input's, take longer than four columns."""
+    layer, model = depthwise(256, 14, stride=2), PulpClusterCost()
+    two, four = (whole(layer)._replace(ox=columns, ix=2 * columns + 1) for columns in (2, 4))
+    assert model.compute(layer, two) > 1.5 * model.compute(layer, four)
