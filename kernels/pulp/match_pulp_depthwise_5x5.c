@@ -312,10 +312,11 @@ MATCH_INLINE void strips(const match_tile_t *tile, const match_finish_t *finish,
     strip.most = tile->clip_high;
     set_rows(&strip, tile, 0, tile->output_height);
     const uint8_t *top = strip.input;
-    int32_t x = first / tile->channels_out;
-    int32_t k = first - x * tile->channels_out;
-    for (int32_t left = last - first; left > 0; x++, k = 0) {
-        int32_t count = match_smaller(left, tile->channels_out - k);
+    int32_t at = match_strip_begin(tile, first, last);
+    for (int32_t left = last - first; left > 0;) {
+        int32_t x = at / tile->channels_out;
+        int32_t k = at - x * tile->channels_out;
+        int32_t count = match_smaller(match_smaller(left, tile->channels_out - k), last - at);
         int32_t column = x * stride - tile->pad_left;
         int32_t begin = match_larger(match_smaller(column, tile->input_width - SIZE), 0);
         set_columns(&strip, tile, column, begin);
@@ -331,6 +332,7 @@ MATCH_INLINE void strips(const match_tile_t *tile, const match_finish_t *finish,
             run(&strip, stride, kind);
         }
         left -= count;
+        at = at + count < last ? at + count : first;
     }
 }
 

@@ -579,12 +579,14 @@ void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *fi
     };
     inner_t inner = inner_strips(tile, tile->stride_y, kind);
     if (inner.first == inner.all) {
-        int32_t i = first / channels;
-        int32_t k = first - i * channels;
-        for (int32_t left = last - first; left > 0; i++, k = 0) {
-            int32_t count = match_smaller(left, channels - k);
+        int32_t at = match_strip_begin(tile, first, last);
+        for (int32_t left = last - first; left > 0;) {
+            int32_t i = at / channels;
+            int32_t k = at - i * channels;
+            int32_t count = match_smaller(match_smaller(left, channels - k), last - at);
             run_strip(&common, &strip, i, k, count);
             left -= count;
+            at = at + count < last ? at + count : first;
         }
         return;
     }

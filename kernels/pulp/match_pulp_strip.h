@@ -15,6 +15,7 @@
 #include "match_pulp_dot.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_requantize.h"
+#include "match_team.h"
 
 /* What becomes of sums in a loop. */
 typedef enum {
@@ -71,6 +72,18 @@ static inline bool match_is_strip_filter(const match_tile_t *tile, int32_t size)
     return tile->filter_height == size && tile->filter_width == size && tile->dilation_y == 1 &&
            tile->dilation_x == 1 && tile->stride_x == tile->stride_y && tile->stride_y <= 2 &&
            tile->pad_top <= before && tile->pad_top + tile->input_height >= before;
+}
+
+/* L1 begins with the same bank again after so many bytes, 16 words; and how far cores begin from each other, two words. */
+enum { MATCH_BANKS = 64, MATCH_APART = 8 };
+
+/* The strip that this core begins with, of first .. last - 1, all channels of a column of outputs and then those of the
+ * next; behind the last one it goes on with the first. Where pixels are multiples of all banks, a channel lies in one bank
+ * for all of them: cores that begin with channels of the same bank would wait for each other at each load. */
+static inline int32_t match_strip_begin(const match_tile_t *tile, int32_t first, int32_t last)
+{
+    bool alike = ((tile->input_pixel_stride | first | (last - first)) & (MATCH_BANKS - 1)) == 0;
+    return alike ? first + MATCH_APART * match_core_id() % MATCH_BANKS : first;
 }
 
 /* Around the assembly: all instructions are words, so that no jump leads to one that lies in two. */

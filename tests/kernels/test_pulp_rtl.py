@@ -56,6 +56,15 @@ def depthwise(rng: random.Random) -> Layer | None:
     return windows(rng, Op.DEPTHWISE_CONV2D, rng.randint(1, 9), 1, (size, size), rng.randint(1, 2))
 
 
+def depthwise_strips(k: int, size: int, output: tuple[int, int], stride: int) -> Layer:
+    """A layer with half a window of padding on each side."""
+    (oy, ox), half = output, size // 2
+    iy, ix = ((n - 1) * stride + size - 2 * half for n in output)
+    padding = Padding(half, half, half, half)
+    strides = stride, stride
+    return Layer("d", Op.DEPTHWISE_CONV2D, k, 1, oy, ox, iy, ix, size, size, strides, padding=padding, pad_value=7)
+
+
 def wide(rng: random.Random) -> Layer | None:
     """Filters that zeros are laid out around, those with holes, and maps with few columns."""
     filters, stride = (rng.randint(1, 5), rng.randint(1, 5)), rng.randint(1, 2)
@@ -185,6 +194,27 @@ def test_transpositions_are_shared_out(core: Simulator, k: int, size: tuple[int,
     assert np.array_equal(np.bitwise_or.reduce([output for _, output in calls]), case.tensors.expected)
     waits = Sharing().factor(8)
     assert max(cycles for cycles, _ in calls) == pytest.approx(predicted(case, cores=8) / waits, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("k", "size", "columns", "stride", "cores"),
+    [
+        (128, 3, 8, 1, 8),
+        (128, 3, 8, 2, 8),
+        (64, 5, 8, 1, 8),
+        (64, 5, 8, 2, 8),
+        (64, 5, 16, 1, 16),  # two cores with each channel
+        (64, 5, 15, 1, 8),  # shares that are no multiple of all banks, and one that is less
+    ],
+)
+def test_strips_whose_channels_share_banks(
+    core: Simulator, k: int, size: int, columns: int, stride: int, cores: int
+) -> None:
+    """Cores whose strips begin with channels in the same bank of L1 begin apart; each strip is computed by one."""
+    layer = depthwise_strips(k, size, (3, columns), stride)
+    case = Case(layer, "split")
+    outputs = [called(core, case, number, cores)[1].astype(np.int32) for number in range(cores)]
+    assert np.array_equal(sum(outputs), case.tensors.expected)
 
 
 @pytest.mark.parametrize("draw", [convolution, depthwise, wide, sequence, average, product, transposed])
