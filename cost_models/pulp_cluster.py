@@ -162,16 +162,15 @@ class PulpClusterCost(CostModel):
             case Op.LOOKUP if layer.turns_signs:
                 signs = self.cycles.signs + self._elements(layer, tile, self.cycles.sign)
                 enough = self._largest_part(tile.oy * tile.ox * tile.k) >= ENOUGH_SIGNS
-                return choose(enough, signs, self._elements(layer, tile, self.cycles.lookup))
-            case Op.LOOKUP | Op.QUANTIZE | Op.DEQUANTIZE:
-                each = getattr(self.cycles, layer.op)
-                return self._elements(layer, tile, each)
+                return choose(enough, signs, self._looked_up(layer, tile))
+            case Op.LOOKUP | Op.SLICE:
+                return self._looked_up(layer, tile)
+            case Op.QUANTIZE | Op.DEQUANTIZE:
+                return self._elements(layer, tile, getattr(self.cycles, layer.op))
             case Op.CHANNEL_LOOKUP:
                 pixels = tile.oy * tile.ox
                 rows = ceil_div(pixels, self.cores) * self.cycles.channel_lookup_pixel
                 return rows + self._elements(layer, tile, self.cycles.channel_lookup)
-            case Op.SLICE:
-                return self._elements(layer, tile, self.cycles.lookup)
             case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
                 each: float = getattr(self.cycles, layer.op) + looked_up(self.listed)
                 return self.cycles.addition + self._elements(layer, tile, each + self.requantize)
@@ -180,7 +179,7 @@ class PulpClusterCost(CostModel):
             case Op.CONCATENATE:
                 parts = layer.first_channels, layer.k - layer.first_channels
                 pixels = tile.oy * tile.ox
-                return sum(self._runs(pixels, pixels * part, self.cycles.lookup) for part in parts)
+                return self.cycles.concatenation + sum(self._runs_of_bytes(pixels, pixels * part) for part in parts)
             case Op.TRANSPOSE:
                 return transposition(layer, tile, self.cores, self.cycles)
             case Op.GATHER:
@@ -455,24 +454,39 @@ class PulpClusterCost(CostModel):
         return tile.oy * tile.ox * (cycles.position + fours * four)
 
     def _elements(self, layer: Layer, tile: Tile, each: float) -> float:
-        """Elements in runs without gaps.
+        """Elements in runs without gaps."""
+        elements = tile.oy * tile.ox * tile.k
+        return self._begun(_runs_of(layer, tile)) * self.cycles.run + self._largest_part(elements) * each
 
-        Whole rows are one run. Of others each row may be one, and each pixel where a tile has some of the channels, or
-        another tensor has one pixel for all.
-        """
-        pixels = tile.oy * tile.ox
-        rows = choose(tile.ox == layer.ox, 1, tile.oy)
-        runs = pixels if layer.broadcast else choose(tile.k == layer.k, rows, pixels)
-        return self._runs(runs, pixels * tile.k, each)
+    def _looked_up(self, layer: Layer, tile: Tile) -> float:
+        """Bytes through a table, in runs without gaps."""
+        return self._runs_of_bytes(_runs_of(layer, tile), tile.oy * tile.ox * tile.k)
 
-    def _runs(self, runs: int, elements: int, each: float) -> float:
-        """Elements are shared out, words of them, and runs with them."""
-        return (ceil_div(runs, self.cores) - (runs == 1)) * self.cycles.run + self._largest_part(elements) * each
+    def _runs_of_bytes(self, runs: int, elements: int) -> float:
+        """So many bytes through a table in so many runs."""
+        each = self.cycles.lookup * self.sharing.of_tables(self.cores)
+        return self._begun(runs) * self.cycles.lookup_run + self._largest_part(elements) * each
+
+    def _begun(self, runs: int) -> int:
+        """Runs of a core that lie behind a gap: elements are shared out, and runs with them."""
+        return ceil_div(runs, self.cores) - (runs == 1)
 
     def _largest_part(self, elements: int) -> int:
         """Elements of the core that has most, whole words."""
         share: int = smaller(elements, align4(ceil_div(elements, self.cores)))
         return share
+
+
+def _runs_of(layer: Layer, tile: Tile) -> int:
+    """Runs without gaps of a tile's elements.
+
+    Whole rows are one run. Of others each row may be one, and each pixel where a tile has some of the channels, or
+    another tensor has one pixel for all.
+    """
+    pixels = tile.oy * tile.ox
+    rows = choose(tile.ox == layer.ox, 1, tile.oy)
+    runs: int = pixels if layer.broadcast else choose(tile.k == layer.k, rows, pixels)
+    return runs
 
 
 def _block_steps(channels: int, pixels: int, length: int, loose: int) -> float:

@@ -164,10 +164,13 @@ class KernelCycles:
     resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
     of 5), and a channel of it, counted in the compiled code.
     channel_lookup_pixel, channel_lookup: a pixel of a lookup by channel beside its elements, and an element.
+    concatenation: a concatenation beside the lookups of its inputs, whose shares are found with divisions; fitted on
+    GVSoC with `Sharing.tables`.
     lookup_sum: an element of a sum of lookups; from nine calls on RTL, within 2 % but for one of 27 elements (12 %).
-    addition: an addition beside its elements. run: elements to add or look up that lie behind a gap; measured
-    apart, not fitted. add, add_int64, lookup, quantize, dequantize: an element, of additions by form. signs: a look
-    at the whole table of a lookup that turns signs; sign: an element then. Both from nine calls on RTL, within 6 %.
+    addition: an addition beside its elements. run, lookup_run: elements to add or look up that lie behind a gap;
+    measured apart, not fitted. add, add_int64, lookup, quantize, dequantize: an element, of additions by form. signs: a
+    look at the whole table of a lookup that turns signs; sign: an element then. Both from nine calls on RTL, within
+    6 %.
     """
 
     call: float = 172.0
@@ -232,6 +235,7 @@ class KernelCycles:
     maximum4: float = 8.8
     addition: float = 175.5
     run: float = 45
+    lookup_run: float = 36
     add: float = 6.72
     add_int64: float = 51.2
     lookup: float = 3.08
@@ -240,6 +244,7 @@ class KernelCycles:
     channel_lookup_pixel: float = 26.8
     channel_lookup: float = 3.92
     lookup_sum: float = 8.85
+    concatenation: float = 420
     multiply: float = 13
     squared_difference: float = 17
     turned_pixel: float = 36
@@ -301,6 +306,8 @@ class Sharing:
 
     waits: share of a kernel's cycles on eight cores: banks of L1 that others use, instructions that a core's own cache
     does not hold, the last core to finish. Of fewer cores it is less by the neighbours that are not there.
+    tables: beside that, share of a byte's cycles in lookups, whose loop is at L1 in each cycle, mostly at a few words
+    of the table. Fitted to 24 concatenations and 30 lookups on GVSoC, most of them of DenseNet and MobileNetV3.
     recurrent: the same of an LSTM, whose unit has more instructions than a core's own cache holds, so that each unit
     fetches them anew. It and the first call of an LSTM are fitted to three layers (8, 16 and 40 features, 16, 32 and
     64 units). Both are taken for a GRU, too: the same three layers of that take 2 to 4 % less than predicted. One
@@ -313,6 +320,7 @@ class Sharing:
     """
 
     waits: float = 0.10
+    tables: float = 0.42
     recurrent: float = 0.28
     meeting: float = 380
     pointwise: float = 1650
@@ -330,6 +338,10 @@ class Sharing:
         """What the cycles of a kernel are multiplied with, that of an operator or any."""
         waits = self.recurrent if op in (Op.LSTM, Op.GRU) else self.waits
         return 1 + waits * (cores - 1) / 7
+
+    def of_tables(self, cores: int) -> float:
+        """What the cycles of a byte that is looked up are multiplied with, beside `factor`."""
+        return 1 + self.tables * (cores - 1) / 7
 
     def calls(self, operators: Sequence[Layer]) -> float:
         """Cycles that an offload takes to load the instructions of its kernels, operator by operator."""

@@ -16,7 +16,7 @@ from benchmarks.rtl.shapes import column, sequence
 from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.cost_models.pulp_cycles import Form
+from match.cost_models.pulp_cycles import Form, Sharing
 from match.cost_models.pulp_loops import border_windows, is_narrow, step, widened
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.layer import Dim, Layer, Op, Operand, Padding
@@ -463,8 +463,20 @@ def test_cluster_looks_up_an_element_on_each_core() -> None:
     for channels in (3, 48):
         layer = Layer("lookup", Op.LOOKUP, channels, 1, 32, 32, 32, 32, weight_dtype="")
         elements = 32 * 32 * channels
-        assert 1 < compute(model, layer) / (elements / 8 * model.cycles.lookup) < 1.5
+        each = model.cycles.lookup * model.sharing.of_tables(8)
+        assert 1 < compute(model, layer) / (elements / 8 * each) < 1.5
         assert compute(model, layer) < RiscvCoreCost().cycles("lookup", 0, elements) / 8
+
+
+def test_cores_wait_for_each_other_at_a_table() -> None:
+    """A core by itself waits for none; nothing but lookups has tables in its loops."""
+    layer = Layer("lookup", Op.LOOKUP, 16, 1, 32, 32, 32, 32, weight_dtype="")
+    slower = replace(Sharing(), tables=1.42)
+    for cores, longer in ((1, 1), (8, 2.42 / 1.42)):
+        usual, waiting = (compute(PulpClusterCost(cores, sharing=each), layer) for each in (Sharing(), slower))
+        assert waiting / usual == pytest.approx(longer, rel=0.05)
+    signs = replace(layer, turns_signs=True)
+    assert compute(PulpClusterCost(sharing=slower), signs) == compute(PulpClusterCost(), signs)
 
 
 # ---- what the kernels' headers say ----
