@@ -150,7 +150,8 @@ class PulpClusterCost(CostModel):
                 begin = self.cycles.group + (self.cycles.group_share if self.cores > 1 else 0)
                 return tile.k * (begin + group)
             case Op.DEPTHWISE_CONV2D:
-                depthwise = Depthwise(self.cores, self.form, self.listed, self.cycles)
+                fetched = self.sharing.phase * (self.cores - 1) / 7
+                depthwise = Depthwise(self.cores, self.form, self.listed, self.cycles, fetched)
                 return depthwise.work(layer, tile)
             case Op.DENSE:
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.c, tile).cycles(tile.ox)

@@ -10,7 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from match.cost_models.pulp_loops import WORD, copied_column, crossing, is_pointwise, pixels_apart, step, turned_columns
+from match.cost_models.pulp_loops import (
+    WORD,
+    copied_column,
+    crossing,
+    is_pointwise,
+    pixels_apart,
+    step,
+    turned_columns,
+    widened,
+)
 from match.ir.layer import Layer, Op
 from match.target.cost import Tile, choose, larger
 
@@ -315,6 +324,9 @@ class Sharing:
     meeting: what a step of that takes more, where all cores meet twice; fitted to the same three layers, within 1 %.
     pointwise, convolution, depthwise, addition, pooling, dense, matrices, lstm, other: the first call of a kernel in an
     offload, whose instructions come from the main memory.
+    widened: the same of depthwise filters without loops of their own, whose code is more than a shared cache's 4 kB.
+    phase: each convolution without holes that one of these is taken apart into, as it fetches that code again. Both
+    from 24 single layers on GVSoC (1 to 16 phases).
     again: how much of that each further call of a convolution takes in the same offload. Its code is large, and kernels
     in between have displaced it from the cache. Fitted to 20 groups on GVSoC.
     """
@@ -326,6 +338,8 @@ class Sharing:
     pointwise: float = 1650
     convolution: float = 1700
     depthwise: float = 1900
+    widened: float = 3800
+    phase: float = 510
     addition: float = 1150
     pooling: float = 1000
     dense: float = 200
@@ -352,7 +366,7 @@ class Sharing:
             first: float = getattr(self, kernel)
             if kernel not in called:
                 total += first
-            elif kernel in ("pointwise", "convolution", "depthwise"):
+            elif kernel in ("pointwise", "convolution", "depthwise", "widened"):
                 total += self.again * first
             called.add(kernel)
         return total
@@ -364,7 +378,7 @@ class Sharing:
             case Op.CONV2D | Op.GROUPED_CONV2D:
                 return "pointwise" if is_pointwise(layer) else "convolution"
             case Op.DEPTHWISE_CONV2D:
-                return "depthwise"
+                return "depthwise" if widened(layer) is None else "widened"
             case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.LOOKUP_SUM:
                 return "addition"
             case Op.AVG_POOL2D | Op.MAX_POOL2D:

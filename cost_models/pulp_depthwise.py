@@ -39,12 +39,16 @@ from match.target.cost import Tile, ceil_div, choose, smaller
 
 @dataclass(frozen=True)
 class Depthwise:
-    """Cycles of the busiest core beside those of the call, by fields of `PulpClusterCost`."""
+    """Cycles of the busiest core beside those of the call, by fields of `PulpClusterCost`.
+
+    fetched: cycles in which instructions arrive for each convolution that a filter with holes is taken apart into.
+    """
 
     cores: int
     form: Form
     listed: float
     cycles: KernelCycles
+    fetched: float
 
     def work(self, layer: Layer, tile: Tile) -> float:
         """In strips, if there is a kernel for them and the tile sees what they read."""
@@ -97,7 +101,7 @@ class Depthwise:
         narrow = wide.ix > layer.ix and not is_lone(layer)
         pixel = cycles.wide_pixel + cycles.wide_word * ceil_div(tile.k, WORD)
         pixels = ceil_div(tile.iy * STRIP_READS, self.cores) * pixel if narrow else 0
-        return cycles.wide + filters + pixels + rows * columns * (cycles.phase + strips)
+        return cycles.wide + filters + pixels + rows * columns * (cycles.phase + self.fetched + strips)
 
     def _strips(self, layer: Layer, tile: Tile, columns: int) -> float:
         """Strips of `columns` columns of outputs are shared out: of 3x3 filters all of a channel, then of the next.
