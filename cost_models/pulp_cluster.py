@@ -124,8 +124,8 @@ class PulpClusterCost(CostModel):
         return self.kernel
 
     def transfer(self, layer: Layer, block: Block) -> float:
-        """MCHAN's."""
-        return self.dma.transfer(block)
+        """MCHAN's, and what the cores' use of L1's banks adds."""
+        return self.dma.transfer(block) * self.sharing.transfer(self.cores, layer.op)
 
     def issue(self, layer: Layer) -> float:
         """MCHAN's."""

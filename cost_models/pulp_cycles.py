@@ -317,6 +317,9 @@ class Sharing:
     does not hold, the last core to finish. Of fewer cores it is less by the neighbours that are not there.
     tables: beside that, share of a byte's cycles in lookups, whose loop is at L1 in each cycle, mostly at a few words
     of the table. Fitted to 24 concatenations and 30 lookups on GVSoC, most of them of DenseNet and MobileNetV3.
+    arriving: share of a transfer's cycles that weights of a dense layer take longer to arrive, as all cores read others
+    in every second cycle; fitted to the auto-encoder and GhostNet on GVSoC, where nothing of it is left without
+    conflicts over banks.
     recurrent: the same of an LSTM, whose unit has more instructions than a core's own cache holds, so that each unit
     fetches them anew. It and the first call of an LSTM are fitted to three layers (8, 16 and 40 features, 16, 32 and
     64 units). Both are taken for a GRU, too: the same three layers of that take 2 to 4 % less than predicted. One
@@ -333,6 +336,7 @@ class Sharing:
 
     waits: float = 0.10
     tables: float = 0.42
+    arriving: float = 0.11
     recurrent: float = 0.28
     meeting: float = 380
     pointwise: float = 1650
@@ -356,6 +360,10 @@ class Sharing:
     def of_tables(self, cores: int) -> float:
         """What the cycles of a byte that is looked up are multiplied with, beside `factor`."""
         return 1 + self.tables * (cores - 1) / 7
+
+    def transfer(self, cores: int, op: Op) -> float:
+        """What the cycles of an operator's transfers are multiplied with."""
+        return 1 + (self.arriving * (cores - 1) / 7 if op is Op.DENSE else 0)
 
     def calls(self, operators: Sequence[Layer]) -> float:
         """Cycles that an offload takes to load the instructions of its kernels, operator by operator."""

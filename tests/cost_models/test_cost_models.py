@@ -479,6 +479,15 @@ def test_cores_wait_for_each_other_at_a_table() -> None:
     assert compute(PulpClusterCost(sharing=slower), signs) == compute(PulpClusterCost(), signs)
 
 
+def test_weights_of_dense_layers_arrive_between_the_cores_loads() -> None:
+    """Other transfers, and those beside one core, take MCHAN's cycles."""
+    block, dense = Block("weights", (64, 128), 8192, 1), Layer("d", Op.DENSE, 64, 128, 1, 1, 1, 1)
+    alone = Mchan().transfer(block)
+    assert PulpClusterCost().transfer(dense, block) == pytest.approx(1.11 * alone)
+    assert PulpClusterCost(cores=1).transfer(dense, block) == alone
+    assert PulpClusterCost().transfer(conv(16, 16, 8), block) == alone
+
+
 # ---- what the kernels' headers say ----
 
 
