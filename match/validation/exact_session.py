@@ -34,7 +34,7 @@ def exact_session(
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # errors are exceptions
     options.add_session_config_entry("session.qdqisint8allowed" if signed else "session.x64quantprecision", "1")
     if not fused:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.errors import ToolchainError
+from match.errors import InputError, ToolchainError
 from match.frontend.model import Model, Rounding
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
@@ -104,7 +104,17 @@ def _onnxruntime(model: Model, data: bytes) -> Run:
         raise ToolchainError(f"onnxruntime cannot run {model.name}: {_line(error)}; use a newer one.") from error
     names = [tensor.name for tensor in model.inputs]
     outputs = [tensor.name for tensor in model.outputs]
-    return lambda inputs: session.run(outputs, dict(zip(names, inputs, strict=True)))
+
+    def run(inputs: list[Array]) -> list[Array]:
+        try:
+            return session.run(outputs, dict(zip(names, inputs, strict=True)))
+        except Exception as error:  # such as places that a table does not have
+            raise InputError(
+                f"onnxruntime cannot compute {model.name} from these inputs: {_line(error)}; give some that it takes "
+                "(--input)."
+            ) from error
+
+    return run
 
 
 def integers(model: Model, network: tvm.IRModule) -> Run:
@@ -115,4 +125,5 @@ def integers(model: Model, network: tvm.IRModule) -> Run:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:160].rstrip(" .")
+    message = str(error).rpartition("Status Message: ")[2]  # onnxruntime's codes stand in front of it
+    return " ".join(message.split())[:160].rstrip(" .")

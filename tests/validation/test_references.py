@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 import match
+from match.errors import InputError
 from match.frontend import load
 from match.validation import references
 from match.validation.exact_session import has_signed_activations
@@ -52,3 +55,21 @@ def test_other_references_are_what_they_are(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(references, "multiplies_signed_exactly", lambda: False)
     network = Path(__file__).parent.parent / "tflite" / "networks" / "autoencoder.tflite"
     assert references.caveat(load(network)) is None
+
+
+def test_inputs_that_the_reference_refuses_are_told(tmp_path: Path) -> None:
+    """Such as places that a table of four rows does not have."""
+    rows, places = [helper.make_tensor_value_info(*one) for one in (("y", 1, [2, 3]), ("places", 7, [2]))]
+    constants = {"rows": np.ones((4, 3), np.int8), "scale": np.float32(0.5)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["rows", "scale"], ["table"]),
+        helper.make_node("Gather", ["table", "places"], ["y"]),
+    ]
+    initializers = [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "net", [places], [rows], initializers)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "x.onnx")
+    _, run = references.reference(load(tmp_path / "x.onnx"))
+    (found,) = run([np.array([0, 3])])
+    assert found.shape == (2, 3)
+    with pytest.raises(InputError, match=r"cannot compute x from these inputs: .*idx=4 .*; give some that it takes"):
+        run([np.array([0, 4])])
