@@ -125,7 +125,7 @@ def test_totals_along_any_axes(seed: int) -> None:
     rank = int(rng.integers(1, 6))
     extents = tuple(rng.permutation([1, 2, 3, 4, 5, 6])[:rank].tolist())
     axes = sorted(rng.permutation(rank)[: rng.integers(1, rank + 1)].tolist())
-    kind, number = rng.choice(["ReduceSum", "ReduceMean", "ReduceL1"]), rng.choice([np.uint8, np.int8])
+    kind, number = rng.choice(["ReduceSum", "ReduceMean", "ReduceL1"]), (np.uint8, np.int8)[rng.integers(2)]
     low, count = np.iinfo(number).min, math.prod(extents[axis] for axis in axes)
     step = 0.02 * (1 if kind == "ReduceMean" else count) / np.sqrt(count)
     constants = {"s": np.float32(0.02), "z": number(low + 100), "zo": number(low + 120), "so": np.float32(step)}
@@ -180,7 +180,7 @@ def test_extrema_are_pools(kind: str, dtype: str, axes: list[int] | None, channe
     """
     low, number = np.iinfo(dtype).min, np.dtype(dtype).type
     constants = {"s": np.float32(0.02), "z": number(low + 100), "zo": number(low + 140), "so": np.float32(0.03)}
-    given = {} if axes is None else {"axes": axes}
+    given: dict[str, Any] = {} if axes is None else {"axes": axes}
     model = quantized(kind, (1, 9, 6, 7), constants, more=[], **given, keepdims=0)
     module = integers(model)
     found = [one.layer for one in find(module) if isinstance(one, Match) and one.layer.op is not Op.TRANSPOSE]
