@@ -88,6 +88,21 @@ def test_choices(masked: str, other: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_a_choice_of_a_function_of_each_element(dtype: str) -> None:
+    """As attention masks its scores over the root of their length, with nothing quantized between."""
+    extents, shape = MASKS["pairs of tokens"]
+    mask = np.random.default_rng(2).random(extents) > 0.5
+    constants = scales(dtype) | {"mask": mask, "other": np.float32(-1.1), "root": np.float32(1.7)}
+    model = quantized("Where", shape, constants, more=["real", "other"])
+    model.graph.node[2].input[:] = ["mask", "other", "over"]
+    model.graph.node.insert(2, helper.make_node("Div", ["real", "root"], ["over"]))
+    model = onnx.shape_inference.infer_shapes(model)
+    module = integers(model)
+    assert references(module, Op.MULTIPLY) == [True]
+    assert not distances(model, module, inputs(shape), least=15).any()
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_a_choice_of_two_tensors(dtype: str) -> None:
     mask = np.random.default_rng(2).random(EXTENTS) > 0.5
     constants = scales(dtype) | {"mask": mask, "t": np.float32(0.02)}

@@ -11,6 +11,7 @@ from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
 from match.passes.quantized_groups.quantities import parameters, rescaled
+from match.passes.quantized_groups.tables import table
 from match.relay import relay
 from match.relay.qnn import dequantized, real_constant
 from match.relay.rewrite import New, constant, is_call, shape
@@ -33,11 +34,11 @@ def chosen(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     kept: list[tuple[relay.Expr, Mask]] = []
     fixed: list[tuple[npt.NDArray[np.int64], Mask]] = []
     for operand, own in zip(expr.args[1:], masks, strict=True):
-        numbers, real = real_constant(operand), dequantized(operand)
+        numbers = real_constant(operand)
         if numbers is not None:
             fixed.append((quantize(numbers, output, value_range(output.dtype)), own))
-        elif real is not None and shape(operand) == shape(expr):
-            kept.append((rescaled(new(real.x), real.quantization, output), own))
+        elif shape(operand) == shape(expr) and (levels := _levels(operand, output, new)) is not None:
+            kept.append((levels, own))
     if not kept or len(kept) + len(fixed) != 2:
         return None
     dtype, low = output.dtype, value_range(output.dtype)[0]
@@ -52,6 +53,12 @@ def chosen(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
         parts.append(relay.const(each.astype(dtype)))
     kinds = [QuantizedType(_STEP, low, dtype)] * 3
     return relay.qnn.op.add(*parts, *(each for kind in kinds for each in parameters(kind)))
+
+
+def _levels(operand: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A tensor, or a function of each of its elements (scores of attention over a number), as the output is stored."""
+    real = dequantized(operand)
+    return table(operand, output, new) if real is None else rescaled(new(real.x), real.quantization, output)
 
 
 def _masked(x: relay.Expr, mask: Mask, number: int, dtype: str) -> relay.Expr:
