@@ -15,6 +15,9 @@ from match.validation.exact_session import exact_session
 pytestmark = pytest.mark.cc
 
 EXTENTS = (1, 5, 6, 8)
+LARGE = (1, 5, 32, 30)
+"""Pixels whose places among the channels are worth layers."""
+
 PLACES: dict[str, tuple[str, dict[str, int]]] = {
     "channel": ("ArgMax", {"axis": 1, "keepdims": 0}),
     "kept": ("ArgMin", {"axis": -3, "keepdims": 1}),
@@ -25,7 +28,7 @@ PLACES: dict[str, tuple[str, dict[str, int]]] = {
 }
 
 
-def network(dtype: type[np.integer[Any]]) -> onnx.ModelProto:
+def network(dtype: type[np.integer[Any]], extents: tuple[int, ...] = EXTENTS) -> onnx.ModelProto:
     """All of them of a map that is pooled, and a map of the marks of its largest channels."""
     low = np.iinfo(dtype).min
     constants = {"s": np.float32(0.5), "z": dtype(low + 2), "so": np.float32(1 / 255), "zo": dtype(low)}
@@ -44,7 +47,7 @@ def network(dtype: type[np.integer[Any]]) -> onnx.ModelProto:
     graph = helper.make_graph(
         nodes,
         "places",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, EXTENTS)],
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, extents)],
         [
             *(helper.make_tensor_value_info(name, TensorProto.INT64, None) for name in PLACES),
             helper.make_tensor_value_info("marked", kind, None),
@@ -55,11 +58,12 @@ def network(dtype: type[np.integer[Any]]) -> onnx.ModelProto:
     return onnx.shape_inference.infer_shapes(model)
 
 
+@pytest.mark.parametrize("extents", [EXTENTS, LARGE])
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
-def test_places_are_onnxruntimes(dtype: type[np.integer[Any]]) -> None:
+def test_places_are_onnxruntimes(dtype: type[np.integer[Any]], extents: tuple[int, ...]) -> None:
     """Many numbers are alike; in some columns all are the least or the largest that 8 bits have."""
-    model = network(dtype)
-    x = np.random.default_rng(2).integers(-2, 3, (3, *EXTENTS)).astype(np.float32)
+    model = network(dtype, extents)
+    x = np.random.default_rng(2).integers(-2, 3, (3, *extents)).astype(np.float32)
     x[0, ..., :2], x[1, ..., :2] = -1000, 1000
     compiled = match.compile(model, "gap9", cache=False)
     found = compiled.run({"x": x})
@@ -78,3 +82,16 @@ def test_no_number_is_floating(capfd: pytest.CaptureFixture[str]) -> None:
     assert not any(layer.floating for layer in report.layers[1:])
     assert sum(layer.op == "argmax" for layer in report.layers) == 4
     assert sum("transpose" in layer.op for layer in report.layers) <= 4
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_places_of_many_pixels_are_layers(dtype: type[np.integer[Any]]) -> None:
+    """Those among the channels, whichever is asked for; rows, columns and images keep theirs."""
+    report = match.compile(network(dtype, LARGE), "gap9", cache=False, fuse=False, numerics="exact").report
+    assert all(layer.exact for layer in report.layers)
+    places = [layer for layer in report.layers if layer.op in ("argmax", "argmin")]
+    assert len(places) == 3
+    assert all(layer.module == "cpu" for layer in places)
+    tables = [layer for layer in report.layers if layer.op == "channel_lookup"]
+    assert len(tables) == 4
+    assert all(layer.module == "cluster" for layer in tables)

@@ -115,7 +115,12 @@ CASES = (
         case
         for name in ("ARG_MAX", "ARG_MIN")
         for case in cases(
-            name, index, [{"axis": -1}, {"axis": 1}, {"axis": 1, "shape": (1, 10)}, {"axis": 0, "shape": (12,)}]
+            name,
+            index,
+            [
+                *({"axis": -1}, {"axis": 1}, {"axis": 1, "shape": (1, 10)}, {"axis": 0, "shape": (12,)}),
+                {"axis": 3, "shape": (1, 9, 11, 6)},  # enough pixels for layers
+            ],
         )
     ),
     *cases(
