@@ -19,7 +19,8 @@ from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, shape
 from match.target.hardware import MatchTarget
 
 _LEAST = 512
-"""The least integers that layers are made for: the control core takes some 40 cycles for each, six layers 15,000."""
+"""The least integers that layers are made for: the control core takes some 40 cycles for each, a group of six layers
+10,000 and more (predicted, GAP9)."""
 
 _MOST_PLACES = 256
 
