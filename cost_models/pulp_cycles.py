@@ -176,10 +176,10 @@ class KernelCycles:
     concatenation: a concatenation beside the lookups of its inputs, whose shares are found with divisions; fitted on
     GVSoC with `Sharing.tables`.
     lookup_sum: an element of a sum of lookups; from nine calls on RTL, within 2 % but for one of 27 elements (12 %).
-    addition: an addition beside its elements. run, lookup_run: elements to add or look up that lie behind a gap;
-    measured apart, not fitted. add, add_int64, lookup, quantize, dequantize: an element, of additions by form. signs: a
-    look at the whole table of a lookup that turns signs; sign: an element then. Both from nine calls on RTL, within
-    6 %.
+    addition: the call of an addition, without its elements. add, add_int64: an element of an addition, by form.
+    lookup, quantize, dequantize: an element. run, lookup_run: the start of each run of elements that lie together, in
+    additions and in lookups; measured apart, not fitted. signs: reading the whole table of a lookup that turns signs;
+    sign: an element of such a lookup. Both from nine calls on RTL, within 6 %.
     """
 
     call: float = 172.0

@@ -24,7 +24,7 @@ from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_c
 from match.partitioning.pairs import in_pairs
 from match.partitioning.pattern import Match, find
 from match.partitioning.pattern.rows import rows
-from match.partitioning.places import places_by_layers
+from match.partitioning.split_argmax import split_argmax
 from match.partitioning.split_dense import split_dense
 from match.partitioning.split_transpositions import split_transpositions
 from match.partitioning.unrolled import unrolled_where_refused
@@ -106,7 +106,7 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     inside) and "partition".
     """
     with stopwatch.phase("pattern"):
-        module = split_transpositions(places_by_layers(module, target), target)
+        module = split_transpositions(split_argmax(module, target), target)
     with stopwatch.phase("dispatch"):
         module = unrolled_where_refused(module, target, options, stopwatch)
     return _cut(module, target, options, network, stopwatch)

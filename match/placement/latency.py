@@ -69,10 +69,10 @@ def course(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) -
 
 
 def faster(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut], than: Course) -> Course | None:
-    """The course of a choice that takes fewer cycles than another one; None if it does not.
+    """The course of a choice, if it takes fewer cycles than another course; else None.
 
-    Before the first step at which the choices differ their courses are the same. Behind the last one, a course that is
-    late, with no transfer that is early, stays late, and is not followed to the end.
+    Up to the first step at which the choices differ, both courses are the same. After the last such step, a course that
+    is not ahead cannot get ahead, unless one of its transfers ends earlier: it is not followed to the end.
     """
     one, other = choice.fetched, than.choice.fetched
     moved = [step for step, (at, before) in enumerate(zip(one, other, strict=True)) if at != before]
@@ -82,7 +82,7 @@ def faster(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut], t
     if not differing:
         return None
     found = _followed(problem, choice, cuts, than, moved, range(min(differing), max(differing)))
-    return found if found is not None and found.cycles < than.cycles else None
+    return None if found is None or found.cycles >= than.cycles else found
 
 
 def _followed(

@@ -59,9 +59,9 @@ class Tile(NamedTuple):
 
 
 def choose_for(tile: Tile, condition: Any, yes: Callable[[Tile], Any], no: Any) -> Any:
-    """`yes` of the tiles that a condition holds for, `no` of the others: `choose` where `yes` takes long.
+    """As `choose`, but `yes` is a function of tiles, and computes only those that need it: it may take long.
 
-    `yes` is called with these tiles alone: of arrays that broadcast, in columns.
+    Where the tile's numbers are arrays, the function gets those tiles as arrays of one axis.
     """
     if isinstance(condition, bool | np.bool_):
         return yes(tile) if condition else no

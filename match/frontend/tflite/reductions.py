@@ -89,7 +89,7 @@ def smallest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 
 def extreme(build: Callable[..., relay.Expr]) -> Handler:
-    """A reader of REDUCE_ANY or REDUCE_ALL, or of the largest or the smallest of integers of more than 8 bits."""
+    """A reader of REDUCE_ANY or REDUCE_ALL; of REDUCE_MAX or REDUCE_MIN, if integers have more than 8 bits."""
 
     def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         axes = _axes(read, operator)

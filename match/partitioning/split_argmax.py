@@ -1,8 +1,8 @@
-"""Makes layers of the place of the largest or smallest 8-bit integer of each pixel, as modules take them.
+"""Splits argmax and argmin of the channels of each pixel into layers that modules take.
 
-The largest of a pixel's channels is max pooling. A subtraction leaves the type's largest integer in each channel that
-equals it. There a table for each channel has how far the channel is from the last one, so that the largest entry tells
-the first place; where the last place is wanted, the table has how far it is from the first one.
+Max pooling finds the largest channel of a pixel. A subtraction gives the type's largest integer in the channels that
+equal it, and less in the others. A table for each channel then marks these channels: with the distance from the last
+channel if the first place is wanted, else with the distance from the first channel. The largest mark tells the place.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, shape
 from match.target.hardware import MatchTarget
 
 _LEAST = 512
-"""The least integers that layers are made for: the control core takes some 40 cycles for each, a group of six layers
-10,000 and more (predicted, GAP9)."""
+"""Fewer integers are left to the control core. It takes some 40 cycles for each, and a group of six layers takes 10,000
+and more (predicted, GAP9)."""
 
 _MOST_PLACES = 256
 
 _LAYERS = {Op.MAX_POOL2D, Op.ADD, Op.CHANNEL_LOOKUP, Op.LOOKUP}
 
 
-def places_by_layers(module: tvm.IRModule, target: MatchTarget) -> tvm.IRModule:
-    """The network with layers for `argmax` and `argmin` of widened 8-bit integers along the last axis.
+def split_argmax(module: tvm.IRModule, target: MatchTarget) -> tvm.IRModule:
+    """The network with layers in place of argmax and argmin of widened 8-bit integers along the last axis.
 
-    Small ones are left, and all are if the target's modules do not take these layers.
+    Those of few integers stay as they are, and all do if the target's modules do not take these layers.
     """
     taken = {op for pattern in target.patterns for op in pattern.ops}
     return rewrite(module, _rule) if taken >= _LAYERS else module
