@@ -242,6 +242,10 @@ CASES: dict[str, tuple[Callable[[Place], Line], list[str]]] = {
         lambda p: ["size", p.edited("report.json", lambda d: d.update(schema_version=99))],
         ["report.json"],
     ),
+    "a run that counts beside a damaged report": (
+        lambda p: ["run", p.edited("report.json", lambda d: d.update(schema_version=99)), "--on", "qemu"],
+        ["report.json"],
+    ),
     "a comparison with a model": (lambda p: ["compare", p.project, DIGITS], ["digits.onnx"]),
     "a network of no width": (lambda p: ["zoo", "mobilenet_v1-0-96"], ["width", "0.0"]),
     "a target's package in a typo": (lambda p: ["new-target", "my chip"], ["'my chip'"]),
