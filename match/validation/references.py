@@ -13,6 +13,7 @@ from match.passes.pipeline import integer_relay
 from match.relay import tvm
 from match.relay.rewrite import is_call, scalar
 from match.validation.border import Run, adapted
+from match.validation.buffers_inside import with_buffers_inside
 from match.validation.exact_session import (
     exact_session,
     has_signed_activations,
@@ -80,7 +81,7 @@ def _tflite_micro(model: Model, data: bytes) -> Run:
     except ImportError as error:
         raise ToolchainError(f"TFLite Micro is the reference of {model.name} and is missing; {_INSTALL}.") from error
     try:
-        interpreter: Any = runtime.Interpreter.from_bytes(data)
+        interpreter: Any = runtime.Interpreter.from_bytes(with_buffers_inside(data))
     except (RuntimeError, ValueError) as error:
         raise ToolchainError(f"TFLite Micro cannot run {model.name}: {_line(error)}; use a newer one.") from error
 

@@ -18,9 +18,10 @@ from match import zoo
 from match.errors import ModelError
 from match.frontend import ModelTensor, Quantization, Rounding, load
 from match.relay import tvm
+from match.validation.references import reference
 from tests.frontend.refusals import refused
 from tests.passes.onnx_models import OnnxModel, quantize
-from tests.passes.tflite_models import TfliteModel
+from tests.passes.tflite_models import Micro, TfliteModel, with_buffers_outside
 
 pytestmark = pytest.mark.cc
 
@@ -129,6 +130,41 @@ def test_corrupt_tflite_is_refused_or_read(tmp_path):
             continue
         refusals += 1
     assert 20 < refusals < 150
+
+
+def test_constants_behind_the_flatbuffer(tmp_path):
+    """The network is the same, and so is its reference, which does not read such files by itself."""
+    data = small_tflite()
+    inside, outside = tmp_path / "inside.tflite", tmp_path / "outside.tflite"
+    inside.write_bytes(data)
+    outside.write_bytes(with_buffers_outside(data))
+    assert tvm.ir.structural_equal(load(outside).module, load(inside).module)
+    sample = np.random.default_rng(0).integers(-128, 128, (1, 4, 4, 3), np.int8)
+    _, run = reference(load(outside))
+    (found,), (expected,) = run([sample]), Micro(data, 1)(sample)
+    np.testing.assert_array_equal(found, expected)
+    outside.write_bytes(outside.read_bytes()[:-17])
+    assert "truncated" in refused(outside)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("real", [False, True])
+def test_axes_are_in_the_order_that_the_network_itself_turns(tmp_path, turned, real):
+    """Networks of PyTorch are turned in their file, behind a quantization and in front of one, too."""
+    model, shape = TfliteModel(), (1, 4, 4, 4)
+    given = x = model.tensor(shape, "float32") if real else model.tensor(shape, "int8", 0.1)
+    if real:
+        x = model.operator("QUANTIZE", [x], model.tensor(shape, "int8", 0.1))
+    for order in ((0, 2, 3, 1), (0, 3, 1, 2)) if turned else ((0, 1, 3, 2),):
+        axes = model.tensor((4,), "int32", data=np.array(order))
+        x = model.operator("TRANSPOSE", [x, axes], model.tensor(shape, "int8", 0.1), "TransposeOptions")
+    if real:
+        x = model.operator("DEQUANTIZE", [x], model.tensor(shape, "float32"), "DequantizeOptions")
+    path = tmp_path / "turned.tflite"
+    path.write_bytes(model.build([given], [x]))
+    found = load(path)
+    expected = "NCHW" if turned else "NHWC"
+    assert [tensor.layout for tensor in (*found.inputs, *found.outputs)] == [expected, expected]
 
 
 def test_other_file_named_tflite(tmp_path):

@@ -108,6 +108,22 @@ def with_outputs(data: bytes, inner: bool) -> bytes:
     return _packed(model)
 
 
+def with_buffers_outside(data: bytes) -> bytes:
+    """A copy of a model as newer quantizers write it: constants behind the flatbuffer, later operator codes."""
+    model = schema.ModelT.InitFromPackedBuf(data, 0)
+    for code in model.operatorCodes:
+        code.deprecatedBuiltinCode = 0
+    constants = {buffer: bytes(buffer.data) for buffer in model.buffers if buffer.data is not None}
+    for buffer, values in constants.items():
+        buffer.data, buffer.offset, buffer.size = None, 2, len(values)  # as many bytes as with the right offset
+    end = -(-len(_packed(model)) // 16) * 16
+    behind = b""
+    for buffer, values in constants.items():
+        buffer.offset = end + len(behind)
+        behind += values + bytes(-len(values) % 16)
+    return _packed(model).ljust(end, b"\0") + behind
+
+
 def _packed(model: Any) -> bytes:
     builder = flatbuffers.Builder(1 << 16)
     builder.Finish(model.Pack(builder), b"TFL3")

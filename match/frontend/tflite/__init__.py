@@ -114,13 +114,39 @@ def _named(result: relay.Expr, name: str) -> relay.Expr:
 
 
 def _border(file: File, number: int, path: Path) -> ModelTensor:
-    """An input or output of the network."""
+    """An input or output of the network, with the order of its axes if there are four."""
     tensor = file.tensors[number]
     if tensor.dtype not in _DTYPES:
         raise ModelError(f"{path} has the input or output {tensor.name!r} of type {tensor.dtype}; {QUANTIZE}")
     whole = len(tensor.scales) == 1 and tensor.dtype != "float32"
     quantization = Quantization(float(tensor.scales[0]), int(tensor.zero_points[0])) if whole else None
-    return ModelTensor(tensor.name, tensor.shape, tensor.dtype, quantization, "NHWC" if len(tensor.shape) == 4 else "")
+    return ModelTensor(tensor.name, tensor.shape, tensor.dtype, quantization, _layout(file, number))
+
+
+def _layout(file: File, number: int) -> str:
+    """TFLite's NHWC, but NCHW if the network itself turns its input from it, or its output to it; "" without four axes.
+
+    Converters of PyTorch keep the order that the network had there.
+    """
+    if len(file.tensors[number].shape) != 4:
+        return ""
+    reading = [operator for operator in file.operators if number in operator.inputs]
+    if len(reading) == 1 and reading[0].name == "QUANTIZE":
+        return _layout(file, reading[0].outputs[0])
+    writing = [operator for operator in file.operators if number in operator.outputs]
+    if len(writing) == 1 and writing[0].name == "DEQUANTIZE":
+        return _layout(file, writing[0].inputs[0])
+    first = bool(reading) and all(_turns(file, operator, (0, 2, 3, 1)) for operator in reading)
+    last = any(_turns(file, operator, (0, 3, 1, 2)) for operator in writing)
+    return "NCHW" if first or last else "NHWC"
+
+
+def _turns(file: File, operator: FileOperator, axes: tuple[int, ...]) -> bool:
+    """Whether an operator is the transposition to these axes."""
+    if operator.name != "TRANSPOSE" or len(operator.inputs) != 2:
+        return False
+    order = file.tensors[operator.inputs[1]].data
+    return order is not None and tuple(order.reshape(-1)) == axes
 
 
 def _module(read: TfliteReader, parameters: list[relay.Expr], outputs: tuple[ModelTensor, ...]) -> tvm.IRModule:

@@ -26,6 +26,9 @@ QUANTIZE = (
 """What to do about a model that is not quantized."""
 
 _IDENTIFIER = b"TFL3"
+_BUILTIN_CODE = 10
+"""Where the table of an operator code lists its field `builtin_code`, in bytes from the list's start."""
+
 _EMPTY_TABLE = struct.pack("<HHi", 4, 4, 4)
 """A table without fields, at byte 4: before it the sizes of what lists the fields and of the table itself."""
 
@@ -98,8 +101,7 @@ def read_file(data: bytes, path: Path) -> File:
     """The content of a TFLite file; `path` is what errors call it.
 
     Raises:
-        ModelError: it is no TFLite file, is cut off, or has several subgraphs, dynamic shapes, sparse weights or
-            weights outside of the flatbuffer.
+        ModelError: it is no TFLite file, is cut off, or has several subgraphs, dynamic shapes or sparse weights.
     """
     if not is_tflite(data):
         raise ModelError(f"{path} is not a TFLite file: it lacks the identifier TFL3; check what was exported")
@@ -114,7 +116,7 @@ def _file(data: bytes, path: Path) -> File:
     if model.SubgraphsLength() != 1:
         raise ModelError(f"{path} has {model.SubgraphsLength()} subgraphs; only models with one are supported")
     graph = model.Subgraphs(0)
-    buffers = [_buffer(model.Buffers(index), path) for index in range(model.BuffersLength())]
+    buffers = [buffer_bytes(data, model.Buffers(index)) for index in range(model.BuffersLength())]
     tensors = tuple(_tensor(graph.Tensors(index), buffers, path) for index in range(graph.TensorsLength()))
     inputs, outputs = _numbers(graph.InputsAsNumpy()), _numbers(graph.OutputsAsNumpy())
     for number in (*inputs, *outputs):
@@ -128,9 +130,16 @@ def _numbers(values: Any) -> tuple[int, ...]:
     return () if isinstance(values, int) else tuple(int(value) for value in values)
 
 
-def _buffer(buffer: Any, path: Path) -> npt.NDArray[np.uint8]:
-    if buffer.Offset() > 1:
-        raise ModelError(f"{path} keeps weights outside of its flatbuffer, past 2 GB; no microcontroller holds them")
+def buffer_bytes(data: bytes, buffer: Any) -> npt.NDArray[np.uint8]:
+    """The bytes of a buffer: in its vector, or behind the flatbuffer, `Offset` bytes from the start of the file.
+
+    Raises:
+        IndexError: the file ends before the buffer does.
+    """
+    if buffer.Offset() > 1:  # 1 stands for an offset that was never written
+        if buffer.Offset() + buffer.Size() > len(data):
+            raise IndexError("a buffer ends behind the file")
+        return np.frombuffer(data, np.uint8, buffer.Size(), buffer.Offset())
     values = buffer.DataAsNumpy()
     return np.zeros(0, np.uint8) if isinstance(values, int) else values
 
@@ -175,7 +184,7 @@ def _check_shape(tensor: Any, read: FileTensor, path: Path) -> None:
 
 def _operator(model: Any, operator: Any, position: int, tensors: tuple[FileTensor, ...]) -> FileOperator:
     code = model.OperatorCodes(operator.OpcodeIndex())
-    number, names = max(code.BuiltinCode(), code.DeprecatedBuiltinCode()), _names(tflite.BuiltinOperator)
+    number, names = _builtin_code(code), _names(tflite.BuiltinOperator)
     name = f"builtin operator {number}" if number > max(names) else names[number]  # a newer schema has more
     if name == "CUSTOM":
         name = f"custom operator {(code.CustomCode() or b'').decode()}"
@@ -184,3 +193,14 @@ def _operator(model: Any, operator: Any, position: int, tensors: tuple[FileTenso
         raise IndexError("an operator has a tensor that the file does not have")
     where = f" at {tensors[outputs[0]].name!r}" if outputs else ""
     return FileOperator(name, f"{name} (operator {position}{where})", inputs, outputs, operator)
+
+
+def _builtin_code(code: Any) -> int:
+    """The number of an operator: the larger of the field of one byte and the later field of four, as TFLite takes it.
+
+    The package tflite reads the later field from 127 on alone; newer quantizers write lower numbers there, too.
+    """
+    table = code._tab
+    place = table.Offset(_BUILTIN_CODE)
+    later = struct.unpack_from("<i", table.Bytes, table.Pos + place)[0] if place else 0
+    return max(later, code.DeprecatedBuiltinCode())
