@@ -93,7 +93,7 @@ class TfliteModel:
             entry = schema.OperatorCodeT()
             entry.builtinCode, entry.deprecatedBuiltinCode, entry.version = code, min(code, 127), 1
             model.operatorCodes.append(entry)
-        return _packed(model)
+        return packed(model)
 
 
 def with_outputs(data: bytes, inner: bool) -> bytes:
@@ -105,7 +105,7 @@ def with_outputs(data: bytes, inner: bool) -> bytes:
     outputs = [operator.outputs[0] for operator in graph.operators if codes[operator.opcodeIndex] != softmax]
     graph.outputs = outputs if inner else outputs[-1:]
     model.signatureDefs = None
-    return _packed(model)
+    return packed(model)
 
 
 def with_buffers_outside(data: bytes) -> bytes:
@@ -116,15 +116,16 @@ def with_buffers_outside(data: bytes) -> bytes:
     constants = {buffer: bytes(buffer.data) for buffer in model.buffers if buffer.data is not None}
     for buffer, values in constants.items():
         buffer.data, buffer.offset, buffer.size = None, 2, len(values)  # as many bytes as with the right offset
-    end = -(-len(_packed(model)) // 16) * 16
+    end = -(-len(packed(model)) // 16) * 16
     behind = b""
     for buffer, values in constants.items():
         buffer.offset = end + len(behind)
         behind += values + bytes(-len(values) % 16)
-    return _packed(model).ljust(end, b"\0") + behind
+    return packed(model).ljust(end, b"\0") + behind
 
 
-def _packed(model: Any) -> bytes:
+def packed(model: Any) -> bytes:
+    """The bytes of a file of the schema's objects."""
     builder = flatbuffers.Builder(1 << 16)
     builder.Finish(model.Pack(builder), b"TFL3")
     return bytes(builder.Output())

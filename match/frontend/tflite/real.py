@@ -29,3 +29,17 @@ class Real:
     def expr(self) -> relay.Expr:
         """The numbers themselves, float32."""
         return self.mapped(lambda x: x)
+
+    @property
+    def ranks(self) -> relay.Expr:
+        """Integers in the order of the numbers, equal where these are: int8 if they are at most 256, else int32."""
+        tables: list[Float32Array] = []
+
+        def listed(values: Float32Array) -> Float32Array:
+            tables.append(values)
+            return values
+
+        self.mapped(listed)
+        levels = np.unique(np.concatenate([values.reshape(-1) for values in tables]))
+        first, kind = (-128, np.int8) if len(levels) <= 256 else (0, np.int32)
+        return self.mapped(lambda values: (np.searchsorted(levels, values) + first).astype(kind))

@@ -52,7 +52,7 @@ def functions(operator: FileOperator) -> Callable[[Float32Array], Float32Array] 
         "ABS": np.abs,
         "SQUARE": np.square,
         "SQRT": square_root,
-        "RSQRT": lambda x: one / square_root(x),
+        "RSQRT": lambda x: np.divide(one, square_root(x), out=np.full_like(x, np.inf), where=x > 0),
         "FLOOR": np.floor,
         "CEIL": np.ceil,
         "RELU": lambda x: np.maximum(x, zero),

@@ -105,11 +105,20 @@ def where_extreme(build: Callable[..., relay.Expr]) -> Handler:
 
     def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         (axis,) = read.integers(operator, 1)
-        # In 32 bits, or TVM would find no element that beats the least of 8.
-        found = build(relay.cast(read.expr(operator), "int32"), axis % len(read.tensor(operator).shape))
+        found = build(_in_order(read, operator), axis % len(read.tensor(operator).shape))
         return relay.cast(found, read.output(operator).dtype)
 
     return handler
+
+
+def _in_order(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+    """Numbers as different as the operator's, in the same order."""
+    values = read.reals.get(operator.inputs[0])
+    if values is not None:
+        return relay.cast(values.ranks, "int32")
+    # In 32 bits, or TVM would find no element that beats the least of 8.
+    x = read.expr(operator)
+    return x if read.tensor(operator).dtype == "float32" else relay.cast(x, "int32")
 
 
 def l2_normalization(read: TfliteReader, operator: FileOperator) -> relay.Expr:

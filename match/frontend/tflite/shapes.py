@@ -151,7 +151,8 @@ def pad(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     widths, output = read.integers(operator, 1), read.output(operator)
     pairs = list(zip(widths[::2], widths[1::2], strict=True))
     if read.has(operator, 2):
-        (value,) = read.integers(operator, 2)
+        given = read.constant(operator, 2)
+        (value,) = read.integers(operator, 2) if given is None else given.reshape(-1)
     else:
         value = int(output.zero_points[0]) if len(output.zero_points) else 0
     return relay.nn.pad(read.expr(operator), pairs, relay.const(value, output.dtype))
