@@ -61,16 +61,14 @@ def slicing(root: relay.Expr) -> Match | None:
 
 
 def transposition(root: relay.Expr) -> Match | None:
-    """A transposition of 8-bit values, with reshapes around it, that turns two groups of neighbouring axes.
+    """A transposition of 8-bit values that turns two groups of neighbouring axes.
 
     Axes in front of both groups stay. Axes behind both groups stay, too, and make up an element.
     """
-    turned = root.args[0] if is_call(root, "reshape") else root
-    if not is_call(turned, "transpose") or not is_8bit(turned):
+    if not is_call(root, "transpose") or not is_8bit(root):
         return None
-    source = turned.args[0]
-    x = source.args[0] if is_call(source, "reshape") else source
-    groups = axis_groups([axis for axis in permutation(turned) if shape(source)[axis] > 1], shape(source))
+    x = root.args[0]
+    groups = axis_groups([axis for axis in permutation(root) if shape(x)[axis] > 1], shape(x))
     if [first for first, _ in groups] == sorted(first for first, _ in groups):
         return None
     outer = groups.pop(0)[1] if groups[0] == min(groups) else 1

@@ -52,8 +52,16 @@ def test_shuffle_is_one_transposition() -> None:
     turned = relay.transpose(relay.reshape(x, (1, 4, 3, 2, 5)), (0, 1, 2, 4, 3))
     (match,) = found(relay.reshape(turned, (1, 4, 3, 10)))
     assert isinstance(match, Match)
-    assert [own.name_hint for own in match.inputs] == ["x"]
     assert (match.layer.oy, match.layer.ox, match.layer.k) == (12, 5, 2)
+
+
+def test_a_transposition_may_be_reshaped_in_several_ways() -> None:
+    """As are a tensor in front of it and what it makes: a reshape is free."""
+    flat = relay.reshape(relay.var("x", shape=(1, 60), dtype="uint8"), (1, 12, 5))
+    turned = relay.transpose(flat, (0, 2, 1))
+    matches = found(relay.Tuple([relay.reshape(turned, (5, 12)), relay.reshape(turned, (60,)), flat]))
+    assert [match.layer.op for match in matches if isinstance(match, Match)] == [Op.TRANSPOSE]
+    assert len(matches) == 1
 
 
 @EXAMPLES
