@@ -40,7 +40,8 @@ class ModelTensor:
     """An input or output of a network: its name in the model file, static shape and NumPy dtype name.
 
     quantization: of integers that stand for real numbers, None where the file does not say. layout: what its axes are,
-    as one letter each ("NHWC"), empty where they have no names.
+    as one letter each ("NHWC"), empty where they have no names. indices: the smallest and the largest value that the
+    operators take which choose elements of tensors by it, such as words of a table; None for other inputs.
     """
 
     name: str
@@ -48,6 +49,7 @@ class ModelTensor:
     dtype: str
     quantization: Quantization | None = None
     layout: str = ""
+    indices: tuple[int, int] | None = None
 
 
 def tensor_bytes(tensors: Iterable[ModelTensor]) -> int:

@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 
 from match.errors import ModelError
 from match.frontend.failures import reason, tvm_failures
+from match.frontend.index_ranges import with_index_ranges
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.frontend.onnx_attributes import check_attributes, check_axes, check_reshapes
@@ -102,6 +103,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         raise ModelError(f"{path} has something TVM's ONNX importer does not support: {reason(error)}") from error
     bound = bind(_in_order(module, inputs), params, str(path))
     check_quantized(bound, str(path), _QUANTIZE)
+    inputs = with_index_ranges(inputs, bound)
     return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME, proto.SerializeToString())
 
 

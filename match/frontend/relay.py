@@ -8,6 +8,7 @@ from typing import Any
 
 from match.errors import ModelError
 from match.frontend.failures import reason
+from match.frontend.index_ranges import with_index_ranges
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.relay import relay, tvm
 from match.relay.rewrite import New, is_call, named, rewrite, shape
@@ -46,7 +47,7 @@ def from_relay(
     names = ["output"] if len(types) == 1 else [f"output_{index}" for index in range(len(types))]
     outputs = tuple(tensor(*pair, what) for pair in zip(names, types, strict=True))
     digest = hashlib.sha256(tvm.ir.save_json(bound).encode()).hexdigest()
-    return Model(name, digest, bound, inputs, outputs, rounding)
+    return Model(name, digest, bound, with_index_ranges(inputs, bound), outputs, rounding)
 
 
 def bind(module: tvm.IRModule, params: Mapping[str, Any], what: str) -> tvm.IRModule:

@@ -141,7 +141,8 @@ def _read(tensor: ModelTensor, parameter: relay.Var, users: Sequence[relay.Call]
         else:
             quantization = _moved(given, kind)
             expr = _requantized(expr, quantization, given, stored)
-    return _Read(ModelTensor(tensor.name, shape, kind, quantization, layout), variable, expr, dropped)
+    given_so = replace(tensor, shape=shape, dtype=kind, quantization=quantization, layout=layout)
+    return _Read(given_so, variable, expr, dropped)
 
 
 def _quantize_of(tensor: ModelTensor, users: Sequence[relay.Call]) -> tuple[Quantization, str]:

@@ -21,7 +21,7 @@ or several along the first axis of tensors where that is 1, and along one more a
 
 
 def random_inputs(manifest: Manifest, seed: int) -> Arrays:
-    """One sample of every input of a project: integers from all of their range, floats from 0 to 1.
+    """One sample of every input of a project: integers from all of their range, floats from 0 to 1, indices as taken.
 
     Raises:
         OptionError: if the seed is below 0.
@@ -34,6 +34,8 @@ def random_inputs(manifest: Manifest, seed: int) -> Arrays:
 
 def _random(tensor: ModelTensor, rng: np.random.Generator) -> npt.NDArray[Any]:
     dtype = np.dtype(tensor.dtype)
+    if tensor.indices is not None:
+        return rng.integers(*tensor.indices, tensor.shape, endpoint=True).astype(dtype)
     if dtype.kind == "f":
         return rng.random(tensor.shape).astype(dtype)
     if dtype.kind == "b":

@@ -52,7 +52,7 @@ ${note(f"Constants, which are in the image {image}; what init reserves of {beyon
 /* ---- inputs and outputs ---- */
 % for tensor in tensors:
 
-${note(f"{tensor.direction.capitalize()} {tensor.name}: {tensor.tensor.dtype}, {tensor.shape}" + (f", {tensor.tensor.layout}" if tensor.tensor.layout else ""))}
+${note(f"{tensor.direction.capitalize()} {tensor.name}: {tensor.tensor.dtype}, {tensor.shape}" + (f", {tensor.tensor.layout}" if tensor.tensor.layout else "") + ("; indices from {} to {}".format(*tensor.tensor.indices) if tensor.tensor.indices else ""))}
 #define ${tensor.macro}_BYTES ${tensor.bytes}
 #define ${tensor.macro}_ELEMENTS ${tensor.elements}
 % if tensor.quantization:

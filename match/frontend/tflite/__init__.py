@@ -15,6 +15,7 @@ from typing import cast
 
 from match.errors import ModelError
 from match.frontend.failures import reason
+from match.frontend.index_ranges import with_index_ranges
 from match.frontend.model import Model, ModelTensor, Quantization, Rounding
 from match.frontend.tflite import (
     borders,
@@ -68,11 +69,12 @@ def from_tflite(data: bytes, path: Path) -> Model:
             _compute(read, operator, handlers)
         except (*MALFORMED, tvm.TVMError) as error:
             raise read.error(operator, f"does not fit its tensors ({reason(error)}); export the model again") from error
+    module = _module(read, parameters, outputs)
     return Model(
         path.stem,
         hashlib.sha256(data).hexdigest(),
-        _module(read, parameters, outputs),
-        inputs,
+        module,
+        with_index_ranges(inputs, module),
         outputs,
         Rounding.TFLITE,
         data,
