@@ -30,10 +30,13 @@ def moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
     while is_call(expr, _PAD, _LARGEST, *_MOVES) or _takes(expr):
         moves.append(expr)
         expr = expr.args[0]
-    real = dequantized(expr)
-    if real is None:
+    rows, real = _rows_of_table(expr, output, new), dequantized(expr)
+    if rows is not None:
+        result, own = rows, output
+    elif real is not None:
+        result, own = new(real.x), real.quantization
+    else:
         return None
-    result, own = new(real.x), real.quantization
     for call in reversed(moves):
         enlarges = not is_call(call, "strided_slice") and math.prod(shape(call)) > math.prod(shape(call.args[0]))
         if enlarges:  # the smaller tensor takes the new scale
@@ -42,6 +45,17 @@ def moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
         if result is None:
             return None
     return rescaled(result, own, output)
+
+
+def _rows_of_table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """Elements of a constant at indices that the network computes or is given, such as words: those of its integers."""
+    if not is_call(expr, "take") or constant(expr.args[1]) is not None:
+        return None
+    values = real_constant(expr.args[0])
+    if values is None or values.dtype != np.float32:
+        return None
+    integers = quantize(values, output, value_range(output.dtype)).astype(output.dtype)
+    return relay.Call(expr.op, [relay.const(integers), new(expr.args[1])], expr.attrs)
 
 
 def on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Expr | None:
