@@ -1,4 +1,7 @@
-"""The int32 sums of QNN's convolutions and dense layers, on inputs and weights of 8 bits."""
+"""The int32 sums of QNN's convolutions and dense layers, on inputs and weights of 8 bits.
+
+Modules take one map, so several maps become one, of all their rows, where each row of the output sees one row.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.ir.layer import Padding
-from match.passes.transposed_convolution import PhaseConvolution, phase_convolution
+from match.passes.transposed_convolution import PhaseConvolution, as_one_map, phase_convolution, sees_one_row
 from match.relay import integer_form, relay
 from match.relay.integer_form import Int8Array
 from match.relay.qnn import LinearSums
@@ -23,6 +26,7 @@ class IntegerSums:
     weights: those that each output sums with; shape (channels, ...).
     sums: the int32 sums.
     phases: how the outputs of a transposed convolution are laid out; None for other layers.
+    maps: extents of the outputs where several maps are summed as one; None where the sums have their own extents.
     """
 
     layer: LinearSums
@@ -30,10 +34,13 @@ class IntegerSums:
     weights: Int8Array
     sums: relay.Expr
     phases: PhaseConvolution | None = None
+    maps: tuple[int, ...] | None = None
 
     def in_place(self, outputs: relay.Expr) -> relay.Expr:
         """What became of the sums, where the layer's outputs are."""
-        return outputs if self.phases is None else self.phases.side_by_side(outputs)
+        if self.phases is not None:
+            return self.phases.side_by_side(outputs)
+        return outputs if self.maps is None else relay.reshape(outputs, self.maps)
 
 
 def integer_sums(layer: LinearSums, new: New) -> IntegerSums | None:
@@ -57,8 +64,9 @@ def _convolution_sums(layer: LinearSums, new: New) -> IntegerSums | None:
     weights = layer.weights.transpose([layout.index(axis) for axis in ("HWOI" if depthwise else "HWIO")])
     if depthwise:
         weights = weights.reshape(*weights.shape[:2], groups, -1)
+    several = shape(x)[0] > 1 and sees_one_row(layer.call)
     sums = integer_form.convolution(
-        new(x),
+        as_one_map(new(x), shape(x)) if several else new(x),
         np.ascontiguousarray(weights),
         x_dtype=layer.input.dtype,
         strides=(int(attrs.strides[0]), int(attrs.strides[1])),
@@ -69,7 +77,7 @@ def _convolution_sums(layer: LinearSums, new: New) -> IntegerSums | None:
         pad_value=layer.input.zero_point,
     )
     by_output = weights.reshape(-1, len(layer.bias) if depthwise else weights.shape[3]).T
-    return IntegerSums(layer, new(x), by_output, sums)
+    return IntegerSums(layer, new(x), by_output, sums, maps=shape(layer.call) if several else None)
 
 
 def _without_pad(layer: LinearSums) -> tuple[relay.Expr, Padding]:

@@ -67,6 +67,8 @@ class PhaseConvolution:
         batch, *extents, channels = shape(self.layer.x)
         if tuple(extents) != self.seen:
             x = relay.strided_slice(x, [0, 0, 0, 0], [batch, *self.seen, channels])
+        if batch > 1 and sees_one_row(self.layer.call):
+            x = as_one_map(x, (batch, *self.seen, channels))
         inputs = self.layer.input
         return integer_form.convolution(
             x,
@@ -94,6 +96,19 @@ class PhaseConvolution:
         if (pixels[0] * down, pixels[1] * across) == self.outputs:
             return x
         return relay.strided_slice(x, [0, 0, 0, 0], [batch, rows, columns, channels])
+
+
+def sees_one_row(convolution: relay.Call) -> bool:
+    """Whether each row of the outputs of a convolution, transposed or not, is computed from one row of its input."""
+    attrs = convolution.attrs
+    top, _, bottom, _ = (int(side) for side in attrs.padding)
+    return (int(attrs.kernel_size[0]), int(attrs.strides[0]), top, bottom) == (1, 1, 0, 0)
+
+
+def as_one_map(x: relay.Expr, extents: tuple[int, ...]) -> relay.Expr:
+    """Maps (batch, rows, columns, channels) as one, whose rows are those of all of them."""
+    batch, rows, columns, channels = extents
+    return relay.reshape(x, (1, batch * rows, columns, channels))
 
 
 def phase_convolution(layer: LinearSums) -> PhaseConvolution:

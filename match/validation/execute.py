@@ -22,7 +22,9 @@ class Executable:
 
     def __init__(self, module: tvm.IRModule) -> None:
         """With "main", types inferred, whose parameters are the inputs."""
-        with _quiet(), tvm.transform.PassContext(opt_level=1, disabled_pass=list(UNWANTED)):
+        # LLVM takes no vector for the variable that the pass makes of an expression that occurs twice.
+        alone = {"tir.disable_cse_tir": True}
+        with _quiet(), tvm.transform.PassContext(opt_level=1, disabled_pass=list(UNWANTED), config=alone):
             library = relay.build(without_recurrent(module), "llvm -opt-level=0")
         self._executor: Any = tvm.contrib.graph_executor.GraphModule(library["default"](tvm.cpu()))
 

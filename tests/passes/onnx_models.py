@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,9 @@ class OnnxModel:
         return name
 
     def conv(
-        self, filters: int, kernel: tuple[int, int] = (3, 3), group: int = 1, bias: bool = True, **attributes: Any
+        self, filters: int, kernel: tuple[int, ...] = (3, 3), group: int = 1, bias: bool = True, **attributes: Any
     ) -> str:
-        fan_in = kernel[0] * kernel[1] * self.channels // group
+        fan_in = math.prod(kernel) * self.channels // group
         shape = (filters, self.channels // group, *kernel)
         parameters = [self.constant(self.rng.normal(0, fan_in**-0.5, shape))]
         if bias:

@@ -16,6 +16,7 @@ from match.passes.quantized_groups.channel_scaling import (
     scaled,
 )
 from match.passes.quantized_groups.quantities import requantized
+from match.passes.transposed_convolution import sees_one_row
 from match.relay import integer_form, relay
 from match.relay.qnn import Dequantized, dequantized
 from match.relay.rewrite import New, constant, is_call, shape
@@ -97,10 +98,10 @@ def channels_of(operator: relay.Call) -> tuple[int, int]:
 
 
 def is_plain(transposed: relay.Call) -> bool:
-    """Whether a transposed convolution has one image, channels first and filters without holes."""
+    """Whether a transposed convolution has one map, or as good as one, channels first and filters without holes."""
     attrs = transposed.attrs
-    one = shape(transposed)[0] == 1 and all(int(step) == 1 for step in attrs.dilation)
-    return one and str(attrs.data_layout) == "NCHW"
+    one = shape(transposed)[0] == 1 or sees_one_row(transposed)
+    return one and all(int(step) == 1 for step in attrs.dilation) and str(attrs.data_layout) == "NCHW"
 
 
 def qnn_sums(operator: relay.Call, x: Dequantized, weights: QuantizedWeights, channels: int) -> relay.Expr:
