@@ -11,13 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from match.arithmetic.interface import QuantizedType
-from match.passes.quantized_groups.moves import on_integers
+from match.passes.quantized_groups.moves import on_integers, real_number
 from match.passes.quantized_groups.quantities import parameters
 from match.relay import relay, tvm
 from match.relay.qnn import dequantized, quantized
 from match.relay.rewrite import New, is_call, rewrite, shape
 
-_MOVES = "nn.max_pool2d", "nn.global_max_pool2d", "reshape", "squeeze", "expand_dims", "nn.batch_flatten"
+_MOVES = (
+    *("nn.max_pool2d", "nn.global_max_pool2d", "reshape", "squeeze", "expand_dims", "nn.batch_flatten"),
+    "strided_slice",
+)
 
 _MOST = 8
 """The most elements that are quantized for one that slices keep. A slice of numbers takes the control core some 50
@@ -36,8 +39,8 @@ class MovesInBytes:
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     output = quantized(call)
     if output is not None:
-        moves, inner = _moves(call.args[0], (*_MOVES, "transpose", "max", "min", "strided_slice"))
-        if not moves or dequantized(inner) is not None or _keep_few(moves):
+        moves, inner = _moves(call.args[0], (*_MOVES, "transpose", "max", "min", "nn.pad"))
+        if not moves or dequantized(inner) is not None or _keep_few(moves) or not all(map(_pads_with_a_number, moves)):
             return None
         return _moved(relay.qnn.op.quantize(new(inner), *parameters(output), out_dtype=output.dtype), moves, output)
     moves, inner = _moves(call, _MOVES)
@@ -54,6 +57,11 @@ def _moves(expr: relay.Expr, names: Sequence[str]) -> tuple[list[relay.Call], re
         moves.append(expr)
         expr = expr.args[0]
     return moves, expr
+
+
+def _pads_with_a_number(move: relay.Call) -> bool:
+    """Whether an operator, if it pads, does so with elements of the tensor or with a number that is known."""
+    return not is_call(move, "nn.pad") or real_number(move.args[1]) is not None
 
 
 def _keep_few(moves: Sequence[relay.Call]) -> bool:

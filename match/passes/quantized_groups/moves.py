@@ -77,7 +77,7 @@ def on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Ex
         return relay.reshape(pooled_smallest(x, own.dtype, shape(move.args[0]), _reduced(move)), shape(move))
     if not is_call(move, _PAD):
         return relay.Call(move.op, [x, *move.args[1:]], move.attrs)
-    value = _real_number(move.args[1])
+    value = real_number(move.args[1])
     if value is None:
         return None
     integer = quantize(np.array([value], np.float32), own, value_range(own.dtype))
@@ -99,7 +99,7 @@ def _takes(expr: relay.Expr) -> TypeGuard[relay.Call]:
     return indices is not None and indices.ndim <= 1
 
 
-def _real_number(expr: relay.Expr) -> float | None:
+def real_number(expr: relay.Expr) -> float | None:
     """A constant number, which may be an element of a quantized constant; None for other expressions."""
     if is_call(expr, "take") and scalar(expr.args[1]) == 0:
         expr = expr.args[0]
