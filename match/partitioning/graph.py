@@ -10,7 +10,7 @@ from match.dispatch.choice import combined, outputs, rows
 from match.ir.graph import Graph, Operator, Tensor
 from match.ir.layer import BY_PIXEL
 from match.partitioning.pattern import Match, Rejection
-from match.partitioning.pattern.rows import CoreCalls, called, is_floating, is_reference, products
+from match.partitioning.pattern.rows import CoreCalls, called, has_real_products, is_floating, is_reference, products
 from match.partitioning.pattern.rows import combined as values_combined
 from match.partitioning.sums import REQUANTIZE, Halves
 from match.relay import relay, tvm
@@ -123,7 +123,7 @@ def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...],
     op, layer = called(row), products(row)
     kind, macs = (op, 0) if layer is None else (layer[0].value, layer[1])
     taken = macs or values_combined(row)
-    floating = layer is None and is_floating(row)
+    floating = is_floating(row) if layer is None else has_real_products(row)
     source, reference = first_source(reversed(row)), is_reference(row)
     count = elements // shape(row[-1])[-1] if op in BY_PIXEL else 1
     return Operator(f"{op}_{index}", op, kind, macs, taken, elements, reads, writes, floating, source, reference, count)

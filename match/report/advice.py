@@ -27,6 +27,9 @@ SLOWNESS = 4
 NOTICEABLE = 0.05
 """Share of accumulators whose output moves from which a requantization is worth a sentence; one step is the least."""
 
+_IN_QDQ = "; of an ONNX file in QOperator form, in QDQ form, which has all layers (such as transposed convolutions)"
+"""How layers are quantized that onnxruntime's quantizer leaves in floating point."""
+
 _CPU = "cpu"
 _LAYOUT = "layout"
 _REQUANTIZE = "requantize"
@@ -108,11 +111,12 @@ def _border(report: Report, recurrent: frozenset[str]) -> Iterator[Advice]:
             )
     inside = [layer for layer in layers[first : last + 1] if layer.floating and layer.source not in recurrent]
     if inside:
+        how = _IN_QDQ if any(layer.macs for layer in inside) else ""
         yield _advice(
             "float operators",
             inside,
             f"{_listed(inside)} inside the network: floating point on the control core takes "
-            f"{_sum(inside):,} cycles; quantize these operators, too.",
+            f"{_sum(inside):,} cycles; quantize these operators, too{how}.",
         )
 
 

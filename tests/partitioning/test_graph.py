@@ -98,6 +98,16 @@ def test_reductions_combine_what_they_read(reduce: Any, combined: int, outputs: 
     assert (operator.macs, operator.combined, operator.outputs, operator.floating) == (0, combined, outputs, True)
 
 
+@pytest.mark.parametrize(("dtype", "sums"), [("float32", "float32"), ("uint8", "int32")])
+def test_products_in_floating_point(dtype: str, sums: str) -> None:
+    """Those of a layer that nothing quantized; one in integers whose sums become real numbers has none."""
+    x = relay.var("x", shape=(1, 3, 4, 4), dtype=dtype)
+    weights = relay.const(np.ones((3, 2, 2, 2), dtype if sums == "float32" else "int8"))
+    layer = relay.nn.conv2d_transpose(x, weights, strides=(2, 2), channels=2, kernel_size=(2, 2), out_dtype=sums)
+    products, *_ = graph([x], relay.nn.relu(relay.cast(layer, "float32"))).operators
+    assert (products.macs, products.floating) == (4 * 4 * 3 * 2 * 4, sums == "float32")
+
+
 def test_splits_and_concatenations() -> None:
     """Fields of a split are tensors of their own; what a tuple collects is read field by field."""
     x = relay.var("x", shape=(1, 6, 6, 8), dtype="uint8")

@@ -179,3 +179,12 @@ def test_requantizations_of_the_control_core_are_told_together(report: Report) -
     (advice,) = advise(network(report, *sums, *rows))
     assert (advice.kind, advice.cycles) == ("requantization", 200)
     assert "its scales are odd" in advice.sentence
+
+
+@pytest.mark.parametrize("macs", [0, 500])
+def test_layers_left_in_floating_point_are_told_with_the_form_that_has_them(report: Report, macs: int) -> None:
+    inside = layer("transposed_1", "cpu", cycles=900, macs=macs, op="nn.conv2d_transpose", floating=True)
+    ends = [layer(name, cycles=100, macs=1000) for name in ("conv2d_0", "conv2d_2")]
+    (advice,) = advise(network(report, ends[0], inside, ends[1]))
+    assert (advice.kind, advice.cycles, advice.layers) == ("float operators", 900, ("transposed_1",))
+    assert ("in QDQ form" in advice.sentence) == bool(macs)

@@ -142,6 +142,11 @@ def products(calls: CoreCalls) -> tuple[Op, int] | None:
     return (found[0][0], sum(macs for _, macs in found)) if found else None
 
 
+def has_real_products(calls: CoreCalls) -> bool:
+    """Whether any of the operators multiplies and sums in floating point, as layers do that nothing quantized."""
+    return any(_products(call) is not None and is_floating((call,)) for call in calls)
+
+
 def _products(call: relay.Call) -> tuple[Op, int] | None:
     if is_call(call, *_MATRICES):
         return Op.DENSE, math.prod(shape(call)) * _summed(call)
