@@ -182,6 +182,18 @@ def test_float_tflite(tmp_path):
     assert "representative_dataset" in sentence
 
 
+def test_tflite_of_16_bits(tmp_path):
+    """Without weights of 8 bits; with them the layer is named."""
+    model = TfliteModel()
+    x, y, output = (model.tensor((1, 4), "int16", 0.1) for _ in range(3))
+    model.operator("MAXIMUM", [x, y], output, "MaximumMinimumOptions")
+    path = tmp_path / "wide.tflite"
+    path.write_bytes(model.build([x, y], [output]))
+    sentence = refused(path)
+    assert "is quantized to 16 bits, not 8; quantize weights and activations to int8" in sentence
+    assert "float model" not in sentence
+
+
 def test_formats_are_told_by_content(tmp_path):
     network = OnnxModel((1, 3, 6, 6))
     network.conv(4)

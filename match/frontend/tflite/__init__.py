@@ -58,7 +58,9 @@ def from_tflite(data: bytes, path: Path) -> Model:
     """
     file = read_file(data, path)
     if not any(tensor.dtype in ("int8", "uint8") for tensor in file.tensors):
-        raise ModelError(f"{path} is a float model: nothing in it is quantized; {QUANTIZE}")
+        wide = any(tensor.dtype == "int16" and len(tensor.scales) for tensor in file.tensors)
+        what = "is quantized to 16 bits, not 8" if wide else "is a float model: nothing in it is quantized"
+        raise ModelError(f"{path} {what}; {QUANTIZE}")
     read, handlers = TfliteReader(file, path), _handlers()
     inputs, outputs = (tuple(_border(file, number, path) for number in side) for side in (file.inputs, file.outputs))
     for number, given in zip(file.inputs, inputs, strict=True):
