@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.capi.onnxruntime_pybind11_state import (  # pyright: ignore[reportMissingImports]
@@ -19,6 +18,7 @@ from match import compile as compile_network
 from match.frontend import load
 from match.frontend.file import from_bytes
 from match.run import random_inputs, read_manifest
+from match.validation.exact_session import exact_session
 from tests.passes.tflite_models import TfliteModel
 
 pytestmark = pytest.mark.cc
@@ -83,7 +83,7 @@ def test_what_onnxruntime_takes(name: str) -> None:
     model, expected = NETWORKS[name]
     (tensor,) = load(model).inputs
     assert tensor.indices == expected
-    session = onnxruntime.InferenceSession(model.SerializeToString())
+    session = exact_session(model.SerializeToString())
 
     def takes(value: int) -> bool:
         try:
