@@ -8,6 +8,7 @@ in PULP-NN (Garofalo et al., 2020). What stands around the loops is `pulp_cycles
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal, NamedTuple
 
 from match.cost_models.dma import Mchan
@@ -118,6 +119,10 @@ class PulpClusterCost(CostModel):
             words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
             cycles = choose(words & (tile.oy * tile.ox == 1), self._row_of_words(tile), cycles)
         return cycles * self.sharing.factor(self.cores, layer.op)
+
+    def sees_padding(self, layer: Layer) -> bool:
+        """Depthwise convolutions: narrow tiles have kernels of their own."""
+        return layer.op is Op.DEPTHWISE_CONV2D
 
     def launch(self, layer: Layer) -> float:
         """The same for every kernel."""
@@ -370,7 +375,7 @@ class PulpClusterCost(CostModel):
         if self.cores == 1:
             return rows + share * row
         row = choose(tile.oy <= self.cores, self._mean_row(layer, tile._replace(ox=even(tile.ox))), row)
-        return rows + choose(share < 1, self._part_of_row(layer, tile), share * row)
+        return rows + choose_for(tile, share < 1, partial(self._part_of_row, layer), share * row)
 
     def _part_of_row(self, layer: Layer, tile: Tile) -> float:
         """What a core has of a tile that is less than a row: pairs of pixels, or some channels of one."""

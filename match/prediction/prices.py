@@ -41,6 +41,9 @@ MOST_BYTES = 1 << 60
 SAMPLE = 8
 """Answers of each kind that `Prices.confirm` asks for again."""
 
+ANYWHERE = "sees_padding says that padding changes nothing"
+"""Why a tile costs the same wherever it lies."""
+
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -72,6 +75,7 @@ class Prices:
         self.overlap = cost_model.overlap
         self.has_latency = type(cost_model).latency is not CostModel.latency
         self._questions = Questions(cost_model, layer)
+        self.sees_padding = bool(self._questions.ask("sees_padding"))
         self.overhead = self._questions.ask("overhead")
         self.launch = self._questions.ask("launch")
         self.issue = self._questions.ask("issue")
@@ -290,7 +294,7 @@ class Prices:
         """Ask again for a sample of the remembered answers, spread over all of them.
 
         Raises:
-            CostModelError: if an answer is another one this time.
+            CostModelError: if an answer is another one this time, or depends on padding against `sees_padding`.
         """
         questions = self._questions
         for method, known in (("overhead", self.overhead), ("launch", self.launch), ("issue", self.issue)):
@@ -298,6 +302,9 @@ class Prices:
         questions.confirm_sample()
         for tile, known in _sample(self._calls.items()):
             questions.confirm(known, "compute", tile)
+            if not self.sees_padding:
+                inner = tile._replace(iy=self.rows.length(tile.oy), ix=self.columns.length(tile.ox))
+                questions.same(known, questions.ask("compute", inner), "compute", tile, reason=ANYWHERE)
         for operand, moves in zip(self.operands, self._moves, strict=True):
             for (lengths, limits), move in _sample(moves.items()):
                 questions.confirm(move.transfer, "transfer", block_of_lengths(operand, lengths, self.memory, limits))

@@ -111,17 +111,21 @@ class Questions:
         """
         self.same(known, self.ask(method, *arguments), method, *arguments)
 
-    def same(self, known: float, again: float, method: str, *arguments: object) -> None:
-        """Compare two answers to the same question.
+    def same(
+        self,
+        known: float,
+        again: float,
+        method: str,
+        *arguments: object,
+        reason: str = "a cost model must be deterministic",
+    ) -> None:
+        """Compare two answers that are equal for a `reason`, the second one to the same question or one like it.
 
         Raises:
             CostModelError: if they differ.
         """
         if abs(again - known) > SLACK * known:
-            raise CostModelError(
-                f"{self.text(method, *arguments)} returned {known:.10g}, then {again:.10g}; a cost model must be "
-                f"deterministic."
-            )
+            raise CostModelError(f"{self.text(method, *arguments)} returned {known:.10g}, then {again:.10g}; {reason}.")
 
     def text(self, method: str, *arguments: object) -> str:
         """A call as errors show it."""

@@ -59,17 +59,26 @@ class Tile(NamedTuple):
 
 
 def choose_for(tile: Tile, condition: Any, yes: Callable[[Tile], Any], no: Any) -> Any:
-    """As `choose`, but `yes` is a function of tiles, and computes only those that need it: it may take long.
+    """As `choose`, but `yes` is a function of tiles, asked for few of those that do not need it: it may take long.
 
-    Where the tile's numbers are arrays, the function gets those tiles as arrays of one axis.
+    Where the tile's numbers are arrays, the function gets a part of each: along each axis, from the first to the last
+    place where the condition holds.
     """
     if isinstance(condition, bool | np.bool_):
         return yes(tile) if condition else no
-    where, other, *numbers = np.broadcast_arrays(condition, no, *tile)
-    chosen = np.nonzero(where)
-    columns: list[Any] = [number[chosen] for number in numbers]
-    figures = np.array(other, np.float64)
-    figures[chosen] = yes(Tile(*columns))
+    shape = np.broadcast_shapes(*map(np.shape, (condition, no, *tile)))
+    figures = np.array(np.broadcast_to(no, shape), np.float64)
+    where = np.array(condition, ndmin=len(shape))
+    if where.any():
+        held = [slice(places.min(), places.max() + 1) for places in np.nonzero(where)]
+        ranges = [some if length > 1 else slice(None) for some, length in zip(held, where.shape, strict=True)]
+
+        def part(numbers: Any) -> Any:
+            array = np.array(numbers, ndmin=len(shape))
+            axes = zip(ranges, array.shape, strict=True)
+            return array[tuple(some if length > 1 else slice(None) for some, length in axes)]
+
+        np.copyto(figures[tuple(ranges)], yes(Tile(*map(part, tile))), where=part(where))
     return figures
 
 
@@ -167,6 +176,13 @@ class CostModel:
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of one kernel call on `tile`, beside `launch`."""
         raise NotImplementedError
+
+    def sees_padding(self, layer: Layer) -> bool:
+        """Whether `compute` depends on `iy` and `ix`, which are less where a tile sees padding.
+
+        If not, equal tiles cost the same wherever they lie, and the search asks for fewer.
+        """
+        return True
 
     def launch(self, layer: Layer) -> float:
         """Cycles of each kernel call, whatever its tile, of the core that executes the tile loop."""

@@ -586,7 +586,20 @@ def test_a_long_formula_is_asked_for_the_tiles_that_need_it() -> None:
     table = tile._replace(ox=np.arange(4), k=np.array([[2], [3]]))
     found = choose_for(table, table.ox > 1, outputs, np.array([[7.0], [8.0]]))
     assert found.tolist() == [[7, 7, 4, 6], [8, 8, 6, 9]]
-    assert asked == [1, 4]
+    found = choose_for(table, table.ox * table.k == 4, outputs, 7)
+    assert found.tolist() == [[7, 7, 4, 7], [7, 7, 7, 7]]
+    assert choose_for(table, table.ox > 3, outputs, 7).tolist() == [[7] * 4] * 2
+    assert asked == [1, 2, 1]
+
+
+@pytest.mark.parametrize(("model", "layer"), PAIRS)
+def test_padding_changes_a_tile_only_where_the_model_sees_it(model: CostModel, layer: Layer) -> None:
+    sizes = np.arange(1, layer.oy + 1)[:, None], np.arange(1, layer.ox + 1)
+    first, other = (
+        model.compute(layer, whole(layer)._replace(oy=sizes[0], ox=sizes[1], iy=sizes[0] + more, ix=sizes[1] + more))
+        for more in (0, 1)
+    )
+    assert np.array_equal(first, other) or model.sees_padding(layer)
 
 
 def test_partial_sums_cost_loads_and_stores_instead_of_a_requantization() -> None:

@@ -112,6 +112,9 @@ def test_no_mapping_takes_less_than_the_least(seed: int) -> None:
 class ByProducts(SteppedCost):
     """So many cycles a product, whatever the tile is."""
 
+    def sees_padding(self, layer: Layer) -> bool:
+        return False
+
     def compute(self, layer: Layer, tile: Tile) -> float:
         return 2.0 * tile.k * tile.c * tile.oy * tile.ox
 

@@ -43,6 +43,16 @@ class ErraticCost(SteppedCost):
         return random.Random(f"{self.seed} {block}").randrange(1, 100)
 
 
+class PaddingAside(SteppedCost):
+    """Tiles cost the same wherever they lie."""
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        return super().compute(layer, tile._replace(iy=2 * tile.oy, ix=tile.ox + 1))
+
+    def sees_padding(self, layer: Layer) -> bool:
+        return False
+
+
 def check_optimal(
     rng: random.Random,
     model: CostModel,
@@ -89,6 +99,12 @@ def check_optimal(
 def test_equals_brute_force(seed: int) -> None:
     rng = random.Random(seed)
     check_optimal(rng, random_cost(rng), most=1500)
+
+
+@seeded(10, 20)
+def test_equals_brute_force_where_padding_changes_nothing(seed: int) -> None:
+    rng = random.Random(seed)
+    check_optimal(rng, PaddingAside(overlap=seed % 4 > 0), most=1000, reduced=seed % 2 > 0)
 
 
 @seeded(10, 15)

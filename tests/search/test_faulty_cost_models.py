@@ -24,7 +24,7 @@ def search(model: SteppedCost, size: int = 4096) -> Schedule:
     return searched("exact", CONV, operands_of(CONV), (Memory("L1", size),), model)
 
 
-@pytest.mark.parametrize("method", ["compute", "transfer", "scratch", "launch", "issue", "overhead"])
+@pytest.mark.parametrize("method", ["compute", "transfer", "scratch", "launch", "issue", "overhead", "sees_padding"])
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf"), "many", None, ZeroDivisionError("boom")])
 def test_faulty_cost_models_are_named(method: str, value: object) -> None:
     def faulty(*arguments: object) -> object:
@@ -77,6 +77,15 @@ def test_answers_at_random_are_found_out() -> None:
 
     with pytest.raises(CostModelError, match=r"transfer\(Block\(.* deterministic"):
         search(Noisy())
+
+
+def test_padding_that_is_denied_is_found_out() -> None:
+    class Denying(SteppedCost):
+        def sees_padding(self, layer: Layer) -> bool:
+            return False
+
+    with pytest.raises(CostModelError, match=r"compute\(Tile\(.* returned [\d.]+, then [\d.]+; sees_padding says"):
+        search(Denying(), 600)
 
 
 def test_predictions_below_the_kernels_own_time() -> None:

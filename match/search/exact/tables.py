@@ -175,8 +175,8 @@ class Tables:
         prices, layer = self.prices, self.prices.layer
         asked: dict[Dim, Asked] = {
             Dim.K: lambda tiles: [tiles.size],
-            Dim.OY: partial(_seen, prices.rows),
-            Dim.OX: partial(_seen, prices.columns),
+            Dim.OY: partial(_seen, prices, prices.rows),
+            Dim.OX: partial(_seen, prices, prices.columns),
             Dim.C: lambda tiles: [tiles.size, tiles.start == 0, tiles.start + tiles.size == layer.c],
         }
         classes = [self.along[dim].classes("kernel", asked[dim]).of(part) for dim, part in zip(TILED, box, strict=True)]
@@ -291,8 +291,10 @@ def _lengths(operand: Operand, axes: Sequence[Axis], inside: bool, tiles: Tiles)
     return [*lengths, *touched_lengths(axes, tiles.begin, tiles.extent)] if inside else lengths
 
 
-def _seen(axis: Axis, tiles: Tiles) -> list[Ints]:
-    """Rows or columns of tiles, and those of the input that each reads."""
+def _seen(prices: Prices, axis: Axis, tiles: Tiles) -> list[Ints]:
+    """Rows or columns of tiles, and those of the input that each reads: without padding, if the cost depends on it."""
+    if not prices.sees_padding:
+        return [tiles.size, axis_lengths(axis, tiles.size)]
     return [tiles.size, *touched_lengths([axis], tiles.start, tiles.size)]
 
 
