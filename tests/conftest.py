@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
+import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
@@ -84,7 +85,9 @@ def quick_builds(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
             environment.setenv("CC", "ccache cc")
             environment.setenv("CMAKE_C_COMPILER_LAUNCHER", "ccache")
             environment.setenv("CCACHE_NOHASHDIR", "1")  # the folder is another one each time
-            environment.setenv("CCACHE_BASEDIR", "/")  # also where a build tool names it from the root
+            # Also where a build tool names it from the root. The root itself would not do: ccache would name headers of
+            # the system as seen from the folder, and so compile the same file anew at each depth.
+            environment.setenv("CCACHE_BASEDIR", tempfile.gettempdir())
             # Under the name of another compiler, ccache calls that one.
             folder = tmp_path_factory.mktemp("ccache")
             for compiler in filter(shutil.which, CROSS_COMPILERS):
