@@ -26,7 +26,7 @@ pytestmark = pytest.mark.cc
 CHAINS = 50
 """Of each seed."""
 
-EACH_RUN = 10
+EACH_RUN = 4
 """Seeds that are not left to the sweep: on two numbers of cores, as the kernels are compiled anew for each."""
 
 
@@ -43,7 +43,7 @@ def random_chains(target: MatchTarget, rng: random.Random, seed: int) -> list[Ch
     return chains
 
 
-@seeded(EACH_RUN, swept=90)
+@seeded(EACH_RUN, swept=96)
 def test_chains_compute_what_their_operators_compute(seed: int) -> None:
     """On a cluster, on as many cores as the seed says."""
     check(get_target("gap8"), seed)

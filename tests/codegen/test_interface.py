@@ -171,7 +171,7 @@ def sdk_flags() -> str:
     return " ".join(FLAGS)
 
 
-@pytest.mark.parametrize("level", ["-O0", "-Og", "-Os", "-O3"])
+@pytest.mark.parametrize("level", ["-O0", pytest.param("-Og", marks=pytest.mark.sweep), "-Os", "-O3"])
 def test_every_level_of_optimisation_is_without_warnings(folder: Path, level: str, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "digits", ignore=shutil.ignore_patterns("build"))  # make knows no flags
     assert "warning" not in call("make", "-s", "-C", tmp_path / "digits", "WERROR=1", f"CFLAGS={level}", "all", "lib")

@@ -23,8 +23,9 @@ CHIPS = [
     *((name, "gap9", modules) for name in MODELS for modules in (("cluster",), ("cluster", "ne16"))),
     *((name, "gap8", ("cluster",)) for name in ("pretrainedResnet_quant", "kws_ref_model")),
 ]
-SWEPT = [(LARGE, "gap9", ("cluster",)), ("pretrainedResnet_quant", "gap9", ("cluster",))]
-"""Of one has NE16 beside the cluster the same operators; the other is below, in a small L1."""
+SWEPT = [(name, "gap9", ("cluster",)) for name in MODELS]
+"""Of the largest has NE16 beside the cluster the same operators, and of ad01_int8 the same layers; the cluster has the
+layers of the two others on GAP8."""
 SAMPLES = 30
 WHOLE_SAMPLES = 5
 """Of networks with what stands behind their logits, which is the control core's."""

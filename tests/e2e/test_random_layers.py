@@ -83,7 +83,7 @@ diana_l1_sizes = st.sampled_from((4096, 8192, 24576, 262144))
 
 @pytest.mark.parametrize(
     ("target", "modules", "examples"),
-    [("gap9", ("cluster",), 4), ("gap9", ("cluster", "ne16"), 4), ("gap8", ("cluster",), 2)],
+    [("gap9", ("cluster",), 2), ("gap9", ("cluster", "ne16"), 4), ("gap8", ("cluster",), 2)],
     ids=["gap9-cluster", "gap9", "gap8"],
 )
 def test_layers_equal_their_definition(target: str, modules: tuple[str, ...], examples: int) -> None:
@@ -106,7 +106,7 @@ def test_a_product_may_need_more_bits_than_its_sum() -> None:
 def test_layers_on_diana_equal_their_definition() -> None:
     seen: Counter[tuple[str, str]] = Counter()
 
-    @batches(9)
+    @batches(6)
     @given(diana_batch, diana_l1_sizes)
     def property_holds(cases: list[LayerCase], l1: int) -> None:
         seen.update(check(cases, with_slow_core("diana"), ("digital",), l1))

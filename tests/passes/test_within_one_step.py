@@ -17,6 +17,7 @@ from match.validation.exact_session import exact_session
 from tests.passes.one_operator import distances, integers, quantized, references
 from tests.passes.onnx_models import OnnxModel, quantize
 from tests.passes.running import executable
+from tests.sampled import in_turn
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.tvm
@@ -263,18 +264,17 @@ def test_interpolation_to_another_scale(seed: int, factor: float, zero: int, lay
     assert not layers or distances(model, module, x).max() <= 1
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "int8"])
-@pytest.mark.parametrize(
-    "windows",
-    [
-        {"kernel_shape": [2, 2], "strides": [2, 2]},
-        {"kernel_shape": [3, 2], "strides": [1, 2]},
-        {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 0, 1, 2], "count_include_pad": 1},
-        {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
-        {"kernel_shape": [3, 5], "strides": [2, 2], "pads": [1, 2, 0, 2]},
-        {"kernel_shape": [3, 2], "strides": [2, 3], "ceil_mode": 1},
-    ],
-)
+WINDOWS: list[dict[str, Any]] = [
+    {"kernel_shape": [2, 2], "strides": [2, 2]},
+    {"kernel_shape": [3, 2], "strides": [1, 2]},
+    {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 0, 1, 2], "count_include_pad": 1},
+    {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
+    {"kernel_shape": [3, 5], "strides": [2, 2], "pads": [1, 2, 0, 2]},
+    {"kernel_shape": [3, 2], "strides": [2, 3], "ceil_mode": 1},
+]
+
+
+@pytest.mark.parametrize(("windows", "dtype"), in_turn([(one,) for one in WINDOWS], [("uint8",), ("int8",)]))
 def test_averages_of_parts_of_a_map(windows: dict[str, Any], dtype: str) -> None:
     """Exact halves may go either way; of nine values there are none, and of four all is exact where that was asked."""
     rng = np.random.default_rng(7)

@@ -27,6 +27,9 @@ pytestmark = pytest.mark.cc
 
 SCHEDULES = 3
 
+TWINS = {"cluster": ("gap8", "gap9", "pulp_open"), "ne16": ("gap9", "pulp_open")}
+"""Chips on which a module has the same kernels, drivers and C of layers: each run tries a pattern on one, in turn."""
+
 
 def patterns() -> Iterator[object]:
     """Every pattern of one operator of every module of every installed target.
@@ -36,8 +39,11 @@ def patterns() -> Iterator[object]:
     for name in target_names():
         target = get_target(name)
         for module in target.modules:
-            for pattern in (one for one in module.patterns() if not one.before and one.op not in GATES):
-                yield pytest.param(target, module, pattern, id=f"{name}-{module.name}-{pattern.op}")
+            single = (one for one in module.patterns() if not one.before and one.op not in GATES)
+            for number, pattern in enumerate(single):
+                twins = TWINS.get(module.name, (name,))
+                marks = pytest.mark.sweep if twins[number % len(twins)] != name else ()
+                yield pytest.param(target, module, pattern, id=f"{name}-{module.name}-{pattern.op}", marks=marks)
 
 
 def simulated(item: LayerPlan, module: HwModule) -> LayerTrace:
