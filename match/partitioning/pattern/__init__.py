@@ -53,8 +53,6 @@ def find(module: tvm.IRModule, own: Iterable[OwnOperator] = ()) -> tuple[Match |
         layer = layer or _read(expr, ranges, used_by)
         if isinstance(layer, Match):
             alone = _alone(layer, used_by)
-            if isinstance(alone, Rejection) and is_call(expr, "reshape") and used_by[expr.args[0]] != [expr]:
-                continue  # it is free behind what others read, too: that is the layer
             # What others read beside a concatenation is a layer of its own.
             layer = alone if isinstance(alone, Match) else concatenation(expr, tables=False) or alone
         if layer is not None:

@@ -47,16 +47,6 @@ def test_transpose(data: st.DataObject) -> None:
         assert np.array_equal(turned.reshape(expected.shape), expected)
 
 
-def test_reshapes_of_a_transposition_that_several_read() -> None:
-    """The transposition is a layer; reshapes behind it are free."""
-    x = relay.var("x", shape=(1, 3, 4, 5), dtype="uint8")
-    turned = relay.transpose(x, (0, 3, 1, 2))
-    (match,) = found(relay.Tuple([relay.reshape(turned, (1, 60)), relay.reshape(turned, (5, 12))]))
-    assert isinstance(match, Match)
-    assert (match.layer.op, match.layer.oy, match.layer.ox, match.layer.k) == (Op.TRANSPOSE, 1, 5, 12)
-    assert str(match.root.op.name) == "transpose"
-
-
 def test_shuffle_is_one_transposition() -> None:
     x = relay.var("x", shape=(1, 4, 3, 10), dtype="uint8")
     turned = relay.transpose(relay.reshape(x, (1, 4, 3, 2, 5)), (0, 1, 2, 4, 3))
