@@ -204,6 +204,8 @@ class PulpClusterCost(CostModel):
                 return ceil_div(tile.oy * tile.ox, self.cores) * pixel
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self._pool(layer, tile)
+            case Op.FLOAT_AVG_POOL2D:
+                return self._float_average(tile)
             case Op.OWN:
                 raise NotImplementedError(f"{layer.own}: who brings an operator says what it costs")
 
@@ -458,6 +460,15 @@ class PulpClusterCost(CostModel):
             four = cycles.maxima + elements * cycles.maximum4
         fours = share_of_channels(tile.k, self.cores, 0) // 4
         return tile.oy * tile.ox * (cycles.position + fours * four)
+
+    def _float_average(self, tile: Tile) -> float:
+        """Outputs are shared out. Of an even number of values, one sum in so many is a half, which float32 decides."""
+        cycles, count = self.cycles, tile.fy * tile.fx
+        share = ceil_div(tile.oy * tile.ox * tile.k, self.cores)
+        halves = (1 - count % 2) / count
+        output = cycles.float_average + count * cycles.float_element
+        in_float = cycles.float_half + count * cycles.float_sum
+        return ceil_div(share, tile.k) * cycles.float_window + share * (output + halves * in_float)
 
     def _elements(self, layer: Layer, tile: Tile, each: float) -> float:
         """Elements in runs without gaps."""

@@ -71,6 +71,8 @@ class RiscvCoreCost(CpuCostModel):
                 return self.dense * macs + self.output * outputs
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 return self.element * macs + self.output * outputs
+            case Op.FLOAT_AVG_POOL2D:
+                return self.float_operator * (macs + 6 * outputs)
             case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.LOOKUP_SUM:
                 return self.add * outputs
             case Op.LOOKUP | Op.CHANNEL_LOOKUP:

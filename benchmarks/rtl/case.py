@@ -14,12 +14,13 @@ import numpy.typing as npt
 from match.cost_models.pulp_cycles import Form
 from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.exception_lists import ExceptionLists, exception_lists
+from match.ir.float_average import FloatAverage
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import Layer, Op
 from match.ir.requantization import UNREACHED, Requantization
 from match.prediction.blocks import tile_of
 from match.target.cost import Tile
-from match.target.tile_constants import quantization
+from match.target.tile_constants import float_average, quantization
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -127,6 +128,8 @@ class Tensors:
         windows = _windows(layer, x)
         if layer.op is Op.MAX_POOL2D:
             return cls(x, empty, empty.view(np.int8), b"", windows.max(axis=(2, 3)).astype(np.uint8))
+        if layer.op is Op.FLOAT_AVG_POOL2D:
+            return cls(x, empty, empty.view(np.int8), *_in_float(layer, windows))
         weights = _weights(layer, rng)
         acc = _accumulators(layer, windows, weights)
         sums = np.zeros(0, np.int32) if case.begin else rng.integers(-(2**15), 2**15, acc.shape, np.int32)
@@ -135,6 +138,17 @@ class Tensors:
             return cls(x, empty, weights, b"", acc.astype(np.int32), sums=sums)
         plain = cls(x, empty, weights, *_requantized(acc, case.form), sums=sums)
         return _with_exceptions(plain, rng, acc, case.excepted) if case.excepted else plain
+
+
+def _in_float(layer: Layer, windows: Ints) -> tuple[bytes, Bytes]:
+    """Parameters, and the outputs of windows without padding, which are summed row by row in float32."""
+    numbers = np.arange(-120, 136).astype(np.float32) * SCALE
+    sums = np.zeros((layer.oy, layer.ox, layer.k), np.float32)
+    for i, j in np.ndindex(layer.fy, layer.fx):
+        sums = sums + numbers[windows[:, :, i, j]]
+    function = FloatQuantization(SCALE, 120, "uint8", True, zero_first=True)
+    outputs = function(sums / np.float32(layer.fy * layer.fx)).astype(np.uint8)
+    return float_average(FloatAverage(SCALE, 120, function, layer.fy * layer.fx)), outputs
 
 
 def _weights(layer: Layer, rng: np.random.Generator) -> npt.NDArray[np.int8]:

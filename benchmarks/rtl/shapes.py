@@ -184,6 +184,7 @@ def fitted() -> list[Case]:
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(16, (4, 4), 2, 2), (8, (3, 3), 3, 2)]),
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(30, (2, 2), 3, 1), (64, (1, 3), 2, 1)]),
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(1, (4, 4), 2, 2), (5, (2, 2), 4, 1)]),
+        *(pool(Op.FLOAT_AVG_POOL2D, k, size, f, s) for k, size, f, s in [(16, (4, 4), 2, 2), (5, (3, 3), 3, 2)]),
         *(
             plain(op, k, size)
             for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.LOOKUP_SUM, Op.QUANTIZE, Op.DEQUANTIZE)

@@ -99,6 +99,19 @@ typedef struct {
     int32_t steps[256]; /* order of the last number whose output is at most lowest + at */
 } match_quantize_t;
 
+/* Average pooling in float32. The line of n inputs, (their sum - n * input_zero) * (multiplier / n) + bias with `shift`
+ * bits behind the point, tells the output, counted from the lowest, but where it is less than `near` from a whole number.
+ * There the mean in float32 of the numbers that the inputs stand for decides. */
+typedef struct {
+    int32_t multiplier;
+    int32_t bias;
+    int32_t shift;
+    int32_t near;
+    int32_t input_zero;
+    float numbers[256];
+    match_quantize_t quantize;
+} match_float_average_t;
+
 /* Softmax. The exponential of each distance to a row's largest value has 31 bits behind the point. A probability is
  * written in as many steps as of 1/256 times factor / 2^30 * 2^(22 - shift), from zero on. */
 typedef struct {

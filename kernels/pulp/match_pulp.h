@@ -126,6 +126,11 @@ void match_pulp_transpose(const match_tile_t *tile);
  * all is pad_value. The input has all its columns. Cores share out the pixels. */
 void match_pulp_gather(const match_tile_t *tile);
 
+/* Average pooling in float32: each input as a number, the sum row by row from the first on, divided by the pixels of the
+ * window that lie inside, as 8 bits; parameters are one match_float_average_t. Windows have no gaps between their
+ * pixels. Cores share out the elements. */
+void match_pulp_float_avg_pool2d(const match_tile_t *tile);
+
 /* Elements of float32, the input's, as 8 bits; parameters are one match_quantize_t. Not a number is as an infinite one.
  * Cores share out the elements. */
 void match_pulp_quantize(const match_tile_t *tile);

@@ -1,35 +1,18 @@
 #include "match_pulp.h"
+#include "match_pulp_level.h"
 #include "match_pulp_runs.h"
-#include "match_pulp_simd.h"
 
 /* Words of tensors of float32. */
 typedef int32_t __attribute__((may_alias)) word_t;
 
-enum { LEADING = 0x8000, BEHIND_LEADING = 0x7fff, LARGEST_SHIFT = 31, LAST = 255 };
-
-/* The output for a number by its bits, counted from the lowest. */
-static inline int32_t level_of(const int32_t *steps, int32_t multiplier, int32_t exponent, int32_t zero, int32_t bits)
-{
-    int32_t negative = bits >> 31;
-    uint32_t digits = ((uint32_t)bits >> 8 & BEHIND_LEADING) | LEADING;
-    int32_t shift = match_clip_from_0(exponent - (int32_t)((uint32_t)bits << 1 >> 24), LARGEST_SHIFT);
-    int32_t level = (int32_t)(digits * (uint32_t)multiplier >> shift);
-    int32_t at = match_clip_from_0((level ^ negative) + zero, LAST);
-    int32_t order = bits ^ (int32_t)((uint32_t)negative >> 1);
-    return at + (order > steps[at]);
-}
-
 static void quantize(const match_quantize_t *restrict p, const word_t *restrict input, uint8_t *restrict output,
                      int32_t count)
 {
-    const int32_t *steps = p->steps;
-    int32_t multiplier = p->multiplier;
-    int32_t exponent = p->exponent;
-    int32_t zero = p->zero;
+    match_level_t levels = match_level_parameters(p);
     int32_t lowest = p->lowest;
 #pragma GCC unroll 4
     for (int32_t i = 0; i < count; i++) {
-        output[i] = (uint8_t)(level_of(steps, multiplier, exponent, zero, input[i]) + lowest);
+        output[i] = (uint8_t)(match_level_of(&levels, input[i]) + lowest);
     }
 }
 

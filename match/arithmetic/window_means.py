@@ -36,7 +36,7 @@ def is_mean_of_sum(x: QuantizedType, count: int, output: QuantizedType) -> bool:
         return False
     expected = requantization(sums.reshape(-1, 1)).reshape(-1)
     zero, number = np.float32(output.zero_point), np.float32(count)
-    for ends in _extremes(x, count) if count <= _MOST_ADDED else _estimates(x, count):
+    for ends in float_sums(x, count) if count <= _MOST_ADDED else _estimates(x, count):
         for means in (ends / number, ends * (np.float32(1) / number)):
             steps: Float32Array = means / output.scale
             for levels in (np.rint(steps + zero), np.rint(steps) + zero):
@@ -45,7 +45,7 @@ def is_mean_of_sum(x: QuantizedType, count: int, output: QuantizedType) -> bool:
     return True
 
 
-def _extremes(x: QuantizedType, count: int) -> tuple[Float32Array, Float32Array]:
+def float_sums(x: QuantizedType, count: int) -> tuple[Float32Array, Float32Array]:
     """The least and the greatest float32 sums of `count` numbers, for each sum of their integers.
 
     An addition rounds a larger sum to no smaller number. So the extremes of a sum are those of two parts, of which each

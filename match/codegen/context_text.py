@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from match.dispatch.plan import OperatorPlan
 from match.ir.layer import Axis, Layer, Op
 
-WINDOWED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D})
+WINDOWED = frozenset(
+    {Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.FLOAT_AVG_POOL2D, Op.MAX_POOL2D}
+)
 
 Fields = Iterable[tuple[str, str]]
 """Names of fields, and their values in C."""

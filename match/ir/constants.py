@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from match.ir.float_average import FloatAverage
 from match.ir.float_border import FloatQuantization
 from match.ir.requantization import Requantization
 
@@ -45,6 +46,7 @@ class LayerConstants:
     positions: of a resize, int32, shapes (rows, 3) and (columns, 3): of each output row and column the inputs below and
     above it, and the weight of the one above in 1/1024.
     columns: of a gather, int32, shape (columns,): the input's column of each output column, or -1 for padding.
+    average: of a float average.
     zero_points: of a multiplication and of matrices, what is subtracted from their two inputs.
     normalization: of a normalization.
     channel_tables: of a lookup by channel, uint8, shape (K, 256): as a lookup's `table` for each channel.
@@ -62,3 +64,4 @@ class LayerConstants:
     channel_tables: npt.NDArray[np.uint8] | None = None
     units: npt.NDArray[np.int8] | None = None
     columns: npt.NDArray[np.int32] | None = None
+    average: FloatAverage | None = None

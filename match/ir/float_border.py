@@ -21,14 +21,16 @@ _INFINITE = np.int64(0x7F800000)
 class FloatQuantization:
     """``clip(round(x / scale) + zero_point)``, the quotient in float32, clipped to `dtype`.
 
-    Halves are rounded to the even integer or, where not `half_to_even`, away from 0. The outputs for numbers in
-    ascending order ascend, so that 255 steps say all about them.
+    Halves are rounded to the even integer or, where not `half_to_even`, away from 0. With `zero_first` the zero point
+    is added before rounding, in float32. The outputs for numbers in ascending order ascend, so that 255 steps say all
+    about them.
     """
 
     scale: np.float32
     zero_point: int
     dtype: str
     half_to_even: bool
+    zero_first: bool = False
 
     @property
     def lowest(self) -> int:
@@ -37,12 +39,14 @@ class FloatQuantization:
 
     def __call__(self, x: npt.NDArray[np.float32]) -> npt.NDArray[np.int64]:
         """Outputs for numbers, infinite ones among them."""
-        low, high = (end - self.zero_point for end in value_range(self.dtype))
+        first = self.zero_point if self.zero_first else 0
+        behind = self.zero_point - first
+        low, high = (end - behind for end in value_range(self.dtype))
         with np.errstate(over="ignore"):
-            quotient = np.clip(x / self.scale, np.float32(low), np.float32(high))
+            quotient = np.clip(x / self.scale + np.float32(first), np.float32(low), np.float32(high))
         away = np.trunc(quotient + np.copysign(np.float32(0.5), quotient).astype(np.float64))
         rounded = np.rint(quotient) if self.half_to_even else away
-        return rounded.astype(np.int64) + self.zero_point
+        return rounded.astype(np.int64) + behind
 
     @cached_property
     def steps(self) -> npt.NDArray[np.int32]:

@@ -14,7 +14,8 @@ has some of its input's channels. A transposition turns the last two of three ax
 one of its input's columns or `pad_value`, and a tile has all columns of the input. The inputs of an addition, a
 multiplication, a squared difference or a sum of lookups may be broadcast (`Broadcast`). A softmax and a normalization
 are computed over the channels of each pixel, and a tile has all channels. A resize interpolates between four pixels,
-and a tile has all rows and columns of the input.
+and a tile has all rows and columns of the input. A float average is average pooling that is summed in float32; it
+divides by the pixels of the window that lie inside the input.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -51,6 +52,7 @@ class Op(enum.StrEnum):
     MATRICES = "matrices"
     ADD = "add"
     AVG_POOL2D = "avg_pool2d"
+    FLOAT_AVG_POOL2D = "float_avg_pool2d"
     MAX_POOL2D = "max_pool2d"
     LOOKUP = "lookup"
     CHANNEL_LOOKUP = "channel_lookup"

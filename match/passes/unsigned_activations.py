@@ -9,6 +9,7 @@ import numpy as np
 from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
+from match.relay.float_averages import read_float_average
 from match.relay.normalization import RowNormalization, read_normalization
 from match.relay.operators import (
     Accumulation,
@@ -100,6 +101,9 @@ class _Conversion:
         cells = read_recurrent(call)
         if cells is not None:
             return self._mark(call, self._recurrent(cells, new))
+        pooled = read_float_average(call)
+        if pooled is not None and dtype(pooled.x) == "int8":  # outputs stay, as float32 rounds with their zero point
+            return pooled.build(self._unsigned(pooled.x, new), pooled.zero + _OFFSET)
         moved = self._moved(call, new)
         if moved is not None:
             return self._mark(call, moved)

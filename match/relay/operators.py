@@ -7,12 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.arithmetic.interface import Float32Array
+from match.ir.dtypes import value_range
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay
 from match.relay.integer_form import Int8Array
-from match.relay.rewrite import shape
+from match.relay.rewrite import dtype, shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,10 +197,17 @@ class Quantize:
 
 @dataclass(frozen=True, eq=False)
 class Dequantize:
-    """8-bit values of x as float32; `outputs` has 256 entries, in ascending order of x."""
+    """8-bit values of x as float32: ``(x - zero_point) * scale``."""
 
     x: relay.Expr
-    outputs: Float32Array
+    scale: np.float32
+    zero_point: int
+
+    @property
+    def outputs(self) -> Float32Array:
+        """For all values in ascending order, shape (256,)."""
+        low, high = value_range(dtype(self.x))
+        return (np.arange(low, high + 1) - self.zero_point).astype(np.float32) * self.scale
 
 
 @dataclass(frozen=True, eq=False)

@@ -346,9 +346,7 @@ def read_dequantize(expr: relay.Expr) -> Dequantize | None:
     wide, zero_point = difference.args[0], scalar(difference.args[1])
     if zero_point is None or not is_call(wide, "cast") or not is_8bit(wide.args[0]):
         return None
-    low, high = value_range(dtype(wide.args[0]))
-    outputs = (np.arange(low, high + 1) - int(zero_point)).astype(np.float32) * np.float32(scale)
-    return Dequantize(wide.args[0], outputs)
+    return Dequantize(wide.args[0], np.float32(scale), int(zero_point))
 
 
 def output_range(expr: relay.Expr, dtype: str) -> tuple[int, int]:

@@ -37,13 +37,16 @@ COLUMN_POSITIONS = "column_positions"
 COLUMNS = "columns"
 NORMALIZATION = "normalization"
 
-_WITH_TABLE = ELEMENTWISE | {Op.LOOKUP_SUM, Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, *GATES}
+_WITH_TABLE = ELEMENTWISE | {Op.FLOAT_AVG_POOL2D, Op.LOOKUP_SUM, Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, *GATES}
 
 POSITION_BYTES = 8
 """Of match_between_t."""
 
 QUANTIZE_BYTES = 4 * (4 + 256)
 """Of match_quantize_t."""
+
+FLOAT_AVERAGE_BYTES = 4 * 5 + 4 * 256 + QUANTIZE_BYTES
+"""Of match_float_average_t."""
 
 SOFTMAX_BYTES = 4 * (3 + 256)
 """Of match_softmax_t."""
@@ -134,14 +137,17 @@ def table_component(layer: Layer) -> Component:
     """The table of an operator that sums nothing.
 
     Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
-    lookup by channel the same for each channel; of a quantize, a softmax and recurrent layers match_quantize_t,
-    match_softmax_t, match_lstm_t and match_gru_t (match_tile.h); of a concatenation a lookup's for each input; of a sum
-    of lookups an int32 for each of 256 values of each input. Of a module's own operator its constants.
+    lookup by channel the same for each channel; of a quantize, a float average, a softmax and recurrent layers
+    match_quantize_t, match_float_average_t, match_softmax_t, match_lstm_t and match_gru_t (match_tile.h); of a
+    concatenation a lookup's for each input; of a sum of lookups an int32 for each of 256 values of each input. Of a
+    module's own operator its constants.
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
     if layer.op is Op.QUANTIZE:
         return Component(TABLE, (), QUANTIZE_BYTES)
+    if layer.op is Op.FLOAT_AVG_POOL2D:
+        return Component(TABLE, (), FLOAT_AVERAGE_BYTES)
     if layer.op is Op.SOFTMAX:
         return Component(TABLE, (), SOFTMAX_BYTES)
     if layer.op is Op.LSTM:

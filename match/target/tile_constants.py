@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from match.ir.constants import LayerConstants, Normalization
 from match.ir.exception_lists import exception_lists
+from match.ir.float_average import FloatAverage
 from match.ir.float_border import REACH, FloatQuantization
 from match.ir.layer import Dim, Layer, Op
 from match.ir.requantization import OUTPUT_SHIFT, UNREACHED, WORD, Products, Requantization, Requantizer
@@ -149,6 +150,8 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
         components.append(channels(constants.channel_tables, spans).tobytes())
     if constants.quantization is not None:
         components.append(quantization(constants.quantization))
+    if constants.average is not None:
+        components.append(float_average(constants.average))
     if constants.zero_points is not None:
         components.append(np.array(constants.zero_points, "<i4").tobytes())
     if constants.normalization is not None:
@@ -185,6 +188,12 @@ def quantization(quantize: FloatQuantization) -> bytes:
     entry["zero"], entry["lowest"] = quantize.zero_point - quantize.lowest, quantize.lowest
     entry["steps"][0, :-1], entry["steps"][0, -1] = quantize.steps, np.iinfo(np.int32).max
     return entry.tobytes()
+
+
+def float_average(average: FloatAverage) -> bytes:
+    """match_float_average_t."""
+    line = average.multiplier, average.bias, average.shift, average.near, average.zero
+    return np.array(line, "<i4").tobytes() + average.numbers.tobytes() + quantization(average.function)
 
 
 def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:

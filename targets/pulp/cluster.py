@@ -45,6 +45,7 @@ _KERNELS = {
     Op.MATRICES: "match_pulp_matrices",
     Op.ADD: "match_pulp_add",
     Op.AVG_POOL2D: "match_pulp_avg_pool2d",
+    Op.FLOAT_AVG_POOL2D: "match_pulp_float_avg_pool2d",
     Op.MAX_POOL2D: "match_pulp_max_pool2d",
     Op.LOOKUP: "match_pulp_lookup",
     Op.CHANNEL_LOOKUP: "match_pulp_channel_lookup",

@@ -37,6 +37,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.MATRICES: (uint8_input, matrices_fit),
     Op.ADD: (uint8_input,),
     Op.AVG_POOL2D: (uint8_input,),
+    Op.FLOAT_AVG_POOL2D: (uint8_input, no_dilation),
     Op.MAX_POOL2D: (uint8_input, no_dilation),
     Op.LOOKUP: (),
     Op.CHANNEL_LOOKUP: (),

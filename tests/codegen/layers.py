@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.constants import LayerConstants, Normalization
+from match.ir.float_average import FloatAverage
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import TWO_INPUTS, Broadcast, Layer, Op, Padding
 from match.ir.requantization import Requantization
@@ -68,6 +69,9 @@ class Case:
             return self.constants.table[self.inputs[0]].astype(np.uint8)
         if layer.op is Op.MAX_POOL2D:
             return np.clip(_windows(self, 0).max(axis=(2, 3)), *layer.clip).astype(np.uint8)
+        if layer.op is Op.FLOAT_AVG_POOL2D:
+            assert self.constants.average is not None
+            return self.constants.average.function(_float_means(self)).astype(np.uint8)
         if layer.op is Op.LOOKUP_SUM:
             assert self.constants.table is not None
             a, b = (table.astype(np.int64)[x] for table, x in zip(self.constants.table, self.inputs, strict=True))
@@ -111,6 +115,19 @@ class Case:
                 ]
                 acc = np.concatenate(parts, axis=2)
         return requant(acc).astype(np.uint8)
+
+
+def _float_means(case: Case) -> npt.NDArray[np.float32]:
+    """The mean of what every output sees, summed row by row in float32, divided by the pixels inside the map."""
+    assert case.constants.average is not None
+    inside = _windows(replace(case, inputs=(np.ones_like(case.inputs[0]),)), 0)
+    seen = np.where(inside == 1, case.constants.average.numbers[_windows(case, 0)], np.float32(0))
+    total = np.zeros(seen.shape[:2] + seen.shape[4:], np.float32)
+    for i in range(case.layer.fy):
+        for j in range(case.layer.fx):
+            total = total + seen[:, :, i, j]
+    count = inside.sum(axis=(2, 3)).astype(np.float32)
+    return total / np.maximum(count, np.float32(1))
 
 
 def _windows(case: Case, pad_value: int) -> npt.NDArray[np.int64]:
@@ -199,10 +216,18 @@ def make(
     if op is Op.MATRICES:
         inputs = (inputs[0], rng.integers(0, 256, (height, channels_out, channels_in)).astype(np.uint8))
     addend = (int(rng.integers(2**18, 2**19)), int(rng.integers(2**18, 2**19))) if op is Op.ADD else None
-    requant = None if op in (Op.MAX_POOL2D, Op.LOOKUP) else requantization
+    requant = None if op in (Op.FLOAT_AVG_POOL2D, Op.MAX_POOL2D, Op.LOOKUP) else requantization
     table = rng.permutation(256).astype(np.uint8) if op is Op.LOOKUP else None
+    average = None
+    if op is Op.FLOAT_AVG_POOL2D:
+        scale, zero = np.float32(rng.uniform(0.001, 0.1)), int(rng.integers(256))
+        function = FloatQuantization(scale, zero, "uint8", half_to_even=True, zero_first=True)
+        average = FloatAverage(scale, zero, function, terms)
+        layer = replace(layer, clip=(0, 255), pad_value=0)
     zero_points = (int(rng.integers(256)), int(rng.integers(256))) if op is Op.MATRICES else None
-    return Case(layer, LayerConstants(weights, requant, addend, table, zero_points=zero_points), inputs)
+    return Case(
+        layer, LayerConstants(weights, requant, addend, table, zero_points=zero_points, average=average), inputs
+    )
 
 
 _MADE = (
@@ -213,6 +238,7 @@ _MADE = (
     Op.MATRICES,
     Op.ADD,
     Op.AVG_POOL2D,
+    Op.FLOAT_AVG_POOL2D,
     Op.MAX_POOL2D,
     Op.LOOKUP,
 )

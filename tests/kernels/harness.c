@@ -86,6 +86,7 @@ static const entry_t entries[] = {
     {"match_pulp_avg_pool2d_split", match_pulp_avg_pool2d_split, false},
     {"match_pulp_avg_pool2d_int32", match_pulp_avg_pool2d_int32, false},
     {"match_pulp_max_pool2d", match_pulp_max_pool2d, false},
+    {"match_pulp_float_avg_pool2d", match_pulp_float_avg_pool2d, false},
     {"match_pulp_quantize", match_pulp_quantize, false},
     {"match_pulp_dequantize", match_pulp_dequantize, false},
     {"match_pulp_lay_out", match_pulp_lay_out, false},

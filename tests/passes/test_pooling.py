@@ -150,6 +150,28 @@ def test_windows_that_are_proven_exact(window: tuple[int, int], dtype: str, *, s
     np.testing.assert_array_equal(ours, expected)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize(
+    ("window", "pads", "counted"),
+    [((2, 2), (0, 0, 0, 0), 0), ((3, 3), (1, 1, 1, 1), 0), ((2, 4), (0, 1, 1, 2), 1), ((4, 2), (1, 0, 0, 1), 0)],
+)
+def test_halves_go_where_float32_takes_them(
+    window: tuple[int, int], pads: tuple[int, ...], counted: int, dtype: str
+) -> None:
+    """Within one quantization every so many sums are halves; onnxruntime's fused operator is the reference."""
+    low, number = np.iinfo(dtype).min, np.dtype(dtype).type
+    for scale in (0.03137, 0.0123, 0.2501):
+        own = {"s": np.float32(scale), "z": number(low + 120), "so": np.float32(scale), "zo": number(low + 120)}
+        x = np.random.default_rng(2).normal(0, 60 * scale, (1, 8, 24, 24)).astype(np.float32)
+        sizes: dict[str, Any] = {"kernel_shape": window, "pads": pads, "count_include_pad": counted}
+        model = quantized("AveragePool", x.shape, own, strides=[2, 1], **sizes)
+        module = integer_relay(load(model), "uint8")
+        assert references(module, Op.FLOAT_AVG_POOL2D) == [True]
+        (ours,) = executable(module)({"x": x})
+        (expected,) = exact_session(model.SerializeToString(), signed=True).run(None, {"x": x})
+        np.testing.assert_array_equal(ours, expected)
+
+
 @pytest.mark.parametrize("kind", ["AveragePool", "ReduceMean"])
 @pytest.mark.parametrize("extent", [4, 5])
 def test_a_whole_map_is_exact_where_that_is_proven(kind: str, extent: int) -> None:

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from match.arithmetic.interface import QuantizedType
 from match.arithmetic.tflite_functions import exponentials
 from match.ir.constants import LOOKUP_SUM_FRACTION, Normalization
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
+from match.relay.float_averages import quantized_mean
 from match.relay.gru import Gru
 from match.relay.lstm import Lstm
 from match.relay.normalization import normalization
@@ -144,6 +146,16 @@ class Builds:
 
         def build(x: relay.Expr) -> relay.Expr:
             return integer_form.avg_pool2d(x, mean, self.dtype, window=(8, 8), whole_map=True)
+
+        return build
+
+    def float_average(self) -> Build:
+        """Of 2 x 2 pixels, within one quantization, so that every fourth sum is a half."""
+        own = QuantizedType(np.float32(0.0371), self._low + 130, self.dtype)
+
+        def build(x: relay.Expr) -> relay.Expr:
+            numbers = relay.qnn.dequantize(x, relay.const(own.scale), relay.const(own.zero_point))
+            return quantized_mean(relay.nn.avg_pool2d(numbers, (2, 2), (2, 2), layout="NHWC"), own)
 
         return build
 

@@ -110,6 +110,8 @@ def probes(dtype: str) -> Iterator[Probe]:
     yield Probe(Op.ADD, "an addition of an 8x8x16 map and one channel", dtype, shape, 1, builds.shifted_pixels())
     yield Probe(Op.MATRICES, "two products of 9x16 and 9x16", dtype, (2, 9, 16), 2, builds.matrices(9))
     yield Probe(Op.AVG_POOL2D, "an average over an 8x8x16 map", dtype, shape, 1, builds.average())
+    means = "a 2x2 average over an 8x8x16 map, in float32"
+    yield Probe(Op.FLOAT_AVG_POOL2D, means, dtype, shape, 1, builds.float_average())
     yield Probe(Op.MAX_POOL2D, "a 2x2 maximum over an 8x8x16 map", dtype, shape, 1, builds.maximum())
     yield Probe(Op.LOOKUP, "a table on an 8x8x16 map", dtype, shape, 1, builds.lookup())
     yield Probe(

@@ -8,12 +8,14 @@ import numpy as np
 
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
+from match.ir.float_average import FloatAverage
 from match.ir.layer import Layer, Op, Padding
 from match.partitioning.pattern import elements, pairs, recurrent
 from match.partitioning.pattern.layers import Ranges, covered, range_of, rejected, without_idle_parts
 from match.partitioning.pattern.movement import concatenation, gathering, slicing, transposition
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
+from match.relay.float_averages import FloatPooling, read_float_average
 from match.relay.integer_form import NO_PADDING, Int8Array
 from match.relay.normalization import read_normalization
 from match.relay.operators import (
@@ -72,6 +74,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
         return _dense(root, layer, ranges)
     if isinstance(layer, Average):
         return _avg_pool2d(root, layer, ranges)
+    average = read_float_average(root)
+    if average is not None:
+        return _float_average(root, average)
     softmax = read_softmax(root)
     if softmax is not None:
         return elements.softmax(root, softmax)
@@ -157,6 +162,18 @@ def _avg_pool2d(root: relay.Expr, pool: Average, ranges: Ranges) -> Match | Reje
     layer = _windowed(Op.AVG_POOL2D, pool.x, root, pool.window, pool.strides)
     layer = replace(layer, clip=pool.requantization.clip)
     return _match(root, (pool.x,), layer, None, pool, ranges)
+
+
+def _float_average(root: relay.Expr, pool: FloatPooling) -> Match | Rejection:
+    if shape(pool.x)[0] != 1:
+        return rejected(root, (pool.x,), Op.FLOAT_AVG_POOL2D, _not_one_map(pool.x))
+    padding = Padding(*pool.before)
+    layer = _windowed(Op.FLOAT_AVG_POOL2D, pool.x, root, pool.window, pool.strides, padding=padding)
+    layer = replace(layer, clip=value_range(layer.output_dtype))
+    zero = pool.zero - value_range(layer.input_dtype)[0]
+    average = FloatAverage(pool.scale, zero, pool.function, layer.fy * layer.fx)
+    constants = LayerConstants(None, None, average=average)
+    return Match(root, (pool.x,), covered(root, (pool.x,)), layer, constants, None, reference=not pool.hanging)
 
 
 def _match(

@@ -14,10 +14,9 @@ import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.window_means import is_mean_of_sum
-from match.ir.dtypes import value_range
 from match.passes.quantized_groups.quantities import as_type, in_type, parameters
 from match.relay import integer_form, relay
-from match.relay.float_arithmetic import divided, half_to_even
+from match.relay.float_averages import quantized_mean
 from match.relay.qnn import Dequantized, dequantized
 from match.relay.rewrite import New, is_call, scalar, shape
 from match.relay.windows_inside import AlikeWindows, alike_windows, pooled_inside
@@ -142,8 +141,7 @@ def _windows(expr: relay.Expr, output: QuantizedType, new: New, *, exact: bool) 
     top, left, bottom, right = (int(side) for side in attrs.padding)
     sides, x, extents = {"H": (top, bottom), "W": (left, right)}, real.x, list(shape(expr.args[0]))
     if attrs.count_include_pad and any((top, left, bottom, right)):
-        zero = relay.const(real.quantization.zero_point, real.quantization.dtype)
-        x = relay.nn.pad(x, [sides.get(axis, (0, 0)) for axis in layout], zero)
+        x = _zeros_around(real, layout, (top, left, bottom, right)).x
         extents = [extent + sum(sides.get(axis, (0, 0))) for axis, extent in zip(layout, extents, strict=True)]
         sides = {"H": (0, 0), "W": (0, 0)}
     axes: dict[int, tuple[int, Sequence[AlikeWindows]]] = {}
@@ -197,13 +195,33 @@ def _pooled(x: Dequantized, window: tuple[int, int], layout: str, output: Quanti
 
 
 def float_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """Average pooling of smaller windows in float32, as onnxruntime does it: the zero point is added before rounding.
+    """Average pooling of smaller windows in float32, as onnxruntime does it (`match.relay.float_averages`).
 
     It stays where which way a half goes depends on each value, not on the sum: integers cannot compute the same.
     """
-    if _padded(expr, new) is None:
+    real = _padded(expr, new)
+    if real is None or not isinstance(expr, relay.Call):
         return None
-    mean = divided(new(expr), output.scale)
-    low, high = value_range(output.dtype)
-    shifted = relay.add(mean, relay.const(np.float32(output.zero_point)))
-    return relay.cast(half_to_even(relay.clip(shifted, low, high)), output.dtype)
+    attrs = expr.attrs
+    sides, counted = [int(side) for side in attrs.padding], bool(attrs.count_include_pad)
+    if counted and any(sides) and not attrs.ceil_mode:
+        real, sides = _zeros_around(real, str(attrs.layout), sides), [0, 0, 0, 0]
+    pooled = relay.nn.avg_pool2d(
+        relay.qnn.op.dequantize(real.x, *parameters(real.quantization)),
+        attrs.pool_size,
+        attrs.strides,
+        attrs.dilation,
+        sides,
+        attrs.layout,
+        ceil_mode=attrs.ceil_mode,
+        count_include_pad=counted and any(sides),
+    )
+    return quantized_mean(pooled, output)
+
+
+def _zeros_around(real: Dequantized, layout: str, padding: Sequence[int]) -> Dequantized:
+    """A map with so many rows and columns of its zero point before and behind it."""
+    top, left, bottom, right = padding
+    sides = {"H": (top, bottom), "W": (left, right)}
+    zero = relay.const(real.quantization.zero_point, real.quantization.dtype)
+    return replace(real, x=relay.nn.pad(real.x, [sides.get(axis, (0, 0)) for axis in layout], zero))

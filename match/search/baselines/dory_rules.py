@@ -48,7 +48,7 @@ def rules(layer: Layer) -> Rules:
             small = max(layer.iy, layer.ix) <= LARGEST_WHOLE_MAP
             whole = frozenset({Dim.OY, Dim.OX}) if small else frozenset({Dim.OX})
             return Rules(whole, 1, lambda dim, size: _depthwise(layer, dim, size))
-        case Op.AVG_POOL2D | Op.MAX_POOL2D | Op.GROUPED_CONV2D:
+        case Op.AVG_POOL2D | Op.FLOAT_AVG_POOL2D | Op.MAX_POOL2D | Op.GROUPED_CONV2D:
             return Rules(frozenset(), 10_000, lambda dim, size: _pooling(layer, dim, size))
         case _:
             return Rules(frozenset({Dim.K, Dim.OX}), 1_000_000, lambda dim, size: size if dim is Dim.OY else 0)

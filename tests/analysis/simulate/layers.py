@@ -22,7 +22,7 @@ from match.target.hardware import HwModule, MatchTarget, Pattern
 from tests.codegen.harness import scheduled
 from tests.codegen.layers import Case, make
 
-WINDOWED = (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.MAX_POOL2D)
+WINDOWED = (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.FLOAT_AVG_POOL2D, Op.MAX_POOL2D)
 WINDOWS = ((1, 1), (3, 3), (3, 3), (2, 2), (5, 5), (3, 2))
 
 
@@ -74,14 +74,16 @@ def random_case(rng: random.Random, op: Op, seed: int) -> Case:
         window=window,
         stride=stride,
         padding=pads,
-        negative_step=op in (*WINDOWED, Op.DENSE, Op.MATRICES) and op is not Op.MAX_POOL2D and rng.random() < 0.3,
+        negative_step=op in (*WINDOWED, Op.DENSE, Op.MATRICES)
+        and op not in (Op.FLOAT_AVG_POOL2D, Op.MAX_POOL2D)
+        and rng.random() < 0.3,
         seed=seed,
     )
 
 
 def _signed(case: Case) -> Case:
     """The layer with int8 activations whose zero point is 0; those at the float border stay uint8."""
-    if case.layer.op in (Op.QUANTIZE, Op.DEQUANTIZE):
+    if case.layer.op in (Op.QUANTIZE, Op.DEQUANTIZE, Op.FLOAT_AVG_POOL2D):
         return case
     clip = (-128, 127)
     layer = replace(case.layer, input_dtype="int8", output_dtype="int8", pad_value=0, clip=clip)

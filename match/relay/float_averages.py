@@ -1,0 +1,93 @@
+"""Average pooling as onnxruntime computes it in float32, from dequantize to quantize, as Relay operators."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from match.arithmetic.interface import QuantizedType
+from match.ir.dtypes import value_range
+from match.ir.float_border import REACH, FloatQuantization
+from match.relay import relay
+from match.relay.float_arithmetic import divided, half_to_even, read_half_to_even
+from match.relay.qnn import dequantized
+from match.relay.readers import read_dequantize
+from match.relay.rewrite import dtype, is_8bit, is_call, scalar, shape
+
+
+def quantized_mean(mean: relay.Expr, output: QuantizedType) -> relay.Expr:
+    """A mean in float32 as 8 bits, as in onnxruntime's QLinearAveragePool: the zero point is added before rounding."""
+    low, high = value_range(output.dtype)
+    shifted = relay.add(divided(mean, output.scale), relay.const(np.float32(output.zero_point)))
+    return relay.cast(half_to_even(relay.clip(shifted, low, high)), output.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class FloatPooling:
+    """A `quantized_mean` of windows of a dequantized map, NHWC.
+
+    x: the 8-bit map.
+    scale, zero: its quantization.
+    function: of the mean, which is divided by the pixels of a window that lie inside the map.
+    before: padding in front of rows and columns.
+    hanging: windows may reach beyond the padding, where onnxruntime divides by all pixels of the window.
+    mean: the pooling itself.
+    """
+
+    x: relay.Expr
+    scale: np.float32
+    zero: int
+    function: FloatQuantization
+    window: tuple[int, int]
+    strides: tuple[int, int]
+    before: tuple[int, int]
+    hanging: bool
+    mean: relay.Call
+
+    def build(self, x: relay.Expr, zero: int) -> relay.Expr:
+        """The expression, of another map with that zero point."""
+        steps = relay.subtract(relay.cast(x, "int32"), relay.const(zero, "int32"))
+        numbers = relay.multiply(relay.cast(steps, "float32"), relay.const(self.scale))
+        function = self.function
+        output = QuantizedType(function.scale, function.zero_point, function.dtype)
+        return quantized_mean(relay.Call(self.mean.op, [numbers], self.mean.attrs), output)
+
+
+def read_float_average(expr: relay.Expr) -> FloatPooling | None:
+    """The average pooling in float32 that a typed expression is; None for other expressions."""
+    rounded = read_half_to_even(expr.args[0]) if is_call(expr, "cast") and is_8bit(expr) else None
+    if rounded is None or not is_call(rounded, "clip") or not is_call(rounded.args[0], "add"):
+        return None
+    quotient, zero_point = rounded.args[0].args[0], scalar(rounded.args[0].args[1])
+    bounds = rounded.attrs.a_min, rounded.attrs.a_max
+    if zero_point is None or bounds != value_range(dtype(expr)) or not is_call(quotient, "divide"):
+        return None
+    mean, scale = quotient.args[0], scalar(quotient.args[1])
+    if scale is None or not shape(quotient.args[1]) or not 2.0**-REACH < scale < 2.0**REACH:
+        return None
+    if not is_call(mean, "nn.avg_pool2d") or str(mean.attrs.layout) != "NHWC":
+        return None
+    attrs, source = mean.attrs, _source(mean.args[0])
+    padding = [int(side) for side in attrs.padding]
+    if source is None or any(int(step) != 1 for step in attrs.dilation) or (attrs.count_include_pad and any(padding)):
+        return None
+    (fy, fx), (down, right) = attrs.pool_size, attrs.strides
+    return FloatPooling(
+        *source,
+        FloatQuantization(np.float32(scale), int(zero_point), dtype(expr), half_to_even=True, zero_first=True),
+        (int(fy), int(fx)),
+        (int(down), int(right)),
+        (padding[0], padding[1]),
+        bool(attrs.ceil_mode),
+        mean,
+    )
+
+
+def _source(expr: relay.Expr) -> tuple[relay.Expr, np.float32, int] | None:
+    """The map behind a dequantize, QNN's or what that becomes, its scale and its zero point."""
+    real = dequantized(expr)
+    if real is not None:
+        return real.x, real.quantization.scale, real.quantization.zero_point
+    lowered = read_dequantize(expr)
+    return None if lowered is None else (lowered.x, lowered.scale, lowered.zero_point)
