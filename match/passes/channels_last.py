@@ -15,6 +15,7 @@ from match.relay.objects import main_function, operands
 from match.relay.rewrite import (
     New,
     constant,
+    is_8bit,
     is_call,
     keeps_order,
     operator_name,
@@ -111,9 +112,9 @@ class _Layouts:
         if expr in self._last:
             return new(expr)
         if expr not in self._converted:
-            if is_call(expr, "qnn.dequantize") and scalar(expr.args[1]) is not None:  # a quarter of the bytes to move
-                x, *parameters = expr.args
-                arguments = [self._channels_last(x, new), *map(new, parameters)]
+            x = _widened(expr)
+            if x is not None and isinstance(expr, relay.Call):  # a fraction of the bytes to move
+                arguments = [self._channels_last(x, new) if argument == x else new(argument) for argument in expr.args]
                 self._converted[expr] = relay.Call(expr.op, arguments, expr.attrs)
             else:
                 self._converted[expr] = _permuted(self.original(expr, new), shape(expr), _TO_LAST)
@@ -305,6 +306,18 @@ class _Layouts:
             self._flat[call] = self._flat[x]
             return rebuild(call, new)
         return None
+
+
+def _widened(expr: relay.Expr) -> relay.Expr | None:
+    """The map that numbers of more than 8 bits are computed from, each from an element of it and from constants."""
+    if is_call(expr, "qnn.dequantize"):
+        return expr.args[0] if scalar(expr.args[1]) is not None else None
+    if not is_call(expr, "cast", "add", "subtract", "multiply", "take") or is_8bit(expr):
+        return None
+    *constants, x = expr.args if is_call(expr, "take") else reversed(expr.args)
+    table = is_call(expr, "take") and isinstance(expr.args[0], relay.Constant)
+    known = table or all(scalar(argument) is not None for argument in constants)
+    return x if known and shape(x) == shape(expr) and not isinstance(x, relay.Constant) else None
 
 
 def _row_functions(main: relay.Function) -> dict[relay.Expr, frozenset[relay.Call]]:

@@ -264,6 +264,20 @@ def test_channels_last():
     assert len(calls(after, "transpose")) == 3
 
 
+def test_what_is_transposed_are_bytes():
+    """Of an addition's operand that is no map with channels last: not the wide numbers that it is scaled to."""
+    x = relay.var("x", shape=(1, 5, 6, 4), dtype="uint8")
+    pooled = relay.cast(relay.nn.max_pool2d(x, pool_size=(3, 3), padding=(1, 1)), "int32")
+    table = relay.const(np.random.default_rng(0).integers(-200, 200, 256).astype(np.int32))
+    scaled = relay.multiply(relay.cast(x, "int32"), relay.const(-3, "int32"))
+    for operand in (scaled, relay.take(table, relay.cast(x, "int32"))):
+        total = relay.right_shift(relay.add(pooled, operand), relay.const(3, "int32"))
+        before = typed(x, relay.cast(relay.clip(total, -128, 127), "int8"))
+        after = ChannelsLast()(before)
+        assert_same_outputs(before, after)
+        assert {dtype(call) for call in calls(after, "transpose")} == {"uint8", "int8"}
+
+
 def test_channels_last_is_nothing_to_a_network_without_maps():
     x = relay.var("x", shape=(1, 12), dtype="float32")
     before = typed(x, relay.nn.relu(relay.reshape(x, (1, 3, 4))))
