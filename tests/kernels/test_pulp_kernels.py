@@ -502,7 +502,8 @@ def test_float_avg_pool2d(
 
 def test_float_averages_on_any_number_of_cores(harness_for: Callable[[int], Harness]) -> None:
     for channels, side, stride, pad in ((1, 2, 2, 0), (11, 3, 1, 1), (5, 2, 1, 1)):
-        geometry = Geometry(channels, channels, (5, 6), (side, side), (stride, stride), (1, 1), (pad,) * 4, (0, 0))
+        around = (pad, pad, pad, pad)
+        geometry = Geometry(channels, channels, (5, 6), (side, side), (stride, stride), (1, 1), around, (0, 0))
         x = random_input(np.random.default_rng(side), geometry)
         for cores in (1, 2, 4, 8):
             float_average_on(harness_for(cores), geometry, x, ((0, 0, 0, 0), (1, 0, 0, 2)), 0.0371)

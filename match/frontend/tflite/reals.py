@@ -40,19 +40,18 @@ def quantized(real: Real, output: QuantizedType) -> relay.Expr:
 
 def functions(operator: FileOperator) -> Callable[[Float32Array], Float32Array] | None:
     """What an operator of one real tensor computes, in float32; None for others."""
-    zero, one = np.float32(0), np.float32(1)
+    zero = np.float32(0)
     if operator.name == "LEAKY_RELU":
         alpha = np.float32(operator.options(tflite.LeakyReluOptions).Alpha())
         return lambda x: np.where(x > 0, x, x * alpha)
     if operator.name == "GELU":
         return gaussian_error_unit(operator)
-    square_root = _in_double(lambda x: np.sqrt(np.maximum(x, 0)))
     known: Mapping[str, Callable[[Float32Array], Float32Array]] = {
         "NEG": np.negative,
         "ABS": np.abs,
         "SQUARE": np.square,
-        "SQRT": square_root,
-        "RSQRT": lambda x: np.divide(one, square_root(x), out=np.full_like(x, np.inf), where=x > 0),
+        "SQRT": _square_root,
+        "RSQRT": _inverse_square_root,
         "FLOOR": np.floor,
         "CEIL": np.ceil,
         "RELU": lambda x: np.maximum(x, zero),
@@ -67,6 +66,15 @@ def functions(operator: FileOperator) -> Callable[[Float32Array], Float32Array] 
         "LOGISTIC": _logistic,
     }
     return known.get(operator.name)
+
+
+def _square_root(x: Float32Array) -> Float32Array:
+    return np.sqrt(np.maximum(x, np.float32(0)))
+
+
+def _inverse_square_root(x: Float32Array) -> Float32Array:
+    with np.errstate(divide="ignore"):
+        return np.float32(1) / _square_root(x)
 
 
 def _logistic(x: Float32Array) -> Float32Array:

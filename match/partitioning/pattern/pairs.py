@@ -187,12 +187,12 @@ def _together(root: relay.Expr, a: relay.Expr, b: relay.Expr) -> tuple[int, int]
 def _apart(root: relay.Expr, a: relay.Expr, b: relay.Expr) -> tuple[int, int] | None:
     """Two extents of a result whose first axes are those of its second operand, which has one channel of it then.
 
-    None if the operands are not broadcast that way.
+    A single number is one channel of one pixel. None if the operands are not broadcast that way.
     """
     whole, rank = shape(root), len(shape(root))
     extents = (1,) * (rank - len(shape(b))) + shape(b)
     first = next((axis for axis in reversed(range(rank)) if extents[axis] > 1), -1) + 1
-    if shape(a) != whole or first == 0 or extents[:first] != whole[:first]:
+    if _extents(a) != _trimmed(whole) or extents[:first] != whole[:first]:
         return None
     return math.prod(whole[:first]), math.prod(whole[first:])
 

@@ -315,9 +315,13 @@ def test_ones_in_front_of_a_shape_do_not_matter() -> None:
     assert (match.layer.op, match.layer.broadcast) == (Op.ADD, "")
 
 
-@pytest.mark.parametrize(("shape", "extents"), [((1, 3, 1, 1), (3, 20)), ((3, 4, 1), (12, 5))])
-def test_a_number_for_each_place_of_first_axes_is_a_channel(shape: tuple[int, ...], extents: tuple[int, int]) -> None:
-    a, b = var("a", 1, 3, 4, 5), var("b", *shape)
+@pytest.mark.parametrize(("shape", "extents"), [((1, 3, 1, 1), (3, 20)), ((3, 4, 1), (12, 5)), ((1, 1), (1, 60))])
+@pytest.mark.parametrize("ones", [0, 1])
+def test_a_number_for_each_place_of_first_axes_is_a_channel(
+    shape: tuple[int, ...], extents: tuple[int, int], ones: int
+) -> None:
+    """A single number is one channel of a single pixel; ones in front of the result's shape do not matter."""
+    a, b = var("a", 3, 4, 5), var("b", *(1,) * ones, *shape)
     products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
     total = relay.right_shift(relay.add(relay.add(*products), c64(0)), c64(4))
     layer = only([a, b], relay.cast(relay.clip(total, 0, 255), "uint8")).layer
