@@ -56,7 +56,7 @@ def functions(operator: FileOperator) -> Callable[[Float32Array], Float32Array] 
         "CEIL": np.ceil,
         "RELU": lambda x: np.maximum(x, zero),
         "RELU6": lambda x: np.clip(x, zero, np.float32(6)),
-        "HARD_SWISH": lambda x: x * np.clip(x + np.float32(3), zero, np.float32(6)) / np.float32(6),
+        "HARD_SWISH": _hard_swish,
         "ELU": _in_double(lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x)),
         "EXP": _in_double(np.exp),
         "LOG": _in_double(lambda x: np.log(np.maximum(x, 0))),
@@ -74,7 +74,12 @@ def _square_root(x: Float32Array) -> Float32Array:
 
 def _inverse_square_root(x: Float32Array) -> Float32Array:
     with np.errstate(divide="ignore"):
-        return np.float32(1) / _square_root(x)
+        return np.reciprocal(_square_root(x))
+
+
+def _hard_swish(x: Float32Array) -> Float32Array:
+    share: Float32Array = np.clip(x + np.float32(3), np.float32(0), np.float32(6))
+    return x * share / np.float32(6)
 
 
 def _logistic(x: Float32Array) -> Float32Array:
