@@ -204,6 +204,7 @@ def _layer(
         removed_channels=_removed_of_layer(decision, elements),
         operators=tuple(_operators(decision.plan, target, elements)) if decision.plan else (),
         moved=MovedSummary(*map(max, zip(*map(astuple, moved_by), strict=True))) if moved_by else None,
+        constant_bytes=len(decision.plan.constants) if decision.plan else None,
     )
 
 

@@ -79,6 +79,7 @@ def _row(layer: LayerSummary, clock_hz: float, peaks: Mapping[str, int | None]) 
         "macs_per_cycle": layer.macs / layer.cycles if layer.macs and layer.cycles else None,
         "peak_share": peak_share(layer, peaks),
         "bound": layer.bound,
+        "constant_bytes": layer.constant_bytes,
         "bytes_moved": bytes_moved(layer),
         "l1_bytes": layer.l1_bytes,
         "exact": layer.exact,

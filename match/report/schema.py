@@ -240,8 +240,9 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     floating point. `runner_up` is null where there was no other choice. The shapes are those of the tensors that it
     reads and writes, weights aside. `removed_channels` of its output are proven to be of no use and are not computed.
     `moved` is null for a layer that is neither rescaled nor a quantized recurrent one, and for one whose outputs stay
-    as they were. `operators` are those of a chain, whose `op` has their names joined by "+", or of a group, whose `op`
-    is "group"; else there are none.
+    as they were. `constant_bytes` are its constants, packed as code generation stores them; null on the CPU, whose
+    constants are not told apart. `operators` are those of a chain, whose `op` has their names joined by "+", or of a
+    group, whose `op` is "group"; else there are none.
     """
 
     name: str
@@ -269,6 +270,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     removed_channels: int = 0
     moved: MovedSummary | None = None
     operators: tuple[OperatorSummary, ...] = ()
+    constant_bytes: int | None = None
 
 
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

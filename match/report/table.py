@@ -97,6 +97,12 @@ def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSu
         Column[LayerSummary]("of\npeak", lambda layer: _of_peak(layer, peaks), "right", rank=1),
         Column[LayerSummary]("bound", lambda layer: layer.bound or "", rank=5),
         Column[LayerSummary](
+            "constant\nbytes",
+            lambda layer: f"{layer.constant_bytes:,}" if layer.constant_bytes else "",
+            "right",
+            rank=1,
+        ),
+        Column[LayerSummary](
             "bytes\nmoved", lambda layer: f"{moved:,}" if (moved := bytes_moved(layer)) else "", "right", rank=1
         ),
         Column[LayerSummary]("loops (tile/extent)", lambda layer: _loops(layer.schedule), rank=3),

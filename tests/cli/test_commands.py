@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -192,6 +193,9 @@ def test_layers_as_a_list(command: Command, tmp_path: Path) -> None:
     assert float(conv["milliseconds"]) == pytest.approx(1e3 * layer.cycles / 260e6)
     assert float(conv["peak_share"]) == pytest.approx(layer.macs / layer.cycles / 162)
     assert conv["output"] == "x".join(map(str, layer.output_shapes[0]))
+    sources = (path.read_text() for path in (tmp_path / "x" / "src").glob("*.c"))
+    stored = [int(size) for source in sources for size in re.findall(r" constants\[(\d+)\] = ", source)]
+    assert sorted(int(row["constant_bytes"]) for row in rows if row["constant_bytes"]) == sorted(stored) != []
     phases = [line.rpartition(": ")[2].partition(",")[0] for line in outcome.err.splitlines()]
     assert list(dict.fromkeys(phases)) == list(report.totals.compile_seconds)
 

@@ -63,7 +63,16 @@ def report() -> Report:
             1024,
             COST.cycles,
             (taken, slower),
-            LayerPlan("match_conv", "chip", "array", LAYER, SCHEDULE, (OperatorPlan("kernel", REQUANTIZER),), b"", API),
+            LayerPlan(
+                "match_conv",
+                "chip",
+                "array",
+                LAYER,
+                SCHEDULE,
+                (OperatorPlan("kernel", REQUANTIZER),),
+                bytes(2 * 648),  # two blocks of eight filters, each of which moves three times
+                API,
+            ),
             source="model/relu",
             input_shapes=((1, 8, 8, 8),),
             output_shapes=((1, 8, 8, 16),),

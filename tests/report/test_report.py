@@ -52,11 +52,13 @@ def test_layer_on_a_module(report: Report) -> None:
     assert operands["output"].buffers[0].bytes == 3 * 8 * 8
     assert operands["weights"].bytes_moved == 3888
     assert layer.l1_bytes == 2 * 320 + 2 * 648 + 192 + 100
+    assert layer.constant_bytes == 16 * (8 * 3 * 3 + 9)
 
 
 def test_layer_on_the_cpu(report: Report) -> None:
     layer = report.layers[1]
     assert (layer.module, layer.schedule, layer.bound, layer.requantization) == ("cpu", None, None, None)
+    assert layer.constant_bytes is None
     assert [(candidate.module, candidate.cycles, candidate.refusal) for candidate in layer.candidates] == [
         ("array", None, "it has no such operator")
     ]

@@ -85,6 +85,7 @@ HEADERS = {
     "MAC per cycle": "14.75",
     "of peak": "23.0%",
     "bound": "compute",
+    "constant bytes": "1,296",
     "bytes moved": "5,680",
     "loops (tile/extent)": "OY 3/8 K 8/16",
     "buffers": "I2 W2 O1",
