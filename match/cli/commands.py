@@ -419,7 +419,10 @@ def check_target(target: Target, as_json: Json = False, quiet: Quiet = False, ve
         sys.stderr.write("".join(f"match: {problem}\n" for problem in result.problems))
         raise typer.Exit(USAGE_ERROR)
     if not (as_json or quiet):
-        show_coverage(result.coverage, Console())
+        console = Console()
+        show_coverage(result.coverage, console)
+        for sentence in result.untried:
+            console.print(sentence, highlight=False, soft_wrap=True)
 
 
 def demo(target: TargetName = "gap9", quiet: Quiet = False, verbose: Verbose = False) -> None:

@@ -63,11 +63,14 @@ def test_targets(command: Command) -> None:
 @pytest.mark.parametrize("problems", [(), ("module a of target gap9 has no b.",)])
 def test_check_target(command: Command, monkeypatch: pytest.MonkeyPatch, problems: tuple[str, ...]) -> None:
     coverage = (check.Coverage("cluster", Op.CONV2D, 3, 4),)
-    monkeypatch.setattr(check, "check_target", lambda target, _: check.Check(target.name, problems, coverage))
+    monkeypatch.setattr(
+        check, "check_target", lambda target, _: check.Check(target.name, problems, coverage, ("a form.",))
+    )
     printed = command("check-target", "gap9", "--json")
     assert printed.status == (2 if problems else 0)
     result = followed(printed.out, "check")
     assert result["problems"] == list(problems)
+    assert result["untried"] == ["a form."]
     assert result["coverage"] == [{"module": "cluster", "op": "conv2d", "taken": 3, "tried": 4}]
 
 

@@ -20,11 +20,15 @@ SCHEMA_VERSION = 1
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`problems` are sentences about what is wrong with a target, `coverage` is what was run to find that out."""
+    """`problems` are sentences about what is wrong with a target, `coverage` is what was run to find that out.
+
+    `untried` are sentences about what the target lists and none of the small layers could try.
+    """
 
     target: str
     problems: tuple[str, ...]
     coverage: tuple[Coverage, ...]
+    untried: tuple[str, ...] = ()
     schema_version: Literal[1] = SCHEMA_VERSION
 
 
@@ -41,8 +45,9 @@ def schema() -> dict[str, Any]:
 def check_target(target: MatchTarget, progress: Progress = unheard) -> Check:
     """Check a description, then compile and run small layers of every pattern on this machine.
 
-    Each layer's outputs are compared, byte by byte, with those of TVM's C for the same layer. What the description
-    gets wrong is reported first; layers are tried only when nothing is. `progress` is told what is tried.
+    Each layer's outputs are compared, byte by byte, with those of TVM's C for the same layer, and those of some layers
+    in each form of requantization that modules list. What the description gets wrong is reported first; layers are
+    tried only when nothing is. `progress` is told what is tried.
 
     Raises:
         ToolchainError: there is no C compiler or make.
@@ -50,5 +55,4 @@ def check_target(target: MatchTarget, progress: Progress = unheard) -> Check:
     problems = description_problems(target)
     if problems:
         return Check(target.name, problems, ())
-    problems, coverage = execution_problems(target, progress)
-    return Check(target.name, problems, coverage)
+    return Check(target.name, *execution_problems(target, progress))

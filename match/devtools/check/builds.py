@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,11 +35,14 @@ SCALE = 0.25
 class Builds:
     """Builds of layers on activations of `dtype` ("uint8" or "int8").
 
-    Their requantization is a sum and a shift, which every form of requantizer can express exactly. Element-wise layers
-    read maps of 16 channels.
+    Their requantization is a sum and a shift, which every form of requantizer can express exactly. With `negative_step`
+    one is taken off the sums of small accumulators, with `exceptions` the output of accumulator 0 is one less.
+    Element-wise layers read maps of 16 channels.
     """
 
     dtype: str
+    negative_step: bool = False
+    exceptions: bool = False
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
 
     @property
@@ -55,7 +58,15 @@ class Builds:
         shift = int(terms * 8).bit_length()
         bias = self.rng.integers(-4, 4, channels) * (1 << shift) + (1 << shift >> 1)
         ones = np.ones(channels, np.int64)
-        return Requantization(ones, bias.astype(np.int64), ones * shift, self._range)
+        line = Requantization(ones, bias.astype(np.int64), ones * shift, self._range)
+        if not (self.negative_step or self.exceptions):
+            return line
+        # In the middle of the outputs, and accumulator 0 the first of its output, where either changes what is seen.
+        line = replace(line, bias=(self.rng.integers(-4, 4, channels) + self._low + 128) << shift)
+        if self.negative_step:
+            below = self.rng.integers(-2, 3, channels) << shift
+            line = replace(line, negative_below=below, negative_step=ones)
+        return replace(line, exceptions=np.zeros((channels, 1), np.int64)) if self.exceptions else line
 
     def _weights(self, *shape: int) -> integer_form.Int8Array:
         return self.rng.integers(-8, 8, shape).astype(np.int8)

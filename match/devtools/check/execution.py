@@ -16,6 +16,7 @@ from match.compiled.model import CompiledModel
 from match.compiler import compile as compile_model
 from match.devtools.check.chain_probes import chain_probes, group_probes
 from match.devtools.check.external_run import external_run_problems
+from match.devtools.check.form_probes import FormProbes, untried_forms
 from match.devtools.check.methods import method_problems
 from match.devtools.check.probes import Probe, inputs, network, own_probes, probes
 from match.devtools.check.undefined import undefined_function
@@ -51,8 +52,10 @@ class Coverage:
 
 def execution_problems(
     target: MatchTarget, progress: Progress = unheard
-) -> tuple[tuple[str, ...], tuple[Coverage, ...]]:
+) -> tuple[tuple[str, ...], tuple[Coverage, ...], tuple[str, ...]]:
     """Sentences about patterns, methods, cost models, kernels and C functions that do not do what the description says.
+
+    Then what was tried, and sentences about what the description lists and no layer could try.
 
     Raises:
         ToolchainError: there is no C compiler or make.
@@ -65,25 +68,26 @@ def execution_problems(
     matches = [row for row in find(network(layers), own) if isinstance(row, Match)] if layers else []
     problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, matches)]
     if problems:
-        return tuple(problems), ()
+        return tuple(problems), (), ()
     chains = [probe for dtype in types for probe in chain_probes(target.patterns, dtype)]
     grouping = [module for module in target.modules if module.groups]
     pairs = [(one.name, probe) for one in grouping for dtype in types for probe in group_probes(one.patterns(), dtype)]
     tried = [*layers, *chains, *(probe for _, probe in pairs)]
     if not tried:
-        return (), ()
+        return (), (), ()
     progress(f"{len(tried)} layers on the control core")
     try:
         compiled = compile_model(network(tried), target, modules=[], numerics="exact")
     except MatchError as error:
-        return (f"the control core of target {target.name} cannot be compiled for: {str(error).rstrip('.')}.",), ()
+        return (f"the control core of target {target.name} cannot be compiled for: {str(error).rstrip('.')}.",), (), ()
     try:
         expected = list(compiled.run(inputs(tried)).values())
     except ToolchainError as error:
         missing = undefined_function(str(error))
         if missing is None:
             raise
-        return (_undefined(f"target {target.name}", missing),), ()
+        return (_undefined(f"target {target.name}", missing),), (), ()
+    untried: list[str] = []
     coverage: list[Coverage] = []
     constant: dict[str, tuple[Probe, npt.NDArray[Any]]] = {}
     for number, module in enumerate(target.modules, 1):
@@ -104,10 +108,16 @@ def execution_problems(
         if own_pairs and not found:
             outputs = [expected[len(layers) + len(chains) + n] for n in own_pairs]
             problems += _groups(target, module, [pairs[n][1] for n in own_pairs], outputs)
+        if not found:
+            for probes_of_form in untried_forms(module, types):
+                progress(f"{module.name}, its form {probes_of_form.form.name}")
+                found, idle = _form(target, module, probes_of_form)
+                problems += found
+                untried += idle
         constant |= {layers[chosen[n]].what: (layers[chosen[n]], wanted[n]) for n in taken}
     if not problems:
         problems += external_run_problems(_without_cpu(target), list(constant.values()))
-    return tuple(dict.fromkeys(problems)), tuple(coverage)
+    return tuple(dict.fromkeys(problems)), tuple(coverage), tuple(untried)
 
 
 def _module(
@@ -170,6 +180,28 @@ def _groups(
     if all(layer.op != GROUP for layer in compiled.layers):
         return [f"{what} executes groups, and of {len(tried)} small ones none fits its memory."]
     return list(_differences(compiled, tried, [f"a group of {probe.name}" for probe in tried], wanted, what))
+
+
+def _form(target: MatchTarget, module: HwModule, tried: FormProbes) -> tuple[list[str], list[str]]:
+    """Problems of a module that has no other form of requantization, and a sentence where no layer takes this one."""
+    what, form = _words(target, module), tried.form.name
+    if not tried.layers:
+        return [], [f"{what} lists the form {form}, which is exact for none of the small layers: it was not tried."]
+    alone = copy.copy(target)
+    alone.modules = tuple(tried.module if other is module else other for other in target.modules)
+    wanted = compile_model(network(tried.layers), target, modules=[], numerics="exact").run(inputs(tried.layers))
+    compiled = _compiled(alone, module, tried.layers, "latency", fuse=False)
+    if isinstance(compiled, str):
+        return [compiled], []
+    operators = {*Op, *(probe.name for probe in tried.layers)}
+    decisions = [row for row in compiled.layers if row.op in operators]
+    if all(row.plan is None for row in decisions):
+        reason = decisions[0].candidates[0].refusal
+        why = f"{tried.layers[0].what} is refused because {reason}"
+        return [], [f"{what} lists the form {form}, which was not tried: {why}."]
+    kernels = [row.plan and f"kernel {row.plan.kernel}" for row in decisions]
+    described = f"{what}, which requantizes in the form {form},"
+    return list(_differences(compiled, tried.layers, kernels, list(wanted.values()), described)), []
 
 
 def _refused(target: MatchTarget, module: HwModule, chains: Sequence[Probe], name: str) -> str:

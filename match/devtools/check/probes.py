@@ -16,7 +16,7 @@ from match.passes.quantize_border import LowerBorder
 from match.relay import relay, tvm
 from match.target.own import OwnOperator
 
-_SAMPLES = 3
+_SAMPLES = 4
 _CONVOLUTIONS = (  # C, K, rows and columns, side of the filter, stride; last two: in groups of 32
     (16, 32, 8, 3, 1),
     (16, 16, 9, 3, 2),
@@ -62,12 +62,17 @@ def network(layers: Sequence[Probe]) -> tvm.IRModule:
 
 
 def inputs(layers: Sequence[Probe]) -> dict[str, npt.NDArray[Any]]:
-    """Samples for `network`; those of a layer are the same wherever it is computed."""
+    """Samples for `network`; those of a layer are the same wherever it is computed.
+
+    The last one is all zeros, so that accumulators are 0, too.
+    """
     arrays: dict[str, npt.NDArray[Any]] = {}
     for n, probe in enumerate(layers):
         rng, shape = np.random.default_rng(len(probe.what)), (_SAMPLES, *probe.shape)
         for i in range(probe.inputs):
-            arrays[f"x{n}_{i}"] = _numbers(rng, shape) if probe.dtype == "float32" else _levels(rng, shape, probe.dtype)
+            array = _numbers(rng, shape) if probe.dtype == "float32" else _levels(rng, shape, probe.dtype)
+            array[-1] = 0
+            arrays[f"x{n}_{i}"] = array
     return arrays
 
 
@@ -87,9 +92,9 @@ def own_probes(operators: Iterable[OwnOperator], dtype: str) -> Iterator[Probe]:
         yield Probe(Op.OWN, f"the example of {own.name}", dtype, (1, 8, 8, 16), own.inputs, own.example, own.name)
 
 
-def probes(dtype: str) -> Iterator[Probe]:
-    """The layers, on activations of `dtype` ("uint8" or "int8")."""
-    builds = Builds(dtype)
+def probes(dtype: str, *, negative_step: bool = False, exceptions: bool = False) -> Iterator[Probe]:
+    """The layers, on activations of `dtype` ("uint8" or "int8"), with what `Builds` adds to their requantization."""
+    builds = Builds(dtype, negative_step, exceptions)
     for c, k, size, window, stride in _CONVOLUTIONS:
         what = f"a {window}x{window} convolution with stride {stride} of {c} to {k} channels"
         build = builds.convolution(c, k, window, stride, SAME if window == 3 else Padding())

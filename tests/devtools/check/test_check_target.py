@@ -18,12 +18,13 @@ from match.devtools.check import Check, check_target
 from match.devtools.check.probes import network, probes
 from match.errors import TargetError
 from match.ir.layer import Dim, Layer, Op
+from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.partitioning.pattern import Match, find
 from match.relay import tvm
 from match.target.cost import CpuCostModel
 from match.target.hardware import MatchTarget, Pattern, Platform, Verdict
-from match.target.tile_constants import INT64
+from match.target.tile_constants import INT64, INT64_EXCEPT, INT64_SIGNED
 
 pytestmark = pytest.mark.cc
 
@@ -284,6 +285,58 @@ def test_a_kernel_that_computes_something_else(minichip: Any, tmp_path: Path) ->
     target = with_host(minichip, lambda host: replace(host, sources=(source, *host.sources[1:])))
     problem = the_problem(target)
     assert "kernel minichip_conv2d of module engine of target minichip computes other values than TVM's C" in problem
+
+
+READ_PLAIN = "    const match_requant_t *parameters = (const match_requant_t *)tile->parameters + channel;"
+READ_SIGNED = """
+    if (tile->negative_step != 0) {
+        const match_requant_signed_t *own = (const match_requant_signed_t *)tile->parameters + channel;
+        const int64_t step = STEP;
+        const int64_t sum = (own->multiplier * (int64_t)acc + own->bias - step) >> own->shift;
+        return (uint8_t)(sum < tile->clip_low ? tile->clip_low : sum > tile->clip_high ? tile->clip_high : sum);
+    }
+"""
+
+
+def with_forms(minichip: Any, *forms: Requantizer, kernels: Path | None = None) -> MatchTarget:
+    """The example with other forms of requantization, and other kernels."""
+    target = with_host(
+        minichip,
+        lambda host: replace(host, sources=(kernels, *host.sources[1:])) if kernels else host,
+    )
+    target.modules = target_with(minichip, requantizers=forms).modules
+    return target
+
+
+@pytest.mark.parametrize("form", [INT64_SIGNED, INT64_EXCEPT])
+def test_a_form_that_no_kernel_reads(minichip: Any, form: Requantizer) -> None:
+    """That ordinary layers have the form before it."""
+    problem = the_problem(with_forms(minichip, INT64, form))
+    assert problem.startswith(
+        f"kernel minichip_conv2d of module engine of target minichip, which requantizes in the form {form.name}, "
+        "computes other values than TVM's C for a 3x3 convolution"
+    )
+
+
+@pytest.mark.parametrize(
+    ("step", "right"),
+    [("acc < own->negative_below ? tile->negative_step : 0", True), ("0", False), ("tile->negative_step", False)],
+)
+def test_a_kernel_of_a_form_with_corrections(minichip: Any, tmp_path: Path, step: str, right: bool) -> None:
+    code = (EXAMPLE / "minichip" / "minichip.c").read_text()
+    (tmp_path / "minichip.c").write_text(code.replace(READ_PLAIN, READ_SIGNED.replace("STEP", step) + READ_PLAIN))
+    problems = check_target(with_forms(minichip, INT64, INT64_SIGNED, kernels=tmp_path / "minichip.c")).problems
+    assert (not problems) == right
+    assert all("the form int64_signed, computes other values" in problem for problem in problems)
+
+
+def test_a_form_that_no_small_layer_has(minichip: Any) -> None:
+    check = check_target(with_forms(minichip, INT64, replace(INT64, name="tiny", clips=((3, 5),))))
+    assert check.problems == ()
+    assert check.untried == (
+        "module engine of target minichip lists the form tiny, which is exact for none of the small layers: it was not "
+        "tried.",
+    )
 
 
 def test_files_that_do_not_exist(minichip: Any) -> None:
