@@ -18,11 +18,15 @@ from match.target.hardware import External, HwModule, MatchTarget, ModuleApi, Pr
 
 
 class _Kind(NamedTuple):
-    """An attribute: its types in Python and in words, or those of its elements where it is a tuple."""
+    """An attribute: its types in Python and in words, or those of its elements where it is a tuple.
+
+    `values` are all that it can be, if any are given.
+    """
 
     name: str
     types: tuple[type, ...]
     words: str
+    values: tuple[object, ...] = ()
     several: bool = False
 
 
@@ -33,7 +37,7 @@ _TARGET = (
     _Kind("modules", (HwModule,), "HwModules", several=True),
     _Kind("cpu_cost_model", (CpuCostModel,), "a CpuCostModel"),
     _Kind("api", (TargetApi,), "a TargetApi"),
-    _Kind("activations", (str, type(None)), "'uint8' or None"),
+    _Kind("activations", (str, type(None)), "'uint8' or None", ("uint8", None)),
     _Kind("external", (External, type(None)), "an External or None"),
     _Kind("program", (ProgramSize, type(None)), "a ProgramSize or None"),
 )
@@ -77,7 +81,7 @@ def _problem(owner: object, kind: _Kind, what: str) -> Iterator[str]:
     right = (
         is_a(value, tuple, list, frozenset) and all(is_a(element, *kind.types) for element in value)
         if kind.several
-        else is_a(value, *kind.types)
+        else is_a(value, *kind.types) and (not kind.values or value in kind.values)
     )
     if not right:
         short = f"the class {value.__name__}" if isinstance(value, type) else f"{value!r:.60}"

@@ -389,6 +389,15 @@ def test_attributes_of_targets(minichip: Any, name: str) -> None:
         match.get_target(target)
 
 
+def test_activations_of_a_type_that_networks_are_not_shifted_to(minichip: Any) -> None:
+    target = minichip.Minichip()
+    target.activations = "int8"
+    sentence = "target minichip has 'int8' for its activations, which must be 'uint8' or None."
+    assert check_target(target).problems == (sentence,)
+    with pytest.raises(TargetError, match=re.escape(sentence)):
+        match.get_target(target)
+
+
 def test_two_platforms_in_one_place(minichip: Any) -> None:
     class Boards(minichip.Minichip):
         @property
