@@ -180,8 +180,8 @@ class PulpClusterCost(CostModel):
             case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
                 each: float = getattr(self.cycles, layer.op) + looked_up(self.listed)
                 return self.cycles.addition + self._elements(layer, tile, each + self.requantize)
-            case Op.LOOKUP_SUM:
-                return self._elements(layer, tile, self.cycles.lookup_sum)
+            case Op.LOOKUP_SUM | Op.ABSOLUTE_DIFFERENCE:
+                return self._elements(layer, tile, getattr(self.cycles, layer.op))
             case Op.CONCATENATE:
                 parts = layer.first_channels, layer.k - layer.first_channels
                 pixels = tile.oy * tile.ox

@@ -179,6 +179,7 @@ class KernelCycles:
     concatenation: a concatenation beside the lookups of its inputs, whose shares are found with divisions; fitted on
     GVSoC with `Sharing.tables`.
     lookup_sum: an element of a sum of lookups; from nine calls on RTL, within 2 % but for one of 27 elements (12 %).
+    absolute_difference: an element of one; two layers on RTL, of 1,024 and 16,384 elements, within 5 %.
     addition: the call of an addition, without its elements. add, add_int64: an element of an addition, by form.
     lookup, quantize, dequantize: an element. run, lookup_run: the start of each run of elements that lie together, in
     additions and in lookups; measured apart, not fitted. signs: reading the whole table of a lookup that turns signs;
@@ -261,6 +262,7 @@ class KernelCycles:
     channel_lookup_pixel: float = 26.8
     channel_lookup: float = 3.92
     lookup_sum: float = 8.85
+    absolute_difference: float = 21
     concatenation: float = 420
     multiply: float = 13
     squared_difference: float = 17
@@ -395,7 +397,7 @@ class Sharing:
                 return "pointwise" if is_pointwise(layer) else "convolution"
             case Op.DEPTHWISE_CONV2D:
                 return "depthwise" if widened(layer) is None else "widened"
-            case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.LOOKUP_SUM:
+            case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.ABSOLUTE_DIFFERENCE | Op.LOOKUP_SUM:
                 return "addition"
             case Op.AVG_POOL2D | Op.FLOAT_AVG_POOL2D | Op.MAX_POOL2D:
                 return "pooling"

@@ -28,7 +28,7 @@ class RiscvCoreCost(CpuCostModel):
     convolution: cycles of a multiply-accumulate of a convolution.
     dense: of a dense layer.
     output: of an output of either beside them: 64-bit requantization, clip, store, the loop.
-    add: of an element of an addition of two requantized operands, or of a multiplication.
+    add: of an element of an addition of two requantized operands, of a multiplication or a difference.
     element: of an element read by pooling or looked up in a table.
     other: of an element of any other operator, of a reduction one that it reads.
     softmax, softmax_row: of an element and of a row of softmax in integers: instructions counted under QEMU (992 for a
@@ -73,7 +73,7 @@ class RiscvCoreCost(CpuCostModel):
                 return self.element * macs + self.output * outputs
             case Op.FLOAT_AVG_POOL2D:
                 return self.float_operator * (macs + 6 * outputs)
-            case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.LOOKUP_SUM:
+            case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.ABSOLUTE_DIFFERENCE | Op.LOOKUP_SUM:
                 return self.add * outputs
             case Op.LOOKUP | Op.CHANNEL_LOOKUP:
                 return self.element * outputs

@@ -113,6 +113,9 @@ void match_pulp_squared_difference_int32(const match_tile_t *tile);
  * out the elements. */
 void match_pulp_lookup_sum(const match_tile_t *tile);
 
+/* The same sum, rounded down, without its sign: the difference of input and addend, which is added to clip_low. */
+void match_pulp_absolute_difference(const match_tile_t *tile);
+
 /* The channels_in channels of the input, then those of the addend, each through a table of 256 bytes; parameters are the
  * two tables. Cores share out the elements. */
 void match_pulp_concatenate(const match_tile_t *tile);

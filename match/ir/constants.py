@@ -12,7 +12,7 @@ from match.ir.float_border import FloatQuantization
 from match.ir.requantization import Requantization
 
 LOOKUP_SUM_FRACTION = 20
-"""Bits behind the point of what a sum of lookups adds up (match_pulp.h)."""
+"""Bits behind the point of what a sum of lookups and an absolute difference add up (match_pulp.h)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class LayerConstants:
     dequantize likewise, float32. Of a concatenation one for each input, shape (2, 256). Of a softmax, int32, shape
     (3 + 256,): match_softmax_t (match_tile.h); of recurrent layers match_lstm_t, match_gru_t. Of a squared difference,
     int16, shape (2, 256): both inputs in steps of one size. Of a sum of lookups, int32, shape (2, 256): what each input
-    adds to the output, in steps of ``2**-LOOKUP_SUM_FRACTION``.
+    adds to the output, in steps of ``2**-LOOKUP_SUM_FRACTION``; of an absolute difference likewise, to the difference.
     quantization: of a quantize.
     positions: of a resize, int32, shapes (rows, 3) and (columns, 3): of each output row and column the inputs below and
     above it, and the weight of the one above in 1/1024.

@@ -12,10 +12,10 @@ A concatenation joins the channels of two tensors, each through a table of its o
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
 (OY, K, OX), of single bytes or of elements of some neighbouring ones. A gather takes, for each column of its output,
 one of its input's columns or `pad_value`, and a tile has all columns of the input. The inputs of an addition, a
-multiplication, a squared difference or a sum of lookups may be broadcast (`Broadcast`). A softmax and a normalization
-are computed over the channels of each pixel, and a tile has all channels. A resize interpolates between four pixels,
-and a tile has all rows and columns of the input. A float average is average pooling that is summed in float32; it
-divides by the pixels of the window that lie inside the input.
+multiplication, a squared or absolute difference or a sum of lookups may be broadcast (`Broadcast`). A softmax and a
+normalization are computed over the channels of each pixel, and a tile has all channels. A resize interpolates between
+four pixels, and a tile has all rows and columns of the input. A float average is average pooling that is summed in
+float32; it divides by the pixels of the window that lie inside the input.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -60,6 +60,7 @@ class Op(enum.StrEnum):
     DEQUANTIZE = "dequantize"
     MULTIPLY = "multiply"
     SQUARED_DIFFERENCE = "squared_difference"
+    ABSOLUTE_DIFFERENCE = "absolute_difference"
     LOOKUP_SUM = "lookup_sum"
     CONCATENATE = "concatenate"
     SLICE = "slice"
@@ -81,7 +82,7 @@ ELEMENTWISE = frozenset({Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZ
 """Operators of one input whose elements know nothing of one another."""
 
 Broadcast = Literal["", "pixel", "channel", "outer"]
-"""Which input of an addition, a multiplication, a squared difference or a sum of lookups has less than the output.
+"""Which input of an addition, a multiplication, a difference or a sum of lookups has less than the output.
 
 "pixel" and "channel": the second input has a single pixel, or a single channel. "outer": the first input has a single
 pixel, and the second input has a single channel. Empty: both inputs have the output's shape.
@@ -95,7 +96,17 @@ CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRIC
 BY_PIXEL = frozenset({Op.SOFTMAX, Op.NORMALIZE})
 """Functions of all channels of a pixel together, in fixed point."""
 
-TWO_INPUTS = frozenset({Op.ADD, Op.MATRICES, Op.MULTIPLY, Op.SQUARED_DIFFERENCE, Op.LOOKUP_SUM, Op.CONCATENATE})
+TWO_INPUTS = frozenset(
+    {
+        Op.ADD,
+        Op.MATRICES,
+        Op.MULTIPLY,
+        Op.SQUARED_DIFFERENCE,
+        Op.ABSOLUTE_DIFFERENCE,
+        Op.LOOKUP_SUM,
+        Op.CONCATENATE,
+    }
+)
 """Operators with a second input, the addend."""
 
 

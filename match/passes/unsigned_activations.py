@@ -12,6 +12,7 @@ from match.relay import integer_form, relay, tvm
 from match.relay.float_averages import read_float_average
 from match.relay.normalization import RowNormalization, read_normalization
 from match.relay.operators import (
+    AbsoluteDifference,
     Accumulation,
     Addition,
     Average,
@@ -25,6 +26,7 @@ from match.relay.operators import (
     SquaredDifference,
 )
 from match.relay.readers import (
+    read_absolute_difference,
     read_addition,
     read_channel_lookup,
     read_layer,
@@ -85,6 +87,9 @@ class _Conversion:
         lookups = read_lookup_sum(call)
         if lookups is not None:
             return self._mark(call, self._lookup_sum(lookups, new))
+        distances = read_absolute_difference(call)
+        if distances is not None:
+            return self._mark(call, self._absolute_difference(distances, new))
         product = read_multiplication(call) or read_matrices(call)
         if product is not None:
             return self._mark(call, self._product(product, new))
@@ -215,6 +220,14 @@ class _Conversion:
         types = "uint8", "uint8"
         converted = replace(lookups, x_dtypes=types, tables=tables, clip=(low + more, high + more), dtype="uint8")
         return converted.build(a, b)
+
+    def _absolute_difference(self, distances: AbsoluteDifference, new: New) -> relay.Expr:
+        """Outputs begin where they are clipped from below."""
+        more = _OFFSET if distances.dtype == "int8" else 0
+        low, high = distances.clip
+        a, b = (self._unsigned(operand, new) for operand in distances.operands)
+        types = "uint8", "uint8"
+        return replace(distances, x_dtypes=types, clip=(low + more, high + more), dtype="uint8").build(a, b)
 
     def _normalization(self, found: RowNormalization, new: New) -> relay.Expr:
         """Distances from the mean are what they were; another value that they are from moves with the input."""

@@ -265,6 +265,24 @@ def lookup_sum(
     return saturate(relay.right_shift(real_sums(total) if real else total, shift), clip, dtype)
 
 
+def absolute_difference(
+    a: relay.Expr,
+    b: relay.Expr,
+    x_dtypes: tuple[str, str],
+    tables: Int64Array,
+    clip: tuple[int, int],
+    dtype: str,
+) -> relay.Expr:
+    """Difference of two tensors without its sign, the sum of a table of each, `tables` as of `lookup_sum`.
+
+    One tensor may be broadcast. Sums are rounded down before they lose their signs. Outputs begin at the lower end of
+    `clip`.
+    """
+    difference = relay.add(*_taken((a, b), x_dtypes, tables))
+    distance = relay.abs(relay.right_shift(difference, relay.const(LOOKUP_SUM_FRACTION, "int32")))
+    return saturate(relay.add(distance, relay.const(clip[0], "int32")), clip, dtype)
+
+
 def _taken(operands: tuple[relay.Expr, relay.Expr], x_dtypes: tuple[str, str], tables: Int64Array) -> list[relay.Expr]:
     """Each operand through its table of int32 numbers; `tables` (2, 256) are in ascending order of the values."""
     return [

@@ -188,6 +188,24 @@ class LookupSum:
 
 
 @dataclass(frozen=True, eq=False)
+class AbsoluteDifference:
+    """The difference of two tensors, one of which may be broadcast, without its sign.
+
+    tables: as of a `LookupSum`, whose sum is the difference. Outputs begin at the lower end of `clip`.
+    """
+
+    operands: tuple[relay.Expr, relay.Expr]
+    x_dtypes: tuple[str, str]
+    tables: Int64Array
+    clip: tuple[int, int]
+    dtype: str
+
+    def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        """The expression, on other operands, which are of `x_dtypes`."""
+        return integer_form.absolute_difference(a, b, self.x_dtypes, self.tables, self.clip, self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
 class Quantize:
     """float32 numbers of x as 8 bits."""
 

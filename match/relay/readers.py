@@ -20,6 +20,7 @@ from match.relay.float_arithmetic import read_half_to_even
 from match.relay.integer_form import is_real_sums
 from match.relay.objects import kept
 from match.relay.operators import (
+    AbsoluteDifference,
     Accumulation,
     Addition,
     Average,
@@ -241,14 +242,32 @@ def read_squared_difference(expr: relay.Expr) -> SquaredDifference | None:
 def read_lookup_sum(expr: relay.Expr) -> LookupSum | None:
     """A sum of lookups."""
     saturated = _saturated(expr)
-    if saturated is None or dtype(saturated[0]) != "int32":
+    shifted = None if saturated is None else _without_fraction(saturated[0])
+    if saturated is None or shifted is None:
         return None
-    shifted, clip, out_dtype = saturated
-    if not is_call(shifted, "right_shift") or scalar(shifted.args[1]) != LOOKUP_SUM_FRACTION:
-        return None
-    total, real = _without_mark(shifted.args[0])
+    total, real = _without_mark(shifted)
     taken = _through_tables(total.args) if is_call(total, "add") else None
-    return None if taken is None else LookupSum(*taken, clip, out_dtype, real)
+    return None if taken is None else LookupSum(*taken, *saturated[1:], real)
+
+
+def read_absolute_difference(expr: relay.Expr) -> AbsoluteDifference | None:
+    """An absolute difference."""
+    saturated = _saturated(expr)
+    if saturated is None or not is_call(saturated[0], "add") or not is_call(saturated[0].args[0], "abs"):
+        return None
+    distance, least = saturated[0].args
+    difference = _without_fraction(distance.args[0])
+    if difference is None or not is_call(difference, "add") or scalar(least) != saturated[1][0]:
+        return None
+    taken = _through_tables(difference.args)
+    return None if taken is None else AbsoluteDifference(*taken, *saturated[1:])
+
+
+def _without_fraction(shifted: relay.Expr) -> relay.Expr | None:
+    """The int32 numbers whose `LOOKUP_SUM_FRACTION` bits behind the point are cut off."""
+    if not is_call(shifted, "right_shift") or dtype(shifted) != "int32":
+        return None
+    return shifted.args[0] if scalar(shifted.args[1]) == LOOKUP_SUM_FRACTION else None
 
 
 def _through_tables(

@@ -37,7 +37,8 @@ COLUMN_POSITIONS = "column_positions"
 COLUMNS = "columns"
 NORMALIZATION = "normalization"
 
-_WITH_TABLE = ELEMENTWISE | {Op.FLOAT_AVG_POOL2D, Op.LOOKUP_SUM, Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, *GATES}
+_SUMS_OF_TABLES = frozenset({Op.LOOKUP_SUM, Op.ABSOLUTE_DIFFERENCE})
+_WITH_TABLE = ELEMENTWISE | _SUMS_OF_TABLES | {Op.FLOAT_AVG_POOL2D, Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, *GATES}
 
 POSITION_BYTES = 8
 """Of match_between_t."""
@@ -139,8 +140,8 @@ def table_component(layer: Layer) -> Component:
     Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
     lookup by channel the same for each channel; of a quantize, a float average, a softmax and recurrent layers
     match_quantize_t, match_float_average_t, match_softmax_t, match_lstm_t and match_gru_t (match_tile.h); of a
-    concatenation a lookup's for each input; of a sum of lookups an int32 for each of 256 values of each input. Of a
-    module's own operator its constants.
+    concatenation a lookup's for each input; of a sum of lookups and an absolute difference an int32 for each of 256
+    values of each input. Of a module's own operator its constants.
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
@@ -156,7 +157,7 @@ def table_component(layer: Layer) -> Component:
         return Component(TABLE, (), GRU_BYTES)
     if layer.op is Op.CHANNEL_LOOKUP:
         return Component(TABLE, (Axis(Dim.K, layer.k),), 256)
-    if layer.op is Op.LOOKUP_SUM:
+    if layer.op in _SUMS_OF_TABLES:
         return Component(TABLE, (), 2 * 256 * 4)
     tables = 2 if layer.op is Op.CONCATENATE else 1
     return Component(TABLE, (), 256 * tables * element_bytes(layer.output_dtype))

@@ -18,6 +18,7 @@ API = TargetApi(
 )
 
 CLUSTER_SOURCES = (
+    "kernels/pulp/match_pulp_absolute_difference.c",
     "kernels/pulp/match_pulp_add.c",
     "kernels/pulp/match_pulp_channel_lookup.c",
     "kernels/pulp/match_pulp_concatenate.c",

@@ -51,6 +51,7 @@ _KERNELS = {
     Op.CHANNEL_LOOKUP: "match_pulp_channel_lookup",
     Op.MULTIPLY: "match_pulp_multiply",
     Op.SQUARED_DIFFERENCE: "match_pulp_squared_difference",
+    Op.ABSOLUTE_DIFFERENCE: "match_pulp_absolute_difference",
     Op.LOOKUP_SUM: "match_pulp_lookup_sum",
     Op.CONCATENATE: "match_pulp_concatenate",
     Op.SLICE: "match_pulp_lookup",

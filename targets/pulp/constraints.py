@@ -43,6 +43,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.CHANNEL_LOOKUP: (),
     Op.MULTIPLY: (uint8_input,),
     Op.SQUARED_DIFFERENCE: (uint8_input,),
+    Op.ABSOLUTE_DIFFERENCE: (uint8_input,),
     Op.LOOKUP_SUM: (uint8_input,),
     Op.CONCATENATE: (),
     Op.SLICE: (),

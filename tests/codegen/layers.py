@@ -72,10 +72,12 @@ class Case:
         if layer.op is Op.FLOAT_AVG_POOL2D:
             assert self.constants.average is not None
             return self.constants.average.function(_float_means(self)).astype(np.uint8)
-        if layer.op is Op.LOOKUP_SUM:
+        if layer.op in (Op.LOOKUP_SUM, Op.ABSOLUTE_DIFFERENCE):
             assert self.constants.table is not None
             a, b = (table.astype(np.int64)[x] for table, x in zip(self.constants.table, self.inputs, strict=True))
-            return np.clip((a + b) >> 20, *layer.clip).astype(np.uint8)
+            sums = (a + b) >> 20
+            outputs = sums if layer.op is Op.LOOKUP_SUM else layer.clip[0] + np.abs(sums)
+            return np.clip(outputs, *layer.clip).astype(np.uint8)
         assert requant is not None
         if layer.op is Op.ADD:
             assert self.constants.addend_multipliers is not None
@@ -246,6 +248,7 @@ _MADE = (
 _UNWEIGHTED = (
     Op.MULTIPLY,
     Op.SQUARED_DIFFERENCE,
+    Op.ABSOLUTE_DIFFERENCE,
     Op.LOOKUP_SUM,
     Op.CONCATENATE,
     Op.SLICE,
@@ -261,7 +264,7 @@ _UNWEIGHTED = (
 
 
 _SCALED = (Op.MULTIPLY, Op.SQUARED_DIFFERENCE)
-_MET = (*_SCALED, Op.LOOKUP_SUM)
+_MET = (*_SCALED, Op.LOOKUP_SUM, Op.ABSOLUTE_DIFFERENCE)
 
 _BROADCASTS: tuple[Broadcast, ...] = ("", "pixel", "channel", "outer")
 
@@ -338,7 +341,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         zero_points = int(rng.integers(256)), int(rng.integers(256))
     if op is Op.SQUARED_DIFFERENCE:
         table = rng.integers(-200, 200, (2, 256)).astype(np.int16)
-    if op is Op.LOOKUP_SUM:
+    if op in (Op.LOOKUP_SUM, Op.ABSOLUTE_DIFFERENCE):
         table = rng.integers(-(2**27), 2**28, (2, 256)).astype(np.int32)
     if op in _SCALED:
         requantization = Requantization(

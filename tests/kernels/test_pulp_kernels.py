@@ -910,12 +910,35 @@ def test_lookup_sum(
     harness: Harness, geometry: Geometry, gaps: Gaps, shared: str, clip: tuple[int, int], seed: int
 ) -> None:
     """Each input through a table of 32 bits, whose sums are rounded down and clipped."""
+    sum_on(harness, "lookup_sum", geometry, gaps, shared, lambda sums: sums, clip, seed)
+
+
+@EXAMPLES
+@given(pointwise, st.tuples(margins, margins, margins), shared_parts, clips, seeds)
+def test_absolute_difference(
+    harness: Harness, geometry: Geometry, gaps: Gaps, shared: str, clip: tuple[int, int], seed: int
+) -> None:
+    """The same sums without their signs, from the lowest output on."""
+    sum_on(harness, "absolute_difference", geometry, gaps, shared, lambda sums: clip[0] + np.abs(sums), clip, seed)
+
+
+def sum_on(
+    harness: Harness,
+    kernel: str,
+    geometry: Geometry,
+    gaps: Gaps,
+    shared: str,
+    outputs: Callable[[Ints], Ints],
+    clip: tuple[int, int],
+    seed: int,
+) -> None:
+    """A kernel on two inputs and a table of each, compared; `outputs` are those of sums, before they are clipped."""
     rng = np.random.default_rng(seed)
     geometry, first, second, target = laid_out(rng, geometry, shared, gaps)
     bits = int(rng.integers(20, 30))
     tables = rng.integers(-(1 << bits), 1 << bits, (2, 256))
     output = harness.kernel(
-        "match_pulp_lookup_sum",
+        f"match_pulp_{kernel}",
         replace(
             geometry.fields(**strides_of(first), **output_strides_of(target), clip_low=clip[0], clip_high=clip[1]),
             **met_strides(first, second),
@@ -926,7 +949,7 @@ def test_lookup_sum(
         output=target.block,
     )
     sums = tables[0][first.tile] + tables[1][second.tile]
-    expect(output, target, np.clip(sums >> 20, *clip).astype(np.uint8))
+    expect(output, target, np.clip(outputs(sums >> 20), *clip).astype(np.uint8))
 
 
 def combine_on(

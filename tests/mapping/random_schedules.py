@@ -17,7 +17,15 @@ OPS = tuple(op for op in Op if op not in (Op.CONCATENATE, Op.OWN, *GATES, *BY_PI
 BROADCASTS: tuple[Broadcast, ...] = ("", "", "pixel", "channel", "outer")
 
 ACCUMULATING = (Op.CONV2D, Op.DENSE)
-_WITHOUT_WINDOWS = (Op.ADD, Op.MULTIPLY, Op.SQUARED_DIFFERENCE, Op.LOOKUP_SUM, Op.SLICE, Op.TRANSPOSE)
+_WITHOUT_WINDOWS = (
+    Op.ADD,
+    Op.MULTIPLY,
+    Op.SQUARED_DIFFERENCE,
+    Op.ABSOLUTE_DIFFERENCE,
+    Op.LOOKUP_SUM,
+    Op.SLICE,
+    Op.TRANSPOSE,
+)
 
 
 def random_layer(rng: random.Random, largest: int = 9, ops: Sequence[Op] = OPS) -> Layer:

@@ -167,3 +167,22 @@ def test_sum_of_lookups(real):
     assert (read.x_dtypes, read.clip, read.dtype, read.real) == (("int8", "uint8"), (-90, 80), "int8", real)
     np.testing.assert_array_equal(read.tables, tables)
     assert readers.read_addition(typed) is None
+    assert readers.read_absolute_difference(typed) is None
+
+
+def test_absolute_difference():
+    """Differences beyond the clip, of a map and of one pixel for all, of which the map is signed."""
+    rng = np.random.default_rng(6)
+    x = relay.var("x", shape=(1, 4, 4, 3), dtype="int8")
+    pixel = relay.const(rng.integers(0, 256, (1, 1, 1, 3)).astype(np.uint8))
+    tables = rng.integers(-(2**27), 2**27, (2, 256))
+    expr = integer_form.absolute_difference(x, pixel, ("int8", "uint8"), tables, (-90, 80), "int8")
+    value = random_values(rng, (1, 4, 4, 3), "int8")
+    found, typed = run(x, expr, value)
+    sums = tables[0][value.astype(np.int64) + 128] + tables[1][pixel.data.numpy().astype(np.int64)]
+    np.testing.assert_array_equal(found, np.clip(np.abs(np.floor_divide(sums, 2**20)) - 90, -90, 80))
+    read = readers.read_absolute_difference(typed)
+    assert read is not None
+    assert (read.x_dtypes, read.clip, read.dtype) == (("int8", "uint8"), (-90, 80), "int8")
+    np.testing.assert_array_equal(read.tables, tables)
+    assert readers.read_lookup_sum(typed) is None

@@ -183,6 +183,17 @@ def test_sums_of_lookups_move_with_their_outputs(dtype: str) -> None:
     assert names.count("take") == (2 if dtype == "int8" else 1)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_absolute_differences_begin_where_they_are_clipped(dtype: str) -> None:
+    """Outputs with a sign become 128 more, in the clip alone."""
+    x = var()
+    tables = np.random.default_rng(9).integers(-(2**27), 2**27, (2, 256))
+    clip = (-100, 101) if dtype == "int8" else (3, 250)
+    body = integer_form.absolute_difference(x, relay.reverse(x, axis=3), ("int8", "int8"), tables, clip, dtype)
+    names = [name for name, _ in unsigned(x, body)]
+    assert names.count("take") == (2 if dtype == "int8" else 1)
+
+
 @pytest.mark.parametrize("pad_value", [0, -7])
 def test_sums_that_nothing_requantizes_are_of_unsigned_values(pad_value: int) -> None:
     """Of a convolution, with padding, and of a dense layer; what they grow by is taken off."""

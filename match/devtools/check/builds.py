@@ -225,6 +225,16 @@ class Builds:
 
         return build
 
+    def absolute_difference(self) -> Build:
+        """Of two maps, whose steps are of two sizes; the largest differences are clipped."""
+        levels = np.arange(256) << LOOKUP_SUM_FRACTION
+        tables = np.stack([levels, (40 << LOOKUP_SUM_FRACTION) - levels * 5 // 4])
+
+        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+            return integer_form.absolute_difference(a, b, (self.dtype, self.dtype), tables, self._range, self.dtype)
+
+        return build
+
     def concatenation(self) -> Build:
         """Channels of two maps, those of the second through a table."""
         table = self._table()

@@ -130,6 +130,8 @@ def probes(dtype: str, *, negative_step: bool = False, exceptions: bool = False)
     )
     what = "a sum of two 8x8x16 maps, each through a table"
     yield Probe(Op.LOOKUP_SUM, what, dtype, shape, 2, builds.lookup_sum())
+    what = "an absolute difference of two 8x8x16 maps"
+    yield Probe(Op.ABSOLUTE_DIFFERENCE, what, dtype, shape, 2, builds.absolute_difference())
     yield Probe(Op.CONCATENATE, "a concatenation of two 8x8x16 maps", dtype, shape, 2, builds.concatenation())
     yield Probe(Op.SLICE, "channels 3 to 10 of an 8x8x16 map", dtype, shape, 1, builds.part())
     yield Probe(Op.TRANSPOSE, "an 8x8x16 map, channels first", dtype, shape, 1, builds.transposition(0, 3, 1, 2))

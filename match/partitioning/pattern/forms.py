@@ -46,6 +46,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     lookups = readers.read_lookup_sum(root)
     if lookups is not None:
         return pairs.lookup_sum(root, lookups)
+    distances = readers.read_absolute_difference(root)
+    if distances is not None:
+        return pairs.absolute_difference(root, distances)
     multiplication = readers.read_multiplication(root)
     if multiplication is not None:
         return pairs.multiplication(root, multiplication, ranges)

@@ -16,7 +16,7 @@ from match.partitioning.pattern.layers import Ranges, covered, element_wise, ran
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay
 from match.relay.integer_form import largest_square
-from match.relay.operators import Addition, LookupSum, Matrices, Multiplication, SquaredDifference
+from match.relay.operators import AbsoluteDifference, Addition, LookupSum, Matrices, Multiplication, SquaredDifference
 from match.relay.rewrite import dtype, shape
 
 
@@ -75,14 +75,25 @@ def squared_difference(root: relay.Expr, found: SquaredDifference) -> Match | Re
 
 def lookup_sum(root: relay.Expr, found: LookupSum) -> Match | Rejection:
     """A sum of two tensors through a table each, element by element."""
-    pair = _paired(root, Op.LOOKUP_SUM, found.operands, (0, 1))
+    return _sum_of_tables(root, Op.LOOKUP_SUM, found, reference=not found.real)
+
+
+def absolute_difference(root: relay.Expr, found: AbsoluteDifference) -> Match | Rejection:
+    """The same without its sign, a difference."""
+    return _sum_of_tables(root, Op.ABSOLUTE_DIFFERENCE, found, reference=True)
+
+
+def _sum_of_tables(
+    root: relay.Expr, op: Op, found: LookupSum | AbsoluteDifference, *, reference: bool
+) -> Match | Rejection:
+    pair = _paired(root, op, found.operands, (0, 1))
     if isinstance(pair, Rejection):
         return pair
-    layer = element_wise(Op.LOOKUP_SUM, pair.extents, dtype(pair.operands[0]), found.dtype)
+    layer = element_wise(op, pair.extents, dtype(pair.operands[0]), found.dtype)
     layer = _with_broadcast(replace(layer, clip=found.clip), pair.broadcast)
     tables = _by_byte(found.tables[list(pair.numbers)], layer).astype(np.int32)
     constants = LayerConstants(None, None, table=tables)
-    return Match(root, pair.operands, covered(root, pair.operands), layer, constants, None, reference=not found.real)
+    return Match(root, pair.operands, covered(root, pair.operands), layer, constants, None, reference=reference)
 
 
 def _by_byte(tables: Int64Array, layer: Layer) -> Int64Array:

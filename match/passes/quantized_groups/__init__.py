@@ -17,7 +17,7 @@ from match.passes.quantized_groups.argmax import argmax, one_hot
 from match.passes.quantized_groups.averages import close_average, exact_average, float_average, map_average
 from match.passes.quantized_groups.chosen import chosen
 from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
-from match.passes.quantized_groups.elementwise import extremum, sum_or_product
+from match.passes.quantized_groups.elementwise import absolute_difference, extremum, sum_or_product
 from match.passes.quantized_groups.function_averages import function_average
 from match.passes.quantized_groups.linear import linear
 from match.passes.quantized_groups.matrices import activation_product, dense_rows, running_totals, squares, totals
@@ -38,6 +38,7 @@ _OPERATORS: tuple[Fusion, ...] = (
     activation_product,
     squares,
     sum_or_product,
+    absolute_difference,
     extremum,
     chosen,
     map_average,

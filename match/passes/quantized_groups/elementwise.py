@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
+from match.arithmetic.plane_fit import fit_tables
 from match.ir.dtypes import value_range
 from match.passes.quantized_groups.quantities import in_type, parameters, rescaled
-from match.relay import relay
+from match.relay import integer_form, relay
 from match.relay.qnn import dequantized, real_constant
 from match.relay.rewrite import New, is_call, operator_name, shape
 
@@ -24,6 +27,26 @@ def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
     a, b = (in_type(real, output.dtype, new) for real in (left, right))
     scales = *parameters(a.quantization), *parameters(b.quantization), *parameters(output)
     return build(a.x, b.x, *scales)
+
+
+def absolute_difference(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """The difference of two tensors without its sign, if tables have all of its 65536 outputs."""
+    if not is_call(expr, "abs") or not is_call(expr.args[0], "subtract"):
+        return None
+    left, right = (dequantized(operand) for operand in expr.args[0].args)
+    if left is None or right is None or any(shape(real.x) != shape(expr) for real in (left, right)):
+        return None
+    a, b = left.quantization, right.quantization
+    first, second = ((own.levels - own.zero_point).astype(np.float32) * own.scale for own in (a, b))
+    centred, most = replace(output, zero_point=0), value_range(output.dtype)[1] - output.zero_point
+    steps = quantize(np.subtract.outer(first, second), centred, (-most, most))
+    slopes = float(a.scale / output.scale), -float(b.scale / output.scale)
+    tables = fit_tables(steps, a.levels, b.levels, slopes, (-most, most))
+    if tables is None:
+        return None
+    clip = output.zero_point, output.zero_point + most
+    dtypes = a.dtype, b.dtype
+    return integer_form.absolute_difference(new(left.x), new(right.x), dtypes, tables, clip, output.dtype)
 
 
 def extremum(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:

@@ -17,7 +17,7 @@ from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match, Rejection, find
 from match.passes.quantize_border import LowerBorder
 from match.relay import relay, tvm
-from match.relay.integer_form import lookup_sum, squared_difference
+from match.relay.integer_form import absolute_difference, lookup_sum, squared_difference
 from match.relay.rewrite import is_call
 from tests.passes.running import executable
 
@@ -287,6 +287,14 @@ def test_tables_of_two_operands_lie_by_the_byte_that_stores_a_value(dtype: str, 
     first, second = (table[z.view(np.uint8)] for table, z in zip(match.constants.table, in_order, strict=True))
     expected = (first + second) >> LOOKUP_SUM_FRACTION
     assert np.array_equal(expected.clip(-128, 127), run([a, b], body, x, y))
+
+    body = absolute_difference(a, b, (dtype, dtype), halves, (-90, 120), "int8")
+    match = only([a, b], body)
+    assert (match.layer.op, match.layer.clip) == (Op.ABSOLUTE_DIFFERENCE, (-90, 120))
+    assert match.constants.table is not None
+    first, second = (table[z.view(np.uint8)] for table, z in zip(match.constants.table, in_order, strict=True))
+    distance = np.abs((first + second) >> LOOKUP_SUM_FRACTION)
+    assert np.array_equal((distance - 90).clip(-90, 120), run([a, b], body, x, y))
 
     steps = RNG.integers(-300, 301, (2, 256))
     multiplier, bias, shift = (np.array([n], np.int64) for n in (700, 0, 20))
