@@ -32,6 +32,9 @@ from match.target.hardware import HwModule, MatchTarget
 
 _UNAFFORDABLE = 1e15
 
+Corrected = dict[tuple[bool, bool, str, str], npt.NDArray[Any]]
+"""Outputs of layers with a step of negative accumulators, with exceptions, by what they are and their type."""
+
 
 class _NoCpu(CpuCostModel):
     """Keeps layers from the control core, so that the module has to run them; layouts between the two cost nothing."""
@@ -88,6 +91,7 @@ def execution_problems(
             raise
         return (_undefined(f"target {target.name}", missing),), (), ()
     untried: list[str] = []
+    corrected: Corrected = {}
     coverage: list[Coverage] = []
     constant: dict[str, tuple[Probe, npt.NDArray[Any]]] = {}
     for number, module in enumerate(target.modules, 1):
@@ -111,7 +115,8 @@ def execution_problems(
         if not found:
             for probes_of_form in untried_forms(module, types):
                 progress(f"{module.name}, its form {probes_of_form.form.name}")
-                found, idle = _form(target, module, probes_of_form)
+                outputs = _on_the_core(target, probes_of_form, corrected)
+                found, idle = _form(target, module, probes_of_form, outputs)
                 problems += found
                 untried += idle
         constant |= {layers[chosen[n]].what: (layers[chosen[n]], wanted[n]) for n in taken}
@@ -182,14 +187,27 @@ def _groups(
     return list(_differences(compiled, tried, [f"a group of {probe.name}" for probe in tried], wanted, what))
 
 
-def _form(target: MatchTarget, module: HwModule, tried: FormProbes) -> tuple[list[str], list[str]]:
+def _on_the_core(target: MatchTarget, tried: FormProbes, known: Corrected) -> list[npt.NDArray[Any]]:
+    """Outputs of the control core, which other forms ask for, too: what is computed is added to `known`."""
+    form = tried.form
+    names = [(form.negative_step, form.exceptions > 0, probe.what, probe.dtype) for probe in tried.layers]
+    missing = {name: probe for name, probe in zip(names, tried.layers, strict=True) if name not in known}
+    if missing:
+        layers = list(missing.values())
+        outputs = compile_model(network(layers), target, modules=[], numerics="exact").run(inputs(layers))
+        known.update(zip(missing, outputs.values(), strict=True))
+    return [known[name] for name in names]
+
+
+def _form(
+    target: MatchTarget, module: HwModule, tried: FormProbes, wanted: Sequence[npt.NDArray[Any]]
+) -> tuple[list[str], list[str]]:
     """Problems of a module that has no other form of requantization, and a sentence where no layer takes this one."""
     what, form = _words(target, module), tried.form.name
     if not tried.layers:
         return [], [f"{what} lists the form {form}, which is exact for none of the small layers: it was not tried."]
     alone = copy.copy(target)
     alone.modules = tuple(tried.module if other is module else other for other in target.modules)
-    wanted = compile_model(network(tried.layers), target, modules=[], numerics="exact").run(inputs(tried.layers))
     compiled = _compiled(alone, module, tried.layers, "latency", fuse=False)
     if isinstance(compiled, str):
         return [compiled], []
@@ -201,7 +219,7 @@ def _form(target: MatchTarget, module: HwModule, tried: FormProbes) -> tuple[lis
         return [], [f"{what} lists the form {form}, which was not tried: {why}."]
     kernels = [row.plan and f"kernel {row.plan.kernel}" for row in decisions]
     described = f"{what}, which requantizes in the form {form},"
-    return list(_differences(compiled, tried.layers, kernels, list(wanted.values()), described)), []
+    return list(_differences(compiled, tried.layers, kernels, wanted, described)), []
 
 
 def _refused(target: MatchTarget, module: HwModule, chains: Sequence[Probe], name: str) -> str:
