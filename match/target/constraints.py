@@ -11,6 +11,11 @@ def uint8_input(layer: Layer) -> Verdict:
     return Verdict(layer.input_dtype == "uint8", f"its input is {layer.input_dtype} and the kernels read uint8")
 
 
+def int8_input(layer: Layer) -> Verdict:
+    """The input is int8; networks of uint8 are not shifted to it."""
+    return Verdict(layer.input_dtype == "int8", f"its input is {layer.input_dtype} and the kernels read int8")
+
+
 def no_dilation(layer: Layer) -> Verdict:
     """Filters and windows have no holes: dilation is 1."""
     return Verdict(layer.dilation == (1, 1), f"its dilation is {pair(layer.dilation)}, not 1x1")

@@ -299,6 +299,6 @@ def _differences(
         differing = int(np.count_nonzero(output != right))
         if differing and kernel is not None:
             yield (
-                f"{kernel} of {what} computes other values than TVM's C for {probe.what}: {differing} "
-                f"of {output.size} differ."
+                f"{kernel} of {what} computes other values than TVM's C for {probe.what} ({probe.dtype}): "
+                f"{differing} of {output.size} differ."
             )

@@ -22,6 +22,7 @@ from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.partitioning.pattern import Match, find
 from match.relay import tvm
+from match.target.constraints import int8_input, uint8_input
 from match.target.cost import CpuCostModel
 from match.target.hardware import MatchTarget, Pattern, Platform, Verdict
 from match.target.tile_constants import INT64, INT64_EXCEPT, INT64_SIGNED
@@ -337,6 +338,17 @@ def test_a_form_that_no_small_layer_has(minichip: Any) -> None:
         "module engine of target minichip lists the form tiny, which is exact for none of the small layers: it was not "
         "tried.",
     )
+
+
+@pytest.mark.parametrize(("constraint", "wrong"), [(uint8_input, 0), (int8_input, 7)])
+def test_kernels_that_read_one_type(minichip: Any, constraint: Callable[[Layer], Verdict], wrong: int) -> None:
+    """The example's kernel reads uint8: it computes what is constrained to that, and nothing of int8."""
+    target = target_with(minichip, patterns=lambda: (Pattern(Op.CONV2D, (constraint,)),))
+    target.activations = None
+    check = check_target(target)
+    assert [(row.taken, row.tried) for row in check.coverage] == [(7, 14)]
+    assert len(check.problems) == wrong
+    assert all(" channels (int8): " in problem for problem in check.problems)
 
 
 def test_files_that_do_not_exist(minichip: Any) -> None:
