@@ -63,6 +63,7 @@ def execution_problems(
     Raises:
         ToolchainError: there is no C compiler or make.
     """
+    target = _on_this_machine(target)
     types = (target.activations,) if target.activations else ("int8", "uint8")
     own = target.own_operators
     layers = [probe for dtype in types for probe in (*probes(dtype), *own_probes(own, dtype))]
@@ -269,6 +270,13 @@ def _undefined(what: str, function: str) -> str:
         f"{what} calls the C function {function}, which none of the host sources defines; define it, or correct its "
         f"name in the description."
     )
+
+
+def _on_this_machine(target: MatchTarget) -> MatchTarget:
+    """The target with all of its main memory for a network: that of all small layers is larger than most."""
+    roomy = copy.copy(target)
+    roomy.program = None
+    return roomy
 
 
 def _without_cpu(target: MatchTarget) -> MatchTarget:

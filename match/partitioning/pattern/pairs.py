@@ -146,7 +146,10 @@ class _Pair:
 def _paired(
     root: relay.Expr, op: Op, operands: tuple[relay.Expr, relay.Expr], numbers: tuple[int, int]
 ) -> _Pair | Rejection:
-    """Two operands in the order that a layer needs, with a number for each, or the reason why no layer has them."""
+    """Two operands in the order that a layer needs, with a number for each, or the reason why no layer has them.
+
+    The order may be the other one: an operator has to be symmetric once the numbers go with their operands.
+    """
     a, b = operands
     if dtype(a) != dtype(b):
         return rejected(root, operands, op, "its operands have different types")
