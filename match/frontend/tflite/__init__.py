@@ -23,6 +23,7 @@ from match.frontend.tflite import (
     exponentials,
     layers,
     pooling,
+    real_functions,
     reals,
     recurrent,
     reductions,
@@ -93,9 +94,9 @@ def _unknown(name: str) -> str:
 
 def _compute(read: TfliteReader, operator: FileOperator, handlers: Mapping[str, Handler]) -> None:
     """Add what an operator computes to what is known."""
-    function = reals.functions(operator)
-    if function is not None and operator.inputs[0] in read.reals:
-        read.reals[operator.outputs[0]] = read.reals[operator.inputs[0]].then(function)
+    real = real_functions.computed(read, operator)
+    if real is not None:
+        read.reals[operator.outputs[0]] = real
         return
     if operator.name not in handlers:
         raise read.error(operator, _unknown(operator.name))

@@ -8,6 +8,7 @@ from match.arithmetic.tflite import multiply
 from match.frontend.tflite import integers, tables
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.reader import Handlers, TfliteReader
+from match.frontend.tflite.real import real_numbers
 from match.frontend.tflite.reals import dequantized, quantized
 from match.ir.dtypes import value_range
 from match.relay import relay
@@ -37,7 +38,10 @@ def dequantize(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """DEQUANTIZE; of an 8-bit tensor it is also known value by value."""
     inputs = read.quantization(operator, read.tensor(operator))
     if inputs.dtype in ("int8", "uint8"):
-        read.reals[operator.outputs[0]] = dequantized(read.expr(operator), inputs)
+        number = operator.inputs[0]
+        if number not in read.sources:
+            read.sources[number] = dequantized(read.expr(operator), inputs)
+        read.reals[operator.outputs[0]] = real_numbers(read.sources[number])
     return relay.qnn.op.dequantize(
         read.expr(operator), relay.const(inputs.scale), relay.const(inputs.zero_point, "int32")
     )

@@ -11,13 +11,14 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.errors import ModelError
 from match.frontend.tflite.file import QUANTIZE, Array, File, FileOperator, FileTensor
-from match.frontend.tflite.real import Real
+from match.frontend.tflite.real import Real, Source
 from match.relay import relay, tvm
 
 
 class TfliteReader:
     """Tensors of operators as Relay, as constants and with their quantization.
 
+    `sources` has the real numbers that 8-bit tensors stand for, `reals` what is computed of them value by value.
     All methods raise ModelError where the network has something else than what is asked for.
     """
 
@@ -25,12 +26,14 @@ class TfliteReader:
         self.file = file
         self.path = path
         self.expressions: dict[int, relay.Expr] = {}
+        self.sources: dict[int, Source] = {}
         self.reals: dict[int, Real] = {}
 
     def with_expressions(self, expressions: Mapping[int, relay.Expr]) -> TfliteReader:
         """The same, but for what some tensors are."""
         other = TfliteReader(self.file, self.path)
-        other.expressions, other.reals = {**self.expressions, **expressions}, self.reals
+        other.expressions = {**self.expressions, **expressions}
+        other.sources, other.reals = self.sources, self.reals
         return other
 
     def error(self, operator: FileOperator, problem: str) -> ModelError:

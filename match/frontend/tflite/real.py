@@ -1,9 +1,10 @@
-"""Tensors of real numbers that are computed value by value of 8-bit tensors."""
+"""Tensors of real numbers or truth values that are computed value by value of 8-bit tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,23 +12,34 @@ import numpy.typing as npt
 from match.arithmetic.interface import Float32Array
 from match.relay import relay
 
-Function = Callable[[Float32Array], npt.NDArray[np.number]]
-"""A function of real numbers, to real numbers or to integers."""
+Values = npt.NDArray[Any]
+"""Real numbers, float32, or truth values."""
+
+Function = Callable[[Float32Array], npt.NDArray[Any]]
+"""A function of real numbers, to real numbers, truth values or integers."""
 
 
-@dataclass(frozen=True)
-class Real:
+@dataclass(frozen=True, eq=False)
+class Source:
     """A tensor of real numbers: `mapped` makes the tensor of a function of each of them."""
 
     mapped: Callable[[Function], relay.Expr]
 
-    def then(self, function: Callable[[Float32Array], Float32Array]) -> Real:
+
+@dataclass(frozen=True, eq=False)
+class Real:
+    """A tensor whose elements are a function of the element of `source` at the same place."""
+
+    source: Source
+    values: Function
+
+    def mapped(self, function: Function) -> relay.Expr:
         """The tensor of a function's values."""
-        return Real(lambda following: self.mapped(lambda x: following(function(x))))
+        return self.source.mapped(lambda x: function(self.values(x)))
 
     @property
     def expr(self) -> relay.Expr:
-        """The numbers themselves, float32."""
+        """The numbers themselves, float32, or the truth values."""
         return self.mapped(lambda x: x)
 
     @property
@@ -43,3 +55,8 @@ class Real:
         levels = np.unique(np.concatenate([values.reshape(-1) for values in tables]))
         first, kind = (-128, np.int8) if len(levels) <= 256 else (0, np.int32)
         return self.mapped(lambda values: (np.searchsorted(levels, values) + first).astype(kind))
+
+
+def real_numbers(source: Source) -> Real:
+    """The numbers of a source themselves."""
+    return Real(source, lambda x: x)
