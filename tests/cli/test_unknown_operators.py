@@ -9,6 +9,7 @@ import pytest
 from tflite_micro.python.tflite_micro import runtime
 
 from tests.cli.conftest import Command
+from tests.passes.tflite_models import packed, schema
 from tests.tflite.case import Network
 
 pytestmark = pytest.mark.cc
@@ -30,7 +31,9 @@ WITHOUT_KERNEL = (
     "STABLEHLO_ADD",
     "STABLEHLO_COMPOSITE",
 )
-WITH_KERNEL = ("CEIL", "L2_POOL_2D", "FLOOR_DIV", "SQUARE", "ROUND")
+WITH_KERNEL = ("L2_POOL_2D", "FLOOR_DIV", "ROUND")
+OF_REALS = ("CEIL", "COS", "FLOOR", "SIN", "SQRT", "SQUARE")
+"""TFLite Micro computes them of real numbers alone."""
 
 
 def file_of(name: str) -> bytes:
@@ -52,8 +55,29 @@ def test_an_operator_without_a_reader_is_a_sentence(name: str, command: Command,
     assert not project.exists()
 
 
-@pytest.mark.parametrize("name", [*WITHOUT_KERNEL, *WITH_KERNEL])
+@pytest.mark.parametrize("name", [*WITHOUT_KERNEL, *WITH_KERNEL, *OF_REALS])
 def test_tflite_micro_has_the_kernels_that_the_sentence_says(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     with suppress(RuntimeError):  # which it raises for a missing kernel, and for most operators without options
         runtime.Interpreter.from_bytes(file_of(name))
     assert ("Didn't find op for builtin opcode" in capfd.readouterr().err) == (name in WITHOUT_KERNEL)
+
+
+@pytest.mark.parametrize("name", OF_REALS)
+def test_an_operator_of_real_numbers_alone_is_a_sentence(name: str, command: Command, tmp_path: Path) -> None:
+    model = tmp_path / "network.tflite"
+    model.write_bytes(file_of(name))
+    error = command("compile", model, "--target", "gap9", "-o", tmp_path / "project").error
+    assert f"network.tflite has {name} (operator 0 at 't1'), which reads int8: TFLite Micro's kernel computes" in error
+    with pytest.raises(RuntimeError):
+        runtime.Interpreter.from_bytes(model.read_bytes()).invoke()
+
+
+def test_a_long_name_is_shown_from_its_end(command: Command, tmp_path: Path) -> None:
+    """Converters join names of all layers around an operator."""
+    data = schema.ModelT.InitFromPackedBuf(file_of("SQRT"), 0)
+    data.subgraphs[0].tensors[1].name = b";".join([b"network.layers/first.layer"] * 20)
+    model = tmp_path / "network.tflite"
+    model.write_bytes(packed(data))
+    error = command("compile", model, "--target", "gap9", "-o", tmp_path / "project").error
+    assert "at '…" + ";".join(["network.layers/first.layer"] * 2)[-48:] + "')" in error
+    assert "first.layer;network.layers/first.layer;" not in error

@@ -264,11 +264,13 @@ def test_shape_that_the_operator_does_not_compute(tmp_path):
 
 def test_float_between_integers(tmp_path):
     model = TfliteModel()
-    x = model.tensor((1, 4), "int8", 0.1)
+    x, y = model.tensor((1, 4), "int8", 0.1), model.tensor((1, 4), "int8", 0.1)
+    product = model.tensor((1, 4), "float32")
     real, other = model.tensor((1, 4), "float32"), model.tensor((1, 4), "float32")
     model.operator("DEQUANTIZE", [x], real)
-    model.operator("MUL", [real, real], other, "MulOptions")
-    assert "computes in float32" in refused(written(tmp_path, model, [x], [other]))
+    model.operator("DEQUANTIZE", [y], other)
+    model.operator("MUL", [real, other], product, "MulOptions")
+    assert "computes in float32" in refused(written(tmp_path, model, [x, y], [product]))
 
 
 def test_wide_activations(tmp_path):

@@ -187,9 +187,15 @@ def sliced(model: TfliteModel, x: int, mask: int) -> int:
     return model.operator("STRIDED_SLICE", [x, *numbers], output, "StridedSliceOptions", newAxisMask=mask)
 
 
+def product(model: TfliteModel, x: int, scales: list[float]) -> int:
+    matrix = model.tensor((8, 4), "int8", scales, data=np.arange(32).reshape(8, 4), axis=1)
+    return model.operator("BATCH_MATMUL", [x, matrix], model.tensor((1, 4), "int8", 0.2), "BatchMatMulOptions")
+
+
 @pytest.mark.parametrize(
     ("operator", "kept", "dropped", "named"),
     [
+        (product, [0.1], [0.1, 0.2, 0.1, 0.1], "BATCH_MATMUL (operator 0 at 't2'), which has the constant 't1' with a"),
         (softmax, 2.0, 0.0, "SOFTMAX (operator 0 at 't1'), which has a Beta of 0.0"),
         (dense, 0, 1, "FULLY_CONNECTED (operator 0 at 't3'), which has the option WeightsFormat of 1"),
         (joined, 0, 1, "CONCATENATION (operator 0 at 't1'), which has a fused activation"),

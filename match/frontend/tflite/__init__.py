@@ -38,8 +38,8 @@ from match.relay import relay, tvm
 __all__ = ["from_tflite", "is_tflite"]
 
 _KERNELS = frozenset(
-    {"ASSIGN_VARIABLE", "BROADCAST_ARGS", "CALL_ONCE", "CEIL", "COS", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "IF"}
-    | {"L2_POOL_2D", "READ_VARIABLE", "ROUND", "SIN", "SQRT", "SQUARE", "VAR_HANDLE", "WHILE"}
+    {"ASSIGN_VARIABLE", "BROADCAST_ARGS", "CALL_ONCE", "FLOOR_DIV", "FLOOR_MOD", "IF"}
+    | {"L2_POOL_2D", "READ_VARIABLE", "ROUND", "VAR_HANDLE", "WHILE"}
 )
 """Operators that TFLite Micro has kernels of, and that are not read here, or in floating point alone."""
 
@@ -47,6 +47,12 @@ _VOLUMES = "write it as convolutions of maps, or quantize the network as ONNX, w
 
 _INSTEAD = MappingProxyType({"CONV_3D": _VOLUMES, "CONV_3D_TRANSPOSE": "write it as transposed convolutions of maps"})
 """What to do about an operator, if that is more than to replace it."""
+
+_OF_REALS = (
+    "TFLite Micro's kernel computes real numbers alone; leave it in floating point when quantizing (between DEQUANTIZE "
+    "and QUANTIZE it becomes a table), or replace it in the model"
+)
+"""The end of the sentence about an operator that has a float kernel only."""
 
 _DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
 
@@ -72,7 +78,7 @@ def from_tflite(data: bytes, path: Path) -> Model:
             _compute(read, operator, handlers)
         except (*MALFORMED, tvm.TVMError) as error:
             raise read.error(operator, f"does not fit its tensors ({reason(error)}); export the model again") from error
-    module = _module(read, parameters, outputs)
+    module = _module(read, parameters)
     return Model(
         path.stem,
         hashlib.sha256(data).hexdigest(),
@@ -98,6 +104,9 @@ def _compute(read: TfliteReader, operator: FileOperator, handlers: Mapping[str, 
     if real is not None:
         read.reals[operator.outputs[0]] = real
         return
+    if operator.name not in handlers and real_functions.is_known(operator):
+        dtype = read.input_quantization(operator).dtype
+        raise read.error(operator, f"reads {dtype}: {_OF_REALS}")
     if operator.name not in handlers:
         raise read.error(operator, _unknown(operator.name))
     handler = handlers[operator.name]
@@ -122,7 +131,7 @@ def _border(file: File, number: int, path: Path) -> ModelTensor:
     """An input or output of the network, with the order of its axes if there are four."""
     tensor = file.tensors[number]
     if tensor.dtype not in _DTYPES:
-        raise ModelError(f"{path} has the input or output {tensor.name!r} of type {tensor.dtype}; {QUANTIZE}")
+        raise ModelError(f"{path} has the input or output {tensor.what} of type {tensor.dtype}; {QUANTIZE}")
     whole = len(tensor.scales) == 1 and tensor.dtype != "float32"
     quantization = Quantization(float(tensor.scales[0]), int(tensor.zero_points[0])) if whole else None
     return ModelTensor(tensor.name, tensor.shape, tensor.dtype, quantization, _layout(file, number))
@@ -154,13 +163,14 @@ def _turns(file: File, operator: FileOperator, axes: tuple[int, ...]) -> bool:
     return order is not None and tuple(order.reshape(-1)) == axes
 
 
-def _module(read: TfliteReader, parameters: list[relay.Expr], outputs: tuple[ModelTensor, ...]) -> tvm.IRModule:
+def _module(read: TfliteReader, parameters: list[relay.Expr]) -> tvm.IRModule:
     """The network, types inferred and compared with those of the file."""
     path = read.path
     results: list[relay.Expr] = []
+    outputs = [read.file.tensors[number] for number in read.file.outputs]
     for number, output in zip(read.file.outputs, outputs, strict=True):
         if number not in read.expressions and number not in read.reals:
-            raise ModelError(f"{path} has the output {output.name!r}, which nothing computes; export the model again")
+            raise ModelError(f"{path} has the output {output.what}, which nothing computes; export the model again")
         results.append(read.expressions[number] if number in read.expressions else read.reals[number].expr)
     body = results[0] if len(results) == 1 else relay.Tuple(results)
     try:
@@ -174,7 +184,7 @@ def _module(read: TfliteReader, parameters: list[relay.Expr], outputs: tuple[Mod
         shape = tuple(int(extent) for extent in found.shape)
         if (shape, str(found.dtype)) != (output.shape, output.dtype):
             raise ModelError(
-                f"{path} says that {output.name!r} is {output.dtype} {list(output.shape)}, but what computes it makes "
+                f"{path} says that {output.what} is {output.dtype} {list(output.shape)}, but what computes it makes "
                 f"{found.dtype} {list(shape)}; export the model again"
             )
     return module

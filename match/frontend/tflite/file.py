@@ -29,8 +29,16 @@ _IDENTIFIER = b"TFL3"
 _BUILTIN_CODE = 10
 """Where the table of an operator code lists its field `builtin_code`, in bytes from the list's start."""
 
+_NAME_END = 48
+"""Characters of a name that errors show."""
+
 _EMPTY_TABLE = struct.pack("<HHi", 4, 4, 4)
 """A table without fields, at byte 4: before it the sizes of what lists the fields and of the table itself."""
+
+
+def short(name: str) -> str:
+    """The end of a long name."""
+    return name if len(name) <= _NAME_END else f"…{name[-_NAME_END:]}"
 
 
 def _names(enumeration: type) -> dict[int, str]:
@@ -56,6 +64,11 @@ class FileTensor:
     axis: int
     data: Array | None
     variable: bool
+
+    @property
+    def what(self) -> str:
+        """How errors call it: the end of its name, which converters join from the names of all layers around it."""
+        return repr(short(self.name))
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +160,7 @@ def buffer_bytes(data: bytes, buffer: Any) -> npt.NDArray[np.uint8]:
 def _tensor(tensor: Any, buffers: list[npt.NDArray[np.uint8]], path: Path) -> FileTensor:
     name = (tensor.Name() or b"").decode()
     if tensor.Sparsity() is not None:
-        raise ModelError(f"{path} has the sparse tensor {name!r}; convert the model without sparsity")
+        raise ModelError(f"{path} has the sparse tensor {short(name)!r}; convert the model without sparsity")
     shape = _numbers(tensor.ShapeAsNumpy()) if tensor.ShapeLength() else ()
     kind = _names(tflite.TensorType)[tensor.Type()].lower()
     raw: npt.NDArray[np.uint8] = buffers[int(tensor.Buffer())]
@@ -179,7 +192,7 @@ def _check_shape(tensor: Any, read: FileTensor, path: Path) -> None:
     """
     signature = [int(tensor.ShapeSignature(axis)) for axis in range(tensor.ShapeSignatureLength())]
     if any(extent <= 0 for extent in read.shape) or any(extent < 0 for extent in signature[1:]):
-        raise ModelError(f"{path} has a dynamic shape at {read.name!r}; fix every dimension before compiling")
+        raise ModelError(f"{path} has a dynamic shape at {read.what}; fix every dimension before compiling")
 
 
 def _operator(model: Any, operator: Any, position: int, tensors: tuple[FileTensor, ...]) -> FileOperator:
@@ -191,7 +204,7 @@ def _operator(model: Any, operator: Any, position: int, tensors: tuple[FileTenso
     inputs, outputs = _numbers(operator.InputsAsNumpy()), _numbers(operator.OutputsAsNumpy())
     if any(not -1 <= number < len(tensors) for number in (*inputs, *outputs)):
         raise IndexError("an operator has a tensor that the file does not have")
-    where = f" at {tensors[outputs[0]].name!r}" if outputs else ""
+    where = f" at {tensors[outputs[0]].what}" if outputs else ""
     return FileOperator(name, f"{name} (operator {position}{where})", inputs, outputs, operator)
 
 

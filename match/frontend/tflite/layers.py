@@ -136,6 +136,10 @@ def batch_matmul(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """BATCH_MATMUL: with a constant matrix a dense layer, else a product of two activations."""
     options = operator.options(tflite.BatchMatMulOptions)
     right, output = read.tensor(operator, 1), read.output(operator)
+    for operand in (read.tensor(operator), right):
+        if operand.data is not None and len(operand.scales) > 1:
+            problem = "a scale for each channel, of which TFLite Micro's kernel takes the first for all of them"
+            raise read.error(operator, f"has the constant {operand.what} with {problem}; quantize it with one scale")
     constant = right.data is not None and int(np.prod(right.shape[:-2])) == 1
     if constant and right.data is not None and not options.AdjX() and np.all(right.zero_points == 0):
         matrix = right.data.reshape(right.shape[-2:])
@@ -174,7 +178,7 @@ def _weights(read: TfliteReader, operator: FileOperator, axis: int, position: in
         raise read.error(operator, f"has weights with {len(tensor.scales)} scales; one or one per channel is supported")
     wrong = tensor.scales[~(np.isfinite(tensor.scales) & (tensor.scales >= 0))]
     if wrong.size:
-        raise read.error(operator, f"has {tensor.name!r} with the scale {wrong[0]}; quantize it again")
+        raise read.error(operator, f"has {tensor.what} with the scale {wrong[0]}; quantize it again")
     return _Weights(tensor.data, tensor.scales, tensor.zero_points)
 
 

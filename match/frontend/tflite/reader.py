@@ -64,7 +64,7 @@ class TfliteReader:
             if tensor.data is None:
                 if tensor.variable:
                     raise self.error(operator, "keeps state from one inference to the next; replace it in the model")
-                raise self.error(operator, f"reads {tensor.name!r}, which nothing computes; export the model again")
+                raise self.error(operator, f"reads {tensor.what}, which nothing computes; export the model again")
             self.expressions[number] = relay.const(tensor.data, tensor.dtype)
         return self.expressions[number]
 
@@ -78,8 +78,8 @@ class TfliteReader:
         if values is None:
             expr = self.expr(operator, position)
             if relay.analysis.free_vars(expr):
-                name = self.tensor(operator, position).name
-                raise self.error(operator, f"takes {name!r} from what the network computes; make it a constant")
+                what = self.tensor(operator, position).what
+                raise self.error(operator, f"takes {what} from what the network computes; make it a constant")
             folded = relay.transform.FoldConstantExpr(expr, tvm.IRModule())
             if not isinstance(folded, relay.Constant):
                 raise self.error(operator, "has a computed parameter; export the model with static shapes")
@@ -89,13 +89,13 @@ class TfliteReader:
     def quantization(self, operator: FileOperator, tensor: FileTensor) -> QuantizedType:
         """Scale and zero point of a tensor that has one of each."""
         if tensor.dtype not in ("int8", "uint8", "int16", "int32"):
-            raise self.error(operator, f"has {tensor.name!r} of type {tensor.dtype}; quantize it to int8")
+            raise self.error(operator, f"has {tensor.what} of type {tensor.dtype}; quantize it to int8")
         if len(tensor.scales) != 1:
             problem = "is not quantized" if not len(tensor.scales) else "has a scale for each channel"
-            raise self.error(operator, f"has {tensor.name!r}, which {problem}; quantize it with one scale")
+            raise self.error(operator, f"has {tensor.what}, which {problem}; quantize it with one scale")
         scale = tensor.scales[0]
         if not (np.isfinite(scale) and scale > 0):
-            raise self.error(operator, f"has {tensor.name!r} with the scale {scale}; quantize it again")
+            raise self.error(operator, f"has {tensor.what} with the scale {scale}; quantize it again")
         return QuantizedType(scale, int(tensor.zero_points[0]), tensor.dtype)
 
     def narrow(self, operator: FileOperator, tensor: FileTensor) -> QuantizedType:
@@ -103,7 +103,7 @@ class TfliteReader:
         if tensor.dtype == "float32":
             raise ModelError(f"{self.path} is a float model: {operator.what} computes in float32; {QUANTIZE}")
         if tensor.dtype not in ("int8", "uint8"):
-            what = f"{operator.what} has {tensor.name!r} of type {tensor.dtype}, which is wider or no number"
+            what = f"{operator.what} has {tensor.what} of type {tensor.dtype}, which is wider or no number"
             raise ModelError(f"{self.path} is not an 8-bit model: {what}; {QUANTIZE}")
         return self.quantization(operator, tensor)
 

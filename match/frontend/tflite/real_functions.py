@@ -72,6 +72,11 @@ def computed(read: TfliteReader, operator: FileOperator) -> Real | None:
     return Real(sources[0], values)
 
 
+def is_known(operator: FileOperator) -> bool:
+    """Whether this module knows what the operator computes of real numbers."""
+    return _function(operator) is not None
+
+
 def _constant(data: Values) -> Function:
     """One number at every place."""
     return lambda x: np.full_like(x, data.reshape(-1)[0], data.dtype)

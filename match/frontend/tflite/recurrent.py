@@ -90,7 +90,7 @@ def _gates(
     for gate in _GATES:
         tensor, values = read.tensor(operator, first + gate), read.constant(operator, first + gate)
         if values is None or str(values.dtype) != "int8" or len(tensor.scales) != 1:
-            raise read.error(operator, f"has weights {tensor.name!r} that are no int8 constants with one scale")
+            raise read.error(operator, f"has weights {tensor.what} that are no int8 constants with one scale")
         weights.append(values)
         offset = -inputs.zero_point * values.sum(axis=1, dtype=np.int64)
         biases: npt.NDArray[np.int32] | None = read.constant(operator, _BIASES + gate) if bias else None
