@@ -49,8 +49,8 @@ def arithmetic(
     """An operator of a number and a constant, and of two functions of a number."""
 
     def write(network: Network) -> None:
-        positive = {"low": 4} if name == "DIV" else {}  # what becomes of NaN is left open by C
-        x, fuse = dequantized(network, network.input(SHAPE, **positive)), activation if fused else None
+        low = 4 if name == "DIV" else None  # positive: what becomes of NaN is left open by C
+        x, fuse = dequantized(network, network.input(SHAPE, low=low)), activation if fused else None
         operands = [number(network, 1.37), x] if swapped else [x, number(network, 1.37)]
         once = applied(network, name, operands, fuse)
         quantized(network, applied(network, name, [x, once], fuse))
@@ -142,7 +142,7 @@ def test_a_constant_for_each_channel_is_refused(tmp_path: Path) -> None:
     """It is no function of a value alone."""
     network = Network()
     x = dequantized(network, network.input(SHAPE))
-    slopes = network.constant(np.float32([1, 2, 3, 4]), None, "float32")
+    slopes = network.constant(np.array([1, 2, 3, 4], np.float32), None, "float32")
     quantized(network, applied(network, "MUL", [x, slopes], NONE))
     path = tmp_path / "channels.tflite"
     path.write_bytes(network.model.build([number for number, _ in network.inputs], list(network.outputs)))

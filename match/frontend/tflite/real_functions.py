@@ -112,7 +112,7 @@ def _of_one(name: str) -> Callable[[Values], Values] | None:
         "ABS": np.abs,
         "SQUARE": np.square,
         "SQRT": square_root,
-        "RSQRT": lambda x: np.divide(one, square_root(x), out=np.full_like(x, np.inf), where=x > 0),
+        "RSQRT": lambda x: one / square_root(x),
         "FLOOR": np.floor,
         "CEIL": np.ceil,
         "RELU": lambda x: np.maximum(x, zero),
