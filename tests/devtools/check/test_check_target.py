@@ -24,7 +24,7 @@ from match.partitioning.pattern import Match, find
 from match.relay import tvm
 from match.target.constraints import int8_input, uint8_input
 from match.target.cost import CpuCostModel
-from match.target.hardware import MatchTarget, Pattern, Platform, Verdict
+from match.target.hardware import MatchTarget, Pattern, Platform, ProgramSize, Verdict
 from match.target.tile_constants import INT64, INT64_EXCEPT, INT64_SIGNED
 
 pytestmark = pytest.mark.cc
@@ -70,6 +70,19 @@ def test_nothing_is_wrong_with_the_example(minichip: Any) -> None:
     check = check_target(minichip.Minichip())
     assert check.problems == ()
     assert [(row.module, row.op, row.taken, row.tried) for row in check.coverage] == [("engine", Op.CONV2D, 7, 7)]
+
+
+def test_programs_that_leave_little_memory(minichip: Any) -> None:
+    """The network of all small layers is larger than those that a chip has to have room for, and runs elsewhere."""
+    target = minichip.Minichip()
+    target.program = ProgramSize(target.main_memory.size - 256, 0)
+    assert check_target(target).problems == ()
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", ["diana", "gap8", "gap9", "pulp_open"])
+def test_nothing_is_wrong_with_targets_of_the_package(name: str) -> None:
+    assert check_target(match.get_target(name)).problems == ()
 
 
 def test_a_chip_without_modules(minichip: Any) -> None:
