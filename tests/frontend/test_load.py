@@ -147,6 +147,26 @@ def test_constants_behind_the_flatbuffer(tmp_path):
     assert "truncated" in refused(outside)
 
 
+def test_what_is_computed_of_constants_alone_is_a_constant(tmp_path):
+    """As PyTorch's windowed attention computes its masks."""
+    model = TfliteModel()
+    x, y = (model.tensor((2, 4), "int8", 0.1) for _ in range(2))
+    part = model.tensor((1, 3), "int8", 0.1, data=np.array([[5, -7, 9]]))
+    widths = model.tensor((2, 2), "int32", data=np.array([[1, 0], [0, 1]]))
+    mask = model.operator("PAD", [part, widths], model.tensor((2, 4), "int8", 0.1), "PadOptions")
+    mask = model.operator("ABS", [mask], model.tensor((2, 4), "int8", 0.1), "AbsOptions")
+    model.operator("MAXIMUM", [x, mask], y, "MaximumMinimumOptions")
+    data = model.build([x], [y])
+    path = tmp_path / "mask.tflite"
+    path.write_bytes(data)
+    found = load(path)
+    assert "pad" not in str(found.module)
+    assert "take" not in str(found.module)
+    sample = np.random.default_rng(0).integers(-128, 128, (2, 4), np.int8)
+    _, run = reference(found)
+    np.testing.assert_array_equal(run([sample])[0], np.maximum(sample, [[0, 0, 0, 0], [5, 7, 9, 0]]))
+
+
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("real", [False, True])
 def test_axes_are_in_the_order_that_the_network_itself_turns(tmp_path, turned, real):

@@ -115,6 +115,8 @@ def _compute(read: TfliteReader, operator: FileOperator, handlers: Mapping[str, 
         return
     results = handler(read, operator)
     computed = cast("tuple[relay.Expr, ...]", results) if isinstance(results, tuple) else (results,)
+    if read.is_constant(operator):
+        computed = tuple(relay.transform.FoldConstantExpr(result, tvm.IRModule()) for result in computed)
     for number, result in zip(operator.outputs, computed, strict=True):
         read.expressions[number] = _named(result, read.file.tensors[number].name)
 

@@ -72,6 +72,14 @@ class TfliteReader:
         """An input's values if it is a constant of the file, else None."""
         return self.tensor(operator, position).data if self.has(operator, position) else None
 
+    def is_constant(self, operator: FileOperator) -> bool:
+        """Whether all inputs are constants of the file, or computed of these alone."""
+        given = [number for number in operator.inputs if number >= 0]
+        return all(
+            self.file.tensors[number].data is not None or isinstance(self.expressions.get(number), relay.Constant)
+            for number in given
+        )
+
     def integers(self, operator: FileOperator, position: int) -> list[int]:
         """The numbers of a small input, constant or computed of constants alone."""
         values = self.constant(operator, position)
