@@ -265,8 +265,8 @@ def _unmapped(layer: LayerSummary, module: str) -> bool:
 
 
 def _beside(layer: LayerSummary) -> bool:
-    """Whether it may stand between a float border and the network's integers."""
-    return layer.floating or not layer.cycles
+    """Whether it may stand between a float border and the network's integers: products in floating point are inside."""
+    return (layer.floating and not layer.macs) or not layer.cycles
 
 
 def _refusal(layer: LayerSummary, module: str) -> str | None:

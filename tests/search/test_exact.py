@@ -176,7 +176,7 @@ def test_bounds_of_a_cost_model_on_plain_numbers_are_those_of_one_on_arrays() ->
 def test_finds_the_same_in_small_boxes_of_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(17)
     found: list[list[Schedule]] = []
-    layers = [random_layer(rng, 12) for _ in range(6)]
+    layers = [random_layer(rng, 12) for _ in range(12)]
     for most in (1 << 16, 5):
         monkeypatch.setattr("match.search.exact.tables.MOST_TILES", most)
         some: list[Schedule] = []
