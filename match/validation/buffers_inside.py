@@ -13,7 +13,7 @@ def with_buffers_inside(data: bytes) -> bytes:
     Newer quantizers write constants behind the flatbuffer, where `Offset` and `Size` find them.
 
     Raises:
-        ImportError: tflite_micro is not installed, whose schema writes the file again.
+        ImportError: tflite_micro is not installed. Its schema is used to write the file again.
     """
     import flatbuffers
     from tflite_micro.tensorflow.lite.micro.python import schema_py_generated as schema

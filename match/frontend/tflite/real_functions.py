@@ -83,7 +83,7 @@ def _constant(data: Values) -> Function:
 
 
 def _function(operator: FileOperator) -> _OfMany | None:
-    """What an operator computes of real numbers and truth values; None for others."""
+    """The function that an operator computes of real numbers and truth values; None for other operators."""
     if operator.name == "LEAKY_RELU":
         return _leaky(np.float32(operator.options(tflite.LeakyReluOptions).Alpha()))
     if operator.name == "GELU":

@@ -48,7 +48,7 @@ def moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
 
 
 def _rows_of_table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """Elements of a constant at indices that the network computes or is given, such as words: those of its integers."""
+    """Rows of a constant table, chosen by indices of the network (such as words), as 8-bit integers; else None."""
     if not is_call(expr, "take") or constant(expr.args[1]) is not None:
         return None
     values = real_constant(expr.args[0])
