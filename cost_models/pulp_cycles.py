@@ -179,7 +179,8 @@ class KernelCycles:
     concatenation: a concatenation beside the lookups of its inputs, whose shares are found with divisions; fitted on
     GVSoC with `Sharing.tables`.
     lookup_sum: an element of a sum of lookups; from nine calls on RTL, within 2 % but for one of 27 elements (12 %).
-    absolute_difference: an element of an absolute difference. Two layers on RTL (1,024 and 16,384 elements) are within 5 %.
+    absolute_difference: an element of an absolute difference. Two layers on RTL, of 1,024 and 16,384 elements, are
+    within 5 %.
     addition: the call of an addition, without its elements. add, add_int64: an element of an addition, by form.
     lookup, quantize, dequantize: an element. run, lookup_run: the start of each run of elements that lie together, in
     additions and in lookups; measured apart, not fitted. signs: reading the whole table of a lookup that turns signs;
