@@ -53,7 +53,7 @@ from match.cost_models.pulp_loops import (
 )
 from match.cost_models.pulp_transposition import transposition
 from match.ir.layer import GATES, Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div, choose, choose_for, smaller
+from match.target.cost import Block, CostModel, Tile, at_each, ceil_div, choose, choose_for, smaller
 
 
 class Product(NamedTuple):
@@ -383,11 +383,11 @@ class PulpClusterCost(CostModel):
         """What a core has of a tile that is less than a row: pairs of pixels, or some channels of one."""
 
         def channels(some: Tile) -> float:
-            k = smaller(4 * self._units(some), some.k)
-            return self._mean_row(layer, some._replace(ox=smaller(2, some.ox), k=k))
+            pair = some._replace(ox=smaller(2, some.ox))
+            return at_each(self._units(some), lambda units: self._mean_row(layer, pair._replace(k=4 * units)))
 
         pairs = ceil_div(tile.oy * ceil_div(tile.ox, 2), self.cores)
-        pixels = self._mean_row(layer, tile._replace(ox=smaller(2 * pairs, tile.ox)))
+        pixels = at_each(smaller(2 * pairs, tile.ox), lambda ox: self._mean_row(layer, tile._replace(ox=ox)))
         return choose_for(tile, self._units(tile) < ceil_div(tile.k, 4), channels, pixels)
 
     def _units(self, tile: Tile) -> int:

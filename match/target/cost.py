@@ -82,6 +82,20 @@ def choose_for(tile: Tile, condition: Any, yes: Callable[[Tile], Any], no: Any) 
     return figures
 
 
+def at_each(numbers: Any, function: Callable[[Any], Any]) -> Any:
+    """`function` of whole numbers, asked once for each from the least to the greatest: it may take long.
+
+    Where they are an array, the function gets all of these at once, along a first axis of their own, and answers with
+    an array that has this axis, too.
+    """
+    if not isinstance(numbers, np.ndarray):
+        return function(numbers)
+    least = int(numbers.min())
+    answers = function(np.arange(least, numbers.max() + 1).reshape(-1, *[1] * numbers.ndim))
+    places = np.arange(answers[0].size).reshape(answers[0].shape)
+    return answers.take((numbers - least) * places.size + places)
+
+
 class Block(NamedTuple):
     """One block on its way between two memories.
 

@@ -6,6 +6,7 @@ import itertools
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.layer import Dim, Layer, Op, Operand, Padding
 from match.mapping.schedule import Memory
 from match.prediction.blocks import block_of, largest_tile, tile_of
-from match.target.cost import Block, CostModel, Tile, choose_for
+from match.target.cost import Block, CostModel, Tile, at_each, choose_for
 from match.target.operands import input_operand, output_operand
 from match.targets.pulp_open.target import PulpOpen
 
@@ -590,6 +591,22 @@ def test_a_long_formula_is_asked_for_the_tiles_that_need_it() -> None:
     assert found.tolist() == [[7, 7, 4, 7], [7, 7, 7, 7]]
     assert choose_for(table, table.ox > 3, outputs, 7).tolist() == [[7] * 4] * 2
     assert asked == [1, 2, 1]
+
+
+def test_a_long_formula_is_asked_once_for_each_number() -> None:
+    asked: list[list[int]] = []
+
+    def outputs(rows: int) -> int:
+        asked.append(np.ravel(rows).tolist())
+        return rows * columns
+
+    columns: Any = 3
+    assert at_each(5, outputs) == 15
+    rows, columns = np.array([[4], [2], [4]]), np.array([10, 20])
+    assert at_each(rows, outputs).tolist() == [[40, 80], [20, 40], [40, 80]]
+    rows, columns = np.array([7, 5, 7]), np.array([1, 2, 3])
+    assert at_each(rows, outputs).tolist() == [7, 10, 21]
+    assert asked == [[5], [2, 3, 4], [5, 6, 7]]
 
 
 @pytest.mark.parametrize(("model", "layer"), PAIRS)
