@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
 
@@ -22,6 +21,7 @@ from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_importer import import_onnx
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_recurrent import without_unread_cells
+from match.frontend.onnx_windows import write_pads
 from match.frontend.relay import bind, check_quantized
 from match.relay import relay, tvm
 
@@ -38,8 +38,6 @@ _RECURRENT = (
     "floating point, on the control core"
 )
 _DOMAINS = ("", "ai.onnx", "com.microsoft")
-_PADS_ARE_AN_INPUT = 11
-"""The opset since which they are no attribute of Pad."""
 
 
 def from_proto(proto: onnx.ModelProto) -> Model:
@@ -93,7 +91,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
     proto = with_constants(proto, path)
     check_reshapes(proto, path)
     try:
-        module, params = import_onnx(_written_out(proto))
+        module, params = import_onnx(_written_out(proto, path))
     except tvm.error.OpNotImplemented as error:
         operators = str(error).strip().splitlines()[-1].rpartition(":")[2].strip() or "an operator"
         raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
@@ -188,14 +186,8 @@ def _check_types(proto: Any, path: Path) -> None:
     check_axes(inferred, path)
 
 
-def _written_out(proto: Any) -> Any:
-    """The model as TVM's importer takes it.
-
-    It needs zero points also where they may be left out, and would compute an auto_pad by running code: pads take its
-    place wherever the input's shape is known. It does not know that a ceil_mode leaves out windows which begin behind
-    the input: there, too, pads take its place. An average that counts its padding does not count what a last window
-    has behind that: the padding becomes an operator of its own.
-    """
+def _written_out(proto: Any, path: Path) -> Any:
+    """The model as TVM's importer takes it, which needs zero points also where they may be left out."""
     inferred = onnx.shape_inference.infer_shapes(proto)
     without_unread_cells(inferred.graph)
     values = [*inferred.graph.input, *inferred.graph.output, *inferred.graph.value_info]
@@ -204,72 +196,11 @@ def _written_out(proto: Any) -> Any:
     inferred = without_batch_normalization(inferred, shapes)
     graph = inferred.graph
     graph.initializer.append(onnx.helper.make_tensor(_ZERO, onnx.TensorProto.UINT8, [], [0]))
-    padded: list[tuple[int, Any]] = []
-    for position, node in enumerate(graph.node):
+    for node in graph.node:
         if node.op_type in ("QuantizeLinear", "DequantizeLinear") and len(node.input) == 2:
             node.input.append(_ZERO)
-        attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
-        mode = attributes.get("auto_pad", b"NOTSET").decode()
-        weights = shapes.get(node.input[3 if node.op_type == "QLinearConv" else 1], []) if len(node.input) > 1 else []
-        window, extents = attributes.get("kernel_shape") or weights[2:], shapes.get(node.input[0], [])[2:]
-        if not window or not all(extents) or len(extents) != len(window):
-            continue
-        strides = attributes.get("strides") or [1] * len(window)
-        dilations = attributes.get("dilations") or [1] * len(window)
-        axes = list(zip(extents, window, strides, dilations, strict=True))
-        if mode != "NOTSET":
-            totals = [0 if mode == "VALID" else _same(*axis) for axis in axes]
-            smaller, larger = [total // 2 for total in totals], [total - total // 2 for total in totals]
-            _write_pads(node, larger + smaller if mode == "SAME_LOWER" else smaller + larger, "auto_pad")
-        elif attributes.get("ceil_mode"):
-            before, behind = np.reshape(attributes.get("pads") or [0] * (2 * len(window)), (2, -1)).tolist()
-            missing = [_hanging(*axis, *pads) for axis, *pads in zip(axes, before, behind, strict=True)]
-            if any(missing) and attributes.get("count_include_pad"):
-                padded.append((position + len(padded), _pad(node, [0, 0, *before, 0, 0, *behind], inferred)))
-                before, behind = [0] * len(window), [0] * len(window)
-            _write_pads(node, before + [a + b for a, b in zip(behind, missing, strict=True)], "ceil_mode")
-    for position, pad in padded:
-        graph.node.insert(position, pad)
+    write_pads(inferred, shapes, path)
     return inferred
-
-
-def _pad(pool: Any, pads: list[int], model: Any) -> Any:
-    """An operator that pads the input of average pooling, which then has no padding to count."""
-    name, x = pool.output[0], pool.input[0]
-    pool.input[0] = f"{name}_padded"
-    kept = [attribute for attribute in pool.attribute if attribute.name != "count_include_pad"]
-    del pool.attribute[:]
-    pool.attribute.extend(kept)
-    if min(opset.version for opset in model.opset_import if opset.domain in _DOMAINS[:2]) < _PADS_ARE_AN_INPUT:
-        return onnx.helper.make_node("Pad", [x], [pool.input[0]], name=pool.name, pads=pads)
-    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(pads), f"{name}_pads"))
-    zero = [pool.input[2]] if pool.op_type == "QLinearAveragePool" else []
-    return onnx.helper.make_node("Pad", [x, f"{name}_pads", *zero], [pool.input[0]], name=pool.name)
-
-
-def _write_pads(node: Any, pads: list[int], instead_of: str) -> None:
-    """Put pads into an operator in the place of another attribute."""
-    kept = [attribute for attribute in node.attribute if attribute.name not in (instead_of, "pads")]
-    del node.attribute[:]
-    node.attribute.extend([*kept, onnx.helper.make_attribute("pads", pads)])
-
-
-def _hanging(extent: int, window: int, stride: int, dilation: int, before: int, behind: int) -> int:
-    """How far the last window of a ceil_mode reaches beyond the padding along one axis.
-
-    A window that would begin behind the input and the padding before it is left out.
-    """
-    left = extent + before + behind - (window - 1) * dilation - 1
-    steps = -(-left // stride)
-    if steps * stride >= extent + before:
-        steps -= 1
-    return max(0, steps * stride - left)
-
-
-def _same(extent: int, window: int, stride: int, dilation: int) -> int:
-    """Padding along one axis that makes the output ceil(extent / stride) long."""
-    outputs = -(-extent // stride)
-    return max(0, (outputs - 1) * stride + (window - 1) * dilation + 1 - extent)
 
 
 def _in_order(module: tvm.IRModule, inputs: tuple[ModelTensor, ...]) -> tvm.IRModule:

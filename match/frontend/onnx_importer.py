@@ -27,6 +27,7 @@ from match.frontend.onnx_products import PRODUCTS, one_number, zero_points
 from match.frontend.onnx_recurrent import gru, lstm
 from match.frontend.onnx_reductions import REDUCTIONS
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
+from match.frontend.onnx_transposed import conv_transpose
 from match.relay import relay, tvm
 from match.relay.objects import operands
 from match.relay.places import placed
@@ -83,6 +84,7 @@ def _converters(opset: int) -> dict[str, Any]:
     original: dict[str, Any] = _original_converters(opset)
     scattering = {name: partial(_scattered, original[name]) for name in _SCATTERING if name in original}
     own = {**CONVERTERS, **PRODUCTS, **NORMALIZATIONS, **REDUCTIONS, **scattering, "Einsum": einsum}
+    own["ConvTranspose"] = partial(conv_transpose, original["ConvTranspose"])
     gathering = {"Gather": partial(_gathered, original["Gather"])}
     if "GatherND" in original:
         gathering["GatherND"] = partial(_gathered_each, original["GatherND"])
@@ -240,7 +242,8 @@ def _stacked(x: relay.Expr, shape: tuple[int, ...], batch: tuple[int, ...]) -> r
 
 
 def _axis(x: relay.Expr, attributes: Any) -> int:
-    return 0 if len(_infer_shape(x)) < 2 else attributes.get("axis", 1)
+    axes = len(_infer_shape(x))
+    return 0 if axes < 2 else int(attributes.get("axis", 1)) % axes
 
 
 class _QuantizeLinear(_importer.OnnxOpConverter):

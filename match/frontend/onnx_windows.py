@@ -1,0 +1,122 @@
+"""Padding of ONNX's convolutions and pooling, as numbers that TVM's importer takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from match.errors import ModelError
+
+_PADS_ARE_AN_INPUT = 11
+"""The opset since which they are no attribute of Pad."""
+_CONVOLUTIONS = ("Conv", "ConvInteger", "QLinearConv")
+
+Axis = tuple[int, int, int, int]
+"""Extent of the input, elements of the window, stride, dilation."""
+
+
+def write_pads(model: Any, shapes: Mapping[str, Sequence[int]], path: Path) -> None:
+    """Put pads in the place of auto_pad and ceil_mode in a model, wherever the input's shape is known.
+
+    TVM's importer would compute an auto_pad by running code. It does not know that a ceil_mode leaves out windows which
+    begin behind the input. An average that counts its padding does not count what a last window has behind that: the
+    padding becomes an operator of its own. The padding of a ConvTranspose follows other rules
+    (`match.frontend.onnx_transposed`).
+
+    Raises:
+        ModelError: onnxruntime would pad with less than nothing.
+    """
+    graph = model.graph
+    padded: list[tuple[int, Any]] = []
+    for position, node in enumerate(graph.node):
+        attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+        weights: Sequence[int] = (
+            shapes.get(node.input[3 if node.op_type == "QLinearConv" else 1], []) if len(node.input) > 1 else []
+        )
+        window: list[int] = list(attributes.get("kernel_shape") or weights[2:])
+        extents = shapes.get(node.input[0], [])[2:]
+        if not window or not all(extents) or len(extents) != len(window) or node.op_type == "ConvTranspose":
+            continue
+        strides: list[int] = attributes.get("strides") or [1] * len(window)
+        dilations: list[int] = attributes.get("dilations") or [1] * len(window)
+        axes: list[Axis] = list(zip(extents, window, strides, dilations, strict=True))
+        pads: list[int] = attributes.get("pads") or [0] * (2 * len(window))
+        if attributes.get("auto_pad", b"NOTSET") != b"NOTSET":
+            pads = _of_mode(node, attributes["auto_pad"].decode(), axes, path)
+            _write(node, pads, "auto_pad")
+        if attributes.get("ceil_mode"):
+            before, behind = np.reshape(pads, (2, -1)).tolist()
+            missing = [_hanging(axis, *sides) for axis, *sides in zip(axes, before, behind, strict=True)]
+            if any(missing) and attributes.get("count_include_pad"):
+                padded.append((position + len(padded), _pad(node, [0, 0, *before, 0, 0, *behind], model)))
+                before, behind = [0] * len(window), [0] * len(window)
+            _write(node, before + [a + b for a, b in zip(behind, missing, strict=True)], "ceil_mode")
+    for position, pad in padded:
+        graph.node.insert(position, pad)
+
+
+def _of_mode(node: Any, mode: str, axes: Sequence[Axis], path: Path) -> list[int]:
+    """The pads of an auto_pad: in front of each axis, then behind each."""
+    if mode == "VALID":
+        return [0] * (2 * len(axes))
+    same = _same if node.op_type in _CONVOLUTIONS else _same_of_pooling
+    totals = [same(*axis) for axis in axes]
+    most = 1 if mode == "SAME_UPPER" else max(stride for _, _, stride, _ in axes)  # half of which is in front
+    holes = [window > 1 and dilation > 1 for _, window, _, dilation in axes]
+    if any(total < (0 if hole else -most) for total, hole in zip(totals, holes, strict=True)):
+        name = node.name or node.output[0]
+        raise ModelError(
+            f"{path} has a stride in {node.op_type} ({name}) that is larger than its window, where onnxruntime cuts "
+            f"elements of the input off for auto_pad {mode}; write pads in its place"
+        )
+    smaller = [max(0, total) // 2 for total in totals]
+    larger = [max(0, total) - half for total, half in zip(totals, smaller, strict=True)]
+    return larger + smaller if mode == "SAME_LOWER" else smaller + larger
+
+
+def _same(extent: int, window: int, stride: int, dilation: int) -> int:
+    """Padding along one axis that makes the output ceil(extent / stride) long."""
+    return max(0, (-(-extent // stride) - 1) * stride + (window - 1) * dilation + 1 - extent)
+
+
+def _same_of_pooling(extent: int, window: int, stride: int, _dilation: int) -> int:
+    """The same of onnxruntime's pooling, which does not count the holes of a window; negative where inputs are left."""
+    return (-(-extent // stride) - 1) * stride + window - extent
+
+
+def _hanging(axis: Axis, before: int, behind: int) -> int:
+    """How far the last window of a ceil_mode reaches beyond the padding along one axis.
+
+    A window that would begin behind the input and the padding before it is left out.
+    """
+    extent, window, stride, dilation = axis
+    left = extent + before + behind - (window - 1) * dilation - 1
+    steps = -(-left // stride)
+    if steps * stride >= extent + before:
+        steps -= 1
+    return max(0, steps * stride - left)
+
+
+def _pad(pool: Any, pads: list[int], model: Any) -> Any:
+    """An operator that pads the input of average pooling, which then has no padding to count."""
+    name, x = pool.output[0], pool.input[0]
+    pool.input[0] = f"{name}_padded"
+    kept = [attribute for attribute in pool.attribute if attribute.name != "count_include_pad"]
+    del pool.attribute[:]
+    pool.attribute.extend(kept)
+    if min(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")) < _PADS_ARE_AN_INPUT:
+        return onnx.helper.make_node("Pad", [x], [pool.input[0]], name=pool.name, pads=pads)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(pads), f"{name}_pads"))
+    zero = [pool.input[2]] if pool.op_type == "QLinearAveragePool" else []
+    return onnx.helper.make_node("Pad", [x, f"{name}_pads", *zero], [pool.input[0]], name=pool.name)
+
+
+def _write(node: Any, pads: list[int], instead_of: str) -> None:
+    """Put pads into an operator in the place of another attribute."""
+    kept = [attribute for attribute in node.attribute if attribute.name not in (instead_of, "pads")]
+    del node.attribute[:]
+    node.attribute.extend([*kept, onnx.helper.make_attribute("pads", pads)])
