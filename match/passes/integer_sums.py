@@ -1,4 +1,4 @@
-"""The int32 sums of QNN's convolutions and dense layers, on inputs and weights of 8 bits.
+"""The int32 sums of QNN's convolutions and dense layers, on inputs of 8 bits.
 
 Modules take one map, so several maps become one, of all their rows, where each row of the output sees one row.
 """
@@ -11,8 +11,9 @@ import numpy as np
 
 from match.ir.layer import Padding
 from match.passes.transposed_convolution import PhaseConvolution, as_one_map, phase_convolution, sees_one_row
+from match.passes.wide_weights import in_bytes
 from match.relay import integer_form, relay
-from match.relay.integer_form import Int8Array
+from match.relay.integer_form import Weights
 from match.relay.qnn import LinearSums
 from match.relay.rewrite import New, is_call, scalar, shape
 
@@ -31,7 +32,7 @@ class IntegerSums:
 
     layer: LinearSums
     x: relay.Expr
-    weights: Int8Array
+    weights: Weights
     sums: relay.Expr
     phases: PhaseConvolution | None = None
     maps: tuple[int, ...] | None = None
@@ -47,7 +48,10 @@ def integer_sums(layer: LinearSums, new: New) -> IntegerSums | None:
     """The sums of a convolution in NHWC or of a dense layer; None for other layouts."""
     x = new(layer.x)
     if is_call(layer.call, "qnn.dense"):
-        return IntegerSums(layer, x, layer.weights, integer_form.product(x, layer.weights))
+        operand, weights, _ = in_bytes(x, layer.weights.T[None, None])
+        return IntegerSums(
+            layer, x, layer.weights, integer_form.product(operand, np.ascontiguousarray(weights[0, 0].T))
+        )
     if is_call(layer.call, "qnn.conv2d_transpose"):
         phases = phase_convolution(layer)
         return IntegerSums(phases.layer, x, phases.weights_by_output, phases.sums(x), phases)
@@ -65,15 +69,17 @@ def _convolution_sums(layer: LinearSums, new: New) -> IntegerSums | None:
     if depthwise:
         weights = weights.reshape(*weights.shape[:2], groups, -1)
     several = shape(x)[0] > 1 and sees_one_row(layer.call)
+    operand = as_one_map(new(x), shape(x)) if several else new(x)
+    operand, parts, own_layout = in_bytes(operand, weights, "HWOI" if depthwise else "HWIO", groups)
     sums = integer_form.convolution(
-        as_one_map(new(x), shape(x)) if several else new(x),
-        np.ascontiguousarray(weights),
+        operand,
+        np.ascontiguousarray(parts),
         x_dtype=layer.input.dtype,
         strides=(int(attrs.strides[0]), int(attrs.strides[1])),
         padding=padding,
         dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
         groups=groups,
-        kernel_layout="HWOI" if depthwise else "HWIO",
+        kernel_layout=own_layout,
         pad_value=layer.input.zero_point,
     )
     by_output = weights.reshape(-1, len(layer.bias) if depthwise else weights.shape[3]).T

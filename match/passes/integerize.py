@@ -16,7 +16,7 @@ from match.ir.step_function import reachable_sums
 from match.passes.functions_of_two import function_of_two
 from match.passes.integer_sums import integer_sums
 from match.relay import float_arithmetic, integer_form, relay, tvm
-from match.relay.integer_form import Int8Array, is_real_sums
+from match.relay.integer_form import Weights, is_real_sums
 from match.relay.operators import Matrices
 from match.relay.qnn import Linear, LinearSums, clamped, quantization, read_linear, read_linear_sums
 from match.relay.readers import output_range
@@ -236,14 +236,14 @@ def _pooled(
     )
 
 
-def _accumulator(layer: LinearSums, weights: Int8Array, inputs: tuple[int, int]) -> Accumulator:
+def _accumulator(layer: LinearSums, weights: Weights, inputs: tuple[int, int]) -> Accumulator:
     """What a layer accumulates, for weights (channels, ...) and inputs in a range, the zero point with them."""
     zero_point = layer.input.zero_point
     low, high = reachable_sums(weights, (min(inputs[0], zero_point), max(inputs[1], zero_point)))
     return Accumulator(_offset(layer, weights), low, high, layer.input.scale, layer.weight_scale, layer.bits)
 
 
-def _offset(layer: LinearSums, weights: Int8Array) -> Int64Array:
+def _offset(layer: LinearSums, weights: Weights) -> Int64Array:
     """What is added to each channel's sums: the bias, less what the input's zero point sums up to."""
     sums = weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
     return layer.bias - (layer.input.zero_point * sums << layer.bits)

@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.layer import Padding
+from match.passes.wide_weights import in_bytes
 from match.relay import integer_form, relay
-from match.relay.integer_form import Int8Array
+from match.relay.integer_form import Weights
 from match.relay.qnn import LinearSums
 from match.relay.rewrite import shape
 
@@ -46,7 +47,7 @@ class PhaseConvolution:
     """
 
     layer: LinearSums
-    weights: Int8Array
+    weights: Weights
     padding: Padding
     phases: tuple[int, int]
     seen: tuple[int, int]
@@ -54,7 +55,7 @@ class PhaseConvolution:
     groups: int
 
     @property
-    def weights_by_output(self) -> Int8Array:
+    def weights_by_output(self) -> Weights:
         """Shape (channels, ...)."""
         return self.weights.reshape(-1, len(self.layer.bias)).T
 
@@ -70,13 +71,14 @@ class PhaseConvolution:
         if batch > 1 and sees_one_row(self.layer.call):
             x = as_one_map(x, (batch, *self.seen, channels))
         inputs = self.layer.input
+        x, weights, layout = in_bytes(x, self.weights, "HWOI" if self._depthwise else "HWIO", self.groups)
         return integer_form.convolution(
             x,
-            self.weights,
+            weights,
             x_dtype=inputs.dtype,
             padding=self.padding,
             groups=self.groups,
-            kernel_layout="HWOI" if self._depthwise else "HWIO",
+            kernel_layout=layout,
             pad_value=inputs.zero_point,
         )
 
@@ -157,11 +159,11 @@ def _phases(extent: int, outputs: int, size: int, stride: int, pad: int) -> _Pha
     return _Phases(tuple(taps), -low, max(0, behind), extent + min(0, behind))
 
 
-def _spread(kernel: Int8Array, rows: _Phases, columns: _Phases) -> Int8Array:
+def _spread(kernel: Weights, rows: _Phases, columns: _Phases) -> Weights:
     """The filter (FY, FX, C, K) as that of all phases, zeros where a phase does not see a pixel of the window."""
     down, across = np.array(rows.taps), np.array(columns.taps)
     seen = (down[:, None, :, None] >= 0) & (across[None, :, None, :] >= 0)
     # (row phase, column phase, window row, window column, C, K)
     parts = kernel[down[:, None, :, None], across[None, :, None, :]] * seen[..., None, None]
     spread = parts.transpose(2, 3, 4, 0, 1, 5)
-    return np.ascontiguousarray(spread.reshape(*spread.shape[:3], -1).astype(np.int8))
+    return np.ascontiguousarray(spread.reshape(*spread.shape[:3], -1))

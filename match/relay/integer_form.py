@@ -21,6 +21,7 @@ from match.relay.rewrite import is_call
 NO_PADDING = Padding()
 
 Int8Array = npt.NDArray[np.int8]
+Weights = npt.NDArray[np.int8 | np.int16]
 KernelLayout = Literal["HWIO", "HWOI"]
 
 
@@ -105,7 +106,7 @@ def conv2d(
 
 def convolution(
     x: relay.Expr,
-    weights: Int8Array,
+    weights: Weights,
     *,
     x_dtype: str = "uint8",
     strides: tuple[int, int] = (1, 1),
@@ -148,7 +149,7 @@ def dense(x: relay.Expr, weights: Int8Array, requantization: Requantization, dty
     return requantize(product(x, weights), requantization, dtype)
 
 
-def product(x: relay.Expr, weights: Int8Array) -> relay.Expr:
+def product(x: relay.Expr, weights: Weights) -> relay.Expr:
     """int32 products of x (N, C) with weights (K, C), transposed."""
     return relay.nn.dense(x, relay.const(weights), units=len(weights), out_dtype="int32")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.ir.dtypes import value_range
 from match.relay import relay
-from match.relay.integer_form import is_real_sums
+from match.relay.integer_form import Weights, is_real_sums
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
 _CONVOLUTIONS = ("qnn.conv2d", "qnn.conv2d_transpose")
@@ -25,7 +26,7 @@ class LinearSums:
 
     call: the qnn.conv2d, qnn.conv2d_transpose or qnn.dense.
     x: its input, quantized by `input` (whose dtype is that of x).
-    weights: int8 with the zero point taken off, in the layout of the operator.
+    weights: with the zero point taken off, in the layout of the operator; int16 where that needs nine bits.
     weight_scale: one, or one per output channel; shape (1,) or (channels,).
     bias: int64, shape (channels,), in units of which a sum has ``2**bits``.
     real: the reference computes it in floating point (`match.relay.integer_form.real_sums`).
@@ -34,7 +35,7 @@ class LinearSums:
     call: relay.Call
     x: relay.Expr
     input: QuantizedType
-    weights: npt.NDArray[np.int8]
+    weights: Weights
     weight_scale: Float32Array
     bias: npt.NDArray[np.int64]
     real: bool
@@ -171,8 +172,8 @@ def _without_multiplication(expr: relay.Expr) -> tuple[relay.Expr, int]:
     return expr.args[0], int(factor).bit_length() - 1
 
 
-def _weights(call: relay.Call, kernel: relay.Expr, zero_point: relay.Expr) -> npt.NDArray[np.int8] | None:
-    """The weights less their zero point, if that fits int8: so do uint8 weights around 128."""
+def _weights(call: relay.Call, kernel: relay.Expr, zero_point: relay.Expr) -> Weights | None:
+    """The weights less their zero point, as int8 if that fits: so do uint8 weights around 128; else as int16."""
     values, zero = constant(kernel), constant(zero_point)
     if values is None or zero is None or str(values.dtype) not in ("int8", "uint8"):
         return None
@@ -180,12 +181,14 @@ def _weights(call: relay.Call, kernel: relay.Expr, zero_point: relay.Expr) -> np
     if (zero == zero[0]).all():
         zero = zero[:1]
     else:
-        axis = (str(call.attrs.kernel_layout) if is_call(call, *_CONVOLUTIONS) else "OI").index("O")
-        if values.shape[axis] != zero.size:
+        layout = str(call.attrs.kernel_layout) if is_call(call, *_CONVOLUTIONS) else "OI"
+        # A depthwise filter in HWOI has the outputs of each input along its last axis.
+        along = "OI" if layout == "HWOI" else "O"
+        shared = [extent if axis in along else 1 for axis, extent in zip(layout, values.shape, strict=True)]
+        if math.prod(shared) != zero.size:
             return None
-        zero = zero.reshape([-1 if dim == axis else 1 for dim in range(values.ndim)])
+        zero = zero.reshape(shared)
     shifted = values.astype(np.int64) - zero
     low, high = value_range("int8")
-    if shifted.min() < low or shifted.max() > high:
-        return None
-    return shifted.astype(np.int8)
+    fits = low <= shifted.min() and shifted.max() <= high
+    return shifted.astype(np.int8) if fits else shifted.astype(np.int16)
