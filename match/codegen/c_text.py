@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 from functools import cache
@@ -45,12 +46,24 @@ def values(numbers: Sequence[object], per_line: int = 20) -> str:
     return ",\n".join("    " + ", ".join(texts[i : i + per_line]) for i in range(0, len(texts), per_line))
 
 
+_COMMENT = re.compile(r"( *)(/\*| \* )(?!.*\*/ *\S)")
+"""A line that begins a comment or goes on with one, and has nothing behind it."""
+
+
 def wrap(text: str) -> str:
-    """`text` with lines that are too long broken, and continued one level deeper for every parenthesis that is open."""
+    """`text` with lines that are too long broken.
+
+    Code is continued one level deeper for every parenthesis that is open, a comment behind an asterisk.
+    """
     return "\n".join(piece for line in text.split("\n") for piece in _broken(line))
 
 
 def _broken(line: str) -> list[str]:
+    if len(line) <= WIDTH:
+        return [line]
+    if (begin := _COMMENT.match(line)) is not None:
+        behind = f"{begin[1]} * "
+        return textwrap.wrap(line, WIDTH, subsequent_indent=behind, break_long_words=False, break_on_hyphens=False)
     lead = line[: len(line) - len(line.lstrip())]
     pieces: list[str] = []
     depth = 0

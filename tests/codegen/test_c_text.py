@@ -65,3 +65,11 @@ def test_wrapping_keeps_the_words(numbers: list[int]) -> None:
     line = f"  f({', '.join(map(str, numbers))});"
     assert "".join(wrap(line).split()) == "".join(line.split())
     assert all(len(part) <= WIDTH for part in wrap(line).split("\n"))
+
+
+@pytest.mark.parametrize("begin", ["/* ", " * ", "    /* ", "     * "])
+def test_a_comment_is_broken_between_words_and_goes_on_behind_an_asterisk(begin: str) -> None:
+    lead = begin[: -len(begin.lstrip())] if begin.lstrip().startswith("/") else begin[: begin.index(" *")]
+    first, second = wrap(f"{begin}{'word, ' * 18}{'a' * 20} + b */").split("\n")
+    assert first == f"{begin}{'word, ' * 18}".rstrip()
+    assert second == f"{lead} * {'a' * 20} + b */"

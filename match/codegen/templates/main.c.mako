@@ -4,8 +4,8 @@
 %>\
 /* ${comment(network.name)} as a program that is a client of ${name}.h.
  *
- * The inputs hold any number of samples, the outputs get as many; a sample is its tensors one after the other. They and the
- * workspace lie in blocks of ${target.main_memory.name}, so that a network which the chip has no room for fails. */
+ * The inputs hold any number of samples, the outputs get as many; a sample is its tensors one after the other. They and
+ * the workspace lie in blocks of ${target.main_memory.name}, so that a network which the chip has no room for fails. */
 #include <stdio.h>
 
 #include "${name}.h"

@@ -88,22 +88,23 @@ extern const match_network_t ${name}_network;
  * ${prefix}_WORKSPACE, an attribute, places it. */
 extern uint8_t ${name}_workspace[${prefix}_WORKSPACE_IO_BYTES];
 
-/* Begins to use the network with `bytes` bytes of workspace, which stay the context's until deinit. With WORKSPACE_IO_BYTES
- * or more, inputs and outputs may lie inside. MATCH_ERROR_ARGUMENT if the workspace is NULL, too small or not aligned.
+/* Begins to use the network with `bytes` bytes of workspace, which stay the context's until deinit. With
+ * WORKSPACE_IO_BYTES or more, inputs and outputs may lie inside. MATCH_ERROR_ARGUMENT if the workspace is NULL, too small
+ * or not aligned.
 % if network.memory:
  * Reserves ${beyond} and brings in what stays: the platform has to be open.
 % endif
  */
 int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes);
 
-/* Runs the network once. NULL for inputs or outputs: those inside the workspace. Inputs inside are lost; outputs there stay
- * until the next input is written. MATCH_ERROR_STATE without init; MATCH_ERROR_ARGUMENT if a tensor is NULL, not aligned,
- * or overlaps the workspace; MATCH_ERROR_BUSY while another task uses a network (match_set_lock); or the status of the
- * operator that failed. The context may be used again after each of them. */
+/* Runs the network once. NULL for inputs or outputs: those inside the workspace. Inputs inside are lost; outputs there
+ * stay until the next input is written. MATCH_ERROR_STATE without init; MATCH_ERROR_ARGUMENT if a tensor is NULL, not
+ * aligned, or overlaps the workspace; MATCH_ERROR_BUSY while another task uses a network (match_set_lock); or the status
+ * of the operator that failed. The context may be used again after each of them. */
 int32_t ${name}_run(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
 
-/* The same beside the caller, where the platform can; else MATCH_ERROR_UNSUPPORTED. MATCH_OK: it has begun. Until a poll
- * says that it has ended, no other network runs, and inputs and outputs stay the network's. */
+/* The same beside the caller, where the platform can; else MATCH_ERROR_UNSUPPORTED. MATCH_OK: it has begun. Until a
+ * poll says that it has ended, no other network runs, and inputs and outputs stay the network's. */
 int32_t ${name}_start(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
 
 /* Whether the run that was started has ended, and with which status; MATCH_ERROR_STATE without one. For the task that

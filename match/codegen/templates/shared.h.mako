@@ -52,8 +52,8 @@ typedef struct {
 % endfor
 } ${shared.name}_layer_t;
 
-/* Reserves the blocks of a layer, executes it, waits for all that is under way behind it, even if it fails, and gives the
- * blocks back. */
+/* Reserves the blocks of a layer, executes it, waits for all that is under way behind it, even if it fails, and gives
+ * the blocks back. */
 int32_t ${shared.name}_run(const ${shared.name}_layer_t *layer, const void *arguments);
 % endif
 
