@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -257,6 +258,10 @@ class OperandText:
     @property
     def shape(self) -> tuple[tuple[str, str], ...]:
         """Fields of the transfer of one block, whose spans are called after their axes: as few pieces as there are."""
+        return tuple((field, _unsigned(value)) for field, value in self._pieces())
+
+    def _pieces(self) -> tuple[tuple[str, str], ...]:
+        """`shape`, of signed expressions."""
         slow, middle, fast = (axis.moved for axis in self.stored_axes)
         _, width, depth = (axis.pitch for axis in self.stored_axes)
         fast, depth = self._in_bytes(fast), self._in_bytes(depth)
@@ -338,3 +343,11 @@ def _factor(expression: str) -> str:
 
 def _factor_of_sum(expression: str) -> str:
     return f"({expression})" if " + " in expression else expression
+
+
+def _unsigned(expression: str) -> str:
+    """As uint32_t, which constants become by themselves."""
+    if expression.upper() == expression:
+        return expression
+    operand = f"({expression})" if re.search(r"[ (]", expression) else expression
+    return f"(uint32_t){operand}"

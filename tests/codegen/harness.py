@@ -30,6 +30,9 @@ from tests.kernels.toolchain import PACKAGE, SANITIZE, STRICT
 QUICKLY = "-O0"
 """In front of a compiler's arguments: a layer is compiled for one run."""
 
+STRICTER = ("-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wundef", "-Wpedantic", "-Wcast-qual")
+"""What firmware may ask of generated layers beside `STRICT`."""
+
 
 def plan(
     case: Case,
@@ -193,12 +196,13 @@ def _execute(
         program = folder / "program"
         tracing = ("-DMATCH_TRACE",) if traced else ()
         # Named as seen from the folder: ccache knows them in whatever folder they are.
-        own = [Path(source.name) for source in (*sources, folder / "main.c")]
+        generated = [Path(source.name) for source in sources]
         common = [FOLDER / "mock_external.c", *([PACKAGE / "codegen/src/trace.c"] if traced else [])]
         objects = [*_platform(type(chip), flags)]
-        for source in (*own, *common):
+        for source in (*generated, Path("main.c"), *common):
             objects.append(f"{source.stem}.o")
-            _gcc(chip, QUICKLY, *flags, "-I.", f"-I{FOLDER}", *tracing, "-c", str(source), "-o", objects[-1], at=folder)
+            checks = (QUICKLY, *(STRICTER if source in generated else ()))
+            _gcc(chip, *checks, *flags, "-I.", f"-I{FOLDER}", *tracing, "-c", str(source), "-o", objects[-1], at=folder)
         _gcc(chip, *flags, *objects, "-o", str(program), "-lm", at=folder)
         done = subprocess.run(
             [program, folder / "outputs"],

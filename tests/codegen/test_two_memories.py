@@ -172,7 +172,7 @@ FAULTS = {
     "nothing": str,
     "rows of the tensor": replaced("rows.first - part->input_rows.first", "rows.first"),
     "channels of the tensor": replaced(
-        ".external_row_stride = part->output_channels.count", ".external_row_stride = 1"
+        ".external_row_stride = (uint32_t)part->output_channels.count", ".external_row_stride = 1"
     ),
     "weights of another part": replaced("(next_k1.k1 - part->k) / K1_TILE", "next_k1.k1 / K1_TILE"),
     "all parts equally long": replaced("weights_before(k_end) - index", "3"),

@@ -47,7 +47,7 @@ $(BUILD)/${name}.o: $(call objects,$(SOURCES))
 
 help:
 	@echo "make                              build/host/network, a program for this machine"
-	@echo "make lib                          build/host/lib${name}.a, for programs of your own: include/${name}.h"
+	@echo "make lib                          build/host/lib${name}.a, for programs of your own: include/${name}.h (-Iinclude -Ikernels/include)"
 	@echo "make size                         bytes of code with constants (text), data and bss in each of its objects"
 % for placed in platforms[1:]:
 	@echo "make ${f"PLATFORM={placed.platform.name}".ljust(28)} build/${placed.platform.name}/network, ${placed.needs}; lib as above"

@@ -152,7 +152,7 @@ ${leave(depth)}\
 static void fetch_${operand.name}${name}(${shared}_block_t *block${level.array_parameter(operand)}, int32_t k, int32_t k_end)
 {
     const int32_t index = ${operand.constants.before("k")};
-    const uint32_t bytes = (${operand.constants.before("k_end")} - index)${operand.ranges} * ${operand.name.upper()}_BYTES;
+    const uint32_t bytes = (uint32_t)((${operand.constants.before("k_end")} - index)${operand.ranges} * ${operand.name.upper()}_BYTES);
     const uint8_t *const from = ${array} + index${operand.ranges} * ${operand.name.upper()}_BYTES;
 % elif operand.constant and level.constant_parts:
 static void fetch_${operand.name}(${shared}_block_t *block${level.array_parameter(operand)}, uint32_t start, uint32_t bytes)

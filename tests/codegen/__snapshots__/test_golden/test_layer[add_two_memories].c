@@ -104,7 +104,7 @@ typedef struct {
 /* Starts the transfer of a block of the input into L1. */
 static void fetch_input_l1(match_on_unit_block_t *block, const part_t *part, match_span_t rows)
 {
-    const uint32_t bytes = rows.count * IN_WIDTH * CHANNELS;
+    const uint32_t bytes = (uint32_t)(rows.count * IN_WIDTH * CHANNELS);
     const uint8_t *const from = part->input + (rows.first - part->input_rows.first) * IN_WIDTH * CHANNELS;
     MATCH_TRACE_FETCH(block, "input", "L1", from - part->input, bytes);
     match_on_unit_load(block, from, bytes);
@@ -113,7 +113,7 @@ static void fetch_input_l1(match_on_unit_block_t *block, const part_t *part, mat
 /* Starts the transfer of a block of the addend into L1. */
 static void fetch_addend_l1(match_on_unit_block_t *block, const part_t *part, match_span_t rows)
 {
-    const uint32_t bytes = rows.count * IN_WIDTH * CHANNELS;
+    const uint32_t bytes = (uint32_t)(rows.count * IN_WIDTH * CHANNELS);
     const uint8_t *const from = part->addend + (rows.first - part->addend_rows.first) * IN_WIDTH * CHANNELS;
     MATCH_TRACE_FETCH(block, "addend", "L1", from - part->addend, bytes);
     match_on_unit_load(block, from, bytes);
@@ -131,7 +131,7 @@ static void fetch_weights_l1(match_on_unit_block_t *block, const part_t *part)
 /* Starts the write-back of a block of the output in L1. */
 static void store_output_l1(match_on_unit_block_t *block, const part_t *part, match_span_t rows)
 {
-    const uint32_t bytes = rows.count * OUT_WIDTH * CHANNELS;
+    const uint32_t bytes = (uint32_t)(rows.count * OUT_WIDTH * CHANNELS);
     uint8_t *const to = part->output + (rows.first - part->output_rows.first) * OUT_WIDTH * CHANNELS;
     MATCH_TRACE_STORE(block, "output", "L1", to - part->output, bytes);
     match_on_unit_store(block, to, bytes);
@@ -206,7 +206,7 @@ static int32_t execute_part(const part_t *part, match_on_unit_block_t *l1)
 /* Starts the transfer of a block of the input into L2. */
 static void fetch_input_l2(match_external_block_t *block, const uint8_t *input, match_span_t rows)
 {
-    const uint32_t bytes = rows.count * IN_WIDTH * CHANNELS;
+    const uint32_t bytes = (uint32_t)(rows.count * IN_WIDTH * CHANNELS);
     const uint8_t *const from = input + rows.first * IN_WIDTH * CHANNELS;
     MATCH_TRACE_FETCH(block, "input", "L2", from - input, bytes);
     match_external_load(block, from, bytes);
@@ -215,7 +215,7 @@ static void fetch_input_l2(match_external_block_t *block, const uint8_t *input, 
 /* Starts the transfer of a block of the addend into L2. */
 static void fetch_addend_l2(match_external_block_t *block, const uint8_t *addend, match_span_t rows)
 {
-    const uint32_t bytes = rows.count * IN_WIDTH * CHANNELS;
+    const uint32_t bytes = (uint32_t)(rows.count * IN_WIDTH * CHANNELS);
     const uint8_t *const from = addend + rows.first * IN_WIDTH * CHANNELS;
     MATCH_TRACE_FETCH(block, "addend", "L2", from - addend, bytes);
     match_external_load(block, from, bytes);
@@ -224,7 +224,7 @@ static void fetch_addend_l2(match_external_block_t *block, const uint8_t *addend
 /* Starts the write-back of a block of the output in L2. */
 static void store_output_l2(match_external_block_t *block, uint8_t *output, match_span_t rows)
 {
-    const uint32_t bytes = rows.count * OUT_WIDTH * CHANNELS;
+    const uint32_t bytes = (uint32_t)(rows.count * OUT_WIDTH * CHANNELS);
     uint8_t *const to = output + rows.first * OUT_WIDTH * CHANNELS;
     MATCH_TRACE_STORE(block, "output", "L2", to - output, bytes);
     match_external_store(block, to, bytes);

@@ -105,10 +105,10 @@ static void fetch_input(match_on_cluster_block_t *block, const uint8_t *input, m
 {
     const match_copy_t shape = {
         .planes = 1,
-        .rows = rows.count * IN_WIDTH,
-        .bytes = channels.count,
+        .rows = (uint32_t)(rows.count * IN_WIDTH),
+        .bytes = (uint32_t)channels.count,
         .external_row_stride = IN_CHANNELS,
-        .local_row_stride = channels.count,
+        .local_row_stride = (uint32_t)channels.count,
     };
     const uint8_t *const from = input + rows.first * IN_WIDTH * IN_CHANNELS + channels.first;
     MATCH_TRACE_FETCH(block, "input", "L1", from - input, match_copy_bytes(&shape));
@@ -127,7 +127,7 @@ static void fetch_weights(match_on_cluster_block_t *block, int32_t index)
 /* Starts the write-back of a block of the output. */
 static void store_output(match_on_cluster_block_t *block, uint8_t *output, match_span_t rows)
 {
-    const uint32_t bytes = rows.count * OUT_WIDTH * OUT_CHANNELS;
+    const uint32_t bytes = (uint32_t)(rows.count * OUT_WIDTH * OUT_CHANNELS);
     uint8_t *const to = output + rows.first * OUT_WIDTH * OUT_CHANNELS;
     MATCH_TRACE_STORE(block, "output", "L1", to - output, bytes);
     match_on_cluster_store(block, to, bytes);

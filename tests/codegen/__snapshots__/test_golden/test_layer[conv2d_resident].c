@@ -87,7 +87,7 @@ static const uint8_t constants[640] CONV2D_RESIDENT_WEIGHTS;
 /* Starts the transfer of a block of the input. */
 static void fetch_input(match_on_ne16_block_t *block, const uint8_t *input, match_span_t rows)
 {
-    const uint32_t bytes = rows.count * IN_WIDTH * IN_CHANNELS;
+    const uint32_t bytes = (uint32_t)(rows.count * IN_WIDTH * IN_CHANNELS);
     const uint8_t *const from = input + rows.first * IN_WIDTH * IN_CHANNELS;
     MATCH_TRACE_FETCH(block, "input", "L1", from - input, bytes);
     match_on_ne16_load(block, from, bytes);
@@ -105,7 +105,7 @@ static void fetch_weights(match_on_ne16_block_t *block)
 /* Starts the write-back of a block of the output. */
 static void store_output(match_on_ne16_block_t *block, uint8_t *output, match_span_t rows)
 {
-    const uint32_t bytes = rows.count * OUT_WIDTH * OUT_CHANNELS;
+    const uint32_t bytes = (uint32_t)(rows.count * OUT_WIDTH * OUT_CHANNELS);
     uint8_t *const to = output + rows.first * OUT_WIDTH * OUT_CHANNELS;
     MATCH_TRACE_STORE(block, "output", "L1", to - output, bytes);
     match_on_ne16_store(block, to, bytes);

@@ -108,10 +108,10 @@ static void fetch_input(match_on_cluster_block_t *block, const uint8_t *input, m
 {
     const match_copy_t shape = {
         .planes = 1,
-        .rows = rows.count,
-        .bytes = columns.count * IN_CHANNELS,
+        .rows = (uint32_t)rows.count,
+        .bytes = (uint32_t)(columns.count * IN_CHANNELS),
         .external_row_stride = IN_WIDTH * IN_CHANNELS,
-        .local_row_stride = columns.count * IN_CHANNELS,
+        .local_row_stride = (uint32_t)(columns.count * IN_CHANNELS),
     };
     const uint8_t *const from = input + (rows.first * IN_WIDTH + columns.first) * IN_CHANNELS;
     MATCH_TRACE_FETCH(block, "input", "L1", from - input, match_copy_bytes(&shape));
@@ -132,13 +132,13 @@ static void store_output(match_on_cluster_block_t *block, uint8_t *output, match
     match_span_t channels)
 {
     const match_copy_t shape = {
-        .planes = rows.count,
-        .rows = columns.count,
-        .bytes = channels.count,
+        .planes = (uint32_t)rows.count,
+        .rows = (uint32_t)columns.count,
+        .bytes = (uint32_t)channels.count,
         .external_plane_stride = OUT_WIDTH * OUT_CHANNELS,
         .external_row_stride = OUT_CHANNELS,
-        .local_plane_stride = columns.count * channels.count,
-        .local_row_stride = channels.count,
+        .local_plane_stride = (uint32_t)(columns.count * channels.count),
+        .local_row_stride = (uint32_t)channels.count,
     };
     uint8_t *const to = output + (rows.first * OUT_WIDTH + columns.first) * OUT_CHANNELS + channels.first;
     MATCH_TRACE_STORE(block, "output", "L1", to - output, match_copy_bytes(&shape));

@@ -140,10 +140,10 @@ static void fetch_input_l1(match_on_unit_block_t *block, const part_t *part, mat
 {
     const match_copy_t shape = {
         .planes = 1,
-        .rows = rows.count,
-        .bytes = columns.count * IN_CHANNELS,
+        .rows = (uint32_t)rows.count,
+        .bytes = (uint32_t)(columns.count * IN_CHANNELS),
         .external_row_stride = IN_WIDTH * IN_CHANNELS,
-        .local_row_stride = columns.count * IN_CHANNELS,
+        .local_row_stride = (uint32_t)(columns.count * IN_CHANNELS),
     };
     const uint8_t *const from = part->input
         + ((rows.first - part->input_rows.first) * IN_WIDTH + columns.first) * IN_CHANNELS;
@@ -165,13 +165,13 @@ static void store_output_l1(match_on_unit_block_t *block, const part_t *part, ma
     match_span_t channels)
 {
     const match_copy_t shape = {
-        .planes = rows.count,
-        .rows = columns.count,
-        .bytes = channels.count,
-        .external_plane_stride = OUT_WIDTH * part->output_channels.count,
-        .external_row_stride = part->output_channels.count,
-        .local_plane_stride = columns.count * channels.count,
-        .local_row_stride = channels.count,
+        .planes = (uint32_t)rows.count,
+        .rows = (uint32_t)columns.count,
+        .bytes = (uint32_t)channels.count,
+        .external_plane_stride = (uint32_t)(OUT_WIDTH * part->output_channels.count),
+        .external_row_stride = (uint32_t)part->output_channels.count,
+        .local_plane_stride = (uint32_t)(columns.count * channels.count),
+        .local_row_stride = (uint32_t)channels.count,
     };
     uint8_t *const to = part->output
         + ((rows.first - part->output_rows.first) * OUT_WIDTH + columns.first) * part->output_channels.count
@@ -300,7 +300,7 @@ static int32_t execute_part(const part_t *part, match_on_unit_block_t *l1)
 /* Starts the transfer of a block of the input into L2. */
 static void fetch_input_l2(match_external_block_t *block, const uint8_t *input, match_span_t rows)
 {
-    const uint32_t bytes = rows.count * IN_WIDTH * IN_CHANNELS;
+    const uint32_t bytes = (uint32_t)(rows.count * IN_WIDTH * IN_CHANNELS);
     const uint8_t *const from = input + rows.first * IN_WIDTH * IN_CHANNELS;
     MATCH_TRACE_FETCH(block, "input", "L2", from - input, bytes);
     match_external_load(block, from, bytes);
@@ -310,7 +310,7 @@ static void fetch_input_l2(match_external_block_t *block, const uint8_t *input, 
 static void fetch_weights_l2(match_external_block_t *block, const uint8_t *constants, int32_t k, int32_t k_end)
 {
     const int32_t index = weights_before(k);
-    const uint32_t bytes = (weights_before(k_end) - index) * WEIGHTS_BYTES;
+    const uint32_t bytes = (uint32_t)((weights_before(k_end) - index) * WEIGHTS_BYTES);
     const uint8_t *const from = constants + index * WEIGHTS_BYTES;
     MATCH_TRACE_FETCH(block, "weights", "L2", from - constants, bytes);
     match_external_load(block, from, bytes);
@@ -321,10 +321,10 @@ static void store_output_l2(match_external_block_t *block, uint8_t *output, matc
 {
     const match_copy_t shape = {
         .planes = 1,
-        .rows = rows.count * OUT_WIDTH,
-        .bytes = channels.count,
+        .rows = (uint32_t)(rows.count * OUT_WIDTH),
+        .bytes = (uint32_t)channels.count,
         .external_row_stride = OUT_CHANNELS,
-        .local_row_stride = channels.count,
+        .local_row_stride = (uint32_t)channels.count,
     };
     uint8_t *const to = output + rows.first * OUT_WIDTH * OUT_CHANNELS + channels.first;
     MATCH_TRACE_STORE(block, "output", "L2", to - output, match_copy_bytes(&shape));

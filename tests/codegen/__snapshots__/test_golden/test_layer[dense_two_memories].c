@@ -123,9 +123,9 @@ static void store_output_l1(match_on_unit_block_t *block, const part_t *part, ma
     const match_copy_t shape = {
         .planes = 1,
         .rows = OUT_HEIGHT * OUT_WIDTH,
-        .bytes = channels.count,
+        .bytes = (uint32_t)channels.count,
         .external_row_stride = OUT_CHANNELS,
-        .local_row_stride = channels.count,
+        .local_row_stride = (uint32_t)channels.count,
     };
     uint8_t *const to = part->output + channels.first;
     MATCH_TRACE_STORE(block, "output", "L1", to - part->output, match_copy_bytes(&shape));

@@ -96,10 +96,10 @@ static void fetch_input(match_on_cluster_block_t *block, const uint8_t *input, m
 {
     const match_copy_t shape = {
         .planes = 1,
-        .rows = rows.count * IN_WIDTH,
-        .bytes = channels.count,
+        .rows = (uint32_t)(rows.count * IN_WIDTH),
+        .bytes = (uint32_t)channels.count,
         .external_row_stride = CHANNELS,
-        .local_row_stride = channels.count,
+        .local_row_stride = (uint32_t)channels.count,
     };
     const uint8_t *const from = input + rows.first * IN_WIDTH * CHANNELS + channels.first;
     MATCH_TRACE_FETCH(block, "input", "L1", from - input, match_copy_bytes(&shape));
@@ -120,10 +120,10 @@ static void store_output(match_on_cluster_block_t *block, uint8_t *output, match
 {
     const match_copy_t shape = {
         .planes = 1,
-        .rows = rows.count * OUT_WIDTH,
-        .bytes = channels.count,
+        .rows = (uint32_t)(rows.count * OUT_WIDTH),
+        .bytes = (uint32_t)channels.count,
         .external_row_stride = CHANNELS,
-        .local_row_stride = channels.count,
+        .local_row_stride = (uint32_t)channels.count,
     };
     uint8_t *const to = output + rows.first * OUT_WIDTH * CHANNELS + channels.first;
     MATCH_TRACE_STORE(block, "output", "L1", to - output, match_copy_bytes(&shape));
