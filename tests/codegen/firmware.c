@@ -92,8 +92,9 @@ static void arguments(void)
 }
 
 static int begun;
+static uint32_t ended;
 
-static void begin(void *user, uint32_t number)
+static int32_t begin(void *user, uint32_t number)
 {
     say(user == &begun && number == (uint32_t)begun);
     begun += 1;
@@ -101,6 +102,7 @@ static void begin(void *user, uint32_t number)
         say(digits_run(&other, &inputs, &outputs)); /* another task */
         say(digits_deinit(&one));
     }
+    return MATCH_OK;
 }
 
 static void end(void *user, uint32_t number, int32_t status)
@@ -118,6 +120,43 @@ static void hooks(void)
     say(digits_set_hooks(&one, NULL));
     say(digits_run(&one, &inputs, &outputs));
     say(begun == (int)digits_network.operator_count);
+    match_platform_close();
+}
+
+enum { TOO_LATE = -1000 };
+
+/* Ends the run in front of operator number `*user`. */
+static int32_t end_at(void *user, uint32_t number)
+{
+    begun += 1;
+    return number == *(const uint32_t *)user ? TOO_LATE : MATCH_OK;
+}
+
+static void count_end(void *user, uint32_t number, int32_t status)
+{
+    (void)user;
+    ended += number == ended && status == MATCH_OK;
+}
+
+/* A hook ends the run in front of each operator in turn: operators before it are made, and the next run is right. */
+static void ended_by_a_hook(void)
+{
+    float right[DIGITS_OUTPUT_SCORES_ELEMENTS];
+    open_both();
+    say(digits_run(&one, &inputs, &outputs));
+    memcpy(right, scores, sizeof right);
+    int wrong = 0;
+    for (uint32_t number = 0; number < digits_network.operator_count; number++) {
+        const match_hooks_t deadline = {.begin = end_at, .end = count_end, .user = &number};
+        begun = 0;
+        ended = 0;
+        wrong += digits_set_hooks(&one, &deadline) != MATCH_OK || digits_run(&one, &inputs, &outputs) != TOO_LATE;
+        wrong += begun != (int)number + 1 || ended != number;
+        memset(scores, 0, sizeof scores);
+        wrong += digits_set_hooks(&one, NULL) != MATCH_OK || digits_run(&one, &inputs, &outputs) != MATCH_OK;
+        wrong += memcmp(right, scores, sizeof right) != 0;
+    }
+    say(wrong);
     match_platform_close();
 }
 
@@ -217,9 +256,10 @@ static uint32_t below(uint32_t limit)
 
 static uint32_t struck;
 
-static void strike_back(void *user, uint32_t number)
+static int32_t strike_back(void *user, uint32_t number)
 {
     struck += number == *(const uint32_t *)user && digits_run(&other, NULL, NULL) == MATCH_ERROR_BUSY;
+    return MATCH_OK;
 }
 
 /* Runs with one fault of a kind each, and then without: what statuses there are, and whether all else is as it was. */
@@ -328,7 +368,7 @@ static const struct {
     {"hooks", hooks},               {"two_tasks", two_tasks},
     {"description", description},   {"two_tasks_in_turn", two_tasks_in_turn},
     {"quantize", quantize},         {"faults", faults},
-    {"started", started},
+    {"started", started},           {"ended_by_a_hook", ended_by_a_hook},
 };
 
 int main(int argc, char **argv)

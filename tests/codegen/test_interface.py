@@ -97,6 +97,11 @@ def test_hooks_see_every_operator_and_another_task_is_refused(
     assert lines[-3:] == ["0", "0", "1"]
 
 
+def test_a_hook_ends_a_run_in_front_of_any_operator(scenario: Callable[[str], list[str]]) -> None:
+    opened_and_run = ["0"] * 4
+    assert scenario("ended_by_a_hook") == [*opened_and_run, "0"]
+
+
 @pytest.mark.parametrize("sanitize", ["address,undefined", "thread"])
 def test_two_tasks(folder: Path, sanitize: str) -> None:
     program = linked(folder, sanitize)

@@ -74,9 +74,10 @@ typedef struct {
 
 /* ---- contexts ---- */
 
-/* Called on the control core around every operator of a run, by its number in the description. NULL: not called. */
+/* Called on the control core around every operator of a run, by its number in the description. NULL: not called. `begin`
+ * returns MATCH_OK, or the status with which the run ends in front of the operator. */
 typedef struct {
-    void (*begin)(void *user, uint32_t number);
+    int32_t (*begin)(void *user, uint32_t number);
     void (*end)(void *user, uint32_t number, int32_t status);
     void *user;
 } match_hooks_t;

@@ -19,13 +19,16 @@ int32_t match_check_tensor(const match_context_t *context, const match_tensor_t 
 /* Where a tensor lies in the workspace; NULL if the context is not initialised or the workspace has no room for it. */
 void *match_tensor_inside(const match_context_t *context, const match_tensor_t *tensor);
 
-/* Tell the hooks, if there are any; the status is returned. */
-void match_operator_begin(const match_context_t *context, uint32_t number);
+/* Tell the hooks, if there are any. Return the status of the first, and the one that is given. */
+int32_t match_operator_begin(const match_context_t *context, uint32_t number);
 int32_t match_operator_end(const match_context_t *context, uint32_t number, int32_t status);
 
-/* In functions of a network, where `current` is the context that runs: leaves the calling function with the status of the
- * network's call `number` unless that is MATCH_OK. */
-#define MATCH_CALL(number, call) \
-    MATCH_TRY((match_operator_begin(current, number), match_operator_end(current, number, call)))
+/* In functions of a network, where `current` is the context that runs: makes the network's call `number` between its
+ * hooks, and leaves the calling function with the status of hook or call unless that is MATCH_OK. */
+#define MATCH_CALL(number, call)                                \
+    do {                                                        \
+        MATCH_TRY(match_operator_begin(current, number));       \
+        MATCH_TRY(match_operator_end(current, number, (call))); \
+    } while (0)
 
 #endif

@@ -33,12 +33,10 @@ void *match_tensor_inside(const match_context_t *context, const match_tensor_t *
     return inside ? context->workspace + tensor->offset : NULL;
 }
 
-void match_operator_begin(const match_context_t *context, uint32_t number)
+int32_t match_operator_begin(const match_context_t *context, uint32_t number)
 {
     const match_hooks_t *hooks = context->hooks;
-    if (hooks != NULL && hooks->begin != NULL) {
-        hooks->begin(hooks->user, number);
-    }
+    return hooks != NULL && hooks->begin != NULL ? hooks->begin(hooks->user, number) : MATCH_OK;
 }
 
 int32_t match_operator_end(const match_context_t *context, uint32_t number, int32_t status)

@@ -6,11 +6,12 @@
 
 static uint64_t started;
 
-static void begin(void *user, uint32_t number)
+static int32_t begin(void *user, uint32_t number)
 {
     (void)user;
     (void)number;
     started = match_counter();
+    return MATCH_OK;
 }
 
 static void end(void *user, uint32_t number, int32_t status)

@@ -99,8 +99,8 @@ int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes);
 
 /* Runs the network once. NULL for inputs or outputs: those inside the workspace. Inputs inside are lost; outputs there
  * stay until the next input is written. MATCH_ERROR_STATE without init; MATCH_ERROR_ARGUMENT if a tensor is NULL, not
- * aligned, or overlaps the workspace; MATCH_ERROR_BUSY while another task uses a network (match_set_lock); or the status
- * of the operator that failed. The context may be used again after each of them. */
+ * aligned, or overlaps the workspace; MATCH_ERROR_BUSY while another task uses a network (match_set_lock); the status of
+ * the operator that failed, or of the hook that ended the run. The context may be used again after each of them. */
 int32_t ${name}_run(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
 
 /* The same beside the caller, where the platform can; else MATCH_ERROR_UNSUPPORTED. MATCH_OK: it has begun. Until a
