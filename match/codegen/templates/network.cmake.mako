@@ -21,6 +21,7 @@ ${"else" if position else ""}if(${prefix}_PLATFORM STREQUAL "${placed.platform.n
     )
     set(${prefix}_INCLUDE ${" ".join(("include", *placed.include, *image_folder))})
     set(${prefix}_OPTIONS ${" ".join((*placed.defines.split(), *placed.platform.flags))})
+    set(${prefix}_LIBRARIES m${" -pthread" if "-pthread" in placed.platform.flags else ""})
 % endfor
 else()
     message(FATAL_ERROR "${name} has no platform ${"${" + prefix + "_PLATFORM}"}")
@@ -31,4 +32,4 @@ list(TRANSFORM ${prefix}_INCLUDE PREPEND "${"${" + prefix + "_FOLDER}"}/")
 add_library(${name} STATIC ${"${" + prefix + "_SOURCES}"})
 target_include_directories(${name} PUBLIC ${"${" + prefix + "_INCLUDE}"})
 target_compile_options(${name} PRIVATE -std=c11 ${"${" + prefix + "_OPTIONS}"})
-target_link_libraries(${name} PUBLIC m)
+target_link_libraries(${name} PUBLIC ${"${" + prefix + "_LIBRARIES}"})
