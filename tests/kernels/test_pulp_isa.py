@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tests.kernels.harness import Harness
+from tests.kernels.pulp_tiles import accumulate_on, conv2d_scratch, convolve_on, depthwise_scratch, pool_on
 from tests.kernels.reference import FORMS, Geometry
-from tests.kernels.test_pulp_kernels import accumulate_on, conv2d_scratch, convolve_on, depthwise_scratch, pool_on
 from tests.kernels.toolchain import PACKAGE, PROJECT, STRICT, compile_c, gap9_sources
 
 pytestmark = pytest.mark.cc
