@@ -118,3 +118,92 @@ def test_what_is_no_grid_of_rows_and_columns_stays() -> None:
     places[1, 2, 1, 1] = 0, 6
     module = integers(collected((7, 7), places))
     assert "gather_nd" in module.astext(show_meta_data=False)
+
+
+def sums_of_masked(
+    extents: Sequence[int], outputs: Sequence[int], scales: Sequence[float], *, number: float = 0.0
+) -> onnx.ModelProto:
+    """The first elements of all windows and their other elements, added one after the other; `number` where none is.
+
+    Each axis has as many elements of each window as its largest window.
+    """
+    constants: dict[str, npt.NDArray[np.generic] | np.generic] = {
+        "z": np.uint8(110),
+        "number": np.float32(number),
+        **{f"s{place}": np.float32(scale) for place, scale in enumerate(scales)},
+    }
+    places: list[Places] = []
+    for axis, (extent, count) in enumerate(zip(extents, outputs, strict=True)):
+        first = np.arange(count) * extent // count
+        behind = -(-(np.arange(count) + 1) * extent // count)
+        elements = first[:, None] + np.arange((behind - first).max())
+        constants[f"mask{axis}"] = (elements >= behind[:, None]).reshape(
+            elements.shape if axis else (*elements.shape, 1, 1)
+        )
+        places.append(np.minimum(elements, extent - 1))
+    constants["places"] = grid(*places)
+    axes = (4, 5, 0, 1, 2, 3)
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s0", "z"], ["levels"]),
+        helper.make_node("DequantizeLinear", ["levels", "s0", "z"], ["numbers"]),
+        helper.make_node("GatherND", ["numbers", "places"], ["windows"]),
+        helper.make_node("Transpose", ["windows"], ["turned"], perm=axes),
+        helper.make_node("Where", ["mask0", "number", "turned"], ["masked_rows"]),
+        helper.make_node("Where", ["mask1", "number", "masked_rows"], ["masked"]),
+    ]
+    total = ""
+    each = [(row, column) for row in range(places[0].shape[1]) for column in range(places[1].shape[1])]
+    for place, (row, column) in enumerate(each):
+        constants[f"row{row}"], constants[f"column{column}"] = np.int64(row), np.int64(column)
+        own = f"s{place % len(scales)}"
+        nodes += [
+            helper.make_node("Gather", ["masked", f"row{row}"], [f"of_row{place}"], axis=3),
+            helper.make_node("Gather", [f"of_row{place}", f"column{column}"], [f"one{place}"], axis=4),
+            helper.make_node("QuantizeLinear", [f"one{place}", own, "z"], [f"levels{place}"]),
+            helper.make_node("DequantizeLinear", [f"levels{place}", own, "z"], [f"numbers{place}"]),
+        ]
+        if total:
+            nodes += [
+                helper.make_node("Add", [total, f"numbers{place}"], [f"sum{place}"]),
+                helper.make_node("QuantizeLinear", [f"sum{place}", own, "z"], [f"sum_levels{place}"]),
+                helper.make_node("DequantizeLinear", [f"sum_levels{place}", own, "z"], [f"total{place}"]),
+            ]
+        total = f"total{place}" if total else f"numbers{place}"
+    nodes.append(helper.make_node("QuantizeLinear", [total, "s0", "z"], ["y"]))
+    graph = helper.make_graph(
+        nodes,
+        "masked",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (*extents, 1, 5))],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, None)],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return onnx.shape_inference.infer_shapes(model)
+
+
+@pytest.mark.parametrize(
+    ("extents", "outputs", "scales"),
+    [
+        ((5, 5), (3, 3), (0.03, 0.0217)),
+        ((2, 3), (4, 5), (0.03, 0.041)),
+        ((5, 3), (2, 3), (0.03, 0.0217, 0.05)),
+    ],
+)
+def test_elements_of_windows_of_several_sizes(
+    extents: tuple[int, int], outputs: tuple[int, int], scales: tuple[float, ...]
+) -> None:
+    """Also where a map has fewer elements than windows."""
+    model = sums_of_masked(extents, outputs, scales)
+    module = integers(model)
+    assert "gather_nd" not in module.astext(show_meta_data=False)
+    x = np.random.default_rng(1).normal(0, 1.5, (*extents, 1, 5)).astype(np.float32)
+    assert not distances(model, module, x).any()
+
+
+def test_numbers_other_than_zero_stay() -> None:
+    """An element that is no number of the quantized map."""
+    model = sums_of_masked((5, 5), (3, 3), (0.03, 0.0217), number=0.5)
+    module = integers(model)
+    assert "gather_nd" in module.astext(show_meta_data=False)
+    x = np.random.default_rng(1).normal(0, 1.5, (5, 5, 1, 5)).astype(np.float32)
+    assert not distances(model, module, x).any()

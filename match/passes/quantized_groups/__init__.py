@@ -16,6 +16,7 @@ from match.passes.quantized_groups.activations import without_activations
 from match.passes.quantized_groups.argmax import argmax, one_hot
 from match.passes.quantized_groups.averages import close_average, exact_average, float_average, map_average
 from match.passes.quantized_groups.chosen import chosen
+from match.passes.quantized_groups.collected import collected
 from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
 from match.passes.quantized_groups.elementwise import absolute_difference, extremum, sum_or_product
 from match.passes.quantized_groups.function_averages import function_average
@@ -55,7 +56,7 @@ _OPERATORS: tuple[Fusion, ...] = (
 _CLOSE: tuple[Fusion, ...] = close_average, close_sum, close_slopes
 """Fusions whose outputs may be a step off."""
 
-_WITH_ACTIVATIONS: tuple[Fusion, ...] = table, prelu, moved
+_WITH_ACTIVATIONS: tuple[Fusion, ...] = table, prelu, moved, collected
 """Fusions of an operator together with the activation behind it, where no other fits."""
 
 
