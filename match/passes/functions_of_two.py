@@ -1,11 +1,14 @@
-"""An element-wise function of two 8-bit tensors: an addition, a sum of lookups, or a table of all pairs."""
+"""An element-wise function of two 8-bit tensors: an addition, a sum of lookups, or a table of differences or pairs."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from match.arithmetic.plane_fit import close_plane, fit_plane, fit_tables
 from match.ir.dtypes import levels
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
+from match.relay.differences import clipped_differences, of_difference
 
 
 def function_of_two(
@@ -20,7 +23,9 @@ def function_of_two(
     exact: bool = True,
     real: bool = False,
 ) -> relay.Expr:
-    """The function as an addition if a plane gives all its outputs, else as a sum of lookups, else as 65536 values.
+    """The function as an addition if a plane gives all its outputs, else as a sum of lookups, or as a table.
+
+    Its table has an entry for each difference if these tell the outputs (of comparisons), else for each pair.
 
     Args:
         a: the first tensor.
@@ -43,4 +48,15 @@ def function_of_two(
     tables = fit_tables(outputs, first, second, slopes, clip)
     if tables is not None:
         return integer_form.lookup_sum(a, b, dtypes, tables, clip, dtype, real=real)
+    differences = _of_differences(outputs)
+    if differences is not None:
+        return of_difference(a, b, differences, dtypes, dtype, real=real)
     return integer_form.lookup_pair(a, b, outputs, dtypes, dtype, real=real)
+
+
+def _of_differences(outputs: Int64Array) -> Int64Array | None:
+    """The outputs for clipped differences (256,) if all outputs are functions of these (comparisons); else None."""
+    places = clipped_differences() + 128
+    each = np.zeros(256, np.int64)
+    each[places] = outputs
+    return each if np.array_equal(each[places], outputs) else None

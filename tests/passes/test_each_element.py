@@ -118,6 +118,28 @@ def test_a_choice_of_two_tensors(dtype: str) -> None:
     assert not distances(model, integers(model), inputs(), least=40).any()
 
 
+@pytest.mark.parametrize("kind", ["Equal", "Less", "GreaterOrEqual"])
+def test_elements_that_compare_with_their_largest_neighbour(kind: str) -> None:
+    """The peaks of a heat map: a comparison's truth values times the map."""
+    constants = scales("uint8", same=True)
+    model = quantized("MaxPool", EXTENTS, constants, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    nodes = [
+        helper.make_node("DequantizeLinear", ["y", "so", "zo"], ["largest"]),
+        helper.make_node(kind, ["largest", "real"], ["truth"]),
+        helper.make_node("Cast", ["truth"], ["ones"], to=TensorProto.FLOAT),
+        helper.make_node("QuantizeLinear", ["ones", "so", "zo"], ["levels2"]),
+        helper.make_node("DequantizeLinear", ["levels2", "so", "zo"], ["factors"]),
+        helper.make_node("Mul", ["factors", "real"], ["peaks"]),
+        helper.make_node("QuantizeLinear", ["peaks", "so", "zo"], ["y2"]),
+    ]
+    model.graph.node.extend(nodes)
+    model.graph.output[0].name = "y2"
+    module = integers(model)
+    assert references(module, Op.ADD) == [True]
+    assert references(module, Op.MULTIPLY) == [True]
+    assert not distances(model, module, inputs(), least=1).any()
+
+
 @pytest.mark.parametrize(("diagonal", "upper"), [(None, 0), (None, 1), (-2, 1), (3, 0), (2, 1)])
 def test_triangles(diagonal: int | None, upper: int) -> None:
     constants = scales("uint8") | ({} if diagonal is None else {"k": np.int64(diagonal)})

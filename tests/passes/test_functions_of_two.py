@@ -23,13 +23,14 @@ A, B, OUTPUT = (
 CLIP = (0, 255)
 
 
-def built(outputs: Any, *, exact: bool) -> tuple[Any, Any]:
+def built(outputs: Any, *, exact: bool, dtypes: tuple[str, str] = ("uint8", "uint8")) -> tuple[Any, Any]:
     """The function of all pairs, as a typed expression, and what it computes."""
-    x, y = (relay.var(name, shape=(256, 256), dtype="uint8") for name in "xy")
+    x, y = (relay.var(name, shape=(256, 256), dtype=dtype) for name, dtype in zip("xy", dtypes, strict=True))
     slopes = float(A.scale / OUTPUT.scale), float(B.scale / OUTPUT.scale)
-    expr = function_of_two(x, y, outputs, ("uint8", "uint8"), slopes, CLIP, "uint8", exact=exact)
+    expr = function_of_two(x, y, outputs, dtypes, slopes, CLIP, "uint8", exact=exact)
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, y], expr)))
-    first, second = np.indices((256, 256)).astype(np.uint8)
+    places = zip(np.indices((256, 256)), dtypes, strict=True)
+    first, second = ((place + np.iinfo(dtype).min).astype(dtype) for place, dtype in places)
     return module["main"].body, Compiled(module)({"x": first, "y": second})[0]
 
 
@@ -55,4 +56,35 @@ def test_what_is_no_sum_is_a_table_of_pairs(exact: bool) -> None:
     outputs = np.random.default_rng(0).integers(0, 256, (256, 256))
     body, found = built(outputs, exact=exact)
     assert body.op.name == "take"
+    np.testing.assert_array_equal(found, outputs)
+
+
+COMPARISONS = {
+    "equal": np.equal,
+    "not equal": np.not_equal,
+    "less": np.less,
+    "less or equal": np.less_equal,
+    "greater": np.greater,
+    "greater or equal": np.greater_equal,
+    "nearly equal": lambda a, b: np.abs(a - b) < 3,
+}
+
+
+@pytest.mark.parametrize("dtypes", [("uint8", "uint8"), ("int8", "uint8"), ("uint8", "int8"), ("int8", "int8")])
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_comparisons_are_tables_of_differences(name: str, dtypes: tuple[str, str]) -> None:
+    outputs = np.where(COMPARISONS[name](*np.indices((256, 256))), 200, 7)
+    body, found = built(outputs, exact=True, dtypes=dtypes)
+    lookup = readers.read_lookup(body)
+    assert lookup is not None
+    assert readers.read_addition(lookup.x) is not None
+    np.testing.assert_array_equal(found, outputs)
+
+
+def test_differences_that_are_far_apart_are_pairs() -> None:
+    """What is clipped away of a difference tells the outputs."""
+    first, second = np.indices((256, 256))
+    outputs = np.where(first - second > 140, 200, 7)
+    body, found = built(outputs, exact=True)
+    assert readers.read_lookup(body) is None
     np.testing.assert_array_equal(found, outputs)

@@ -126,6 +126,28 @@ def test_functions_of_one_tensor_are_one_table(tmp_path: Path, label: str) -> No
     assert set(calls) <= {"cast", "add", "take"}
 
 
+@pytest.mark.parametrize("scale", [0.05, 0.0019])
+def test_truth_values_of_two_tensors_are_8_bits(tmp_path: Path, scale: float) -> None:
+    """A comparison, cast to real numbers and quantized, is tables and an addition, also of scales below 2^-8.
+
+    TFLite Micro compares such numbers in steps of 2^-8.
+    """
+
+    def write(network: Network) -> None:
+        given = [network.input(SHAPE, (scale, 3)) for _ in range(2)]
+        same = network.apply("EQUAL", given, network.tensor(SHAPE, None, "bool"), "EqualOptions")
+        options = {"inDataType": 9, "outDataType": 0}
+        real = network.apply("CAST", [same], network.tensor(SHAPE, None, "float32"), "CastOptions", **options)
+        network.apply("QUANTIZE", [real], network.tensor(SHAPE, (1 / 255, -128)))
+
+    file = written([Case("equal", "", write)])
+    path = tmp_path / "equal.tflite"
+    compare(file.data, path, file.samples(6), file.outputs, in_relay)
+    text = integer_relay(load(path)).astext(show_meta_data=False)
+    assert "equal" not in text
+    assert "float32" not in text
+
+
 def test_functions_of_two_tensors_are_refused(tmp_path: Path) -> None:
     """They are no table of 256 values."""
     network = Network()

@@ -25,6 +25,7 @@ from match.frontend.tflite.reader import Handler, Handlers, TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
+from match.relay.differences import of_difference
 from match.relay.fixed_point import alone
 
 _SQUARE_LEFT_SHIFT = 7
@@ -53,9 +54,9 @@ def _addition(read: TfliteReader, operator: FileOperator, activation: int, sign:
         right = multiply((y - b.zero_point) << ADD_LEFT_SHIFT, second)
         return np.clip(multiply(left + sign * right, last) + output.zero_point, *clip)
 
-    table = _table_of_one(read, operator, of_levels, output)
-    if table is not None:
-        return table
+    known = _of_constants(read, operator, of_levels, output)
+    if known is not None:
+        return known
     build = relay.qnn.op.add if sign > 0 else relay.qnn.op.subtract
     return _clipped(build(*_qnn_operands(read, operator, a, b, output)), clip, output)
 
@@ -71,9 +72,9 @@ def multiplication(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         product = (x - a.zero_point) * (y - b.zero_point)
         return np.clip(multiply(product, factor) + output.zero_point, *clip)
 
-    table = _table_of_one(read, operator, of_levels, output)
-    if table is not None:
-        return table
+    known = _of_constants(read, operator, of_levels, output)
+    if known is not None:
+        return known
     product = relay.qnn.op.mul(*_qnn_operands(read, operator, a, b, output))
     # A requantization reads its sum twice, so that products of products would double with each.
     return alone(_clipped(product, clip, output))
@@ -98,9 +99,9 @@ def division(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         scaled = _divided(multiply_by(quotient, mantissa, np.zeros_like(mantissa)), headroom + (bits - 1) - exponent)
         return np.where(divisor == 0, output.zero_point, np.clip(scaled + output.zero_point, *clip))
 
-    table = _table_of_one(read, operator, of_levels, output)
-    if table is not None:
-        return table
+    known = _of_constants(read, operator, of_levels, output)
+    if known is not None:
+        return known
     outputs = of_levels(a.levels[:, None], b.levels[None, :])
     dtypes = a.dtype, b.dtype
     return integer_form.lookup_pair(read.expr(operator), read.expr(operator, 1), outputs, dtypes, output.dtype)
@@ -169,23 +170,36 @@ def extremum(build: Callable[..., relay.Expr]) -> Handler:
     return lambda read, operator: build(read.expr(operator), read.expr(operator, 1))
 
 
-def comparison(build: Callable[..., relay.Expr]) -> Handler:
-    """A reader of a comparison; quantized numbers are scaled to real ones first."""
+def comparison(build: Callable[..., relay.Expr], function: Callable[..., Any]) -> Handler:
+    """A reader of a comparison, which is Relay's and NumPy's; quantized numbers are scaled to integers first.
+
+    Two tensors with no more integers than one has levels are compared by their difference, in 8 bits.
+    """
 
     def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         if read.tensor(operator).dtype in (*_INTEGERS, "bool"):
             return build(read.expr(operator), read.expr(operator, 1))
+        values = [read.input_quantization(operator, at) for at in (0, 1)]
+        scaled = [
+            multiply((own.levels - own.zero_point) << _COMPARISON_LEFT_SHIFT, np.float64(own.scale)).astype(np.int32)
+            for own in values
+        ]
+        constants = [read.constant(operator, at) for at in (0, 1)]
+        numbers = np.unique(np.concatenate(scaled))
+        same = read.tensor(operator).shape == read.tensor(operator, 1).shape
+        if same and len(numbers) <= len(values[0].levels) and all(levels is None for levels in constants):
+            ranks = [
+                integer_form.lookup(read.expr(operator, at), np.searchsorted(numbers, scaled[at]), own.dtype, "uint8")
+                for at, own in enumerate(values)
+            ]
+            outputs = function(np.arange(-128, 128), 0).astype(np.int64)
+            return relay.cast(of_difference(ranks[0], ranks[1], outputs, ("uint8", "uint8"), "uint8"), "bool")
         sides: list[relay.Expr] = []
-        for at in (0, 1):
-            values = read.input_quantization(operator, at)
-            table = multiply(
-                (values.levels - values.zero_point) << _COMPARISON_LEFT_SHIFT, np.float64(values.scale)
-            ).astype(np.int32)
-            constant = read.constant(operator, at)
-            if constant is None:
-                sides.append(tables.lookup(read.expr(operator, at), table, values))
+        for at, (levels, table, own) in enumerate(zip(constants, scaled, values, strict=True)):
+            if levels is None:
+                sides.append(tables.lookup(read.expr(operator, at), table, own))
             else:
-                sides.append(relay.const(table[constant.astype(np.int64) - values.levels[0]]))
+                sides.append(relay.const(table[levels.astype(np.int64) - own.levels[0]]))
         return build(*sides)
 
     return handler
@@ -234,15 +248,15 @@ def _shifted(read: TfliteReader, operator: FileOperator, position: int, values: 
     return relay.left_shift(x, int64(bits))
 
 
-def _table_of_one(
+def _of_constants(
     read: TfliteReader, operator: FileOperator, of_levels: Callable[..., Int64Array], output: QuantizedType
 ) -> relay.Expr | None:
     """The function's table if one operand is a single constant and the other is no smaller than the output."""
     for at, other in ((0, 1), (1, 0)):
-        constant = read.constant(operator, other)
+        single = read.constant(operator, other)
         whole = read.tensor(operator, at).shape == read.output(operator).shape
-        if constant is not None and constant.size == 1 and whole and read.constant(operator, at) is None:
-            values, number = read.input_quantization(operator, at), _number(constant)
+        if single is not None and single.size == 1 and whole and read.constant(operator, at) is None:
+            values, number = read.input_quantization(operator, at), _number(single)
             outputs = of_levels(values.levels, number) if at == 0 else of_levels(number, values.levels)
             return tables.lookup(read.expr(operator, at), outputs.astype(output.dtype), values)
     return None
@@ -264,12 +278,12 @@ def handlers() -> Handlers:
         "CUMSUM": cumulative_sum,
         "MAXIMUM": extremum(relay.maximum),
         "MINIMUM": extremum(relay.minimum),
-        "EQUAL": comparison(relay.equal),
-        "NOT_EQUAL": comparison(relay.not_equal),
-        "GREATER": comparison(relay.greater),
-        "GREATER_EQUAL": comparison(relay.greater_equal),
-        "LESS": comparison(relay.less),
-        "LESS_EQUAL": comparison(relay.less_equal),
+        "EQUAL": comparison(relay.equal, np.equal),
+        "NOT_EQUAL": comparison(relay.not_equal, np.not_equal),
+        "GREATER": comparison(relay.greater, np.greater),
+        "GREATER_EQUAL": comparison(relay.greater_equal, np.greater_equal),
+        "LESS": comparison(relay.less, np.less),
+        "LESS_EQUAL": comparison(relay.less_equal, np.less_equal),
         "SELECT": select,
         "SELECT_V2": select,
         "LOGICAL_AND": logical(relay.logical_and),

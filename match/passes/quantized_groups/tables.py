@@ -2,59 +2,80 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
-from match.ir.dtypes import value_range
+from match.ir.dtypes import levels, value_range
 from match.passes.element_functions import ElementFunction, function_of
 from match.passes.functions_of_two import function_of_two
 from match.relay import integer_form, relay
 from match.relay.qnn import dequantized, real_constant
-from match.relay.rewrite import New, is_call, shape
+from match.relay.rewrite import New, dtype, is_8bit, is_call, shape
 
 
 def table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """Any function of one value, computed for all 256 of them, or of two, for all pairs.
 
     Of one it may have constants for each channel, and so a table for each. Of two it is the plane that gives the same
-    outputs if there is one, else a table of 65536 values.
+    outputs if there is one, else a table.
     """
     function = function_of(expr)
     if function is None or len(function.sources) > 2:
         return None
-    reals = [real for real in map(dequantized, function.sources) if real is not None]
-    if len(reals) < len(function.sources) or any(shape(real.x) != shape(expr) for real in reals):
+    tensors = [tensor for tensor in map(_tensor, function.sources) if tensor is not None]
+    if len(tensors) < len(function.sources) or any(shape(tensor.x) != shape(expr) for tensor in tensors):
         return None
-    types = [real.quantization for real in reals]
-    values = [(own.levels - own.zero_point).astype(np.float32) * own.scale for own in types]
-    if len(reals) == 1:
-        return _of_one(expr, function, new(reals[0].x), types[0], output)
+    if len(tensors) == 1:
+        return _of_one(expr, function, tensors[0], output, new)
     if function.axis is not None:
         return None
-    clip, pairs = value_range(output.dtype), (values[0][:, None], values[1][None, :])
+    clip, pairs = value_range(output.dtype), (tensors[0].numbers[:, None], tensors[1].numbers[None, :])
     smooth = function(*pairs)
     outputs, middle = quantize(smooth, output, clip), np.divide(smooth[127:129, 127:129], output.scale)
     slopes = float(middle[1, 0] - middle[0, 0]), float(middle[0, 1] - middle[0, 0])
-    a, b = (new(real.x) for real in reals)
+    a, b = (new(tensor.x) for tensor in tensors)
     real = _may_differ(function, pairs, output)
-    dtypes = types[0].dtype, types[1].dtype
+    dtypes = dtype(tensors[0].x), dtype(tensors[1].x)
     return function_of_two(a, b, outputs, dtypes, slopes, clip, output.dtype, real=real)
 
 
+@dataclass(frozen=True, eq=False)
+class _Tensor:
+    """An 8-bit tensor, and what operators read of it for its values in ascending order (256,).
+
+    These are real numbers behind a dequantize, else the integers.
+    """
+
+    x: relay.Expr
+    numbers: npt.NDArray[Any]
+
+
+def _tensor(source: relay.Expr) -> _Tensor | None:
+    """The 8-bit tensor that a source of a function is, or is dequantized from; None for others."""
+    real = dequantized(source)
+    if real is not None:
+        own = real.quantization
+        return _Tensor(real.x, (own.levels - own.zero_point).astype(np.float32) * own.scale)
+    return _Tensor(source, levels(dtype(source)).astype(dtype(source))) if is_8bit(source) else None
+
+
 def _of_one(
-    expr: relay.Expr, function: ElementFunction, x: relay.Expr, own: QuantizedType, output: QuantizedType
+    expr: relay.Expr, function: ElementFunction, tensor: _Tensor, output: QuantizedType, new: New
 ) -> relay.Expr | None:
     """The table, or one for each channel."""
-    values = (own.levels - own.zero_point).astype(np.float32) * own.scale
-    outputs = quantize(function(values), output, value_range(output.dtype))
-    real = _may_differ(function, (values,), output)
+    outputs = quantize(function(tensor.numbers), output, value_range(output.dtype))
+    real, own = _may_differ(function, (tensor.numbers,), output), dtype(tensor.x)
     if function.axis is None:
-        return integer_form.lookup(x, outputs, own.dtype, output.dtype, real=real)
+        return integer_form.lookup(new(tensor.x), outputs, own, output.dtype, real=real)
     if len(outputs) != shape(expr)[function.axis]:
         return None
     behind = len(shape(expr)) - 1 - function.axis
-    return integer_form.channel_lookup(x, outputs, own.dtype, output.dtype, behind, real=real)
+    return integer_form.channel_lookup(new(tensor.x), outputs, own, output.dtype, behind, real=real)
 
 
 def _may_differ(function: ElementFunction, values: tuple[Float32Array, ...], output: QuantizedType) -> bool:
