@@ -27,6 +27,7 @@ from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.differences import of_difference
 from match.relay.fixed_point import alone
+from match.relay.rewrite import constant
 
 _SQUARE_LEFT_SHIFT = 7
 _COMPARISON_LEFT_SHIFT = 8
@@ -251,7 +252,13 @@ def _shifted(read: TfliteReader, operator: FileOperator, position: int, values: 
 def _of_constants(
     read: TfliteReader, operator: FileOperator, of_levels: Callable[..., Int64Array], output: QuantizedType
 ) -> relay.Expr | None:
-    """The function's table if one operand is a single constant and the other is no smaller than the output."""
+    """The function's table if one operand is a single constant and the other is no smaller than the output.
+
+    If both operands are constants, or computed of constants, it is the outputs themselves.
+    """
+    first, second = (constant(read.expr(operator, at)) for at in (0, 1))
+    if first is not None and second is not None:
+        return relay.const(of_levels(first.astype(np.int64), second.astype(np.int64)).astype(output.dtype))
     for at, other in ((0, 1), (1, 0)):
         single = read.constant(operator, other)
         whole = read.tensor(operator, at).shape == read.output(operator).shape

@@ -37,6 +37,16 @@ def binary(
     network.apply(name, [first, second], output, table, **fused)
 
 
+def of_constants(network: Network, name: str, a: Quantization, b: Quantization, y: Quantization) -> None:
+    """An operator of two constants, whose output the network adds, repeated along a middle axis as masks are."""
+    least = (-128, (4, 1, 1, 5)), (0, (4, 1, 6, 1))  # nothing is divided by 0
+    values = [network.rng.integers(low, 128, shape) for low, shape in least]
+    operands = [network.constant(own, scale, "int8") for own, scale in zip(values, (a, b), strict=True)]
+    mask = network.apply(name, operands, network.tensor((4, 1, 6, 5), y), name.capitalize() + "Options")
+    given = network.input((4, 3, 6, 5), (0.05, 3))
+    network.apply("ADD", [given, mask], network.tensor((4, 3, 6, 5), (0.09, 4)), "AddOptions")
+
+
 def square(network: Network, name: str, x: Quantization, y: Quantization) -> None:
     """An operator of a tensor with itself."""
     given = network.input(SHAPE, x)
@@ -144,6 +154,11 @@ CASES = (
         for case in cases(name, binary, [*SCALES, *({**PLAIN, **broadcast} for broadcast in BROADCASTS)])
     ),
     *cases("MUL", binary, [*PRODUCTS, *({**PLAIN, **broadcast} for broadcast in BROADCASTS)]),
+    *(
+        case
+        for name in ("ADD", "SUB", "MUL", "DIV")
+        for case in cases(name, of_constants, [{"a": (0.05, 3), "b": (0.0217, -9), "y": (0.0531, 4)}])
+    ),
     *cases("MUL", square, [{"x": (0.05, 3), "y": (0.1, -90)}]),
     *cases("ADD", square, [{"x": (0.05, 3), "y": (0.1, -90)}]),
     *cases("DIV", binary, QUOTIENTS),
