@@ -84,6 +84,27 @@ def test_means(tmp_path: Path, mean: str, function: Callable[[TrainedModel], Non
     assert_within_one_step(model, function, types[1], tmp_path)
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize(("mean", "axis"), [("pooled", 1), ("map", 1), ("map, channels last", 3), ("rows", 3)])
+def test_means_of_a_function_of_each_channel(tmp_path: Path, mean: str, axis: int, dtype: str) -> None:
+    """An activation and a batch normalization in front of the last layer (ConvMixer)."""
+    shape, kind, axes = MEANS[mean]
+    model = TrainedModel(shape)
+    model.quantize(0.03, dtype, 100)
+    hard_swish(model)
+    extents = [shape[axis] if place == axis else 1 for place in range(len(shape))]
+    rng = np.random.default_rng(3)
+    for operator in ("Mul", "Add"):
+        model.add(operator, model.constant(rng.normal(0, 1, extents).astype(np.float32)))
+    model.add(kind, **({"axes": axes} if axes else {}))
+    ended_model = ended(model, 0.02, dtype, 90 if dtype == "uint8" else 3)
+    ours, reference = compared(ended_model, tmp_path)
+    assert len(np.unique(reference)) > 2
+    assert np.abs(ours - reference).max() <= 1
+    assert np.mean(ours != reference) <= 0.2
+    assert is_convolution(ended_model, tmp_path)
+
+
 def test_sums_of_more_than_32_bits_are_computed_in_floating_point(tmp_path: Path) -> None:
     model = TrainedModel((1, 1, 400, 400))
     model.quantize(0.03, "uint8", 100)
@@ -99,6 +120,16 @@ def test_outputs_too_fine_for_tables_are_computed_in_floating_point(tmp_path: Pa
     far_from_zero(model)
     model.add("GlobalAveragePool")
     assert not is_convolution(ended(model, 0.001, "uint8"), tmp_path)
+
+
+@pytest.mark.parametrize(("scale", "integer"), [(0.006, True), (0.003, False)])
+def test_sums_add_up_what_tables_are_off_by(tmp_path: Path, scale: float, *, integer: bool) -> None:
+    """Of nine elements nine times as much as of one."""
+    model = TrainedModel((1, 9, 5))
+    model.quantize(0.03, "uint8", 100)
+    hard_swish(model)
+    model.add("ReduceSum", model.constant(np.array([1], np.int64)))
+    assert is_convolution(ended(model, scale, "uint8"), tmp_path) == integer
 
 
 @pytest.mark.parametrize("window", [(4, 2), (1, 3), (8, 3), (8, 6)])

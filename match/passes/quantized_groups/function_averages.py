@@ -1,7 +1,8 @@
 """Means of windows of a map of which each element is a function of 8 bits: a hard swish in front of the last layer.
 
 Quantizers leave such a function in floating point. Here it is two tables of 8 bits, the first of which counts for 127
-times as much as the second, and the mean a convolution, with one filter for each channel, of both maps.
+times as much as the second, and the mean a convolution, with one filter for each channel, of both maps. A function with
+constants for each channel (a batch normalization behind an activation) has two tables for each.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from match.arithmetic.interface import Float32Array, QuantizedType
+from match.ir.requantization import Int64Array
 from match.passes.element_functions import function_of
 from match.passes.quantized_groups.averages import Mean, mean_of
 from match.passes.quantized_groups.quantities import requantized
@@ -33,7 +35,7 @@ def function_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay
     if mean is None or mean.count * _LARGEST > _LARGEST_SUM:
         return None
     function = function_of(mean.x)
-    if function is None or len(function.sources) != 1 or function.axis is not None:
+    if function is None or len(function.sources) != 1:
         return None
     real = dequantized(function.sources[0])
     if real is None or shape(real.x) != shape(mean.x):
@@ -41,16 +43,26 @@ def function_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay
     own = real.quantization
     values = function((own.levels - own.zero_point).astype(np.float32) * own.scale).astype(np.float64)
     step = float(np.abs(values).max()) / _LARGEST
-    if not np.isfinite(step) or step == 0 or step / 2 > _MOST_OFF * output.scale:
+    off = step / 2 * (mean.count if mean.summed else 1)
+    if not np.isfinite(step) or step == 0 or off > _MOST_OFF * output.scale:
         return None
     fine = np.rint(values / step).astype(np.int64)
     coarse = np.rint(fine / _COARSE).astype(np.int64)
-    x = mean.seen(new(real.x))
-    maps = [integer_form.lookup(x, table, own.dtype, "int8") for table in (coarse, fine - _COARSE * coarse)]
+    maps = [
+        mean.seen(_looked_up(new(real.x), table, own.dtype, function.axis, len(shape(real.x))))
+        for table in (coarse, fine - _COARSE * coarse)
+    ]
     scale = np.array(step / (1 if mean.summed else mean.count), np.float32)
     sums = _sums(_window_by_window(maps, mean), scale, mean)
     result = requantized(integer_form.real_sums(sums), scale, output, mean.layout.index("C"))
     return relay.reshape(result, shape(expr)) if mean.reduction else result
+
+
+def _looked_up(x: relay.Expr, table: Int64Array, dtype: str, axis: int | None, rank: int) -> relay.Expr:
+    """The int8 entries of a table (256,), or of tables (channels, 256) of the channels along an axis."""
+    if axis is None:
+        return integer_form.lookup(x, table, dtype, "int8")
+    return integer_form.channel_lookup(x, table, dtype, "int8", rank - 1 - axis)
 
 
 def _window_by_window(maps: Sequence[relay.Expr], mean: Mean) -> relay.Expr:
