@@ -118,6 +118,24 @@ def test_totals_are_products_with_ones(kind: str, dtype: str, axis: int, op: Op)
     assert np.mean(off > 0) < 0.1
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("kind", ["ReduceSum", "ReduceMean"])
+def test_totals_of_what_a_relu_leaves(kind: str, dtype: str) -> None:
+    """As linear attention has them in QOperator files: the Relu is in floating point."""
+    low, number = np.iinfo(dtype).min, np.dtype(dtype).type
+    constants = {"s": np.float32(0.02), "z": number(low + 100), "zo": number(low + 20)}
+    constants |= {"so": np.float32(0.06 if kind == "ReduceSum" else 0.006), "axes": np.array([-1], np.int64)}
+    model = quantized(kind, (1, 9, 6, 11), constants, more=["axes"], opset=18)
+    model.graph.node.insert(2, helper.make_node("Relu", ["real"], ["positive"]))
+    model.graph.node[3].input[0] = "positive"
+    module = integers(model)
+    assert references(module, Op.DENSE) == [False]
+    x = np.random.default_rng(1).normal(0, 1, (1, 9, 6, 11)).astype(np.float32)
+    off = distances(model, module, x, least=20)
+    assert off.max() <= 1
+    assert np.mean(off > 0) < 0.1
+
+
 @seeded(16, 60)
 def test_totals_along_any_axes(seed: int) -> None:
     """All is on modules, within a step."""

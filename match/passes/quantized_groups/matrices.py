@@ -66,12 +66,12 @@ def activation_product(expr: relay.Expr, output: QuantizedType, new: New) -> rel
 def totals(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """The sum or the mean along the channels of a map, or along axes that are put last, as a product with ones.
 
-    Of magnitudes, too, which are a table.
+    Of magnitudes and of what a Relu leaves, too, which are a table.
     """
     if not is_call(expr, "sum", "mean") or expr.attrs.exclude:
         return None
     numbers = expr.args[0]
-    real = dequantized(numbers.args[0] if is_call(numbers, "abs") else numbers)
+    real = dequantized(numbers.args[0] if is_call(numbers, "abs", "nn.relu") else numbers)
     if real is None:
         return None
     own, extents = real.quantization, shape(numbers)
@@ -80,8 +80,9 @@ def totals(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     count = math.prod(extents[axis] for axis in axes)
     scale = np.asarray(np.float32(1) / np.float32(count if is_call(expr, "mean") else 1))
     x = new(real.x)
-    if is_call(numbers, "abs"):
-        x = integer_form.lookup(x, np.abs(own.levels - own.zero_point), own.dtype, "uint8")
+    if is_call(numbers, "abs", "nn.relu"):
+        steps = own.levels - own.zero_point
+        x = integer_form.lookup(x, np.abs(steps) if is_call(numbers, "abs") else steps.clip(0), own.dtype, "uint8")
         own = replace(own, zero_point=0, dtype="uint8")
     if not channels:
         order = [*(axis for axis in range(len(extents)) if axis not in axes), *axes]
