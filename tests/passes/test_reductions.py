@@ -136,6 +136,38 @@ def test_totals_of_what_a_relu_leaves(kind: str, dtype: str) -> None:
     assert np.mean(off > 0) < 0.1
 
 
+def less_its_means(extents: tuple[int, ...], axes: list[int], dtype: str) -> onnx.ModelProto:
+    """A quantized tensor less its means along axes."""
+    low, number = np.iinfo(dtype).min, np.dtype(dtype).type
+    constants = {"s": np.float32(0.02), "z": number(low + 100), "so": np.float32(0.017), "zo": number(low + 130)}
+    model = quantized("ReduceMean", extents, constants | {"axes": np.array(axes, np.int64)}, more=["axes"], opset=18)
+    model.graph.node[2].output[0] = "means"
+    model.graph.node.insert(3, helper.make_node("Sub", ["real", "means"], ["result"]))
+    return model
+
+
+@pytest.mark.parametrize("axes", [[2, 3], [1], [3], [1, 2], [2]])
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_a_tensor_less_its_means_is_a_product(axes: list[int], dtype: str) -> None:
+    model = less_its_means((1, 9, 6, 11), axes, dtype)
+    module = integers(model)
+    assert references(module, Op.DENSE) == [False]
+    assert all(isinstance(one, Match) and one.layer.op is not Op.DEQUANTIZE for one in find(module))
+    x = np.random.default_rng(1).normal(0.5, 1, (1, 9, 6, 11)).astype(np.float32)
+    off = distances(model, module, x, least=100)
+    assert off.max() <= 1
+    assert np.mean(off > 0) < 0.05
+
+
+@pytest.mark.parametrize(("count", "product"), [(128, True), (129, False)])
+def test_means_of_more_elements_than_weights_can_count_stay(count: int, *, product: bool) -> None:
+    model = less_its_means((2, 3, count), [2], "uint8")
+    module = integers(model)
+    assert references(module, Op.DENSE) == [False] * product
+    x = np.random.default_rng(1).normal(0.5, 1, (2, 3, count)).astype(np.float32)
+    assert distances(model, module, x, least=100).max() <= 1
+
+
 @seeded(16, 60)
 def test_totals_along_any_axes(seed: int) -> None:
     """All is on modules, within a step."""

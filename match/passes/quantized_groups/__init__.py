@@ -15,6 +15,7 @@ from match.ir.dtypes import value_range
 from match.passes.quantized_groups.activations import without_activations
 from match.passes.quantized_groups.argmax import argmax, one_hot
 from match.passes.quantized_groups.averages import close_average, exact_average, float_average, map_average
+from match.passes.quantized_groups.centred import centred
 from match.passes.quantized_groups.chosen import chosen
 from match.passes.quantized_groups.collected import collected
 from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
@@ -45,6 +46,7 @@ _OPERATORS: tuple[Fusion, ...] = (
     map_average,
     function_average,
     totals,
+    centred,
     running_totals,
     exact_average,
     float_average,
