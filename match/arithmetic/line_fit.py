@@ -20,7 +20,8 @@ MULTIPLIER_BITS = 31
 _LARGEST_SHIFT = 52
 _LARGEST_BIAS = 1 << 61
 _SEARCH_STEPS = 48
-_MOST_EXCEPTIONS = 256
+_MOST_EXCEPTIONS = 512
+"""Of a channel: two for each level, as sums beyond 2^24 need more than one where float32 rounds them."""
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]

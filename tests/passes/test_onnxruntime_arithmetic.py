@@ -51,6 +51,22 @@ def test_exact_halves_go_to_even(factor):
     np.testing.assert_array_equal(requantization(accumulators[:, None])[:, 0], expected)
 
 
+@pytest.mark.parametrize(("factor", "offset"), [(1.0648278e-05, 15335855), (8.551209e-06, 20253543)])
+def test_sums_that_float32_rounds(factor, offset):
+    """Beyond 2^24 it has even numbers alone, and so each level more than one exception."""
+    low, high = np.array([-8_000_000]), np.array([8_000_000])
+    scale = np.array([factor], np.float32)
+    accumulator = Accumulator(np.array([offset]), low, high, np.float32(1), scale)
+    requantization = OnnxruntimeArithmetic().linear(
+        accumulator, QuantizedType(np.float32(1), -128, "int8"), (-128, 127)
+    )
+    levels = np.arange(-128, 128) + 128.5
+    near = np.rint(levels / np.float64(scale[0])).astype(np.int64) - offset
+    accumulators = np.unique((near[:, None] + np.arange(-12, 13)).clip(low[0], high[0]))
+    expected = by_definition(accumulators + offset, factor, -128, (-128, 127))
+    np.testing.assert_array_equal(requantization(accumulators[:, None])[:, 0], expected)
+
+
 def run_operator(kind, inputs, a, b, output):
     names = ["a", "sa", "za", "b", "sb", "zb", "so", "zo"]
     code = {"uint8": TensorProto.UINT8, "int8": TensorProto.INT8}
