@@ -60,6 +60,7 @@ def integer_relay(
         OptionError: no recurrent layer can be quantized where that is asked for.
     """
     tflite = model.rounding == Rounding.TFLITE
+    imported = tflite and model.data is None  # by TVM; a file's softmax of real numbers is one in float32
     arithmetic = TfliteArithmetic() if tflite else OnnxruntimeArithmetic()
     module = model.module
     passes = (
@@ -67,7 +68,8 @@ def integer_relay(
         SliceSplits(),
         UnrollCells(),
         WriteResizes(),
-        *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(),)),
+        *((FuseFixedPointGroups(),) if imported else ()),
+        *(() if tflite else (MultiplyPowers(),)),
         PoolCollectedWindows(),
         OneRow(),
         CutVolumes(),
@@ -86,7 +88,7 @@ def integer_relay(
         AddExtrema(),
         *((DeadChannels(),) if remove_dead_channels else ()),
         *((UnsignedActivations(),) if activations == "uint8" else ()),
-        *(() if tflite else (FuseRowFunctions(),)),
+        *(() if imported else (FuseRowFunctions(whole_levels=not tflite),)),
         JoinTranspositions(),
         RemoveIdle(),
     )

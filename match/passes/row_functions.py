@@ -54,28 +54,33 @@ _OfRows = Callable[[relay.Expr, QuantizedType, int], relay.Expr | None]
 
 @dataclass(frozen=True)
 class FuseRowFunctions:
-    """Softmax along an axis and normalization become operators on integers, other exponentials of distances a table."""
+    """Softmax along an axis and normalization become operators on integers, other exponentials of distances a table.
+
+    `whole_levels`: a probability of 1 has a whole number of an output's steps, as in onnxruntime's QLinearSoftmax.
+    """
+
+    whole_levels: bool
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
-        return rewrite(module, _rule)
+        return rewrite(module, self._rule)
+
+    def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
+        output = quantized(call)
+        if output is None:
+            return _exponentials(call, new)
+        levels = onnxruntime.softmax_levels(output.scale) if self.whole_levels else 1 / float(output.scale)
+        return _softmax(call, output, levels, new) or _normalization(call, output, new)
 
 
-def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    output = quantized(call)
-    if output is None:
-        return _exponentials(call, new)
-    return _softmax(call, output, new) or _normalization(call, output, new)
-
-
-def _softmax(call: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The softmax that a call quantizes. An axis that is not the last one is moved to the end and back."""
+def _softmax(call: relay.Call, output: QuantizedType, levels: float, new: New) -> relay.Expr | None:
+    """The softmax that a call quantizes, `levels` steps for 1. An axis that is not the last one is moved to the end."""
     expr = call.args[0]
     if not is_call(expr, "nn.softmax"):
         return None
     scores, rank = dequantized(expr.args[0]), len(shape(expr))
     axis = int(expr.attrs.axis) % rank
-    width, scale = shape(expr)[axis], ProbabilityScale.of(onnxruntime.softmax_levels(output.scale))
+    width, scale = shape(expr)[axis], ProbabilityScale.of(levels)
     if scores is None or scale is None or width > LONGEST_REAL_ROW:
         return None
     exponentials = onnxruntime.softmax_exponentials(scores.quantization.scale)

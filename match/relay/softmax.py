@@ -50,7 +50,7 @@ class ProbabilityScale:
     exponent: int
 
     @classmethod
-    def of(cls, levels: int) -> ProbabilityScale | None:
+    def of(cls, levels: float) -> ProbabilityScale | None:
         """The scale in which a probability of 1 is `levels` steps; None if that is no step, or 2**16 or more."""
         fraction, exponent = math.frexp(levels / (1 << _OUTPUT_BITS))
         return cls(int(fraction * FACTOR_ONE), exponent) if 0 < levels < 1 << 16 else None

@@ -108,6 +108,7 @@ WRITTEN = {
         for name in ("EQUAL", "NOT_EQUAL", "GREATER", "GREATER_EQUAL", "LESS", "LESS_EQUAL")
     },
     **{name: truths(name) for name in ("LOGICAL_AND", "LOGICAL_OR")},
+    "PRELU": arithmetic("PRELU", fused=False),
     "choice_of_integers": choice_of_integers,
 }
 
@@ -156,7 +157,7 @@ def test_functions_of_two_tensors_are_refused(tmp_path: Path) -> None:
     quantized(network, sums)
     path = tmp_path / "two.tflite"
     path.write_bytes(network.model.build([number for number, _ in network.inputs], list(network.outputs)))
-    with pytest.raises(ModelError, match=r"ADD \(operator 2 .*computes in float32"):
+    with pytest.raises(ModelError, match=r"has ADD \(operator 2 .*which computes in float32 between integers; quant"):
         load(path)
 
 
@@ -168,5 +169,15 @@ def test_a_constant_for_each_channel_is_refused(tmp_path: Path) -> None:
     quantized(network, applied(network, "MUL", [x, slopes], NONE))
     path = tmp_path / "channels.tflite"
     path.write_bytes(network.model.build([number for number, _ in network.inputs], list(network.outputs)))
-    with pytest.raises(ModelError, match=r"MUL \(operator 1 .*computes in float32"):
+    with pytest.raises(ModelError, match=r"has MUL \(operator 1 .*which computes in float32 between integers; quant"):
+        load(path)
+
+
+def test_quantized_weights_alone_are_refused(tmp_path: Path) -> None:
+    network = Network()
+    x, weights = network.tensor((1, 4), None, "float32"), network.weights((3, 4), 0.1)
+    network.apply("FULLY_CONNECTED", [x, weights], network.tensor((1, 3), None, "float32"), "FullyConnectedOptions")
+    path = tmp_path / "weights.tflite"
+    path.write_bytes(network.model.build([x], list(network.outputs)))
+    with pytest.raises(ModelError, match=r"has quantized weights alone: FULLY_CONNECTED \(operator 0 .*in float32"):
         load(path)

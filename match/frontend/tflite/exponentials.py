@@ -1,4 +1,4 @@
-"""SOFTMAX, as `match.relay.softmax` builds it, and LOG_SOFTMAX in the same fixed point."""
+"""SOFTMAX, as `match.relay.softmax` builds it, and LOG_SOFTMAX in the same fixed point; of real numbers in float32."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ from match.relay.softmax import softmax as integer_softmax
 
 
 def softmax(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """SOFTMAX along the last axis, in steps of 1/256."""
+    """SOFTMAX along the last axis, in steps of 1/256 or in float32."""
     beta = np.float32(operator.options(tflite.SoftmaxOptions).Beta())
-    inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     if not 0 < beta < np.inf:
         raise read.error(operator, f"has a Beta of {beta}; it must be positive")
+    if read.tensor(operator).dtype == "float32":
+        scores = read.expr(operator)
+        return relay.nn.softmax(scores if beta == 1 else relay.multiply(scores, relay.const(beta)), axis=-1)
+    inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     if (output.scale, output.zero_point) != (np.float32(1 / 256), value_range(output.dtype)[0]):
         raise read.error(
             operator,
@@ -44,7 +47,9 @@ _SUM_BITS, _LOG_BITS, _OUTPUT_BITS = 12, 5, 4
 
 
 def log_softmax(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """LOG_SOFTMAX along the last axis, in steps of 1/16."""
+    """LOG_SOFTMAX along the last axis, in steps of 1/16 or in float32."""
+    if read.tensor(operator).dtype == "float32":
+        return relay.nn.log_softmax(read.expr(operator), axis=-1)
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     highest = value_range(output.dtype)[1]
     if (output.scale, output.zero_point) != (np.float32(1 / 16), highest):

@@ -14,6 +14,12 @@ from match.frontend.tflite.file import QUANTIZE, Array, File, FileOperator, File
 from match.frontend.tflite.real import Real, Source
 from match.relay import relay, tvm
 
+_INSIDE = (
+    "quantize it as its neighbours are, or leave between DEQUANTIZE and QUANTIZE only what is a function of each "
+    "element of one tensor, SOFTMAX or LOG_SOFTMAX"
+)
+"""What to do about an operator in floating point inside a quantized network."""
+
 
 class TfliteReader:
     """Tensors of operators as Relay, as constants and with their quantization.
@@ -109,11 +115,19 @@ class TfliteReader:
     def narrow(self, operator: FileOperator, tensor: FileTensor) -> QuantizedType:
         """The quantization of a tensor of 8 bits."""
         if tensor.dtype == "float32":
-            raise ModelError(f"{self.path} is a float model: {operator.what} computes in float32; {QUANTIZE}")
+            if self._has_quantized_activations:
+                raise self.error(operator, f"computes in float32 between integers; {_INSIDE}")
+            what = f"{operator.what} computes in float32, as all activations are real numbers"
+            raise ModelError(f"{self.path} has quantized weights alone: {what}; {QUANTIZE}")
         if tensor.dtype not in ("int8", "uint8"):
             what = f"{operator.what} has {tensor.what} of type {tensor.dtype}, which is wider or no number"
             raise ModelError(f"{self.path} is not an 8-bit model: {what}; {QUANTIZE}")
         return self.quantization(operator, tensor)
+
+    @property
+    def _has_quantized_activations(self) -> bool:
+        """Whether 8-bit numbers are computed or given, so that the network as a whole is quantized."""
+        return any(tensor.data is None and tensor.dtype in ("int8", "uint8") for tensor in self.file.tensors)
 
     def input_quantization(self, operator: FileOperator, position: int = 0) -> QuantizedType:
         """The quantization of an input of 8 bits."""

@@ -31,6 +31,8 @@ _ARITHMETIC: Mapping[str, tuple[_OfTwo, Callable[[], Any]]] = MappingProxyType(
 )
 """Operators that can have a fused activation."""
 
+_ZERO, _ONE = np.float32(0), np.float32(1)
+
 _HIGHEST = np.finfo(np.float32).max
 
 _RANGES: Mapping[int, tuple[np.float32, np.float32]] = MappingProxyType(
@@ -92,7 +94,7 @@ def _function(operator: FileOperator) -> _OfMany | None:
         build, options = _ARITHMETIC[operator.name]
         low_high = _RANGES.get(operator.options(options).FusedActivationFunction())
         return None if low_high is None else _clipped(build, *low_high)
-    return _of_one(operator.name) or _OF_TWO.get(operator.name) or _OF_THREE.get(operator.name)
+    return _OF_ONE.get(operator.name) or _OF_TWO.get(operator.name) or _OF_THREE.get(operator.name)
 
 
 def _leaky(alpha: np.float32) -> Callable[[Values], Values]:
@@ -103,40 +105,6 @@ def _clipped(build: _OfTwo, low: np.float32, high: np.float32) -> _OfTwo:
     return lambda x, y: np.clip(build(x, y), low, high)
 
 
-def _of_one(name: str) -> Callable[[Values], Values] | None:
-    """The function of an operator of one tensor without options."""
-    zero, one = np.float32(0), np.float32(1)
-    square_root = _in_double(lambda x: np.sqrt(np.maximum(x, 0)))
-    known: Mapping[str, Callable[[Values], Values]] = {
-        "NEG": np.negative,
-        "ABS": np.abs,
-        "SQUARE": np.square,
-        "SQRT": square_root,
-        "RSQRT": lambda x: one / square_root(x),
-        "FLOOR": np.floor,
-        "CEIL": np.ceil,
-        "RELU": lambda x: np.maximum(x, zero),
-        "RELU6": lambda x: np.clip(x, zero, np.float32(6)),
-        "HARD_SWISH": lambda x: x * np.clip(x + np.float32(3), zero, np.float32(6)) / np.float32(6),
-        "ELU": _in_double(lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x)),
-        "EXP": _in_double(np.exp),
-        "LOG": _in_double(lambda x: np.log(np.maximum(x, 0))),
-        "TANH": _in_double(np.tanh),
-        "SIN": _in_double(np.sin),
-        "COS": _in_double(np.cos),
-        "LOGISTIC": _logistic,
-        "LOGICAL_NOT": np.logical_not,
-    }
-    return known.get(name)
-
-
-def _logistic(x: Float32Array) -> Float32Array:
-    """In float32, but for large numbers, where the kernel leaves steps out."""
-    one, exp = np.float32(1), _in_double(np.exp)
-    middle = one / (one + exp(-x))
-    return np.where(x > np.float32(16.619047164916992188), one, np.where(x < -9, exp(x), middle))
-
-
 def _in_double(
     function: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]],
 ) -> Callable[[Float32Array], Float32Array]:
@@ -144,9 +112,43 @@ def _in_double(
     return lambda x: function(x.astype(np.float64)).astype(np.float32)
 
 
+_exp = _in_double(np.exp)
+_square_root = _in_double(lambda x: np.sqrt(np.maximum(x, 0)))
+
+
+def _logistic(x: Float32Array) -> Float32Array:
+    """In float32, but for large numbers, where the kernel leaves steps out."""
+    middle = _ONE / (_ONE + _exp(-x))
+    return np.where(x > np.float32(16.619047164916992188), _ONE, np.where(x < -9, _exp(x), middle))
+
+
 def _chosen(condition: Values, x: Values, y: Values) -> Values:
     return np.where(condition, x, y)
 
+
+_OF_ONE: Mapping[str, Callable[[Values], Values]] = MappingProxyType(
+    {
+        "NEG": np.negative,
+        "ABS": np.abs,
+        "SQUARE": np.square,
+        "SQRT": _square_root,
+        "RSQRT": lambda x: _ONE / _square_root(x),
+        "FLOOR": np.floor,
+        "CEIL": np.ceil,
+        "RELU": lambda x: np.maximum(x, _ZERO),
+        "RELU6": lambda x: np.clip(x, _ZERO, np.float32(6)),
+        "HARD_SWISH": lambda x: x * np.clip(x + np.float32(3), _ZERO, np.float32(6)) / np.float32(6),
+        "ELU": _in_double(lambda x: np.where(x < 0, np.expm1(np.minimum(x, 0)), x)),
+        "EXP": _exp,
+        "LOG": _in_double(lambda x: np.log(np.maximum(x, 0))),
+        "TANH": _in_double(np.tanh),
+        "SIN": _in_double(np.sin),
+        "COS": _in_double(np.cos),
+        "LOGISTIC": _logistic,
+        "LOGICAL_NOT": np.logical_not,
+    }
+)
+"""Functions of operators of one tensor without options."""
 
 _OF_TWO: Mapping[str, _OfTwo] = MappingProxyType(
     {
