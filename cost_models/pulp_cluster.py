@@ -182,6 +182,8 @@ class PulpClusterCost(CostModel):
                 return self.cycles.addition + self._elements(layer, tile, each + self.requantize)
             case Op.LOOKUP_SUM | Op.ABSOLUTE_DIFFERENCE:
                 return self._elements(layer, tile, getattr(self.cycles, layer.op))
+            case Op.LOOKUP_LINE:
+                return self._lines(layer, tile)
             case Op.CONCATENATE:
                 parts = layer.first_channels, layer.k - layer.first_channels
                 pixels = tile.oy * tile.ox
@@ -474,6 +476,13 @@ class PulpClusterCost(CostModel):
         """Elements in runs without gaps."""
         elements = tile.oy * tile.ox * tile.k
         return self._begun(_runs_of(layer, tile)) * self.cycles.run + self._largest_part(elements) * each
+
+    def _lines(self, layer: Layer, tile: Tile) -> float:
+        """Lines that another tensor chooses; those of one channel are chosen once for each run."""
+        if layer.broadcast not in ("channel", "outer"):
+            return self._elements(layer, tile, self.cycles.lookup_line)
+        chosen = self._begun(_runs_of(layer, tile)) * self.cycles.chosen_line
+        return chosen + self._elements(layer, tile, self.cycles.same_line)
 
     def _looked_up(self, layer: Layer, tile: Tile) -> float:
         """Bytes through a table, in runs without gaps."""

@@ -73,7 +73,7 @@ class RiscvCoreCost(CpuCostModel):
                 return self.element * macs + self.output * outputs
             case Op.FLOAT_AVG_POOL2D:
                 return self.float_operator * (macs + 6 * outputs)
-            case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.ABSOLUTE_DIFFERENCE | Op.LOOKUP_SUM:
+            case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.ABSOLUTE_DIFFERENCE | Op.LOOKUP_SUM | Op.LOOKUP_LINE:
                 return self.add * outputs
             case Op.LOOKUP | Op.CHANNEL_LOOKUP:
                 return self.element * outputs

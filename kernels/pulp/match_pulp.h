@@ -113,7 +113,13 @@ void match_pulp_squared_difference_int32(const match_tile_t *tile);
  * out the elements. */
 void match_pulp_lookup_sum(const match_tile_t *tile);
 
-/* The same sum, rounded down, without its sign: the difference of input and addend, which is added to clip_low. */
+/* A line of the input that the addend chooses, 15 bits behind the point, rounded down, clipped: parameters are the slopes
+ * for each value of the addend, int32_t slopes[256], then the biases. Products and sums fit 32 bits. Cores share out the
+ * elements. */
+void match_pulp_lookup_line(const match_tile_t *tile);
+
+/* The sum of match_pulp_lookup_sum, rounded down, without its sign: the difference of input and addend, which is added
+ * to clip_low. */
 void match_pulp_absolute_difference(const match_tile_t *tile);
 
 /* The channels_in channels of the input, then those of the addend, each through a table of 256 bytes; parameters are the

@@ -1,6 +1,7 @@
 """Finds integers that make a given function of two 8-bit values, over all 65536 pairs.
 
-A plane is ``clip((a * Ma + b * Mb + B) >> S)``; with tables in the place of products more functions are sums.
+A plane is ``clip((a * Ma + b * Mb + B) >> S)``; with tables in the place of products more functions are sums. Where b
+chooses a line of a, as a divisor does, it is ``clip((a * M[b] + B[b]) >> S)``.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from match.ir.constants import LOOKUP_SUM_FRACTION
+from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.requantization import Int64Array
 
 # Small shifts first: their sums fit the registers of small machines.
@@ -21,6 +22,8 @@ _CLOSE_SHIFT = 20
 _UNBOUNDED = 1 << 60
 # Tables and their sums fit 32 bits, also where int8 outputs become uint8, 128 levels more.
 _LARGEST_SUM = (1 << 31) - (128 << LOOKUP_SUM_FRACTION)
+_LARGEST_LINE = (1 << 31) - (129 << LOOKUP_LINE_FRACTION)
+_STEEPEST = 255 << LOOKUP_LINE_FRACTION
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,32 @@ def fit_tables(
     found = np.stack([first, middle])
     largest = max(np.abs(found).max(), found.max(axis=1).sum(), -found.min(axis=1).sum())
     return found if largest < _LARGEST_SUM else None
+
+
+def fit_lines(outputs: Int64Array, a: Int64Array, clip: tuple[int, int]) -> Int64Array | None:
+    """Tables M and B, (2, 256), with ``clip((a[i] * M[j] + B[j]) >> LOOKUP_LINE_FRACTION)`` equal to `outputs[i, j]`.
+
+    `a` are consecutive levels. None if there are no such tables whose products and sums fit 32 bits. The room that a
+    slope leaves for B is a concave function of it, and so bisection finds the slope with most room.
+    """
+    steps, bits = a[:, None] - a[0], LOOKUP_LINE_FRACTION
+    lowest = np.where(outputs > clip[0], outputs << bits, -_LARGEST_LINE)
+    highest = np.where(outputs < clip[1], ((outputs + 1) << bits) - 1, _LARGEST_LINE)
+
+    def biases(slopes: Int64Array) -> tuple[Int64Array, Int64Array]:
+        products = steps * slopes
+        return (lowest - products).max(axis=0), (highest - products).min(axis=0)
+
+    low, high = np.full(outputs.shape[1], -_STEEPEST), np.full(outputs.shape[1], _STEEPEST)
+    while np.any(low < high):
+        middle = (low + high) // 2
+        (least, most), (next_least, next_most) = biases(middle), biases(middle + 1)
+        steeper = next_most - next_least > most - least
+        low, high = np.where(steeper & (low < high), middle + 1, low), np.where(steeper, high, middle)
+    least, most = biases(low)
+    if np.any(least > most):
+        return None
+    return np.stack([low, (least + most) // 2 - a[0] * low])
 
 
 def _multipliers(slopes: tuple[float, float], shift: int) -> tuple[int, int]:

@@ -14,6 +14,12 @@ from match.ir.requantization import Requantization
 LOOKUP_SUM_FRACTION = 20
 """Bits behind the point of what a sum of lookups and an absolute difference add up (match_pulp.h)."""
 
+LOOKUP_LINE_FRACTION = 15
+"""Bits behind the point of the lines that a tensor's values choose (match_pulp.h).
+
+Lines as steep as a whole range of outputs in one step, times 255 steps, still fit 32 bits.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class Normalization:
@@ -42,6 +48,8 @@ class LayerConstants:
     (3 + 256,): match_softmax_t (match_tile.h); of recurrent layers match_lstm_t, match_gru_t. Of a squared difference,
     int16, shape (2, 256): both inputs in steps of one size. Of a sum of lookups, int32, shape (2, 256): what each input
     adds to the output, in steps of ``2**-LOOKUP_SUM_FRACTION``; of an absolute difference likewise, to the difference.
+    Of a looked-up line likewise, in steps of ``2**-LOOKUP_LINE_FRACTION``: the slope, then the bias of the line that
+    each value of the second input chooses.
     quantization: of a quantize.
     positions: of a resize, int32, shapes (rows, 3) and (columns, 3): of each output row and column the inputs below and
     above it, and the weight of the one above in 1/1024.

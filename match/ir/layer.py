@@ -12,10 +12,11 @@ A concatenation joins the channels of two tensors, each through a table of its o
 has some of its input's channels. A transposition turns the last two of three axes: its output is (OY, OX, K), its input
 (OY, K, OX), of single bytes or of elements of some neighbouring ones. A gather takes, for each column of its output,
 one of its input's columns or `pad_value`, and a tile has all columns of the input. The inputs of an addition, a
-multiplication, a squared or absolute difference or a sum of lookups may be broadcast (`Broadcast`). A softmax and a
-normalization are computed over the channels of each pixel, and a tile has all channels. A resize interpolates between
-four pixels, and a tile has all rows and columns of the input. A float average is average pooling that is summed in
-float32; it divides by the pixels of the window that lie inside the input.
+multiplication, a squared or absolute difference, a sum of lookups or a looked-up line may be broadcast (`Broadcast`);
+such a line is one of the first input, and the second chooses which, as a divisor does. A softmax and a normalization
+are computed over the channels of each pixel, and a tile has all channels. A resize interpolates between four pixels,
+and a tile has all rows and columns of the input. A float average is average pooling that is summed in float32; it
+divides by the pixels of the window that lie inside the input.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -62,6 +63,7 @@ class Op(enum.StrEnum):
     SQUARED_DIFFERENCE = "squared_difference"
     ABSOLUTE_DIFFERENCE = "absolute_difference"
     LOOKUP_SUM = "lookup_sum"
+    LOOKUP_LINE = "lookup_line"
     CONCATENATE = "concatenate"
     SLICE = "slice"
     TRANSPOSE = "transpose"
@@ -82,7 +84,7 @@ ELEMENTWISE = frozenset({Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZ
 """Operators of one input whose elements know nothing of one another."""
 
 Broadcast = Literal["", "pixel", "channel", "outer"]
-"""Which input of an addition, a multiplication, a difference or a sum of lookups has less than the output.
+"""Which input of an addition, a multiplication, a difference or a lookup of two has less than the output.
 
 "pixel" and "channel": the second input has a single pixel, or a single channel. "outer": the first input has a single
 pixel, and the second input has a single channel. Empty: both inputs have the output's shape.
@@ -104,6 +106,7 @@ TWO_INPUTS = frozenset(
         Op.SQUARED_DIFFERENCE,
         Op.ABSOLUTE_DIFFERENCE,
         Op.LOOKUP_SUM,
+        Op.LOOKUP_LINE,
         Op.CONCATENATE,
     }
 )

@@ -1,10 +1,10 @@
-"""An element-wise function of two 8-bit tensors: an addition, a sum of lookups, or a table of differences or pairs."""
+"""An element-wise function of two 8-bit tensors: an addition, sum of lookups, table of differences, line, or all pairs."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from match.arithmetic.plane_fit import close_plane, fit_plane, fit_tables
+from match.arithmetic.plane_fit import close_plane, fit_lines, fit_plane, fit_tables
 from match.ir.dtypes import levels
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
@@ -23,9 +23,9 @@ def function_of_two(
     exact: bool = True,
     real: bool = False,
 ) -> relay.Expr:
-    """The function as an addition if a plane gives all its outputs, else as a sum of lookups, or as a table.
+    """The function as an addition if a plane gives all its outputs, as a sum of lookups, or as a table of differences.
 
-    Its table has an entry for each difference if these tell the outputs (of comparisons), else for each pair.
+    Differences tell the outputs of comparisons. Other functions are as in `function_of_pairs`.
 
     Args:
         a: the first tensor.
@@ -51,6 +51,30 @@ def function_of_two(
     differences = _of_differences(outputs)
     if differences is not None:
         return of_difference(a, b, differences, dtypes, dtype, real=real)
+    return function_of_pairs(a, b, outputs, dtypes, clip, dtype, real=real)
+
+
+def function_of_pairs(
+    a: relay.Expr,
+    b: relay.Expr,
+    outputs: Int64Array,
+    dtypes: tuple[str, str],
+    clip: tuple[int, int],
+    dtype: str,
+    *,
+    real: bool = False,
+) -> relay.Expr:
+    """The function as lines of one tensor that the other one chooses, if they give all outputs, else as 65536 values.
+
+    Arguments as of `function_of_two`. One tensor may be broadcast.
+    """
+    first, second = (levels(each) for each in dtypes)
+    lines = fit_lines(outputs, first, clip)
+    if lines is not None:
+        return integer_form.lookup_line(a, b, dtypes, lines, clip, dtype, real=real)
+    lines = fit_lines(outputs.T, second, clip)
+    if lines is not None:
+        return integer_form.lookup_line(b, a, (dtypes[1], dtypes[0]), lines, clip, dtype, real=real)
     return integer_form.lookup_pair(a, b, outputs, dtypes, dtype, real=real)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from match.ir.constants import LOOKUP_SUM_FRACTION
+from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
 from match.relay.float_averages import read_float_average
@@ -20,6 +20,7 @@ from match.relay.operators import (
     Convolution,
     Dense,
     Lookup,
+    LookupLine,
     LookupSum,
     Matrices,
     Multiplication,
@@ -31,6 +32,7 @@ from match.relay.readers import (
     read_channel_lookup,
     read_layer,
     read_lookup,
+    read_lookup_line,
     read_lookup_sum,
     read_matrices,
     read_multiplication,
@@ -87,6 +89,9 @@ class _Conversion:
         lookups = read_lookup_sum(call)
         if lookups is not None:
             return self._mark(call, self._lookup_sum(lookups, new))
+        line = read_lookup_line(call)
+        if line is not None:
+            return self._mark(call, self._lookup_line(line, new))
         distances = read_absolute_difference(call)
         if distances is not None:
             return self._mark(call, self._absolute_difference(distances, new))
@@ -219,6 +224,18 @@ class _Conversion:
         a, b = (self._unsigned(operand, new) for operand in lookups.operands)
         types = "uint8", "uint8"
         converted = replace(lookups, x_dtypes=types, tables=tables, clip=(low + more, high + more), dtype="uint8")
+        return converted.build(a, b)
+
+    def _lookup_line(self, line: LookupLine, new: New) -> relay.Expr:
+        """The biases make up for larger values of the first tensor, and for larger outputs."""
+        slopes, biases = line.lines
+        more = _OFFSET if line.dtype == "int8" else 0
+        before = _OFFSET if line.x_dtypes[0] == "int8" else 0
+        lines = np.stack([slopes, biases - before * slopes + (more << LOOKUP_LINE_FRACTION)])
+        low, high = line.clip
+        a, b = (self._unsigned(operand, new) for operand in line.operands)
+        types = "uint8", "uint8"
+        converted = replace(line, x_dtypes=types, lines=lines, clip=(low + more, high + more), dtype="uint8")
         return converted.build(a, b)
 
     def _absolute_difference(self, distances: AbsoluteDifference, new: New) -> relay.Expr:

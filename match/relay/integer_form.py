@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from match.ir.constants import LOOKUP_SUM_FRACTION
+from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
@@ -263,6 +263,27 @@ def lookup_sum(
     first, second = _taken((a, b), x_dtypes, tables)
     total = relay.add(first, second)
     shift = relay.const(LOOKUP_SUM_FRACTION, "int32")
+    return saturate(relay.right_shift(real_sums(total) if real else total, shift), clip, dtype)
+
+
+def lookup_line(
+    a: relay.Expr,
+    b: relay.Expr,
+    x_dtypes: tuple[str, str],
+    lines: Int64Array,
+    clip: tuple[int, int],
+    dtype: str,
+    *,
+    real: bool = False,
+) -> relay.Expr:
+    """A line of each value of a that the value of b chooses: slopes and biases, `lines` (2, 256) by b's values rising.
+
+    They have `LOOKUP_LINE_FRACTION` bits behind the point. One tensor may be broadcast. Outputs are rounded down and
+    clipped. `real`: see `real_sums`.
+    """
+    slopes, biases = _taken((b, b), (x_dtypes[1], x_dtypes[1]), lines)
+    total = relay.add(relay.multiply(relay.cast(a, "int32"), slopes), biases)
+    shift = relay.const(LOOKUP_LINE_FRACTION, "int32")
     return saturate(relay.right_shift(real_sums(total) if real else total, shift), clip, dtype)
 
 

@@ -188,6 +188,26 @@ class LookupSum:
 
 
 @dataclass(frozen=True, eq=False)
+class LookupLine:
+    """A line of the first tensor that the second one chooses; one of the two may be broadcast.
+
+    lines: int64, shape (2, 256): slope and bias for the values of the second tensor in ascending order, in steps of
+    ``2**-LOOKUP_LINE_FRACTION``. `real` as in `match.relay.integer_form.real_sums`.
+    """
+
+    operands: tuple[relay.Expr, relay.Expr]
+    x_dtypes: tuple[str, str]
+    lines: Int64Array
+    clip: tuple[int, int]
+    dtype: str
+    real: bool = False
+
+    def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
+        """The expression, on other operands, which are of `x_dtypes`."""
+        return integer_form.lookup_line(a, b, self.x_dtypes, self.lines, self.clip, self.dtype, real=self.real)
+
+
+@dataclass(frozen=True, eq=False)
 class AbsoluteDifference:
     """The difference of two tensors, one of which may be broadcast, without its sign.
 

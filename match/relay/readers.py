@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from match.ir.constants import LOOKUP_SUM_FRACTION
+from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.dtypes import value_range
 from match.ir.float_border import REACH, FloatQuantization
 from match.ir.layer import Padding
@@ -29,6 +29,7 @@ from match.relay.operators import (
     Dense,
     Dequantize,
     Lookup,
+    LookupLine,
     LookupSum,
     Matrices,
     Multiplication,
@@ -242,12 +243,33 @@ def read_squared_difference(expr: relay.Expr) -> SquaredDifference | None:
 def read_lookup_sum(expr: relay.Expr) -> LookupSum | None:
     """A sum of lookups."""
     saturated = _saturated(expr)
-    shifted = None if saturated is None else _without_fraction(saturated[0])
+    shifted = None if saturated is None else _without_fraction(saturated[0], LOOKUP_SUM_FRACTION)
     if saturated is None or shifted is None:
         return None
     total, real = _without_mark(shifted)
     taken = _through_tables(total.args) if is_call(total, "add") else None
     return None if taken is None else LookupSum(*taken, *saturated[1:], real)
+
+
+def read_lookup_line(expr: relay.Expr) -> LookupLine | None:
+    """A looked-up line."""
+    saturated = _saturated(expr)
+    shifted = None if saturated is None else _without_fraction(saturated[0], LOOKUP_LINE_FRACTION)
+    if saturated is None or shifted is None:
+        return None
+    total, real = _without_mark(shifted)
+    if (
+        not is_call(total, "add")
+        or not is_call(total.args[0], "multiply")
+        or not is_call(total.args[0].args[0], "cast")
+    ):
+        return None
+    product, bias = total.args
+    a, taken = product.args[0].args[0], _through_tables((product.args[1], bias))
+    if taken is None or not is_8bit(a):
+        return None
+    (b, again), (_, b_dtype), lines = taken
+    return LookupLine((a, b), (dtype(a), b_dtype), lines, *saturated[1:], real) if b == again else None
 
 
 def read_absolute_difference(expr: relay.Expr) -> AbsoluteDifference | None:
@@ -256,18 +278,18 @@ def read_absolute_difference(expr: relay.Expr) -> AbsoluteDifference | None:
     if saturated is None or not is_call(saturated[0], "add") or not is_call(saturated[0].args[0], "abs"):
         return None
     distance, least = saturated[0].args
-    difference = _without_fraction(distance.args[0])
+    difference = _without_fraction(distance.args[0], LOOKUP_SUM_FRACTION)
     if difference is None or not is_call(difference, "add") or scalar(least) != saturated[1][0]:
         return None
     taken = _through_tables(difference.args)
     return None if taken is None else AbsoluteDifference(*taken, *saturated[1:])
 
 
-def _without_fraction(shifted: relay.Expr) -> relay.Expr | None:
-    """The int32 numbers whose `LOOKUP_SUM_FRACTION` bits behind the point are cut off."""
+def _without_fraction(shifted: relay.Expr, bits: int) -> relay.Expr | None:
+    """The int32 numbers whose `bits` behind the point are cut off."""
     if not is_call(shifted, "right_shift") or dtype(shifted) != "int32":
         return None
-    return shifted.args[0] if scalar(shifted.args[1]) == LOOKUP_SUM_FRACTION else None
+    return shifted.args[0] if scalar(shifted.args[1]) == bits else None
 
 
 def _through_tables(

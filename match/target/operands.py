@@ -37,8 +37,8 @@ COLUMN_POSITIONS = "column_positions"
 COLUMNS = "columns"
 NORMALIZATION = "normalization"
 
-_SUMS_OF_TABLES = frozenset({Op.LOOKUP_SUM, Op.ABSOLUTE_DIFFERENCE})
-_WITH_TABLE = ELEMENTWISE | _SUMS_OF_TABLES | {Op.FLOAT_AVG_POOL2D, Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, *GATES}
+_TWO_TABLES = frozenset({Op.LOOKUP_SUM, Op.LOOKUP_LINE, Op.ABSOLUTE_DIFFERENCE})
+_WITH_TABLE = ELEMENTWISE | _TWO_TABLES | {Op.FLOAT_AVG_POOL2D, Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, *GATES}
 
 POSITION_BYTES = 8
 """Of match_between_t."""
@@ -141,7 +141,7 @@ def table_component(layer: Layer) -> Component:
     lookup by channel the same for each channel; of a quantize, a float average, a softmax and recurrent layers
     match_quantize_t, match_float_average_t, match_softmax_t, match_lstm_t and match_gru_t (match_tile.h); of a
     concatenation a lookup's for each input; of a sum of lookups and an absolute difference an int32 for each of 256
-    values of each input. Of a module's own operator its constants.
+    values of each input, of a looked-up line two for each of the second. Of a module's own operator its constants.
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
@@ -157,7 +157,7 @@ def table_component(layer: Layer) -> Component:
         return Component(TABLE, (), GRU_BYTES)
     if layer.op is Op.CHANNEL_LOOKUP:
         return Component(TABLE, (Axis(Dim.K, layer.k),), 256)
-    if layer.op in _SUMS_OF_TABLES:
+    if layer.op in _TWO_TABLES:
         return Component(TABLE, (), 2 * 256 * 4)
     tables = 2 if layer.op is Op.CONCATENATE else 1
     return Component(TABLE, (), 256 * tables * element_bytes(layer.output_dtype))

@@ -53,6 +53,7 @@ _KERNELS = {
     Op.SQUARED_DIFFERENCE: "match_pulp_squared_difference",
     Op.ABSOLUTE_DIFFERENCE: "match_pulp_absolute_difference",
     Op.LOOKUP_SUM: "match_pulp_lookup_sum",
+    Op.LOOKUP_LINE: "match_pulp_lookup_line",
     Op.CONCATENATE: "match_pulp_concatenate",
     Op.SLICE: "match_pulp_lookup",
     Op.TRANSPOSE: "match_pulp_transpose",

@@ -45,6 +45,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.SQUARED_DIFFERENCE: (uint8_input,),
     Op.ABSOLUTE_DIFFERENCE: (uint8_input,),
     Op.LOOKUP_SUM: (uint8_input,),
+    Op.LOOKUP_LINE: (uint8_input,),
     Op.CONCATENATE: (),
     Op.SLICE: (),
     Op.TRANSPOSE: (),

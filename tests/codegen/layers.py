@@ -78,6 +78,11 @@ class Case:
             sums = (a + b) >> 20
             outputs = sums if layer.op is Op.LOOKUP_SUM else layer.clip[0] + np.abs(sums)
             return np.clip(outputs, *layer.clip).astype(np.uint8)
+        if layer.op is Op.LOOKUP_LINE:
+            assert self.constants.table is not None
+            slopes, biases = self.constants.table.astype(np.int64)
+            a, b = (x.astype(np.int64) for x in self.inputs)
+            return np.clip((a * slopes[b] + biases[b]) >> 15, *layer.clip).astype(np.uint8)
         assert requant is not None
         if layer.op is Op.ADD:
             assert self.constants.addend_multipliers is not None
@@ -250,6 +255,7 @@ _UNWEIGHTED = (
     Op.SQUARED_DIFFERENCE,
     Op.ABSOLUTE_DIFFERENCE,
     Op.LOOKUP_SUM,
+    Op.LOOKUP_LINE,
     Op.CONCATENATE,
     Op.SLICE,
     Op.TRANSPOSE,
@@ -264,7 +270,7 @@ _UNWEIGHTED = (
 
 
 _SCALED = (Op.MULTIPLY, Op.SQUARED_DIFFERENCE)
-_MET = (*_SCALED, Op.LOOKUP_SUM, Op.ABSOLUTE_DIFFERENCE)
+_MET = (*_SCALED, Op.LOOKUP_SUM, Op.LOOKUP_LINE, Op.ABSOLUTE_DIFFERENCE)
 
 _BROADCASTS: tuple[Broadcast, ...] = ("", "pixel", "channel", "outer")
 
@@ -343,6 +349,8 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         table = rng.integers(-200, 200, (2, 256)).astype(np.int16)
     if op in (Op.LOOKUP_SUM, Op.ABSOLUTE_DIFFERENCE):
         table = rng.integers(-(2**27), 2**28, (2, 256)).astype(np.int32)
+    if op is Op.LOOKUP_LINE:
+        table = np.stack([rng.integers(-(2**16), 2**16, 256), rng.integers(0, 2**23, 256)]).astype(np.int32)
     if op in _SCALED:
         requantization = Requantization(
             multiplier=rng.integers(2**10, 2**12, 1),

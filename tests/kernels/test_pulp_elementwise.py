@@ -102,6 +102,32 @@ def test_absolute_difference(
     sum_on(harness, "absolute_difference", geometry, gaps, shared, lambda sums: clip[0] + np.abs(sums), clip, seed)
 
 
+@EXAMPLES
+@given(pointwise, st.tuples(margins, margins, margins), shared_parts, clips, seeds)
+def test_lookup_line(
+    harness: Harness, geometry: Geometry, gaps: Gaps, shared: str, clip: tuple[int, int], seed: int
+) -> None:
+    """Lines of the first input that the second one chooses, as steep as 32 bits hold, and flat ones."""
+    rng = np.random.default_rng(seed)
+    geometry, first, second, target = laid_out(rng, geometry, shared, gaps)
+    steepest = 1 << int(rng.integers(10, 23))
+    slopes = rng.integers(-steepest, steepest, 256)
+    biases = (int(rng.integers(256)) << 15) - slopes * rng.integers(0, 256, 256)
+    output = harness.kernel(
+        "match_pulp_lookup_line",
+        replace(
+            geometry.fields(**strides_of(first), **output_strides_of(target), clip_low=clip[0], clip_high=clip[1]),
+            **met_strides(first, second),
+        ),
+        input=first.block,
+        addend=second.block,
+        parameters=np.concatenate([slopes, biases]).astype("<i4").view(np.uint8),
+        output=target.block,
+    )
+    lines = first.tile * slopes[second.tile] + biases[second.tile]
+    expect(output, target, np.clip(lines >> 15, *clip).astype(np.uint8))
+
+
 def sum_on(
     harness: Harness,
     kernel: str,

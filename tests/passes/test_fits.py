@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from match.arithmetic.line_fit import NoLineError, fit_line
-from match.arithmetic.plane_fit import fit_plane, fit_tables
+from match.arithmetic.plane_fit import fit_lines, fit_plane, fit_tables
 from match.ir.step_function import StepFunction
 
 pytestmark = pytest.mark.unit
@@ -131,3 +131,27 @@ def test_tables_fit_32_bits(slope, offset):
     levels = np.arange(256)
     outputs = np.clip(np.floor(np.add.outer(slope * levels, levels / 8) + offset), 0, 255).astype(np.int64)
     assert fit_tables(outputs, levels, levels, (slope, 1 / 8), (0, 255)) is None
+
+
+@pytest.mark.parametrize("first", [0, -128])
+def test_lines_are_found_again(first: int) -> None:
+    """Of any signs, as steep as a step from the lowest output to the highest; rounded down and clipped."""
+    rng = np.random.default_rng(4)
+    levels, clip = np.arange(first, first + 256), (first + 3, first + 250)
+    slopes = rng.choice([-1, 1], 256) * np.rint(np.exp(rng.uniform(0, np.log(255 << 15), 256))).astype(np.int64)
+    biases = (rng.integers(first, first + 256, 256) << 15) - slopes * rng.integers(first, first + 256, 256)
+    outputs = ((levels[:, None] * slopes + biases) >> 15).clip(*clip)
+    lines = fit_lines(outputs, levels, clip)
+    assert lines is not None
+    sums = levels[:, None] * lines[0] + lines[1]
+    np.testing.assert_array_equal((sums >> 15).clip(*clip), outputs)
+    for numbers in (lines[1], levels[:, None] * lines[0], sums, sums + ((128 << 15) - 1)):
+        assert np.abs(numbers).max() < 1 << 31
+
+
+def test_one_output_that_is_not_on_its_line_is_noticed() -> None:
+    levels = np.arange(256)
+    outputs = np.clip(np.rint(levels[:, None] / (1.1 + levels)), 0, 255).astype(np.int64)
+    assert fit_lines(outputs, levels, (0, 255)) is not None
+    outputs[100, 3] += 1
+    assert fit_lines(outputs, levels, (0, 255)) is None

@@ -51,6 +51,19 @@ def test_or_the_next_plane_where_a_step_is_allowed() -> None:
     assert np.abs(found.astype(np.int64) - outputs).max() == 1
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_quotients_are_lines_of_the_dividend(turned: bool) -> None:
+    """Whichever of the two operands it is."""
+    dividends, divisors = np.arange(256) - 100, np.arange(256) + 0.7
+    outputs = np.clip(np.rint(37.3 * dividends[:, None] / divisors + 80), *CLIP).astype(np.int64)
+    outputs = outputs.T if turned else outputs
+    body, found = built(outputs, exact=True)
+    line = readers.read_lookup_line(body)
+    assert line is not None
+    assert [x.name_hint for x in line.operands] == (["y", "x"] if turned else ["x", "y"])
+    np.testing.assert_array_equal(found, outputs)
+
+
 @pytest.mark.parametrize("exact", [False, True])
 def test_what_is_no_sum_is_a_table_of_pairs(exact: bool) -> None:
     outputs = np.random.default_rng(0).integers(0, 256, (256, 256))

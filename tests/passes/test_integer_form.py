@@ -170,6 +170,29 @@ def test_sum_of_lookups(real):
     assert readers.read_absolute_difference(typed) is None
 
 
+@pytest.mark.parametrize("real", [False, True])
+def test_looked_up_line(real):
+    """Lines beyond the clip, of a signed map and of one channel of it, and of one pixel."""
+    rng = np.random.default_rng(7)
+    x = relay.var("x", shape=(1, 4, 4, 3), dtype="int8")
+    lines = np.stack([rng.integers(-(2**18), 2**18, 256), rng.integers(-(2**23), 2**23, 256)])
+    value = random_values(rng, (1, 4, 4, 3), "int8")
+    wide = value.astype(np.int64)
+    pixel = rng.integers(0, 256, (1, 1, 1, 3)).astype(np.uint8)
+    channel = relay.strided_slice(x, [1], [2], axes=[3])
+    for other, chosen, dtype in ((relay.const(pixel), pixel, "uint8"), (channel, wide[..., 1:2] + 128, "int8")):
+        expr = integer_form.lookup_line(x, other, ("int8", dtype), lines, (-90, 80), "int8", real=real)
+        found, typed = run(x, expr, value)
+        sums = wide * lines[0][chosen] + lines[1][chosen]
+        np.testing.assert_array_equal(found, np.clip(np.floor_divide(sums, 2**15), -90, 80))
+        read = readers.read_lookup_line(typed)
+        assert read is not None
+        assert (read.x_dtypes, read.clip, read.dtype, read.real) == (("int8", dtype), (-90, 80), "int8", real)
+        np.testing.assert_array_equal(read.lines, lines)
+        assert readers.read_lookup_sum(typed) is None
+        assert readers.read_addition(typed) is None
+
+
 def test_absolute_difference():
     """Differences beyond the clip, of a map and of one pixel for all, of which the map is signed."""
     rng = np.random.default_rng(6)

@@ -184,6 +184,17 @@ def test_sums_of_lookups_move_with_their_outputs(dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_lines_begin_elsewhere(dtype: str) -> None:
+    """Values of the first tensor and outputs with a sign become 128 more; which line it is does not change."""
+    x, rng = var(), np.random.default_rng(10)
+    lines = np.stack([rng.integers(-(2**18), 2**18, 256), rng.integers(-(2**23), 2**23, 256)])
+    clip = (-100, 101) if dtype == "int8" else (3, 250)
+    body = integer_form.lookup_line(x, relay.reverse(x, axis=3), ("int8", "int8"), lines, clip, dtype)
+    names = [name for name, _ in unsigned(x, body)]
+    assert names.count("take") == (2 if dtype == "int8" else 1)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_absolute_differences_begin_where_they_are_clipped(dtype: str) -> None:
     """Outputs with a sign become 128 more, in the clip alone."""
     x = var()

@@ -10,7 +10,7 @@ import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.tflite_functions import exponentials
-from match.ir.constants import LOOKUP_SUM_FRACTION, Normalization
+from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION, Normalization
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
@@ -222,6 +222,18 @@ class Builds:
 
         def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
             return integer_form.lookup_sum(a, b, (self.dtype, self.dtype), tables, self._range, self.dtype)
+
+        return build
+
+    def lookup_line(self) -> Build:
+        """Of two maps: steep lines for low values of the second one, as of a divisor, and falling ones."""
+        slopes = np.rint((1 << LOOKUP_LINE_FRACTION) * 40 / np.arange(1, 257)).astype(np.int64)
+        slopes[200:] = -slopes[200:]
+        biases = ((100 + self._low) << LOOKUP_LINE_FRACTION) - 60 * slopes
+        lines = np.stack([slopes, biases - self._low * slopes])
+
+        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+            return integer_form.lookup_line(a, b, (self.dtype, self.dtype), lines, self._range, self.dtype)
 
         return build
 

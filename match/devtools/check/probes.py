@@ -130,6 +130,8 @@ def probes(dtype: str, *, negative_step: bool = False, exceptions: bool = False)
     )
     what = "a sum of two 8x8x16 maps, each through a table"
     yield Probe(Op.LOOKUP_SUM, what, dtype, shape, 2, builds.lookup_sum())
+    what = "an 8x8x16 map on lines that another one chooses"
+    yield Probe(Op.LOOKUP_LINE, what, dtype, shape, 2, builds.lookup_line())
     what = "an absolute difference of two 8x8x16 maps"
     yield Probe(Op.ABSOLUTE_DIFFERENCE, what, dtype, shape, 2, builds.absolute_difference())
     yield Probe(Op.CONCATENATE, "a concatenation of two 8x8x16 maps", dtype, shape, 2, builds.concatenation())

@@ -10,6 +10,7 @@ import tflite
 
 from match.arithmetic.fixed_point import reciprocal_of_one_plus, shifted_right
 from match.arithmetic.interface import QuantizedType
+from match.arithmetic.plane_fit import fit_lines
 from match.arithmetic.tflite import (
     ADD_LEFT_SHIFT,
     TfliteArithmetic,
@@ -82,7 +83,7 @@ def multiplication(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 
 def division(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """DIV: a table of pairs, since the kernel takes a reciprocal of each divisor. 0 divides nothing, and gives 0."""
+    """DIV: a line for each divisor, if they give all outputs, else a table of pairs. 0 divides nothing, and gives 0."""
     a, b, output, clip = _operands(read, operator, operator.options(tflite.DivOptions).FusedActivationFunction())
     factor = np.float64(a.scale) / (np.float64(b.scale) * np.float64(output.scale))
     mantissa, exponent = quantize_multiplier(factor)
@@ -105,6 +106,9 @@ def division(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         return known
     outputs = of_levels(a.levels[:, None], b.levels[None, :])
     dtypes = a.dtype, b.dtype
+    lines = fit_lines(outputs, a.levels, clip)
+    if lines is not None:
+        return integer_form.lookup_line(read.expr(operator), read.expr(operator, 1), dtypes, lines, clip, output.dtype)
     return integer_form.lookup_pair(read.expr(operator), read.expr(operator, 1), outputs, dtypes, output.dtype)
 
 

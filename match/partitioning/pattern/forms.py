@@ -46,6 +46,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     lookups = readers.read_lookup_sum(root)
     if lookups is not None:
         return pairs.lookup_sum(root, lookups)
+    line = readers.read_lookup_line(root)
+    if line is not None:
+        return pairs.lookup_line(root, line)
     distances = readers.read_absolute_difference(root)
     if distances is not None:
         return pairs.absolute_difference(root, distances)

@@ -16,7 +16,15 @@ from match.partitioning.pattern.layers import Ranges, covered, element_wise, ran
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay
 from match.relay.integer_form import largest_square
-from match.relay.operators import AbsoluteDifference, Addition, LookupSum, Matrices, Multiplication, SquaredDifference
+from match.relay.operators import (
+    AbsoluteDifference,
+    Addition,
+    LookupLine,
+    LookupSum,
+    Matrices,
+    Multiplication,
+    SquaredDifference,
+)
 from match.relay.rewrite import dtype, shape
 
 
@@ -76,6 +84,17 @@ def squared_difference(root: relay.Expr, found: SquaredDifference) -> Match | Re
 def lookup_sum(root: relay.Expr, found: LookupSum) -> Match | Rejection:
     """A sum of two tensors through a table each, element by element."""
     return _sum_of_tables(root, Op.LOOKUP_SUM, found, reference=not found.real)
+
+
+def lookup_line(root: relay.Expr, found: LookupLine) -> Match | Rejection:
+    """A line of the first tensor that the second one chooses, element by element."""
+    pair = _paired(root, Op.LOOKUP_LINE, found.operands, (0, 1), symmetric=False)
+    if isinstance(pair, Rejection):
+        return pair
+    layer = element_wise(Op.LOOKUP_LINE, pair.extents, dtype(pair.operands[0]), found.dtype)
+    layer = _with_broadcast(replace(layer, clip=found.clip), pair.broadcast)
+    constants = LayerConstants(None, None, table=_by_byte(found.lines, layer).astype(np.int32))
+    return Match(root, pair.operands, covered(root, pair.operands), layer, constants, None, reference=not found.real)
 
 
 def absolute_difference(root: relay.Expr, found: AbsoluteDifference) -> Match | Rejection:
@@ -144,16 +163,22 @@ class _Pair:
 
 
 def _paired(
-    root: relay.Expr, op: Op, operands: tuple[relay.Expr, relay.Expr], numbers: tuple[int, int]
+    root: relay.Expr,
+    op: Op,
+    operands: tuple[relay.Expr, relay.Expr],
+    numbers: tuple[int, int],
+    *,
+    symmetric: bool = True,
 ) -> _Pair | Rejection:
     """Two operands in the order that a layer needs, with a number for each, or the reason why no layer has them.
 
-    The order may be the other one: an operator has to be symmetric once the numbers go with their operands.
+    The order may be the other one where an operator is symmetric once the numbers go with their operands.
     """
     a, b = operands
     if dtype(a) != dtype(b):
         return rejected(root, operands, op, "its operands have different types")
-    for ordered in (operands, numbers), ((b, a), (numbers[1], numbers[0])):
+    orders = (operands, numbers), ((b, a), (numbers[1], numbers[0]))
+    for ordered in orders if symmetric else orders[:1]:
         broadcast = _broadcast(root, *ordered[0])
         if broadcast is not None:
             return _Pair(*ordered, broadcast, shape(root))

@@ -10,6 +10,7 @@ from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.arithmetic.plane_fit import fit_tables
 from match.ir.dtypes import value_range
+from match.passes.functions_of_two import function_of_pairs
 from match.passes.quantized_groups.quantities import in_type, parameters, rescaled
 from match.relay import integer_form, relay
 from match.relay.qnn import dequantized, real_constant
@@ -47,6 +48,20 @@ def absolute_difference(expr: relay.Expr, output: QuantizedType, new: New) -> re
     clip = output.zero_point, output.zero_point + most
     dtypes = a.dtype, b.dtype
     return integer_form.absolute_difference(new(left.x), new(right.x), dtypes, tables, clip, output.dtype)
+
+
+def quotient(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A division of two tensors, one of which may be broadcast."""
+    if not is_call(expr, "divide"):
+        return None
+    left, right = (dequantized(operand) for operand in expr.args)
+    if left is None or right is None:
+        return None
+    a, b, clip = left.quantization, right.quantization, value_range(output.dtype)
+    first, second = ((own.levels - own.zero_point).astype(np.float32) * own.scale for own in (a, b))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        outputs = quantize(np.divide.outer(first, second), output, clip)
+    return function_of_pairs(new(left.x), new(right.x), outputs, (a.dtype, b.dtype), clip, output.dtype)
 
 
 def extremum(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:

@@ -22,7 +22,7 @@ def table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
     """Any function of one value, computed for all 256 of them, or of two, for all pairs.
 
     Of one it may have constants for each channel, and so a table for each. Of two it is the plane that gives the same
-    outputs if there is one, else a table.
+    outputs if there is one, else what `function_of_two` has for it.
     """
     function = function_of(expr)
     if function is None or len(function.sources) > 2:
@@ -35,8 +35,10 @@ def table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
     if function.axis is not None:
         return None
     clip, pairs = value_range(output.dtype), (tensors[0].numbers[:, None], tensors[1].numbers[None, :])
-    smooth = function(*pairs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        smooth = function(*pairs)
     outputs, middle = quantize(smooth, output, clip), np.divide(smooth[127:129, 127:129], output.scale)
+    middle = np.where(np.isfinite(middle), middle, 0)  # a divisor may be 0 there
     slopes = float(middle[1, 0] - middle[0, 0]), float(middle[0, 1] - middle[0, 0])
     a, b = (new(tensor.x) for tensor in tensors)
     real = _may_differ(function, pairs, output)

@@ -10,14 +10,14 @@ import numpy.typing as npt
 import pytest
 
 from match.frontend.model import Rounding
-from match.ir.constants import LOOKUP_SUM_FRACTION
+from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.float_border import order
 from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match, Rejection, find
 from match.passes.quantize_border import LowerBorder
 from match.relay import relay, tvm
-from match.relay.integer_form import absolute_difference, lookup_sum, squared_difference
+from match.relay.integer_form import absolute_difference, lookup_line, lookup_sum, squared_difference
 from match.relay.rewrite import is_call
 from tests.passes.running import executable
 
@@ -295,6 +295,19 @@ def test_tables_of_two_operands_lie_by_the_byte_that_stores_a_value(dtype: str, 
     first, second = (table[z.view(np.uint8)] for table, z in zip(match.constants.table, in_order, strict=True))
     distance = np.abs((first + second) >> LOOKUP_SUM_FRACTION)
     assert np.array_equal((distance - 90).clip(-90, 120), run([a, b], body, x, y))
+
+    lines = np.stack([RNG.integers(-(2**16), 2**16, 256), RNG.integers(0, 2**23, 256)])
+    body = lookup_line(a, b, (dtype, dtype), lines, (-90, 120), "int8")
+    if pixel_first:  # which lines of each element of a map are not
+        (found,) = find(typed([a, b], body))
+        assert isinstance(found, Rejection)
+    else:
+        match = only([a, b], body)
+        assert (match.layer.op, match.layer.broadcast) == (Op.LOOKUP_LINE, "pixel")
+        assert match.constants.table is not None
+        slopes, biases = (table[y.view(np.uint8)].astype(np.int64) for table in match.constants.table)
+        expected = (x.astype(np.int64) * slopes + biases) >> LOOKUP_LINE_FRACTION
+        assert np.array_equal(expected.clip(-90, 120), run([a, b], body, x, y))
 
     steps = RNG.integers(-300, 301, (2, 256))
     multiplier, bias, shift = (np.array([n], np.int64) for n in (700, 0, 20))
