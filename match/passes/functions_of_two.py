@@ -1,4 +1,4 @@
-"""An element-wise function of two 8-bit tensors: an addition, sum of lookups, table of differences, line, or all pairs."""
+"""An element-wise function of two 8-bit tensors: an addition, a sum of lookups, a table of differences, or a line."""
 
 from __future__ import annotations
 

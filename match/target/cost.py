@@ -88,12 +88,13 @@ def at_each(numbers: Any, function: Callable[[Any], Any]) -> Any:
     Where they are an array, the function gets all of these at once, along a first axis of their own, and answers with
     an array that has this axis, too.
     """
-    if not isinstance(numbers, np.ndarray):
+    if not np.ndim(numbers):
         return function(numbers)
     least = int(numbers.min())
-    answers = function(np.arange(least, numbers.max() + 1).reshape(-1, *[1] * numbers.ndim))
-    places = np.arange(answers[0].size).reshape(answers[0].shape)
-    return answers.take((numbers - least) * places.size + places)
+    every = np.arange(least, int(numbers.max()) + 1).reshape(-1, *[1] * numbers.ndim)
+    answers = function(every)
+    size, shape = int(answers[0].size), np.shape(answers[0])
+    return answers.take((numbers - least) * size + np.arange(size).reshape(shape))
 
 
 class Block(NamedTuple):
