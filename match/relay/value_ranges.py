@@ -114,6 +114,8 @@ def _range(node: relay.Expr, ranges: dict[relay.Expr, Range]) -> Range:
 def channel_copies(reshape: relay.Call) -> int:
     """How often the channels of a reshape's input follow one another in its last axis; 0 if they are torn apart."""
     before, after = shape(reshape.args[0]), shape(reshape)
+    if not before or not after:  # a single number
+        return 0
     if before[-1] == after[-1]:
         return 1
     if len(after) == 2 and before[0] == after[0] and len(before) > 2:

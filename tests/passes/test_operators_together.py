@@ -29,6 +29,7 @@ NUMBERS: dict[str, Any] = {
     "zi": np.int8(-7),
     "last": np.int64(-1),
     "first": np.int64(0),
+    "one": np.array([1, 1], np.int64),
     "wide": np.array([2, 3, 6, 4], np.int64),
     "deep": np.array([5, 1, 1, 6, 1], np.int64),
     "levels": np.arange(-11, 13, dtype=np.int8).reshape(1, 1, 6, 4),
@@ -125,6 +126,14 @@ def test_a_table_of_what_is_not_exact_is_not() -> None:
     module = integers(model, exact=False)
     assert references(module, Op.LOOKUP) == [False]
     assert steps_off(model, module, (1, 4, 5, 6)) <= 1
+
+
+def test_a_single_number_gets_axes() -> None:
+    """The largest of a whole tensor has none, which the search for channels that are constant has to bear."""
+    model = model_of((1, 4, 5, 6), ("ReduceMax", [""], {"keepdims": 0}), ("Reshape", ["", "one"], {}))
+    x = np.random.default_rng(3).normal(0, 1, (1, 4, 5, 6)).astype(np.float32)
+    (expected,) = exact_session(model.SerializeToString(), fused=False).run(None, {"x": x})
+    np.testing.assert_array_equal(executable(integers(model))({"x": x})[0], expected)
 
 
 def calls(module: Any, *names: str) -> list[relay.Call]:
