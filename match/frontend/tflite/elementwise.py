@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -189,18 +189,13 @@ def comparison(build: Callable[..., relay.Expr], function: Callable[..., Any]) -
             multiply((own.levels - own.zero_point) << _COMPARISON_LEFT_SHIFT, np.float64(own.scale)).astype(np.int32)
             for own in values
         ]
-        constants = [read.constant(operator, at) for at in (0, 1)]
-        numbers = np.unique(np.concatenate(scaled))
-        same = read.tensor(operator).shape == read.tensor(operator, 1).shape
-        if same and len(numbers) <= len(values[0].levels) and all(levels is None for levels in constants):
-            ranks = [
-                integer_form.lookup(read.expr(operator, at), np.searchsorted(numbers, scaled[at]), own.dtype, "uint8")
-                for at, own in enumerate(values)
-            ]
-            outputs = function(np.arange(-128, 128), 0).astype(np.int64)
-            return relay.cast(of_difference(ranks[0], ranks[1], outputs, ("uint8", "uint8"), "uint8"), "bool")
+        ranks = _ranks(read, operator, values, scaled)
+        if ranks is not None:
+            truths, dtypes = function(np.arange(-128, 128), 0).astype(np.int64), (values[0].dtype, values[1].dtype)
+            return relay.cast(of_difference(*ranks, truths, dtypes, "uint8"), "bool")
         sides: list[relay.Expr] = []
-        for at, (levels, table, own) in enumerate(zip(constants, scaled, values, strict=True)):
+        for at, (table, own) in enumerate(zip(scaled, values, strict=True)):
+            levels = read.constant(operator, at)
             if levels is None:
                 sides.append(tables.lookup(read.expr(operator, at), table, own))
             else:
@@ -208,6 +203,24 @@ def comparison(build: Callable[..., relay.Expr], function: Callable[..., Any]) -
         return build(*sides)
 
     return handler
+
+
+def _ranks(
+    read: TfliteReader, operator: FileOperator, values: Sequence[QuantizedType], scaled: Sequence[Array]
+) -> tuple[relay.Expr, relay.Expr] | None:
+    """Both operands as 8 bits in the order of the integers that they are scaled to, equal where these are.
+
+    None for constants, operands of two shapes, and more integers than 8 bits have levels.
+    """
+    numbers, sides = np.unique(np.concatenate(scaled)), list[relay.Expr]()
+    for at, (table, own) in enumerate(zip(scaled, values, strict=True)):
+        alike = read.tensor(operator, at).shape == read.output(operator).shape
+        if read.constant(operator, at) is not None or not alike or len(numbers) > len(own.levels):
+            return None
+        x, outputs = read.expr(operator, at), np.searchsorted(numbers, table) + own.levels[0]
+        as_it_is = np.array_equal(outputs, own.levels)
+        sides.append(x if as_it_is else integer_form.lookup(x, outputs, own.dtype, own.dtype))
+    return sides[0], sides[1]
 
 
 def select(read: TfliteReader, operator: FileOperator) -> relay.Expr:
