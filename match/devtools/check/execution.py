@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ from match.target.hardware import HwModule, MatchTarget
 
 _UNAFFORDABLE = 1e15
 
+Outputs = Mapping[Probe, npt.NDArray[Any]]
+"""What the control core computes for each probe."""
+
 Corrected = dict[tuple[bool, bool, str, str], npt.NDArray[Any]]
 """Outputs of layers with a step of negative accumulators, with exceptions, by what they are and their type."""
 
@@ -53,6 +57,31 @@ class Coverage:
     tried: int
 
 
+@dataclass(frozen=True)
+class _Tried:
+    """Layers, chains of them and, by module, groups that are tried, all in the `types` of activations of the target."""
+
+    types: tuple[str, ...]
+    layers: Sequence[Probe]
+    chains: Sequence[Probe]
+    groups: Mapping[str, Sequence[Probe]]
+
+    @property
+    def all(self) -> list[Probe]:
+        """Every layer, chain and group."""
+        return [*self.layers, *self.chains, *chain.from_iterable(self.groups.values())]
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """What was found by trying a module; `taken` are the layers that it takes and has constants for."""
+
+    problems: list[str]
+    coverage: list[Coverage]
+    untried: list[str]
+    taken: list[Probe]
+
+
 def execution_problems(
     target: MatchTarget, progress: Progress = unheard
 ) -> tuple[tuple[str, ...], tuple[Coverage, ...], tuple[str, ...]]:
@@ -64,71 +93,100 @@ def execution_problems(
         ToolchainError: there is no C compiler or make.
     """
     target = _on_this_machine(target)
-    types = (target.activations,) if target.activations else ("int8", "uint8")
+    tried = _tried(target)
     own = target.own_operators
-    layers = [probe for dtype in types for probe in (*probes(dtype), *own_probes(own, dtype))]
-    listed = {pattern.name for module in target.modules for pattern in module.patterns()}
-    layers = [probe for probe in layers if probe.name in listed]
-    matches = [row for row in find(network(layers), own) if isinstance(row, Match)] if layers else []
+    matches = [row for row in find(network(tried.layers), own) if isinstance(row, Match)] if tried.layers else []
     problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, matches)]
     if problems:
         return tuple(problems), (), ()
-    chains = [probe for dtype in types for probe in chain_probes(target.patterns, dtype)]
-    grouping = [module for module in target.modules if module.groups]
-    pairs = [(one.name, probe) for one in grouping for dtype in types for probe in group_probes(one.patterns(), dtype)]
-    tried = [*layers, *chains, *(probe for _, probe in pairs)]
-    if not tried:
+    if not tried.all:
         return (), (), ()
-    progress(f"{len(tried)} layers on the control core")
+    progress(f"{len(tried.all)} layers on the control core")
+    expected = _on_the_core(target, tried.all)
+    if isinstance(expected, str):
+        return (expected,), (), ()
+    corrected: Corrected = {}
+    found: list[_Findings] = []
+    for number, module in enumerate(target.modules, 1):
+        progress(f"{module.name}, module {number} of {len(target.modules)}")
+        found.append(_try_module(target, module, tried, expected, corrected, progress))
+    problems = [sentence for one in found for sentence in one.problems]
+    if not problems:
+        different = {probe.what: probe for one in found for probe in one.taken}
+        constant = [(probe, expected[probe]) for probe in different.values()]
+        problems = list(external_run_problems(_without_cpu(target), constant))
+    coverage = tuple(row for one in found for row in one.coverage)
+    return tuple(dict.fromkeys(problems)), coverage, tuple(sentence for one in found for sentence in one.untried)
+
+
+def _tried(target: MatchTarget) -> _Tried:
+    """Small layers, chains and groups of the patterns that the target lists."""
+    types = (target.activations,) if target.activations else ("int8", "uint8")
+    listed = {pattern.name for module in target.modules for pattern in module.patterns()}
+    layers = [probe for dtype in types for probe in (*probes(dtype), *own_probes(target.own_operators, dtype))]
+    return _Tried(
+        types=types,
+        layers=[probe for probe in layers if probe.name in listed],
+        chains=[probe for dtype in types for probe in chain_probes(target.patterns, dtype)],
+        groups={
+            module.name: [probe for dtype in types for probe in group_probes(module.patterns(), dtype)]
+            for module in target.modules
+            if module.groups
+        },
+    )
+
+
+def _on_the_core(target: MatchTarget, tried: Sequence[Probe]) -> Outputs | str:
+    """Outputs of the control core alone, or a sentence about why it has none."""
     try:
         compiled = compile_model(network(tried), target, modules=[], numerics="exact")
     except MatchError as error:
-        return (f"the control core of target {target.name} cannot be compiled for: {str(error).rstrip('.')}.",), (), ()
+        return f"the control core of target {target.name} cannot be compiled for: {str(error).rstrip('.')}."
     try:
-        expected = list(compiled.run(inputs(tried)).values())
+        outputs = compiled.run(inputs(tried)).values()
     except ToolchainError as error:
         missing = undefined_function(str(error))
         if missing is None:
             raise
-        return (_undefined(f"target {target.name}", missing),), (), ()
-    untried: list[str] = []
-    corrected: Corrected = {}
-    coverage: list[Coverage] = []
-    constant: dict[str, tuple[Probe, npt.NDArray[Any]]] = {}
-    for number, module in enumerate(target.modules, 1):
-        progress(f"{module.name}, module {number} of {len(target.modules)}")
-        patterns = {pattern.name for pattern in module.patterns()}
-        chosen = [n for n, probe in enumerate(layers) if probe.name in patterns]
-        wanted = [expected[n] for n in chosen]
-        found, counted, taken = _module(target, module, [layers[n] for n in chosen], wanted)
-        problems += found
-        coverage += counted
-        fused = [n for n, probe in enumerate(chains) if probe.name in patterns]
-        if fused and not found:
-            outputs = [expected[len(layers) + n] for n in fused]
-            found, counted = _chains(target, module, [chains[n] for n in fused], outputs)
-            problems += found
-            coverage += counted
-        own_pairs = [n for n, (name, _) in enumerate(pairs) if name == module.name]
-        if own_pairs and not found:
-            outputs = [expected[len(layers) + len(chains) + n] for n in own_pairs]
-            problems += _groups(target, module, [pairs[n][1] for n in own_pairs], outputs)
-        if not found:
-            for probes_of_form in untried_forms(module, types):
-                progress(f"{module.name}, its form {probes_of_form.form.name}")
-                outputs = _on_the_core(target, probes_of_form, corrected)
-                found, idle = _form(target, module, probes_of_form, outputs)
-                problems += found
-                untried += idle
-        constant |= {layers[chosen[n]].what: (layers[chosen[n]], wanted[n]) for n in taken}
-    if not problems:
-        problems += external_run_problems(_without_cpu(target), list(constant.values()))
-    return tuple(dict.fromkeys(problems)), tuple(coverage), tuple(untried)
+        return _undefined(f"target {target.name}", missing)
+    return dict(zip(tried, outputs, strict=True))
 
 
-def _module(
-    target: MatchTarget, module: HwModule, layers: Sequence[Probe], wanted: Sequence[npt.NDArray[Any]]
-) -> tuple[list[str], list[Coverage], list[int]]:
+def _try_module(
+    target: MatchTarget,
+    module: HwModule,
+    tried: _Tried,
+    expected: Outputs,
+    corrected: Corrected,
+    progress: Progress,
+) -> _Findings:
+    """Tries the layers of a module's patterns, then chains, groups and forms, until some of them has a problem."""
+    patterns = {pattern.name for pattern in module.patterns()}
+    own = [probe for probe in tried.layers if probe.name in patterns]
+    problems, coverage, taken = _layers(target, module, own, expected)
+    found = _Findings(problems, coverage, [], taken)
+    chains = [probe for probe in tried.chains if probe.name in patterns]
+    if chains and not problems:
+        problems, counted = _chains(target, module, chains, expected)
+        found.problems.extend(problems)
+        found.coverage.extend(counted)
+    if problems:
+        return found
+    groups = tried.groups.get(module.name)
+    if groups:
+        found.problems.extend(_groups(target, module, groups, expected))
+    for probes_of_form in untried_forms(module, tried.types):
+        progress(f"{module.name}, its form {probes_of_form.form.name}")
+        outputs = _corrected_on_the_core(target, probes_of_form, corrected)
+        problems, idle = _form(target, module, probes_of_form, outputs)
+        found.problems.extend(problems)
+        found.untried.extend(idle)
+    return found
+
+
+def _layers(
+    target: MatchTarget, module: HwModule, layers: Sequence[Probe], expected: Outputs
+) -> tuple[list[str], list[Coverage], list[Probe]]:
     """Problems, coverage, and which of the layers the module takes and has constants for."""
     compiled = _compiled(target, module, layers, "latency", fuse=False)
     if isinstance(compiled, str):
@@ -149,12 +207,13 @@ def _module(
                 f"refused because {row.candidates[0].refusal}."
             )
     kernels = [row.plan and f"kernel {row.plan.kernel}" for row in decisions]
-    problems += _differences(compiled, layers, kernels, wanted, what)
-    return problems, coverage, [n for n, row in enumerate(decisions) if row.plan is not None and row.plan.constants]
+    problems += _differences(compiled, layers, kernels, expected, what)
+    rows = zip(layers, decisions, strict=True)
+    return problems, coverage, [probe for probe, row in rows if row.plan is not None and row.plan.constants]
 
 
 def _chains(
-    target: MatchTarget, module: HwModule, chains: Sequence[Probe], wanted: Sequence[npt.NDArray[Any]]
+    target: MatchTarget, module: HwModule, chains: Sequence[Probe], expected: Outputs
 ) -> tuple[list[str], list[Coverage]]:
     """Problems of patterns of several operators, and coverage: a chain moves fewer bytes than its operators alone."""
     compiled = _compiled(without_groups(target), module, chains, "bytes")
@@ -171,13 +230,11 @@ def _chains(
         if not one.taken
     ]
     kernels = [f"a kernel of {probe.name}" if taken[probe.name] else None for probe in chains]
-    problems += _differences(compiled, chains, kernels, wanted, what)
+    problems += _differences(compiled, chains, kernels, expected, what)
     return problems, coverage
 
 
-def _groups(
-    target: MatchTarget, module: HwModule, tried: Sequence[Probe], wanted: Sequence[npt.NDArray[Any]]
-) -> list[str]:
+def _groups(target: MatchTarget, module: HwModule, tried: Sequence[Probe], expected: Outputs) -> list[str]:
     """Problems of groups: operators that read one another have to become one layer."""
     compiled = _compiled(target, module, tried, "bytes")
     if isinstance(compiled, str):
@@ -185,10 +242,10 @@ def _groups(
     what = _words(target, module)
     if all(layer.op != GROUP for layer in compiled.layers):
         return [f"{what} executes groups, and of {len(tried)} small ones none fits its memory."]
-    return list(_differences(compiled, tried, [f"a group of {probe.name}" for probe in tried], wanted, what))
+    return list(_differences(compiled, tried, [f"a group of {probe.name}" for probe in tried], expected, what))
 
 
-def _on_the_core(target: MatchTarget, tried: FormProbes, known: Corrected) -> list[npt.NDArray[Any]]:
+def _corrected_on_the_core(target: MatchTarget, tried: FormProbes, known: Corrected) -> Outputs:
     """Outputs of the control core, which other forms ask for, too: what is computed is added to `known`."""
     form = tried.form
     names = [(form.negative_step, form.exceptions > 0, probe.what, probe.dtype) for probe in tried.layers]
@@ -197,12 +254,10 @@ def _on_the_core(target: MatchTarget, tried: FormProbes, known: Corrected) -> li
         layers = list(missing.values())
         outputs = compile_model(network(layers), target, modules=[], numerics="exact").run(inputs(layers))
         known.update(zip(missing, outputs.values(), strict=True))
-    return [known[name] for name in names]
+    return {probe: known[name] for name, probe in zip(names, tried.layers, strict=True)}
 
 
-def _form(
-    target: MatchTarget, module: HwModule, tried: FormProbes, wanted: Sequence[npt.NDArray[Any]]
-) -> tuple[list[str], list[str]]:
+def _form(target: MatchTarget, module: HwModule, tried: FormProbes, expected: Outputs) -> tuple[list[str], list[str]]:
     """Problems of a module that has no other form of requantization, and a sentence where no layer takes this one."""
     what, form = _words(target, module), tried.form.name
     if not tried.layers:
@@ -220,7 +275,7 @@ def _form(
         return [], [f"{what} lists the form {form}, which was not tried: {why}."]
     kernels = [row.plan and f"kernel {row.plan.kernel}" for row in decisions]
     described = f"{what}, which requantizes in the form {form},"
-    return list(_differences(compiled, tried.layers, kernels, wanted, described)), []
+    return list(_differences(compiled, tried.layers, kernels, expected, described)), []
 
 
 def _refused(target: MatchTarget, module: HwModule, chains: Sequence[Probe], name: str) -> str:
@@ -228,8 +283,8 @@ def _refused(target: MatchTarget, module: HwModule, chains: Sequence[Probe], nam
     probe = next(probe for probe in chains if probe.name == name)
     made = network([probe])
     layers = dict(enumerate(row for row in find(made) if isinstance(row, Match)))
-    for chain in find_chains(made["main"], layers, target):
-        verdict = accepts(module, chain.whole.layer)
+    for one in find_chains(made["main"], layers, target):
+        verdict = accepts(module, one.whole.layer)
         if not verdict.ok:
             return f"{probe.what} is refused because {verdict.reason}"
     return f"of {probe.what} no mapping moves fewer bytes than its operators one by one"
@@ -290,7 +345,7 @@ def _differences(
     compiled: CompiledModel,
     layers: Sequence[Probe],
     kernels: Sequence[str | None],
-    wanted: Sequence[npt.NDArray[Any]],
+    expected: Outputs,
     what: str,
 ) -> Iterator[str]:
     """What keeps the module's C from running, and where outputs of its `kernels` differ from those of TVM's C."""
@@ -303,8 +358,8 @@ def _differences(
         else:
             yield _undefined(what, missing)
         return
-    for probe, kernel, output, right in zip(layers, kernels, outputs, wanted, strict=True):
-        differing = int(np.count_nonzero(output != right))
+    for probe, kernel, output in zip(layers, kernels, outputs, strict=True):
+        differing = int(np.count_nonzero(output != expected[probe]))
         if differing and kernel is not None:
             yield (
                 f"{kernel} of {what} computes other values than TVM's C for {probe.what} ({probe.dtype}): "
