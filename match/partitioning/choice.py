@@ -63,18 +63,14 @@ def choose(
     works = {index: _workload(row, index, prefix) for index, row in layers.items()}
     chains = _chains(main, layers, works, prefix, target) if options.fuse else []
     parts = find_parts(main, layers) if options.in_place != "never" else Parts({}, {})
-    parted = [((n,), row, _within(works[n], p)) for n, row in layers.items() for p in parts.pitches(row, n)]
-    parted += [
-        (chain.rows, chain.whole, _within(chain.workload, pitches))
-        for chain in chains
-        for pitches in parts.pitches(chain.whole)
-    ]
-    several = [chain.workload for chain in chains]
-    asked = ask([*works.values(), *several, *(work for _, _, work in parted)], target, options, stopwatch)
-    offered = dict(zip(works, asked, strict=False))
-    fused, partly = asked[len(works) :][: len(chains)], asked[len(works) + len(chains) :]
+    parted = _parted(layers, works, chains, parts)
+    asked = [*works.values(), *(one.workload for one in (*chains, *parted))]
+    answers = iter(ask(asked, target, options, stopwatch))
+    offered = {index: next(answers) for index in works}
+    fused = [(one, next(answers)) for one in chains]
+    partly = [(one, next(answers)) for one in parted]
     groups = _groups(main, listed, offered, prefix, target) if options.fuse else []
-    joined = ask([group.workload for group in groups], target, options, stopwatch)
+    joined = list(zip(groups, ask([one.workload for one in groups], target, options, stopwatch), strict=True))
     split = {
         index: cut
         for index, row in layers.items()
@@ -90,12 +86,19 @@ def choose(
             candidates.of_layer(index, row, offered[index])
         else:
             candidates.of_core(index, row)
-    for one, offers in zip((*chains, *groups), (*fused, *joined), strict=True):
+    together = (*fused, *joined)
+    for one, offers in together:
         candidates.of_several(one, offers)
-    for (own, row, _), offers in zip(parted, partly, strict=True):
-        candidates.of_parts(own, row, offers, parts)
+    for one, offers in partly:
+        candidates.of_several(one, offers, parts.layouts)
     for index in parts.rows:
         candidates.of_in_place(index, layers[index], offered[index], parts)
+    whole = (*offered.values(), *summed.values(), *(offers for _, offers in together))
+    return _cheapest(candidates, [offers.workload for offers in whole], options)
+
+
+def _cheapest(candidates: _Candidates, workloads: Sequence[Workload], options: Options) -> ChosenNetwork:
+    """The cheapest cover by candidates; `workloads` are those that modules were asked about, of whole tensors."""
     problem, numbers = candidates.problem, range(len(candidates.made))
     if options.in_place == "always":
         problem, numbers = _with_few_copies(problem, candidates.copying)
@@ -107,10 +110,9 @@ def choose(
     rows = tuple(row for row, _ in taken)
     chosen = [problem.candidates[place] for place in cover.chosen]
     decisions = tuple(_shaped(made, one, problem.graph) for (_, made), one in zip(taken, chosen, strict=True))
-    workloads = tuple(offers.workload for offers in (*offered.values(), *summed.values(), *fused, *joined))
     # Of workloads with one symbol the last is the one that was chosen.
-    workloads += tuple(work for place in cover.chosen if (work := candidates.asked.get(numbers[place])) is not None)
-    return ChosenNetwork(rows, decisions, workloads, problem, cover.cost)
+    asked = (*workloads, *(candidates.asked[n] for place in cover.chosen if (n := numbers[place]) in candidates.asked))
+    return ChosenNetwork(rows, decisions, asked, problem, cover.cost)
 
 
 def _with_few_copies(problem: CoverProblem, copying: Sequence[frozenset[int]]) -> tuple[CoverProblem, Sequence[int]]:
@@ -131,7 +133,7 @@ def _with_few_copies(problem: CoverProblem, copying: Sequence[frozenset[int]]) -
 
 
 def _counted(runner_up: RunnerUp | None, options: Options) -> RunnerUp | None:
-    """A runner-up, of whose bytes the part that stands for cycles is taken off."""
+    """A runner-up in whole bytes, if bytes are minimised: what is less than one stands for cycles."""
     if runner_up is None or options.objective != "bytes":
         return runner_up
     return replace(runner_up, cost=float(math.floor(runner_up.cost)))
@@ -164,7 +166,10 @@ def _workload(row: Match, index: int, prefix: str, suffix: str = "") -> Workload
 
 @dataclass(frozen=True, eq=False)
 class _Several:
-    """A chain or a group: the places of its layers among the rows, all of them as one layer, and its workload."""
+    """Layers that modules are asked about as one: `rows` are their places, `whole` and `workload` what they are as one.
+
+    It is a chain, a group, or a layer or chain whose tensors lie inside others.
+    """
 
     rows: tuple[int, ...]
     whole: Match
@@ -216,8 +221,25 @@ def _several(kind: str, rows: tuple[int, ...], whole: Match, stages: Sequence[Wo
     return _Several(rows, whole, work)
 
 
+def _parted(
+    layers: Mapping[int, Match], works: Mapping[int, Workload], chains: Sequence[_Several], parts: Parts
+) -> list[_Several]:
+    """Layers and chains once more for each way in which their tensors can lie inside others."""
+    alone = [
+        _Several((index,), row, _within(works[index], pitches))
+        for index, row in layers.items()
+        for pitches in parts.pitches(row, index)
+    ]
+    fused = [
+        replace(chain, workload=_within(chain.workload, pitches))
+        for chain in chains
+        for pitches in parts.pitches(chain.whole)
+    ]
+    return [*alone, *fused]
+
+
 def _within(workload: Workload, pitches: Pitches) -> Workload:
-    """The same work on tensors some of which lie inside others."""
+    """The same work where some of the tensors lie inside others."""
     return replace(workload, layer=replace(workload.layer, pitches=pitches))
 
 
@@ -244,9 +266,9 @@ def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
 class _Candidates:
     """Collects the candidates of a network; `made` has for each the row and the decision that it becomes.
 
-    `asked` has the workloads of those of several layers, and of those that read or write parts of tensors, by their
-    places in the problem's list;
-    `copying` has the places of those that copy what may be in place, for each such concatenation and slice.
+    `asked` has the workloads of candidates of several layers, and of candidates that read or write parts of tensors, by
+    their places in the problem's list. `copying` has, for each concatenation and slice that may be in place, the places
+    of the candidates that copy it.
     """
 
     def __init__(self, network: GraphReading, target: MatchTarget, options: Options) -> None:
@@ -288,18 +310,13 @@ class _Candidates:
         refusals = tuple(candidate for candidate in whole.candidates if candidate.module != CPU)
         self._of_operator(second, parts.rest, refusals)
 
-    def of_several(self, several: _Several, offers: Offers) -> None:
-        """Layers as one, a chain or a group, on the modules that take them so."""
+    def of_several(
+        self, several: _Several, offers: Offers, layouts: Mapping[relay.Expr, Storage] | None = None
+    ) -> None:
+        """Layers as one, on the modules that take them so; `layouts` are how tensors lie that may be inside others."""
         places = tuple(sorted(place for row in several.rows for place in self._network.operators[row]))
         before = len(self._found)
-        self._on_modules(places, several.whole, offers)
-        self.asked |= dict.fromkeys(range(before, len(self._found)), offers.workload)
-
-    def of_parts(self, rows: Sequence[int], row: Match, offers: Offers, parts: Parts) -> None:
-        """Layers that read or write tensors where these may lie inside others."""
-        operators = tuple(sorted(place for index in rows for place in self._network.operators[index]))
-        before = len(self._found)
-        self._on_modules(operators, row, offers, parts.layouts)
+        self._on_modules(places, several.whole, offers, layouts)
         self.asked |= dict.fromkeys(range(before, len(self._found)), offers.workload)
 
     def of_in_place(self, index: int, row: Match, offers: Offers, parts: Parts) -> None:
@@ -361,13 +378,13 @@ class _Candidates:
         places: tuple[int, ...],
         row: Match,
         offers: Offers,
-        parts: Mapping[relay.Expr, Storage] | None = None,
+        inside: Mapping[relay.Expr, Storage] | None = None,
     ) -> None:
-        """`parts` are how tensors lie that may be inside others: a layer that sees them otherwise is none of them."""
+        """`inside`: how tensors lie that may be inside others; a schedule that sees them otherwise is no candidate."""
         for name, (schedule, cost) in offers.accepted.items():
             *stored, output = [None if layout.plain else layout for layout in layouts(schedule)]
             seen = zip((*row.inputs, row.root), (*stored, output), strict=True)
-            if parts and any(layout and layout.pitch and layout != parts[x] for x, layout in seen):
+            if inside and any(layout and layout.pitch and layout != inside[x] for x, layout in seen):
                 continue
             wants = [(self._network.tensors[x], layout) for x, layout in zip(row.inputs, stored, strict=False)]
             gives = tuple((tensor, output) for tensor in self._operator(places[-1]).writes)
