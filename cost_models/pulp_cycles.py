@@ -110,200 +110,300 @@ CHANNEL_GROUP = 16
 class KernelCycles:
     """Cycles of one core around the inner loops of kernels/pulp, with data and instructions at hand.
 
-    Fitted by least squares to kernel calls on CV32E40P RTL: ``python -m benchmarks.rtl --fit``. GCC 12, -O2.
-
-    call: a kernel call, on each core. group: a group of a grouped convolution. group_share: more where cores share it
-    out, divisions above all; measured on RTL, one core of eight, and not fitted.
-    product: the outputs of some pixels, whose registers are stored before and loaded behind. pair: two of these pixels,
-    or a last one, where vectors are no whole words or sums partial. block: four channels of them beside their steps and
-    outputs. rest: the last channels of some pixels, fewer than four. last: a pixel of that. single: a block of two
-    channels or one.
-    other_single: a block of one channel in memory, of sums and int64. rare: a block of four channels of int64.
-    short: a pixel whose vectors are shorter than a word. short_block, short_single: its blocks of four channels and of
-    one, beside bytes and outputs. short_left: a block left as sums. short_output: more for an output through memory.
-    sums: an output that is left as a sum. resumed, taken: a partial sum that an output goes on from, which is left as
-    a sum again, or requantized. taken_alone: more for that in `split`, where four channels of one pixel are a block.
-    int32, split, split_signed, int64: an output's requantization in a product; int32, split, int64: in pooling, too.
-    high: an output's requantization where accumulators have many bits, in C. It is measured in products, not fitted.
-    asked: a channel, to see whether it has exceptions. exception: an exception, for each product or column of outputs.
-    compared: an output that is compared with the exception's output. alike: the share of outputs that are equal to it;
-    their accumulators are computed again. product_again: this in a product, beside its steps. window_again,
-    weight_again: this for a depthwise output, and each of its weights. The cycles are measured on RTL; the share is
-    an estimate.
-    wide: a depthwise convolution by loops for a wider filter. wide_turned: more where its row is taken as a column.
-    wide_filter, wide_weight: a filter that is laid out, and a weight of it. wide_pixel, wide_word: a pixel of a narrow
-    map that is laid out, and a word of it. phase: one of the convolutions into which a filter with holes is taken
-    apart, beside its strips. All are measured on RTL, not fitted.
-    line: a row of outputs of a convolution. band: columns of the input laid out at a time; turn: more for those
-    of a single channel, which are turned; row: a row of them where pixels have more than four channels; pixel: one of
-    these that is no whole words, beside its pairs of words.
-    row_of_words: a dense layer's single row of outputs, of vectors of words, beside its products: call and product.
-    strip3, strip5: depthwise in strips of outputs (3x3: two columns, 5x5: one), what all channels of a strip have in
-    common, or, of the inner ones of 3x3, all of these. channel3, channel5: a channel of it beside its rows, by filter.
-    next3: of an inner strip behind another of its channel. lanes3: more for a strip that sees others than the last one.
-    called: an output there in the other forms than int32 and split, a call.
-    strip_row, gather: other depthwise, a filter column of a column of outputs; a byte of that. window: the calls around
-    the products of one, and its output's requantization, which hardly depends on the form there.
-    position: pooling, an output pixel. averages, maxima: four channels of it. sum_row: a row of a window of these.
-    maximum4: a window's element of these.
-    float_window, float_average, float_element: pooling in float32, a window, an output of it, and an element of that.
-    float_half, float_sum: more for an output that float32 decides, and an element of that, without an FPU. From seven
-    calls on RTL (1 to 32 channels, windows of 1 to 16), six within 6 %; of 4x4 one sum in 75 was a half, not one in 16.
-    multiply, squared_difference: an element beside its requantization; turned_pixel: a pixel of a transposition.
-    Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
-    turned_unit, turned_word: an element of more than one byte, and a word of it; fitted to three layers on GVSoC
-    (elements of 3, 12 and 20 bytes).
-    turned_row, turned_rest: a row of a transposition of bytes, beside its fours of pixels, and the last one to three
-    pixels of it, beside their bytes. turned_share: more where cores share them out, divisions above all; measured on
-    RTL, one core of eight, and not fitted.
-    gathered_run, gathered, gathered_word: a run of a gather, an output column of it, a word of that; fitted to ten
-    layers on RTL (padding, steps, repetition and reversal, elements of 1 to 240 bytes), within 10 %.
-    matrix_rows, matrix_word: products of two matrices. A core sums up four rows of the second matrix: a constant, and
-    more for each word of a row. matrix_unit: these four rows times two rows of the first matrix, without steps and
-    outputs. matrix_rest: more where rows are no whole words. matrix_int64: the requantization of an output in 64 bits.
-    softmax_row, softmax: a row of softmax beside its elements, and an element; fitted to eight calls on RTL (2 to 16
-    rows of 3 to 128).
-    normalized_row, normalized_sums, normalized: a row of a normalization beside its elements, an element of its sums,
-    and an element beside these and its requantization; fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of
-    16), the share of the sums to two on GVSoC (a row of 64 and one of 256, whose channels cores share out).
-    lstm_step: a step of a sequence beside its units. lstm_unit: a unit in it beside its sums. lstm_sums: these of its
-    gates over the input, or over the states, beside their products. Fitted by least squares to nine layers on RTL (3
-    to 64 units, 2 to 64 features, one and two sequences), within 2.5 %. gru_step, gru_unit, gru_sums: the same of a
-    GRU, fitted to eleven layers on RTL (3 to 64 units, 2 to 64 features, 1 to 16 steps), within 5 %.
-    reset_first_step, reset_first_unit: the same of a GRU whose reset gate comes first, the unit with its sums over the
-    input; reset_first_back: what a unit takes from the second step on beside its products with states. Fitted to five
-    layers on RTL (3 to 64 units, 2 to 64 features, 2 to 16 steps), within 1 %.
-    resized_pixel, resized: a pixel of a resize, fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33
-    of 5), and a channel of it, counted in the compiled code.
-    channel_lookup_pixel, channel_lookup: a pixel of a lookup by channel beside its elements, and an element.
-    concatenation: a concatenation beside the lookups of its inputs, whose shares are found with divisions; fitted on
-    GVSoC with `Sharing.tables`.
-    lookup_sum: an element of a sum of lookups; from nine calls on RTL, within 2 % but for one of 27 elements (12 %).
-    absolute_difference: an element of an absolute difference. Two layers on RTL, of 1,024 and 16,384 elements, are
-    within 5 %.
-    lookup_line: an element of lines that another tensor chooses; same_line: one of a run on one line, which takes
-    chosen_line more. From seven calls on RTL (256 to 11,520 elements), six within 5 %, one of 13 channels within 9 %.
-    addition: the call of an addition, without its elements. add, add_int64: an element of an addition, by form.
-    lookup, quantize, dequantize: an element. run, lookup_run: the start of each run of elements that lie together, in
-    additions and in lookups; measured apart, not fitted. signs: reading the whole table of a lookup that turns signs;
-    sign: an element of such a lookup. Both from nine calls on RTL, within 6 %.
+    Fitted by least squares to kernel calls on CV32E40P RTL, unless a field or the comment above it says otherwise:
+    ``python -m benchmarks.rtl --fit``. GCC 12, -O2.
     """
 
+    # A kernel call, and what cores share out.
     call: float = 172.0
+    """A kernel call, on each core."""
     group: float = 277.7
+    """A group of a grouped convolution."""
     group_share: float = 250
-    row_of_words: float = 159.6
+    """More where cores share out a group, above all divisions. Measured on RTL, one core of eight, not fitted."""
+
+    # Products: convolutions and dense layers.
     product: float = 92.0
+    """The outputs of some pixels: registers are stored before them and loaded behind them."""
     pair: float = 24.5
+    """Two pixels of a product, or its last one, if vectors are no whole words or sums are partial."""
     block: float = 6.99
+    """Four channels of two pixels, or of a last one, beside their steps and outputs."""
     rest: float = 44.4
+    """The last channels of a product, fewer than four."""
     last: float = 12.9
+    """A pixel of the last channels."""
     single: float = 21.5
+    """A block of two channels or of one."""
     other_single: float = 141.1
+    """A block of one channel in memory: of partial sums, and of int64."""
     rare: float = 199
+    """A block of four channels in int64."""
+    row_of_words: float = 159.6
+    """A dense layer's single row of outputs of whole words, beside its products: in place of `call` and `product`."""
+
+    # Products of vectors that are shorter than a word.
     short: float = 25.4
+    """A pixel."""
     short_block: float = 23.3
-    short_left: float = 1.53
+    """A block of four channels, beside bytes and outputs."""
     short_single: float = 182.5
+    """A block of one channel, beside bytes and outputs."""
+    short_left: float = 1.53
+    """A block that is left as sums."""
     short_output: float = 39.7
+    """More for an output through memory."""
+
+    # Partial sums.
     sums: float = 3.33
+    """An output that is left as a sum."""
     resumed: float = 1.73
+    """A partial sum that a product begins with, and leaves as a sum again."""
     taken: float = 3.58
+    """A partial sum that a product begins with, and requantizes."""
     taken_alone: float = 3.26
+    """More than `taken` in `split`, where four channels of one pixel are a block."""
+
+    # An output's requantization in a product, by form.
     int32: float = 6.91
+    """In 32 bits; in pooling, too."""
     split: float = 11.1
+    """By halves of the multiplier; in pooling, too."""
     split_signed: float = 16.8
-    high: float = 11.1
-    asked: float = 8
-    exception: float = 80
-    compared: float = 9
-    alike: float = 0.03
-    product_again: float = 30
-    window_again: float = 95
-    weight_again: float = 25
-    wide: float = 450
-    wide_turned: float = 620
-    wide_filter: float = 80
-    wide_weight: float = 6
-    wide_pixel: float = 60
-    wide_word: float = 3
-    phase: float = 650
+    """By halves of the multiplier, with a sign."""
     int64: float = 52.4
+    """In 64 bits; in pooling, too."""
+    high: float = 11.1
+    """By upper words, of accumulators of many bits, in C. Measured in products, not fitted."""
+
+    # Exceptions. Cycles are measured on RTL, not fitted.
+    asked: float = 8
+    """A channel, to see whether it has exceptions."""
+    exception: float = 80
+    """An exception, for each product or column of outputs."""
+    compared: float = 9
+    """An output that is compared with the exception's output."""
+    alike: float = 0.03
+    """The share of outputs that equal the exception's, an estimate: their accumulators are computed again."""
+    product_again: float = 30
+    """To compute an accumulator of a product again, beside its steps."""
+    window_again: float = 95
+    """To compute an accumulator of a depthwise convolution again, beside its weights."""
+    weight_again: float = 25
+    """A weight of such an output."""
+
+    # Columns of the input that a convolution lays out.
     line: float = 250.2
+    """A row of outputs."""
     band: float = 106.4
+    """Columns that are laid out at a time."""
     turn: float = 61.2
-    pixel: float = 15
+    """More for columns of a single channel, which are turned."""
     row: float = 10.9
+    """A row of columns whose pixels have more than four channels."""
+    pixel: float = 15
+    """A pixel in such a row that is no whole words, beside its pairs of words."""
+
+    # Depthwise convolutions in strips of outputs: two columns of 3x3, one of 5x5.
     strip3: float = 168.3
+    """A strip of 3x3, for all channels, or all inner strips together."""
     strip5: float = 206.2
+    """A strip of 5x5, for all channels."""
     lanes3: float = 156.8
+    """More for a strip of 3x3 that sees other columns than the one before it."""
     channel3: float = 56.8
+    """A channel of a strip of 3x3, beside its rows."""
     next3: float = 36.9
+    """A channel of an inner strip of 3x3 that follows another of its channel."""
     channel5: float = 96.3
+    """A channel of a strip of 5x5, beside its rows."""
     called: float = 55.7
+    """An output in other forms than int32 and split, which are calls."""
+
+    # Depthwise convolutions of other filters.
     strip_row: float = 26.2
+    """A filter column of a column of outputs."""
     gather: float = 11.2
+    """A byte of a filter column."""
     window: float = 81.8
+    """The calls around a window's products, with its output's requantization, which hardly depends on the form."""
+
+    # Depthwise convolutions whose filter is widened to 3x3 or 5x5. Measured on RTL, not fitted.
+    wide: float = 450
+    """A call."""
+    wide_turned: float = 620
+    """More where its row is taken as a column."""
+    wide_filter: float = 80
+    """A filter that is laid out."""
+    wide_weight: float = 6
+    """A weight of a filter that is laid out."""
+    wide_pixel: float = 60
+    """A pixel of a narrow map that is laid out."""
+    wide_word: float = 3
+    """A word of a pixel that is laid out."""
+    phase: float = 650
+    """One of the convolutions into which a filter with holes is taken apart, beside its strips."""
+
+    # Pooling.
     position: float = 105.8
+    """An output pixel."""
     sum_row: float = 11.7
+    """A row of a window, of four channels or fewer, that is averaged."""
     averages: float = 47.5
+    """Four channels that are averaged."""
     maxima: float = 41.2
+    """Four channels whose largest is taken."""
     maximum4: float = 8.8
+    """A window's element of four channels whose largest is taken."""
+
+    # Average pooling in float32. From seven calls on RTL (1 to 32 channels, windows of 1 to 16), six within 6 %; of 4x4
+    # one sum in 75 was a half, not one in 16.
     float_window: float = 143
+    """A window."""
     float_average: float = 31.5
+    """An output of a window."""
     float_element: float = 9.5
+    """An element of an output."""
     float_half: float = 380
+    """More for an output that float32 decides, without an FPU."""
     float_sum: float = 101
+    """More for an element of such an output."""
+
+    # Additions.
     addition: float = 175.5
+    """The call, without its elements."""
     run: float = 45
-    lookup_run: float = 36
+    """The start of a run of elements that lie together. Measured apart, not fitted."""
     add: float = 6.72
+    """An element with sums of 32 bits."""
     add_int64: float = 51.2
+    """An element with sums of 64 bits."""
+
+    # Tables.
     lookup: float = 3.08
+    """An element."""
+    lookup_run: float = 36
+    """The start of a run of elements that lie together. Measured apart, not fitted."""
     signs: float = 346
+    """Reading the whole table of a lookup that turns signs. From nine calls on RTL, within 6 %."""
     sign: float = 0.75
+    """An element of a lookup that turns signs. From the same calls."""
     channel_lookup_pixel: float = 26.8
+    """A pixel of a lookup by channel, beside its elements."""
     channel_lookup: float = 3.92
+    """An element of a lookup by channel."""
     lookup_sum: float = 8.85
+    """An element of a sum of lookups. From nine calls on RTL, within 2 % but for one of 27 elements (12 %)."""
     lookup_line: float = 8.85
+    """An element of lines that another tensor chooses.
+
+    With the next two from seven calls on RTL (256 to 11,520 elements), six within 5 %, one of 13 channels within 9 %.
+    """
     same_line: float = 4.8
+    """An element of a run on one line."""
     chosen_line: float = 16
+    """More for such a run."""
     absolute_difference: float = 21
+    """An element of an absolute difference. Two layers on RTL, of 1,024 and 16,384 elements, are within 5 %."""
     concatenation: float = 420
-    multiply: float = 13
-    squared_difference: float = 17
-    turned_pixel: float = 36
-    turned_share: float = 86
-    turned_row: float = 63.3
-    turned_rest: float = 35.4
-    turned_unit: float = 22
-    turned_word: float = 1
-    gathered_run: float = 73.5
-    gathered: float = 8.35
-    gathered_word: float = 1.75
-    matrix_rows: float = 163.5
-    matrix_word: float = 23.4
-    matrix_unit: float = 60.7
-    matrix_rest: float = 97.2
-    matrix_int64: float = 24.2
-    softmax_row: float = 160
-    softmax: float = 49.2
-    normalized_row: float = 290
-    normalized_sums: float = 9.7
-    normalized: float = 20.8
-    lstm_step: float = 251
-    lstm_unit: float = 154
-    lstm_sums: float = 170
-    gru_step: float = 260
-    gru_unit: float = 200
-    gru_sums: float = 67
-    reset_first_step: float = 142
-    reset_first_unit: float = 199
-    reset_first_back: float = 208
-    resized_pixel: float = 38
-    resized: float = 13
+    """A concatenation beside the lookups of its inputs, whose shares are found with divisions.
+
+    Fitted on GVSoC with `Sharing.tables`.
+    """
     quantize: float = 24.3
+    """An element of float32 that becomes 8 bits."""
     dequantize: float = 6.59
+    """An element of 8 bits that becomes float32."""
+
+    # Multiplications. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
+    multiply: float = 13
+    """An element beside its requantization."""
+    squared_difference: float = 17
+    """An element of a squared difference beside its requantization."""
+
+    # Transpositions.
+    turned_pixel: float = 36
+    """A pixel of a transposition. Counted in the compiled code, as `multiply`."""
+    turned_share: float = 86
+    """More where cores share out a transposition of bytes, above all divisions.
+
+    Measured on RTL, one core of eight, not fitted.
+    """
+    turned_row: float = 63.3
+    """A row of a transposition of bytes, beside its fours of pixels."""
+    turned_rest: float = 35.4
+    """The last one to three pixels of such a row, beside their bytes."""
+    turned_unit: float = 22
+    """An element of more than one byte. Fitted to three layers on GVSoC (elements of 3, 12 and 20 bytes)."""
+    turned_word: float = 1
+    """A word of such an element. From the same fit."""
+
+    # Gathers. Fitted to ten layers on RTL (padding, steps, repetition and reversal, elements of 1 to 240 bytes), within
+    # 10 %.
+    gathered_run: float = 73.5
+    """A run of columns that are copied together."""
+    gathered: float = 8.35
+    """An output column of a run."""
+    gathered_word: float = 1.75
+    """A word of a column."""
+
+    # Products of two matrices: units of four rows of the second and two of the first.
+    matrix_rows: float = 163.5
+    """Four rows of the second matrix that a core sums up, beside their words."""
+    matrix_word: float = 23.4
+    """A word of each of these four rows."""
+    matrix_unit: float = 60.7
+    """A unit, without steps and outputs."""
+    matrix_rest: float = 97.2
+    """More for a unit whose rows are no whole words."""
+    matrix_int64: float = 24.2
+    """The requantization of an output in 64 bits."""
+
+    # Softmax. Fitted to eight calls on RTL (2 to 16 rows of 3 to 128).
+    softmax_row: float = 160
+    """A row, beside its elements."""
+    softmax: float = 49.2
+    """An element."""
+
+    # Normalization. Fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of 16); how cores share the sums, to two
+    # on GVSoC (a row of 64 and one of 256, whose channels cores share out).
+    normalized_row: float = 290
+    """A row, beside its elements."""
+    normalized_sums: float = 9.7
+    """An element of the row's sums."""
+    normalized: float = 20.8
+    """An element, beside the sums and its requantization."""
+
+    # LSTM. Fitted to nine layers on RTL (3 to 64 units, 2 to 64 features, one and two sequences), within 2.5 %.
+    lstm_step: float = 251
+    """A step of a sequence, beside its units."""
+    lstm_unit: float = 154
+    """A unit in a step, beside the sums of its gates."""
+    lstm_sums: float = 170
+    """The sums of a unit's gates over the input, or over the states, beside their products."""
+
+    # GRU. Fitted to eleven layers on RTL (3 to 64 units, 2 to 64 features, 1 to 16 steps), within 5 %.
+    gru_step: float = 260
+    """A step of a sequence, beside its units."""
+    gru_unit: float = 200
+    """A unit in a step, beside the sums of its gates."""
+    gru_sums: float = 67
+    """The sums of a unit's gates over the input, or over the states, beside their products."""
+
+    # GRU whose reset gate comes first. Fitted to five layers on RTL (3 to 64 units, 2 to 64 features, 2 to 16 steps),
+    # within 1 %.
+    reset_first_step: float = 142
+    """A step of a sequence, beside its units."""
+    reset_first_unit: float = 199
+    """A unit in a step, with the sums of its gates over the input."""
+    reset_first_back: float = 208
+    """A unit from the second step on, beside its products with states."""
+
+    # Resize.
+    resized_pixel: float = 38
+    """A pixel. Fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33 of 5)."""
+    resized: float = 13
+    """A channel of a pixel. Counted in the compiled code."""
 
     def laid_out(self, layer: Layer, tile: Tile, columns: int, calls: int, beside: bool) -> float:
         """Cycles of columns of the input that are laid out in so many calls (match_pulp_im2col.h).
@@ -327,39 +427,48 @@ class KernelCycles:
 class Sharing:
     """What cores lose in a cluster, beside one that has L1 and instructions at hand.
 
-    Fitted by least squares to the cycles of 95 layers of five networks on GVSoC, eight cores (docs/pulp-open.md).
-
-    waits: share of a kernel's cycles on eight cores: banks of L1 that others use, instructions that a core's own cache
-    does not hold, the last core to finish. Of fewer cores it is less by the neighbours that are not there.
-    tables: beside that, share of a byte's cycles in lookups, whose loop is at L1 in each cycle, mostly at a few words
-    of the table. Fitted to 24 concatenations and 30 lookups on GVSoC, most of them of DenseNet and MobileNetV3.
-    arriving: share of a transfer's cycles that weights of a dense layer take longer to arrive, as all cores read others
-    in every second cycle; fitted to the auto-encoder and GhostNet on GVSoC, where nothing of it is left without
-    conflicts over banks.
-    recurrent: the same of an LSTM, whose unit has more instructions than a core's own cache holds, so that each unit
-    fetches them anew. It and the first call of an LSTM are fitted to three layers (8, 16 and 40 features, 16, 32 and
-    64 units). Both are taken for a GRU, too: the same three layers of that take 2 to 4 % less than predicted. One
-    whose reset gate comes first is two loops that caches hold, and loses no more than other kernels.
-    meeting: what a step of that takes more, where all cores meet twice; fitted to the same three layers, within 1 %.
-    pointwise, convolution, depthwise, addition, pooling, dense, matrices, lstm, other: the first call of a kernel in an
-    offload, whose instructions come from the main memory.
-    widened: the same of depthwise filters without loops of their own, whose code is more than a shared cache's 4 kB.
-    phase: each convolution without holes that one of these is taken apart into, as it fetches that code again. Both
-    from 24 single layers on GVSoC (1 to 16 phases).
-    again: how much of that each further call of a convolution takes in the same offload. Its code is large, and kernels
-    in between have displaced it from the cache. Fitted to 20 groups on GVSoC.
+    Fitted by least squares to the cycles of 95 layers of five networks on GVSoC, eight cores (docs/pulp-open.md),
+    unless a field says otherwise.
     """
 
+    # Shares of cycles, on eight cores; of fewer cores they are less by the neighbours that are not there.
     waits: float = 0.10
+    """Of a kernel: banks of L1 that others use, instructions that a core's own cache does not hold, the last core to
+    finish."""
     tables: float = 0.42
+    """Of a byte in lookups, beside `waits`: their loop is at L1 in each cycle, mostly at a few words of the table.
+
+    Fitted to 24 concatenations and 30 lookups on GVSoC, most of them of DenseNet and MobileNetV3.
+    """
     arriving: float = 0.11
+    """Of the transfer of a dense layer's weights, which arrive while all cores read others in every second cycle.
+
+    Fitted to the auto-encoder and GhostNet on GVSoC, where nothing of it is left without conflicts over banks.
+    """
     recurrent: float = 0.28
+    """Of an LSTM or a GRU, in place of `waits`: a unit has more instructions than a core's own cache holds.
+
+    Each unit fetches them anew. Fitted with `lstm` to three layers (LSTM, 8, 16 and 40 features, 16, 32 and 64 units);
+    GRU layers of these sizes take 2 to 4 % less than predicted. A GRU whose reset gate comes first is two loops that
+    caches hold, and has `waits`.
+    """
     meeting: float = 380
+    """More cycles of a step of a GRU whose reset gate comes first, where all cores meet twice.
+
+    Fitted to the three layers of `recurrent`, within 1 %.
+    """
+
+    # Cycles of the first call of a kernel in an offload, whose instructions come from the main memory.
     pointwise: float = 1650
     convolution: float = 1700
     depthwise: float = 1900
     widened: float = 3800
+    """Of depthwise filters without loops of their own: their code is more than a shared cache's 4 kB.
+
+    Fitted with `phase` to 24 single layers on GVSoC (1 to 16 phases).
+    """
     phase: float = 510
+    """More for each convolution without holes into which such a filter is taken apart: it fetches that code again."""
     addition: float = 1150
     pooling: float = 1000
     dense: float = 200
@@ -367,6 +476,10 @@ class Sharing:
     lstm: float = 1560
     other: float = 660
     again: float = 0.7
+    """The share of the first call that each further call of a convolution takes in the same offload.
+
+    Its code is large, and kernels in between have displaced it from the cache. Fitted to 20 groups on GVSoC.
+    """
 
     def factor(self, cores: int, op: Op | None = None) -> float:
         """What the cycles of a kernel are multiplied with, that of an operator or any."""
