@@ -157,7 +157,7 @@ class Ne16Cost(CostModel):
         return self.offload + self.first + (self.sharing.other if self.stream_out or self.laid_out else 0)
 
     def _streamed(self, layer: Layer, tile: Tile, rows: _Along, columns: _Along) -> float:
-        """Cycles of a tile of which the cluster requantizes a part while NE16 computes the next one.
+        """Cycles of a tile in parts: the cluster requantizes one while NE16 computes the next.
 
         A part is some rows of a block of channels, or of some groups.
         """

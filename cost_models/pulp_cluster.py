@@ -516,7 +516,7 @@ def _runs_of(layer: Layer, tile: Tile) -> int:
 
 
 def _block_steps(channels: int, pixels: int, length: int, loose: int) -> float:
-    """The steps of a block, so many words of which may lie across borders."""
+    """The steps of a block of products; `loose` of its words may lie across borders."""
     words, rest = divmod(length, WORD)
     across = channels * crossing(rest) * (loose + 1)
     broken = step(channels, pixels) + across + last_step(channels, pixels)

@@ -62,7 +62,7 @@ class Depthwise:
         return self._turned(layer, tile, cycles)
 
     def _turned(self, layer: Layer, tile: Tile, cycles: float) -> float:
-        """A tile of one row as one of one column, of which cores share out the channels; else the cycles given."""
+        """Cycles of a tile of one row as one of one column, whose channels cores share out; else the cycles given."""
         column = turned(layer)
         wide = None if column is None else widened(column)
         if column is None or wide is None:

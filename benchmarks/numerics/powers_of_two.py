@@ -104,5 +104,5 @@ def _symmetric(given: QuantizedType) -> QuantizedType:
 
 
 def _power_of_two(largest: float) -> float:
-    """The least power of two of which `largest` is at most 127."""
+    """The least power of two that `largest` is at most 127 times."""
     return 2.0 ** math.ceil(math.log2(largest / _LARGEST))

@@ -1,8 +1,8 @@
 """The integers of TFLite Micro: gemmlowp's fixed-point multiplication with two roundings.
 
 A real factor becomes ``m * 2**(e - 31)`` with m of 31 bits. The product ``acc * m`` is rounded at bit 31, half up, then
-shifted right by -e and rounded again, half away from zero. Both are one floor of a sum with a constant,
-``(acc * m + 2**30 + 2**(S - 1)) >> S`` with ``S = 31 - e``, less ``2**31`` where the first result is negative.
+shifted right by -e and rounded again, half away from zero. Both roundings are one floor: ``(acc * m + 2**30 + 2**(S -
+1)) >> S`` with ``S = 31 - e``, and ``2**31`` less in the sum where the first result is negative.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ def is_mean_of_sum(x: QuantizedType, count: int, output: QuantizedType) -> bool:
 def float_sums(x: QuantizedType, count: int) -> tuple[Float32Array, Float32Array]:
     """The least and the greatest float32 sums of `count` numbers, for each sum of their integers.
 
-    An addition rounds a larger sum to no smaller number. So the extremes of a sum are those of two parts, of which each
-    is an extreme for its own integers.
+    An addition rounds a larger sum to no smaller number. So the extremes of a sum are sums of two extremes, those of
+    two parts for their own integers.
     """
     numbers = (x.levels - x.zero_point).astype(np.float32) * x.scale
     least, most = [numbers], [numbers]  # of one number, of two, ...

@@ -14,8 +14,8 @@ from match.mapping.schedule import Loop, Schedule
 class ConstantsText:
     """The constants in the memory number `level`.
 
-    The array that its blocks are fetched from consists of those of the innermost memory, in the order of
-    `pack_constants`, and is itself what that memory further out holds which has constants, or all there are.
+    Blocks are fetched from an array: the block of the next memory further out that has constants, or all constants. The
+    array consists of the blocks of the innermost memory, in the order of `pack_constants`.
     """
 
     operand: Operand

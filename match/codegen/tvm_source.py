@@ -1,12 +1,15 @@
 """TVM's C of a network, made to compile without TVM's headers and without warnings, and the same every time.
 
-TVM prints every function in one fixed form: an ``extern "C"`` guard, ``TVM_DLL`` and the prototype on one line, then a
-body in which each pointer into constants or workspace and each call of the network's ``main`` has a line of its own,
-and every function in front of those that call it. What is changed is known line by line: declarations, guards and
-export marks go, functions become static, truth values are int8_t in all of them, pointers come in the order of their
-names (TVM's is that of a hash table) without those that nothing reads, unread parameters are marked, and calls in
-``main`` are numbered (``MATCH_CALL``), so that it returns the status of one that fails instead of -1 and each can
-be counted.
+TVM prints every function in one fixed form, in front of those that call it: an ``extern "C"`` guard, ``TVM_DLL`` and
+the prototype on one line, then the body. Each pointer into constants or workspace and each call of the network's
+``main`` has a line of its own. So what is changed is known line by line:
+
+- declarations, guards and export marks go, and functions become static;
+- truth values are int8_t in all functions;
+- pointers come in the order of their names (TVM's is that of a hash table), without those that nothing reads;
+- unread parameters are marked;
+- calls in ``main`` are numbered (``MATCH_CALL``): each can be counted, and ``main`` returns the status of one that
+  fails instead of -1.
 
 This is done to the text, as none of it is in TIR when the last pass that a plugin can add has run: TVM's C printer
 makes guards, export marks, the order of pointers and the status -1, and the pointers come from a pass behind it.

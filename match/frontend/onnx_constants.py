@@ -161,7 +161,7 @@ def _axis(node: Any) -> int:
 
 
 def _shapes(proto: Any) -> dict[str, list[int]]:
-    """The shapes of tensors of which all extents are known, whatever the file says about them."""
+    """The shapes of tensors whose extents are all known, whatever the file says about them."""
     bare = onnx.ModelProto()
     bare.CopyFrom(proto)
     del bare.graph.value_info[:]

@@ -180,7 +180,7 @@ _original_places = _importer.normalize_gather_indices
 
 
 def _from_the_front(data: relay.Expr, indices: relay.Expr, axis: int) -> relay.Expr:
-    """Places of an axis, of which negative ones count from its end, as constants where they are."""
+    """Places along an axis, counted from its front: negative ones are from its end. Constants stay constants."""
     places = constant(indices)
     if places is None:
         return _original_places(data, indices, axis)
@@ -271,7 +271,7 @@ _OriginalLpPool = _importer.LpPool
 
 
 class _LpPool(_importer.OnnxOpConverter):
-    """LpPool of magnitudes: TVM's own takes the values, of which odd powers have signs."""
+    """LpPool of magnitudes: TVM's own takes the values themselves, whose odd powers have signs."""
 
     @classmethod
     def _impl_v1(cls, inputs: Any, attributes: Any, params: Any) -> relay.Expr:

@@ -87,7 +87,7 @@ def _logarithm(x: relay.Expr, axes: list[int], keepdims: bool) -> relay.Expr:
 
 
 def _exponentials(x: relay.Expr, axes: list[int], keepdims: bool) -> relay.Expr:
-    """The logarithm of a sum of exponentials, of which none is larger than 1."""
+    """The logarithm of a sum of exponentials, scaled so that none of these is larger than 1."""
     largest = relay.max(x, axes, True)
     total = relay.sum(relay.exp(relay.subtract(x, largest)), axes, True)
     result = relay.add(relay.log(total), largest)

@@ -1,10 +1,10 @@
 """`Schedule`: the temporal mapping of one layer onto a module's memories.
 
-The layer lives in the outermost memory. Outer loops cut it into tiles; each operand has one placement in each memory
-below the outermost that it passes through, which says inside how many of the loops its block is fetched (or, for the
-output, written back) and with how many buffers. An operand that depends on none of the inner loops is placed further
-out than the others and stays while they stream. Cost, simulation, code generation and the report all read this one
-object, and one that does not fit its memories cannot be built.
+The layer lives in the outermost memory. Outer loops cut it into tiles. Each operand has one placement in each memory
+that it passes through, but for the outermost. The placement says inside how many of the loops a block is fetched (or,
+for the output, written back) and with how many buffers. An operand that depends on none of the inner loops is placed
+further out than the others and stays while they stream. Cost, simulation, code generation and the report all read this
+one object, and one that does not fit its memories cannot be built.
 
 With several memories the mapping is nested: the loops of a memory cut the blocks that the memory outside of it holds,
 as if each were a layer of its own, and its streams begin and end with that block.

@@ -1,7 +1,7 @@
 """The larger or the smaller of two tensors, element by element, as two additions that saturate.
 
 The larger of a and b is b, and what a has more than b: ``b + max(a - b, 0)``. The smaller is ``a - max(a - b, 0)``. The
-difference has 9 bits, of which saturation to 8 leaves those that are not negative.
+difference has 9 bits; saturation to 8 bits makes negative ones 0.
 """
 
 from __future__ import annotations

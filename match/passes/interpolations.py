@@ -1,8 +1,8 @@
 """Groups of dequantize, a linear resize, and quantize, as ONNX files have them, become a resize of integers.
 
-The reference computes in floating point. The outputs are within one step of the reference's: an interpolation of
-integers is off by less than 1/4 of a step before it is rounded (`match.relay.resize`), and what is rounded before or
-behind that, to change the scale, by half a step.
+The reference computes in floating point. The outputs are within one step of the reference's. An interpolation of
+integers is off by less than 1/4 of a step before it is rounded (`match.relay.resize`). Where the scale changes before
+or behind it, that rounding adds half a step.
 """
 
 from __future__ import annotations

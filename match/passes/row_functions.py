@@ -45,7 +45,7 @@ _FAR = 1 << 16
 _MOST_SHIFT = 40
 
 _MOST_PARTS = 64
-"""Rows with gains of their own, each of which becomes an operator."""
+"""The most rows with gains of their own: each becomes an operator."""
 
 
 _OfRows = Callable[[relay.Expr, QuantizedType, int], relay.Expr | None]

@@ -1,4 +1,4 @@
-"""Splits become slices, of which each is an operator that passes and modules know."""
+"""Splits become slices: operators that passes and modules know."""
 
 from __future__ import annotations
 

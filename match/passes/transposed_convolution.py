@@ -1,10 +1,11 @@
 """A transposed convolution as one convolution: the outputs between two input pixels become channels of one pixel.
 
-In groups, so is the convolution, whose outputs are those of all phases of a group, then of the next.
-
 With a stride of s, output ``s * j + p`` is phase p of pixel j. A phase sees the input pixels around j through every
-s-th row or column of the filter, so that all phases are one convolution with as many times the outputs, whose pixels
-are then laid out side by side.
+s-th row or column of the filter. So all phases are one convolution with as many times the outputs, and its pixels are
+then laid out side by side.
+
+If the transposed convolution has groups, so has the convolution: outputs are those of all phases of a group, then of
+the next.
 """
 
 from __future__ import annotations

@@ -282,7 +282,7 @@ class _Conversion:
         return call.args[0].args[0] in self._shifted
 
     def _is_difference(self, call: relay.Call) -> bool:
-        """Whether a call subtracts two widened int8 tensors, one of which at least is 128 more now."""
+        """Whether a call subtracts two widened int8 tensors, and at least one of them is 128 more now."""
         if not is_call(call, "subtract") or not all(
             is_call(x, "cast") and dtype(x.args[0]) == "int8" for x in call.args
         ):

@@ -99,7 +99,7 @@ def _mean_of_all(call: relay.Call, new: New) -> relay.Expr | None:
 
 
 def _means(call: relay.Call, new: New, *, exact: bool) -> relay.Expr | None:
-    """Means of parts of a volume, of which those that are rounded once are `exact`."""
+    """Means of parts of a volume; None if they would be rounded twice and all is to be `exact`."""
     pool = call.args[0]
     source = dequantized(pool.args[0]) if is_call(pool, "nn.avg_pool3d") else None
     windows = _Windows.of(pool) if source is not None and isinstance(pool, relay.Call) else None

@@ -28,7 +28,7 @@ LSTM = "match.lstm"
 GRU = "match.gru"
 GRU_RESET_FIRST = "match.gru_reset_first"
 FLOAT_CELLS = "match.float_cells"
-"""The operators of the modules `lstm`, `gru` and `float_cells` beside this one, of which TVM knows types alone."""
+"""The operators of the modules `lstm`, `gru` and `float_cells` beside this one: TVM knows their types alone."""
 
 _LAYER_ARGUMENTS = ("x", "input_weights", "state_weights", "offsets", "scales", "own", "moved", "zero")
 

@@ -137,7 +137,7 @@ class Addition:
 
 @dataclass(frozen=True, eq=False)
 class Multiplication:
-    """A quantized product of two tensors less their zero points, one of which may be broadcast."""
+    """A quantized product of two tensors less their zero points; either tensor may be broadcast."""
 
     operands: tuple[relay.Expr, relay.Expr]
     zero_points: tuple[int, int]
@@ -151,7 +151,7 @@ class Multiplication:
 
 @dataclass(frozen=True, eq=False)
 class SquaredDifference:
-    """The square of the difference of two tensors, one of which may be broadcast, requantized as one channel.
+    """The square of the difference of two tensors, requantized as one channel; either tensor may be broadcast.
 
     steps: int64, shape (2, 256): both in steps of one size, for their values in ascending order.
     """
@@ -169,7 +169,7 @@ class SquaredDifference:
 
 @dataclass(frozen=True, eq=False)
 class LookupSum:
-    """The sum of two tensors, one of which may be broadcast, through a table each.
+    """The sum of two tensors through a table each; either tensor may be broadcast.
 
     tables: int64, shape (2, 256): what each adds to an output for its values in ascending order, in steps of
     ``2**-LOOKUP_SUM_FRACTION``. `real` as in `match.relay.integer_form.real_sums`.
@@ -209,7 +209,7 @@ class LookupLine:
 
 @dataclass(frozen=True, eq=False)
 class AbsoluteDifference:
-    """The difference of two tensors, one of which may be broadcast, without its sign.
+    """The difference of two tensors without its sign; either tensor may be broadcast.
 
     tables: as of a `LookupSum`, whose sum is the difference. Outputs begin at the lower end of `clip`.
     """

@@ -28,7 +28,7 @@ class LinearSums:
     x: its input, quantized by `input` (whose dtype is that of x).
     weights: with the zero point taken off, in the layout of the operator; int16 where that needs nine bits.
     weight_scale: one, or one per output channel; shape (1,) or (channels,).
-    bias: int64, shape (channels,), in units of which a sum has ``2**bits``.
+    bias: int64, shape (channels,), in units of ``2**-bits`` of a sum.
     real: the reference computes it in floating point (`match.relay.integer_form.real_sums`).
     """
 

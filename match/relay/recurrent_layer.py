@@ -124,7 +124,7 @@ class RecurrentLayer(ABC):
         return alone(integer_form.saturate(levels, value_range(self.dtype), self.dtype))
 
     def call(self, operator: str, x: relay.Expr, own: Int64Array) -> relay.Expr:
-        """An operator of this name with the layer's constants, of which `own` are those of a kind of cells."""
+        """An operator of this name with the layer's constants; `own` are those that this kind of cells alone has."""
         numbers = (values.astype(np.int32) for values in (self.offsets, self.scales, own))
         moved = np.array(_NOT_MOVED if self.moved is None else self.moved, np.float32)
         arrays = (self.input_weights, self.state_weights, *numbers, moved)

@@ -107,7 +107,7 @@ def compare(a: Source, b: Source) -> Comparison:
 
     Args:
         a: a project folder, its `report.json`, a report, or what `match.compile` returned.
-        b: the same of the other.
+        b: the same for the second one.
 
     Raises:
         InputError: if one of the two has no report, or one of another version.

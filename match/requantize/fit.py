@@ -1,12 +1,12 @@
 """Fits a layer's requantization into the form that a module's hardware executes, and proves how close it comes.
 
-A wide form takes the layer's integers as they are, but for corrections that it has no room for. A narrow one (a few
-bits of multiplier, a sum that must fit a short register) gets the largest shift its sum has room for and, per channel,
-the line ``(acc * M + B) / 2**S`` that steps where the layer steps. For a fixed M and S, output v begins exactly at
-accumulator T[v] while B is in ``[v * 2**S - T[v] * M, v * 2**S - (T[v] - 1) * M)``: the best B is sought among the left
-ends of these intervals, and one that lies in all of them makes the channel exact. A form without a multiplier has one
-choice, the shift, and every shift near the layer's factors is tried. What comes out is compared with the layer on the
-thresholds of both step functions over all reachable accumulators, so that "exact" is a proof.
+A wide form takes the layer's integers as they are, but for corrections that it has no room for. A narrow one has a few
+bits of multiplier, or a sum that must fit a short register. It gets the largest shift that its sum has room for and,
+per channel, the line ``(acc * M + B) / 2**S`` that steps where the layer steps. For a fixed M and S, output v begins
+exactly at accumulator T[v] while B is in ``[v * 2**S - T[v] * M, v * 2**S - (T[v] - 1) * M)``: the best B is sought
+among the left ends of these intervals, and one that lies in all of them makes the channel exact. A form without a
+multiplier has one choice, the shift, and every shift near the layer's factors is tried. What comes out is compared with
+the layer on the thresholds of both step functions over all reachable accumulators, so that "exact" is a proof.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Lines whose products are taken by their upper halves: ``(high(acc + b, M) + B) >> s``.
 
-``high(a, M)`` is the upper 32 bits of the product of a signed and an unsigned word, so that this is exactly the line
-``(acc * M + b * M + B * 2**32) >> (32 + s)``. b moves its bias by multiples of M and B by multiples of 2**32: pairs of
-them come as close to any bias as they are many. A channel's steps leave its bias a window, often a thousandth of M wide
-and sometimes a millionth, and a pair is sought whose bias lies in it. Of B the lowest five bits are s, which spares
-kernels a load.
+``high(a, M)`` is the upper 32 bits of the product of a signed and an unsigned word. So this is exactly the line ``(acc
+* M + b * M + B * 2**32) >> (32 + s)``. b moves its bias by multiples of M and B by multiples of 2**32: pairs of them
+come as close to any bias as they are many. A channel's steps leave its bias a window, often a thousandth of M wide and
+sometimes a millionth, and a pair is sought whose bias lies in it. The lowest five bits of B are s, which spares kernels
+a load.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Lines whose multiplier is split into two halves, for accumulators that are clipped first.
 
 With a = acc + b clipped to 0 .. `largest` and M = high * 2**h + low, an output is
-``((a * low + c >> h) + a * high) >> 24``, which is exactly the line ``(acc * M + b * M + c) >> (24 + h)`` where the
-clip does not act. The clip acts where outputs are clipped: of a layer's accumulators 2**13 to 2**20 are not, and for n
-bits of them both products fit words with a multiplier of some 2 * (32 - n) bits. A processor takes a cycle for each of
-these products, and five for the upper word of one.
+``((a * low + c >> h) + a * high) >> 24``. Where the clip does not act, this is exactly the line
+``(acc * M + b * M + c) >> (24 + h)``. The clip acts where outputs are clipped. A layer has 2**13 to 2**20 accumulators
+whose outputs are not clipped; for n bits of them both products fit words with a multiplier of some 2 * (32 - n) bits. A
+processor takes a cycle for each of these products, and five for the upper word of one.
 
 Outputs are the uppermost bits of a word, and the lowest five bits of c are h, which spares kernels a shift and a load.
 What double rounding takes off negative accumulators is taken off the word: it is at least 2**h.

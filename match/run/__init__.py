@@ -63,8 +63,8 @@ def run(
 
     Args:
         directory: the project.
-        inputs: for each input tensor an array of its dtype and shape, or of as many such samples as all the others
-            along a new first axis, or along its own if that is one; the outputs then have their samples there, too.
+        inputs: for each input tensor an array of its dtype and shape. Or all of them hold the same number of samples:
+            along a new first axis, or along the tensor's own if that is 1. The outputs then have their samples there.
         on: what runs it: "host" is this machine, "qemu", "rtl" and "gvsoc" are simulators, as far as the target has
             platforms for them.
         sanitize: build and run with the address and undefined-behaviour sanitizers, on the host.

@@ -102,8 +102,11 @@ class Block(NamedTuple):
 
     `shape` are the elements along each axis of the operand's first component, slowest first (rows, columns, channels of
     an activation); `bytes` is the whole block. In the outer memory it is `chunks` contiguous pieces, which lie at equal
-    distances in each of `series` groups: 1 and 1 for full rows of all channels, rows and 1 for a part of each row,
-    rows x columns and rows for a part of the channels of a part of each row. `memory` is the name of the inner one.
+    distances in each of `series` groups. `memory` is the name of the inner one.
+
+    - Full rows of all channels: 1 chunk, 1 series.
+    - A part of each row: as many chunks as rows, 1 series.
+    - A part of the channels of a part of each row: rows x columns chunks, as many series as rows.
     """
 
     operand: str

@@ -49,11 +49,11 @@ _PADDED = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.MAX_P
 class Pattern:
     """An operator that a module takes, or a chain of them, under constraints on the whole.
 
-    `op` is the operator, of a chain the last one; `before` are those in front of it, first to last, each of which
-    reads what the one before it writes. Constraints are all asked in order, and the first refusal is reported; of a
-    chain they are given the `Layer` that has its operators as `stages`. A module takes a chain only if it takes each
-    of its operators, whose kernels, operands and cost models serve the chain, too (`match.target.chain`). `own` says
-    what an `Op.OWN` is.
+    `op` is the operator, or the last one of a chain; `before` are the operators in front of it, first to last. Each
+    reads what the one before it writes. Constraints are all asked in order, and the first refusal is reported; for a
+    chain they are given the `Layer` that has its operators as `stages`. A module takes a chain only if it takes each of
+    its operators, whose kernels, operands and cost models serve the chain, too (`match.target.chain`). `own` says what
+    an `Op.OWN` is.
     """
 
     op: Op

@@ -51,9 +51,9 @@ _CONTROL_CORE = RiscvCoreCost(
 
 Products and outputs are a fit to the 19 layers of ResNet8, DS-CNN and the auto-encoder that have calls of their own
 (docs/pulp-open.md), `element` to their tables and pooling; softmax was counted in integers and in floating point,
-`resize` on two maps (145 and 162). `add`, `transposed` and `other` are means over the vision transformer, the
-activations, the many inputs, the super resolution and the segmentation among the tests' TFLite files, exact (61 to 73,
-24 to 101 and 9 to 65 cycles an element).
+`resize` on two maps (145 and 162). `add` (61 to 73 cycles an element), `transposed` (24 to 101) and `other` (9 to 65)
+are means over five of the tests' TFLite files, compiled with exact numerics: the vision transformer, the activations,
+the many inputs, the super resolution and the segmentation.
 """
 
 

@@ -25,9 +25,9 @@ class Kind(enum.StrEnum):
 class Action(NamedTuple):
     """One thing that the core does; equal for the schedule and for the generated code's trace.
 
-    Of a transfer, started or waited for: `operand`, the inner `memory`, `number` counted over the transfers of that
-    operand into or out of that memory, `offset` of the block in bytes from the first byte that the memory outside of it
-    holds of the operand, and its `bytes`. Of a kernel call: `number` counted over the calls, and the `tile`.
+    A transfer that is started or waited for has its `operand`, the inner `memory`, and the `bytes` of the block.
+    `number` counts the transfers of that operand into or out of that memory. `offset` is in bytes, from the first byte
+    of the operand that the memory outside holds. A kernel call has a `tile`, and `number` counts the calls.
     """
 
     kind: Kind

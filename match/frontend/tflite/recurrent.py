@@ -72,7 +72,7 @@ def lstm(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 
 def svdf(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """SVDF, of which one inference says nothing: it looks back on those before.
+    """SVDF is refused: its outputs depend on the inferences before.
 
     Raises:
         ModelError: always.

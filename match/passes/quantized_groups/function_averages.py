@@ -1,8 +1,8 @@
-"""Means of windows of a map of which each element is a function of 8 bits: a hard swish in front of the last layer.
+"""Means of windows of a map whose elements are a function of 8 bits each: a hard swish in front of the last layer.
 
-Quantizers leave such a function in floating point. Here it is two tables of 8 bits, the first of which counts for 127
-times as much as the second, and the mean a convolution, with one filter for each channel, of both maps. A function with
-constants for each channel (a batch normalization behind an activation) has two tables for each.
+Quantizers leave such a function in floating point. Here it is the sum of two tables of 8 bits, the first counting 127
+times as much as the second. The mean is a convolution of both maps, with one filter for each channel. A function
+with constants for each channel (a batch normalization behind an activation) has two tables for each.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _window_by_window(maps: Sequence[relay.Expr], mean: Mean) -> relay.Expr:
 
 
 def _sums(x: relay.Expr, scale: Float32Array, mean: Mean) -> relay.Expr:
-    """The int32 sums of windows, each of which is two side by side, the second of which counts for one."""
+    """The int32 sums of windows: of two that lie side by side, the first counts `_COARSE` times, the second once."""
     (rows, columns), channels = mean.window, mean.extents[mean.layout.index("C")]
     first = mean.layout == "NCHW"
     kernel = np.ones((rows, 2 * columns, channels, 1), np.int8)

@@ -3,8 +3,8 @@
 Source: pulp-platform/dory, ``Hardware_targets/PULP/Common/Tiler``; the DORY paper (Burrello et al., IEEE Transactions
 on Computers, 2021) gives the same terms with other weights. A tile has n output channels and h x w output pixels; for
 tiles of a size, r is what is left for the last one, less one: (dimension - 1) mod size. The score to maximise is the
-bytes of all buffers and terms of one dimension each, so that four output channels and two pixels make full blocks of
-the matrix product, eight rows keep eight cores busy and few channels do not spoil the reuse of im2col.
+bytes of all buffers and terms of one dimension each. With these terms, four output channels and two pixels make full
+blocks of the matrix product, eight rows keep eight cores busy, and few channels do not spoil the reuse of im2col.
 
 - Convolution, and fully connected layers as convolutions of one pixel: everything but input channels may be cut.
 - Depthwise convolution: maps of at most 32 x 32 inputs are kept whole, wider ones are cut along rows, not columns.

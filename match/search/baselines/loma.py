@@ -1,12 +1,12 @@
 """The engine of the MATCH paper: ZigZag's LOMA proposes loop orders and allocations, our cost model chooses.
 
-LOMA (Symons et al., AICAS 2021) cuts loops along their prime factors, so that every tile divides its dimension, and
-multiplies the smallest of them until there are at most `lpf_limit`, six in the MATCH paper. It is asked with and
+LOMA (Symons et al., AICAS 2021) cuts loops along their prime factors, so that every tile divides its dimension. It
+multiplies the smallest factors until there are at most `lpf_limit`, six in the MATCH paper. It is asked with and
 without double buffers. What it proposes is turned into our mappings: the loops above the scratchpad of any operand
-become outer loops, those of one dimension merged at the place of the outermost, and an operand is fetched inside as
-many of them as lie above its own scratchpad. Each is checked in real bytes, which ZigZag's own sizes are not (it counts
-unique indices and knows no alignment and no growing scratch), tried with one and two buffers wherever these fit, and
-priced like any other mapping.
+become outer loops, and those of one dimension are merged at the place of the outermost. An operand is fetched inside as
+many of them as lie above its own scratchpad. Each mapping is checked in real bytes: ZigZag counts unique indices, and
+knows no alignment and no growing scratch. It is tried with one and two buffers wherever these fit, and priced like any
+other mapping.
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ class Search:
     def run(self) -> OrderedLoops | None:
         """The best mapping, None if none fits or is better than the one to begin with.
 
-        Tiles with all input channels come before the others, few of which may be better than the best of them.
+        Tiles with all input channels come first: few of the others may be better than the best of them.
         """
         parts, whole = self.tables.channels
         for channels in ([parts, whole],) if self.prices.has_latency else ([whole], [parts]):
