@@ -56,48 +56,53 @@ STRIDED_ROWS = 2
 class Ne16Cost(CostModel):
     """Cycles and scratch of NE16's jobs.
 
-    stream_out: whether 32-bit accumulators leave NE16 and the cluster requantizes them, a part of a tile behind it,
-        instead of NE16 requantizing to 8 bits.
-    laid_out: whether the cluster lays out the windows of a convolution as pixels, a part of a tile in front of NE16,
-        which has no such filter or takes longer for it.
-    form: of that requantization. listed: exceptions of an output channel in the mean.
-    multiplier_bytes: bytes of a multiplier where NE16 requantizes.
-    cores: of the cluster, for requantization.
-    access: cycles of a register access through the peripheral interconnect. This one and those below are fitted to 56
-        layers on GVSoC's open PULP platform, which has GAP9's cluster (docs/pulp-open.md).
-    arithmetic: cycles in which the driver works out a job's registers; place: those of a job of which the addresses
-        alone are other ones; group: those of a job that is all of another group (seven layers of RegNet).
-    part: cycles in which the driver works out a part whose accumulators leave NE16, and writes the registers of its
-        first job; start: the same of a tile's first, whose instructions other code has put out of the cache.
-    conflicts: cycles that NE16 loses for each in which the cluster requantizes beside it: they share L1's banks.
-    kernel: cycles of a tile beside its jobs: its context, the event that ends it. Estimated.
-    fork: cycles to start and join the cluster for requantization, or to lay out windows; both: more where it does both,
-        by instructions that put one another out of its cores' caches. Three layers on GVSoC.
-    first: cycles of a layer's first call of the driver, whose code is not in the instruction cache.
-    offload: cycles of a layer beside tiles, as the cluster's. cycles, sharing: of a core of it that lays out, and what
-        its cores lose, as in its own kernels.
+    Cycles are fitted to 56 layers on GVSoC's open PULP platform, which has GAP9's cluster (docs/pulp-open.md), unless a
+    field says otherwise.
     """
 
     stream_out: bool = False
+    """Whether 32-bit accumulators leave NE16, and the cluster requantizes them, a part of a tile behind it."""
     laid_out: bool = False
+    """Whether the cluster lays out the windows of a convolution as pixels, a part of a tile in front of NE16.
+
+    NE16 has no such filter, or takes longer for it.
+    """
     form: Form = "int64"
+    """The form in which the cluster requantizes."""
     listed: float = 0
+    """Exceptions of an output channel in the mean."""
     multiplier_bytes: int = 4
+    """Bytes of a multiplier where NE16 requantizes."""
     cores: int = 8
+    """Cores of the cluster."""
     access: int = 15
+    """A register access through the peripheral interconnect."""
     arithmetic: int = 250
+    """The driver works out a job's registers."""
     place: int = 40
+    """The driver works out the registers of a job that differs from the one before in addresses alone."""
     group: int = 150
+    """The driver works out the registers of a job that is all of another group. Seven layers of RegNet."""
     part: int = 1200
+    """The driver works out a part whose accumulators leave NE16, and writes the registers of its first job."""
     start: int = 2800
+    """As `part`, for a tile's first part: other code has put the instructions out of the cache."""
     conflicts: float = 0.25
+    """What NE16 loses in each cycle in which the cluster requantizes beside it: they share L1's banks."""
     kernel: int = 100
+    """A tile beside its jobs: its context, the event that ends it. Estimated."""
     fork: int = 200
+    """Starting and joining the cluster for requantization, or to lay out windows."""
     both: int = 600
+    """More where the cluster does both: their instructions put one another out of the caches. Three layers on GVSoC."""
     first: int = 500
+    """A layer's first call of the driver, whose code is not in the instruction cache."""
     offload: int = 920
+    """A layer beside its tiles, as for the cluster's own layers."""
     cycles: KernelCycles = field(default_factory=KernelCycles)
+    """Those of a core of the cluster that lays out windows."""
     sharing: Sharing = field(default_factory=Sharing)
+    """What the cores of the cluster lose, as in its own kernels."""
     dma: Mchan = field(default_factory=Mchan)
 
     overlap = True

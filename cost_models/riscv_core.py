@@ -22,45 +22,53 @@ class RiscvCoreCost(CpuCostModel):
     The first three follow from TVM's column of the MATCH paper's Table III, at 260 MHz: `convolution` and `output` are
     the line through its two networks of convolutions with the most and the least products for each output (ResNet8
     and MobileNet), `dense` is what they leave of the auto-encoder. The third network of convolutions (DS-CNN) is 2 %
-    above the line. `element` and the rest are counted in TVM's C for MLPerf Tiny networks (GCC 12, -O3, RV32IMC, with
-    RI5CY's stalls).
+    above the line.
 
-    convolution: cycles of a multiply-accumulate of a convolution.
-    dense: of a dense layer.
-    output: of an output of either beside them: 64-bit requantization, clip, store, the loop.
-    add: of an element of an addition of two requantized operands, of a multiplication or a difference.
-    element: of an element read by pooling or looked up in a table.
-    other: of an element of any other operator, of a reduction one that it reads.
-    softmax, softmax_row: of an element and of a row of softmax in integers: instructions counted under QEMU (992 for a
-        row of 10, 1111 for one of 12), times 1.5 for stalls as for `add`.
-    normalized, normalized_row: the same of a normalization: 70 for an element and 355 for a row, likewise.
-    lstm: of a unit in a step of an LSTM beside its products: 1,067 instructions counted under QEMU (three layers of 16
-        and 32 units), likewise. gru: the same of a GRU, 1,129 instructions.
-    float_operator: of an element of an operator in floating point without an FPU: 85,767 cycles of the demo's first
-        operators, seven on 256 elements, on the RTL of a core (docs/running.md).
-    exponential: of an element of an operator that needs exponentials there: instructions counted under QEMU (26,646 for
-        softmax of 10 scores with its casts), times 1.5.
-    transposed: of an element that a transposition moves.
-    resize: of an element of a bilinear interpolation in integers: 64.5 instructions counted under QEMU (8x8x16 to
-        16x16x16), times 1.5.
+    The others are counted in TVM's C for MLPerf Tiny networks (GCC 12, -O3, RV32IMC, with RI5CY's stalls), unless a
+    field says otherwise. Instructions that were counted under QEMU are multiplied by 1.5 for stalls, as for `add`.
     """
 
     convolution: float = 6.7
+    """A multiply-accumulate of a convolution."""
     dense: float = 5.7
+    """A multiply-accumulate of a dense layer."""
     output: float = 46.0
+    """An output of a convolution or dense layer beside these: 64-bit requantization, clip, store, the loop."""
     add: float = 28.0
+    """An element of an addition of two requantized operands, of a multiplication or of a difference."""
     element: float = 10.0
+    """An element that pooling reads, or that is looked up in a table."""
     other: float = 20.0
+    """An element of any other operator; of a reduction, an element that it reads."""
     softmax: float = 90.0
+    """An element of softmax in integers. Under QEMU, 992 instructions for a row of 10, 1111 for one of 12."""
     softmax_row: float = 600.0
+    """A row of softmax in integers, beside its elements. From the same count."""
     normalized: float = 105.0
+    """An element of a normalization: 70 instructions under QEMU."""
     normalized_row: float = 530.0
+    """A row of a normalization, beside its elements: 355 instructions under QEMU."""
     lstm: float = 1600.0
+    """A unit in a step of an LSTM, beside its products.
+
+    1,067 instructions under QEMU (three layers of 16 and 32 units).
+    """
     gru: float = 1700.0
+    """A unit in a step of a GRU, beside its products: 1,129 instructions under QEMU."""
     float_operator: float = 48.0
+    """An element of an operator in floating point, without an FPU.
+
+    85,767 cycles of the demo's first operators, seven on 256 elements, on the RTL of a core (docs/running.md).
+    """
     exponential: float = 3500.0
+    """An element of an operator in floating point that needs exponentials.
+
+    Under QEMU, 26,646 instructions for softmax of 10 scores with its casts.
+    """
     transposed: float = 20.0
+    """An element that a transposition moves."""
     resize: float = 97.0
+    """An element of a bilinear interpolation in integers: 64.5 instructions under QEMU (8x8x16 to 16x16x16)."""
 
     def cycles(self, op: str, macs: int, outputs: int) -> float:
         """By kind of operator; `macs` of pooling are its windows' elements, functions of a pixel are of one."""
