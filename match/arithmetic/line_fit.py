@@ -20,8 +20,8 @@ MULTIPLIER_BITS = 31
 _LARGEST_SHIFT = 52
 _LARGEST_BIAS = 1 << 61
 _SEARCH_STEPS = 48
-_MOST_EXCEPTIONS = 512
-"""Of a channel: two for each level, as sums beyond 2^24 need more than one where float32 rounds them."""
+_MOST_EXCEPTIONS = 320
+"""Of a channel. Up to 2^25 sums that float32 rounds have about 280; TVM takes a minute to compile 500 for a core."""
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
