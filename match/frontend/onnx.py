@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
     if dialect:
         module, inputs, outputs = from_integer_onnx(graph, inputs, path)
         return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER, data)
-    outputs = tuple(_tensor(value, path) for value in graph.output)
+    outputs = tuple(_typed(value, path) for value in graph.output)
     inputs, outputs = with_quantization(graph, inputs, outputs)
     _check_domains(graph, path)
     _check_quantized(graph, path)
@@ -101,7 +102,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         raise ModelError(f"{path} has something TVM's ONNX importer does not support: {reason(error)}") from error
     bound = bind(_in_order(module, inputs), params, str(path))
     check_quantized(bound, str(path), _QUANTIZE)
-    inputs = with_index_ranges(inputs, bound)
+    inputs, outputs = with_index_ranges(inputs, bound), _as_computed(outputs, bound)
     return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME, proto.SerializeToString())
 
 
@@ -131,11 +132,28 @@ def _tensor(value: Any, path: Path) -> ModelTensor:
         free = [dim.dim_param or "?" for dim in dimensions if not dim.HasField("dim_value") or dim.dim_value <= 0]
         which = f" ({', '.join(free)})" if free else ""
         raise ModelError(f"{path} has a dynamic shape at {value.name!r}{which}; fix every dimension before compiling")
+    layout = "NCHW" if len(dimensions) == 4 else ""
+    return replace(_typed(value, path), shape=tuple(dim.dim_value for dim in dimensions), layout=layout)
+
+
+def _typed(value: Any, path: Path) -> ModelTensor:
+    """An input or output whose shape is not asked."""
+    kind = value.type.tensor_type
     if kind.elem_type not in _DTYPES:
         dtype = onnx.TensorProto.DataType.Name(kind.elem_type).lower()
         raise ModelError(f"{path} has {value.name!r} of type {dtype}; inputs and outputs must be float32 or integers")
-    layout = "NCHW" if len(dimensions) == 4 else ""
-    return ModelTensor(value.name, tuple(dim.dim_value for dim in dimensions), _DTYPES[kind.elem_type], layout=layout)
+    return ModelTensor(value.name, (), _DTYPES[kind.elem_type])
+
+
+def _as_computed(outputs: tuple[ModelTensor, ...], module: tvm.IRModule) -> tuple[ModelTensor, ...]:
+    """Outputs with the shapes that the network gives them: those in a file are stale once its inputs were edited."""
+    returned = relay.transform.InferType()(module)["main"].ret_type
+    types = [returned] if len(outputs) == 1 else returned.fields
+    shapes = [tuple(int(extent) for extent in kind.shape) for kind in types]
+    return tuple(
+        replace(tensor, shape=shape, layout="NCHW" if len(shape) == 4 else "")
+        for tensor, shape in zip(outputs, shapes, strict=True)
+    )
 
 
 def _check_version(proto: onnx.ModelProto, path: Path) -> None:
