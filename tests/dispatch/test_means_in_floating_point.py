@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
 
 import match
 from tests.passes.one_operator import quantized
@@ -30,3 +32,21 @@ def test_only_kernels_divide_by_any_number(window: list[int], pads: list[int], o
         report = match.compile(model, target, numerics="exact", jobs=1, fuse=False).report
         (means,) = [layer for layer in report.layers if layer.op == "float_avg_pool2d"]
         assert (means.module == "cluster", means.exact) == (target == "gap9", exact)
+
+
+@pytest.mark.parametrize(
+    ("kind", "attributes"),
+    [("ConvTranspose", {"strides": [2, 2]}), ("AveragePool", {"kernel_shape": [3, 2]}), ("ReduceMean", {"axes": [3]})],
+)
+@pytest.mark.parametrize("batch", [1, 2])
+def test_several_maps_are_as_exact_as_one(kind: str, attributes: Any, batch: int) -> None:
+    """No module is asked for some layers of several maps; what the control core then computes is within one step."""
+    weights = {"w": np.random.default_rng(2).integers(-9, 9, (8, 2, 3, 3)).astype(np.int8)}
+    transposed = kind == "ConvTranspose"
+    constants = {**KIND, **weights, "sw": np.float32(0.01), "zw": np.int8(0)} if transposed else KIND
+    model = quantized(kind, (batch, 8, 6, 5), constants, more=["d"] if transposed else [], **attributes)
+    if transposed:
+        model.graph.node.insert(0, helper.make_node("DequantizeLinear", ["w", "sw", "zw"], ["d"]))
+    report = match.compile(onnx.shape_inference.infer_shapes(model), "diana", jobs=1).report
+    inexact = [layer.op for layer in report.layers if not layer.exact]
+    assert len(inexact) == 1
