@@ -217,6 +217,10 @@ def _written_out(proto: Any, path: Path) -> Any:
     for node in graph.node:
         if node.op_type in ("QuantizeLinear", "DequantizeLinear") and len(node.input) == 2:
             node.input.append(_ZERO)
+        if node.op_type == "QLinearAveragePool":  # passed on to an operator that does not have it
+            kept = [attribute for attribute in node.attribute if attribute.name != "channels_last"]
+            del node.attribute[:]
+            node.attribute.extend(kept)
     write_pads(inferred, shapes, path)
     return inferred
 

@@ -28,6 +28,7 @@ _MICROSOFT: Mapping[str, tuple[str, ...]] = {
     "QLinearMul": (),
     "QLinearSigmoid": (),
     "QLinearSoftmax": ("axis", "opset"),
+    "QLinearWhere": (),
 }
 """onnxruntime's own quantized operators that the importer has, and the attributes that it reads of them."""
 

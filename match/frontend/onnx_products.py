@@ -1,4 +1,6 @@
-"""ONNX's products of integers: QLinearMatMul, and QLinearConv and ConvInteger of sequences, maps and volumes.
+"""ONNX's operators on integers that TVM has not, or not of all tensors.
+
+These are QLinearMatMul and QLinearWhere, and QLinearConv and ConvInteger of sequences, maps and volumes.
 
 Each takes an operator's inputs, its attributes and the model's parameters, and returns Relay, as importers of TVM do.
 """
@@ -65,6 +67,18 @@ def _qlinear_matmul(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
     return _quantized(relay.frontend.onnx.MatMul.get_converter(1)(operands, attributes, params), scale, zero)
 
 
+def _qlinear_where(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
+    """QLinearWhere, written as QDQ files have it: a Where of numbers between dequantize and quantize."""
+    condition, *given = (one_number(one) for one in inputs if one is not None)
+    x, x_scale, x_zero, y, y_scale, y_zero, scale, zero = given
+    chosen = [
+        relay.qnn.op.dequantize(x, x_scale, zero_points(x_zero)),
+        relay.qnn.op.dequantize(y, y_scale, zero_points(y_zero)),
+    ]
+    where = relay.frontend.onnx.Where.get_converter(9)
+    return _quantized(where([condition, *chosen], attributes, params), scale, zero)
+
+
 def _quantized(numbers: relay.Expr, scale: relay.Expr, zero: relay.Expr) -> relay.Expr:
     return relay.qnn.op.quantize(
         numbers, scale, zero_points(zero), out_dtype=relay.transform.InferTypeLocal(zero).dtype
@@ -121,5 +135,10 @@ def _refused(kind: str, attributes: Any, what: str) -> Exception:
 
 
 PRODUCTS: MappingProxyType[str, Converter] = MappingProxyType(
-    {"QLinearConv": _qlinear_conv, "ConvInteger": _conv_integer, "QLinearMatMul": _qlinear_matmul}
+    {
+        "ConvInteger": _conv_integer,
+        "QLinearConv": _qlinear_conv,
+        "QLinearMatMul": _qlinear_matmul,
+        "QLinearWhere": _qlinear_where,
+    }
 )

@@ -301,3 +301,47 @@ def test_products_that_are_refused(changed: dict[str, Any], named: str, tmp_path
         model.graph.node[0].input[1:] = ["ys", "yz"]
     onnx.save(model, tmp_path / "refused.onnx")
     assert named in refused(tmp_path / "refused.onnx")
+
+
+def test_a_choice_between_integers() -> None:
+    """QLinearWhere, and QLinearAveragePool with the attribute that onnxruntime writes into the files that it saves."""
+    rng = np.random.default_rng(4)
+    constants = {
+        "mask": rng.random((1, 3, 4, 5)) < 0.5,
+        "s": np.float32(0.02),
+        "z": np.uint8(120),
+        "other": rng.integers(0, 256, (1, 3, 1, 1)).astype(np.uint8),
+        "so": np.float32(0.031),
+        "zo": np.uint8(100),
+    }
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["levels"]),
+        helper.make_node(
+            "QLinearWhere",
+            ["mask", "levels", "s", "z", "other", "so", "z", "so", "zo"],
+            ["chosen"],
+            domain="com.microsoft",
+        ),
+        helper.make_node(
+            "QLinearAveragePool",
+            ["chosen", "so", "zo", "so", "zo"],
+            ["means"],
+            domain="com.microsoft",
+            kernel_shape=[3, 1],
+            channels_last=0,
+        ),
+        helper.make_node("DequantizeLinear", ["means", "so", "zo"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "choice",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 4, 5))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 3, 2, 5))],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    x = rng.normal(0, 1, (1, 3, 4, 5)).astype(np.float32)
+    (found,) = executable(integer_relay(load(model), "uint8"))({"x": x})
+    (expected,) = exact_session(model.SerializeToString()).run(None, {"x": x})
+    np.testing.assert_array_equal(found, expected)
