@@ -19,7 +19,8 @@ def exact_session(
     On x86 without VNNI (AVX2, AVX-512 alone) onnxruntime multiplies uint8 activations by int8 weights with an
     instruction that saturates sums of two products at 16 bits. `session.x64quantprecision` makes it take uint8 weights
     and an exact instruction instead; it changes nothing elsewhere. Of two quantizations in a row it may not make one,
-    which would round once where the model rounds twice.
+    which would round once where the model rounds twice. Real numbers that quantized weights multiply stay as they are:
+    by default onnxruntime rounds them to 8 bits (`session.qdq_matmulnbits_accuracy_level`).
 
     Args:
         model: path of an ONNX file, or its bytes.
@@ -36,6 +37,7 @@ def exact_session(
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4  # errors are exceptions
     options.add_session_config_entry("session.qdqisint8allowed" if signed else "session.x64quantprecision", "1")
+    options.add_session_config_entry("session.qdq_matmulnbits_accuracy_level", "1")
     if not fused:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     if optimized is not None:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import helper, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 import match
 from match.errors import InputError
 from match.frontend import load
 from match.validation import references
-from match.validation.exact_session import has_signed_activations
+from match.validation.exact_session import exact_session, has_signed_activations
 
 pytestmark = pytest.mark.tvm
 
@@ -73,3 +73,25 @@ def test_inputs_that_the_reference_refuses_are_told(tmp_path: Path) -> None:
     assert found.shape == (2, 3)
     with pytest.raises(InputError, match=r"cannot compute x from these inputs: .*idx=4 .*; give some that it takes"):
         run([np.array([0, 4])])
+
+
+def test_real_numbers_are_not_rounded_in_products_with_quantized_weights() -> None:
+    """By default onnxruntime quantizes them as it runs, which no model says."""
+    rng = np.random.default_rng(2)
+    weights = rng.integers(-127, 128, (32, 7)).astype(np.int8)
+    constants = {"w": weights, "s": np.float32(0.01), "z": np.int8(0)}
+    nodes = [
+        helper.make_node("DequantizeLinear", ["w", "s", "z"], ["d"]),
+        helper.make_node("MatMul", ["x", "d"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "product",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (3, 32))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (3, 7))],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    x = rng.normal(0, 1, (3, 32)).astype(np.float32)
+    (found,) = exact_session(model.SerializeToString()).run(None, {"x": x})
+    np.testing.assert_allclose(found, x.astype(np.float64) @ (weights * 0.01), rtol=1e-5, atol=1e-5)
