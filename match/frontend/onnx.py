@@ -147,7 +147,7 @@ def _typed(value: Any, path: Path) -> ModelTensor:
 
 def _as_computed(outputs: tuple[ModelTensor, ...], module: tvm.IRModule) -> tuple[ModelTensor, ...]:
     """Outputs with the shapes that the network gives them: those in a file are stale once its inputs were edited."""
-    returned = relay.transform.InferType()(module)["main"].ret_type
+    returned = module["main"].ret_type
     types = [returned] if len(outputs) == 1 else returned.fields
     shapes = [tuple(int(extent) for extent in kind.shape) for kind in types]
     return tuple(
