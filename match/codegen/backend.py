@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import threading
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -45,6 +46,9 @@ _UNWANTED = (
     "SimplifyExprPostAlterOp",
     "qnn.Legalize",
 )
+
+_ONE_AT_A_TIME = threading.Lock()
+"""TVM finds the planner of memory by its name: that of one network in all threads."""
 
 _CALL = re.compile(r"MATCH_CALL\(\d+, (\w+)\(")
 
@@ -119,7 +123,7 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
     context = tvm.transform.PassContext(
         opt_level=3, disabled_pass=list(_UNWANTED), config=config, instruments=[reader, TypedOnce()]
     )
-    with _tamed(), planner(reader, places, in_place) as offsets, context:
+    with _ONE_AT_A_TIME, _tamed(), planner(reader, places, in_place) as offsets, context:
         library = relay.build(
             prepare(module),
             target=chip,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
+import threading
 import types
 import warnings
 from collections.abc import Callable, Generator
@@ -39,6 +40,8 @@ Product = Callable[[relay.Expr, relay.Expr], relay.Expr]
 _importer, _common = relay.frontend.onnx, relay.frontend.common
 _original_converters = _importer._get_convert_map
 _SCATTERING = "Scatter", "ScatterElements", "ScatterND"
+_ONE_AT_A_TIME = threading.Lock()
+"""The importer has other operators for as long as it runs, in all threads."""
 
 
 def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
@@ -67,7 +70,8 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
         "LSTM": _Lstm,
         "GRU": _Gru,
     }
-    with _environment(), _replaced(_importer, quicker), _importer.GraphProto({}, "float32", True, {}) as graph:
+    importer = _importer.GraphProto({}, "float32", True, {})
+    with _ONE_AT_A_TIME, _environment(), _replaced(_importer, quicker), importer as graph:
         module, params = graph.from_onnx(proto.graph, _opset(proto))
     if any(name.startswith("dyn.") for name in relay.analysis.list_op_freqs(module)):
         module = relay.transform.DynamicToStatic()(module)
