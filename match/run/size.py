@@ -67,6 +67,7 @@ def size(directory: Path, platform: str = "host") -> Size:
     flags = os.environ.get("CFLAGS", "-O2")
     options = [f"PLATFORM={platform}", f"BUILD=build/{build.name}", f"CFLAGS={flags} {_FLAGS}"]
     options += ["CCACHE_DISABLE=1"]  # it keeps objects and no call graphs
+    options += ["-B"]  # objects that are there may be of other flags
     make(
         directory, compiler, [*options, f"build/{build.name}/{name}.o"], f"see if `{tool} --version` is GCC 10 or later"
     )

@@ -46,7 +46,7 @@ def test_stack_of_a_call_graph() -> None:
         read_call_graph([first, second, edge("d", "b")]).stack("b")
 
 
-def test_sizes_in_the_report_and_as_macros(tmp_path: Path) -> None:
+def test_sizes_in_the_report_and_as_macros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = match.compile(DIGITS, "gap9", modules=["cluster"], name="digits", output=tmp_path / "digits")
     found = size(tmp_path / "digits")
     constants = compiled.report.totals.constant_bytes
@@ -65,6 +65,8 @@ def test_sizes_in_the_report_and_as_macros(tmp_path: Path) -> None:
     macros = dict(re.findall(r"#define DIGITS_(\w+)_BYTES (\d+)", header))
     assert macros["TEXT"] == str(found.text)
     assert macros["LAYER_STACK"] == str(found.layer_stack)
+    monkeypatch.setenv("CFLAGS", "-Os")
+    assert size(tmp_path / "digits").text < found.text, "objects of other flags are built anew"
 
 
 LEVELS = ("-O1", "-O2", "-O3", "-Os", "-Og")
