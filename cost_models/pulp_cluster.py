@@ -195,6 +195,9 @@ class PulpClusterCost(CostModel):
             case Op.SOFTMAX:
                 row = self.cycles.softmax_row + self.cycles.softmax * tile.k
                 return ceil_div(tile.oy * tile.ox, self.cores) * row
+            case Op.LOG_SOFTMAX:
+                row = self.cycles.logarithm_row + self.cycles.logarithm * tile.k
+                return ceil_div(tile.oy * tile.ox, self.cores) * row
             case Op.NORMALIZE:
                 return self._normalization(tile)
             case Op.LSTM:

@@ -365,6 +365,12 @@ class KernelCycles:
     softmax: float = 49.2
     """An element."""
 
+    # The logarithm of a softmax. From four layers on RTL (4 to 64 rows of 3 to 200), within 2 %.
+    logarithm_row: float = 305
+    """A row, beside its elements."""
+    logarithm: float = 94.5
+    """An element, which becomes float32 in integers."""
+
     # Normalization. Fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of 16); how cores share the sums, to two
     # on GVSoC (a row of 64 and one of 256, whose channels cores share out).
     normalized_row: float = 290

@@ -44,6 +44,10 @@ class RiscvCoreCost(CpuCostModel):
     """An element of softmax in integers. Under QEMU, 992 instructions for a row of 10, 1111 for one of 12."""
     softmax_row: float = 600.0
     """A row of softmax in integers, beside its elements. From the same count."""
+    logarithm: float = 232.0
+    """An element of a softmax's logarithm, an estimate: a lookup, and two functions of the library for float32."""
+    logarithm_row: float = 1300.0
+    """A row of it, beside its elements: 3,621 cycles of a row of 10 on the RTL of a core."""
     normalized: float = 105.0
     """An element of a normalization: 70 instructions under QEMU."""
     normalized_row: float = 530.0
@@ -93,6 +97,8 @@ class RiscvCoreCost(CpuCostModel):
                 return self.resize * outputs
             case Op.SOFTMAX:
                 return self.softmax_row + self.softmax * outputs
+            case Op.LOG_SOFTMAX:
+                return self.logarithm_row + self.logarithm * outputs
             case Op.LSTM:
                 return self.dense * macs + self.lstm * outputs
             case Op.GRU | Op.GRU_RESET_FIRST:

@@ -121,6 +121,14 @@ typedef struct {
     int32_t exponentials[256];
 } match_softmax_t;
 
+/* The logarithm of a softmax. The exponential of each distance to a row's largest value has 31 bits behind the point, what
+ * a distance adds to the logarithm `fraction` bits. */
+typedef struct {
+    int32_t fraction;
+    int32_t exponentials[256];
+    int32_t distances[256];
+} match_log_softmax_t;
+
 /* Normalization of n channels: the operator's epsilon as epsilon * (n / scale)^2 with 8 bits behind the point, what the
  * distances are from (a value of the input, or -1 for the mean), and the channels' gains. */
 typedef struct {

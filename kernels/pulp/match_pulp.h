@@ -152,6 +152,9 @@ void match_pulp_dequantize(const match_tile_t *tile);
  * match_softmax_t. Cores share out the pixels. */
 void match_pulp_softmax(const match_tile_t *tile);
 
+/* Its logarithm, float32, of at most 4000 channels: parameters are one match_log_softmax_t. Cores share out the pixels. */
+void match_pulp_log_softmax(const match_tile_t *tile);
+
 /* Normalization over the channels of each pixel, from 8 to 2048: the accumulator is a channel's distance from the pixel's
  * mean in standard deviations, with 12 bits behind the point, times the channel's gain; or from one value for all, in roots
  * of the mean of the squared distances from it. Weights are one

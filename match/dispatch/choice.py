@@ -106,6 +106,7 @@ class Offers:
             plan=plan_layer(offer.request, offer.schedule, self.workload, self.target) if offer else None,
             source=self.workload.source,
             reference=self.workload.reference and (offer is not None or _core_is_reference(layer)),
+            floating=layer.floating,
             runner_up=runner_up,
         )
 

@@ -45,8 +45,9 @@ class LayerConstants:
     addend). For a multiplication and for matrices it has one channel, too.
     table: of a lookup, uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers; of a
     dequantize likewise, float32. Of a concatenation one for each input, shape (2, 256). Of a softmax, int32, shape
-    (3 + 256,): match_softmax_t (match_tile.h); of recurrent layers match_lstm_t, match_gru_t. Of a squared difference,
-    int16, shape (2, 256): both inputs in steps of one size. Of a sum of lookups, int32, shape (2, 256): what each input
+    (3 + 256,): match_softmax_t (match_tile.h); of its logarithm likewise, shape (1 + 2 * 256,), match_log_softmax_t; of
+    recurrent layers match_lstm_t, match_gru_t. Of a squared difference, int16, shape (2, 256): both inputs in steps of
+    one size. Of a sum of lookups, int32, shape (2, 256): what each input
     adds to the output, in steps of ``2**-LOOKUP_SUM_FRACTION``; of an absolute difference likewise, to the difference.
     Of a looked-up line likewise, in steps of ``2**-LOOKUP_LINE_FRACTION``: the slope, then the bias of the line that
     each value of the second input chooses.

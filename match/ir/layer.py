@@ -13,10 +13,10 @@ has some of its input's channels. A transposition turns the last two of three ax
 (OY, K, OX), of single bytes or of elements of some neighbouring ones. A gather takes, for each column of its output,
 one of its input's columns or `pad_value`, and a tile has all columns of the input. The inputs of an addition, a
 multiplication, a squared or absolute difference, a sum of lookups or a looked-up line may be broadcast (`Broadcast`);
-such a line is one of the first input, and the second chooses which, as a divisor does. A softmax and a normalization
-are computed over the channels of each pixel, and a tile has all channels. A resize interpolates between four pixels,
-and a tile has all rows and columns of the input. A float average is average pooling that is summed in float32; it
-divides by the pixels of the window that lie inside the input.
+such a line is one of the first input, and the second chooses which, as a divisor does. A softmax, its logarithm and a
+normalization are computed over the channels of each pixel, and a tile has all channels. A resize interpolates between
+four pixels, and a tile has all rows and columns of the input. A float average is average pooling that is summed in
+float32; it divides by the pixels of the window that lie inside the input.
 
 A module may bring operators of its own (`match.target.own`), channelwise ones, whose channels are cut where it says so.
 """
@@ -69,6 +69,7 @@ class Op(enum.StrEnum):
     TRANSPOSE = "transpose"
     GATHER = "gather"
     SOFTMAX = "softmax"
+    LOG_SOFTMAX = "log_softmax"
     NORMALIZE = "normalize"
     LSTM = "lstm"
     GRU = "gru"
@@ -95,8 +96,11 @@ GATES = {Op.LSTM: 4, Op.GRU: 3, Op.GRU_RESET_FIRST: 3}
 
 CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES, *GATES}
 
-BY_PIXEL = frozenset({Op.SOFTMAX, Op.NORMALIZE})
+BY_PIXEL = frozenset({Op.SOFTMAX, Op.LOG_SOFTMAX, Op.NORMALIZE})
 """Functions of all channels of a pixel together, in fixed point."""
+
+_FLOATING = frozenset({Op.LOG_SOFTMAX})
+"""Operators whose outputs are float32 and may be rounded otherwise than the reference's."""
 
 TWO_INPUTS = frozenset(
     {
@@ -214,6 +218,11 @@ class Layer:
     def two_inputs(self) -> bool:
         """Whether it has a second input, the addend."""
         return self.op in TWO_INPUTS or (self.own is not None and self.own.inputs == 2)
+
+    @property
+    def floating(self) -> bool:
+        """Whether it computes real numbers that the reference may round otherwise."""
+        return any(stage.op in _FLOATING for stage in self.operators)
 
     @property
     def channelwise(self) -> bool:

@@ -24,6 +24,8 @@ from match.passes.element_functions import ELEMENTWISE, ElementFunction, functio
 from match.passes.parts_of_functions import Reals, parts_of, tables_of
 from match.passes.quantized_groups.activations import without_activations
 from match.relay import integer_form, relay, tvm
+from match.relay.log_softmax import LONGEST_ROW as LONGEST_LOGARITHM
+from match.relay.log_softmax import LogSoftmax, log_softmax
 from match.relay.normalization import (
     DEVIATION_FRACTION,
     GAIN_ONE,
@@ -54,7 +56,7 @@ _OfRows = Callable[[relay.Expr, QuantizedType, int], relay.Expr | None]
 
 @dataclass(frozen=True)
 class FuseRowFunctions:
-    """Softmax along an axis and normalization become operators on integers, other exponentials of distances a table.
+    """Softmax along an axis, its logarithm and normalization become integers, other exponentials of distances a table.
 
     `whole_levels`: a probability of 1 has a whole number of an output's steps, as in onnxruntime's QLinearSoftmax.
     """
@@ -68,7 +70,7 @@ class FuseRowFunctions:
     def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
         output = quantized(call)
         if output is None:
-            return _exponentials(call, new)
+            return _log_softmax(call, new) or _exponentials(call, new)
         levels = onnxruntime.softmax_levels(output.scale) if self.whole_levels else 1 / float(output.scale)
         return _softmax(call, output, levels, new) or _normalization(call, output, new)
 
@@ -89,6 +91,39 @@ def _softmax(call: relay.Call, output: QuantizedType, levels: float, new: New) -
         return softmax(x, width, exponentials, output.dtype, output.zero_point, scale)
     rows = softmax(relay.transpose(x, order), width, exponentials, output.dtype, output.zero_point, scale)
     return relay.transpose(named(rows, call), [order.index(other) for other in range(rank)])
+
+
+def _log_softmax(call: relay.Call, new: New) -> relay.Expr | None:
+    """The logarithm of a softmax, one operator or written out; its axis as of `_softmax`. It stays float32."""
+    found = _logarithm_of(call)
+    source = None if found is None else dequantized(found[0])
+    if found is None or source is None:
+        return None
+    axis, rank, scale = found[1], len(shape(call)), source.quantization.scale
+    tables = LogSoftmax.of(scale, onnxruntime.softmax_exponentials(scale))
+    width = shape(call)[axis]
+    if tables is None or width > LONGEST_LOGARITHM:
+        return None
+    x, order = new(source.x), [*(other for other in range(rank) if other != axis), axis]
+    if axis == rank - 1:
+        return log_softmax(x, width, tables)
+    rows = log_softmax(relay.transpose(x, order), width, tables)
+    return relay.transpose(named(rows, call), [order.index(other) for other in range(rank)])
+
+
+def _logarithm_of(call: relay.Call) -> tuple[relay.Expr, int] | None:
+    """What a logarithm of a softmax is of, and its axis."""
+    if is_call(call, "nn.log_softmax"):
+        return call.args[0], int(call.attrs.axis) % len(shape(call))
+    distance = reached(call, ("subtract", 1), "log", "sum", "exp")
+    if distance is None or distance != call.args[0] or not is_call(distance, "subtract"):
+        return None
+    x, largest = distance.args
+    total = call.args[1].args[0]
+    if not is_call(largest, "max") or largest.args[0] != x or shape(largest) != shape(total):
+        return None
+    axes = [axis for axis, (one, all_) in enumerate(zip(shape(total), shape(x), strict=True)) if one != all_]
+    return (x, axes[0]) if len(axes) == 1 else None
 
 
 def _exponentials(call: relay.Call, new: New) -> relay.Expr | None:

@@ -79,7 +79,7 @@ def _idle(report: Report) -> Iterator[Advice]:
 def _recurrent(report: Report, quantizable: Sequence[Quantizable]) -> Iterator[Advice]:
     """LSTM and GRU in floating point that would be integers, if that was asked for."""
     for one in quantizable:
-        layers = [layer for layer in report.layers if layer.floating and layer.source == one.source]
+        layers = [layer for layer in report.layers if _is_floating(layer) and layer.source == one.source]
         if layers:
             yield Advice(
                 kind="recurrent",
@@ -101,7 +101,7 @@ def _border(report: Report, recurrent: frozenset[str]) -> Iterator[Advice]:
         ("output", report.model.outputs, layers[last + 1 :], "let its reader take integers"),
     )
     for side, tensors, rows, advice in sides:
-        floating = [layer for layer in rows if layer.floating]
+        floating = [layer for layer in rows if _is_floating(layer)]
         if floating and any(tensor.dtype.startswith("float") for tensor in tensors):
             yield _advice(
                 "float border",
@@ -109,7 +109,7 @@ def _border(report: Report, recurrent: frozenset[str]) -> Iterator[Advice]:
                 f"The network's {side} is in floating point, and {_listed(floating)} on the control core "
                 f"takes {_sum(floating):,} cycles: {advice}.",
             )
-    inside = [layer for layer in layers[first : last + 1] if layer.floating and layer.source not in recurrent]
+    inside = [layer for layer in layers[first : last + 1] if _is_floating(layer) and layer.source not in recurrent]
     if inside:
         how = _IN_QDQ if any(layer.macs for layer in inside) else ""
         yield _advice(
@@ -122,7 +122,7 @@ def _border(report: Report, recurrent: frozenset[str]) -> Iterator[Advice]:
 
 def _layouts(report: Report) -> Iterator[Advice]:
     """Tensors that are laid out anew."""
-    transposed = [layer for layer in report.layers if not layer.floating and _transposes(layer)]
+    transposed = [layer for layer in report.layers if not _is_floating(layer) and _transposes(layer)]
     if transposed:
         yield _advice(
             "channels first",
@@ -147,7 +147,7 @@ def _control_core(report: Report) -> Iterator[Advice]:
     groups: dict[str, list[LayerSummary]] = defaultdict(list)
     for layer in report.layers:
         other = (
-            layer.floating
+            _is_floating(layer)
             or layer.op == _LAYOUT
             or _transposes(layer)
             or any(_unmapped(layer, name) for name in modules)
@@ -264,9 +264,14 @@ def _unmapped(layer: LayerSummary, module: str) -> bool:
     return layer.module == _CPU and any(offer.module == module and offer.unmapped for offer in layer.candidates)
 
 
+def _is_floating(layer: LayerSummary) -> bool:
+    """Whether the control core computes it in floating point."""
+    return layer.floating and layer.module == _CPU
+
+
 def _beside(layer: LayerSummary) -> bool:
     """Whether it may stand between a float border and the network's integers: products in floating point are inside."""
-    return (layer.floating and not layer.macs) or not layer.cycles
+    return (_is_floating(layer) and not layer.macs) or not layer.cycles
 
 
 def _refusal(layer: LayerSummary, module: str) -> str | None:

@@ -236,9 +236,10 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     for what runs as TVM's C on the control core; such a layer has no parts and no schedule. `platform_cycles` are
     predicted for what is less than the chip, by the name that `match run --on` has for it. `source` is what the model
     calls the tensor or operator that is computed, empty if that is not known. `exact` tells whether the layer is known
-    to compute the reference's numbers, whatever its inputs are, `floating` whether the control core computes it in
-    floating point. `runner_up` is null where there was no other choice. The shapes are those of the tensors that it
-    reads and writes, weights aside. `removed_channels` of its output are proven to be of no use and are not computed.
+    to compute the reference's numbers, whatever its inputs are, `floating` whether it computes in floating point, or
+    from integers real numbers, that the reference may round otherwise. `runner_up` is null where there was no other
+    choice. The shapes are those of the tensors that it reads and writes, weights aside. `removed_channels` of its
+    output are proven to be of no use and are not computed.
     `moved` is null for a layer that is neither rescaled nor a quantized recurrent one, and for one whose outputs stay
     as they were. `constant_bytes` are its constants, packed as code generation stores them; null on the CPU, whose
     constants are not told apart. `operators` are those of a chain, whose `op` has their names joined by "+", or of a

@@ -325,7 +325,7 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
     others = len(inexact) - scaled - in_integers
     if others:
         lines.append(
-            f"Floating point: {_count(others, 'layer')} on the control core may round otherwise than the reference; "
+            f"Floating point: {_count(others, 'layer')} may round otherwise than the reference; "
             "what that moves is not known."
         )
     return lines

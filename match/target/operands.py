@@ -38,7 +38,9 @@ COLUMNS = "columns"
 NORMALIZATION = "normalization"
 
 _TWO_TABLES = frozenset({Op.LOOKUP_SUM, Op.LOOKUP_LINE, Op.ABSOLUTE_DIFFERENCE})
-_WITH_TABLE = ELEMENTWISE | _TWO_TABLES | {Op.FLOAT_AVG_POOL2D, Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, *GATES}
+_WITH_TABLE = (
+    ELEMENTWISE | _TWO_TABLES | {Op.FLOAT_AVG_POOL2D, Op.CONCATENATE, Op.SLICE, Op.SOFTMAX, Op.LOG_SOFTMAX, *GATES}
+)
 
 POSITION_BYTES = 8
 """Of match_between_t."""
@@ -51,6 +53,9 @@ FLOAT_AVERAGE_BYTES = 4 * 5 + 4 * 256 + QUANTIZE_BYTES
 
 SOFTMAX_BYTES = 4 * (3 + 256)
 """Of match_softmax_t."""
+
+LOG_SOFTMAX_BYTES = 4 * (1 + 2 * 256)
+"""Of match_log_softmax_t."""
 
 
 LSTM_BYTES = 4 * (10 * 4 + 4) + 2 * 256
@@ -138,10 +143,11 @@ def table_component(layer: Layer) -> Component:
     """The table of an operator that sums nothing.
 
     Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
-    lookup by channel the same for each channel; of a quantize, a float average, a softmax and recurrent layers
-    match_quantize_t, match_float_average_t, match_softmax_t, match_lstm_t and match_gru_t (match_tile.h); of a
-    concatenation a lookup's for each input; of a sum of lookups and an absolute difference an int32 for each of 256
-    values of each input, of a looked-up line two for each of the second. Of a module's own operator its constants.
+    lookup by channel the same for each channel; of a quantize, a float average, a softmax, its logarithm and recurrent
+    layers match_quantize_t, match_float_average_t, match_softmax_t, match_log_softmax_t, match_lstm_t and match_gru_t
+    (match_tile.h); of a concatenation a lookup's for each input; of a sum of lookups and an absolute difference an
+    int32 for each of 256 values of each input, of a looked-up line two for each of the second. Of a module's own
+    operator its constants.
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
@@ -149,6 +155,8 @@ def table_component(layer: Layer) -> Component:
         return Component(TABLE, (), QUANTIZE_BYTES)
     if layer.op is Op.FLOAT_AVG_POOL2D:
         return Component(TABLE, (), FLOAT_AVERAGE_BYTES)
+    if layer.op is Op.LOG_SOFTMAX:
+        return Component(TABLE, (), LOG_SOFTMAX_BYTES)
     if layer.op is Op.SOFTMAX:
         return Component(TABLE, (), SOFTMAX_BYTES)
     if layer.op is Op.LSTM:

@@ -46,6 +46,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_softmax.c",
     "kernels/pulp/match_pulp_normalize.c",
     "kernels/pulp/match_pulp_squared_difference.c",
+    "kernels/pulp/match_pulp_log_softmax.c",
     "kernels/pulp/match_pulp_lookup_line.c",
     "kernels/pulp/match_pulp_lookup_sum.c",
     "kernels/pulp/match_pulp_resize.c",

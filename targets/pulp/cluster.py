@@ -59,6 +59,7 @@ _KERNELS = {
     Op.TRANSPOSE: "match_pulp_transpose",
     Op.GATHER: "match_pulp_gather",
     Op.SOFTMAX: "match_pulp_softmax",
+    Op.LOG_SOFTMAX: "match_pulp_log_softmax",
     Op.NORMALIZE: "match_pulp_normalize",
     Op.LSTM: "match_pulp_lstm",
     Op.GRU: "match_pulp_gru",

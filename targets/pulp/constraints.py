@@ -51,6 +51,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.TRANSPOSE: (),
     Op.GATHER: (),
     Op.SOFTMAX: (uint8_input,),
+    Op.LOG_SOFTMAX: (uint8_input,),
     Op.NORMALIZE: (uint8_input,),
     Op.LSTM: (uint8_input, uint8_states),
     Op.GRU: (uint8_input, uint8_states),

@@ -13,7 +13,7 @@ from match.ir.float_average import FloatAverage
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import TWO_INPUTS, Broadcast, Layer, Op, Padding
 from match.ir.requantization import Requantization
-from tests.kernels.reference import normalized, random_columns, random_positions, resized, softmax_of
+from tests.kernels.reference import log_softmax_of, normalized, random_columns, random_positions, resized, softmax_of
 
 Uint8 = npt.NDArray[np.uint8]
 Tensor = npt.NDArray[Any]
@@ -49,6 +49,13 @@ class Case:
             pixels = self.inputs[0].reshape(-1, layer.k).astype(np.int64)
             levels = [softmax_of(pixel, exponentials, int(zero), int(factor), 22 - int(shift)) for pixel in pixels]
             return np.minimum(levels, 255).reshape(self.inputs[0].shape).astype(np.uint8)
+        if layer.op is Op.LOG_SOFTMAX:
+            assert self.constants.table is not None
+            (fraction,), exponentials, distances = np.split(self.constants.table.astype(np.int64), [1, 257])
+            pixels = self.inputs[0].reshape(-1, layer.k).astype(np.int64)
+            steps = [log_softmax_of(pixel, exponentials, distances, int(fraction)) for pixel in pixels]
+            real = np.array(steps).astype(np.float32) * np.float32(0.5 ** int(fraction))
+            return real.reshape(self.inputs[0].shape)
         if layer.op is Op.RESIZE:
             assert self.constants.positions is not None
             rows, columns = (positions.astype(np.int64) for positions in self.constants.positions)
@@ -262,6 +269,7 @@ _UNWEIGHTED = (
     Op.GATHER,
     Op.CHANNEL_LOOKUP,
     Op.SOFTMAX,
+    Op.LOG_SOFTMAX,
     Op.NORMALIZE,
     Op.RESIZE,
     Op.QUANTIZE,
@@ -306,7 +314,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         pad_value=int(rng.integers(256)) if op in (Op.RESIZE, Op.GATHER) else 0,
         input_dtype="float32" if op is Op.QUANTIZE else "uint8",
         weight_dtype="",
-        output_dtype="float32" if op is Op.DEQUANTIZE else "uint8",
+        output_dtype="float32" if op in (Op.DEQUANTIZE, Op.LOG_SOFTMAX) else "uint8",
         clip=(3, 250) if op in _MET else (0, 255),
         first_channels=first if moved else 0,
         source_channels=both if op is Op.SLICE else 0,
@@ -338,6 +346,10 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     if op is Op.SOFTMAX:
         falling = np.exp(-rng.uniform(0.01, 0.1) * np.arange(256)) * 2**31
         table = np.concatenate([[1 << 30, 22, 0], np.minimum(falling, 2**31 - 1)]).astype(np.int32)
+    if op is Op.LOG_SOFTMAX:
+        falling = np.exp(-0.05 * np.arange(256)) * 2**31
+        distances = np.rint(-0.05 * np.arange(256) * 2**24)
+        table = np.concatenate([[24], np.minimum(falling, 2**31 - 1), distances]).astype(np.int32)
     if op is Op.RESIZE:
         rows, columns = random_positions(rng, height, layer.oy), random_positions(rng, width, layer.ox)
         positions = rows.astype(np.int32), columns.astype(np.int32)

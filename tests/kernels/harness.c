@@ -68,6 +68,7 @@ static const entry_t entries[] = {
     {"match_pulp_multiply_split", match_pulp_multiply_split, false},
     {"match_pulp_multiply_int32", match_pulp_multiply_int32, false},
     {"match_pulp_absolute_difference", match_pulp_absolute_difference, false},
+    {"match_pulp_log_softmax", match_pulp_log_softmax, false},
     {"match_pulp_lookup_line", match_pulp_lookup_line, false},
     {"match_pulp_lookup_sum", match_pulp_lookup_sum, false},
     {"match_pulp_squared_difference", match_pulp_squared_difference, false},

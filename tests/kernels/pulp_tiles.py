@@ -117,6 +117,18 @@ def empty_output(geometry: Geometry, margin: tuple[int, int, int, int]) -> View:
     return embed(np.zeros((*geometry.output, geometry.channels_out), np.uint8), margin)
 
 
+def embed_words(words: np.ndarray[tuple[int, ...], np.dtype[np.float32]], margins: tuple[int, int, int, int]) -> View:
+    """An HWC array of float32 in a block with `margins`; strides of the view count bytes."""
+    left, right, front, back = margins
+    height, width, channels = words.shape
+    return embed(words.view(np.uint8).reshape(height, width, 4 * channels), (left, right, 4 * front, 4 * back))
+
+
+def in_words(strides: dict[str, int]) -> dict[str, int]:
+    """As a tile has those of elements of four bytes."""
+    return {name: stride // 4 for name, stride in strides.items()}
+
+
 def expect(output: Bytes, target: View, expected: Bytes) -> None:
     """The tile holds what is expected, and nothing else of its block was written."""
     target.tile[...] = expected

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -389,6 +390,25 @@ def softmax_of(row: Ints, exponentials: Ints, zero: int, factor: int, exponent: 
     shift = above_one + 31 - 8 - exponent
     levels = ((product(value, inverse) + (1 << (shift - 1))) >> shift for value in values)
     return [zero + level for level in levels]
+
+
+def log_softmax_of(row: Ints, exponentials: Ints, distances: Ints, fraction: int) -> list[int]:
+    """The logarithm of a row's softmax with `fraction` bits behind the point, on Python's integers.
+
+    Of a sum's half to 4096th part, u from -1 to 1 above 3/4, it takes the polynomial that meets log(3/2 + u/2) at
+    Chebyshev's nodes.
+    """
+    series = np.polynomial.chebyshev.Chebyshev.interpolate(lambda u: np.log(1.5 + u / 2), 9)
+    powers = [round(term * 2**31) for term in series.convert(kind=np.polynomial.Polynomial).coef.tolist()]
+    total = sum(int(exponentials[max(row) - x]) for x in row)
+    halvings = (total >> 31).bit_length()
+    place = 4 * (total >> halvings) - (3 << 31)
+    result = powers[-1]
+    for power in powers[-2::-1]:
+        result = ((result * place + (1 << 30)) >> 31) + power
+    wide = (halvings - 1) * round(math.log(2) * 2**31) + result
+    taken = (wide + (1 << (30 - fraction))) >> (31 - fraction)
+    return [int(distances[max(row) - x]) - taken for x in row]
 
 
 def normalized(row: Ints, spread: int, gains: Ints, centre: int | None = None) -> list[int]:

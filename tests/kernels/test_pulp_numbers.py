@@ -12,25 +12,13 @@ from hypothesis import strategies as st
 
 from match.ir.float_border import FloatQuantization
 from match.target.tile_constants import quantization
-from tests.kernels.harness import Bytes, Harness, View, embed
-from tests.kernels.pulp_tiles import EXAMPLES, empty_output, expect, random_input, seeds
+from tests.kernels.harness import Bytes, Harness, embed
+from tests.kernels.pulp_tiles import EXAMPLES, embed_words, empty_output, expect, in_words, random_input, seeds
 from tests.kernels.reference import Geometry, geometries, margins, output_strides_of, strides_of
 
 pytestmark = pytest.mark.cc
 
 Reals = np.ndarray[tuple[int, ...], np.dtype[np.float32]]
-
-
-def embed_words(words: np.ndarray[tuple[int, ...], np.dtype[np.float32]], margins: tuple[int, int, int, int]) -> View:
-    """An HWC array of float32 in a block with `margins`; strides of the view count bytes."""
-    left, right, front, back = margins
-    height, width, channels = words.shape
-    return embed(words.view(np.uint8).reshape(height, width, 4 * channels), (left, right, 4 * front, 4 * back))
-
-
-def in_words(strides: dict[str, int]) -> dict[str, int]:
-    """As a tile has those of elements of four bytes."""
-    return {name: stride // 4 for name, stride in strides.items()}
 
 
 def numbers_near(rng: np.random.Generator, shape: tuple[int, ...], scale: np.float32) -> Reals:

@@ -14,9 +14,11 @@ from tests.kernels.pulp_tiles import (
     EXAMPLES,
     align4,
     clips,
+    embed_words,
     empty_output,
     expect,
     fields_of,
+    in_words,
     kernel_of,
     pointwise,
     random_input,
@@ -27,6 +29,7 @@ from tests.kernels.recurrent import Gru, GruResetFirst, Lstm
 from tests.kernels.reference import (
     Geometry,
     geometries,
+    log_softmax_of,
     margins,
     normalized,
     output_strides_of,
@@ -75,6 +78,47 @@ def test_softmax(
     rows = [softmax_of(row, exponentials, zero, *steps) for row in values.reshape(-1, geometry.channels_out)]
     expected = np.minimum(np.array(rows), lowest + 255)
     expect(output, target, expected.reshape(values.shape).astype(np.uint8))
+
+
+@EXAMPLES
+@given(
+    geometries(filters=st.just((1, 1)), strides=st.just((1, 1)), channelwise=True),
+    margins,
+    margins,
+    st.integers(18, 26),
+    seeds,
+)
+def test_log_softmax(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    fraction: int,
+    seed: int,
+) -> None:
+    """Of each pixel's channels: the bits of the definition in integers, which are near the real numbers."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 256, (*geometry.output, geometry.channels_out), np.uint8)
+    scale = rng.uniform(0.001, 2.0 ** (29 - fraction) / 255)
+    source = embed(values, before)
+    target = embed_words(np.zeros(values.shape, np.float32), behind)
+    exponentials = np.minimum(np.rint(np.exp(-scale * np.arange(256)) * 2**31), 2**31 - 1).astype(np.int64)
+    distances = np.rint(-scale * np.arange(256) * 2.0**fraction).astype(np.int64)
+    parameters = np.concatenate([[fraction], exponentials, distances])
+    output = harness.kernel(
+        "match_pulp_log_softmax",
+        geometry.fields(**strides_of(source), **in_words(output_strides_of(target))),
+        input=source.block,
+        parameters=parameters.astype("<i4").view(np.uint8),
+        output=target.block,
+    )
+    rows = values.reshape(-1, geometry.channels_out).astype(np.int64)
+    steps = [log_softmax_of(row, exponentials, distances, fraction) for row in rows]
+    expected = (np.array(steps).astype(np.float32) * np.float32(2.0**-fraction)).reshape(values.shape)
+    expect(output, target, expected.view(np.uint8).reshape(target.tile.shape))
+    real = -scale * (rows.max(axis=1, keepdims=True) - rows)
+    real -= np.log(np.exp(real).sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(expected.reshape(rows.shape), real, rtol=2**-23, atol=2.0**-fraction + 2**-26)
 
 
 @EXAMPLES

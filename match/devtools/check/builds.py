@@ -16,6 +16,7 @@ from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
 from match.relay.float_averages import quantized_mean
 from match.relay.gru import Gru
+from match.relay.log_softmax import LogSoftmax, log_softmax
 from match.relay.lstm import Lstm
 from match.relay.normalization import normalization
 from match.relay.resize import ONE, Between, Resize
@@ -270,6 +271,16 @@ class Builds:
 
         def build(x: relay.Expr) -> relay.Expr:
             return softmax(x, 16, falling, self.dtype, self._low)
+
+        return build
+
+    def log_softmax(self) -> Build:
+        """Of each pixel's channels."""
+        tables = LogSoftmax.of(np.float32(SCALE), exponentials(np.float32(SCALE), np.float32(1)))
+        assert tables is not None
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return log_softmax(x, 16, tables)
 
         return build
 

@@ -140,6 +140,8 @@ def probes(dtype: str, *, negative_step: bool = False, exceptions: bool = False)
     yield Probe(Op.TRANSPOSE, "an 8x8x16 map, columns first", dtype, shape, 1, builds.transposition(0, 2, 1, 3))
     yield Probe(Op.GATHER, "an 8x8x16 map, some of its columns", dtype, shape, 1, builds.columns())
     yield Probe(Op.SOFTMAX, "a softmax over each pixel of an 8x8x16 map", dtype, shape, 1, builds.softmax())
+    what = "the logarithm of a softmax over each pixel of an 8x8x16 map"
+    yield Probe(Op.LOG_SOFTMAX, what, dtype, shape, 1, builds.log_softmax())
     yield Probe(Op.NORMALIZE, "a normalization of each pixel of an 8x8x16 map", dtype, shape, 1, builds.normalization())
     yield Probe(Op.LSTM, "an LSTM of 10 units, 5 steps of 7 features", dtype, (5, 1, 7), 1, builds.lstm(7, 10))
     yield Probe(Op.GRU, "a GRU of 10 units, 3 steps of 7 features", dtype, (3, 1, 7), 1, builds.gru(7, 10))

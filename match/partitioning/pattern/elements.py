@@ -13,6 +13,7 @@ from match.ir.layer import Layer, Op
 from match.partitioning.pattern.layers import byte_table, covered, element_wise, without_idle_parts
 from match.partitioning.pattern.types import Match
 from match.relay import relay
+from match.relay.log_softmax import IntegerLogSoftmax
 from match.relay.normalization import DEVIATION_FRACTION, RowNormalization
 from match.relay.operators import ChannelLookup, Dequantize, Lookup, Quantize
 from match.relay.resize import Between, Resize
@@ -57,6 +58,15 @@ def softmax(root: relay.Expr, found: IntegerSoftmax) -> Match:
     table = np.concatenate([[factor, SHIFT - exponent, found.zero], found.exponentials]).astype(np.int32)
     match = _alone(root, found.x, layer, LayerConstants(None, None, table=table))
     return replace(match, reference=found.scale is None)
+
+
+def log_softmax(root: relay.Expr, found: IntegerLogSoftmax) -> Match:
+    """The logarithm of a softmax over each pixel, float32."""
+    layer = element_wise(Op.LOG_SOFTMAX, shape(root), dtype(found.x), dtype(root))
+    own = found.tables
+    table = np.concatenate([[own.fraction], own.exponentials, own.distances]).astype(np.int32)
+    match = _alone(root, found.x, layer, LayerConstants(None, None, table=table))
+    return replace(match, reference=False)
 
 
 def normalize(root: relay.Expr, found: RowNormalization) -> Match:

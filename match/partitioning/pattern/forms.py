@@ -17,6 +17,7 @@ from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.float_averages import FloatPooling, read_float_average
 from match.relay.integer_form import NO_PADDING, Int8Array
+from match.relay.log_softmax import read_log_softmax
 from match.relay.normalization import read_normalization
 from match.relay.operators import (
     Average,
@@ -86,6 +87,9 @@ def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     softmax = read_softmax(root)
     if softmax is not None:
         return elements.softmax(root, softmax)
+    logarithm = read_log_softmax(root)
+    if logarithm is not None:
+        return elements.log_softmax(root, logarithm)
     cells = read_recurrent(root)
     if cells is not None:
         return recurrent.layer(root, cells)
