@@ -162,17 +162,27 @@ def test_tables_near_a_half_say_so(kind: str, near: float, step: float) -> None:
         assert [one.reference for one in layers if one.layer.op == "lookup"] == [not real]
 
 
-def test_pairs_near_a_half_say_so() -> None:
-    """Of two tensors, as a table of pairs on the control core."""
-    scales = scales_of("uint8", (float(np.log(3)), 254), (0.5, 0)) | {"t": np.float32(1)}
-    model = network({"gated": [("Sigmoid", ["x"], "a", {}), ("Mul", ["a", "other"], "y", {})]}, scales, [1, 2, 8, 16])
+@pytest.mark.parametrize(
+    ("steps", "scale"),
+    [
+        ([("Sigmoid", ["x"], "a", {}), ("Mul", ["a", "other"], "y", {})], 0.5),
+        ([("Sigmoid", ["x"], "a", {}), ("Sigmoid", ["other"], "b", {}), ("Mul", ["a", "b"], "y", {})], 0.03),
+    ],
+)
+def test_pairs_near_a_half_say_so(steps: Steps, scale: float) -> None:
+    """Of two tensors, as a line for each value of one, or as a table of pairs on the control core."""
+    scales = scales_of("uint8", (float(np.log(3)), 254), (scale, 0)) | {"t": np.float32(1)}
+    model = network({"gated": steps}, scales, [1, 2, 8, 16])
     model.graph.node.insert(2, helper.make_node("DequantizeLinear", ["levels2", "t", "z"], ["other"]))
     model.graph.node.insert(2, helper.make_node("QuantizeLinear", ["input2", "t", "z"], ["levels2"]))
     model.graph.input.append(helper.make_tensor_value_info("input2", TensorProto.FLOAT, [1, 2, 8, 16]))
     module = integer_relay(load(model), "uint8")
-    calls = [row for row in rows(module["main"], find(module)) if isinstance(row, tuple)]
+    found = find(module)
+    calls = [row for row in rows(module["main"], found) if isinstance(row, tuple)]
     tables = [row for row in calls if any(operator_name(call) == "take" for call in row)]
-    assert [is_reference(row) for row in tables] == [False]
+    lines = [one.reference for one in found if isinstance(one, Match) and one.layer.op == "lookup_line"]
+    assert [*lines, *map(is_reference, tables)] == [False]
+    assert len(tables) == len(steps) - 2
 
 
 @pytest.mark.parametrize("axis", [1, 3])

@@ -14,7 +14,7 @@ from match.passes.functions_of_two import function_of_pairs
 from match.passes.quantized_groups.quantities import in_type, parameters, rescaled
 from match.relay import integer_form, relay
 from match.relay.qnn import dequantized, real_constant
-from match.relay.rewrite import New, is_call, operator_name, shape
+from match.relay.rewrite import New, constant, is_call, operator_name, shape
 
 
 def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -51,11 +51,11 @@ def absolute_difference(expr: relay.Expr, output: QuantizedType, new: New) -> re
 
 
 def quotient(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A division of two tensors, one of which may be broadcast."""
+    """A division of two tensors, one of which may be broadcast; that of or by a constant is a table."""
     if not is_call(expr, "divide"):
         return None
     left, right = (dequantized(operand) for operand in expr.args)
-    if left is None or right is None:
+    if left is None or right is None or any(constant(real.x) is not None for real in (left, right)):
         return None
     a, b, clip = left.quantization, right.quantization, value_range(output.dtype)
     first, second = ((own.levels - own.zero_point).astype(np.float32) * own.scale for own in (a, b))
