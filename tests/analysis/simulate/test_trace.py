@@ -118,7 +118,7 @@ MUTATIONS = {
     "fetches that change places": first_weights_before_input,
     "early wait": early_wait,
     "another row": replaced("input_rows_under(next_ox.oy, next_ox.oy + OY_TILE)", "input_rows_under(oy, oy + OY_TILE)"),
-    "a channel of the input": replaced(".bytes = columns.count * IN_CHANNELS", ".bytes = columns.count"),
+    "a channel of the input": replaced(".bytes = (uint32_t)(columns.count * IN_CHANNELS)", ".bytes = (uint32_t)1"),
     "weights of the first block": replaced("index * WEIGHTS_BYTES", "0 * index"),
     "channels of the first block": replaced("+ channels.first", "+ 0 * channels.first"),
     "a channel less": replaced(
