@@ -30,6 +30,11 @@ class QuantizedType:
         """Every value of the type, ascending, shape (256,)."""
         return levels(self.dtype)
 
+    @property
+    def numbers(self) -> Float32Array:
+        """What each of these stands for, in float32, shape (256,)."""
+        return (self.levels - self.zero_point).astype(np.float32) * self.scale
+
 
 @dataclass(frozen=True, eq=False)
 class Accumulator:

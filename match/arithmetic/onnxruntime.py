@@ -64,7 +64,7 @@ class OnnxruntimeArithmetic:
 
     def requantize(self, x: QuantizedType, output: QuantizedType, clip: tuple[int, int]) -> Int64Array:
         """DequantizeLinear, then QuantizeLinear."""
-        return quantize((x.levels - x.zero_point).astype(np.float32) * x.scale, output, clip)
+        return quantize(x.numbers, output, clip)
 
 
 def softmax_exponentials(scale: np.float32) -> Int64Array:

@@ -51,7 +51,7 @@ def float_sums(x: QuantizedType, count: int) -> tuple[Float32Array, Float32Array
     An addition rounds a larger sum to no smaller number. So the extremes of a sum are sums of two extremes, those of
     two parts for their own integers.
     """
-    numbers = (x.levels - x.zero_point).astype(np.float32) * x.scale
+    numbers = x.numbers
     least, most = [numbers], [numbers]  # of one number, of two, ...
     for added in range(2, count + 1):
         lowest = np.full(added * (len(numbers) - 1) + 1, np.inf, np.float32)

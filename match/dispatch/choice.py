@@ -20,7 +20,8 @@ from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerU
 from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, requests
 from match.errors import OptionError
-from match.ir.layer import BY_PIXEL, Layer, Op, Operand
+from match.ir.float_average import core_is_reference
+from match.ir.layer import BY_PIXEL, Layer, Operand
 from match.mapping.schedule import Memory, Schedule
 from match.processes.workers import Workers
 from match.requantize.form import Form
@@ -105,25 +106,10 @@ class Offers:
             candidates=self.candidates,
             plan=plan_layer(offer.request, offer.schedule, self.workload, self.target) if offer else None,
             source=self.workload.source,
-            reference=self.workload.reference and (offer is not None or _core_is_reference(layer)),
+            reference=self.workload.reference and (offer is not None or core_is_reference(layer)),
             floating=layer.floating,
             runner_up=runner_up,
         )
-
-
-def _core_is_reference(layer: Layer) -> bool:
-    """Whether TVM's C computes what kernels of modules do, which is all layers but means in float32.
-
-    It multiplies by the reciprocal of a window's size. That is the quotient if all sizes, also of windows that reach
-    into the padding, are powers of two.
-    """
-    if layer.op is not Op.FLOAT_AVG_POOL2D:
-        return True
-    sides = zip((layer.oy, layer.ox), layer.stride, (layer.fy, layer.fx), (layer.iy, layer.ix), strict=True)
-    hanging = any((count - 1) * step + size > extent for count, step, size, extent in sides)
-    if any(layer.padding) or hanging:
-        return max(layer.fy, layer.fx) <= 2
-    return (layer.fy * layer.fx).bit_count() == 1
 
 
 def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, stopwatch: Stopwatch) -> list[Offers]:

@@ -16,7 +16,7 @@ from match.frontend.failures import reason, tvm_failures
 from match.frontend.index_ranges import with_index_ranges
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, ModelTensor, Rounding
-from match.frontend.onnx_attributes import check_attributes, check_axes, check_reshapes
+from match.frontend.onnx_attributes import check_attributes, check_axes, check_reshapes, drop_attributes
 from match.frontend.onnx_batch_normalization import without_batch_normalization
 from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_importer import import_onnx
@@ -218,9 +218,7 @@ def _written_out(proto: Any, path: Path) -> Any:
         if node.op_type in ("QuantizeLinear", "DequantizeLinear") and len(node.input) == 2:
             node.input.append(_ZERO)
         if node.op_type == "QLinearAveragePool":  # passed on to an operator that does not have it
-            kept = [attribute for attribute in node.attribute if attribute.name != "channels_last"]
-            del node.attribute[:]
-            node.attribute.extend(kept)
+            drop_attributes(node, "channels_last")
     write_pads(inferred, shapes, path)
     return inferred
 

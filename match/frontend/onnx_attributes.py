@@ -130,3 +130,10 @@ def check_axes(inferred: Any, path: object) -> None:
 
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def drop_attributes(node: Any, *names: str) -> None:
+    """Take attributes of these names off an operator, where it has them."""
+    kept = [attribute for attribute in node.attribute if attribute.name not in names]
+    del node.attribute[:]
+    node.attribute.extend(kept)

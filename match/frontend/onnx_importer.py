@@ -24,7 +24,7 @@ import onnx
 from match.frontend.onnx_einsum import einsum
 from match.frontend.onnx_elementwise import CONVERTERS
 from match.frontend.onnx_normalization import NORMALIZATIONS
-from match.frontend.onnx_products import PRODUCTS, one_number, zero_points
+from match.frontend.onnx_qlinear import QLINEAR, one_number, zero_points
 from match.frontend.onnx_recurrent import gru, lstm
 from match.frontend.onnx_reductions import REDUCTIONS
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
@@ -87,7 +87,7 @@ def _converters(opset: int) -> dict[str, Any]:
     """What converts each operator of a version of ONNX's."""
     original: dict[str, Any] = _original_converters(opset)
     scattering = {name: partial(_scattered, original[name]) for name in _SCATTERING if name in original}
-    own = {**CONVERTERS, **PRODUCTS, **NORMALIZATIONS, **REDUCTIONS, **scattering, "Einsum": einsum}
+    own = {**CONVERTERS, **QLINEAR, **NORMALIZATIONS, **REDUCTIONS, **scattering, "Einsum": einsum}
     own["ConvTranspose"] = partial(conv_transpose, original["ConvTranspose"])
     gathering = {"Gather": partial(_gathered, original["Gather"])}
     if "GatherND" in original:

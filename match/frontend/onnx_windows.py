@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 
 from match.errors import ModelError
+from match.frontend.onnx_attributes import drop_attributes
 
 _PADS_ARE_AN_INPUT = 11
 """The opset since which they are no attribute of Pad."""
@@ -105,9 +106,7 @@ def _pad(pool: Any, pads: list[int], model: Any) -> Any:
     """An operator that pads the input of average pooling, which then has no padding to count."""
     name, x = pool.output[0], pool.input[0]
     pool.input[0] = f"{name}_padded"
-    kept = [attribute for attribute in pool.attribute if attribute.name != "count_include_pad"]
-    del pool.attribute[:]
-    pool.attribute.extend(kept)
+    drop_attributes(pool, "count_include_pad")
     if min(opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")) < _PADS_ARE_AN_INPUT:
         return onnx.helper.make_node("Pad", [x], [pool.input[0]], name=pool.name, pads=pads)
     model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(pads), f"{name}_pads"))
@@ -117,6 +116,5 @@ def _pad(pool: Any, pads: list[int], model: Any) -> Any:
 
 def _write(node: Any, pads: list[int], instead_of: str) -> None:
     """Put pads into an operator in the place of another attribute."""
-    kept = [attribute for attribute in node.attribute if attribute.name not in (instead_of, "pads")]
-    del node.attribute[:]
-    node.attribute.extend([*kept, onnx.helper.make_attribute("pads", pads)])
+    drop_attributes(node, instead_of, "pads")
+    node.attribute.append(onnx.helper.make_attribute("pads", pads))

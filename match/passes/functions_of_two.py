@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from match.arithmetic.plane_fit import close_plane, fit_lines, fit_plane, fit_tables
+from match.arithmetic.plane_fit import close_plane, fit_plane, fit_tables
 from match.ir.dtypes import levels
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.differences import clipped_differences, of_difference
+from match.relay.pairs import function_of_pairs
 
 
 def function_of_two(
@@ -52,30 +53,6 @@ def function_of_two(
     if differences is not None:
         return of_difference(a, b, differences, dtypes, dtype, real=real)
     return function_of_pairs(a, b, outputs, dtypes, clip, dtype, real=real)
-
-
-def function_of_pairs(
-    a: relay.Expr,
-    b: relay.Expr,
-    outputs: Int64Array,
-    dtypes: tuple[str, str],
-    clip: tuple[int, int],
-    dtype: str,
-    *,
-    real: bool = False,
-) -> relay.Expr:
-    """The function as lines of one tensor that the other one chooses, if they give all outputs, else as 65536 values.
-
-    Arguments as of `function_of_two`. One tensor may be broadcast.
-    """
-    first, second = (levels(each) for each in dtypes)
-    lines = fit_lines(outputs, first, clip)
-    if lines is not None:
-        return integer_form.lookup_line(a, b, dtypes, lines, clip, dtype, real=real)
-    lines = fit_lines(outputs.T, second, clip)
-    if lines is not None:
-        return integer_form.lookup_line(b, a, (dtypes[1], dtypes[0]), lines, clip, dtype, real=real)
-    return integer_form.lookup_pair(a, b, outputs, dtypes, dtype, real=real)
 
 
 def _of_differences(outputs: Int64Array) -> Int64Array | None:

@@ -10,7 +10,6 @@ import tflite
 
 from match.arithmetic.fixed_point import reciprocal_of_one_plus, shifted_right
 from match.arithmetic.interface import QuantizedType
-from match.arithmetic.plane_fit import fit_lines
 from match.arithmetic.tflite import (
     ADD_LEFT_SHIFT,
     TfliteArithmetic,
@@ -28,6 +27,7 @@ from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.differences import of_difference
 from match.relay.fixed_point import alone
+from match.relay.pairs import function_of_pairs
 from match.relay.rewrite import constant
 
 _SQUARE_LEFT_SHIFT = 7
@@ -106,10 +106,7 @@ def division(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         return known
     outputs = of_levels(a.levels[:, None], b.levels[None, :])
     dtypes = a.dtype, b.dtype
-    lines = fit_lines(outputs, a.levels, clip)
-    if lines is not None:
-        return integer_form.lookup_line(read.expr(operator), read.expr(operator, 1), dtypes, lines, clip, output.dtype)
-    return integer_form.lookup_pair(read.expr(operator), read.expr(operator, 1), outputs, dtypes, output.dtype)
+    return function_of_pairs(read.expr(operator), read.expr(operator, 1), outputs, dtypes, clip, output.dtype)
 
 
 def _divided(x: Int64Array, bits: Int64Array) -> Int64Array:

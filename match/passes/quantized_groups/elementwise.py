@@ -10,9 +10,9 @@ from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.arithmetic.plane_fit import fit_tables
 from match.ir.dtypes import value_range
-from match.passes.functions_of_two import function_of_pairs
 from match.passes.quantized_groups.quantities import in_type, parameters, rescaled
 from match.relay import integer_form, relay
+from match.relay.pairs import function_of_pairs
 from match.relay.qnn import dequantized, real_constant
 from match.relay.rewrite import New, constant, is_call, operator_name, shape
 
@@ -38,9 +38,8 @@ def absolute_difference(expr: relay.Expr, output: QuantizedType, new: New) -> re
     if left is None or right is None or any(shape(real.x) != shape(expr) for real in (left, right)):
         return None
     a, b = left.quantization, right.quantization
-    first, second = ((own.levels - own.zero_point).astype(np.float32) * own.scale for own in (a, b))
     centred, most = replace(output, zero_point=0), value_range(output.dtype)[1] - output.zero_point
-    steps = quantize(np.subtract.outer(first, second), centred, (-most, most))
+    steps = quantize(np.subtract.outer(a.numbers, b.numbers), centred, (-most, most))
     slopes = float(a.scale / output.scale), -float(b.scale / output.scale)
     tables = fit_tables(steps, a.levels, b.levels, slopes, (-most, most))
     if tables is None:
@@ -58,9 +57,8 @@ def quotient(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | 
     if left is None or right is None or any(constant(real.x) is not None for real in (left, right)):
         return None
     a, b, clip = left.quantization, right.quantization, value_range(output.dtype)
-    first, second = ((own.levels - own.zero_point).astype(np.float32) * own.scale for own in (a, b))
     with np.errstate(divide="ignore", invalid="ignore"):
-        outputs = quantize(np.divide.outer(first, second), output, clip)
+        outputs = quantize(np.divide.outer(a.numbers, b.numbers), output, clip)
     return function_of_pairs(new(left.x), new(right.x), outputs, (a.dtype, b.dtype), clip, output.dtype)
 
 

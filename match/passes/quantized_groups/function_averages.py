@@ -41,7 +41,7 @@ def function_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay
     if real is None or shape(real.x) != shape(mean.x):
         return None
     own = real.quantization
-    values = function((own.levels - own.zero_point).astype(np.float32) * own.scale).astype(np.float64)
+    values = function(own.numbers).astype(np.float64)
     step = float(np.abs(values).max()) / _LARGEST
     off = step / 2 * (mean.count if mean.summed else 1)
     if not np.isfinite(step) or step == 0 or off > _MOST_OFF * output.scale:

@@ -61,8 +61,7 @@ def _tensor(source: relay.Expr) -> _Tensor | None:
     """The 8-bit tensor that a source of a function is, or is dequantized from; None for others."""
     real = dequantized(source)
     if real is not None:
-        own = real.quantization
-        return _Tensor(real.x, (own.levels - own.zero_point).astype(np.float32) * own.scale)
+        return _Tensor(real.x, real.quantization.numbers)
     return _Tensor(source, levels(dtype(source)).astype(dtype(source))) if is_8bit(source) else None
 
 
@@ -96,7 +95,7 @@ def prelu(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
     if real is None or slopes is None:
         return None
     own, slope = real.quantization, slopes.reshape(-1, 1)
-    values = (own.levels - own.zero_point).astype(np.float32) * own.scale
+    values = own.numbers
     outputs = quantize(np.where(values > 0, values, values * slope), output, value_range(output.dtype))
     behind = len(shape(expr)) - 1 - int(expr.attrs.axis) % len(shape(expr))
     return integer_form.channel_lookup(new(real.x), outputs, own.dtype, output.dtype, behind)

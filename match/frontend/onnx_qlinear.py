@@ -1,6 +1,6 @@
-"""ONNX's operators on integers that TVM has not, or not of all tensors.
+"""Operators of ONNX on integers that TVM's importer lacks, or has for some tensors alone.
 
-These are QLinearMatMul and QLinearWhere, and QLinearConv and ConvInteger of sequences, maps and volumes.
+QLinearMatMul and QLinearWhere are those that it lacks. QLinearConv and ConvInteger are of sequences, maps and volumes.
 
 Each takes an operator's inputs, its attributes and the model's parameters, and returns Relay, as importers of TVM do.
 """
@@ -134,7 +134,7 @@ def _refused(kind: str, attributes: Any, what: str) -> Exception:
     return tvm.error.OpNotImplemented(f"not implemented: {kind} ({name}) {what}")
 
 
-PRODUCTS: MappingProxyType[str, Converter] = MappingProxyType(
+QLINEAR: MappingProxyType[str, Converter] = MappingProxyType(
     {
         "ConvInteger": _conv_integer,
         "QLinearConv": _qlinear_conv,
