@@ -1,4 +1,4 @@
-"""Average pooling in float32: how integers tell its outputs (match_float_average_t), where TVM's C computes the same."""
+"""Average pooling in float32: how integers tell its outputs (match_float_average_t), and where TVM's C is the same."""
 
 from __future__ import annotations
 

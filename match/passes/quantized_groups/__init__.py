@@ -19,7 +19,7 @@ from match.passes.quantized_groups.centred import centred
 from match.passes.quantized_groups.chosen import chosen
 from match.passes.quantized_groups.collected import collected
 from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
-from match.passes.quantized_groups.elementwise import absolute_difference, extremum, quotient, sum_or_product
+from match.passes.quantized_groups.elementwise import absolute_difference, extremum, sum_or_product
 from match.passes.quantized_groups.function_averages import function_average
 from match.passes.quantized_groups.linear import linear
 from match.passes.quantized_groups.matrices import activation_product, dense_rows, running_totals, squares, totals
@@ -41,7 +41,6 @@ _OPERATORS: tuple[Fusion, ...] = (
     squares,
     sum_or_product,
     absolute_difference,
-    quotient,
     extremum,
     chosen,
     map_average,

@@ -12,9 +12,8 @@ from match.arithmetic.plane_fit import fit_tables
 from match.ir.dtypes import value_range
 from match.passes.quantized_groups.quantities import in_type, parameters, rescaled
 from match.relay import integer_form, relay
-from match.relay.pairs import function_of_pairs
 from match.relay.qnn import dequantized, real_constant
-from match.relay.rewrite import New, constant, is_call, operator_name, shape
+from match.relay.rewrite import New, is_call, operator_name, shape
 
 
 def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -47,19 +46,6 @@ def absolute_difference(expr: relay.Expr, output: QuantizedType, new: New) -> re
     clip = output.zero_point, output.zero_point + most
     dtypes = a.dtype, b.dtype
     return integer_form.absolute_difference(new(left.x), new(right.x), dtypes, tables, clip, output.dtype)
-
-
-def quotient(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A division of two tensors, one of which may be broadcast; that of or by a constant is a table."""
-    if not is_call(expr, "divide"):
-        return None
-    left, right = (dequantized(operand) for operand in expr.args)
-    if left is None or right is None or any(constant(real.x) is not None for real in (left, right)):
-        return None
-    a, b, clip = left.quantization, right.quantization, value_range(output.dtype)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        outputs = quantize(np.divide.outer(a.numbers, b.numbers), output, clip)
-    return function_of_pairs(new(left.x), new(right.x), outputs, (a.dtype, b.dtype), clip, output.dtype)
 
 
 def extremum(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:

@@ -22,16 +22,16 @@ def table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
     """Any function of one value, computed for all 256 of them, or of two, for all pairs.
 
     Of one it may have constants for each channel, and so a table for each. Of two it is the plane that gives the same
-    outputs if there is one, else what `function_of_two` has for it.
+    outputs if there is one, else what `function_of_two` has for it; the two may be broadcast.
     """
     function = function_of(expr)
     if function is None or len(function.sources) > 2:
         return None
     tensors = [tensor for tensor in map(_tensor, function.sources) if tensor is not None]
-    if len(tensors) < len(function.sources) or any(shape(tensor.x) != shape(expr) for tensor in tensors):
+    if len(tensors) < len(function.sources):
         return None
     if len(tensors) == 1:
-        return _of_one(expr, function, tensors[0], output, new)
+        return _of_one(expr, function, tensors[0], output, new) if shape(tensors[0].x) == shape(expr) else None
     if function.axis is not None:
         return None
     clip, pairs = value_range(output.dtype), (tensors[0].numbers[:, None], tensors[1].numbers[None, :])
