@@ -444,7 +444,7 @@ class Sharing:
     tables: float = 0.42
     """Of a byte in lookups, beside `waits`: their loop is at L1 in each cycle, mostly at a few words of the table.
 
-    Fitted to 24 concatenations and 30 lookups on GVSoC, most of them of DenseNet and MobileNetV3.
+    Fitted to 24 concatenations and 30 lookups on GVSoC. Most are layers of DenseNet and MobileNetV3.
     """
     arriving: float = 0.11
     """Of the transfer of a dense layer's weights, which arrive while all cores read others in every second cycle.

@@ -43,14 +43,16 @@ class LayerConstants:
     requantization: from the int32 accumulator to the output; for an addition it has one channel, whose multiplier is 1
     in the network's own constants, and is applied to the sum of both inputs times their `addend_multipliers` (input,
     addend). For a multiplication and for matrices it has one channel, too.
-    table: of a lookup, uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers; of a
-    dequantize likewise, float32. Of a concatenation one for each input, shape (2, 256). Of a softmax, int32, shape
-    (3 + 256,): match_softmax_t (match_tile.h); of its logarithm likewise, shape (1 + 2 * 256,), match_log_softmax_t; of
-    recurrent layers match_lstm_t, match_gru_t. Of a squared difference, int16, shape (2, 256): both inputs in steps of
-    one size. Of a sum of lookups, int32, shape (2, 256): what each input
-    adds to the output, in steps of ``2**-LOOKUP_SUM_FRACTION``; of an absolute difference likewise, to the difference.
-    Of a looked-up line likewise, in steps of ``2**-LOOKUP_LINE_FRACTION``: the slope, then the bias of the line that
-    each value of the second input chooses.
+    table: by operator.
+        lookup: uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers; of a dequantize
+        float32. concatenation: one for each input, shape (2, 256).
+        softmax: int32, shape (3 + 256,), match_softmax_t (match_tile.h); its logarithm: shape (1 + 2 * 256,),
+        match_log_softmax_t; recurrent layers: match_lstm_t, match_gru_t.
+        squared difference: int16, shape (2, 256): both inputs in steps of one size.
+        sum of lookups: int32, shape (2, 256): what each input adds to the output, in steps of
+        ``2**-LOOKUP_SUM_FRACTION``; absolute difference: likewise, to the difference.
+        looked-up line: int32, shape (2, 256), in steps of ``2**-LOOKUP_LINE_FRACTION``: the slope, then the bias of the
+        line that each value of the second input chooses.
     quantization: of a quantize.
     positions: of a resize, int32, shapes (rows, 3) and (columns, 3): of each output row and column the inputs below and
     above it, and the weight of the one above in 1/1024.

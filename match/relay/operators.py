@@ -169,7 +169,7 @@ class SquaredDifference:
 
 @dataclass(frozen=True, eq=False)
 class LookupSum:
-    """The sum of two tensors through a table each; either tensor may be broadcast.
+    """The sum of what two tensors are in a table each; either tensor may be broadcast.
 
     tables: int64, shape (2, 256): what each adds to an output for its values in ascending order, in steps of
     ``2**-LOOKUP_SUM_FRACTION``. `real` as in `match.relay.integer_form.real_sums`.

@@ -5,8 +5,9 @@ bits), the result is ``exponential / sum`` in steps of 1/256. Sums have 12 integ
 2 and its half, which needs no integer bit, is inverted by Newton and Raphson (`match.arithmetic.fixed_point`).
 
 A softmax that its reference computes in floating point may have another scale than 1/256 (`ProbabilityScale`). Its
-outputs are within one step of the reference's. Each of n exponentials adds at most 2**-20 to the error of a sum that is
-at least 1. An output is at most 255 steps, so this moves it by no more than ``255 * n / 2**20`` before it is rounded.
+outputs are within one step of the reference's. The sum of n exponentials is at least 1, and its error at most
+``n / 2**20``. An output is at most 255 steps. So the error of the sum moves an output by at most ``255 * n / 2**20``
+steps before it is rounded.
 """
 
 from __future__ import annotations

@@ -67,8 +67,8 @@ class Validation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A network's generated C, run on `platform` beside a reference on this PC.
 
     `seed` is that of the first sample, the next have the next ones; null where inputs were given. `equal` tells whether
-    all elements of all outputs are. `layers` are null where they were not asked for. `first` is the name of the first
-    layer that differs by more than is known of it, or, if there is none, of the first that differs. `exact` is null
+    the outputs equal the reference's in every element. `layers` are null where they were not asked for. `first` is the
+    name of the first layer that differs by more than is known of it, or else of the first that differs. `exact` is null
     where every requantization is exact already, or the target is not installed. `caveat` is a sentence on why outputs
     may differ from the reference though the C is right; null if there is no reason.
     """

@@ -155,16 +155,18 @@ def test_what_is_computed_of_constants_alone_is_a_constant(tmp_path):
     widths = model.tensor((2, 2), "int32", data=np.array([[1, 0], [0, 1]]))
     mask = model.operator("PAD", [part, widths], model.tensor((2, 4), "int8", 0.1), "PadOptions")
     mask = model.operator("ABS", [mask], model.tensor((2, 4), "int8", 0.1), "AbsOptions")
+    more = model.tensor((2, 4), "int8", 0.1, data=np.array([[0, 0, 0, 0], [1, 1, 1, 1]]))
+    mask = model.operator("ADD", [mask, more], model.tensor((2, 4), "int8", 0.1), "AddOptions")
     model.operator("MAXIMUM", [x, mask], y, "MaximumMinimumOptions")
     data = model.build([x], [y])
     path = tmp_path / "mask.tflite"
     path.write_bytes(data)
     found = load(path)
-    assert "pad" not in str(found.module)
-    assert "take" not in str(found.module)
+    for computed in ("pad", "take", "add"):
+        assert computed not in str(found.module)
     sample = np.random.default_rng(0).integers(-128, 128, (2, 4), np.int8)
     _, run = reference(found)
-    np.testing.assert_array_equal(run([sample])[0], np.maximum(sample, [[0, 0, 0, 0], [5, 7, 9, 0]]))
+    np.testing.assert_array_equal(run([sample])[0], np.maximum(sample, [[0, 0, 0, 0], [6, 8, 10, 1]]))
 
 
 @pytest.mark.parametrize("turned", [False, True])

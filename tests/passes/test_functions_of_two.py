@@ -51,13 +51,14 @@ def test_or_the_next_plane_where_a_step_is_allowed() -> None:
     assert np.abs(found.astype(np.int64) - outputs).max() == 1
 
 
+@pytest.mark.parametrize("dtypes", [("uint8", "uint8"), ("int8", "uint8"), ("uint8", "int8")])
 @pytest.mark.parametrize("turned", [False, True])
-def test_quotients_are_lines_of_the_dividend(turned: bool) -> None:
+def test_quotients_are_lines_of_the_dividend(turned: bool, dtypes: tuple[str, str]) -> None:
     """Whichever of the two operands it is."""
     dividends, divisors = np.arange(256) - 100, np.arange(256) + 0.7
     outputs = np.clip(np.rint(37.3 * dividends[:, None] / divisors + 80), *CLIP).astype(np.int64)
     outputs = outputs.T if turned else outputs
-    body, found = built(outputs, exact=True)
+    body, found = built(outputs, exact=True, dtypes=dtypes)
     line = readers.read_lookup_line(body)
     assert line is not None
     assert [x.name_hint for x in line.operands] == (["y", "x"] if turned else ["x", "y"])

@@ -1,4 +1,4 @@
-"""What an ONNX file gathers from a map at constant places, some of it replaced by zero, becomes rows taken from 8 bits.
+"""Elements of a map at constant places, some of them replaced by zero, as rows taken from the map's 8 bits.
 
 PyTorch exports adaptive average pooling with windows of several sizes this way: a GatherND takes as many elements for
 each window as the largest has, a Where puts zero where a window has fewer, and one element of each window after the

@@ -1,8 +1,8 @@
 """Means of windows of a map whose elements are a function of 8 bits each: a hard swish in front of the last layer.
 
-Quantizers leave such a function in floating point. Here it is the sum of two tables of 8 bits, the first counting 127
-times as much as the second. The mean is a convolution of both maps, with one filter for each channel. A function
-with constants for each channel (a batch normalization behind an activation) has two tables for each.
+Quantizers leave such a function in floating point. Here it is the sum of two 8-bit tables; an entry of the first counts
+127 times as much as an entry of the second. The mean is a convolution of both maps, with one filter for each channel.
+A function with constants for each channel (a batch normalization behind an activation) has two tables for each channel.
 """
 
 from __future__ import annotations
