@@ -18,6 +18,7 @@ from match.relay import relay, tvm
 from match.relay.rewrite import constant
 
 _WINDOWS = ("kernel_shape", "strides", "dilations")
+_INPUTS_OF_WHERE = 9
 
 
 def zero_points(expr: relay.Expr) -> relay.Expr:
@@ -68,9 +69,15 @@ def _qlinear_matmul(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
 
 
 def _qlinear_where(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
-    """QLinearWhere, written as QDQ files have it: a Where of numbers between dequantize and quantize."""
-    condition, *given = (one_number(one) for one in inputs if one is not None)
-    x, x_scale, x_zero, y, y_scale, y_zero, scale, zero = given
+    """QLinearWhere, written as QDQ files have it: a Where of numbers between dequantize and quantize.
+
+    Raises:
+        tvm.error.OpNotImplemented: inputs are missing, which ONNX's checker sees of standard operators alone.
+    """
+    given = [one_number(one) for one in inputs if one is not None]
+    if len(given) != _INPUTS_OF_WHERE:
+        raise _refused("QLinearWhere", attributes, f"with {len(given)} inputs, not {_INPUTS_OF_WHERE}")
+    condition, x, x_scale, x_zero, y, y_scale, y_zero, scale, zero = given
     chosen = [
         relay.qnn.op.dequantize(x, x_scale, zero_points(x_zero)),
         relay.qnn.op.dequantize(y, y_scale, zero_points(y_zero)),
