@@ -33,7 +33,7 @@ _MICROSOFT: Mapping[str, tuple[str, ...]] = {
 """onnxruntime's own quantized operators that the importer has, and the attributes that it reads of them."""
 
 _RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
-"""Operators of which the importer makes constants."""
+"""Operators that the importer makes constants of."""
 
 _IGNORED: Mapping[str, Mapping[str, Any]] = {
     "BatchNormalization": {"training_mode": 0},

@@ -66,7 +66,7 @@ def _of_mode(node: Any, mode: str, axes: Sequence[Axis], path: Path) -> list[int
         return [0] * (2 * len(axes))
     same = _same if node.op_type in _CONVOLUTIONS else _same_of_pooling
     totals = [same(*axis) for axis in axes]
-    most = 1 if mode == "SAME_UPPER" else max(stride for _, _, stride, _ in axes)  # half of which is in front
+    most = 1 if mode == "SAME_UPPER" else max(stride for _, _, stride, _ in axes)  # half in front
     holes = [window > 1 and dilation > 1 for _, window, _, dilation in axes]
     if any(total < (0 if hole else -most) for total, hole in zip(totals, holes, strict=True)):
         name = node.name or node.output[0]

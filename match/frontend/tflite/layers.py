@@ -138,7 +138,7 @@ def batch_matmul(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     right, output = read.tensor(operator, 1), read.output(operator)
     for operand in (read.tensor(operator), right):
         if operand.data is not None and len(operand.scales) > 1:
-            problem = "a scale for each channel, of which TFLite Micro's kernel takes the first for all of them"
+            problem = "a scale for each channel, where TFLite Micro's kernel takes the first scale for all channels"
             raise read.error(operator, f"has the constant {operand.what} with {problem}; quantize it with one scale")
     constant = right.data is not None and int(np.prod(right.shape[:-2])) == 1
     if constant and right.data is not None and not options.AdjX() and np.all(right.zero_points == 0):

@@ -16,7 +16,7 @@ from match.relay.qnn import dequantized
 from match.relay.rewrite import New, is_call, shape
 
 _MOST = 128
-"""Elements of which one less than their number is an int8 weight."""
+"""The most elements: a weight is their number less 1, in int8."""
 
 
 def centred(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
