@@ -83,14 +83,10 @@ def imports(path: Path, typing: bool = False) -> frozenset[str]:
 
 
 def _imports(path: Path, typing: bool) -> Iterator[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    typing_only = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-        for inner in ast.walk(node)
-    }
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(parsed(path)))
+    guarded = [node for node in nodes if isinstance(node, ast.If) and is_type_checking(node.test)]
+    typing_only = {inner for node in guarded for inner in ast.walk(node)}
+    for node in nodes:
         if node in typing_only and not typing:
             continue
         if isinstance(node, ast.Import):
@@ -100,6 +96,15 @@ def _imports(path: Path, typing: bool) -> Iterator[str]:
             yield from names & files().keys()
             if not names <= files().keys():
                 yield node.module
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def is_type_checking(test: ast.expr) -> bool:
+    return isinstance(test, ast.Name) and test.id == "TYPE_CHECKING"
 
 
 def inside(name: str, packages: tuple[str, ...]) -> bool:
@@ -186,10 +191,9 @@ def test_placement_is_an_algorithm_of_its_own() -> None:
 
 def test_onnxruntime_is_called_where_it_is_told_not_to_saturate() -> None:
     """A session made elsewhere computes other integers on PCs without VNNI."""
-    places = [path.relative_to(PROJECT) for path in PROJECT.rglob("*.py")]
     # `pip install .` leaves a copy in build.
-    sources = [PROJECT / path for path in places if path.parts[0] != "build" and not path.parts[0].startswith(".")]
-    calling = [path for path in sources if makes_session(path)]
+    folders = [folder for folder in PROJECT.iterdir() if folder.name != "build" and not folder.name.startswith(".")]
+    calling = [path for folder in folders for path in folder.rglob("*.py") if makes_session(path)]
     assert calling == [PROJECT / "match" / "validation" / "exact_session.py"]
 
 

@@ -24,10 +24,9 @@ NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
 SIZES = [8192, 12288, 16384, 24576, 32768, 65536, 118784]
 
 SAMPLE = [
-    (resnet8()[1], 12288),
     (resnet8()[3], 16384),
     (resnet8()[4], 12288),
-    (resnet8()[8], 8192),
+    (resnet8()[6], 24576),
     (mobilenet()[1], 16384),
     (mobilenet()[-3], 24576),
     (ds_cnn()[0], 8192),

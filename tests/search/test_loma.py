@@ -118,7 +118,7 @@ def test_never_better_than_all_mappings_by_divisors(seed: int, objective: str) -
         (conv("conv", 4, 3, (4, 1), (3, 3)), 120),
         (depthwise("depthwise", 4, (4, 1)), 90),
         (dense("dense", 12, 10), 150),
-        (add("add", 8, 2), 100),
+        (add("add", 4, 2), 50),
         (average("pool", 8, (3, 3)), 40),
         (Layer("lookup", Op.LOOKUP, 4, 1, 4, 4, 4, 4, weight_dtype=""), 340),
     ],

@@ -22,11 +22,13 @@ from tests.search.problems import searched
 
 pytestmark = pytest.mark.unit
 
-NETWORKS = [resnet8, mobilenet, ds_cnn, auto_encoder]
 SIZES = [8192, 16384, 32768, 65536, 131072]
 LARGE = pytest.mark.parametrize(
-    "layer", [DEEP, pytest.param(WIDE, marks=pytest.mark.sweep)], ids=lambda layer: layer.name
+    ("layer", "most"),
+    [(resnet8()[10], 50), *(pytest.param(layer, 1000, marks=pytest.mark.sweep) for layer in (DEEP, WIDE))],
+    ids=lambda value: value.name if isinstance(value, Layer) else "",
 )
+"""Layers, and the predictions that a search may take: ten times as many mappings and a hundred times as many tiles."""
 
 
 def searches(
@@ -98,7 +100,7 @@ def effort(monkeypatch: pytest.MonkeyPatch) -> Effort:
     return Effort(monkeypatch)
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("network", [resnet8, pytest.param(mobilenet, marks=pytest.mark.sweep), ds_cnn, auto_encoder])
 def test_bounds_leave_few_mappings(network: Callable[[], list[Layer]], effort: Effort) -> None:
     for size in (SIZES[0], SIZES[2], SIZES[-1]):
         effort.allow(4000, 1000, 150)
@@ -108,17 +110,17 @@ def test_bounds_leave_few_mappings(network: Callable[[], list[Layer]], effort: E
 
 
 @LARGE
-def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, effort: Effort) -> None:
+def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, most: int, effort: Effort) -> None:
     for module in Gap9().modules:
-        effort.allow(100_000, 10_000, 1000)
+        effort.allow(100 * most, 10 * most, most)
         search(module, layer, (Memory("L1", 16384),))
         assert effort.predicts
 
 
 @LARGE
-def test_bounds_leave_few_mappings_onto_two_memories(layer: Layer, effort: Effort) -> None:
+def test_bounds_leave_few_mappings_onto_two_memories(layer: Layer, most: int, effort: Effort) -> None:
     (cluster,) = Gap8().modules
-    effort.allow(100_000, 10_000, 1000)
+    effort.allow(100 * most, 10 * most, most)
     search(cluster, layer, (Memory("L2", 1 << 17, Gap8().main_memory.alignment), *cluster.memories))
     assert effort.predicts
 
