@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from match.errors import OptionError, ScheduleError
-from match.ir.layer import ELEMENTWISE, Dim, Layer, Op, Padding
+from match.ir.layer import Dim, Layer, Op, Padding
 from match.mapping.schedule import Memory, Schedule
 from match.target.operands import standard_operands
 from tests.mapping.random_schedules import SteppedCost, random_layer
@@ -79,7 +79,7 @@ def objective(layer: Layer, tile: Tile) -> int:
         shape = 10_000 * (n > 7) + 20_000 * ((n - 1) % 16) + 10_000 * (h % 4 == 0)
         reuse = 1_000 * (w + h) + 100 * (last_h + last_w)
         return shape + total + reuse + 100 * (last_n > 7) + 100 * (last_h % 4)
-    if layer.op in (Op.AVG_POOL2D, Op.MAX_POOL2D):
+    if layer.op is not Op.ADD:
         return 10_000 * total + 100 * w_in + h_in + 1_000_000 * n
     return 1_000_000 * total + 10 * w_in + h_in + 1_000 * n
 
@@ -87,7 +87,7 @@ def objective(layer: Layer, tile: Tile) -> int:
 def tiles(layer: Layer) -> Iterator[Tile]:
     """Every tile that DORY considers, the smallest first."""
     channels, rows, columns = (range(1, extent + 1) for extent in (layer.k, layer.oy, layer.ox))
-    if layer.op is Op.ADD or layer.op in ELEMENTWISE:
+    if layer.op is Op.ADD:
         channels, columns = [layer.k], [layer.ox]
     if layer.op is Op.DEPTHWISE_CONV2D:
         columns = [layer.ox]

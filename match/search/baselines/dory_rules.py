@@ -9,8 +9,9 @@ blocks of the matrix product, eight rows keep eight cores busy, and few channels
 - Convolution, and fully connected layers as convolutions of one pixel: everything but input channels may be cut.
 - Depthwise convolution: maps of at most 32 x 32 inputs are kept whole, wider ones are cut along rows, not columns.
 - Pooling: everything may be cut, channels last.
-- Addition: rows alone. DORY has no other operators on elements, nor those that move them: they are taken for
-  additions, grouped convolutions for pooling, matrices for convolutions.
+- Addition: rows alone.
+
+Matrices, which DORY does not have, are taken for convolutions, and all its other missing operators for pooling.
 """
 
 from __future__ import annotations
@@ -48,10 +49,10 @@ def rules(layer: Layer) -> Rules:
             small = max(layer.iy, layer.ix) <= LARGEST_WHOLE_MAP
             whole = frozenset({Dim.OY, Dim.OX}) if small else frozenset({Dim.OX})
             return Rules(whole, 1, lambda dim, size: _depthwise(layer, dim, size))
-        case Op.AVG_POOL2D | Op.FLOAT_AVG_POOL2D | Op.MAX_POOL2D | Op.GROUPED_CONV2D:
-            return Rules(frozenset(), 10_000, lambda dim, size: _pooling(layer, dim, size))
-        case _:
+        case Op.ADD:
             return Rules(frozenset({Dim.K, Dim.OX}), 1_000_000, lambda dim, size: size if dim is Dim.OY else 0)
+        case _:
+            return Rules(frozenset(), 10_000, lambda dim, size: _pooling(layer, dim, size))
 
 
 def _convolution(layer: Layer, dim: Dim, size: int) -> int:
