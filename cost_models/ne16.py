@@ -31,7 +31,6 @@ PIXELS = 3
 
 INPUT_CHANNELS = 16
 OUTPUT_CHANNELS = 32
-WEIGHT_BITS = 8
 PORT_BYTES = 32
 
 FIFO = 6
@@ -272,7 +271,7 @@ class Ne16Cost(CostModel):
         if self.laid_out or layer.fy == 1:
             set_up, loaded, bits = 10, computed, 1
         else:
-            set_up, bits = FIFO, WEIGHT_BITS
+            set_up, bits = FIFO, layer.weight_bits
             loaded = (rows.outputs + 2 * rows.subtiles) * (columns.outputs + 2 * columns.subtiles)
         offset = FIFO + (channels if layer.op is Op.DEPTHWISE_CONV2D else 0)
         matrix = FIFO + channels * bits

@@ -248,6 +248,9 @@ typedef struct {
 
     /* Of a grouped convolution, whose channels_in and channels_out are those of one group; 0 for other operators. */
     int32_t groups;
+
+    /* Of signed weights, for modules that have them in as few as they fit; 0: 8. */
+    int32_t weight_bits;
 } match_tile_t;
 
 /* Computes one tile. Cluster kernels run on all cores at once and split the work by core number (match_team.h). */

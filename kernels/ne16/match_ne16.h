@@ -14,20 +14,21 @@
  * 3x3 and 1x1 may be in groups, tile->groups of them where that is not 0: group g reads input channels g * channels_in
  * and following and writes output channels g * channels_out and following. Filters have channels_in channels.
  *
- * Weights are bit planes of the unsigned value u = w + 128, 8 planes, bit b of u in plane b. Each 16 input channels
- * form a group (the last one is filled up, with any value), of which a plane holds 2 bytes for every filter position:
- * channel c of the group is bit c % 8 of byte c / 8. Arrays, slowest index first, G = ceil(channels_in / 16):
+ * Weights have weight_bits bits, 2 to 8, those of depthwise filters 8. They are bit planes of the unsigned value
+ * u = w + 2^(weight_bits - 1), bit b of u in plane b. Each 16 input channels form a group (the last one is filled up, with
+ * any value), of which a plane holds 2 bytes for every filter position: channel c of the group is bit c % 8 of byte c / 8.
+ * Arrays, slowest index first, G = ceil(channels_in / 16):
  *
- *     3x3             (channels_out, G, plane 8, filter position 9, 2)         144 bytes a group
- *     1x1             (channels_out, G, plane 8, 2)                            16 bytes a group
+ *     3x3             (channels_out, G, plane, filter position 9, 2)           18 * weight_bits bytes a group
+ *     1x1             (channels_out, G, plane, 2)                              2 * weight_bits bytes a group
  *     laid out        the same of a filter's (FX, FY, C) as channels
  *     depthwise 3x3   (ceil(channels_out / 16), plane 8, filter position 9, 2) 144 bytes a group of 16 channels
  *
  * with filter positions row by row. As NumPy, from w of shape (K, FY, FX, C) with C filled up to 16 * G (depthwise: w
  * of shape (K, FY, FX) is taken as (1, FY, FX, K)):
  *
- *     u = (w.astype(int) + 128).reshape(K, FY * FX, G, 16)
- *     planes = (u.transpose(0, 2, 1, 3)[:, :, None] >> arange(8)[:, None, None]) & 1
+ *     u = (w.astype(int) + 2 ** (weight_bits - 1)).reshape(K, FY * FX, G, 16)
+ *     planes = (u.transpose(0, 2, 1, 3)[:, :, None] >> arange(weight_bits)[:, None, None]) & 1
  *     packbits(planes.astype(uint8), axis=-1, bitorder="little").tobytes()
  *
  * Requantization comes in two forms.

@@ -3,8 +3,7 @@
 #include <stddef.h>
 
 enum {
-    WEIGHT_BITS = 8,
-    WEIGHT_OFFSET = -128,              /* what makes a signed weight of an unsigned one */
+    WEIGHT_BITS = 8,                   /* at most */
     PLANE_BYTES = NE16_SUBTILE_KI / 8, /* one bit of a group of input channels, at one filter position */
     CHUNK_BYTES = 32,                  /* NE16 writes the accumulators of a pixel in chunks of this size */
 };
@@ -38,10 +37,15 @@ static int32_t plane_bytes(uint32_t mode)
     return (mode == NE16_MODE_1X1 ? POSITIONS_1X1 : POSITIONS_3X3) * PLANE_BYTES;
 }
 
+static int32_t weight_bits(const match_tile_t *tile)
+{
+    return tile->weight_bits == 0 ? WEIGHT_BITS : tile->weight_bits;
+}
+
 int32_t ne16_weight_stride(const match_tile_t *tile, uint32_t mode)
 {
     int32_t groups = mode == NE16_MODE_DEPTHWISE ? 1 : ne16_ceil_div(tile->channels_in, NE16_SUBTILE_KI);
-    return groups * WEIGHT_BITS * plane_bytes(mode);
+    return groups * weight_bits(tile) * plane_bytes(mode);
 }
 
 /* ---- rows and columns ---- */
@@ -124,9 +128,9 @@ static void submit(ne16_jobs_t *jobs, ne16_change_t change)
     }
 }
 
-static uint32_t conf0(uint32_t mode, bool strided, ne16_output_t output)
+static uint32_t conf0(uint32_t mode, bool strided, int32_t bits, ne16_output_t output)
 {
-    uint32_t conf = (WEIGHT_BITS - 1) << NE16_CONF0_WEIGHT_BITS;
+    uint32_t conf = (uint32_t)(bits - 1) << NE16_CONF0_WEIGHT_BITS;
     conf |= mode << NE16_CONF0_MODE;
     conf |= (uint32_t)strided << NE16_CONF0_STRIDE2;
     conf |= 1u << NE16_CONF0_LAYER_WEIGHT_OFFSET;
@@ -148,6 +152,7 @@ void ne16_begin_jobs(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode,
     jobs->other_tile = NE16_PLACES;
     jobs->behind = (ne16_behind_t){.kernel = NULL};
     bool stepping = mode == NE16_MODE_1X1;
+    int32_t bits = weight_bits(tile);
     int32_t multiplier_bytes = output == NE16_OUTPUT_ACCUMULATORS ? 0 : 1 << output;
     uint32_t bias = match_l1_address(tile->parameters);
     int32_t all_channels = ne16_groups_of(tile) * tile->channels_out;
@@ -159,12 +164,12 @@ void ne16_begin_jobs(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode,
     job->infeat_d1 = (uint32_t)(tile->input_row_stride * (stepping ? stride_y(tile) : 1));
     job->infeat_d2 = 0;
     job->outfeat_d0 = CHUNK_BYTES;
-    job->weights_d0 = (uint32_t)(stepping ? plane_bytes(mode) * WEIGHT_BITS : plane_bytes(mode));
+    job->weights_d0 = (uint32_t)(stepping ? plane_bytes(mode) * bits : plane_bytes(mode));
     job->weights_d1 = mode == NE16_MODE_DEPTHWISE ? 0 : (uint32_t)ne16_weight_stride(tile, mode);
     job->weights_d2 = 0;
-    job->weight_offset = (uint32_t)WEIGHT_OFFSET;
+    job->weight_offset = (uint32_t)-(1 << (bits - 1)); /* what makes a signed weight of an unsigned one */
     job->filter_mask = 0;
-    job->conf0 = conf0(mode, ne16_is_strided(tile, mode), output);
+    job->conf0 = conf0(mode, ne16_is_strided(tile, mode), bits, output);
 }
 
 /* Fill in the channels of the next jobs, and where their outputs go. */

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from match.codegen.context_text import WINDOWED, Fields, requantization_fields, window_fields
+from match.codegen.context_text import WINDOWED, Fields, requantization_fields, weight_fields, window_fields
 from match.codegen.nest import LoopNest
 from match.codegen.operand_text import OperandText
 from match.dispatch.plan import LayerPlan
@@ -103,6 +103,7 @@ class StageText:
         yield "clip_low", str(self.layer.clip[0])
         yield "clip_high", str(self.layer.clip[1])
         yield from requantization_fields(self.plan.operators[self.number])
+        yield from weight_fields(self.layer)
 
     def output_strides(self, output: OperandText) -> Iterator[tuple[str, str]]:
         """Those of what it writes."""

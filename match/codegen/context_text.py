@@ -33,6 +33,12 @@ def requantization_fields(operator: OperatorPlan) -> Iterator[tuple[str, str]]:
         yield "shift", str(operator.shift)
 
 
+def weight_fields(layer: Layer) -> Iterator[tuple[str, str]]:
+    """What a kernel is told of weights beside where they are."""
+    if layer.weight_bits < 8:
+        yield "weight_bits", str(layer.weight_bits)
+
+
 def channels_in(layer: Layer, channels: str) -> str:
     """The field for the input's channels, which are `channels`; kernels/pulp/match_pulp.h has two other meanings."""
     if layer.op is Op.TRANSPOSE:

@@ -12,6 +12,7 @@ from match.codegen.context_text import (
     channels_in,
     requantization_fields,
     seen_padding,
+    weight_fields,
     window_fields,
 )
 from match.dispatch.plan import LayerPlan, OperatorPlan
@@ -138,6 +139,7 @@ class MemberText:
         yield "clip_low", str(layer.clip[0])
         yield "clip_high", str(layer.clip[1])
         yield from requantization_fields(self.operator)
+        yield from weight_fields(layer)
 
     def _padding(self, sides: Mapping[str, int], axis: Axis) -> Iterator[tuple[str, str]]:
         pads = seen_padding(axis, self.layer.size(axis.dim))

@@ -10,7 +10,7 @@ from functools import cached_property
 from match.codegen.axis_text import AxisText
 from match.codegen.c_text import WIDTH, note
 from match.codegen.chain_text import StageText
-from match.codegen.context_text import WINDOWED, channels_in, requantization_fields
+from match.codegen.context_text import WINDOWED, channels_in, requantization_fields, weight_fields
 from match.codegen.group_text import MemberText
 from match.codegen.level_text import ConstantPartText, LevelText, NumberedBlock, numbered
 from match.codegen.nest import size_name
@@ -302,6 +302,7 @@ class KernelText(LevelText):
             yield "clip_low", str(layer.clip[0])
             yield "clip_high", str(layer.clip[1])
         yield from requantization_fields(self.plan.operators[-1])
+        yield from weight_fields(layer)
 
     def _window_fields(self, rows: AxisText, columns: AxisText) -> Iterator[tuple[str, str]]:
         yield "filter_height", "FILTER_HEIGHT"

@@ -23,7 +23,7 @@ TILE_FIELDS = (
     *("addend_row_stride", "addend_pixel_stride", "output_height", "output_width", "output_row_stride"),
     *("output_pixel_stride", "filter_height", "filter_width", "stride_y", "stride_x", "dilation_y", "dilation_x"),
     *("pad_top", "pad_left", "pad_bottom", "pad_right", "pad_value", "clip_low", "clip_high", "negative_step", "shift"),
-    *("input_channel_stride", "addend_channel_stride", "output_channel_stride", "groups"),
+    *("input_channel_stride", "addend_channel_stride", "output_channel_stride", "groups", "weight_bits"),
 )
 """The fields of match_tile_t, in its order."""
 

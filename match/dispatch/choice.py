@@ -84,7 +84,7 @@ class Offers:
             CostModelError: if the module's cost model fails.
         """
         offer = self._offers.get(module)
-        return member(offer.request, self.workload.layer) if offer else None
+        return member(offer.request) if offer else None
 
     @property
     def cpu(self) -> Cost:
@@ -124,10 +124,10 @@ def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, st
     with Workers(options.jobs) as workers:
         asked = requests(workloads, target, options, workers)
         problems: dict[Key, SearchProblem] = {}
-        for workload, answers in zip(workloads, asked, strict=True):
+        for answers in asked:
             for answer in answers:
                 if isinstance(answer, Request) and answer.key not in problems:
-                    problems[answer.key] = problem(answer, workload.layer, options)
+                    problems[answer.key] = problem(answer, options)
         with stopwatch.phase("search"):
             cache = Cache(options.cache) if options.cache else None
             solved = solutions(list(problems.values()), cache, workers, stopwatch.count)
@@ -162,7 +162,7 @@ def search_again(
         problems: dict[tuple[Key, Memory], SearchProblem] = {}
         for again, answers in zip(asked, taking, strict=True):
             for answer in answers:
-                inside = problem(answer, again.workload.layer, options)
+                inside = problem(answer, options)
                 model = external_cost(inside.cost_model, target.external, again.memory.name)
                 outer = _held_as(again, inside.operands)
                 nested = replace(inside, memories=(outer, *inside.memories), cost_model=model)
@@ -189,7 +189,7 @@ def _held_as(again: Again, operands: Sequence[Operand]) -> Memory:
 
 
 def _changed(again: Again, answers: Mapping[str, tuple[Request, Solution]], target: MatchTarget) -> LayerDecision | str:
-    offers = {name: _offer(*answer, again.workload.layer) for name, answer in answers.items()}
+    offers = {name: _offer(*answer) for name, answer in answers.items()}
     taken = offers[again.decision.module]
     if isinstance(taken, str):
         return taken
@@ -276,7 +276,7 @@ def _offers(
     offers: dict[str, _Acceptance] = {}
     candidates: list[Offer] = []
     for module, answer in zip(target.modules, answers, strict=True):
-        offer = _offer(answer, found[answer.key], layer) if isinstance(answer, Request) else answer
+        offer = _offer(answer, found[answer.key]) if isinstance(answer, Request) else answer
         if isinstance(offer, _Acceptance):
             offers[module.name] = offer
             candidates.append(offer.offer)
@@ -303,9 +303,10 @@ def _summed(costs: Sequence[Cost]) -> Cost:
     return Cost(cycles, cycles, 0.0, 0.0, moved, sum(energies) if len(energies) == len(costs) else None)
 
 
-def _offer(request: Request, solution: Solution, layer: Layer) -> _Acceptance | str:
+def _offer(request: Request, solution: Solution) -> _Acceptance | str:
     if solution.schedule is None or solution.cost is None:
         return solution.refusal or "no schedule was found"
+    layer = request.layer
     operators = tuple(_clipped(own, form) for own, form in zip(layer.operators, request.forms, strict=True))
     layer = replace(layer, clip=operators[-1].clip, stages=operators if layer.stages else ())
     return _Acceptance(request, replace(solution.schedule, layer=layer), solution.cost)

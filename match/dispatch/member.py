@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from match.dispatch.request import Request, aligned_memories
-from match.ir.layer import Layer, Role
+from match.ir.layer import Role
 from match.mapping.schedule import block_bytes
 from match.target.answers import call_text, number
 from match.target.cost import Block
@@ -31,13 +31,13 @@ class Member:
     fetch: float
 
 
-def member(request: Request, layer: Layer) -> Member | None:
+def member(request: Request) -> Member | None:
     """The layer of a request as an operator of a group; None if the module cannot execute it in a group.
 
     Raises:
         CostModelError: if the module's cost model fails.
     """
-    module, requantizers = request.module, request.requantizers
+    module, layer, requantizers = request.module, request.layer, request.requantizers
     if not module.groups or layer.output_dtype == "int32" or len(module.memories) > 1:
         return None
     model, tile = cost_of(module, layer, requantizers), whole_tile(layer)

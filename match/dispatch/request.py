@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from match.compilation.options import Options
+from match.dispatch.narrow_weights import with_weight_bits
 from match.errors import CostModelError, TargetError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer
@@ -50,10 +51,12 @@ class Workload:
 class Request:
     """A module's way to compute a layer that it accepts; `key` is the same for layers that cost the same.
 
-    `forms` has one entry for each operator: one, or several for a chain or a group.
+    `layer` has the bits in which the module stores its weights. `forms` has one entry for each operator: one, or
+    several for a chain or a group.
     """
 
     module: HwModule
+    layer: Layer
     forms: tuple[Form, ...]
     key: Key
 
@@ -115,12 +118,19 @@ def _accepted(module: HwModule, workload: Workload, options: Options, known: For
             return form
         forms.append(form)
     requantizers = tuple(form.requantizer for form in forms)
-    if any(workload.layer.pitches) or workload.layer.links:
+    layer = _stored(module, workload)
+    if any(layer.pitches) or layer.links:
         try:
-            operands_of(module, workload.layer, requantizers)
+            operands_of(module, layer, requantizers)
         except OperandError as error:
             return str(error)
-    return Request(module, tuple(forms), (module.name, requantizers, workload.layer.geometry))
+    return Request(module, layer, tuple(forms), (module.name, requantizers, layer.geometry))
+
+
+def _stored(module: HwModule, workload: Workload) -> Layer:
+    """The layer with the bits in which the module stores the weights of each operator."""
+    operators = tuple(with_weight_bits(module, own.layer, own.constants) for own in workload.operators)
+    return replace(workload.layer, stages=operators) if workload.stages else operators[0]
 
 
 def aligned_memories(module: HwModule, *requantizers: Requantizer | None) -> tuple[Memory, ...]:
@@ -130,14 +140,14 @@ def aligned_memories(module: HwModule, *requantizers: Requantizer | None) -> tup
     return (*outer, replace(inner, alignment=max(inner.alignment, needed)))
 
 
-def problem(request: Request, layer: Layer, options: Options) -> SearchProblem:
+def problem(request: Request, options: Options) -> SearchProblem:
     """The search problem of a request.
 
     Raises:
         CostModelError: if the module has no cost model for it.
         TargetError: if it cannot say what its operands and tiles are.
     """
-    module, requantizers = request.module, request.requantizers
+    module, layer, requantizers = request.module, request.layer, request.requantizers
     try:
         operands = operands_of(module, layer, requantizers)
         multiples = tuple(tile_multiples_of(module, layer).items())

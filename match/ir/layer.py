@@ -153,8 +153,9 @@ class Layer:
     accumulates can have, where that is known. `first_channels` are, of a concatenation, those of its first input; of a
     slice, those in front of it, and `source_channels` all of its input. `broadcast` is a `Broadcast`. `group_outputs`
     are the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
-    filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them. `unit` are,
-    of a transposition, the bytes of an element. `turns_signs` says of a lookup whether its table turns the sign bit of
+    filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them.
+    `weight_bits` are fewer than 8 where a module stores signed weights in as few bits as they fit. `unit` are, of a
+    transposition, the bytes of an element. `turns_signs` says of a lookup whether its table turns the sign bit of
     each byte over, and nothing else: int8 to uint8, or back. `runs` are, of a gather, the parts of an output row that
     are each neighbouring columns of the input, or padding. `pitches` are empty, or have for each input and for the
     output the channels of the array that its own are a part of; 0 where it is no part of another.
@@ -190,6 +191,7 @@ class Layer:
     links: tuple[tuple[int, ...], ...] = ()
     group_outputs: int = 1
     group_inputs: int = 0
+    weight_bits: int = 8
     unit: int = 1
     turns_signs: bool = False
     runs: int = 0

@@ -295,6 +295,14 @@ class HwModule(ABC):
         """The forms that the kernel for a layer can execute: `requantizers`, where all kernels have the same."""
         return self.requantizers
 
+    def fewest_weight_bits(self, layer: Layer) -> int:
+        """Bits of the narrowest weights that the kernel for an operator takes; 8 where weights are bytes.
+
+        Where they are fewer than 8, `Layer.weight_bits` tells `cost`, `operands`, `pack` and `kernel` in how many bits
+        the operator's weights are stored, and `weight_bits` of match_tile_t the kernel.
+        """
+        return 8
+
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """The cost model of the kernel that `kernel` names: `cost_model`, where all of them cost alike."""
         return self.cost_model

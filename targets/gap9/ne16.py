@@ -1,4 +1,4 @@
-"""NE16: the convolution accelerator inside the cluster, on 8-bit weights."""
+"""NE16: the convolution accelerator inside the cluster, on weights of 2 to 8 bits."""
 
 from __future__ import annotations
 
@@ -101,13 +101,14 @@ class Ne16(HwModule):
 
         The accelerator's own parameters are one array after another, for all channels of the tile.
         """
-        depthwise = layer.op is Op.DEPTHWISE_CONV2D
-        group = packing.GROUP
-        weights = filter_component(layer, group if depthwise else 1, 1 if depthwise else group)
-        if self._lays_out(layer, requantizer):
-            weights = replace(
-                weights, axes=weights.axes[:1], element_bytes=group * ceil_div(layer.fx * layer.fy * layer.c, group)
-            )
+        if layer.op is Op.DEPTHWISE_CONV2D:
+            weights = filter_component(layer, packing.GROUP)
+        else:
+            positions = 1 if self._lays_out(layer, requantizer) else layer.fy * layer.fx
+            groups = ceil_div(layer.fy * layer.fx * layer.c // positions, packing.GROUP)
+            planes = layer.group_outputs * groups * layer.weight_bits
+            weights = filter_component(layer)
+            weights = replace(weights, axes=weights.axes[:1], element_bytes=planes * positions * packing.PLANE_BYTES)
         parameters = requantization_component(layer, requantizer.parameter_bytes if requantizer else 0)
         if requantizer in NORM_QUANT:
             parameters = replace(parameters, divisible=False)
@@ -124,14 +125,16 @@ class Ne16(HwModule):
         """Filters as bit planes, then parameters in the form's layout."""
         if constants.weights is None or requantizer is None:
             raise ValueError(f"layer {layer.name} has no weights or no requantization, and NE16 needs both")
-        depthwise = layer.op is Op.DEPTHWISE_CONV2D
-        pack_filter = packing.depthwise_bit_planes if depthwise else packing.bit_planes
-        if self._lays_out(layer, requantizer):
-            pack_filter = packing.laid_out_bit_planes
         pack_parameters = packing.norm_quant if requantizer in NORM_QUANT else requantization
         spans = output_spans(layer, spans)
+        if layer.op is Op.DEPTHWISE_CONV2D:
+            filters = packing.depthwise_bit_planes(constants.weights, spans)
+        elif self._lays_out(layer, requantizer):
+            filters = packing.laid_out_bit_planes(constants.weights, spans, layer.weight_bits)
+        else:
+            filters = packing.bit_planes(constants.weights, spans, layer.weight_bits)
         return (
-            pack_filter(constants.weights, spans),
+            filters,
             pack_parameters(constants, requantizer, spans),
             *exceptions(constants, requantizer, spans),
         )
@@ -144,6 +147,10 @@ class Ne16(HwModule):
             return f"match_ne16_conv2d_laid_out{_KERNEL_SUFFIX[requantizer.name]}"
         kind = "depthwise" if layer.op is Op.DEPTHWISE_CONV2D else "conv2d"
         return f"match_ne16_{kind}_{layer.fy}x{layer.fx}{_KERNEL_SUFFIX[requantizer.name]}"
+
+    def fewest_weight_bits(self, layer: Layer) -> int:
+        """As many as the array takes; of depthwise filters 8, as 16 channels share each plane and lie together."""
+        return packing.MOST_BITS if layer.op is Op.DEPTHWISE_CONV2D else packing.FEWEST_BITS
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Wider multipliers take longer to load; what the cluster lays out or requantizes, time and scratch."""

@@ -11,34 +11,35 @@ from match.ir.requantization import Requantizer
 from match.target.tile_constants import Spans, channels, parameters_of
 
 GROUP = 16
-_WEIGHT_BITS = 8
-_WEIGHT_OFFSET = 128
+PLANE_BYTES = GROUP // 8
+"""One bit of a group of input channels, at one filter position."""
+
+FEWEST_BITS, MOST_BITS = 2, 8
 
 
-def bit_planes(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
-    """The filters of a range of output channels as bit planes of weight + 128, in groups of 16 input channels.
+def bit_planes(weights: npt.NDArray[np.int8], spans: Spans, bits: int = MOST_BITS) -> bytes:
+    """The filters of a range of output channels as bit planes of weight + 2^(bits - 1), by groups of 16 input channels.
 
-    From (K, FY, FX, C) to (K, ceil(C / 16), bit 8, FY * FX, 2 bytes), channel c of a group in bit c % 8 of byte c // 8.
+    From (K, FY, FX, C) to (K, ceil(C / 16), bit, FY * FX, 2 bytes), channel c of a group in bit c % 8 of byte c // 8.
     """
     part = channels(weights, spans)
     k, fy, fx, c = part.shape
     groups = -(-c // GROUP)
     filled = np.zeros((k, fy * fx, groups * GROUP), np.uint8)
-    filled[..., :c] = part.reshape(k, fy * fx, c).astype(np.int16) + _WEIGHT_OFFSET
+    filled[..., :c] = part.reshape(k, fy * fx, c).astype(np.int16) + (1 << (bits - 1))
     grouped = filled.reshape(k, fy * fx, groups, GROUP).transpose(0, 2, 1, 3)
-    bits = np.arange(_WEIGHT_BITS, dtype=np.uint8)[:, None, None]
-    planes = (grouped[:, :, None] >> bits) & 1
+    planes = (grouped[:, :, None] >> np.arange(bits, dtype=np.uint8)[:, None, None]) & 1
     return np.packbits(planes, axis=-1, bitorder="little").tobytes()
 
 
-def laid_out_bit_planes(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
-    """The same for windows that are laid out: their (FX, FY, C) are channels, (K, ceil(FX * FY * C / 16), bit 8, 2)."""
+def laid_out_bit_planes(weights: npt.NDArray[np.int8], spans: Spans, bits: int = MOST_BITS) -> bytes:
+    """The same for windows that are laid out: their (FX, FY, C) are channels, (K, ceil(FX * FY * C / 16), bit, 2)."""
     part = channels(weights, spans).transpose(0, 2, 1, 3)
-    return bit_planes(part.reshape(len(part), 1, 1, -1), {Dim.K: (0, len(part))})
+    return bit_planes(part.reshape(len(part), 1, 1, -1), {Dim.K: (0, len(part))}, bits)
 
 
 def depthwise_bit_planes(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
-    """The same for (K, FY, FX, 1): the channels themselves make the groups, (ceil(K / 16), bit 8, FY * FX, 2 bytes)."""
+    """The same of 8 bits for (K, FY, FX, 1): channels themselves make groups, (ceil(K / 16), bit 8, FY * FX, 2)."""
     part = channels(weights, spans)
     return bit_planes(part.transpose(3, 1, 2, 0), {Dim.K: (0, 1)})
 

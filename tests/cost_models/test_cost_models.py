@@ -168,7 +168,9 @@ def test_cluster_ranks_tiles_as_the_published_model_does() -> None:
     ("layer", "accumulate", "finish"),
     [
         (Layer("3x3", Op.CONV2D, 32, 16, 3, 3, 5, 5, 3, 3), 301, 66),
+        (Layer("3x3 of 5 bits", Op.CONV2D, 32, 16, 3, 3, 5, 5, 3, 3, weight_bits=5), 301 - 3 * 32, 66),
         (Layer("1x1", Op.CONV2D, 32, 16, 3, 3, 3, 3), 65, 66),
+        (Layer("1x1 of 5 bits", Op.CONV2D, 32, 16, 3, 3, 3, 3, weight_bits=5), 65, 66),
         (Layer("dw", Op.DEPTHWISE_CONV2D, 16, 1, 3, 3, 5, 5, 3, 3), 31 + 22 + 134 + 2, 35 + 13),
     ],
     ids=lambda value: value.name if isinstance(value, Layer) else "",

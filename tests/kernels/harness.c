@@ -4,7 +4,7 @@
  * size.
  *
  * KERNEL: 48 bytes of name, int32 fields of the tile, int64 negative_step, int32 input_channel_stride, int32 whether the
- *         tile begins and whether it ends its reduction, int32 groups, int32 how many jobs an earlier program has taken
+ *         tile begins and whether it ends its reduction, int32 groups, int32 weight_bits, int32 how many jobs an earlier program has taken
  *         of NE16, which stopped before it handed over the last of them, nine int32 offsets of the tile's pointers in
  *         their arrays, nine arrays (input, addend, weights, parameters, excepted, exceptions, output, scratch, partial
  *         sums). Answer: status, the output array, the partial sums.
@@ -227,6 +227,7 @@ static void read_kernel(request_t *request)
     read_bytes(&request->begins, sizeof request->begins);
     read_bytes(&request->ends, sizeof request->ends);
     read_bytes(&request->tile.groups, sizeof request->tile.groups);
+    read_bytes(&request->tile.weight_bits, sizeof request->tile.weight_bits);
     read_bytes(&request->abandoned, sizeof request->abandoned);
     read_bytes(request->offsets, sizeof request->offsets);
     request->count = POINTERS;

@@ -136,6 +136,7 @@ class Harness:
         ends: bool = True,
         input_channel_stride: int = 0,
         groups: int = 0,
+        weight_bits: int = 0,
         abandoned: int = 0,
     ) -> Bytes:
         """Run a kernel on one tile whose pointers are the starts of the arrays; the output array afterwards.
@@ -145,9 +146,10 @@ class Harness:
         program that was stopped while it filled in the last.
         """
         arrays = [input, addend, weights, parameters, *lists, output, np.zeros(scratch, np.uint8), sums]
-        numbers = (*astuple(fields), negative_step, input_channel_stride, begins, ends, groups, abandoned)
+        numbers = (*astuple(fields), negative_step, input_channel_stride, begins, ends)
+        numbers += (groups, weight_bits, abandoned)
         numbers += (0,) * len(arrays)
-        request = struct.pack("<i48s25iq5i9i", KERNEL, name.encode(), *numbers)
+        request = struct.pack("<i48s25iq6i9i", KERNEL, name.encode(), *numbers)
         request += b"".join(struct.pack("<i", array.nbytes) + array.tobytes() for array in arrays)
         status, result = self._ask(request, output.nbytes + sums.nbytes)
         if status:

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.cc
 EXAMPLES = settings(max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
 widths = st.sampled_from([8, 16, 32])
+weight_bits = st.sampled_from([0, *range(2, 9)])
 
 
 def of_3x3(stride: int, **limits: Any) -> st.SearchStrategy[Geometry]:
@@ -72,14 +73,14 @@ GEOMETRIES = {
 """Of each kind of kernel."""
 
 
-def bit_planes(weights: npt.NDArray[np.int8]) -> Bytes:
+def bit_planes(weights: npt.NDArray[np.int8], bits: int = 8) -> Bytes:
     """Weights (rows, positions, channels) by row, group of 16 channels, bit, position and channel."""
     rows, positions, channels = weights.shape
     groups = -(-channels // 16)
-    packed = np.zeros((rows, groups, 8, positions, 2), np.uint8)
+    packed = np.zeros((rows, groups, bits, positions, 2), np.uint8)
     for row, position, channel in np.ndindex(rows, positions, channels):
-        unsigned = int(weights[row, position, channel]) + 128
-        for bit in range(8):
+        unsigned = int(weights[row, position, channel]) + 2 ** (bits - 1)
+        for bit in range(bits):
             if unsigned >> bit & 1:
                 packed[row, channel // 16, bit, position, channel % 16 // 8] |= 1 << channel % 8
     return packed.reshape(-1)
@@ -140,7 +141,10 @@ def laid_out_scratch(geometry: Geometry, *, exact: bool) -> int:
 
 
 class Problem:
-    """One random tile for a kind of kernel: its views, packed weights and accumulators; 0 groups: it is not grouped."""
+    """One random tile for a kind of kernel: its views, packed weights and accumulators.
+
+    groups: 0 if it is not grouped. bits: of weights that are not depthwise, as the tile gives them.
+    """
 
     def __init__(
         self,
@@ -150,7 +154,9 @@ class Problem:
         pad_value: int,
         rng: np.random.Generator,
         groups: int = 0,
+        bits: int = 0,
     ) -> None:
+        self.bits = bits
         self.kind = kind
         self.geometry = geometry
         self.pad_value = pad_value
@@ -163,13 +169,14 @@ class Problem:
             self.acc = depthwise_conv2d(self.source.tile, weights, geometry, pad_value)
             self.weights = bit_planes(weights.reshape(-1, 9).T[None])
         else:
-            weights = rng.integers(-128, 128, (outputs, *geometry.filter, geometry.channels_in), np.int8)
+            end = 2 ** ((bits or 8) - 1)
+            weights = rng.integers(-end, end, (outputs, *geometry.filter, geometry.channels_in), np.int8)
             sources, filters = np.split(self.source.tile, max(1, groups), 2), np.split(weights, max(1, groups))
             parts = [conv2d(*of_group, geometry, pad_value) for of_group in zip(sources, filters, strict=True)]
             self.acc = np.concatenate(parts, axis=2)
             if kind == "conv2d_laid_out":
                 weights, positions = weights.transpose(0, 2, 1, 3), 1
-            self.weights = bit_planes(weights.reshape(outputs, positions, -1))
+            self.weights = bit_planes(weights.reshape(outputs, positions, -1), bits or 8)
 
     def scratch(self, *, exact: bool) -> int:
         """Bytes that the kernel needs."""
@@ -200,6 +207,7 @@ def check_norm_quant(
         output=target.block,
         scratch=problem.scratch(exact=False),
         groups=problem.groups,
+        weight_bits=problem.bits,
     )
     target.tile[...] = requantization(problem.acc)
     np.testing.assert_array_equal(output, target.block)
@@ -226,6 +234,7 @@ def check_exact(harness: Harness, problem: Problem, behind: tuple[int, int, int,
         negative_step=requantization.negative_step,
         lists=requantization.lists(),
         groups=problem.groups,
+        weight_bits=problem.bits,
     )
     target.tile[...] = requantization(problem.acc)
     np.testing.assert_array_equal(output, target.block)
@@ -246,7 +255,8 @@ def test_convolutions(
     seed: int,
 ) -> None:
     geometry = data.draw(GEOMETRIES[kind])
-    problem = Problem(kind, geometry, before, pad_value, np.random.default_rng(seed))
+    bits = 0 if kind == "depthwise_3x3" else data.draw(weight_bits)
+    problem = Problem(kind, geometry, before, pad_value, np.random.default_rng(seed), bits=bits)
     check_norm_quant(harness, problem, behind, width, seed)
     check_exact(harness, problem, behind, step, seed)
 
@@ -268,7 +278,7 @@ def test_grouped_convolutions(
 ) -> None:
     """Some groups to a part whose accumulators leave NE16, or some parts to a group of more than 32 channels."""
     geometry = data.draw(GROUPED[kind])
-    problem = Problem(kind, geometry, before, pad_value, np.random.default_rng(seed), groups)
+    problem = Problem(kind, geometry, before, pad_value, np.random.default_rng(seed), groups, data.draw(weight_bits))
     check_norm_quant(harness, problem, behind, width, seed)
     check_exact(harness, problem, behind, step, seed)
 
@@ -354,14 +364,15 @@ def test_documented_packing_is_the_one_tested(kind: str) -> None:
     """The NumPy expression in match_ne16.h packs like the loops above."""
     rng = np.random.default_rng(3)
     side = 1 if kind == "conv2d_1x1" else 3
-    rows, channels = (1, 21) if kind == "depthwise_3x3" else (6, 21)
-    w = rng.integers(-128, 128, (rows, side, side, channels), np.int8)
+    rows, channels, weight_bits = (1, 21, 8) if kind == "depthwise_3x3" else (6, 21, 5)
+    end = 2 ** (weight_bits - 1)
+    w = rng.integers(-end, end, (rows, side, side, channels), np.int8)
     groups = -(-channels // 16)
-    filled = np.pad(w, ((0, 0), (0, 0), (0, 0), (0, 16 * groups - channels)), constant_values=-128)
-    u = (filled.astype(int) + 128).reshape(rows, side * side, groups, 16)
-    planes = (u.transpose(0, 2, 1, 3)[:, :, None] >> np.arange(8)[:, None, None]) & 1
+    filled = np.pad(w, ((0, 0), (0, 0), (0, 0), (0, 16 * groups - channels)), constant_values=-end)
+    u = (filled.astype(int) + 2 ** (weight_bits - 1)).reshape(rows, side * side, groups, 16)
+    planes = (u.transpose(0, 2, 1, 3)[:, :, None] >> np.arange(weight_bits)[:, None, None]) & 1
     documented = np.packbits(planes.astype(np.uint8), axis=-1, bitorder="little").tobytes()
-    assert documented == bit_planes(w.reshape(rows, side * side, channels)).tobytes()
+    assert documented == bit_planes(w.reshape(rows, side * side, channels), weight_bits).tobytes()
 
 
 @pytest.mark.parametrize("short", ["input", "weights", "parameters", "output", "scratch"])

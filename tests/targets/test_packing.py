@@ -20,8 +20,8 @@ pytestmark = pytest.mark.unit
 RNG = np.random.default_rng(4)
 
 
-def weights(*shape: int) -> npt.NDArray[np.int8]:
-    return RNG.integers(-128, 128, shape).astype(np.int8)
+def weights(*shape: int, bits: int = 8) -> npt.NDArray[np.int8]:
+    return RNG.integers(-(2 ** (bits - 1)), 2 ** (bits - 1), shape).astype(np.int8)
 
 
 def form(multiplier_bits: int, *, bias_bits: int = 32, negative_step: bool = False) -> Requantizer:
@@ -39,42 +39,46 @@ def parameters(channels: int, bits: int) -> Requantization:
     )
 
 
-def unpack_group(data: bytes, positions: int) -> npt.NDArray[np.int64]:
-    """One group of 16 channels, (positions, 16), from 8 planes of `positions` little-endian halfwords."""
+def unpack_group(data: bytes, positions: int, bits: int = 8) -> npt.NDArray[np.int64]:
+    """One group of 16 channels, (positions, 16), from planes of `positions` little-endian halfwords."""
     group = np.zeros((positions, 16), np.int64)
-    for bit in range(8):
+    for bit in range(bits):
         for position in range(positions):
             at = (bit * positions + position) * 2
             halfword = data[at] | data[at + 1] << 8
             for channel in range(16):
                 group[position, channel] |= (halfword >> channel & 1) << bit
-    return group - 128
+    return group - 2 ** (bits - 1)
 
 
-@pytest.mark.parametrize(("k", "size", "c"), [(3, 3, 16), (2, 3, 5), (5, 1, 37), (1, 1, 1)])
-def test_bit_planes(k: int, size: int, c: int) -> None:
-    w = weights(k + 4, size, size, c)
-    data = ne16_packing.bit_planes(w, {Dim.K: (2, k)})
+@pytest.mark.parametrize(
+    ("k", "size", "c", "bits"), [(3, 3, 16, 8), (2, 3, 5, 3), (5, 1, 37, 8), (1, 1, 1, 2), (4, 1, 17, 7)]
+)
+def test_bit_planes(k: int, size: int, c: int, bits: int) -> None:
+    w = weights(k + 4, size, size, c, bits=bits)
+    data = ne16_packing.bit_planes(w, {Dim.K: (2, k)}, bits)
     groups, positions = -(-c // 16), size * size
-    step = 16 * positions
+    step = 2 * bits * positions
     assert len(data) == k * groups * step
     for channel_out in range(k):
         for group in range(groups):
             at = (channel_out * groups + group) * step
-            got = unpack_group(data[at : at + step], positions)
+            got = unpack_group(data[at : at + step], positions, bits)
             expected = w[channel_out + 2, :, :, group * 16 : group * 16 + 16].reshape(positions, -1)
             assert np.array_equal(got[:, : expected.shape[1]], expected)
 
 
-def test_laid_out_bit_planes() -> None:
+@pytest.mark.parametrize("bits", [4, 8])
+def test_laid_out_bit_planes(bits: int) -> None:
     """A window's columns, each (FY, C), are channels of one pixel."""
-    w = weights(7, 3, 5, 2)
-    data = ne16_packing.laid_out_bit_planes(w, {Dim.K: (2, 4)})
-    assert len(data) == 4 * 2 * 16
+    w = weights(7, 3, 5, 2, bits=bits)
+    data = ne16_packing.laid_out_bit_planes(w, {Dim.K: (2, 4)}, bits)
+    step = 2 * bits
+    assert len(data) == 4 * 2 * step
     for channel_out in range(4):
         channels = np.array([w[channel_out + 2, fy, fx, c] for fx in range(5) for fy in range(3) for c in range(2)])
-        at = channel_out * 2 * 16
-        got = np.concatenate([unpack_group(data[at + 16 * group : at + 16 * group + 16], 1)[0] for group in range(2)])
+        parts = [data[step * group : step * (group + 1)] for group in (2 * channel_out, 2 * channel_out + 1)]
+        got = np.concatenate([unpack_group(part, 1, bits)[0] for part in parts])
         assert np.array_equal(got[:30], channels)
 
 

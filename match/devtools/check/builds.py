@@ -70,7 +70,11 @@ class Builds:
         return replace(line, exceptions=np.zeros((channels, 1), np.int64)) if self.exceptions else line
 
     def _weights(self, *shape: int) -> integer_form.Int8Array:
-        return self.rng.integers(-8, 8, shape).astype(np.int8)
+        """Of 4 bits, or one of them of 8: modules may store weights in as many bits as the layer's need."""
+        weights = self.rng.integers(-8, 8, shape).astype(np.int8)
+        if self.rng.integers(2):
+            weights.flat[0] = -128
+        return weights
 
     def _table(self) -> integer_form.Int64Array:
         return self.rng.integers(self._low, self._low + 256, 256)

@@ -1,0 +1,28 @@
+"""Weights in fewer than 8 bits, for modules whose time or memory they save."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from match.ir.constants import LayerConstants
+from match.ir.layer import Layer
+from match.target.hardware import HwModule
+
+WIDEST = 8
+
+
+def with_weight_bits(module: HwModule, layer: Layer, constants: LayerConstants) -> Layer:
+    """The operator with the fewest bits that all its weights fit in, if the module's kernel for it takes so few."""
+    fewest = module.fewest_weight_bits(layer)
+    if fewest == WIDEST or constants.weights is None or layer.weight_dtype != "int8":
+        return layer
+    return replace(layer, weight_bits=max(fewest, _bits(constants.weights)))
+
+
+def _bits(weights: npt.NDArray[np.integer]) -> int:
+    """Bits of the signed numbers that all weights are: -2^(bits - 1) to 2^(bits - 1) - 1."""
+    largest = max(int(weights.max()), -int(weights.min()) - 1)
+    return largest.bit_length() + 1
