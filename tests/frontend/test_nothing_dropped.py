@@ -166,12 +166,18 @@ def softmax(model: TfliteModel, x: int, beta: float) -> int:
     return model.operator("SOFTMAX", [x], model.tensor((1, 8), "int8", 1 / 256, -128), "SoftmaxOptions", beta=beta)
 
 
-def dense(model: TfliteModel, x: int, layout: int) -> int:
+def dense(model: TfliteModel, x: int, layout: int, bias: str = "int32") -> int:
     rng = np.random.default_rng(0)
     weights = model.tensor((4, 8), "int8", 0.1, data=rng.integers(-127, 128, (4, 8)))
-    bias = model.tensor((4,), "int32", 0.01, data=np.zeros(4))
+    biases = model.tensor((4,), bias, 0.01, data=np.zeros(4))
     output = model.tensor((1, 4), "int8", 0.2)
-    return model.operator("FULLY_CONNECTED", [x, weights, bias], output, "FullyConnectedOptions", weightsFormat=layout)
+    return model.operator(
+        "FULLY_CONNECTED", [x, weights, biases], output, "FullyConnectedOptions", weightsFormat=layout
+    )
+
+
+def biased(model: TfliteModel, x: int, bias: str) -> int:
+    return dense(model, x, 0, bias)
 
 
 def joined(model: TfliteModel, x: int, activation: int) -> int:
@@ -198,6 +204,7 @@ def product(model: TfliteModel, x: int, scales: list[float]) -> int:
         (product, [0.1], [0.1, 0.2, 0.1, 0.1], "BATCH_MATMUL (operator 0 at 't2'), which has the constant 't1' with a"),
         (softmax, 2.0, 0.0, "SOFTMAX (operator 0 at 't1'), which has a Beta of 0.0"),
         (dense, 0, 1, "FULLY_CONNECTED (operator 0 at 't3'), which has the option WeightsFormat of 1"),
+        (biased, "int32", "int64", "FULLY_CONNECTED (operator 0 at 't3'), which has a bias of type int64"),
         (joined, 0, 1, "CONCATENATION (operator 0 at 't1'), which has a fused activation"),
         (sliced, 0, 1, "STRIDED_SLICE (operator 0 at 't4'), which has an ellipsis, a new axis"),
     ],
