@@ -187,6 +187,12 @@ def joined(model: TfliteModel, x: int, activation: int) -> int:
     )
 
 
+def backwards(model: TfliteModel, x: int, step: int) -> int:
+    numbers = [model.tensor((2,), "int32", data=np.array(values)) for values in ([0, 2], [1, 3], [1, step])]
+    output = model.tensor((1,), "int8", 0.1)
+    return model.operator("STRIDED_SLICE", [x, *numbers], output, "StridedSliceOptions", shrinkAxisMask=2)
+
+
 def sliced(model: TfliteModel, x: int, mask: int) -> int:
     numbers = [model.tensor((2,), "int32", data=np.array(values)) for values in ([0, 2], [1, 6], [1, 1])]
     output = model.tensor((1, 4), "int8", 0.1)
@@ -206,6 +212,7 @@ def product(model: TfliteModel, x: int, scales: list[float]) -> int:
         (dense, 0, 1, "FULLY_CONNECTED (operator 0 at 't3'), which has the option WeightsFormat of 1"),
         (biased, "int32", "int64", "FULLY_CONNECTED (operator 0 at 't3'), which has a bias of type int64"),
         (joined, 0, 1, "CONCATENATION (operator 0 at 't1'), which has a fused activation"),
+        (backwards, 1, -1, "STRIDED_SLICE (operator 0 at 't4'), which takes nothing of its input"),
         (sliced, 0, 1, "STRIDED_SLICE (operator 0 at 't4'), which has an ellipsis, a new axis"),
     ],
 )

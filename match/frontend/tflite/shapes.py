@@ -90,13 +90,13 @@ def strided_slice(read: TfliteReader, operator: FileOperator) -> relay.Expr:
             positions.append(list(range(extent)))
             continue
         begin = None if options.BeginMask() >> axis & 1 else begins[axis]
-        if options.ShrinkAxisMask() >> axis & 1:
-            positions.append([begins[axis] % extent])
-            continue
         end = None if options.EndMask() >> axis & 1 else ends[axis]
-        positions.append(list(range(*slice(begin, end, strides[axis]).indices(extent))))
+        first, last, step = slice(begin, end, strides[axis]).indices(extent)
+        if options.ShrinkAxisMask() >> axis & 1:
+            last = min(first + 1, extent)  # backwards TFLite Micro writes nothing
+        positions.append(list(range(first, last, step)))
     if not all(positions):
-        raise read.error(operator, "takes nothing of its input; remove it")
+        raise read.error(operator, "takes nothing of its input; remove it, or go forwards along axes that it shrinks")
     steps = [chosen[1] - chosen[0] if len(chosen) > 1 else 1 for chosen in positions]
     x = read.expr(operator)
     backwards = [axis for axis, step in enumerate(steps) if step < 0]

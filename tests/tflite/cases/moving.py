@@ -257,6 +257,7 @@ CASES = (
             },
             {"begin": (-3, 1), "end": (9, -1), "strides": (1, 1), "shape": (7, 9)},
             {"begin": (0, -1, 0), "end": (1, 0, 5), "strides": (1, 1, 1), "shape": (1, 6, 5), "shrink": 2},
+            {"begin": (4, 1), "end": (0, 6), "strides": (1, 1), "shape": (7, 9), "shrink": 1, "begin_mask": 1},
         ],
     ),
     *cases(
