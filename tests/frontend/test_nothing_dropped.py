@@ -187,6 +187,32 @@ def joined(model: TfliteModel, x: int, activation: int) -> int:
     )
 
 
+def joined_with(model: TfliteModel, x: int, zero_point: int) -> int:
+    other = model.tensor((1, 4), "int8", 0.1, zero_point, data=np.arange(4).reshape(1, 4))
+    return model.operator(
+        "CONCATENATION", [x, other], model.tensor((1, 12), "int8", 0.1), "ConcatenationOptions", axis=1
+    )
+
+
+def padded(model: TfliteModel, x: int, scale: float) -> int:
+    widths = model.tensor((2, 2), "int32", data=np.array([[0, 0], [1, 2]]))
+    value = model.tensor((1,), "int8", scale, data=np.array([5]))
+    return model.operator("PADV2", [x, widths, value], model.tensor((1, 11), "int8", 0.1), "PadV2Options")
+
+
+def largest(model: TfliteModel, x: int, scale: float) -> int:
+    axis = model.tensor((1,), "int32", data=np.array([1]))
+    return model.operator("REDUCE_MAX", [x, axis], model.tensor((1,), "int8", scale), "ReducerOptions")
+
+
+def pooled(model: TfliteModel, x: int, scale: float) -> int:
+    maps = model.operator("RESHAPE", [x], model.tensor((1, 2, 2, 2), "int8", 0.1), "ReshapeOptions")
+    output = model.tensor((1, 1, 1, 2), "int8", scale)
+    return model.operator(
+        "MAX_POOL_2D", [maps], output, "Pool2DOptions", padding=1, filterHeight=2, filterWidth=2, strideH=2, strideW=2
+    )
+
+
 def backwards(model: TfliteModel, x: int, step: int) -> int:
     numbers = [model.tensor((2,), "int32", data=np.array(values)) for values in ([0, 2], [1, 3], [1, step])]
     output = model.tensor((1,), "int8", 0.1)
@@ -212,6 +238,10 @@ def product(model: TfliteModel, x: int, scales: list[float]) -> int:
         (dense, 0, 1, "FULLY_CONNECTED (operator 0 at 't3'), which has the option WeightsFormat of 1"),
         (biased, "int32", "int64", "FULLY_CONNECTED (operator 0 at 't3'), which has a bias of type int64"),
         (joined, 0, 1, "CONCATENATION (operator 0 at 't1'), which has a fused activation"),
+        (joined_with, 0, 3, "CONCATENATION (operator 0 at 't2'), which has 't1' in another quantization"),
+        (padded, 0.1, 0.2, "PADV2 (operator 0 at 't3'), which has 't2' in another quantization"),
+        (largest, 0.1, 0.2, "REDUCE_MAX (operator 0 at 't2'), which has 't0' in another quantization"),
+        (pooled, 0.1, 0.2, "MAX_POOL_2D (operator 1 at 't2'), which has 't1' in another quantization"),
         (backwards, 1, -1, "STRIDED_SLICE (operator 0 at 't4'), which takes nothing of its input"),
         (sliced, 0, 1, "STRIDED_SLICE (operator 0 at 't4'), which has an ellipsis, a new axis"),
     ],

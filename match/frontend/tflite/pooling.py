@@ -13,8 +13,12 @@ from match.frontend.tflite.windows import WindowAxis, axes_of
 from match.relay import relay
 from match.relay.windows_inside import AlikeWindows, alike_windows, pooled_inside
 
+_SCALES_WITHIN = 1e-6
+"""By how much the scales of input and output may differ in TFLite Micro."""
+
 
 def _window(read: TfliteReader, operator: FileOperator) -> list[WindowAxis]:
+    read.check_alike(operator, [0], _SCALES_WITHIN)
     options = operator.options(tflite.Pool2DOptions)
     return axes_of(
         read.tensor(operator).shape,

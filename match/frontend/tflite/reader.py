@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +111,24 @@ class TfliteReader:
         if not (np.isfinite(scale) and scale > 0):
             raise self.error(operator, f"has {tensor.what} with the scale {scale}; quantize it again")
         return QuantizedType(scale, int(tensor.zero_points[0]), tensor.dtype)
+
+    def check_alike(self, operator: FileOperator, positions: Iterable[int], within: float = 0.0) -> None:
+        """Refuse inputs with another scale or zero point than the output's where a kernel passes integers on.
+
+        TFLite Micro refuses them, too. `within` is by how much scales may differ.
+        """
+        output = self.output(operator)
+        if output.dtype not in ("int8", "uint8"):
+            return
+        tensors = [self.tensor(operator, position) for position in positions]
+        if not any(len(tensor.scales) for tensor in (output, *tensors)):
+            return
+        expected = self.quantization(operator, output)
+        for tensor in tensors:
+            found = self.quantization(operator, tensor)
+            if abs(found.scale - expected.scale) > within or found.zero_point != expected.zero_point:
+                problem = f"has {tensor.what} in another quantization than its output; quantize both with one scale"
+                raise self.error(operator, f"{problem} and zero point")
 
     def narrow(self, operator: FileOperator, tensor: FileTensor) -> QuantizedType:
         """The quantization of a tensor of 8 bits."""

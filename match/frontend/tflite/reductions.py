@@ -75,6 +75,7 @@ def largest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     x = read.tensor(operator)
     if x.dtype not in ("int8", "uint8"):
         return extreme(relay.max)(read, operator)
+    read.check_alike(operator, [0])
     pooled = pooled_largest(read.expr(operator), x.shape, _axes(read, operator))
     return relay.reshape(pooled, read.output(operator).shape)
 
@@ -84,6 +85,7 @@ def smallest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     x = read.tensor(operator)
     if x.dtype not in ("int8", "uint8"):
         return extreme(relay.min)(read, operator)
+    read.check_alike(operator, [0])
     pooled = pooled_smallest(read.expr(operator), x.dtype, x.shape, _axes(read, operator))
     return relay.reshape(pooled, read.output(operator).shape)
 

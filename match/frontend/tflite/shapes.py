@@ -21,10 +21,11 @@ def transpose(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 
 def concatenation(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """CONCATENATION, which passes the integers on, whatever the scales are."""
+    """CONCATENATION, which passes the integers on."""
     options = operator.options(tflite.ConcatenationOptions)
     if options.FusedActivationFunction():
         raise read.error(operator, "has a fused activation, which integer kernels lack; remove it")
+    read.check_alike(operator, range(len(operator.inputs)))
     return relay.concatenate([read.expr(operator, at) for at in range(len(operator.inputs))], options.Axis())
 
 
@@ -151,6 +152,7 @@ def pad(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     widths, output = read.integers(operator, 1), read.output(operator)
     pairs = list(zip(widths[::2], widths[1::2], strict=True))
     if read.has(operator, 2):
+        read.check_alike(operator, [2])
         given = read.constant(operator, 2)
         (value,) = read.integers(operator, 2) if given is None else given.reshape(-1)
     else:
