@@ -47,8 +47,8 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
         return None
     clip = int(call.args[0].attrs.a_min), int(call.args[0].attrs.a_max)
     leaves = _leaves(call.args[0])
-    if leaves is None:
-        return None
+    if leaves is None or not all(shape(leaf) for leaf in leaves):
+        return None  # single numbers have no channels
     if len(leaves) == 1 and dtype(leaves[0]) == "int32":
         requantization = _requantization(call.args[0].args[0], leaves[0], clip) or _tabulated(
             call.args[0], leaves[0], clip

@@ -68,7 +68,7 @@ def _convolution_sums(layer: LinearSums, new: New) -> IntegerSums | None:
     weights = layer.weights.transpose([layout.index(axis) for axis in ("HWOI" if depthwise else "HWIO")])
     if depthwise:
         weights = weights.reshape(*weights.shape[:2], groups, -1)
-    several = shape(x)[0] > 1 and sees_one_row(layer.call)
+    several = shape(x)[0] > 1 and sees_one_row(layer.call) and not (padding.top or padding.bottom)
     operand = as_one_map(new(x), shape(x)) if several else new(x)
     operand, parts, own_layout = in_bytes(operand, weights, "HWOI" if depthwise else "HWIO", groups)
     sums = integer_form.convolution(

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from match.frontend.tflite import from_tflite
+from match.partitioning.pattern import find
+from match.partitioning.pattern.types import Match
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from tests.passes.running import executable, random_values
@@ -231,6 +233,46 @@ def test_padding_in_front_of_a_convolution_is_its_padding():
     model.operator("PAD", [x, widths], padded, "PadOptions")
     output, _ = conv2d(np.random.default_rng(8), model, padded, (1, 10, 9, 5), 4, (3, 3))
     assert check(model.build([x], [output])).count("nn.pad") == 1
+
+
+def test_rows_of_padding_between_maps_of_a_batch():
+    """Maps whose rows are summed each alone are one map, but not with rows of padding between them."""
+    shape = (2, 9, 7, 5)
+    rng = np.random.default_rng(8)
+    model = TfliteModel()
+    x = model.tensor(shape, "int8", 0.05, 7)
+    widths = model.tensor((4, 2), "int32", data=np.array([[0, 0], [1, 2], [0, 0], [0, 0]]))
+    padded = model.tensor((2, 12, 7, 5), "int8", 0.05, 7)
+    model.operator("PAD", [x, widths], padded, "PadOptions")
+    output, _ = conv2d(rng, model, padded, (2, 12, 7, 5), 4, (1, 3))
+    model.tensors[output].shape = [2, 12, 7, 4]
+    check(model.build([x], [output]))
+
+
+def test_single_numbers():
+    """Operators of two tensors without axes, which means leave."""
+    model = TfliteModel()
+    inputs = [model.tensor((3, 2), "int8", 0.1, zero_point) for zero_point in (5, -9)]
+    axes = model.tensor((2,), "int32", data=np.array([0, 1]))
+    numbers = [
+        model.operator("SUM", [x, axes], model.tensor((), "int8", 0.2, 3), "ReducerOptions", keepDims=False)
+        for x in inputs
+    ]
+    outputs = [
+        model.operator(name, numbers, model.tensor((), "int8", 0.3, 3), options)
+        for name, options in (
+            ("ADD", "AddOptions"),
+            ("SUB", "SubOptions"),
+            ("MUL", "MulOptions"),
+            ("MAXIMUM", "MaximumMinimumOptions"),
+            ("SQUARED_DIFFERENCE", "SquaredDifferenceOptions"),
+        )
+    ]
+    scaled = model.operator("MUL", [numbers[0], inputs[1]], model.tensor((3, 2), "int8", 0.3, 3), "MulOptions")
+    data = model.build(inputs, [scaled, *outputs])
+    check(data)
+    found = find(integer_relay(from_tflite(data, Path("test.tflite"))))
+    assert sum(isinstance(layer, Match) for layer in found) > len(outputs)
 
 
 def test_concatenation_and_reshape():

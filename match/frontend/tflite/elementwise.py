@@ -130,7 +130,8 @@ def squared_difference(read: TfliteReader, operator: FileOperator) -> relay.Expr
     reachable = np.zeros(1, np.int64), np.array([integer_form.largest_square(steps)])
     requantization = TfliteArithmetic().scaled(last, output, clip, reachable)
     operands = read.expr(operator), read.expr(operator, 1)
-    return integer_form.squared_difference(*operands, (a.dtype, b.dtype), steps, requantization, output.dtype)
+    squares = integer_form.squared_difference(*operands, (a.dtype, b.dtype), steps, requantization, output.dtype)
+    return squares if read.output(operator).shape else relay.reshape(squares, ())
 
 
 def add_n(read: TfliteReader, operator: FileOperator) -> relay.Expr:

@@ -35,7 +35,7 @@ def addition(root: relay.Expr, found: Addition, ranges: Ranges) -> Match | Rejec
         return pair
     (a, b), multipliers = pair.operands, pair.numbers
     low, high = 0, 0
-    spans = [_ends(x, shape(x)[-1], ranges) for x in (a, b)]
+    spans = [_ends(x, ranges) for x in (a, b)]
     for span, multiplier in zip(spans, multipliers, strict=True):
         low, high = low + int((multiplier * span).min()), high + int((multiplier * span).max())
     layer = replace(
@@ -56,9 +56,7 @@ def multiplication(root: relay.Expr, found: Multiplication, ranges: Ranges) -> M
     if isinstance(pair, Rejection):
         return pair
     (a, b), zero_points = pair.operands, pair.numbers
-    products = np.multiply.outer(
-        *(_ends(x, shape(x)[-1], ranges) - zero for x, zero in zip((a, b), zero_points, strict=True))
-    )
+    products = np.multiply.outer(*(_ends(x, ranges) - zero for x, zero in zip((a, b), zero_points, strict=True)))
     layer = element_wise(Op.MULTIPLY, pair.extents, dtype(a), found.dtype)
     layer = _with_broadcast(replace(layer, clip=found.requantization.clip), pair.broadcast)
     accumulator = products.min().reshape(1), products.max().reshape(1)
@@ -199,7 +197,7 @@ def _with_broadcast(layer: Layer, broadcast: Broadcast) -> Layer:
 
 def _broadcast(root: relay.Expr, a: relay.Expr, b: relay.Expr) -> Broadcast | None:
     """How two operands are broadcast to a result; None if no layer can do so."""
-    *pixels, k = shape(root)
+    *pixels, k = shape(root) or (1,)
     one_pixel, one_channel = _trimmed((k,)), _trimmed((*pixels, 1))
     both = _extents(a), _extents(b)
     whole = _extents(root)
@@ -245,7 +243,7 @@ def _trimmed(extents: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(itertools.dropwhile(lambda extent: extent == 1, extents))
 
 
-def _ends(x: relay.Expr, channels: int, ranges: Ranges) -> Int64Array:
+def _ends(x: relay.Expr, ranges: Ranges) -> Int64Array:
     """The smallest and the largest value of a tensor."""
-    values = range_of(x, channels, ranges)
+    values = range_of(x, shape(x)[-1] if shape(x) else 1, ranges)
     return np.array([values.low.min(), values.high.max()])
