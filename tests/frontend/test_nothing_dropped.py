@@ -166,9 +166,9 @@ def softmax(model: TfliteModel, x: int, beta: float) -> int:
     return model.operator("SOFTMAX", [x], model.tensor((1, 8), "int8", 1 / 256, -128), "SoftmaxOptions", beta=beta)
 
 
-def dense(model: TfliteModel, x: int, layout: int, bias: str = "int32") -> int:
+def dense(model: TfliteModel, x: int, layout: int, bias: str = "int32", zero_point: int = 0) -> int:
     rng = np.random.default_rng(0)
-    weights = model.tensor((4, 8), "int8", 0.1, data=rng.integers(-127, 128, (4, 8)))
+    weights = model.tensor((4, 8), "int8", [0.1] * 4, zero_point, rng.integers(-127, 128, (4, 8)))
     biases = model.tensor((4,), bias, 0.01, data=np.zeros(4))
     output = model.tensor((1, 4), "int8", 0.2)
     return model.operator(
@@ -185,6 +185,14 @@ def joined(model: TfliteModel, x: int, activation: int) -> int:
     return model.operator(
         "CONCATENATION", [x, x], output, "ConcatenationOptions", axis=1, fusedActivationFunction=activation
     )
+
+
+def asymmetric(model: TfliteModel, x: int, zero_point: int) -> int:
+    return dense(model, x, 0, zero_point=zero_point)
+
+
+def rescaled(model: TfliteModel, x: int, zero_point: int) -> int:
+    return model.operator("QUANTIZE", [x], model.tensor((1, 8), "int8", 0.2, zero_point))
 
 
 def joined_with(model: TfliteModel, x: int, zero_point: int) -> int:
@@ -238,6 +246,8 @@ def product(model: TfliteModel, x: int, scales: list[float]) -> int:
         (dense, 0, 1, "FULLY_CONNECTED (operator 0 at 't3'), which has the option WeightsFormat of 1"),
         (biased, "int32", "int64", "FULLY_CONNECTED (operator 0 at 't3'), which has a bias of type int64"),
         (joined, 0, 1, "CONCATENATION (operator 0 at 't1'), which has a fused activation"),
+        (asymmetric, 0, 3, "FULLY_CONNECTED (operator 0 at 't3'), which has 't1' with a zero point"),
+        (rescaled, 127, 128, "QUANTIZE (operator 0 at 't1'), which has 't1' with the zero point 128, which int8 lacks"),
         (joined_with, 0, 3, "CONCATENATION (operator 0 at 't2'), which has 't1' in another quantization"),
         (padded, 0.1, 0.2, "PADV2 (operator 0 at 't3'), which has 't2' in another quantization"),
         (largest, 0.1, 0.2, "REDUCE_MAX (operator 0 at 't2'), which has 't0' in another quantization"),

@@ -176,6 +176,8 @@ def _weights(read: TfliteReader, operator: FileOperator, axis: int, position: in
     channels = tensor.shape[axis] if tensor.data.ndim > axis else 0
     if len(tensor.scales) not in (1, channels) or (len(tensor.scales) > 1 and tensor.axis != axis):
         raise read.error(operator, f"has weights with {len(tensor.scales)} scales; one or one per channel is supported")
+    if operator.name != "FULLY_CONNECTED" or len(tensor.scales) > 1:
+        read.check_symmetric(operator, tensor)
     wrong = tensor.scales[~(np.isfinite(tensor.scales) & (tensor.scales >= 0))]
     if wrong.size:
         raise read.error(operator, f"has {tensor.what} with the scale {wrong[0]}; quantize it again")
@@ -252,7 +254,7 @@ def _requantized(
         values = read.constant(operator, bias)
         if values is None:
             raise read.error(operator, "has a bias that the network computes; only constant ones are supported")
-        _check_bias(read, operator, bias)
+        read.check_bias(operator, bias)
         sums = relay.nn.bias_add(sums, relay.const(values), axis=axis)
     scale = inputs.scale * weights.scales
     result = relay.qnn.op.requantize(
@@ -265,16 +267,6 @@ def _requantized(
         out_dtype=output.dtype,
     )
     return _clipped(read, operator, result, activation, output)
-
-
-def _check_bias(read: TfliteReader, operator: FileOperator, position: int) -> None:
-    """Refuse a bias of another type than int32.
-
-    TFLite Micro takes one of int64, which belongs to int16 inputs, for int32 numbers of twice the count.
-    """
-    kind = read.tensor(operator, position).dtype
-    if kind != "int32":
-        raise read.error(operator, f"has a bias of type {kind}; quantize it to int32")
 
 
 def _clipped(
@@ -309,7 +301,7 @@ def _activations_product(
         )
         result = _clipped(read, operator, result, activation, output)
         return relay.reshape(result, read.output(operator).shape) if flat else result
-    _check_bias(read, operator, bias)
+    read.check_bias(operator, bias)
     left, right = (
         relay.subtract(relay.cast(operand, "int32"), relay.const(values.zero_point, "int32"))
         for operand, values in ((x, first), (y, second))

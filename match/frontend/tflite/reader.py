@@ -12,6 +12,7 @@ from match.arithmetic.interface import QuantizedType
 from match.errors import ModelError
 from match.frontend.tflite.file import QUANTIZE, Array, File, FileOperator, FileTensor
 from match.frontend.tflite.real import Real, Source
+from match.ir.dtypes import value_range
 from match.relay import relay, tvm
 
 _INSIDE = (
@@ -110,7 +111,26 @@ class TfliteReader:
         scale = tensor.scales[0]
         if not (np.isfinite(scale) and scale > 0):
             raise self.error(operator, f"has {tensor.what} with the scale {scale}; quantize it again")
+        least, largest = value_range(tensor.dtype)
+        if not least <= tensor.zero_points[0] <= largest:
+            problem = f"has {tensor.what} with the zero point {tensor.zero_points[0]}, which {tensor.dtype} lacks"
+            raise self.error(operator, f"{problem}; quantize it again")
         return QuantizedType(scale, int(tensor.zero_points[0]), tensor.dtype)
+
+    def check_symmetric(self, operator: FileOperator, weights: FileTensor) -> None:
+        """Refuse int8 weights with a zero point, which TFLite Micro's kernel does not subtract."""
+        if weights.dtype == "int8" and np.any(weights.zero_points):
+            problem = f"has {weights.what} with a zero point, which TFLite Micro takes for 0"
+            raise self.error(operator, f"{problem}; quantize weights symmetrically")
+
+    def check_bias(self, operator: FileOperator, position: int) -> None:
+        """Refuse a bias of another type than int32.
+
+        TFLite Micro takes one of int64, which belongs to int16 inputs, for int32 numbers of twice the count.
+        """
+        kind = self.tensor(operator, position).dtype
+        if kind != "int32":
+            raise self.error(operator, f"has a bias of type {kind}; quantize it to int32")
 
     def check_alike(self, operator: FileOperator, positions: Iterable[int], within: float = 0.0) -> None:
         """Refuse inputs with another scale or zero point than the output's where a kernel passes integers on.

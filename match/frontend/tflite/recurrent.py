@@ -91,11 +91,15 @@ def _gates(
         tensor, values = read.tensor(operator, first + gate), read.constant(operator, first + gate)
         if values is None or str(values.dtype) != "int8" or len(tensor.scales) != 1:
             raise read.error(operator, f"has weights {tensor.what} that are no int8 constants with one scale")
+        scale = read.quantization(operator, tensor).scale
+        read.check_symmetric(operator, tensor)
         weights.append(values)
         offset = -inputs.zero_point * values.sum(axis=1, dtype=np.int64)
+        if bias and read.has(operator, _BIASES + gate):
+            read.check_bias(operator, _BIASES + gate)
         biases: npt.NDArray[np.int32] | None = read.constant(operator, _BIASES + gate) if bias else None
         offsets.append(offset if biases is None else offset + biases.astype(np.int64))
-        factors.append(np.float64(inputs.scale) * np.float64(tensor.scales[0]) / np.float64(_GATE_SCALE))
+        factors.append(np.float64(inputs.scale) * np.float64(scale) / np.float64(_GATE_SCALE))
     return factors, np.stack(weights), np.stack(offsets)
 
 
