@@ -80,8 +80,10 @@ def normalization(x: relay.Expr, width: int, found: Normalization, scaled: Requa
     mantissa = relay.cast(relay.right_shift(relay.left_shift(spread, left), integer_form.int64(31)), "int32")
     inverse = relay.cast(_half_inverse_root(alone(mantissa)), "int64")
     root = ((width - 1).bit_length() + 1) // 2  # bits of the farthest distance in deviations
-    scaled_distance = relay.left_shift(distance, relay.subtract(relay.const(33 - root), powers))
-    wide = relay.multiply(relay.cast(scaled_distance, "int64"), inverse)
+    # A power of two, as C has no left shift of negative numbers.
+    places = relay.cast(relay.subtract(relay.const(33 - root), powers), "int64")
+    factor = relay.left_shift(integer_form.int64(1), places)
+    wide = relay.multiply(relay.multiply(relay.cast(distance, "int64"), factor), inverse)
     upper = relay.cast(relay.right_shift(wide, integer_form.int64(32)), "int32")
     bits = _UPPER_FRACTION - root
     deviations = relay.right_shift(relay.add(upper, relay.const(1 << bits - 1)), relay.const(bits))

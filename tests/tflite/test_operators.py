@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+import match
 from match.errors import ModelError
 from match.frontend import load
 from tests.passes.tflite_models import Micro, schema
 from tests.tflite.case import Network, written
 from tests.tflite.cases import by_operator
-from tests.tflite.compare import compare, in_c, in_relay
+from tests.tflite.compare import TARGET, compare, in_c, in_relay
 
 pytestmark = pytest.mark.cc
 
@@ -108,6 +109,17 @@ def test_sample_in_c(tmp_path: Path, start: int) -> None:
     names = [name for name in COMPILED if name not in SLOW][start::PARTS]
     file = written([CASES[name][-1] for name in names])
     compare(file.data, tmp_path / "network.tflite", file.samples(4), file.outputs, in_c)
+
+
+@pytest.mark.parametrize(
+    "name", ["ADD_N", *(pytest.param(name, marks=pytest.mark.sweep) for name in ("CUMSUM", *SLOW, "DIV", "PRELU"))]
+)
+def test_control_core_has_no_undefined_behaviour(tmp_path: Path, name: str) -> None:
+    """Such as left shifts of negative numbers."""
+    file = written(CASES[name][-1:])
+    path = tmp_path / "network.tflite"
+    path.write_bytes(file.data)
+    match.compile(path, target=TARGET, numerics="exact", modules=[]).run(file.samples(4), sanitize=True)
 
 
 @pytest.mark.sweep

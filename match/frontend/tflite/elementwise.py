@@ -261,7 +261,7 @@ def _clipped(x: relay.Expr, clip: tuple[int, int], output: QuantizedType) -> rel
 def _shifted(read: TfliteReader, operator: FileOperator, position: int, values: QuantizedType, bits: int) -> relay.Expr:
     """An operand less its zero point, shifted left."""
     x = integers.wide(read.expr(operator, position), values.zero_point)
-    return relay.left_shift(x, int64(bits))
+    return integers.doubled(x, bits)
 
 
 def _of_constants(

@@ -10,7 +10,7 @@ from match.arithmetic.fixed_point import RECIPROCAL_START, RECIPROCAL_STEPS, shi
 from match.arithmetic.interface import QuantizedType
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.integers import bits_of, int64, product, saturated
+from match.frontend.tflite.integers import bits_of, doubled, int64, product, saturated
 from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.ir.dtypes import value_range
 from match.relay import relay
@@ -91,11 +91,11 @@ def _logarithm(x: relay.Expr, width: int) -> relay.Expr:
     leading = relay.subtract(int64(32), bits_of(x, 32 - _SUM_BITS, most))
     first = product(saturated(relay.left_shift(x, relay.subtract(leading, int64(1)))), root)
     first = saturated(relay.left_shift(first, int64(1)))
-    first_power = relay.add(relay.left_shift(relay.subtract(int64(_SUM_BITS), leading), int64(fraction)), quarter)
+    first_power = relay.add(doubled(relay.subtract(int64(_SUM_BITS), leading), fraction), quarter)
     smaller = product(x, root)
     room = relay.subtract(int64(31), bits_of(smaller, 31 - _SUM_BITS, most))
     second = saturated(relay.left_shift(x, room))
-    second_power = relay.subtract(relay.left_shift(relay.subtract(int64(_SUM_BITS), room), int64(fraction)), quarter)
+    second_power = relay.subtract(doubled(relay.subtract(int64(_SUM_BITS), room), fraction), quarter)
     r = alone(relay.minimum(first, second))
     power = alone(relay.maximum(saturated(first_power), saturated(second_power)))
     p = relay.right_shift(relay.add(relay.add(r, fourth_root), int64(1)), int64(1))
@@ -109,7 +109,7 @@ def _logarithm(x: relay.Expr, width: int) -> relay.Expr:
     reciprocal = _reciprocal_of_one_plus(rest)
     part = product(rounded_shift(numerator, _LOG_BITS + 1), reciprocal)
     whole = relay.add(product(power, int64(round(np.log(2) * 2**31))), part)
-    return saturated(relay.left_shift(whole, int64(1)))
+    return saturated(doubled(whole, 1))
 
 
 def _reciprocal_of_one_plus(x: relay.Expr) -> relay.Expr:
@@ -119,7 +119,7 @@ def _reciprocal_of_one_plus(x: relay.Expr) -> relay.Expr:
     result = alone(relay.add(int64(constant), product(half, int64(slope))))
     for _ in range(RECIPROCAL_STEPS):
         error = relay.subtract(int64(1 << 29), product(half, result))
-        result = alone(relay.add(result, relay.left_shift(product(result, error), int64(2))))
+        result = alone(relay.add(result, doubled(product(result, error), 2)))
     return saturated(relay.left_shift(result, int64(1)))
 
 

@@ -41,6 +41,11 @@ def product(a: relay.Expr, b: relay.Expr) -> relay.Expr:
     return relay.right_shift(relay.add(relay.multiply(a, b), int64(1 << 30)), int64(31))
 
 
+def doubled(x: relay.Expr, times: int) -> relay.Expr:
+    """``x * 2**times`` of int64 tensors, which may be negative: C has no left shift of such numbers."""
+    return relay.multiply(x, int64(1 << times))
+
+
 def saturated(x: relay.Expr) -> relay.Expr:
     """int64 numbers clipped to the range of int32."""
     return relay.minimum(relay.maximum(x, int64(-(1 << 31))), int64((1 << 31) - 1))

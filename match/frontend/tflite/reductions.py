@@ -12,7 +12,7 @@ from match.arithmetic.interface import Accumulator, sum_range
 from match.arithmetic.tflite import TfliteArithmetic
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.integers import bits_of, int64, product, saturated
+from match.frontend.tflite.integers import bits_of, doubled, int64, product, saturated
 from match.frontend.tflite.reader import Handler, Handlers, TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
@@ -136,7 +136,7 @@ def l2_normalization(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     # The kernel's shift may go either way: 7 bits for the output's scale, less the root's own.
     left = relay.maximum(relay.subtract(int64(7), shift), int64(0))
     right = relay.maximum(relay.subtract(shift, int64(7)), int64(0))
-    high = product(relay.left_shift(x, left), multiplier)
+    high = product(relay.multiply(x, relay.left_shift(int64(1), left)), multiplier)
     half = relay.right_shift(relay.left_shift(int64(1), right), int64(1))
     negative = relay.multiply(relay.right_shift(high, int64(63)), relay.minimum(right, int64(1)))
     result = relay.right_shift(relay.add(relay.add(high, half), negative), right)
@@ -156,7 +156,7 @@ def _inverse_square_root(x: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
     for _ in range(5):
         cube = saturated(relay.left_shift(product(product(result, result), result), int64(6)))
         step = relay.subtract(product(int64(3 << 27), result), product(half, cube))
-        result = alone(saturated(relay.left_shift(step, int64(3))))
+        result = alone(saturated(doubled(step, 3)))
     multiplier = product(result, int64(round(2**30.5)))
     multiplier = relay.left_shift(multiplier, relay.maximum(relay.negative(shift), int64(0)))
     small = relay.less_equal(x, int64(1))
