@@ -44,7 +44,7 @@ class Integerize:
     def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
         if is_real_sums(call) and is_call(call.args[0], "qnn.avg_pool2d"):
             return self._mean(call.args[0], value_range(dtype(call)), new, real=True)
-        if is_call(call, "cast") and dtype(call) == "float32" and is_real_sums(call.args[0]):
+        if is_call(call, "cast") and dtype(call) == "float32":
             return self._real_numbers(call.args[0], new)
         if not is_call(call, *_ROOTS) or not is_8bit(call):
             return None
@@ -83,12 +83,12 @@ class Integerize:
     def _real_numbers(self, sums: relay.Expr, new: New) -> relay.Expr | None:
         """The sums of a layer whose outputs stay real numbers, in float32."""
         layer = read_linear_sums(sums)
-        integers = None if layer is None else integer_sums(layer, new)
+        integers = integer_sums(layer, new) if layer is not None and layer.real else None
         if integers is None:
             return None
-        real = relay.cast(integer_form.real_sums(integers.sums), "float32")
-        offset = _offset(integers.layer, integers.weights).astype(np.float32)
-        return integers.in_place(relay.add(real, relay.const(offset)) if offset.any() else real)
+        sums = integer_form.real_sums(integers.sums)
+        offset = _offset(integers.layer, integers.weights).astype(np.int32)  # as TVM's sums, which wrap around
+        return integers.in_place(relay.cast(relay.add(sums, relay.const(offset)) if offset.any() else sums, "float32"))
 
     def _table(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         """A change of scale from 8 bits to 8 bits."""

@@ -1,17 +1,22 @@
 """Layers of 8-bit tensors whose outputs nothing quantizes: their sums are integers, and real numbers what these become.
 
-Such are last layers, and layers in front of operators that are left in floating point. A reference sums in floating
-point, and differs in the last bits.
+Such are last layers, and layers in front of operators that are left in floating point. A bias that counts in steps of
+the sums is added to them, as onnxruntime's QGemm does. Other sums a reference may make in floating point, and differ in
+the last bits.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
+
+from match.arithmetic.interface import Float32Array
 from match.passes.quantized_groups.linear import channels_of, is_plain, qnn_sums, weights_of
 from match.relay import integer_form, relay, tvm
 from match.relay.qnn import dequantized
-from match.relay.rewrite import New, is_call, rewrite, shape
+from match.relay.rewrite import New, constant, is_call, rewrite, shape
 
 
 @dataclass(frozen=True)
@@ -24,15 +29,37 @@ class SumInIntegers:
 
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    plain = is_call(call, "nn.conv2d", "nn.dense") or (is_call(call, "nn.conv2d_transpose") and is_plain(call))
-    if not plain:
+    operator, bias = call, None
+    if is_call(call, "nn.bias_add", "add") and _is_layer(call.args[0]):
+        operator, bias = call.args
+    if not _is_layer(operator):
         return None
-    real, weights = dequantized(call.args[0]), weights_of(call)
+    real, weights = dequantized(operator.args[0]), weights_of(operator)
     if real is None or weights is None:
         return None
-    axis, channels = channels_of(call)
-    sums = qnn_sums(call, replace(real, x=new(real.x)), weights, channels)
-    step = real.quantization.scale * weights.scales
+    axis, channels = channels_of(operator)
+    sums = integer_form.real_sums(qnn_sums(operator, replace(real, x=new(real.x)), weights, channels))
+    step = np.float32(real.quantization.scale) * weights.scales
+    if bias is not None:
+        integers = _in_steps(bias, step, channels)
+        if integers is None or not (is_call(call, "nn.bias_add") or is_call(operator, "nn.dense")):
+            return None
+        sums = relay.nn.bias_add(sums, relay.const(integers), axis=axis)
     if step.size > 1:
-        step = step.reshape([-1 if dim == axis else 1 for dim in range(1, len(shape(call)))])
-    return relay.multiply(relay.cast(integer_form.real_sums(sums), "float32"), relay.const(step))
+        step = step.reshape([-1 if dim == axis else 1 for dim in range(1, len(shape(operator)))])
+    return relay.multiply(relay.cast(sums, "float32"), relay.const(step))
+
+
+def _is_layer(expr: relay.Expr) -> bool:
+    return is_call(expr, "nn.conv2d", "nn.dense") or (is_call(expr, "nn.conv2d_transpose") and is_plain(expr))
+
+
+def _in_steps(bias: relay.Expr, step: Float32Array, channels: int) -> npt.NDArray[np.int32] | None:
+    """The integers of a bias that counts in steps of the sums, shape (channels,); None of any other bias."""
+    if not is_call(bias, "qnn.dequantize"):
+        return None
+    integers, scale, zero_point = (constant(argument) for argument in bias.args)
+    if integers is None or scale is None or zero_point is None or integers.dtype != np.int32 or np.any(zero_point):
+        return None
+    counted = scale.size in (1, step.size) and bool(np.all(scale.reshape(-1) == step.reshape(-1)))
+    return integers.reshape(-1) if integers.size == channels and counted else None

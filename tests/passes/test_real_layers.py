@@ -101,6 +101,22 @@ def test_a_dense_layer_is_its_definition(tmp_path: Path) -> None:
     assert np.array_equal(ours, expected)
 
 
+def test_a_bias_in_steps_of_the_sums(tmp_path: Path) -> None:
+    """Added in integers, as QGemm of onnxruntime does: rounded to float32, beyond 2^24 too, and once more scaled."""
+    model = TrainedModel((2, 40))
+    levels = model.rng.integers(-127, 128, (9, 40)).astype(np.int8)
+    scales = model.rng.uniform(0.001, 0.002, 9).astype(np.float32)
+    bias = model.rng.integers(-(2**25), 2**25, 9).astype(np.int32)
+    model.quantize(0.03, "uint8", 113)
+    constants = [
+        model.apply("DequantizeLinear", *map(model.constant, (values, step, np.zeros(9, values.dtype))), axis=0)
+        for values, step in ((levels, scales), (bias, np.float32(0.03) * scales))
+    ]
+    model.add("Gemm", *constants, transB=1)
+    ours, reference = compared(model.build(), tmp_path)
+    assert np.array_equal(ours, reference)
+
+
 def test_additions_of_what_is_not_quantized(tmp_path: Path) -> None:
     """A residual network whose convolutions hand on real numbers: float32 rounds sums of two to 8 bits once."""
     model = TrainedModel((1, 4, 9, 8))
