@@ -16,7 +16,14 @@ from match.frontend.failures import reason, tvm_failures
 from match.frontend.index_ranges import with_index_ranges
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, ModelTensor, Rounding
-from match.frontend.onnx_attributes import check_attributes, check_axes, check_reshapes, drop_attributes
+from match.frontend.onnx_attributes import (
+    check_attributes,
+    check_axes,
+    check_inputs,
+    check_reshapes,
+    drop_attributes,
+    zero_points_left_out,
+)
 from match.frontend.onnx_batch_normalization import without_batch_normalization
 from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_importer import import_onnx
@@ -83,6 +90,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         module, inputs, outputs = from_integer_onnx(graph, inputs, path)
         return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER, data)
     outputs = tuple(_typed(value, path) for value in graph.output)
+    check_inputs(graph, path)
     inputs, outputs = with_quantization(graph, inputs, outputs)
     _check_domains(graph, path)
     _check_quantized(graph, path)
@@ -215,8 +223,9 @@ def _written_out(proto: Any, path: Path) -> Any:
     graph = inferred.graph
     graph.initializer.append(onnx.helper.make_tensor(_ZERO, onnx.TensorProto.UINT8, [], [0]))
     for node in graph.node:
-        if node.op_type in ("QuantizeLinear", "DequantizeLinear") and len(node.input) == 2:
-            node.input.append(_ZERO)
+        for at in zero_points_left_out(node):
+            node.input.extend([""] * (at + 1 - len(node.input)))
+            node.input[at] = _ZERO
         if node.op_type == "QLinearAveragePool":  # passed on to an operator that does not have it
             drop_attributes(node, "channels_last")
     write_pads(inferred, shapes, path)

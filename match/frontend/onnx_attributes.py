@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import onnx
@@ -16,21 +17,34 @@ from match.errors import ModelError
 _STANDARD = ("", "ai.onnx")
 _WINDOW = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")
 
-_MICROSOFT: Mapping[str, tuple[str, ...]] = {
-    "QuantizeLinear": ("axis",),
-    "DequantizeLinear": ("axis",),
-    "QGemm": ("alpha", "transA", "transB"),
-    "QLinearAdd": (),
-    "QLinearAveragePool": _WINDOW,
-    "QLinearConcat": ("axis",),
-    "QLinearGlobalAveragePool": (),
-    "QLinearLeakyRelu": ("alpha",),
-    "QLinearMul": (),
-    "QLinearSigmoid": (),
-    "QLinearSoftmax": ("axis", "opset"),
-    "QLinearWhere": (),
+
+@dataclass(frozen=True)
+class _Contributed:
+    """One of onnxruntime's own quantized operators: what the importer reads of it, and what it cannot do without."""
+
+    attributes: tuple[str, ...]
+    """Names of those that the importer reads."""
+    inputs: int
+    """Of how many inputs, the first ones, each must be there that is not among `zero_points`."""
+    zero_points: tuple[int, ...] = ()
+    """Positions of inputs that are zero where they are left out."""
+
+
+_MICROSOFT: Mapping[str, _Contributed] = {
+    "QuantizeLinear": _Contributed(("axis",), 2, (2,)),
+    "DequantizeLinear": _Contributed(("axis",), 2, (2,)),
+    "QGemm": _Contributed(("alpha", "transA", "transB"), 6),
+    "QLinearAdd": _Contributed((), 7, (2, 5, 7)),
+    "QLinearAveragePool": _Contributed(_WINDOW, 4, (2, 4)),
+    "QLinearConcat": _Contributed(("axis",), 5),
+    "QLinearGlobalAveragePool": _Contributed((), 5),
+    "QLinearLeakyRelu": _Contributed(("alpha",), 4, (2, 4)),
+    "QLinearMul": _Contributed((), 7, (2, 5, 7)),
+    "QLinearSigmoid": _Contributed((), 4, (2, 4)),
+    "QLinearSoftmax": _Contributed(("axis", "opset"), 5, (2,)),
+    "QLinearWhere": _Contributed((), 9),
 }
-"""onnxruntime's own quantized operators that the importer has, and the attributes that it reads of them."""
+"""onnxruntime's own quantized operators that the importer has; their inputs are those of onnxruntime's schemas."""
 
 _RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 """Operators that the importer makes constants of."""
@@ -45,6 +59,32 @@ _IGNORED: Mapping[str, Mapping[str, Any]] = {
     "Resize": {"antialias": 0, "keep_aspect_ratio_policy": b"stretch"},
 }
 """Attributes that the importer does not read, or reads as something else, with the value that they may have."""
+
+
+def check_inputs(graph: Any, path: object) -> None:
+    """Refuse onnxruntime's own operators without inputs that they must have; `onnx.checker` knows those of ONNX alone.
+
+    Raises:
+        ModelError: there is one.
+    """
+    for position, node in enumerate(graph.node):
+        if node.domain in _STANDARD or node.op_type not in _MICROSOFT:
+            continue
+        given, known = list(node.input), _MICROSOFT[node.op_type]
+        count = known.inputs
+        if node.op_type == "QLinearConcat":  # two numbers, then three inputs for each tensor
+            count = max(count, 2 + -(-(len(given) - 2) // 3) * 3)
+        given += [""] * (count - len(given))
+        missing = [at for at in range(count) if not given[at] and at not in known.zero_points]
+        if missing:
+            what = f"{node.op_type} ({node.name or f'number {position}'})"
+            raise ModelError(f"{path} has {what} without its input {missing[0]}, counted from 0; export it again")
+
+
+def zero_points_left_out(node: Any) -> tuple[int, ...]:
+    """Positions of inputs that are left out and zero therefore, of operators of ONNX, too, that are called alike."""
+    known, given = _MICROSOFT.get(node.op_type), list(node.input)
+    return () if known is None else tuple(at for at in known.zero_points if at >= len(given) or not given[at])
 
 
 def check_attributes(proto: Any, path: object) -> None:
@@ -77,7 +117,7 @@ def check_attributes(proto: Any, path: object) -> None:
                         f"{path} has {what} with the attribute {attribute.name!r} of {_text(value)}, which cannot be "
                         f"compiled; only {_text(allowed[attribute.name])} can"
                     )
-            elif node.domain not in _STANDARD and attribute.name not in _MICROSOFT[node.op_type]:
+            elif node.domain not in _STANDARD and attribute.name not in _MICROSOFT[node.op_type].attributes:
                 raise ModelError(
                     f"{path} has {what} with the attribute {attribute.name!r}, whose meaning is unknown; remove it or "
                     "export the model without it"

@@ -1,6 +1,8 @@
 """Operators of ONNX on integers that TVM's importer lacks, or has for some tensors alone.
 
 QLinearMatMul and QLinearWhere are those that it lacks. QLinearConv and ConvInteger are of sequences, maps and volumes.
+QLinearLeakyRelu and QLinearSoftmax are what onnxruntime defines also where attributes are left out or of an older
+opset, and QGemm has outputs of float32, too.
 
 Each takes an operator's inputs, its attributes and the model's parameters, and returns Relay, as importers of TVM do.
 """
@@ -18,7 +20,6 @@ from match.relay import relay, tvm
 from match.relay.rewrite import constant
 
 _WINDOWS = ("kernel_shape", "strides", "dilations")
-_INPUTS_OF_WHERE = 9
 
 
 def zero_points(expr: relay.Expr) -> relay.Expr:
@@ -69,21 +70,58 @@ def _qlinear_matmul(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
 
 
 def _qlinear_where(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
-    """QLinearWhere, written as QDQ files have it: a Where of numbers between dequantize and quantize.
-
-    Raises:
-        tvm.error.OpNotImplemented: inputs are missing, which ONNX's checker sees of standard operators alone.
-    """
-    given = [one_number(one) for one in inputs if one is not None]
-    if len(given) != _INPUTS_OF_WHERE:
-        raise _refused("QLinearWhere", attributes, f"with {len(given)} inputs, not {_INPUTS_OF_WHERE}")
-    condition, x, x_scale, x_zero, y, y_scale, y_zero, scale, zero = given
+    """QLinearWhere, written as QDQ files have it: a Where of numbers between dequantize and quantize."""
+    condition, x, x_scale, x_zero, y, y_scale, y_zero, scale, zero = (
+        one_number(one) for one in inputs if one is not None
+    )
     chosen = [
         relay.qnn.op.dequantize(x, x_scale, zero_points(x_zero)),
         relay.qnn.op.dequantize(y, y_scale, zero_points(y_zero)),
     ]
     where = relay.frontend.onnx.Where.get_converter(9)
     return _quantized(where([condition, *chosen], attributes, params), scale, zero)
+
+
+def _qlinear_leaky_relu(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
+    """QLinearLeakyRelu, whose slope is 0.01 where the file says none; TVM's own takes 1."""
+    slope = float(attributes.get("alpha", np.float32(0.01)))
+    return _of_one(lambda x, _attributes, _params: relay.nn.leaky_relu(*x, slope), inputs, attributes, params)
+
+
+def _qlinear_softmax(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
+    """QLinearSoftmax of an opset: before 13 its rows are all axes from one on. TVM's own knows rows of one axis."""
+    along = {"axis": -1, **attributes}
+    return _of_one(relay.frontend.onnx.Softmax.get_converter(int(attributes["opset"])), inputs, along, params)
+
+
+def _of_one(convert: Converter, inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
+    """A function of one tensor, written as QDQ files have it; its output has the tensor's type."""
+    x, x_scale, x_zero, scale, zero = (one_number(one) for one in inputs if one is not None)
+    numbers = convert([relay.qnn.op.dequantize(x, x_scale, zero_points(x_zero))], attributes, params)
+    dtype = relay.transform.InferTypeLocal(x).dtype
+    return relay.qnn.op.quantize(numbers, scale, zero_points(zero), out_dtype=dtype)
+
+
+def _qgemm(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
+    """QGemm, written as QDQ files have it: a Gemm of numbers. They stay numbers without a scale of the output."""
+    a, a_scale, a_zero, b, b_scale, b_zero = (one_number(one) for one in inputs[:6] if one is not None)
+    bias, scale, zero = (None if one is None else one_number(one) for one in [*inputs, None, None, None][6:9])
+    if (scale is None) != (zero is None):
+        raise _refused("QGemm", attributes, "with a scale or a zero point of its output, not both")
+    factor = attributes.get("alpha", 1.0)
+    if factor != 1:  # of the scales onnxruntime multiplies this one first
+        a_scale = _product(relay.const(np.float32(factor)), a_scale)
+    columns = 0 if attributes.get("transB", 0) else 1
+    operands = [
+        relay.qnn.op.dequantize(a, a_scale, zero_points(a_zero)),
+        relay.qnn.op.dequantize(b, b_scale, zero_points(b_zero), axis=columns),
+    ]
+    if bias is not None:  # it counts in steps of the sums
+        steps = _product(a_scale, b_scale)
+        operands.append(relay.qnn.op.dequantize(bias, steps, relay.const(0), axis=len(_extents(bias)) - 1))
+    transposed = {name: attributes[name] for name in ("transA", "transB") if name in attributes}
+    numbers = relay.frontend.onnx.Gemm.get_converter(1)(operands, transposed, params)
+    return numbers if scale is None or zero is None else _quantized(numbers, scale, zero)
 
 
 def _quantized(numbers: relay.Expr, scale: relay.Expr, zero: relay.Expr) -> relay.Expr:
@@ -144,8 +182,11 @@ def _refused(kind: str, attributes: Any, what: str) -> Exception:
 QLINEAR: MappingProxyType[str, Converter] = MappingProxyType(
     {
         "ConvInteger": _conv_integer,
+        "QGemm": _qgemm,
         "QLinearConv": _qlinear_conv,
+        "QLinearLeakyRelu": _qlinear_leaky_relu,
         "QLinearMatMul": _qlinear_matmul,
+        "QLinearSoftmax": _qlinear_softmax,
         "QLinearWhere": _qlinear_where,
     }
 )

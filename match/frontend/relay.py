@@ -106,6 +106,11 @@ def tensor(name: str, type_: Any, what: str) -> ModelTensor:
     return ModelTensor(name, tuple(int(extent) for extent in shape), str(type_.dtype))
 
 
+def _tensors(kind: Any) -> list[Any]:
+    """The types of the tensors in a value's type."""
+    return list(kind.fields) if isinstance(kind, tvm.ir.TupleType) else [kind]
+
+
 def check_quantized(module: tvm.IRModule, what: str, advice: str) -> None:
     """Refuse a network that computes in floating point alone.
 
@@ -117,7 +122,7 @@ def check_quantized(module: tvm.IRModule, what: str, advice: str) -> None:
     def visit(node: Any) -> None:
         nonlocal narrow
         if isinstance(node, relay.Call) and not narrow:
-            types = [argument.checked_type for argument in node.args]
+            types = [kind for argument in node.args for kind in _tensors(argument.checked_type)]
             narrow = any(isinstance(t, tvm.ir.TensorType) and str(t.dtype) in ("int8", "uint8") for t in types)
 
     relay.analysis.post_order_visit(module["main"], visit)
