@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -74,7 +75,8 @@ def write(model: match.Model, sources: list[str], target: str, folder: Path) -> 
     for name, text in match.shared_files(target).items():
         (folder / name).write_text(text)
     outputs = ["output"] if len(model.outputs) == 1 else [f"output{n}" for n in range(len(model.outputs))]
-    names = [tensor.name for tensor in model.inputs], outputs
+    inputs = [f"_{t.name}" if t.name[0].isdigit() else t.name for t in model.inputs]  # as `match.partition` calls them
+    names = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in inputs], outputs
     fields = [" ".join(f"void *{name};" for name in part) for part in names]
     (folder / "tvmgen_default.h").write_text(HEADER.format(inputs=fields[0], outputs=fields[1]))
     sizes = [[math.prod(t.shape) * np.dtype(t.dtype).itemsize for t in part] for part in (model.inputs, model.outputs)]

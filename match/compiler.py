@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from match import run as runs
 from match import validation
+from match.codegen.aot import with_names_for_c
 from match.codegen.backend import Built, lower, register
 from match.codegen.capacity import fits, shortage
 from match.codegen.network import Network
@@ -322,7 +323,8 @@ def partition(
 ) -> tvm.IRModule:
     """The module with the layers that the target's modules take as functions for ``tvm.relay.build``.
 
-    Registers the code generator and the TVM target ``match/<name>`` to build it for.
+    Registers the code generator and the TVM target ``match/<name>`` to build it for. An input whose name begins with a
+    digit gets an underscore in front of it: TVM calls variables in C like inputs.
 
     Args:
         mod: a network of QNN operators, or in integer form, with one function, "main"; or what `match.load` returns.
@@ -358,7 +360,7 @@ def partition(
         integer = _transformed(model, chip, options)
         partitioned = cut(integer, chip, options, model.name, Stopwatch())
     check_l1(partitioned, l1, model.name)
-    return partitioned.module
+    return with_names_for_c(partitioned.module)
 
 
 def build(

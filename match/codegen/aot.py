@@ -1,9 +1,9 @@
-"""Relay made ready for TVM's AOT executor in C, around five of its faults.
+"""Relay made ready for TVM's AOT executor in C, around six of its faults.
 
 It prints float constants with seven digits, two less than it takes to give float32 back; it fails at arrays of truth
-values; of several outputs that are one tensor, reshaped or not, it writes one; for each argmax it writes a page of
-its own terms to the terminal; and it infers the types of everything some thirty times, which takes longer than all else
-unless the functions that it leaves to others are hollow.
+values; it calls variables like inputs, which may begin with a digit; of several outputs that are one tensor, reshaped
+or not, it writes one; for each argmax it writes a page of its own terms to the terminal; and it infers the types
+of everything some thirty times, which takes longer than all else unless functions that it leaves to others are hollow.
 """
 
 from __future__ import annotations
@@ -61,7 +61,23 @@ def prepare(module: tvm.IRModule) -> tvm.IRModule:
     functions = {name: _hollow(function) for name, function in module.functions.items() if name.name_hint != "main"}
     prepared = tvm.IRModule(functions)
     prepared["main"] = relay.Function(main.params, body, attrs=main.attrs)
-    return relay.transform.InferType()(prepared)
+    return relay.transform.InferType()(with_names_for_c(prepared))
+
+
+def with_names_for_c(module: tvm.IRModule) -> tvm.IRModule:
+    """The module with an underscore in front of each parameter of "main" that begins with a digit, types inferred."""
+    main = module["main"]
+    new = {
+        parameter: relay.var(f"_{parameter.name_hint}", parameter.checked_type)
+        for parameter in main.params
+        if parameter.name_hint[:1].isdigit()
+    }
+    if not new:
+        return module
+    parameters = [new.get(parameter, parameter) for parameter in main.params]
+    renamed = tvm.IRModule({name: function for name, function in module.functions.items() if name.name_hint != "main"})
+    renamed["main"] = relay.Function(parameters, relay.bind(main.body, new), attrs=main.attrs)
+    return relay.transform.InferType()(renamed)
 
 
 def _place_by_keys(call: relay.Call, replaced: Mapping[relay.Expr, relay.Expr]) -> relay.Expr | None:

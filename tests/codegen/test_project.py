@@ -217,11 +217,11 @@ def test_a_network_that_does_not_fit_is_refused() -> None:
 
 def test_names_that_are_no_c_identifiers(tmp_path: Path) -> None:
     """Tensors whose names differ in what C cannot have, and a network called like nothing in C."""
-    a, b = (relay.var(name, shape=(1, 4), dtype="int8") for name in ("a:0", "a/0"))
+    a, b = (relay.var(name, shape=(1, 4), dtype="int8") for name in ("0:a", "0/a"))
     made = networks.module([], [a, b], lambda: relay.Tuple([relay.subtract(a, b), relay.add(a, b)]))
     network = build(made, MockTarget(), networks.model(made, ["x y", "x/y"], "3x3-größe */ %s"))
     export(network, MockTarget(), tmp_path / "net")
-    got = run(tmp_path / "net", {"a:0": np.full((1, 4), 5, np.int8), "a/0": np.full((1, 4), 3, np.int8)})
+    got = run(tmp_path / "net", {"0:a": np.full((1, 4), 5, np.int8), "0/a": np.full((1, 4), 3, np.int8)})
     assert {name: array.tolist() for name, array in got.items()} == {"x y": [[2] * 4], "x/y": [[8] * 4]}
 
 
