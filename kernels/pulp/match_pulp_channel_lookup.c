@@ -52,7 +52,7 @@ void match_pulp_channel_lookup(const match_tile_t *tile)
         int32_t channel = run.first % tile->channels_out;
         for (int32_t left = run.count, count; left > 0; left -= count) {
             count = match_smaller(tile->channels_out - channel, left);
-            look_up_each(tile->parameters + TABLE * channel, input, output, count);
+            look_up_each((const uint8_t *)tile->parameters + TABLE * channel, input, output, count);
             input += count;
             output += count;
             channel = 0;

@@ -64,10 +64,13 @@ MATCH_INLINE void match_combine_run(const match_finish_t *finish, match_operands
         }
         break;
     }
+    case MATCH_FORM_64:
+    case MATCH_FORM_64_SIGNED:
     default:
         for (int32_t i = 0; i < count; i++) {
             run.output[i] = match_requantize_with(finish, finish->parameters, next(&run, constants));
         }
+        break;
     }
 }
 

@@ -263,6 +263,7 @@ void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *fi
         case SPLIT:
             one_channel(tile, finish, &channel, k, x, behind, SPLIT);
             break;
+        case OTHER:
         default:
             one_channel(tile, finish, &channel, k, x, behind, OTHER);
             break;

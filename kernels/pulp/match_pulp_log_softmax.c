@@ -81,7 +81,7 @@ static void log_softmax_row(const match_tile_t *tile, const uint8_t *input, word
 
 void match_pulp_log_softmax(const match_tile_t *tile)
 {
-    word_t *output = (word_t *)tile->output;
+    word_t *output = (word_t *)(void *)tile->output;
     match_pixels_t at = match_share_pixels(tile->output_height, tile->output_width);
     for (; at.left > 0; match_next_pixel(&at)) {
         int32_t first = at.y * tile->output_row_stride + at.x * tile->output_pixel_stride;

@@ -145,6 +145,9 @@ MATCH_INLINE int32_t requantized(const match_finish_t *finish, match_form_t form
         return match_requantize_split(match_parameters_split(finish->parameters), acc);
     case MATCH_FORM_SPLIT_SIGNED:
         return match_requantize_split_signed(match_parameters_split_signed(finish->parameters), acc);
+    case MATCH_FORM_HIGH:
+    case MATCH_FORM_64:
+    case MATCH_FORM_64_SIGNED:
     default:
         return match_requantize_with(finish, finish->parameters, acc);
     }

@@ -88,8 +88,13 @@ static inline void normalize_row(const match_finish_t *finish, row_t row, match_
     case MATCH_FORM_HIGH:
         outputs(finish, row, channels, gains, input, output, MATCH_FORM_HIGH);
         break;
+    case MATCH_FORM_SPLIT:
+    case MATCH_FORM_SPLIT_SIGNED:
+    case MATCH_FORM_64:
+    case MATCH_FORM_64_SIGNED:
     default:
         outputs(finish, row, channels, gains, input, output, finish->form);
+        break;
     }
 }
 
@@ -103,9 +108,9 @@ static inline void normalize(const match_tile_t *tile, match_form_t form)
 {
     match_finish_t finish = match_finish_of(tile, form);
     const uint8_t *constants = tile->weights;
-    const int16_t *gains = (const int16_t *)(constants + offsetof(match_normalize_t, gains));
+    const int16_t *gains = (const int16_t *)(const void *)(constants + offsetof(match_normalize_t, gains));
     int64_t epsilon = match_double_word(constants + offsetof(match_normalize_t, spread));
-    int32_t centre = *(const int32_t *)(constants + offsetof(match_normalize_t, centre));
+    int32_t centre = match_word(constants + offsetof(match_normalize_t, centre));
     int32_t pixels = tile->output_height * tile->output_width;
     match_pixels_t at = {tile->output_width, 0, 0, pixels};
     match_share_t channels = {0, tile->channels_out};

@@ -18,7 +18,7 @@ static void quantize(const match_quantize_t *restrict p, const word_t *restrict 
 
 void match_pulp_quantize(const match_tile_t *tile)
 {
-    const word_t *numbers = (const word_t *)tile->input;
+    const word_t *numbers = (const word_t *)(const void *)tile->input;
     int32_t input_pixels = match_dense_pixels(tile, tile->input_row_stride, tile->input_pixel_stride);
     int32_t output_pixels = match_dense_pixels(tile, tile->output_row_stride, tile->output_pixel_stride);
     match_run_t run = match_first_run(tile, match_smaller(input_pixels, output_pixels));
@@ -41,7 +41,7 @@ static void dequantize(const word_t *restrict table, const uint8_t *restrict inp
 
 void match_pulp_dequantize(const match_tile_t *tile)
 {
-    word_t *numbers = (word_t *)tile->output;
+    word_t *numbers = (word_t *)(void *)tile->output;
     int32_t input_pixels = match_dense_pixels(tile, tile->input_row_stride, tile->input_pixel_stride);
     int32_t output_pixels = match_dense_pixels(tile, tile->output_row_stride, tile->output_pixel_stride);
     match_run_t run = match_first_run(tile, match_smaller(input_pixels, output_pixels));

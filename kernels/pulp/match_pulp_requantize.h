@@ -107,6 +107,7 @@ static inline ptrdiff_t match_parameter_bytes(match_form_t form)
         return (ptrdiff_t)sizeof(match_requant_split_signed_t);
     case MATCH_FORM_64:
         return (ptrdiff_t)sizeof(match_requant_t);
+    case MATCH_FORM_64_SIGNED:
     default:
         return (ptrdiff_t)sizeof(match_requant_signed_t);
     }
@@ -249,6 +250,7 @@ static inline uint8_t match_requantize_with(const match_finish_t *finish, const 
         match_requant_t p = match_parameters_64(parameters);
         return match_shift_and_clip(finish, match_sum_64(p, acc), p.shift);
     }
+    case MATCH_FORM_64_SIGNED:
     default: {
         match_requant_signed_t p = match_parameters_64_signed(parameters);
         return match_shift_and_clip(finish, match_sum_64_signed(finish, p, acc), p.shift);

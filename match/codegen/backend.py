@@ -156,7 +156,7 @@ def _plan(function: Any) -> LayerPlan:
 
 def _layer_module(function: Any) -> Any:
     """What ``relay.ext.match`` returns for a function: its C, as a module of TVM's; no text where it has no plan."""
-    code = generate(_plan(function)) if PLAN_ATTRIBUTE in function.attrs else "\n"
+    code = generate(_plan(function), alone=True) if PLAN_ATTRIBUTE in function.attrs else "\n"
     return tvm.runtime._ffi_api.CSourceModuleCreate(code, "c", [function.attrs["global_symbol"]], [])
 
 

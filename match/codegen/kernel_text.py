@@ -204,13 +204,13 @@ class KernelText(LevelText):
     @property
     def sums(self) -> str:
         """Address of the tile's partial sums, which lie as the output's block does; empty if there are none."""
-        return self.kernel_output.tile_in("(int32_t *)l1[SUMS].data") if self.schedule.partial_bytes else ""
+        return self.kernel_output.tile_in("(int32_t *)(void *)l1[SUMS].data") if self.schedule.partial_bytes else ""
 
     @property
     def output_sums(self) -> str:
         """Address of the tile's outputs where they are sums of 32 bits; else empty."""
         output = self.kernel_output
-        return output.tile_in(f"(int32_t *){output.pointer}") if self.layer.output_dtype == "int32" else ""
+        return output.tile_in(f"(int32_t *)(void *){output.pointer}") if self.layer.output_dtype == "int32" else ""
 
     @cached_property
     def calls(self) -> tuple[KernelCall, ...]:

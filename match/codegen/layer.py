@@ -25,10 +25,11 @@ _NUMBER = re.compile(r"_\d+_[a-z]\w*?$")
 """What follows the network's name in the symbol of a layer."""
 
 
-def generate(plan: LayerPlan) -> str:
+def generate(plan: LayerPlan, *, alone: bool = False) -> str:
     """The C source of one layer: a function ``int32_t symbol(const void *input[, const void *addend], void *output)``.
 
     It returns MATCH_OK or one of the errors in match_status.h. What happens in which order is in docs/event-order.md.
+    The source includes layers.h, which declares the function, unless it is `alone`, without a project.
 
     Raises:
         ScheduleError: if the schedule has more memories or more blocks than generated code serves, or the plan does not
@@ -44,7 +45,7 @@ def generate(plan: LayerPlan) -> str:
         inner = _functions(kernel)
         part = PartText(plan, frozenset(re.findall(r"part->(\w+)", inner)))
         levels, functions = (part, kernel), f"{inner}\n{_functions(part)}"
-    text = LayerText(plan, levels, functions)
+    text = LayerText(plan, levels, functions, declared=not alone)
     blocks = sum(block.buffers for block in text.kernel.numbered)
     if blocks > MOST_BLOCKS:
         raise ScheduleError(
@@ -123,8 +124,8 @@ def _functions(level: LevelText) -> str:
 class LayerText:
     """What the template asks about a layer."""
 
-    def __init__(self, plan: LayerPlan, levels: tuple[LevelText, ...], functions: str) -> None:
-        """With the memories of a plan's schedule, outermost first, and the C functions for their loops."""
+    def __init__(self, plan: LayerPlan, levels: tuple[LevelText, ...], functions: str, *, declared: bool) -> None:
+        """With the memories of a plan's schedule, outermost first, the C of their loops, and if layers.h is there."""
         self.plan = plan
         self.layer = plan.layer
         self.schedule = plan.schedule
@@ -135,7 +136,7 @@ class LayerText:
         assert isinstance(kernel, KernelText), "the innermost memory is that of the kernels"
         self.kernel = kernel
         self.prototype = prototype(plan)
-        self.callbacks = callbacks(plan)
+        self.declared = declared
 
     @property
     def title(self) -> str:

@@ -30,7 +30,11 @@ from tests.kernels.toolchain import PACKAGE, SANITIZE, STRICT
 QUICKLY = "-O0"
 """In front of a compiler's arguments: a layer is compiled for one run."""
 
-STRICTER = ("-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wundef", "-Wpedantic", "-Wcast-qual")
+STRICTER = (
+    *("-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wundef", "-Wpedantic", "-Wcast-qual", "-Wcast-align=strict"),
+    *("-Wstrict-prototypes", "-Wmissing-prototypes", "-Wredundant-decls", "-Wswitch-enum", "-Wdouble-promotion"),
+    "-Wvla",
+)
 """What firmware may ask of generated layers beside `STRICT`."""
 
 

@@ -33,7 +33,7 @@
 #include "${level.shared}.h"
 % endfor
 #include "match_layer.h"
-% if text.callbacks:
+% if text.declared:
 #include "layers.h"
 % endif
 #include "match_trace.h"

@@ -14,6 +14,7 @@
 #include "match_dump.h"
 #include "match_on_cluster.h"
 #include "match_layer.h"
+#include "layers.h"
 #include "match_trace.h"
 
 /* The layer, in elements. */
@@ -224,7 +225,7 @@ static int32_t execute(const void *given, match_on_cluster_block_t *l1)
                 }
 
                 const match_span_t tile_output_channels = match_span(k, k_end);
-                int32_t *const sums = (int32_t *)l1[SUMS].data + tile_output_channels.first;
+                int32_t *const sums = (int32_t *)(void *)l1[SUMS].data + tile_output_channels.first;
                 tile.input = input;
                 tile.weights = weights;
                 tile.parameters = weights + REQUANTIZATION_OFFSET;

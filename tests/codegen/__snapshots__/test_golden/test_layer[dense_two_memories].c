@@ -175,7 +175,7 @@ static int32_t execute_part(const part_t *part, match_on_unit_block_t *l1)
         }
 
         const match_span_t tile_input_channels = match_span(c, c + C_TILE);
-        int32_t *const sums = (int32_t *)l1[SUMS].data;
+        int32_t *const sums = (int32_t *)(void *)l1[SUMS].data;
         tile.input = l1[INPUT].data + tile_input_channels.first;
         tile.weights = weights;
         tile.parameters = weights + REQUANTIZATION_OFFSET;

@@ -13,6 +13,7 @@
 #include "match_dump.h"
 #include "match_on_cluster.h"
 #include "match_layer.h"
+#include "layers.h"
 #include "match_trace.h"
 
 /* The layer, in elements. */
