@@ -5,23 +5,37 @@ static bool taken;
 
 #if defined(__riscv) && !defined(__riscv_atomic)
 
-/* Without atomic instructions: no other task of this core comes in between while interrupts are off. */
-static bool set(bool *flag)
+static uintptr_t interrupts_off(void)
 {
     uintptr_t before;
     __asm__ volatile("csrrci %0, mstatus, 8" : "=r"(before) : : "memory");
-    const bool was = *flag;
-    *flag = true;
-    __asm__ volatile("csrs mstatus, %0" : : "r"(before & 8) : "memory");
-    return was;
+    return before;
 }
 
-static void clear(bool *flag)
+static void interrupts_as(uintptr_t before)
 {
-    *(volatile bool *)flag = false;
+    __asm__ volatile("csrs mstatus, %0" : : "r"(before & 8) : "memory");
+}
+
+#elif defined(__ARM_ARCH_6M__)
+
+static uintptr_t interrupts_off(void)
+{
+    uintptr_t before;
+    __asm__ volatile("mrs %0, primask\n\tcpsid i" : "=r"(before) : : "memory");
+    return before;
+}
+
+static void interrupts_as(uintptr_t before)
+{
+    __asm__ volatile("msr primask, %0" : : "r"(before) : "memory");
 }
 
 #else
+#define ATOMIC_INSTRUCTIONS
+#endif
+
+#ifdef ATOMIC_INSTRUCTIONS
 
 static bool set(bool *flag)
 {
@@ -31,6 +45,23 @@ static bool set(bool *flag)
 static void clear(bool *flag)
 {
     __atomic_clear(flag, __ATOMIC_RELEASE);
+}
+
+#else
+
+/* No other task of this core comes in between while interrupts are off. */
+static bool set(bool *flag)
+{
+    const uintptr_t before = interrupts_off();
+    const bool was = *flag;
+    *flag = true;
+    interrupts_as(before);
+    return was;
+}
+
+static void clear(bool *flag)
+{
+    *(volatile bool *)flag = false;
 }
 
 #endif

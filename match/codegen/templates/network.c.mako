@@ -221,6 +221,9 @@ int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes)
     if (context == NULL) {
         return MATCH_ERROR_ARGUMENT;
     }
+    if (initialised(context) && context->context.started) {
+        return MATCH_ERROR_BUSY;
+    }
     MATCH_TRY(match_check_workspace(&${name}_network, workspace, bytes));
     match_context_t made = {
         .network = &${name}_network,

@@ -89,8 +89,8 @@ extern const match_network_t ${name}_network;
 extern uint8_t ${name}_workspace[${prefix}_WORKSPACE_IO_BYTES];
 
 /* Begins to use the network with `bytes` bytes of workspace, which stay the context's until deinit. With
- * WORKSPACE_IO_BYTES or more, inputs and outputs may lie inside. MATCH_ERROR_ARGUMENT if the workspace is NULL, too small
- * or not aligned.
+ * WORKSPACE_IO_BYTES or more, inputs and outputs may lie inside. MATCH_ERROR_ARGUMENT if the workspace is NULL, too
+ * small or not aligned; MATCH_ERROR_BUSY if the context has a run that was started and not polled to its end.
 % if network.memory:
  * Reserves ${beyond} and brings in what stays: the platform has to be open.
 % endif
@@ -99,16 +99,16 @@ int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes);
 
 /* Runs the network once. NULL for inputs or outputs: those inside the workspace. Inputs inside are lost; outputs there
  * stay until the next input is written. MATCH_ERROR_STATE without init; MATCH_ERROR_ARGUMENT if a tensor is NULL, not
- * aligned, or overlaps the workspace; MATCH_ERROR_BUSY while another task uses a network (match_set_lock); the status of
- * the operator that failed, or of the hook that ended the run. The context may be used again after each of them. */
+ * aligned, or overlaps the workspace; MATCH_ERROR_BUSY while another task uses a network (match_set_lock); the status
+ * of the operator that failed, or of the hook that ended the run. The context may be used again after each of them. */
 int32_t ${name}_run(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
 
 /* The same beside the caller, where the platform can; else MATCH_ERROR_UNSUPPORTED. MATCH_OK: it has begun. Until a
  * poll says that it has ended, no other network runs, and inputs and outputs stay the network's. */
 int32_t ${name}_start(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
 
-/* Whether the run that was started has ended, and with which status; MATCH_ERROR_STATE without one. For the task that
- * started it, again and again: on some platforms the run goes on in here. */
+/* Whether the run that was started has ended, and with which status (NULL: nobody asks); MATCH_ERROR_STATE without one.
+ * For the task that started it, again and again: on some platforms the run goes on in here. */
 bool ${name}_poll(${name}_context_t *context, int32_t *status);
 
 /* Ends the use of the network; the workspace is the caller's again. */

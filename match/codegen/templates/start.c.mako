@@ -45,15 +45,17 @@ int32_t ${name}_start(${name}_context_t *context, const ${name}_inputs_t *inputs
 
 bool ${name}_poll(${name}_context_t *context, int32_t *status)
 {
-    if (context == NULL || !context->context.started) {
-        *status = MATCH_ERROR_STATE;
-        return true;
+    int32_t ended = MATCH_ERROR_STATE;
+    if (context != NULL && context->context.started) {
+        if (!match_async_poll(&ended)) {
+            return false;
+        }
+        ended = ended == MATCH_OK ? started.status : ended;
+        context->context.started = false;
+        match_give_turn();
     }
-    if (!match_async_poll(status)) {
-        return false;
+    if (status != NULL) {
+        *status = ended;
     }
-    *status = *status == MATCH_OK ? started.status : *status;
-    context->context.started = false;
-    match_give_turn();
     return true;
 }
