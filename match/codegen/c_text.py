@@ -53,13 +53,14 @@ _COMMENT = re.compile(r"( *)(/\*| \* )(?!.*\*/ *\S)")
 def wrap(text: str) -> str:
     """`text` with lines that are too long broken.
 
-    Code is continued one level deeper for every parenthesis that is open, a comment behind an asterisk.
+    Code is continued one level deeper for every parenthesis that is open, a comment behind an asterisk. A line of the
+    preprocessor stays as it is.
     """
     return "\n".join(piece for line in text.split("\n") for piece in _broken(line))
 
 
 def _broken(line: str) -> list[str]:
-    if len(line) <= WIDTH:
+    if len(line) <= WIDTH or line.startswith("#"):
         return [line]
     if (begin := _COMMENT.match(line)) is not None:
         behind = f"{begin[1]} * "

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from match.codegen.backend import CONSTANT_ALIGNMENT, WORKSPACE_ALIGNMENT
 from match.codegen.c_text import comment, quoted, render, values, wrap
+from match.codegen.identity import fingerprint, shared_c
 from match.codegen.layer import callbacks, prototype
 from match.codegen.memory_text import MemoryText
 from match.codegen.network import Call, Network
@@ -64,6 +65,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`project.json`: what a program that runs the project has to know.
 
     `calls` are what one inference calls, in order. `image` is the file for external memory, of networks that take some.
+    `fingerprint` is that of the network's own C, which the network has as well.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     platforms: tuple[PlatformEntry, ...]
     calls: tuple[Call, ...]
     image: str | None = None
+    fingerprint: str = ""
     schema_version: Literal[4] = 4
 
 
@@ -207,8 +210,11 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
     own = [*layers, *image, "src/network.c", "src/start.c", "src/workspace.c"]
     own += [part for part in shared if part.endswith(".c")]
     own += ["runtime/match_platform.c", *(f"runtime/{part}" for part in RUNTIME)]
+    static = {place: (PACKAGE / "codegen" / path).read_text(encoding="utf-8") for place, path in _STATIC.items()}
     context: dict[str, object] = {
         **_network_context(network, target),
+        "shared": shared_c(target.name, [*static.values(), *_shared_files(target)]),
+        "fingerprint": (mark := fingerprint(network)),
         "image": image_name,
         "sources": sorted(own),
         "platforms": platforms,
@@ -216,10 +222,12 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "others": others,
     }
     entries = tuple(_entry(platform, network) for platform in described)
-    manifest = Manifest(network.name, target.name, network.inputs, network.outputs, entries, network.calls, image_name)
-    static = {place: (PACKAGE / "codegen" / path).read_text(encoding="utf-8") for place, path in _STATIC.items()}
+    manifest = Manifest(
+        network.name, target.name, network.inputs, network.outputs, entries, network.calls, image_name, mark
+    )
     made = {
         f"include/{name}.h": wrap(render("network.h.mako", **context)),
+        "include/match_version.h": render("match_version.h.mako", **context),
         "runtime/match_platform.c": render("match_platform.c.mako", **context),
         "src/layers.h": wrap(render("layers.h.mako", **context)),
         "src/network.c": wrap(render("network.c.mako", **context)),
@@ -242,6 +250,14 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         "program/main.c": wrap(render("main.c.mako", **context)),
         **platform,
     }
+
+
+def _shared_files(target: MatchTarget) -> list[str]:
+    """The text of what platforms bring along, with external memory and without, and of what makes modules' shared C."""
+    platforms = [*target.platforms, *(with_external(target) if target.external else ())]
+    files = {path: text for placed in place(platforms) for path, text in placed.files.items()}
+    templates = [PACKAGE / "codegen" / "templates" / name for name in ("shared.c.mako", "shared.h.mako")]
+    return [*(files[path] for path in sorted(files)), *(path.read_text(encoding="utf-8") for path in templates)]
 
 
 def _network_context(network: Network, target: MatchTarget) -> dict[str, object]:

@@ -204,6 +204,60 @@ def test_every_level_of_optimisation_is_without_warnings(folder: Path, level: st
     assert "warning" not in call("make", "-s", "-C", tmp_path / "digits", "WERROR=1", f"CFLAGS={level}", "all", "lib")
 
 
+def test_networks_of_two_targets_are_neither_compiled_nor_linked_together(folder: Path, tmp_path: Path) -> None:
+    """In one file the compiler says why; of archives the linker names what both define."""
+    match.compile(DIGITS, "pulp_open", name="other", output=tmp_path / "other")
+    include = [f"-I{place / part}" for place in (folder, tmp_path / "other") for part in ("include", "kernels/include")]
+    (tmp_path / "both.c").write_text('#include "digits.h"\n#include "other.h"\n')
+    refused = subprocess.run(
+        ["cc", *include, "-fsyntax-only", tmp_path / "both.c"], capture_output=True, text=True, check=False
+    )
+    assert 'error "other.h and match_version.h are of two targets or versions of MATCH' in refused.stderr
+    declared = "#include <stdint.h>\nint32_t match_platform_open(void);\n"
+    declared += "int32_t digits_run(void *, const void *, const void *);\n"
+    (tmp_path / "main.c").write_text(
+        f"{declared}int32_t other_run(void *, const void *, const void *);\n"
+        "int main(void) { match_platform_open(); return digits_run(0, 0, 0) + other_run(0, 0, 0); }\n"
+    )
+    archives = [folder / "build/host/libdigits.a", tmp_path / "other/build/host/libother.a"]
+    for archive in archives:
+        call("make", "-s", "-C", archive.parents[2], "lib")
+    command = ["cc", tmp_path / "main.c", *archives, "-pthread", "-lm", "-o", tmp_path / "main"]
+    linked = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    assert linked.returncode
+    assert "multiple definition of `match_platform_open'" in linked.stderr
+
+
+def test_what_is_linked_says_what_it_is(folder: Path, tmp_path: Path) -> None:
+    """Networks for one target share C whatever their modules and memories are; each has a fingerprint of its own."""
+    again, smaller = tmp_path / "again", tmp_path / "smaller"
+    match.compile(DIGITS, "gap9", name="digits", output=again)
+    match.compile(DIGITS, "gap9", name="digits", modules=["cluster"], l1=32768, l2=262144, output=smaller)
+
+    def headers(place: Path) -> tuple[str, str]:
+        text = (place / "include/digits.h").read_text()
+        found = re.search(r'#define DIGITS_FINGERPRINT "([0-9a-f]{16})"', text)
+        assert found
+        assert f'"fingerprint": "{found[1]}"' in (place / "project.json").read_text()
+        return (place / "include/match_version.h").read_text(), found[1]
+
+    version, mark = headers(folder)
+    assert headers(again) == (version, mark)
+    assert headers(smaller)[0] == version
+    assert headers(smaller)[1] != mark
+    (tmp_path / "main.cpp").write_text(
+        '#include <cstdio>\n#include "digits.h"\n#if MATCH_VERSION_NUMBER < 1000\n#error "old"\n#endif\n'
+        "int main() { const match_network_t &n = digits_network;\n"
+        'std::printf("%s %s %s\\n", n.target, n.version, n.fingerprint); }\n'
+    )
+    call("make", "-s", "-C", folder, "lib")
+    include = [f"-I{folder / part}" for part in ("include", "kernels/include")]
+    flags = ("-std=c++11", "-Wall", "-Wextra", "-Werror")
+    archive = folder / "build/host/libdigits.a"
+    call("c++", *flags, *include, tmp_path / "main.cpp", archive, "-pthread", "-lm", "-o", tmp_path / "main")
+    assert call(tmp_path / "main") == f"gap9 {match.__version__} {mark}\n"
+
+
 @pytest.mark.usefixtures("qemu")
 def test_two_networks_in_one_program(digits: CompiledModel, folder: Path, tmp_path: Path) -> None:
     """The example, on a RISC-V core without an operating system; outputs are printed in thousandths, cut off."""

@@ -58,6 +58,8 @@ typedef struct {
 typedef struct {
     const char *name;
     const char *target;
+    const char *version;     /* of MATCH */
+    const char *fingerprint; /* of the network's own C: 16 hexadecimal digits */
     const match_tensor_t *inputs;
     uint32_t input_count;
     const match_tensor_t *outputs;

@@ -11,6 +11,7 @@ of your own, `make help` lists all.
 |---|---|
 | `include/${name}.h` | the interface: tensors, sizes, `${name}_init`, `${name}_run` |
 | `include/match_on_*.h`, `runtime/match_on_*.c` | what the layers of a module share: their blocks of its memory, transfers, kernel calls |
+| `include/match_version.h` | which version of MATCH made what networks share, for which target |
 | `include/match_network.h`, `runtime/` | what the interfaces of all networks share: contexts, status, whose turn it is, real numbers, starting the chip |
 | `src/network.c` | operators on the control core, the order of all layers, and the interface |
 | `src/NN_*.c`, `src/layers.h` | one layer on a module each, ${len(network.layers)} in all; their declarations |

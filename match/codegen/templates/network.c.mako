@@ -161,7 +161,9 @@ static const match_room_t rooms_described[] = {
 
 const match_network_t ${name}_network = {
     .name = ${quoted(network.name)},
-    .target = ${quoted(target.name)},
+    .target = MATCH_TARGET,
+    .version = ${shared.symbol},
+    .fingerprint = ${prefix}_FINGERPRINT,
     .inputs = inputs_described,
     .input_count = ${len(inputs)},
     .outputs = outputs_described,

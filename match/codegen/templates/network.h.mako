@@ -19,10 +19,18 @@
 #define ${prefix}_H
 
 #include "match_network.h"
+#include "match_version.h"
+
+#if MATCH_SHARED_C != 0x${shared.digits}
+#error "${name}.h and match_version.h are of two targets or versions of MATCH: compile all networks with one"
+#endif
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* Of the network's own C: layers, operators, constants, inputs and outputs; project.json has it, too. */
+#define ${prefix}_FINGERPRINT "${fingerprint}"
 
 /* ---- memory, in bytes ---- */
 
