@@ -9,12 +9,18 @@ from match.report.schema import Report
 
 
 def show_sizes(report: Report, console: Console) -> None:
-    """Print a row for each build that was measured, in bytes; the last three are stacks."""
+    """Print a row for each build that was measured, in bytes; the last are stacks."""
     table = Table("platform", "flags", box=None)
-    for column in ("text", "rodata", "data", "bss", "control", "layer", "kernel"):
+    for column in ("text", "rodata", "data", "bss", "control", "layer", "kernels"):
         table.add_column(column, justify="right")
     for size in report.sizes:
-        stacks = (size.control_stack, size.layer_stack, size.kernel_stack)
-        numbers = (size.text, size.rodata, size.data, size.bss, *stacks)
-        table.add_row(size.platform, size.flags, *("?" if n is None else f"{n:,}" for n in numbers))
+        numbers = (size.text, size.rodata, size.data, size.bss, size.control_stack, size.layer_stack)
+        kernels = [f"{module} {_number(stack)}" for module, stack in size.kernel_stacks.items()]
+        table.add_row(
+            size.platform, size.flags, *map(_number, numbers), "\n".join(kernels) or _number(size.kernel_stack)
+        )
     console.print(table)
+
+
+def _number(bytes_: int | None) -> str:
+    return "?" if bytes_ is None else f"{bytes_:,}"

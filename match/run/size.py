@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 import msgspec
@@ -18,7 +19,7 @@ from match.run.tools import call, need
 
 _SECTION = re.compile(r"^(\.\w+)\S*\s+(\d+)\s+\d+\s*$", re.MULTILINE)
 _TEXT, _RODATA, _DATA, _BSS = (".text", ".init"), (".rodata", ".srodata"), (".data", ".sdata"), (".bss", ".sbss")
-_KERNEL = re.compile(r"\((\w+), &tile\)")
+_KERNEL = re.compile(r"\bmatch_on_(\w+)_compute\((\w+),")
 _LAYER = re.compile(r"src/\d+_\w+\.c:execute")
 _RUN = re.compile(r"runtime/match_on_\w+\.c:run")
 _FLAGS = "-ffunction-sections -fdata-sections -fcallgraph-info=su"
@@ -30,8 +31,10 @@ class Size(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `text`, `rodata`, `data` and `bss` are what a program takes that calls init and run and has a workspace of its own;
     the network's constants are `rodata`. `control_stack` is of the task that calls run, `layer_stack` of the core that
     executes layers, `kernel_stack` of each core that executes a kernel: the deepest chain of calls, null where the
-    compiler does not tell. Calls of the C library and by pointers are not in it: pointers lead from one of the three to
-    the next, so that one core that does it all needs their sum.
+    compiler does not tell. `kernel_stacks` tells modules apart: the kernels of an accelerator are drivers that the core
+    which executes layers may execute, and `started` is what drivers start on other cores. Calls of the C library are in
+    none of them, nor are the calls that lead from one of the three to the next, so that one core that does it all needs
+    their sum.
     """
 
     platform: str
@@ -43,6 +46,7 @@ class Size(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     control_stack: int | None
     layer_stack: int | None
     kernel_stack: int | None
+    kernel_stacks: dict[str, int] = {}
 
 
 def size(directory: Path, platform: str = "host") -> Size:
@@ -80,7 +84,11 @@ def size(directory: Path, platform: str = "host") -> Size:
     execute, run = ({name for name in graph.frames if one.fullmatch(name)} for one in (_LAYER, _RUN))
     graph = graph.with_calls(run, execute)
     layers = [path.read_text() for path in sorted((directory / "src").glob("[0-9]*.c"))]
-    kernels = {kernel for text in layers for kernel in _KERNEL.findall(text)}
+    kernels = {pair for text in layers for pair in _KERNEL.findall(text)}
+    linked = set(
+        call([f"{tools.removesuffix('size')}nm", "-j", str(build / f"{name}.o")], f"measuring {directory}").split()
+    )
+    stacks = _kernel_stacks(graph, kernels, linked) if graph.frames else {}
     measured = Size(
         platform,
         flags,
@@ -90,10 +98,27 @@ def size(directory: Path, platform: str = "host") -> Size:
         total(_BSS),
         _stack(graph, {f"{name}_run"}),
         _stack(graph, run),
-        _stack(graph, kernels),
+        max(stacks.values(), default=0) if graph.frames else None,
+        stacks,
     )
     _write_macros(build / f"{name}_size.h", name.upper(), measured)
     return measured
+
+
+def _kernel_stacks(graph: CallGraph, kernels: Iterable[tuple[str, str]], linked: Container[str]) -> dict[str, int]:
+    """Of the kernels that layers name, by module; and of those `linked` that only drivers name, which start them."""
+    stacks: dict[str, int] = {}
+    reached: set[str] = set()
+    for module, kernel in sorted(kernels):
+        whole = graph.through_pointers(kernel)
+        reached |= whole.reached(kernel)
+        stacks[module] = max(stacks.get(module, 0), _stack(whole, {kernel}) or 0)
+    folders = {Path(graph.units[kernel]).parent for _, kernel in kernels if kernel in graph.units}
+    others = {name for name in graph.without_callers() - reached if Path(graph.units[name]).parent in folders}
+    started = {name for name in others if name.rpartition(":")[2] in linked}
+    leading = graph.by_pointers(started)
+    whole = graph.with_calls(leading, started - leading)
+    return {**stacks, **({"started": _stack(whole, started) or 0} if started else {})}
 
 
 def _stack(graph: CallGraph, roots: set[str]) -> int | None:
@@ -107,6 +132,7 @@ def _stack(graph: CallGraph, roots: set[str]) -> int | None:
 
 def _write_macros(path: Path, prefix: str, measured: Size) -> None:
     numbers = {name: value for name, value in msgspec.structs.asdict(measured).items() if isinstance(value, int)}
+    numbers |= {f"{module}_kernel_stack": value for module, value in measured.kernel_stacks.items()}
     lines = [f"/* Bytes of the library for {measured.platform}, built with {measured.flags}. */"]
     lines += [f"#ifndef {prefix}_SIZE_H", f"#define {prefix}_SIZE_H", ""]
     lines += [f"#define {prefix}_{name.upper()}_BYTES {value}" for name, value in numbers.items()]

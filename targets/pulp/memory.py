@@ -14,8 +14,8 @@ CORES = 8
 class _Stacks(NamedTuple):
     """Bytes of the stack of each worker, and of the master."""
 
-    worker: int = 1024
-    master: int = 4096
+    worker: int = 1152
+    master: int = 3072
 
 
 L1_STACKS = _Stacks()

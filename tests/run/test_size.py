@@ -15,6 +15,7 @@ from match.report.sizes import add_size
 from match.run.callgraph import read_call_graph
 from match.run.size import size
 from match.targets.pulp.memory import L1_STACKS
+from tests.kernels.toolchain import PACKAGE
 from tests.targets.test_gap_sdk import FLAGS
 
 pytestmark = pytest.mark.cc
@@ -22,6 +23,9 @@ pytestmark = pytest.mark.cc
 DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
 CONTROL_STACK = 8192
 """Of pulp_open (pulp_open.ld), and what polled runs have there (pulp_async.c)."""
+
+FORK_STACK = 64
+"""Of a worker in front of a kernel: its own function, the team's, and the canary (pulp_open_cluster.c, pulp_team.c)."""
 
 
 def node(title: str, frame: int | None) -> str:
@@ -46,6 +50,27 @@ def test_stack_of_a_call_graph() -> None:
         read_call_graph([first, second, edge("d", "b")]).stack("b")
 
 
+def unit(file: str, *texts: str) -> str:
+    return "".join([f'graph: {{ title: "{file}"\n', *texts, "}\n"])
+
+
+def test_stack_of_a_kernel_that_calls_by_pointers() -> None:
+    """What is static and called by nobody, in files of which it calls a function."""
+    pointer = "__indirect_call"
+    dense = unit("dense.c", node("dense", 100), edge("dense", "choose"), edge("dense", pointer), edge("dense", "short"))
+    loops = unit(
+        "loops.c",
+        *(node("choose", 10), node("loops.c:wide", 80), node("loops.c:narrow", 60), node("loops.c:inner", 50)),
+        edge("loops.c:narrow", "loops.c:inner"),
+    )
+    pool = unit("pool.c", node("pool", 30), node("pool.c:averages", 500), edge("pool", pointer))
+    graph = read_call_graph([dense, loops, pool])
+    assert graph.stack("dense") == 100 + 10
+    assert graph.through_pointers("dense").stack("dense") == 100 + 60 + 50
+    assert graph.through_pointers("pool").stack("pool") == 30 + 500
+    assert graph.through_pointers("choose").stack("choose") == 10, "it calls nobody"
+
+
 def test_sizes_in_the_report_and_as_macros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = match.compile(DIGITS, "gap9", modules=["cluster"], name="digits", output=tmp_path / "digits")
     found = size(tmp_path / "digits")
@@ -58,6 +83,7 @@ def test_sizes_in_the_report_and_as_macros(tmp_path: Path, monkeypatch: pytest.M
     assert found.text == sum(int(count, 16) for count in texts)
     assert 0 < found.data + found.bss < compiled.report.totals.l2_peak_bytes
     assert all((found.control_stack, found.layer_stack, found.kernel_stack))
+    assert found.kernel_stacks == {"cluster": found.kernel_stack}
     (row,) = add_size(tmp_path / "digits/report.json", found).sizes
     assert (row.platform, row.text, row.kernel_stack) == ("host", found.text, found.kernel_stack)
     assert len(add_size(tmp_path / "digits/report.json", found).sizes) == 1
@@ -65,6 +91,7 @@ def test_sizes_in_the_report_and_as_macros(tmp_path: Path, monkeypatch: pytest.M
     macros = dict(re.findall(r"#define DIGITS_(\w+)_BYTES (\d+)", header))
     assert macros["TEXT"] == str(found.text)
     assert macros["LAYER_STACK"] == str(found.layer_stack)
+    assert macros["CLUSTER_KERNEL_STACK"] == macros["KERNEL_STACK"] == str(found.kernel_stack)
     monkeypatch.setenv("CFLAGS", "-Os")
     assert size(tmp_path / "digits").text < found.text, "objects of other flags are built anew"
 
@@ -87,12 +114,33 @@ def projects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 )
 @pytest.mark.usefixtures("qemu")
 def test_stacks_have_room(network: str, level: str, projects: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """On the chip; what its own functions take in front of these is less than the quarter that is left."""
+    """On the chip; what its own functions take in front of these is less than the eighth that is left."""
     monkeypatch.setenv("CFLAGS", f"{level} -Wall -Wextra -Werror")
     found = size(projects[network], "bare")
-    assert 0 < (found.control_stack or 0) < CONTROL_STACK * 3 / 4
-    assert 0 < (found.layer_stack or 0) < L1_STACKS.master * 3 / 4
-    assert 0 < (found.kernel_stack or 0) < L1_STACKS.worker * 3 / 4
+    stacks = found.kernel_stacks
+    assert 0 < (found.control_stack or 0) < CONTROL_STACK * 7 / 8
+    assert 0 < (found.layer_stack or 0) + stacks.get("ne16", 0) < L1_STACKS.master * 7 / 8
+    assert 0 < max(stacks.get("cluster", 0), stacks.get("started", 0)) < L1_STACKS.worker * 7 / 8
+
+
+@pytest.mark.parametrize(
+    "level", [level if level == "-Os" else pytest.param(level, marks=pytest.mark.sweep) for level in LEVELS[:-1]]
+)
+@pytest.mark.usefixtures("qemu")
+def test_every_kernel_has_room(level: str, tmp_path: Path) -> None:
+    """All of the cluster's, with what forks take in front of them; with -Og two do not, which the canaries tell."""
+    (bare,) = (platform for platform in match.get_target("pulp_open").platforms if platform.name == "bare")
+    include = [f"-I{PACKAGE / folder}" for folder in (*bare.include, Path("codegen/include"))]
+    defines = [f"-D{name}={value}" for name, value in bare.defines.items()]
+    sources = sorted((PACKAGE / "kernels/pulp").glob("*.c"))
+    options = ["-std=c11", level, *bare.flags, "-fcallgraph-info=su", *include, *defines]
+    command = ["riscv64-unknown-elf-gcc", *options, "-c", *map(str, sources)]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    graph = read_call_graph(path.read_text() for path in tmp_path.glob("*.ci"))
+    kernels = {name for name in graph.without_callers() if name.startswith("match_pulp_")}
+    stacks = {kernel: graph.through_pointers(kernel).stack(kernel) for kernel in kernels}
+    assert len(stacks) > 50
+    assert max(stacks.values()) <= L1_STACKS.worker - FORK_STACK, max(stacks, key=lambda kernel: stacks[kernel])
 
 
 @pytest.mark.usefixtures("qemu")

@@ -16,6 +16,7 @@ from match.codegen.project import MANIFEST
 from match.run import random_inputs, read_manifest
 from match.target.registry import get_target
 from match.targets.gap9.target import Gap9
+from match.targets.pulp.memory import L1_STACKS
 from match.targets.pulp_open.target import PulpOpen
 
 pytestmark = pytest.mark.cc
@@ -127,7 +128,8 @@ def test_blocks_and_stacks_share_l1(project: Path) -> None:
     makefile = (project / "Makefile").read_text()
     assert f"-DPULP_L1_BYTES={L1_BYTES - STACKS}" in makefile
     registers = (PACKAGE / "targets/pulp_open/bare/pulp_open_registers.h").read_text()
-    assert "#define PULP_OPEN_STACKS (8 * PULP_OPEN_WORKER_STACK + 4096)" in registers
+    assert f"#define PULP_OPEN_STACKS (8 * PULP_OPEN_WORKER_STACK + {L1_STACKS.master})" in registers
+    assert f"#define PULP_OPEN_WORKER_STACK {L1_STACKS.worker}\n" in registers
 
 
 def test_kernels_use_xpulpv2(program: Path) -> None:

@@ -22,7 +22,7 @@
 #define PULP_LOOK_US 50
 #endif
 
-enum { MASTER_STACK = 4096, WORKER_STACK = 1024 };
+enum { MASTER_STACK = 3072, WORKER_STACK = 1152 };
 
 /* The chip: there is one. */
 static struct {

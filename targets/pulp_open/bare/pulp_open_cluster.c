@@ -7,7 +7,7 @@
 #include "pulp.h"
 #include "pulp_open_registers.h"
 
-/* The stacks of the cluster's cores are for optimised kernels: 2.3 kB are needed without, and 0.6 kB with -Og. */
+/* The stacks of the cluster's cores are for optimised kernels: two to three kB are needed without. */
 #ifndef __OPTIMIZE__
 #error "kernels that are not optimised need more stack than the cluster's cores have; use -Og"
 #endif

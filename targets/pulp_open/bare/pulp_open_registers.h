@@ -5,11 +5,11 @@
 /* Cores of the cluster: workers 0 .. 7, and behind them the master, which runs layers. */
 #define PULP_OPEN_MASTER 8
 
-/* L1 holds the blocks of layers from its start, PULP_L1_BYTES of them, and the stacks of the cluster behind that: 1 kB a
+/* L1 holds the blocks of layers from its start, PULP_L1_BYTES of them, and the stacks of the cluster behind that: 1152 a
  * worker from the end, then the master's. What all cores share lies between blocks and stacks (pulp_open_cluster.h). */
 #define PULP_OPEN_L1 0x10000000
-#define PULP_OPEN_WORKER_STACK 1024
-#define PULP_OPEN_STACKS (8 * PULP_OPEN_WORKER_STACK + 4096)
+#define PULP_OPEN_WORKER_STACK 1152
+#define PULP_OPEN_STACKS (8 * PULP_OPEN_WORKER_STACK + 3072)
 
 /* Cluster control. */
 #define PULP_OPEN_FETCH_ENABLE 0x10200008  /* a bit for each core */

@@ -31,6 +31,7 @@ boot:
 
 cluster:
     li sp, PULP_OPEN_L1 + PULP_L1_BYTES + PULP_OPEN_STACKS
-    slli t0, a0, 10 /* PULP_OPEN_WORKER_STACK */
+    li t0, PULP_OPEN_WORKER_STACK
+    mul t0, t0, a0
     sub sp, sp, t0
     tail pulp_open_cluster_main
