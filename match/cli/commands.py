@@ -268,6 +268,29 @@ def run(
         show(report, console)
 
 
+def selftest(
+    directory: ProjectPath,
+    inputs: InputFile = None,
+    seed: Seed = 0,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Write a sample and what the C project in DIR computes of it as C, for a program on the chip to compare with."""
+    from rich.console import Console
+
+    from match.files import npz
+    from match.run import random_inputs, read_manifest
+    from match.run.selftest import write_selftest
+
+    manifest = read_manifest(directory)
+    given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
+    origin = f"a random sample of seed {seed}" if inputs is None else f"the sample of {inputs.name}"
+    with _progress(f"Running {manifest.name}", quiet, verbose):
+        folder = write_selftest(directory, given, origin)
+    if not quiet:
+        Console().print(str(folder), highlight=False, markup=False, soft_wrap=True)
+
+
 def validate(
     directory: ProjectPath,
     against: Against = None,

@@ -81,19 +81,29 @@ def test_programs(page: str) -> None:
 
 
 def test_firmware(place: Path) -> None:
-    """The page's command makes what its program calls."""
-    (line,) = re.findall(r"^`match (compile .*?)`", (DOCS / "firmware.md").read_text(encoding="utf-8"), re.MULTILINE)
-    with pytest.raises(SystemExit) as ending:
-        main(line.split())
-    assert not ending.value.code
-    (program,) = blocks("firmware.md", "c")
+    """The page's commands make what its programs call."""
+    text = (DOCS / "firmware.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^`match (compile .*?)`|`match (selftest .*?)`", text, re.MULTILINE)
+    for line in lines:
+        with pytest.raises(SystemExit) as ending:
+            main("".join(line).split())
+        assert not ending.value.code
+    program, profile, comparison = blocks("firmware.md", "c")
     include, context, calls = program.split("\n\n")
     client = f"int32_t client(const float *samples);\nint32_t client(const float *samples)\n{{\n{calls}"
     (place / "client.c").write_text(f"{include}\n{context}\n{client}return scores[0] + status;\n}}\n")
+    hooks = "void use(void) { keywords_set_hooks(&context, &(match_hooks_t){begin, end, NULL}); }"
+    counter = "#include <stdio.h>\nstatic uint32_t start;\nuint32_t cycles(void);\nvoid use(void);"
+    (place / "profile.c").write_text(f"{include}\n{context}\n{counter}\n{profile}\n{hooks}\n")
+    include, calls = comparison.split("\n\n")
+    (place / "comparison.c").write_text(
+        f"#include <stdio.h>\n{include}\n{context}\nvoid compare(void);\nvoid compare(void)\n{{\n{calls}}}\n"
+    )
     project = place / "build" / "keywords"
-    folders = [f"-I{project / name}" for name in ("include", "kernels/include", "targets/pulp/include")]
+    folders = [f"-I{project / name}" for name in ("include", "kernels/include", "targets/pulp/include", "selftest")]
     flags = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only")
-    done = subprocess.run(["cc", *flags, *folders, "client.c"], capture_output=True, text=True, check=False)
+    sources = ("client.c", "profile.c", "comparison.c")
+    done = subprocess.run(["cc", *flags, *folders, *sources], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
