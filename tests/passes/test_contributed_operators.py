@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnxruntime.capi import onnxruntime_pybind11_state as own
+from onnxruntime.capi import onnxruntime_pybind11_state as own  # pyright: ignore[reportAttributeAccessIssue]
 
 from match.frontend import load
 from match.frontend.onnx_attributes import check_inputs, zero_points_left_out
