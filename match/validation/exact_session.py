@@ -94,14 +94,15 @@ def with_own_weights(model: bytes) -> bytes:
     return with_fields(proto, node=nodes, initializer=initializers).SerializeToString()
 
 
-def has_signed_activations(model: bytes) -> bool:
-    """Whether an ONNX model quantizes something to int8 as it runs."""
+def activation_types(model: bytes) -> frozenset[str]:
+    """The types, "int8" and "uint8" among them, to which an ONNX model quantizes something as it runs."""
     import onnx
 
     graph = onnx.load_from_string(model).graph
     types = {tensor.name: tensor.data_type for tensor in graph.initializer}
     zero_points = (node.input[2] for node in graph.node if node.op_type == "QuantizeLinear" and len(node.input) > 2)
-    return any(types.get(name) == onnx.TensorProto.INT8 for name in zero_points)
+    kinds = {types[name] for name in zero_points if name in types}
+    return frozenset(onnx.helper.tensor_dtype_to_np_dtype(kind).name for kind in kinds)
 
 
 def multiplies_signed_exactly() -> bool:

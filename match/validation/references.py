@@ -15,8 +15,8 @@ from match.relay.rewrite import is_call, scalar
 from match.validation.border import Run, adapted
 from match.validation.buffers_inside import with_buffers_inside
 from match.validation.exact_session import (
+    activation_types,
     exact_session,
-    has_signed_activations,
     multiplies_signed_exactly,
     with_own_weights,
 )
@@ -48,10 +48,10 @@ def caveat(model: Model) -> str | None:
     model = model.original or model
     if model.rounding is not Rounding.ONNXRUNTIME or model.data is None:
         return None
-    if not has_signed_activations(model.data) or multiplies_signed_exactly():
+    if "int8" not in activation_types(model.data) or _signed(model.data):
         return None
     return (
-        "Of networks with int8 activations onnxruntime leaves some operators in floating point on this PC, those "
+        "Of networks with int8 activations onnxruntime leaves some operators in floating point here, those "
         "around tensors that several operators read; what these compute may be a step off the network's integers, on "
         "either side. Of the same network with uint8 activations it computes all in integers."
     )
@@ -98,7 +98,7 @@ def _tflite_micro(model: Model, data: bytes) -> Run:
 def _onnxruntime(model: Model, data: bytes) -> Run:
     try:
         separate = with_own_weights(data)
-        session = exact_session(separate, signed=has_signed_activations(data) and multiplies_signed_exactly())
+        session = exact_session(separate, signed=_signed(data))
     except ImportError as error:
         raise ToolchainError(f"onnxruntime is the reference of {model.name} and is missing; {_INSTALL}.") from error
     except Exception as error:  # pybind11 classes of onnxruntime's own, which share no public base
@@ -116,6 +116,15 @@ def _onnxruntime(model: Model, data: bytes) -> Run:
             ) from error
 
     return run
+
+
+def _signed(data: bytes) -> bool:
+    """Whether the reference computes int8 activations as int8.
+
+    It does where this PC's products of them are exact, but for a network with activations of both types: onnxruntime
+    would leave operators between the two in floating point.
+    """
+    return activation_types(data) == frozenset({"int8"}) and multiplies_signed_exactly()
 
 
 def integers(model: Model, network: tvm.IRModule) -> Run:

@@ -14,7 +14,8 @@ import match
 from match.errors import InputError
 from match.frontend import load
 from match.validation import references
-from match.validation.exact_session import exact_session, has_signed_activations
+from match.validation.exact_session import activation_types, exact_session
+from tests.passes.trained_models import TrainedModel
 
 pytestmark = pytest.mark.tvm
 
@@ -43,11 +44,40 @@ def test_signed_activations_need_exact_products(
     model = load(path)
     references.reference(model)
     signed = activations == "int8"
-    assert has_signed_activations(path.read_bytes()) == signed
+    assert activation_types(path.read_bytes()) == {activations}
     assert asked == [signed and exact]
     said = references.caveat(model)
     assert (said is not None) == (signed and not exact)
     assert said is None or "int8 activations" in said
+
+
+def test_integers_of_both_types_stay_integers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As networks that were trained quantized have them: numbers in int8, what a Relu leaves in uint8.
+
+    In a session that computes int8 as int8, onnxruntime leaves a convolution from one to the other in floating point.
+    """
+    model = TrainedModel((1, 3, 8, 8))
+    model.quantize(0.03, "int8")
+    model.conv(4)
+    model.add("Relu")
+    model.quantize(0.002)
+    model.conv(4)
+    model.quantize(0.0001, "int8")
+    onnx.save(model.build(), tmp_path / "both.onnx")
+    optimized = tmp_path / "optimized.onnx"
+
+    def session(model: bytes, *, signed: bool) -> Any:
+        return exact_session(model, signed=signed, optimized=optimized)
+
+    monkeypatch.setattr(references, "multiplies_signed_exactly", lambda: True)
+    monkeypatch.setattr(references, "exact_session", session)
+    network = load(tmp_path / "both.onnx")
+    assert network.data is not None
+    assert activation_types(network.data) == {"int8", "uint8"}
+    references.reference(network)
+    executed = [node.op_type for node in onnx.load(optimized).graph.node]
+    assert executed.count("QLinearConv") == 2
+    assert references.caveat(network) is not None
 
 
 def test_other_references_are_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
