@@ -227,6 +227,13 @@ def backwards(model: TfliteModel, x: int, step: int) -> int:
     return model.operator("STRIDED_SLICE", [x, *numbers], output, "StridedSliceOptions", shrinkAxisMask=2)
 
 
+def real_numbers_sliced(model: TfliteModel, x: int, step: int) -> int:
+    real = model.operator("DEQUANTIZE", [x], model.tensor((1, 8), "float32"))
+    numbers = [model.tensor((2,), "int32", data=np.array(values)) for values in ([0, 2], [1, 6], [1, step])]
+    part = model.operator("STRIDED_SLICE", [real, *numbers], model.tensor((1, 4), "float32"), "StridedSliceOptions")
+    return model.operator("QUANTIZE", [part], model.tensor((1, 4), "int8", 0.2))
+
+
 def sliced(model: TfliteModel, x: int, mask: int) -> int:
     numbers = [model.tensor((2,), "int32", data=np.array(values)) for values in ([0, 2], [1, 6], [1, 1])]
     output = model.tensor((1, 4), "int8", 0.1)
@@ -253,6 +260,7 @@ def product(model: TfliteModel, x: int, scales: list[float]) -> int:
         (largest, 0.1, 0.2, "REDUCE_MAX (operator 0 at 't2'), which has 't0' in another quantization"),
         (pooled, 0.1, 0.2, "MAX_POOL_2D (operator 1 at 't2'), which has 't1' in another quantization"),
         (backwards, 1, -1, "STRIDED_SLICE (operator 0 at 't4'), which takes nothing of its input"),
+        (real_numbers_sliced, 1, 0, "STRIDED_SLICE (operator 1 at 't5'), which does not fit its tensors"),
         (sliced, 0, 1, "STRIDED_SLICE (operator 0 at 't4'), which has an ellipsis, a new axis"),
     ],
 )

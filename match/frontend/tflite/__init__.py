@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
@@ -31,8 +32,8 @@ from match.frontend.tflite import (
     shapes,
     tables,
 )
-from match.frontend.tflite.file import MALFORMED, QUANTIZE, File, FileOperator, is_tflite, read_file
-from match.frontend.tflite.reader import Handler, TfliteReader
+from match.frontend.tflite.file import QUANTIZE, File, FileOperator, is_tflite, read_file
+from match.frontend.tflite.reader import Handler, TfliteReader, handled
 from match.relay import relay, tvm
 
 __all__ = ["from_tflite", "is_tflite"]
@@ -74,10 +75,7 @@ def from_tflite(data: bytes, path: Path) -> Model:
         read.expressions[number] = relay.var(given.name, shape=given.shape, dtype=given.dtype)
     parameters = [read.expressions[number] for number in file.inputs]
     for operator in file.operators:
-        try:
-            _compute(read, operator, handlers)
-        except (*MALFORMED, tvm.TVMError) as error:
-            raise read.error(operator, f"does not fit its tensors ({reason(error)}); export the model again") from error
+        handled(read, operator, partial(_compute, handlers=handlers))
     module = _module(read, parameters)
     return Model(
         path.stem,

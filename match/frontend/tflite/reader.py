@@ -10,7 +10,8 @@ import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.errors import ModelError
-from match.frontend.tflite.file import QUANTIZE, Array, File, FileOperator, FileTensor
+from match.frontend.failures import reason
+from match.frontend.tflite.file import MALFORMED, QUANTIZE, Array, File, FileOperator, FileTensor
 from match.frontend.tflite.real import Real, Source
 from match.ir.dtypes import value_range
 from match.relay import relay, tvm
@@ -181,3 +182,15 @@ Handler = Callable[[TfliteReader, FileOperator], Any]
 
 Handlers = Mapping[str, Handler]
 """Handlers of operators, by their names in TFLite's schema."""
+
+
+def handled(read: TfliteReader, operator: FileOperator, handler: Handler) -> Any:
+    """What a handler makes of an operator.
+
+    Raises:
+        ModelError: the handler's own, or that the operator does not fit its tensors.
+    """
+    try:
+        return handler(read, operator)
+    except (*MALFORMED, tvm.TVMError) as error:
+        raise read.error(operator, f"does not fit its tensors ({reason(error)}); export the model again") from error

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import TfliteReader, handled
 from match.frontend.tflite.real import Function, Real, Source, real_numbers
 from match.frontend.tflite.tables import lookup
 from match.ir.dtypes import value_range
@@ -59,7 +59,7 @@ def moved(
             elif data is not None and data.dtype == np.float32:
                 values = function(data)
                 expressions[number] = relay.const(values, str(values.dtype))
-        return handler(read.with_expressions(expressions), operator)
+        return handled(read.with_expressions(expressions), operator, handler)
 
     return real_numbers(Source(mapped))
 
