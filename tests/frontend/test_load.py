@@ -21,6 +21,7 @@ from match.relay import tvm
 from match.validation.references import reference
 from tests.frontend.refusals import refused
 from tests.passes.onnx_models import OnnxModel, quantize
+from tests.passes.running import executable
 from tests.passes.tflite_models import Micro, TfliteModel, with_buffers_outside
 
 pytestmark = pytest.mark.cc
@@ -249,6 +250,56 @@ def test_dynamic_tflite(tmp_path):
     path = tmp_path / "dynamic.tflite"
     path.write_bytes(small_tflite(shape=(1, 0, 4, 3)))
     assert "dynamic shape" in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("names", "inputs", "outputs"),
+    [
+        (
+            [b"", b"", b"", b""],
+            ["tensor_0", "tensor_1"],
+            ["tensor_2", "tensor_3"],
+        ),  # as with strings stripped
+        ([b"same"] * 4, ["same", "same_1"], ["same", "same_3"]),
+        ([b"\xff", b"b", b"c", b"d"], ["\ufffd", "b"], ["c", "d"]),
+    ],
+)
+def test_names_of_tflite_inputs_and_outputs(tmp_path, names, inputs, outputs):
+    model = TfliteModel()
+    tensors = [model.tensor((1, 4), "int8", 0.1) for _ in names]
+    for place in (0, 1):
+        model.operator("RELU", [place], 2 + place)
+    for number, name in zip(tensors, names, strict=True):
+        model.tensors[number].name = name
+    loaded = load(written(tmp_path, model, tensors[:2], tensors[2:]))
+    assert [tensor.name for tensor in loaded.inputs] == inputs
+    assert [tensor.name for tensor in loaded.outputs] == outputs
+    assert [parameter.name_hint for parameter in loaded.module["main"].params] == inputs
+
+
+def test_outputs_that_are_free_or_constant(tmp_path):
+    """The shape of an output is what the network computes; a constant is an output as TFLite Micro has it."""
+    model = TfliteModel()
+    x, given = model.tensor((1, 4), "int8", 0.1), np.arange(6).reshape(2, 3)
+    constant, output = model.tensor((2, 3), "int8", 0.1, data=given), model.tensor((1, 4), "int8", 0.1)
+    model.operator("RELU", [x], output)
+    model.tensors[output].shapeSignature = [-1, -1]
+    path = written(tmp_path, model, [x], [output, constant])
+    values = np.array([[-3, 0, 5, 127]], np.int8)
+    expected = Micro(path.read_bytes(), 2)(values)
+    found = executable(load(path).module)({"t0": values})
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(other, one)
+    model.tensors[x].shapeSignature = [-1, -1]
+    assert "dynamic shape at 't0'" in refused(written(tmp_path, model, [x], [output]))
+
+
+def test_borders_of_tflite_files_that_make_no_sense(tmp_path):
+    model = TfliteModel()
+    x, output = model.tensor((1, 4), "int8", 0.1), model.tensor((1, 4), "int8", 0.1)
+    model.operator("RELU", [x], output)
+    assert "has no outputs" in refused(written(tmp_path, model, [x], []))
+    assert "has an input twice" in refused(written(tmp_path, model, [x, x], [output]))
 
 
 def written(folder: Path, model: TfliteModel, inputs: list[int], outputs: list[int]) -> Path:

@@ -169,6 +169,8 @@ def _module(read: TfliteReader, parameters: list[relay.Expr]) -> tvm.IRModule:
     results: list[relay.Expr] = []
     outputs = [read.file.tensors[number] for number in read.file.outputs]
     for number, output in zip(read.file.outputs, outputs, strict=True):
+        if number not in read.expressions and number not in read.reals and output.data is not None:
+            read.expressions[number] = relay.const(output.data, output.dtype)
         if number not in read.expressions and number not in read.reals:
             raise ModelError(f"{path} has the output {output.what}, which nothing computes; export the model again")
         results.append(read.expressions[number] if number in read.expressions else read.reals[number].expr)

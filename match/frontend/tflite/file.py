@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,15 +127,42 @@ def read_file(data: bytes, path: Path) -> File:
 def _file(data: bytes, path: Path) -> File:
     model = tflite.Model.GetRootAs(data, 0)
     if model.SubgraphsLength() != 1:
-        raise ModelError(f"{path} has {model.SubgraphsLength()} subgraphs; only models with one are supported")
+        problem = f"has {model.SubgraphsLength()} subgraphs; only models with one are supported"
+        raise ModelError(f"{path} {problem}: export each signature alone, without loops and conditions")
     graph = model.Subgraphs(0)
     buffers = [buffer_bytes(data, model.Buffers(index)) for index in range(model.BuffersLength())]
     tensors = tuple(_tensor(graph.Tensors(index), buffers, path) for index in range(graph.TensorsLength()))
     inputs, outputs = _numbers(graph.InputsAsNumpy()), _numbers(graph.OutputsAsNumpy())
+    if not outputs or len(set(inputs)) < len(inputs):
+        problem = "no outputs" if not outputs else "an input twice"
+        raise ModelError(f"{path} has {problem}; export the model again")
+    tensors = _with_own_names(_with_own_names(tensors, inputs), outputs)
     for number in (*inputs, *outputs):
-        _check_shape(graph.Tensors(number), tensors[number], path)
+        _check_shape(tensors[number], path)
+    for number in inputs:
+        signature = [int(extent) for extent in _numbers(graph.Tensors(number).ShapeSignatureAsNumpy())]
+        if any(
+            extent < 0 for extent in signature[1:]
+        ):  # -1 first is a free batch size, for TFLite Micro that of the shape
+            raise _dynamic(tensors[number], path)
     operators = tuple(_operator(model, graph.Operators(at), at, tensors) for at in range(graph.OperatorsLength()))
     return File(tensors, operators, inputs, outputs)
+
+
+def _text(name: bytes | None) -> str:
+    return (name or b"").decode(errors="replace")
+
+
+def _with_own_names(tensors: tuple[FileTensor, ...], border: tuple[int, ...]) -> tuple[FileTensor, ...]:
+    """The tensors, with a number behind the names of inputs or outputs that have none or another one's."""
+    named, taken = list(tensors), set[str]()
+    for number in dict.fromkeys(border):
+        name = tensors[number].name
+        if not name or name in taken:
+            name = f"{name}_{number}" if name else f"tensor_{number}"
+        taken.add(name)
+        named[number] = replace(tensors[number], name=name)
+    return tuple(named)
 
 
 def _numbers(values: Any) -> tuple[int, ...]:
@@ -158,7 +185,7 @@ def buffer_bytes(data: bytes, buffer: Any) -> npt.NDArray[np.uint8]:
 
 
 def _tensor(tensor: Any, buffers: list[npt.NDArray[np.uint8]], path: Path) -> FileTensor:
-    name = (tensor.Name() or b"").decode()
+    name = _text(tensor.Name())
     if tensor.Sparsity() is not None:
         raise ModelError(f"{path} has the sparse tensor {short(name)!r}; convert the model without sparsity")
     shape = _numbers(tensor.ShapeAsNumpy()) if tensor.ShapeLength() else ()
@@ -185,14 +212,14 @@ def _unpacked(raw: npt.NDArray[np.uint8], shape: tuple[int, ...]) -> Array:
     return (both.view(np.int8) >> 4)[: int(np.prod(shape))].reshape(shape)
 
 
-def _check_shape(tensor: Any, read: FileTensor, path: Path) -> None:
-    """Refuse an input or output without a fixed shape.
+def _check_shape(tensor: FileTensor, path: Path) -> None:
+    """Refuse an input or output that has no elements, or not a fixed number of them."""
+    if any(extent <= 0 for extent in tensor.shape):
+        raise _dynamic(tensor, path)
 
-    A free batch size (-1 first in the signature) is 1 in the shape, as TFLite Micro takes it too.
-    """
-    signature = [int(tensor.ShapeSignature(axis)) for axis in range(tensor.ShapeSignatureLength())]
-    if any(extent <= 0 for extent in read.shape) or any(extent < 0 for extent in signature[1:]):
-        raise ModelError(f"{path} has a dynamic shape at {read.what}; fix every dimension before compiling")
+
+def _dynamic(tensor: FileTensor, path: Path) -> ModelError:
+    return ModelError(f"{path} has a dynamic shape at {tensor.what}; fix every dimension before compiling")
 
 
 def _operator(model: Any, operator: Any, position: int, tensors: tuple[FileTensor, ...]) -> FileOperator:
@@ -200,7 +227,7 @@ def _operator(model: Any, operator: Any, position: int, tensors: tuple[FileTenso
     number, names = _builtin_code(code), _names(tflite.BuiltinOperator)
     name = f"builtin operator {number}" if number > max(names) else names[number]  # a newer schema has more
     if name == "CUSTOM":
-        name = f"custom operator {(code.CustomCode() or b'').decode()}"
+        name = f"custom operator {(code.CustomCode() or b'').decode(errors='replace')}"
     inputs, outputs = _numbers(operator.InputsAsNumpy()), _numbers(operator.OutputsAsNumpy())
     if any(not -1 <= number < len(tensors) for number in (*inputs, *outputs)):
         raise IndexError("an operator has a tensor that the file does not have")
