@@ -27,6 +27,7 @@ from match.frontend.onnx_attributes import (
 from match.frontend.onnx_batch_normalization import without_batch_normalization
 from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_importer import import_onnx
+from match.frontend.onnx_plain import plain, with_shaped_outputs
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_recurrent import without_unread_cells
 from match.frontend.onnx_windows import write_pads
@@ -45,6 +46,9 @@ _RECURRENT = (
     "convert the network to TFLite in full int8, whose LSTM is computed in integers; quantize_static would leave it in "
     "floating point, on the control core"
 )
+_ON_INTEGERS = "DequantizeLinear", "MatMulInteger", "ConvInteger", "MatMulIntegerToFloat"
+_OF_FEW_BITS = "MatMulNBits", "MatMulBnb4", "GatherBlockQuantized"
+"""Operators of onnxruntime's on weights in blocks, each with a scale of its own."""
 _DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
@@ -74,7 +78,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         onnx.load_external_data_for_model(proto, str(path.parent))
         dialect = is_integer_dialect(proto.graph)
         if not dialect:  # these have attributes and operators of their own, which their importer checks
-            onnx.checker.check_model(proto)
+            onnx.checker.check_model(with_shaped_outputs(proto))
     except (DecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{path} is truncated or corrupt; export or download the model again") from error
     except (OSError, ValueError) as error:
@@ -89,6 +93,13 @@ def from_onnx(data: bytes, path: Path) -> Model:
     if dialect:
         module, inputs, outputs = from_integer_onnx(graph, inputs, path)
         return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER, data)
+    try:
+        proto = plain(proto)
+    except ValueError as error:
+        raise ModelError(
+            f"{path} has functions that cannot be put in their place: {reason(error)}; inline them"
+        ) from error
+    graph = proto.graph
     outputs = tuple(_typed(value, path) for value in graph.output)
     check_inputs(graph, path)
     inputs, outputs = with_quantization(graph, inputs, outputs)
@@ -139,7 +150,10 @@ def _tensor(value: Any, path: Path) -> ModelTensor:
     if not kind.HasField("shape") or not all(dim.HasField("dim_value") and dim.dim_value > 0 for dim in dimensions):
         free = [dim.dim_param or "?" for dim in dimensions if not dim.HasField("dim_value") or dim.dim_value <= 0]
         which = f" ({', '.join(free)})" if free else ""
-        raise ModelError(f"{path} has a dynamic shape at {value.name!r}{which}; fix every dimension before compiling")
+        raise ModelError(
+            f"{path} has a dynamic shape at {value.name!r}{which}; fix every dimension before compiling, for instance "
+            "with python -m onnxruntime.tools.make_dynamic_shape_fixed"
+        )
     layout = "NCHW" if len(dimensions) == 4 else ""
     return replace(_typed(value, path), shape=tuple(dim.dim_value for dim in dimensions), layout=layout)
 
@@ -190,7 +204,11 @@ def _check_quantized(graph: Any, path: Path) -> None:
         what = f"is quantized dynamically: {dynamic} finds the scales of activations while the network runs"
         advice = _RECURRENT if dynamic.endswith("LSTM") else _QUANTIZE
         raise ModelError(f"{path} {what}; {advice}")
-    if not any(name.startswith("Q") or name == "DequantizeLinear" for name in operators):
+    weights_alone = next((name for name in operators if name in _OF_FEW_BITS), None)
+    if weights_alone is not None:
+        what = f"has quantized weights alone: {weights_alone} computes with activations in floating point"
+        raise ModelError(f"{path} {what}; {_QUANTIZE}")
+    if not any(name.startswith("Q") or name in _ON_INTEGERS for name in operators):
         raise ModelError(f"{path} is a float model: nothing in it is quantized; {_QUANTIZE}")
 
 

@@ -49,16 +49,19 @@ _MICROSOFT: Mapping[str, _Contributed] = {
 _RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 """Operators that the importer makes constants of."""
 
-_IGNORED: Mapping[str, Mapping[str, Any]] = {
-    "BatchNormalization": {"training_mode": 0},
-    "DequantizeLinear": {"block_size": 0, "output_dtype": 0},
-    "MaxPool": {"storage_order": 0},
-    "QLinearAveragePool": {"channels_last": 0},
-    "QLinearGlobalAveragePool": {"channels_last": 0},
-    "QuantizeLinear": {"block_size": 0, "output_dtype": 0, "precision": 0},
-    "Resize": {"antialias": 0, "keep_aspect_ratio_policy": b"stretch"},
+_FLOAT = onnx.TensorProto.FLOAT
+_IGNORED: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "BatchNormalization": {"training_mode": (0,)},
+    "DequantizeLinear": {"output_dtype": (_FLOAT, 0)},
+    "MaxPool": {"storage_order": (0,)},
+    "QLinearAveragePool": {"channels_last": (0,)},
+    "QLinearGlobalAveragePool": {"channels_last": (0,)},
+    "QuantizeLinear": {"output_dtype": (0,), "precision": (_FLOAT, 0)},
+    "Resize": {"antialias": (0,), "keep_aspect_ratio_policy": (b"stretch",)},
 }
-"""Attributes that the importer does not read, or reads as something else, with the value that they may have."""
+"""Attributes that the importer does not read, or reads as something else, with the values that they may have."""
+
+_REPEATING = ("Loop", "Scan")
 
 
 def check_inputs(graph: Any, path: object) -> None:
@@ -103,7 +106,16 @@ def check_attributes(proto: Any, path: object) -> None:
             )
         if node.op_type in _RANDOM:
             raise ModelError(f"{path} has {what}, which draws random numbers; replace it in the model by constants")
+        if node.op_type in _REPEATING:
+            raise ModelError(f"{path} has {what}, which repeats operators; export it with these written out")
+        if node.op_type == "MaxPool" and len(node.output) > 1 and node.output[1]:
+            raise ModelError(f"{path} has {what} that also says where maxima are, which cannot be compiled; replace it")
         for attribute in node.attribute:
+            if attribute.name == "block_size" and attribute.i:
+                raise ModelError(
+                    f"{path} has {what} with a scale for each block of {attribute.i}; quantize it with one scale for "
+                    "each channel or tensor"
+                )
             if attribute.name == "group" and attribute.i < 1:
                 raise ModelError(
                     f"{path} has {what} with {attribute.i} groups, where there must be one at least; export it "
@@ -112,10 +124,10 @@ def check_attributes(proto: Any, path: object) -> None:
             allowed = _IGNORED.get(node.op_type, {})
             if attribute.name in allowed:
                 value = onnx.helper.get_attribute_value(attribute)
-                if value != allowed[attribute.name]:
+                if value not in allowed[attribute.name]:
                     raise ModelError(
                         f"{path} has {what} with the attribute {attribute.name!r} of {_text(value)}, which cannot be "
-                        f"compiled; only {_text(allowed[attribute.name])} can"
+                        f"compiled; only {_text(allowed[attribute.name][0])} can"
                     )
             elif node.domain not in _STANDARD and attribute.name not in _MICROSOFT[node.op_type].attributes:
                 raise ModelError(

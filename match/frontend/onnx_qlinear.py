@@ -1,6 +1,7 @@
 """Operators of ONNX on integers that TVM's importer lacks, or has for some tensors alone.
 
-QLinearMatMul and QLinearWhere are those that it lacks. QLinearConv and ConvInteger are of sequences, maps and volumes.
+QLinearMatMul and QLinearWhere are those that it lacks. QLinearConv and ConvInteger are of sequences, maps and volumes,
+MatMulInteger is of two types.
 QLinearLeakyRelu and QLinearSoftmax are what onnxruntime defines also where attributes are left out or of an older
 opset, and QGemm has outputs of float32, too.
 
@@ -130,6 +131,17 @@ def _quantized(numbers: relay.Expr, scale: relay.Expr, zero: relay.Expr) -> rela
     )
 
 
+def _matmul_integer(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
+    """MatMulInteger, whose outputs are sums of 32 bits; TVM's own asks for tensors of one type."""
+    a, b, *zeros = [*inputs, None, None][:4]
+    a_zero, b_zero = (relay.const(0) if one is None else one_number(zero_points(one)) for one in zeros)
+    if math.prod(_extents(a_zero)) != 1:
+        raise _refused("MatMulInteger", attributes, "with other zero points for its rows")
+    one = relay.const(np.float32(1))
+    product: Any = relay.frontend.onnx.qmatmul
+    return product(a, b, a_zero, b_zero, one, one, _extents(b)[-1], "int32")
+
+
 def _conv_integer(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
     """ConvInteger, whose outputs are sums of 32 bits: of maps, and of sequences as maps of one row."""
     x, weights, *zeros = [*inputs, None, None][:4]
@@ -182,6 +194,7 @@ def _refused(kind: str, attributes: Any, what: str) -> Exception:
 QLINEAR: MappingProxyType[str, Converter] = MappingProxyType(
     {
         "ConvInteger": _conv_integer,
+        "MatMulInteger": _matmul_integer,
         "QGemm": _qgemm,
         "QLinearConv": _qlinear_conv,
         "QLinearLeakyRelu": _qlinear_leaky_relu,

@@ -11,6 +11,7 @@ import onnx
 
 from match.errors import ModelError
 from match.frontend.model import ModelTensor, Quantization
+from match.frontend.onnx_plain import constant_tensors
 
 _QLINEAR_INPUTS = {"QLinearConv": ((0, 1),), "QLinearMatMul": ((0, 1),), "QGemm": ((0, 1),)}
 """Of operators on quantized tensors: positions of activations among the inputs, and of their scales."""
@@ -23,7 +24,7 @@ def with_quantization(
     graph: Any, inputs: Sequence[ModelTensor], outputs: Sequence[ModelTensor]
 ) -> tuple[tuple[ModelTensor, ...], tuple[ModelTensor, ...]]:
     """The tensors with what their readers and writers say of them; zero points stand behind scales."""
-    constants = _constants(graph)
+    constants = constant_tensors(graph)
     found: dict[str, Quantization] = {}
     for node in graph.node:
         if node.op_type == "DequantizeLinear":
@@ -36,35 +37,39 @@ def with_quantization(
 
 
 def check_scales(graph: Any, path: object) -> None:
-    """Refuse a model with scales that say nothing.
+    """Refuse a model with scales that say nothing, or that are not of float32, and one that quantizes to float8.
 
     Raises:
         ModelError: a constant scale of a QuantizeLinear, which divides by it, is not a positive, finite number; or one
-            of a DequantizeLinear, where a pruned channel may have 0, is not a finite one.
+            of a DequantizeLinear, where a pruned channel may have 0, is not a finite one; or types are others.
     """
-    constants = _constants(graph)
+    constants = constant_tensors(graph)
     for position, node in enumerate(graph.node):
         if node.op_type not in ("QuantizeLinear", "DequantizeLinear") or node.input[1] not in constants:
             continue
+        what = f"{node.op_type} ({node.name or f'number {position}'})"
+        kind = constants[node.input[1]].data_type
+        if kind != onnx.TensorProto.FLOAT:
+            raise ModelError(
+                f"{path} has {what} with a scale of type {_type_name(kind)}; export the network in float32, then "
+                "quantize it"
+            )
+        levels = next((each.i for each in node.attribute if each.name == "output_dtype"), 0)
+        if len(node.input) > 2 and node.input[2] in constants:
+            levels = constants[node.input[2]].data_type
+        if levels and levels != onnx.TensorProto.FLOAT and not _type_name(levels).startswith(("int", "uint")):
+            raise ModelError(f"{path} has {what} of type {_type_name(levels)}; quantize the model to int8 or uint8")
         scales = np.ravel(onnx.numpy_helper.to_array(constants[node.input[1]])).astype(np.float64)
         wrong = scales[~np.isfinite(scales) | ((scales <= 0) & (node.op_type == "QuantizeLinear"))]
         if wrong.size:
             raise ModelError(
-                f"{path} has {node.op_type} ({node.name or f'number {position}'}) with a scale of {wrong[0]:g}; scales "
+                f"{path} has {what} with a scale of {wrong[0]:g}; scales "
                 "must be positive, finite numbers, so quantize the model again"
             )
 
 
-def _constants(graph: Any) -> dict[str, Any]:
-    """Tensors by name: the initializers, and what Constant nodes hold."""
-    constants = {initializer.name: initializer for initializer in graph.initializer}
-    return constants | {
-        node.output[0]: attribute.t
-        for node in graph.node
-        if node.op_type == "Constant"
-        for attribute in node.attribute
-        if attribute.name == "value"
-    }
+def _type_name(kind: int) -> str:
+    return onnx.TensorProto.DataType.Name(kind).lower()
 
 
 def _take(found: dict[str, Quantization], tensor: str, node: Any, at: int, constants: dict[str, Any]) -> None:

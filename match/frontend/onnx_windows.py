@@ -34,6 +34,8 @@ def write_pads(model: Any, shapes: Mapping[str, Sequence[int]], path: Path) -> N
     graph = model.graph
     padded: list[tuple[int, Any]] = []
     for position, node in enumerate(graph.node):
+        if not node.input:
+            continue
         attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
         weights: Sequence[int] = (
             shapes.get(node.input[3 if node.op_type == "QLinearConv" else 1], []) if len(node.input) > 1 else []
