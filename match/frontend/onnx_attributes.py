@@ -20,7 +20,7 @@ _WINDOW = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads",
 
 @dataclass(frozen=True)
 class _Contributed:
-    """One of onnxruntime's own quantized operators: what the importer reads of it, and what it cannot do without."""
+    """One of onnxruntime's own operators: what the importer reads of it, and what it cannot do without."""
 
     attributes: tuple[str, ...]
     """Names of those that the importer reads."""
@@ -43,8 +43,9 @@ _MICROSOFT: Mapping[str, _Contributed] = {
     "QLinearSigmoid": _Contributed((), 4, (2, 4)),
     "QLinearSoftmax": _Contributed(("axis", "opset"), 5, (2,)),
     "QLinearWhere": _Contributed((), 9),
+    "QuickGelu": _Contributed(("alpha",), 1),
 }
-"""onnxruntime's own quantized operators that the importer has; their inputs are those of onnxruntime's schemas."""
+"""onnxruntime's own operators that the importer has; their inputs are those of onnxruntime's schemas."""
 
 _RANDOM = ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 """Operators that the importer makes constants of."""

@@ -54,6 +54,13 @@ def _gelu(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
     return relay.multiply(_times(0.5, x), relay.add(share, _number(1)))
 
 
+def _quick_gelu(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
+    """QuickGelu of onnxruntime, which it makes of SiLU, too: ``x * sigmoid(alpha * x)``."""
+    (x,) = inputs
+    factor = attributes.get("alpha", 1.702)
+    return relay.multiply(x, relay.sigmoid(x if factor == 1 else _times(factor, x)))
+
+
 def _prelu(inputs: Inputs, _attributes: Any, _params: Any) -> relay.Expr:
     """PReLU, with slopes that are broadcast to x, constant or not; TVM's own repeats them for each element."""
     x, slope = inputs
@@ -120,6 +127,7 @@ CONVERTERS: MappingProxyType[str, Converter] = MappingProxyType(
         "Clip": _clip,
         "Gelu": _gelu,
         "PRelu": _prelu,
+        "QuickGelu": _quick_gelu,
         "Softsign": _softsign,
         "Mean": _mean,
         "Trilu": _triangle,

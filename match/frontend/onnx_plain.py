@@ -11,6 +11,8 @@ import onnx
 import onnx.inliner
 
 from match.frontend.onnx_attributes import drop_attributes
+from match.frontend.onnx_channels_last import channels_first
+from match.frontend.onnx_graph import with_fields
 
 _NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
 """Attributes of Constant and the types of the tensors that they are, as ONNX defines them."""
@@ -22,7 +24,7 @@ _ZERO = "match_zero_point_of"
 def plain(proto: Any) -> Any:
     """A copy of a model with the operators of its functions in their place, and with tensors in Constant operators.
 
-    A QuantizeLinear has a zero point in the place of a type of its output.
+    A QuantizeLinear has a zero point in the place of a type of its output, and all operators have channels first.
 
     Raises:
         ValueError: functions call one another in a circle, or are not as they are called.
@@ -43,7 +45,8 @@ def plain(proto: Any) -> Any:
     for node in copy.graph.node:
         if node.op_type == "QuantizeLinear":
             _type_by_zero_point(node, constants, copy.graph)
-    return copy
+    nodes = [one for node in copy.graph.node for one in channels_first(node, constants)]
+    return with_fields(copy, node=nodes)
 
 
 def constant_tensors(graph: Any) -> dict[str, Any]:

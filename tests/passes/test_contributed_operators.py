@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from match.passes.quantize_border import qnn_operators
 from match.validation.exact_session import exact_session
 from tests.frontend.refusals import refusal
 from tests.passes.running import executable
+from tests.passes.trained_models import TrainedModel
 
 pytestmark = pytest.mark.tvm
 
@@ -124,3 +126,25 @@ def test_inputs_are_those_of_onnxruntime() -> None:
                 assert (at in zero_points_left_out(graph.node[0])) == (kind != "QGemm")
             else:
                 assert f"without its input {at}," in refusal(check_inputs, graph, kind)
+
+
+def test_files_that_onnxruntime_saves(tmp_path: Path) -> None:
+    """At its highest level, the default: layers on channels last, and SiLU as QuickGelu."""
+    model = TrainedModel((1, 4, 9, 8))
+    model.quantize(0.03, "uint8", 120)
+    model.conv(6, pads=[1, 1, 1, 1])
+    model.quantize(0.05, "uint8", 130)
+    model.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    model.quantize(0.05, "uint8", 130)
+    model.conv(6, group=3)
+    real = model.current
+    model.add("Sigmoid")
+    model.add("Mul", real)
+    given = model.build().SerializeToString()
+    x = np.random.default_rng(5).normal(0, 1, (1, 4, 9, 8)).astype(np.float32)
+    (expected,) = exact_session(given, optimized=tmp_path / "saved.onnx").run(None, {"x": x})
+    kinds = {(node.domain, node.op_type) for node in onnx.load(tmp_path / "saved.onnx").graph.node}
+    own = "com.microsoft"
+    assert {(own, "QLinearConv"), (own, "NhwcMaxPool"), (own, "QuickGelu")} <= kinds
+    (found,) = executable(integer_relay(load(tmp_path / "saved.onnx")))({"x": x})
+    assert np.allclose(found, expected, rtol=0, atol=1e-6 * float(np.abs(expected).max()))
