@@ -22,7 +22,7 @@ _COMPUTED = (
     *("QuantizeLinear", "Clip", "Min", "Max", "Relu", "Cast", "Add", "Sub", "Mul", "Div", "Neg", "Abs", "Sqrt", "Pow"),
     *("Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Gather", "Slice", "Split", "Concat", "Expand"),
     *("Tile", "ConstantOfShape", "Range", "Equal", "Less", "Greater", "Not", "And", "Or", "Where"),
-    *("ScatterND", "ScatterElements"),
+    *("ScatterND", "ScatterElements", "ReduceMax", "ReduceMin", "Round", "Floor", "Ceil", "Sign", "Reciprocal"),
 )
 _BYTES = {onnx.TensorProto.INT4: np.int8, onnx.TensorProto.UINT4: np.uint8}
 

@@ -79,6 +79,26 @@ def test_quantized_weights_are_computed() -> None:
     assert np.array_equal(initializers["limited"], np.rint(FLOATS / (SCALES / 2)[:, None]).clip(-7, 7))
 
 
+def test_scales_that_follow_from_weights_are_computed() -> None:
+    """As PyTorch exports a fake quantization whose scales are the largest weights."""
+    computed = [
+        helper.make_node("Abs", ["floats"], ["sizes"]),
+        helper.make_node("ReduceMax", ["sizes", "axes"], ["largest"], keepdims=0),
+        helper.make_node("Div", ["largest", "most"], ["scales"]),
+        helper.make_node("QuantizeLinear", ["floats", "scales", "zeros"], ["bytes"], axis=0),
+    ]
+    constants = [
+        tensor("floats", FLOATS),
+        tensor("most", 7),
+        tensor("zeros", [0, 0, 0], "int8"),
+        tensor("axes", [1], "int64"),
+    ]
+    folded = with_constants(model([*computed, *layer("bytes", axis=0)], constants), "x.onnx").graph
+    initializers = {each.name: numpy_helper.to_array(each) for each in folded.initializer}
+    assert np.array_equal(initializers["scales"], SCALES)
+    assert np.array_equal(initializers["bytes"], np.rint(FLOATS / SCALES[:, None]))
+
+
 def test_constants_that_are_quantized_again_are_computed() -> None:
     """As onnxruntime's quantizer writes what several operators read: dequantized, handed on, quantized anew."""
     again = [
