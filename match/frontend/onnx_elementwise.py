@@ -54,11 +54,16 @@ def _gelu(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
     return relay.multiply(_times(0.5, x), relay.add(share, _number(1)))
 
 
-def _quick_gelu(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
-    """QuickGelu of onnxruntime, which it makes of SiLU, too: ``x * sigmoid(alpha * x)``."""
+def _swish(inputs: Inputs, attributes: Any, _params: Any) -> relay.Expr:
+    """Swish: ``x * sigmoid(alpha * x)``."""
     (x,) = inputs
-    factor = attributes.get("alpha", 1.702)
+    factor = attributes.get("alpha", 1.0)
     return relay.multiply(x, relay.sigmoid(x if factor == 1 else _times(factor, x)))
+
+
+def _quick_gelu(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
+    """QuickGelu of onnxruntime, which it makes of SiLU, too: Swish with another factor where the file says none."""
+    return _swish(inputs, {"alpha": 1.702, **attributes}, params)
 
 
 def _prelu(inputs: Inputs, _attributes: Any, _params: Any) -> relay.Expr:
@@ -129,6 +134,7 @@ CONVERTERS: MappingProxyType[str, Converter] = MappingProxyType(
         "PRelu": _prelu,
         "QuickGelu": _quick_gelu,
         "Softsign": _softsign,
+        "Swish": _swish,
         "Mean": _mean,
         "Trilu": _triangle,
     }

@@ -18,11 +18,13 @@ _NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": 
 """Attributes of Constant and the types of the tensors that they are, as ONNX defines them."""
 
 
+_DEFINED = ("Attention",)
+"""Operators of ONNX's that the importer lacks, and that ONNX defines by others."""
 _ZERO = "match_zero_point_of"
 
 
 def plain(proto: Any) -> Any:
-    """A copy of a model with the operators of its functions in their place, and with tensors in Constant operators.
+    """A copy of a model with the operators of functions in their place, and with tensors in Constant operators.
 
     A QuantizeLinear has a zero point in the place of a type of its output, and all operators have channels first.
 
@@ -31,12 +33,15 @@ def plain(proto: Any) -> Any:
     """
     copy: Any = onnx.ModelProto()
     copy.CopyFrom(proto)
-    if copy.functions:
-        try:
+    try:
+        if copy.functions:
             copy = onnx.inliner.inline_local_functions(copy)
-        except RuntimeError as error:
-            raise ValueError(str(error)) from error
+        copy = _with_definitions(copy)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from error
     for node in copy.graph.node:
+        if node.op_type in ("Cast", "CastLike"):
+            drop_attributes(node, "saturate", "round_mode")  # they speak of float8
         if node.op_type == "Constant" and [attribute.name in _NUMBERS for attribute in node.attribute] == [True]:
             (attribute,) = node.attribute
             numbers = np.asarray(onnx.helper.get_attribute_value(attribute), _NUMBERS[attribute.name])
@@ -47,6 +52,21 @@ def plain(proto: Any) -> Any:
             _type_by_zero_point(node, constants, copy.graph)
     nodes = [one for node in copy.graph.node for one in channels_first(node, constants)]
     return with_fields(copy, node=nodes)
+
+
+def _with_definitions(proto: Any) -> Any:
+    """A model with the definitions of operators that ONNX defines by others in their place, where it has such."""
+    defined = sorted({("", node.op_type) for node in proto.graph.node if node.op_type in _DEFINED and not node.domain})
+    if not defined:
+        return proto
+    typed = onnx.shape_inference.infer_shapes(proto)
+    typed.graph.value_info.extend(
+        onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims)
+        for tensor in typed.graph.initializer
+    )
+    inlined: Any = onnx.inliner.inline_selected_functions(typed, defined, inline_schema_functions=True)
+    del inlined.graph.value_info[:]
+    return inlined
 
 
 def constant_tensors(graph: Any) -> dict[str, Any]:

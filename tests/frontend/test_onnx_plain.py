@@ -100,9 +100,29 @@ def with_a_product_of_integers(model: onnx.ModelProto) -> None:
         model.graph.node.insert(position, one)
 
 
+def with_operators_of_newer_opsets(model: onnx.ModelProto) -> None:
+    """Attention of two heads, Swish, and a Cast that speaks of float8."""
+    model.opset_import[0].version = 24
+    model.graph.initializer.append(numpy_helper.from_array(np.array([0]), "axes"))
+    model.graph.node[4].input[0] = "cast"
+    heads = {"q_num_heads": 2, "kv_num_heads": 2}
+    before = [
+        node("Unsqueeze", "products axes", "batch"),
+        node("Attention", "batch batch batch", "attended", **heads),
+        node("Squeeze", "attended axes", "rows"),
+        node("Swish", "rows", "gated"),
+        node("Cast", "gated", "cast", to=TensorProto.FLOAT, saturate=1),
+    ]
+    for position, one in enumerate(before):
+        model.graph.node.insert(4 + position, one)
+
+
 @pytest.mark.parametrize(
     "change",
-    [with_a_function, with_numbers, without_an_output_shape, with_types, with_a_product_of_integers],
+    [
+        *(with_a_function, with_numbers, without_an_output_shape, with_types, with_a_product_of_integers),
+        with_operators_of_newer_opsets,
+    ],
     ids=lambda change: change.__name__,
 )
 def test_what_is_said_in_another_way(change: Callable[[onnx.ModelProto], None]) -> None:
