@@ -76,10 +76,16 @@ def _broadcast(call: relay.Call, new: New) -> relay.Expr | None:
 
 
 def _check_shapes(module: tvm.IRModule, what: str) -> None:
-    """Refuse operators whose outputs have as many elements as the data say; dynamic inputs have errors of their own."""
+    """Refuse operators whose outputs have as many elements as the data say, and branches that the data choose.
+
+    Dynamic inputs have errors of their own.
+    """
     dynamic: list[str] = []
+    chosen: list[str] = []
 
     def visit(node: Any) -> None:
+        if isinstance(node, relay.If):
+            chosen.append("If" if node.span is None else f"If (at {node.span.source_name.name})")
         if isinstance(node, relay.Call) and relay.ty.is_dynamic(node.checked_type):
             inputs = [argument.checked_type for argument in node.args]
             if not any(map(relay.ty.is_dynamic, inputs)):
@@ -87,6 +93,9 @@ def _check_shapes(module: tvm.IRModule, what: str) -> None:
                 dynamic.append(name if node.span is None else f"{name} (at {node.span.source_name.name})")
 
     relay.analysis.post_order_visit(module["main"].body, visit)
+    if chosen:
+        advice = "export the model with the branch that is taken"
+        raise ModelError(f"{what} uses {chosen[0]}, whose branch the data choose; {advice}")
     if dynamic:
         advice = "replace it in the model"
         raise ModelError(f"{what} uses {dynamic[0]}, whose output has a shape that depends on the data; {advice}")

@@ -174,6 +174,22 @@ def with_a_loop(model: onnx.ModelProto) -> None:
     model.graph.node.insert(4, node("Loop", "steps - products", "repeated", body=body))
 
 
+def with_a_branch(model: onnx.ModelProto) -> None:
+    branches = {
+        f"{name}_branch": helper.make_graph(
+            [node(kind, "products", name)], name, [], [helper.make_tensor_value_info(name, TensorProto.FLOAT, (3, 4))]
+        )
+        for name, kind in (("then", "Abs"), ("else", "Neg"))
+    }
+    model.graph.node[4].input[0] = "either"
+    for one in (
+        node("If", "positive", "either", **branches),
+        node("Greater", "largest s", "positive"),
+        node("ReduceMax", "products", "largest", keepdims=0),
+    ):
+        model.graph.node.insert(4, one)
+
+
 def with_places_of_maxima(model: onnx.ModelProto) -> None:
     model.graph.node[4].input[0] = "flat"
     model.graph.initializer.append(numpy_helper.from_array(np.array([1]), "axes"))
@@ -199,6 +215,7 @@ def with_places_of_maxima(model: onnx.ModelProto) -> None:
             "has QuantizeLinear (quantizelinear_levels) of type float8e4m3fn; quantize the model to int8 or uint8",
         ),
         (with_a_loop, "has Loop (loop_repeated), which repeats operators; export it with these written out"),
+        (with_a_branch, "whose branch the data choose; export the model with the branch that is taken"),
         (with_places_of_maxima, "has MaxPool (maxpool_most) that also says where maxima are, which cannot be compiled"),
     ],
     ids=lambda given: given.__name__ if callable(given) else "",
