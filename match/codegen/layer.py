@@ -232,6 +232,11 @@ class LayerText:
         """The macro that places the constants of all layers of the network, whose name begins the symbol."""
         return f"{_NUMBER.sub('', self.plan.symbol)}_WEIGHTS".upper()
 
+    @property
+    def constant_alignment(self) -> int:
+        """What the address of the constants is a multiple of: of blocks in scratchpads, and so of each in them."""
+        return max(memory.alignment for memory in self.schedule.memories)
+
     def place(self, operand: OperandText) -> str:
         """A comment on the tensor of an operand that is in external memory."""
         outer = self.part.operands if self.part else ()

@@ -134,7 +134,7 @@ typedef struct {
 #endif
 
 /* ${text.contents}, packed in the order of fetch. */
-static const uint8_t constants[${len(text.plan.constants)}] ${text.placement};
+_Alignas(${text.constant_alignment}) static const uint8_t constants[${len(text.plan.constants)}] ${text.placement};
 % endif
 % for axis in text.windows:
 
@@ -187,7 +187,7 @@ ${text.prototype}
 }
 % if text.contents:
 
-static const uint8_t constants[${len(text.plan.constants)}] = {
+_Alignas(${text.constant_alignment}) static const uint8_t constants[${len(text.plan.constants)}] = {
 ${text.constants}
 };
 % endif

@@ -63,7 +63,7 @@ static const uint32_t block_bytes[BLOCKS] = {
 #endif
 
 /* Requantization, packed in the order of fetch. */
-static const uint8_t constants[24] ADD_WHOLE_WEIGHTS;
+_Alignas(4) static const uint8_t constants[24] ADD_WHOLE_WEIGHTS;
 
 /* Starts the transfer of a block of the input. */
 static void fetch_input(match_on_cluster_block_t *block, const uint8_t *input)
@@ -162,7 +162,7 @@ int32_t add_whole(const void *input, const void *addend, void *output)
     return MATCH_OK;
 }
 
-static const uint8_t constants[24] = {
+_Alignas(4) static const uint8_t constants[24] = {
     /* requantization */
     103, 3, 0, 0, 0, 0, 0, 0, 85, 152, 4, 0, 68, 17, 6, 0, 20, 0, 0, 0,
     0, 0, 0, 0,

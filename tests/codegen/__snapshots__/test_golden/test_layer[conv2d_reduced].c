@@ -93,7 +93,7 @@ typedef struct {
 #endif
 
 /* Filter and requantization, packed in the order of fetch. */
-static const uint8_t constants[11520] CONV2D_REDUCED_WEIGHTS;
+_Alignas(4) static const uint8_t constants[11520] CONV2D_REDUCED_WEIGHTS;
 
 /* Rows of the input under a run of output rows. */
 static match_span_t input_rows_under(int32_t start, int32_t end)
@@ -273,7 +273,7 @@ int32_t conv2d_reduced(const void *input, void *output)
     return MATCH_OK;
 }
 
-static const uint8_t constants[11520] = {
+_Alignas(4) static const uint8_t constants[11520] = {
     /* filter, output channels 0 to 11, input channels 0 to 15 */
     /* 0 */ 35, 2, 197, 206, 138, 147, 132, 172, 80, 38, 105, 0, 27, 120, 58, 33, 231, 127, 178, 114,
     151, 31, 20, 102, 204, 102, 44, 99, 179, 66, 113, 140, 216, 185, 238, 95, 119, 164, 15, 66,

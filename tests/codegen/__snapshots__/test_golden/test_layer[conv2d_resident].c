@@ -83,7 +83,7 @@ typedef struct {
 #endif
 
 /* Filter and requantization, packed in the order of fetch. */
-static const uint8_t constants[640] CONV2D_RESIDENT_WEIGHTS;
+_Alignas(4) static const uint8_t constants[640] CONV2D_RESIDENT_WEIGHTS;
 
 /* Starts the transfer of a block of the input. */
 static void fetch_input(match_on_ne16_block_t *block, const uint8_t *input, match_span_t rows)
@@ -203,7 +203,7 @@ int32_t conv2d_resident(const void *input, void *output)
     return MATCH_OK;
 }
 
-static const uint8_t constants[640] = {
+_Alignas(4) static const uint8_t constants[640] = {
     /* filter, output channels 0 to 19 */
     /* 0 */ 75, 40, 118, 164, 152, 5, 49, 233, 65, 226, 2, 205, 25, 74, 7, 254,
     /* 1 */ 95, 22, 94, 50, 28, 133, 78, 238, 32, 98, 73, 161, 56, 83, 111, 118,

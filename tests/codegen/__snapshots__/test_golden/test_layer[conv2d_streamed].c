@@ -90,7 +90,7 @@ typedef struct {
 #endif
 
 /* Filter and requantization, packed in the order of fetch. */
-static const uint8_t constants[624] CONV2D_STREAMED_WEIGHTS;
+_Alignas(4) static const uint8_t constants[624] CONV2D_STREAMED_WEIGHTS;
 
 /* Rows of the input under a run of output rows. */
 static match_span_t input_rows_under(int32_t start, int32_t end)
@@ -284,7 +284,7 @@ int32_t conv2d_streamed(const void *input, void *output)
     return MATCH_OK;
 }
 
-static const uint8_t constants[624] = {
+_Alignas(4) static const uint8_t constants[624] = {
     /* filter, output channels 0 to 3, input channels 0 to 2 */
     /* 0 */ 35, 2, 197, 38, 105, 0, 111, 199, 80, 206, 138, 147, 27, 120, 58, 43, 128, 228, 132, 172,
     80, 33, 11, 15, 91, 13, 136, 0,

@@ -84,7 +84,7 @@ typedef struct {
 #endif
 
 /* Filter and requantization, packed in the order of fetch. */
-static const uint8_t constants[380] DEPTHWISE_NESTED_WEIGHTS;
+_Alignas(4) static const uint8_t constants[380] DEPTHWISE_NESTED_WEIGHTS;
 
 /* Rows of the input under a run of output rows. */
 static match_span_t input_rows_under(int32_t start, int32_t end)
@@ -246,7 +246,7 @@ int32_t depthwise_nested(const void *input, void *output)
     return MATCH_OK;
 }
 
-static const uint8_t constants[380] = {
+_Alignas(4) static const uint8_t constants[380] = {
     /* filter, output channels 0 to 2 */
     /* 0 */ 89, 35, 2, 197, 206, 138, 147, 132, 172,
     /* 1 */ 80, 38, 105, 0, 27, 120, 58, 33, 11,
