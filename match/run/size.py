@@ -85,9 +85,8 @@ def size(directory: Path, platform: str = "host") -> Size:
     graph = graph.with_calls(run, execute)
     layers = [path.read_text() for path in sorted((directory / "src").glob("[0-9]*.c"))]
     kernels = {pair for text in layers for pair in _KERNEL.findall(text)}
-    linked = set(
-        call([f"{tools.removesuffix('size')}nm", "-j", str(build / f"{name}.o")], f"measuring {directory}").split()
-    )
+    symbols = call([f"{tools.removesuffix('size')}nm", str(build / f"{name}.o")], f"measuring {directory}")
+    linked = {line.split()[-1] for line in symbols.splitlines() if line}
     stacks = _kernel_stacks(graph, kernels, linked) if graph.frames else {}
     measured = Size(
         platform,
