@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     app.command("build")(commands.build_project)
     app.command("size")(commands.size_project)
     app.command("run")(commands.run)
+    app.command("measure")(commands.measure)
     app.command("selftest")(commands.selftest)
     app.command("validate")(commands.validate)
     app.command("compare")(commands.compare)

@@ -190,6 +190,13 @@ On = Annotated[
         "platform for it.",
     ),
 ]
+LogFile = Annotated[Path, typer.Argument(metavar="LOG", help="What the program on the chip printed.")]
+Chip = Annotated[
+    str, typer.Option("--on", metavar="NAME", help="What counted it; the report has one measurement by each name.")
+]
+CountUnit = Annotated[
+    str, typer.Option("--unit", metavar="cycles|instructions", help="What the program's counter counts.")
+]
 FirstReport = Annotated[Path, typer.Argument(metavar="A", help="A folder made by `match compile`, or its report.json.")]
 SecondReport = Annotated[Path, typer.Argument(metavar="B", help="Another, of any target, options or revision.")]
 Against = Annotated[

@@ -14,8 +14,10 @@ import typer
 from match.cli.arguments import (
     Against,
     ByLayers,
+    Chip,
     Classes,
     CName,
+    CountUnit,
     CsvFile,
     Engine,
     FirstReport,
@@ -27,6 +29,7 @@ from match.cli.arguments import (
     L1Size,
     L2Size,
     LabelledInput,
+    LogFile,
     MemoryMapFile,
     ModelPath,
     Modules,
@@ -266,6 +269,24 @@ def run(
     if report is not None:
         console.print()
         show(report, console)
+
+
+def measure(
+    directory: ProjectPath, log: LogFile, on: Chip = "chip", unit: CountUnit = "cycles", quiet: Quiet = False
+) -> None:
+    """Join what a chip counted, as a program of the C project in DIR printed it into LOG, to the project's report."""
+    from rich.console import Console
+
+    from match.report import show
+    from match.report.measured import add_to_report
+    from match.run import read_manifest
+    from match.run.counts import read_log
+
+    if unit != "cycles" and unit != "instructions":
+        raise OptionError(f"--unit is cycles or instructions, not {unit!r}; give one of them.")
+    counts = read_log(log, read_manifest(directory).calls, on, unit)
+    report = add_to_report(directory / "report.json", counts)
+    show(report, Console(quiet=quiet))
 
 
 def selftest(

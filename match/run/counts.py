@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from match.codegen.network import Call
-from match.errors import ToolchainError
+from match.errors import InputError, ToolchainError
+
+Unit = Literal["instructions", "cycles"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Counts:
     """
 
     platform: str
-    unit: Literal["instructions", "cycles"]
+    unit: Unit
     command: str
     samples: int
     calls: tuple[CallCount, ...]
@@ -61,3 +64,29 @@ def read_counts(lines: Iterable[str], calls: Sequence[Call], samples: int) -> tu
     if any(len(found) != samples for found in counts):
         raise ToolchainError(f"the program did not count every call of {samples} inferences; build the project again.")
     return tuple(CallCount(call, round(sum(found) / samples)) for call, found in zip(calls, counts, strict=True))
+
+
+def read_log(path: Path, calls: Sequence[Call], on: str, unit: Unit) -> Counts:
+    """What a chip counted in whole inferences, from a log of what its program printed.
+
+    Lines that are no counts are skipped. One that is may have something in front of the count, such as a time.
+
+    Raises:
+        InputError: if the file cannot be read, or its counts are not those of whole inferences.
+    """
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}; give the log of a program.") from error
+    lines = [line[line.index("{") :].rstrip() for line in text.splitlines() if '{"event":"count"' in line]
+    samples, rest = divmod(len(lines), len(calls) or 1)
+    if rest or not samples:
+        raise InputError(
+            f"{path} has {len(lines)} counts, and an inference of this network has {len(calls)}; keep those of whole "
+            f"inferences of one network."
+        )
+    try:
+        return Counts(on, unit, path.name, samples, read_counts(lines, calls, samples))
+    except ToolchainError as error:
+        wrong = str(error).removesuffix("build the project again.")
+        raise InputError(f"{path}: {wrong}keep those of whole inferences, printed as program/count.c does.") from error

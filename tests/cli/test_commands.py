@@ -249,6 +249,27 @@ def test_run_on_another_platform_counts(command: Command, project: Path, tmp_pat
         assert f"{group.count:,}" in outcome.out
 
 
+def test_counts_of_a_chip_join_the_report(command: Command, project: Path, tmp_path: Path) -> None:
+    """Means of two inferences, from a log with other lines and with times in front."""
+    copy = tmp_path / "digits"
+    shutil.copytree(project, copy, ignore=shutil.ignore_patterns("build"))
+    calls = json.loads((copy / "project.json").read_bytes())["calls"]
+    counts = [[100 + 7 * number, 104 + 7 * number] for number in range(len(calls))]
+    lines = ["boot 1.0", *(count_line(number, pair[0]) for number, pair in enumerate(counts)), '{"event": "sleep"}']
+    lines += [f"[00:0{number}] {count_line(number, pair[1])}\r" for number, pair in enumerate(counts)]
+    (tmp_path / "uart.log").write_text("\n".join([*lines, "bye", ""]))
+    outcome = command("measure", copy, tmp_path / "uart.log", "--on", "evk")
+    assert (outcome.status, outcome.err) == (0, "")
+    (measured,) = decode((copy / "report.json").read_bytes()).measured
+    assert (measured.platform, measured.unit, measured.command) == ("evk", "cycles", "uart.log")
+    assert (measured.samples, measured.total) == (2, sum(102 + 7 * number for number in range(len(calls))))
+    assert f"Measured on evk: {measured.total:,} cycles for one inference" in outcome.out
+
+
+def count_line(call: int, count: int) -> str:
+    return f'{{"event":"count","call":{call},"count":{count}}}'
+
+
 def test_targets(command: Command) -> None:
     outcome = command("targets")
     assert outcome.status == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -287,6 +288,19 @@ def test_energy_of_a_target_that_gives_none(command: Command, folder: Path) -> N
 def test_jobs_are_a_positive_number(command: Command, folder: Path) -> None:
     for jobs in ("0", "-1", "many"):
         assert "--jobs" in command("compile", DIGITS, "--jobs", jobs, "-o", folder / "out").error
+
+
+def test_logs_that_are_no_counts(command: Command, project: Path, tmp_path: Path) -> None:
+    log = tmp_path / "uart.log"
+    assert f"{log} cannot be read: No such file" in command("measure", project, log).error
+    log.write_text("hello\n")
+    assert f"{log} has 0 counts, and an inference" in command("measure", project, log).error
+    calls = len(json.loads((project / "project.json").read_bytes())["calls"])
+    log.write_text('{"event":"count","call":0,"count":lu}\n' * calls)
+    assert "is no count of a call" in command("measure", project, log).error
+    log.write_text('{"event":"count","call":0,"count":5}\n' * calls)
+    assert "did not count every call of 1 inferences; keep those" in command("measure", project, log).error
+    assert "--unit is cycles or instructions" in command("measure", project, log, "--unit", "seconds").error
 
 
 def test_platforms_that_are_not_there(command: Command, project: Path) -> None:
