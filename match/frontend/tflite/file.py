@@ -141,9 +141,8 @@ def _file(data: bytes, path: Path) -> File:
         _check_shape(tensors[number], path)
     for number in inputs:
         signature = [int(extent) for extent in _numbers(graph.Tensors(number).ShapeSignatureAsNumpy())]
-        if any(
-            extent < 0 for extent in signature[1:]
-        ):  # -1 first is a free batch size, for TFLite Micro that of the shape
+        # -1 first is a free batch size, for TFLite Micro that of the shape.
+        if any(extent < 0 for extent in signature[1:]):
             raise _dynamic(tensors[number], path)
     operators = tuple(_operator(model, graph.Operators(at), at, tensors) for at in range(graph.OperatorsLength()))
     return File(tensors, operators, inputs, outputs)
