@@ -23,8 +23,9 @@ def from_relay(
 ) -> Model:
     """A network that is in Relay already, with QNN operators or in integer form.
 
-    `params` maps parameters of "main" to arrays (NumPy or TVM); what is left are the inputs. Outputs are called
-    "output", or "output_0", "output_1", ... where there are several.
+    With TFLITE for `rounding` it is what TVM's importer makes of a TFLite file: TFLite Micro's arithmetic is meant, not
+    that of TVM's own executor. `params` maps parameters of "main" to arrays (NumPy or TVM); what is left are the
+    inputs. Outputs are called "output", or "output_0", "output_1", ... where there are several.
 
     Raises:
         ModelError: the module has no "main", an unknown parameter is given, or the network has dynamic shapes, is
