@@ -86,6 +86,12 @@ def product(model: TrainedModel) -> None:
     model.add("MatMul", model.weights((4, 9), axis=1))
 
 
+def product_of_rows(model: TrainedModel) -> None:
+    """A dense layer without a bias, as Brevitas exports it."""
+    model.channels = 9
+    model.add("MatMul", model.apply("Transpose", model.weights((9, 4)), perm=[1, 0]))
+
+
 LAYERS: dict[Callable[[TrainedModel], None], tuple[int, ...]] = {
     convolution: (1, 4, 9, 8),
     depthwise: (1, 4, 9, 8),
@@ -93,6 +99,7 @@ LAYERS: dict[Callable[[TrainedModel], None], tuple[int, ...]] = {
     sequence: (1, 4, 19),
     dense: (1, 4),
     product: (1, 4),
+    product_of_rows: (1, 4),
 }
 
 

@@ -19,7 +19,7 @@ from match.passes.quantized_groups.quantities import requantized
 from match.passes.transposed_convolution import sees_one_row
 from match.relay import integer_form, relay
 from match.relay.qnn import Dequantized, dequantized
-from match.relay.rewrite import New, constant, is_call, shape
+from match.relay.rewrite import New, constant, is_call, permutation, shape
 
 _CONVOLUTION = "nn.conv2d"
 _TRANSPOSED = "nn.conv2d_transpose"
@@ -135,8 +135,8 @@ def _arguments(x: Dequantized, weights: QuantizedWeights) -> tuple[relay.Expr, .
 def weights_of(operator: relay.Call) -> QuantizedWeights | None:
     """The constant weights of a convolution or dense layer; None if they are not constant, or not of 8 bits."""
     kernel, turned = operator.args[1], False
-    if is_call(kernel, "transpose") and is_call(operator, _DENSE):
-        kernel, turned = kernel.args[0], True
+    while is_call(kernel, "transpose") and is_call(operator, _DENSE):  # a product of matrices adds one to a file's own
+        kernel, turned = kernel.args[0], turned != (permutation(kernel) == (1, 0))
     if not is_call(kernel, "qnn.dequantize"):
         return None
     values, scale, zero_point = (constant(argument) for argument in kernel.args)
