@@ -22,6 +22,7 @@ from match.validation.exact_session import (
 )
 from match.validation.execute import Executable
 from match.validation.schema import Reference
+from match.validation.undefined import undefined
 
 Array = npt.NDArray[Any]
 _INSTALL = "`pip install 'match-compiler[validate]'` installs it"
@@ -46,6 +47,8 @@ def reference(model: Model) -> tuple[Reference, Run]:
 def caveat(model: Model) -> str | None:
     """A sentence on why outputs may differ from the reference though the C is right; None if there is no reason."""
     model = model.original or model
+    if model.rounding is Rounding.TFLITE and model.data is not None:
+        return undefined(model.data, model.name)
     if model.rounding is not Rounding.ONNXRUNTIME or model.data is None:
         return None
     if "int8" not in activation_types(model.data) or _signed(model.data):

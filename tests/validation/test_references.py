@@ -15,6 +15,7 @@ from match.errors import InputError
 from match.frontend import load
 from match.validation import references
 from match.validation.exact_session import activation_types, exact_session
+from tests.passes.tflite_models import TfliteModel
 from tests.passes.trained_models import TrainedModel
 
 pytestmark = pytest.mark.tvm
@@ -85,6 +86,28 @@ def test_other_references_are_what_they_are(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(references, "multiplies_signed_exactly", lambda: False)
     network = Path(__file__).parent.parent / "tflite" / "networks" / "autoencoder.tflite"
     assert references.caveat(load(network)) is None
+
+
+@pytest.mark.parametrize(("width", "said"), [(1, "pads SPACE_TO_BATCH_ND with a value"), (0, None)])
+def test_caveat_of_padding_that_tflite_micro_never_sets(tmp_path: Path, width: int, said: str | None) -> None:
+    model = TfliteModel()
+    x, output = model.tensor((1, 4 - width, 3), "int8", 0.1, 5), model.tensor((2, 2, 3), "int8", 0.1, 5)
+    blocks, widths = (model.tensor(np.shape(one), "int32", data=np.array(one)) for one in ([2], [[width, 0]]))
+    model.operator("SPACE_TO_BATCH_ND", [x, blocks, widths], output)
+    (tmp_path / "net.tflite").write_bytes(model.build([x], [output]))
+    found = references.caveat(load(tmp_path / "net.tflite"))
+    assert found is None if said is None else said in (found or "")
+
+
+@pytest.mark.parametrize(("divisor", "said"), [(None, "divisor of zero"), (5, "divisor of zero"), (6, None)])
+def test_caveat_of_divisions_by_zero(tmp_path: Path, divisor: int | None, said: str | None) -> None:
+    model = TfliteModel()
+    x, output = model.tensor((1, 4), "int8", 0.1), model.tensor((1, 4), "int8", 0.1)
+    by = model.tensor((1, 4), "int8", 0.1, 5, None if divisor is None else np.full((1, 4), divisor))
+    model.operator("DIV", [x, by], output, "DivOptions")
+    (tmp_path / "net.tflite").write_bytes(model.build([x, by] if divisor is None else [x], [output]))
+    found = references.caveat(load(tmp_path / "net.tflite"))
+    assert found is None if said is None else said in (found or "")
 
 
 def test_inputs_that_the_reference_refuses_are_told(tmp_path: Path) -> None:
