@@ -222,8 +222,10 @@ class _Layouts:
             attrs = call.attrs
             axes = range(len(attrs.begin)) if attrs.axes is None else [int(axis) % 4 for axis in attrs.axes]
             moved = [_TO_LAST.index(axis) for axis in axes]
-            bounds = attrs.begin, attrs.end, attrs.strides
-            return relay.strided_slice(new(call.args[0]), *bounds, axes=moved, slice_mode=attrs.slice_mode)
+            steps = [int(step) for step in attrs.strides]
+            steps += [1] * (len(moved) - len(steps))  # those that are left out
+            x = new(call.args[0])
+            return relay.strided_slice(x, attrs.begin, attrs.end, steps, moved, attrs.slice_mode)
         if name == "tile" and len(call.attrs.reps) == 4:
             self._last.add(call)
             return relay.tile(new(call.args[0]), [int(call.attrs.reps[axis]) for axis in _TO_LAST])

@@ -249,6 +249,19 @@ def test_rows_of_padding_between_maps_of_a_batch():
     check(model.build([x], [output]))
 
 
+def test_slice_of_a_map_with_channels_first():
+    """As LiteRT's converter of PyTorch writes a crop."""
+    model = TfliteModel()
+    x = model.tensor(SHAPE, "int8", 0.05, 7)
+    order, begin, size = (
+        model.tensor((4,), "int32", data=np.array(values)) for values in ([0, 3, 1, 2], [0, 1, 2, 3], [1, 3, -1, 4])
+    )
+    turned = model.operator("TRANSPOSE", [x, order], model.tensor((1, 5, 9, 7), "int8", 0.05, 7), "TransposeOptions")
+    output = model.tensor((1, 3, 7, 4), "int8", 0.05, 7)
+    model.operator("SLICE", [turned, begin, size], output, "SliceOptions")
+    check(model.build([x], [output]))
+
+
 def test_single_numbers():
     """Operators of two tensors without axes, which means leave."""
     model = TfliteModel()
