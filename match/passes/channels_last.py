@@ -15,6 +15,7 @@ from match.relay.objects import main_function, operands
 from match.relay.rewrite import (
     New,
     constant,
+    dtype,
     is_8bit,
     is_call,
     keeps_order,
@@ -215,6 +216,8 @@ class _Layouts:
             self._last.add(call)
             axes = [_TO_LAST.index(int(axis) % 4) for axis in call.attrs.axis]
             return relay.sum(new(call.args[0]), sorted(axes), keepdims=True)
+        if name == "mean" and len(call.attrs.axis or ()) == 2:
+            return self._integer_mean(call, new)
         if name in ("argmax", "argmin") and len(call.attrs.axis or ()) == 1:
             return self._place(call, new)
         if name == "strided_slice":
@@ -241,6 +244,15 @@ class _Layouts:
                 self._flat[call] = (rows, columns, channels)
             return relay.reshape(new(call.args[0]), shape(call))
         return None
+
+    def _integer_mean(self, call: relay.Call, new: New) -> relay.Expr | None:
+        """A mean of integers over two axes, which leaves the images and one axis of each."""
+        axes = sorted(_TO_LAST.index(int(axis) % 4) for axis in call.attrs.axis)
+        if dtype(call) != "int32" or call.attrs.exclude or 0 in axes:
+            return None
+        if call.attrs.keepdims:
+            self._last.add(call)
+        return relay.mean(new(call.args[0]), axes, keepdims=call.attrs.keepdims)
 
     def _place(self, call: relay.Call, new: New) -> relay.Expr | None:
         """The largest or smallest along an axis of a map; among the channels in the original order, if that goes."""

@@ -147,7 +147,8 @@ class Integerize:
         return integer_form.lookup(new(x), outputs.reshape(-1), own.dtype, output.dtype)
 
     def _mean(self, call: relay.Call, clip: tuple[int, int], new: New, *, real: bool = False) -> relay.Expr | None:
-        """`qnn.avg_pool2d`, or a mean over rows and columns between a cast to int32 and a change of scale."""
+        """`qnn.avg_pool2d`, or a mean over two axes of a map between a cast to int32 and a change of scale."""
+        order = 0, 1, 2, 3
         if is_call(call, "qnn.avg_pool2d"):
             window, x = _window(call), call.args[0]
         else:
@@ -156,16 +157,19 @@ class Integerize:
                 return None
             x = mean.args[0].args[0]
             axes = sorted(int(axis) for axis in mean.attrs.axis or ())
-            if not is_8bit(x) or len(shape(x)) != 4 or axes != [1, 2] or mean.attrs.exclude:
+            if not is_8bit(x) or len(shape(x)) != 4 or mean.attrs.exclude or len(axes) != 2 or axes[0] < 1:
                 return None
-            window = _Window((shape(x)[1], shape(x)[2]), (1, 1))
+            order = 0, *axes, 6 - sum(axes)
+            window = _Window((shape(x)[axes[0]], shape(x)[axes[1]]), (1, 1))
         inputs = quantization(call.args[1], call.args[2], dtype(x))
         output = quantization(call.args[3], call.args[4], dtype(call))
         if inputs is None or output is None or window is None:
             return None
         one = self.arithmetic.mean(inputs, window.count, output, clip)
-        pooled = _pooled(new(x), shape(x), window, one, output.dtype, real=real)
-        return pooled if len(shape(call)) == 4 else relay.reshape(pooled, shape(call))
+        turned = new(x) if order == (0, 1, 2, 3) else relay.transpose(new(x), order)
+        pooled = _pooled(turned, tuple(shape(x)[axis] for axis in order), window, one, output.dtype, real=real)
+        alike = order == (0, 1, 2, 3) and len(shape(call)) == 4
+        return pooled if alike else relay.reshape(pooled, shape(call))
 
     def _matrices(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         """A product of two activations; None where the reference's requantization is no line."""

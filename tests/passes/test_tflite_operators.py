@@ -262,6 +262,18 @@ def test_slice_of_a_map_with_channels_first():
     check(model.build([x], [output]))
 
 
+@pytest.mark.parametrize("keep", [True, False])
+def test_mean_over_channels_and_rows(keep):
+    """Of a map with channels first, whose axes the pass of layouts turns."""
+    model = TfliteModel()
+    x = model.tensor(SHAPE, "int8", 0.1, -9)
+    order, axes = (model.tensor((len(values),), "int32", data=np.array(values)) for values in ([0, 3, 1, 2], [1, 2]))
+    turned = model.operator("TRANSPOSE", [x, order], model.tensor((1, 5, 9, 7), "int8", 0.1, -9), "TransposeOptions")
+    output = model.tensor((1, 1, 1, 7) if keep else (1, 7), "int8", 0.037, 30)
+    model.operator("MEAN", [turned, axes], output, "ReducerOptions", keepDims=keep)
+    check(model.build([x], [output]), 40)
+
+
 def test_single_numbers():
     """Operators of two tensors without axes, which means leave."""
     model = TfliteModel()
