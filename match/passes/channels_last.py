@@ -198,7 +198,7 @@ class _Layouts:
         """An operator on maps that have their channels last, if it can do without the original order."""
         name = operator_name(call)
         if name == "take" and call.args[0] in self._last:
-            if len(shape(call)) != len(_TO_LAST):
+            if len(shape(call)) != len(_TO_LAST) or call.attrs.batch_dims:
                 return None
             self._last.add(call)
             return relay.take(new(call.args[0]), call.args[1], axis=_TO_LAST.index(int(call.attrs.axis) % 4))

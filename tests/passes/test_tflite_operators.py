@@ -262,6 +262,16 @@ def test_slice_of_a_map_with_channels_first():
     check(model.build([x], [output]))
 
 
+def test_gather_of_each_map_with_channels_first():
+    model = TfliteModel()
+    x = model.tensor(SHAPE, "int8", 0.05, 7)
+    order, places = (model.tensor(np.shape(one), "int32", data=np.array(one)) for one in ([0, 3, 1, 2], [[4, 0, 2]]))
+    turned = model.operator("TRANSPOSE", [x, order], model.tensor((1, 5, 9, 7), "int8", 0.05, 7), "TransposeOptions")
+    output = model.tensor((1, 3, 9, 7), "int8", 0.05, 7)
+    model.operator("GATHER", [turned, places], output, "GatherOptions", axis=1, batchDims=1)
+    check(model.build([x], [output]))
+
+
 @pytest.mark.parametrize("keep", [True, False])
 def test_mean_over_channels_and_rows(keep):
     """Of a map with channels first, whose axes the pass of layouts turns."""
