@@ -97,7 +97,8 @@ class _Layouts:
         if expr not in self._last and expr not in self._flat:
             return new(expr)
         if expr not in self._converted:
-            if is_call(expr, "qnn.dequantize"):  # a quarter of the bytes to move
+            widened = is_call(expr, "cast") and is_8bit(expr.args[0])  # it belongs to the average that reads it
+            if widened or is_call(expr, "qnn.dequantize"):  # a quarter of the bytes to move
                 result = rebuild(expr, lambda argument: self.original(argument, new))
             elif expr in self._last:
                 batch, channels, rows, columns = shape(expr)

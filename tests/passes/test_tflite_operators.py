@@ -262,6 +262,20 @@ def test_slice_of_a_map_with_channels_first():
     check(model.build([x], [output]))
 
 
+def test_average_of_a_map_with_channels_first():
+    """Its rounding is TFLite Micro's wherever the transposition goes."""
+    model = TfliteModel()
+    x = model.tensor(SHAPE, "int8", 0.05, 7)
+    order = model.tensor((4,), "int32", data=np.array([0, 3, 1, 2]))
+    turned = model.operator("TRANSPOSE", [x, order], model.tensor((1, 5, 9, 7), "int8", 0.05, 7), "TransposeOptions")
+    output = model.tensor((1, 3, 4, 7), "int8", 0.05, 7)
+    model.operator(
+        "AVERAGE_POOL_2D", [turned], output, "Pool2DOptions",
+        padding=VALID, filterHeight=3, filterWidth=3, strideH=1, strideW=2,
+    )  # fmt: skip
+    check(model.build([x], [output]))
+
+
 def test_gather_of_each_map_with_channels_first():
     model = TfliteModel()
     x = model.tensor(SHAPE, "int8", 0.05, 7)
