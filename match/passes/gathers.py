@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.relay import relay, tvm
-from match.relay.readers import read_padding
+from match.relay.readers import own_padding
 from match.relay.rewrite import New, is_8bit, is_call, rebuild, rewrite, shape
 
 Indices = npt.NDArray[np.int32]
@@ -35,7 +35,7 @@ def taken(x: relay.Expr, indices: Mapping[int, Indices], extents: tuple[int, ...
 class GatherByAxis:
     """Takes `tile`, padding and slices with steps of 8-bit tensors apart by their axes, the last one first.
 
-    Rows and columns of a constant in front of a convolution stay as they are: they are its padding.
+    Rows and columns of a constant in front of a convolution stay as they are where they are its own padding.
     """
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
@@ -44,7 +44,7 @@ class GatherByAxis:
 
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    if is_call(call, "nn.conv2d") and read_padding(call.args[0]) and not any(int(side) for side in call.attrs.padding):
+    if is_call(call, "nn.conv2d") and own_padding(call):
         pad = call.args[0]
         return rebuild(call, lambda argument: rebuild(pad, new) if argument == pad else new(argument))
     if not is_8bit(call):

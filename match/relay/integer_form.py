@@ -122,10 +122,12 @@ def convolution(
     since the two shapes are alike where C is the square of `groups`.
 
     `x_dtype` is x's type and `pad_value` the integer in the padding; other than 0 it becomes an `nn.pad` before the
-    convolution.
+    convolution, and so does padding that some window may lie in alone.
     """
     depthwise = kernel_layout == "HWOI"
-    if any(padding) and pad_value != 0:
+    seen = [(extent - 1) * step for extent, step in zip(weights.shape[:2], dilation, strict=True)]
+    alone = any(side > most for side, most in zip(padding, (*seen, *seen), strict=True))
+    if any(padding) and (pad_value != 0 or alone):
         rows, columns = (padding.top, padding.bottom), (padding.left, padding.right)
         x = relay.nn.pad(x, ((0, 0), rows, columns, (0, 0)), relay.const(pad_value, x_dtype))
         padding = Padding()

@@ -408,7 +408,7 @@ def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: st
     if layout not in ("HWIO", "HWOI") or weights.shape[2] * (groups if layout == "HWIO" else 1) != shape(x)[3]:
         return None
     padding, pad_value = Padding(*(int(side) for side in attrs.padding)), 0
-    own = None if any(padding) else read_padding(x)
+    own = own_padding(conv)
     if own is not None:
         (padding, pad_value), x = own, x.args[0]
     return Convolution(
@@ -424,6 +424,25 @@ def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: st
         pad_value,
         "HWOI" if layout == "HWOI" else "HWIO",
     )
+
+
+def own_padding(conv: relay.Call) -> tuple[Padding, int] | None:
+    """What an `nn.pad` puts around the map of a convolution, and its integer, if that may be the convolution's own.
+
+    It has no other padding, and each of its windows sees a row and a column of the map.
+    """
+    attrs = conv.attrs
+    own = None if any(int(side) for side in attrs.padding) else read_padding(conv.args[0])
+    if own is None:
+        return None
+    extents = zip(shape(conv.args[0].args[0])[1:3], shape(conv)[1:3], own[0][:2], strict=True)
+    filters = [shape(conv.args[1])[str(attrs.kernel_layout).index(axis)] for axis in "HW"]
+    steps = zip(filters, attrs.dilation, attrs.strides, strict=True)
+    seen = all(
+        before <= (extent - 1) * int(dilation) and (outputs - 1) * int(stride) - before < inputs
+        for (inputs, outputs, before), (extent, dilation, stride) in zip(extents, steps, strict=True)
+    )
+    return own if seen else None
 
 
 def read_padding(x: relay.Expr) -> tuple[Padding, int] | None:

@@ -228,10 +228,10 @@ def test_float_border():
 def test_padding_in_front_of_a_convolution_is_its_padding():
     model = TfliteModel()
     x = model.tensor(SHAPE, "int8", 0.05, 7)
-    widths = model.tensor((4, 2), "int32", data=np.array([[0, 0], [1, 0], [0, 2], [0, 0]]))
-    padded = model.tensor((1, 10, 9, 5), "int8", 0.05, 7)
+    widths = model.tensor((4, 2), "int32", data=np.array([[0, 0], [1, 0], [0, 1], [0, 0]]))
+    padded = model.tensor((1, 10, 8, 5), "int8", 0.05, 7)
     model.operator("PAD", [x, widths], padded, "PadOptions")
-    output, _ = conv2d(np.random.default_rng(8), model, padded, (1, 10, 9, 5), 4, (3, 3))
+    output, _ = conv2d(np.random.default_rng(8), model, padded, (1, 10, 8, 5), 4, (3, 3))
     assert check(model.build([x], [output])).count("nn.pad") == 1
 
 
