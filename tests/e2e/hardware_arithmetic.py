@@ -61,11 +61,12 @@ def unpack(plan: LayerPlan) -> Unpacked:
     reduced = next((loop.tile for loop in loops if loop.dim is Dim.C), layer.c)
     planes, depthwise = plan.module == "ne16", layer.op == "depthwise_conv2d"
     positions = layer.fy * layer.fx
-    windows = planes and len(filter_axes(plan)) == 1  # laid out: all of a window are channels of one position
+    windows = "laid_out" in plan.operators[0].kernel  # all of a window are channels of one position
+    bits = layer.weight_bits
     if windows:
         reduced, positions = layer.c * positions, 1
     if planes:
-        filter_bytes = positions * (round_up(tile, 16) if depthwise else tile * round_up(reduced, 16))
+        filter_bytes = positions * (round_up(tile, 16) if depthwise else tile * round_up(reduced, 16)) // 8 * bits
     else:
         filter_bytes = tile * row_bytes(plan, reduced)
     block_bytes = round_up(filter_bytes, 4) + round_up(tile * plan.requantizer.parameter_bytes, 4)
@@ -81,9 +82,9 @@ def unpack(plan: LayerPlan) -> Unpacked:
             columns = reduced
         if planes:
             groups = -(-columns // 16)
-            bits = np.unpackbits(np.frombuffer(block, "u1", rows * groups * positions * 16), bitorder="little")
-            bits = bits.reshape(rows, groups, 8, positions, 16).astype(np.int64)
-            values = (bits << np.arange(8)[:, None, None]).sum(axis=2) - 128
+            packed = np.frombuffer(block, "u1", rows * groups * positions * 2 * bits)
+            each = np.unpackbits(packed, bitorder="little").reshape(rows, groups, bits, positions, 16).astype(np.int64)
+            values = (each << np.arange(bits)[:, None, None]).sum(axis=2) - 2 ** (bits - 1)
             filters = values.transpose(0, 2, 1, 3).reshape(rows, positions, groups * 16)[..., :columns]
         else:
             filters = np.frombuffer(block, "i1", rows * row_bytes(plan, columns)).astype(np.int64)
