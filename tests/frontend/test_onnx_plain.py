@@ -105,10 +105,9 @@ def with_operators_of_newer_opsets(model: onnx.ModelProto) -> None:
     model.opset_import[0].version = 24
     model.graph.initializer.append(numpy_helper.from_array(np.array([0]), "axes"))
     model.graph.node[4].input[0] = "cast"
-    heads = {"q_num_heads": 2, "kv_num_heads": 2}
     before = [
         node("Unsqueeze", "products axes", "batch"),
-        node("Attention", "batch batch batch", "attended", **heads),
+        node("Attention", "batch batch batch", "attended", q_num_heads=2, kv_num_heads=2),
         node("Squeeze", "attended axes", "rows"),
         node("Swish", "rows", "gated"),
         node("Cast", "gated", "cast", to=TensorProto.FLOAT, saturate=1),

@@ -65,7 +65,7 @@ def grid(rows: Places, columns: Places) -> Places:
     return np.stack(np.broadcast_arrays(rows[:, :, None, None], columns), axis=-1)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     extents=st.tuples(st.integers(3, 11), st.integers(3, 11)),
     outputs=st.tuples(st.integers(1, 5), st.integers(1, 5)),
