@@ -23,8 +23,11 @@ demo: .venv-demo/ready
 test: .venv-test/ready
 	$(PYTEST)
 
+# Files of a tier are named to pytest, which would else import them all; what needs a simulator is in any of them.
+files = $(if $(filter unit tvm cc,$1),$(shell grep -rlE '^pytestmark = .*pytest\.mark\.$1\b' tests --include='test_*.py'))
+
 $(TIERS): .venv-test/ready
-	$(PYTEST) -m '$@ and not sweep$(if $(filter cc,$@), and not qemu and not rtl)'
+	$(PYTEST) $(call files,$@) -m '$@ and not sweep$(if $(filter cc,$@), and not qemu and not rtl)'
 
 sweep: .venv-test/ready
 	$(PYTEST) -m sweep

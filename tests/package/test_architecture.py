@@ -83,7 +83,7 @@ def imports(path: Path, typing: bool = False) -> frozenset[str]:
 
 
 def _imports(path: Path, typing: bool) -> Iterator[str]:
-    nodes = list(ast.walk(parsed(path)))
+    nodes = nodes_of(path)
     guarded = [node for node in nodes if isinstance(node, ast.If) and is_type_checking(node.test)]
     typing_only = {inner for node in guarded for inner in ast.walk(node)}
     for node in nodes:
@@ -99,8 +99,8 @@ def _imports(path: Path, typing: bool) -> Iterator[str]:
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def nodes_of(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def is_type_checking(test: ast.expr) -> bool:
