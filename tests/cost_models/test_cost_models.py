@@ -545,7 +545,7 @@ def test_ne16_scratch_of_windows() -> None:
 
 
 @pytest.mark.parametrize(("model", "layer"), [pair for pair in PAIRS if pair[0].scratch(pair[1], whole(pair[1]))])
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(st.data())
 def test_scratch_of_a_tile_is_enough_for_smaller_ones(model: CostModel, layer: Layer, data: st.DataObject) -> None:
     large = {dim: data.draw(st.integers(1, layer.size(dim))) for dim in cut_by(model)}
