@@ -1,9 +1,11 @@
 """Relay made ready for TVM's AOT executor in C, around six of its faults.
 
-It prints float constants with seven digits, two less than it takes to give float32 back; it fails at arrays of truth
-values; it calls variables like inputs, which may begin with a digit; of several outputs that are one tensor, reshaped
-or not, it writes one; for each argmax it writes a page of its own terms to the terminal; and it infers the types
-of everything some thirty times, which takes longer than all else unless functions that it leaves to others are hollow.
+- It prints float constants with seven digits. float32 needs nine.
+- It fails at arrays of truth values.
+- It names C variables like inputs, and the name of an input may begin with a digit.
+- If several outputs are one tensor, reshaped or not, it writes one of them.
+- For each argmax it prints a page of its own terms on the terminal.
+- It infers all types some thirty times. So functions whose C comes from a plan have no body here.
 """
 
 from __future__ import annotations

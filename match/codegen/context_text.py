@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from match.dispatch.plan import OperatorPlan
-from match.ir.layer import Axis, Layer, Op
+from match.ir.layer import WIDEST_WEIGHTS, Axis, Layer, Op
 
 WINDOWED = frozenset(
     {Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.FLOAT_AVG_POOL2D, Op.MAX_POOL2D}
@@ -35,7 +35,7 @@ def requantization_fields(operator: OperatorPlan) -> Iterator[tuple[str, str]]:
 
 def weight_fields(layer: Layer) -> Iterator[tuple[str, str]]:
     """What a kernel is told of weights beside where they are."""
-    if layer.weight_bits < 8:
+    if layer.weight_bits < WIDEST_WEIGHTS:
         yield "weight_bits", str(layer.weight_bits)
 
 

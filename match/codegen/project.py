@@ -210,11 +210,12 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
     own = [*layers, *image, "src/network.c", "src/start.c", "src/workspace.c"]
     own += [part for part in shared if part.endswith(".c")]
     own += ["runtime/match_platform.c", *(f"runtime/{part}" for part in RUNTIME)]
+    mark = fingerprint(network)
     static = {place: (PACKAGE / "codegen" / path).read_text(encoding="utf-8") for place, path in _STATIC.items()}
     context: dict[str, object] = {
         **_network_context(network, target),
         "shared": shared_c(target.name, [*static.values(), *_shared_files(target)]),
-        "fingerprint": (mark := fingerprint(network)),
+        "fingerprint": mark,
         "image": image_name,
         "sources": sorted(own),
         "platforms": platforms,

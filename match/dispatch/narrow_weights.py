@@ -8,16 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
-from match.ir.layer import Layer
+from match.ir.layer import WIDEST_WEIGHTS, Layer
 from match.target.hardware import HwModule
-
-WIDEST = 8
 
 
 def with_weight_bits(module: HwModule, layer: Layer, constants: LayerConstants) -> Layer:
     """The operator with the fewest bits that all its weights fit in, if the module's kernel for it takes so few."""
     fewest = module.fewest_weight_bits(layer)
-    if fewest == WIDEST or constants.weights is None or layer.weight_dtype != "int8":
+    if fewest == WIDEST_WEIGHTS or constants.weights is None or layer.weight_dtype != "int8":
         return layer
     return replace(layer, weight_bits=max(fewest, _bits(constants.weights)))
 

@@ -21,13 +21,12 @@ from match.frontend.onnx_attributes import (
     check_axes,
     check_inputs,
     check_reshapes,
-    drop_attributes,
     zero_points_left_out,
 )
 from match.frontend.onnx_batch_normalization import without_batch_normalization
+from match.frontend.onnx_canonical import canonical, with_shaped_outputs
 from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_importer import import_onnx
-from match.frontend.onnx_plain import plain, with_shaped_outputs
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_recurrent import without_unread_cells
 from match.frontend.onnx_windows import write_pads
@@ -94,11 +93,9 @@ def from_onnx(data: bytes, path: Path) -> Model:
         module, inputs, outputs = from_integer_onnx(graph, inputs, path)
         return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER, data)
     try:
-        proto = plain(proto)
+        proto = canonical(proto)
     except ValueError as error:
-        raise ModelError(
-            f"{path} has functions that cannot be put in their place: {reason(error)}; inline them"
-        ) from error
+        raise ModelError(f"{path} has functions that cannot be written out: {reason(error)}; inline them") from error
     graph = proto.graph
     outputs = tuple(_typed(value, path) for value in graph.output)
     check_inputs(graph, path)
@@ -244,8 +241,6 @@ def _written_out(proto: Any, path: Path) -> Any:
         for at in zero_points_left_out(node):
             node.input.extend([""] * (at + 1 - len(node.input)))
             node.input[at] = _ZERO
-        if node.op_type == "QLinearAveragePool":  # passed on to an operator that does not have it
-            drop_attributes(node, "channels_last")
     write_pads(inferred, shapes, path)
     return inferred
 

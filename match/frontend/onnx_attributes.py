@@ -25,9 +25,9 @@ class _Contributed:
     attributes: tuple[str, ...]
     """Names of those that the importer reads."""
     inputs: int
-    """Of how many inputs, the first ones, each must be there that is not among `zero_points`."""
+    """How many of the first inputs must be there, but for those of `zero_points`."""
     zero_points: tuple[int, ...] = ()
-    """Positions of inputs that are zero where they are left out."""
+    """Positions of inputs that are 0 if the file leaves them out."""
 
 
 _MICROSOFT: Mapping[str, _Contributed] = {
@@ -55,8 +55,6 @@ _IGNORED: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "BatchNormalization": {"training_mode": (0,)},
     "DequantizeLinear": {"output_dtype": (_FLOAT, 0)},
     "MaxPool": {"storage_order": (0,)},
-    "QLinearAveragePool": {"channels_last": (0,)},
-    "QLinearGlobalAveragePool": {"channels_last": (0,)},
     "QuantizeLinear": {"output_dtype": (0,), "precision": (_FLOAT, 0)},
     "Resize": {"antialias": (0,), "keep_aspect_ratio_policy": (b"stretch",)},
 }
@@ -66,7 +64,7 @@ _REPEATING = ("Loop", "Scan")
 
 
 def check_inputs(graph: Any, path: object) -> None:
-    """Refuse onnxruntime's own operators without inputs that they must have; `onnx.checker` knows those of ONNX alone.
+    """Refuse onnxruntime's own operators that lack inputs; `onnx.checker` knows the inputs of ONNX's operators alone.
 
     Raises:
         ModelError: there is one.
@@ -86,7 +84,7 @@ def check_inputs(graph: Any, path: object) -> None:
 
 
 def zero_points_left_out(node: Any) -> tuple[int, ...]:
-    """Positions of inputs that are left out and zero therefore, of operators of ONNX, too, that are called alike."""
+    """Positions of the zero points that an operator leaves out; also of ONNX's operators of the same names."""
     known, given = _MICROSOFT.get(node.op_type), list(node.input)
     return () if known is None else tuple(at for at in known.zero_points if at >= len(given) or not given[at])
 

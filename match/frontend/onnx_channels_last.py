@@ -1,4 +1,4 @@
-"""Operators of onnxruntime's on channels last, which it writes into files that it saves, as ONNX has them."""
+"""Operators on maps with channels last, which onnxruntime writes into the files that it saves, as ONNX's operators."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ import onnx
 from match.frontend.onnx_attributes import drop_attributes
 
 _STANDARD = {"QLinearConv": "QLinearConv", "NhwcMaxPool": "MaxPool"}
-"""Operators of the domain com.microsoft, and what ONNX calls them on channels first."""
+"""Operators of the domain com.microsoft, and the names of ONNX's operators that compute the same on channels first."""
 _MEANS = ("QLinearAveragePool", "QLinearGlobalAveragePool")
-"""Operators of the domain com.microsoft of either layout."""
+"""Operators of the domain com.microsoft whose maps have either layout."""
 
 
 def channels_first(node: Any, constants: Mapping[str, Any]) -> Iterator[Any]:
-    """The operators that compute what an operator does: itself, or one on channels first between two Transpose."""
+    """The operator itself, or its equal on channels first, between two Transpose if its maps have channels last."""
     if node.domain != "com.microsoft" or node.op_type not in (*_STANDARD, *_MEANS):
         yield node
         return
     attributes = {each.name: each for each in node.attribute}
     last = node.op_type == "NhwcMaxPool" or ("channels_last" in attributes and attributes["channels_last"].i == 1)
-    if node.op_type in _MEANS and not last:
-        yield node
-        return
     first = onnx.NodeProto()
     first.CopyFrom(node)
     drop_attributes(first, "channels_last")

@@ -1,9 +1,9 @@
-"""Operators of ONNX on integers that TVM's importer lacks, or has for some tensors alone.
+"""Operators on integers that TVM's importer lacks, or computes in fewer cases than onnxruntime.
 
-QLinearMatMul and QLinearWhere are those that it lacks. QLinearConv and ConvInteger are of sequences, maps and volumes,
-MatMulInteger is of two types.
-QLinearLeakyRelu and QLinearSoftmax are what onnxruntime defines also where attributes are left out or of an older
-opset, and QGemm has outputs of float32, too.
+- TVM's importer lacks QLinearMatMul and QLinearWhere.
+- Here QLinearConv and ConvInteger also take sequences and volumes, and MatMulInteger takes two tensors of two types.
+- QLinearLeakyRelu and QLinearSoftmax are right without attributes and in old opsets, too.
+- QGemm may have float32 outputs.
 
 Each takes an operator's inputs, its attributes and the model's parameters, and returns Relay, as importers of TVM do.
 """
@@ -84,13 +84,13 @@ def _qlinear_where(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
 
 
 def _qlinear_leaky_relu(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
-    """QLinearLeakyRelu, whose slope is 0.01 where the file says none; TVM's own takes 1."""
+    """QLinearLeakyRelu. Its slope is 0.01 if the file gives none; TVM's importer then takes 1."""
     slope = float(attributes.get("alpha", np.float32(0.01)))
     return _of_one(lambda x, _attributes, _params: relay.nn.leaky_relu(*x, slope), inputs, attributes, params)
 
 
 def _qlinear_softmax(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
-    """QLinearSoftmax of an opset: before 13 its rows are all axes from one on. TVM's own knows rows of one axis."""
+    """QLinearSoftmax. Before opset 13 a row is all axes from `axis` on; TVM's importer knows rows of one axis alone."""
     along = {"axis": -1, **attributes}
     return _of_one(relay.frontend.onnx.Softmax.get_converter(int(attributes["opset"])), inputs, along, params)
 

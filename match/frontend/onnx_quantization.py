@@ -11,7 +11,7 @@ import onnx
 
 from match.errors import ModelError
 from match.frontend.model import ModelTensor, Quantization
-from match.frontend.onnx_plain import constant_tensors
+from match.frontend.onnx_canonical import constant_tensors
 
 _QLINEAR_INPUTS = {"QLinearConv": ((0, 1),), "QLinearMatMul": ((0, 1),), "QGemm": ((0, 1),)}
 """Of operators on quantized tensors: positions of activations among the inputs, and of their scales."""

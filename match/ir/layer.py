@@ -94,6 +94,9 @@ pixel, and the second input has a single channel. Empty: both inputs have the ou
 GATES = {Op.LSTM: 4, Op.GRU: 3, Op.GRU_RESET_FIRST: 3}
 """Of a unit of a recurrent layer."""
 
+WIDEST_WEIGHTS = 8
+"""Bits of weights that are bytes, and the most that a weight has."""
+
 CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES, *GATES}
 
 BY_PIXEL = frozenset({Op.SOFTMAX, Op.LOG_SOFTMAX, Op.NORMALIZE})
@@ -191,7 +194,7 @@ class Layer:
     links: tuple[tuple[int, ...], ...] = ()
     group_outputs: int = 1
     group_inputs: int = 0
-    weight_bits: int = 8
+    weight_bits: int = WIDEST_WEIGHTS
     unit: int = 1
     turns_signs: bool = False
     runs: int = 0
@@ -312,6 +315,10 @@ class Axis:
     before: int = 0
     multiple: int = 1
     array: int = 0
+
+    def windows_see(self, outputs: int) -> bool:
+        """Whether the windows of the first `outputs` iterations each have an index of the tensor, not padding alone."""
+        return self.before < self.window and (outputs - 1) * self.stride - self.before < self.limit
 
     @property
     def room(self) -> int:

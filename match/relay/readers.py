@@ -13,7 +13,7 @@ import numpy as np
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.dtypes import value_range
 from match.ir.float_border import REACH, FloatQuantization
-from match.ir.layer import Padding
+from match.ir.layer import Axis, Dim, Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
@@ -435,14 +435,13 @@ def own_padding(conv: relay.Call) -> tuple[Padding, int] | None:
     own = None if any(int(side) for side in attrs.padding) else read_padding(conv.args[0])
     if own is None:
         return None
-    extents = zip(shape(conv.args[0].args[0])[1:3], shape(conv)[1:3], own[0][:2], strict=True)
-    filters = [shape(conv.args[1])[str(attrs.kernel_layout).index(axis)] for axis in "HW"]
-    steps = zip(filters, attrs.dilation, attrs.strides, strict=True)
-    seen = all(
-        before <= (extent - 1) * int(dilation) and (outputs - 1) * int(stride) - before < inputs
-        for (inputs, outputs, before), (extent, dilation, stride) in zip(extents, steps, strict=True)
-    )
-    return own if seen else None
+    for number, (name, dim) in enumerate((("H", Dim.OY), ("W", Dim.OX))):
+        extent = shape(conv.args[1])[str(attrs.kernel_layout).index(name)]
+        window = (extent - 1) * int(attrs.dilation[number]) + 1
+        inputs, outputs = (shape(maps)[1 + number] for maps in (conv.args[0].args[0], conv))
+        if not Axis(dim, inputs, int(attrs.strides[number]), window, own[0][number]).windows_see(outputs):
+            return None
+    return own
 
 
 def read_padding(x: relay.Expr) -> tuple[Padding, int] | None:

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from match.errors import TargetError
 from match.ir.constants import LayerConstants
-from match.ir.layer import Dim, Layer, Op, Operand
+from match.ir.layer import WIDEST_WEIGHTS, Dim, Layer, Op, Operand, input_axes
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.target.cost import Block, CostModel, CpuCostModel
@@ -34,11 +34,8 @@ Constraint = Callable[[Layer], Verdict]
 
 def window_sees_input(layer: Layer) -> Verdict:
     """Every window, and so every tile, has a row and a column of the input in it, and not padding alone."""
-    rows, columns = layer.window
-    top, left, _, _ = layer.padding
-    last_row = (layer.oy - 1) * layer.stride[0] - top
-    last_column = (layer.ox - 1) * layer.stride[1] - left
-    sees = top < rows and left < columns and last_row < layer.iy and last_column < layer.ix
+    rows, columns = input_axes(layer)
+    sees = rows.windows_see(layer.oy) and columns.windows_see(layer.ox)
     return Verdict(sees, "some of its windows lie in the padding alone")
 
 
@@ -301,7 +298,7 @@ class HwModule(ABC):
         Where they are fewer than 8, `Layer.weight_bits` tells `cost`, `operands`, `pack` and `kernel` in how many bits
         the operator's weights are stored, and `weight_bits` of match_tile_t the kernel.
         """
-        return 8
+        return WIDEST_WEIGHTS
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """The cost model of the kernel that `kernel` names: `cost_model`, where all of them cost alike."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from match.cost_models.ne16 import Ne16Cost
 from match.ir.constants import LayerConstants
-from match.ir.layer import Dim, Layer, Op, Operand
+from match.ir.layer import WIDEST_WEIGHTS, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.target.cost import CostModel, ceil_div
@@ -150,7 +150,7 @@ class Ne16(HwModule):
 
     def fewest_weight_bits(self, layer: Layer) -> int:
         """As many as the array takes; of depthwise filters 8, as 16 channels share each plane and lie together."""
-        return packing.MOST_BITS if layer.op is Op.DEPTHWISE_CONV2D else packing.FEWEST_BITS
+        return WIDEST_WEIGHTS if layer.op is Op.DEPTHWISE_CONV2D else packing.FEWEST_BITS
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Wider multipliers take longer to load; what the cluster lays out or requantizes, time and scratch."""

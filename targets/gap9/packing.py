@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
-from match.ir.layer import Dim
+from match.ir.layer import WIDEST_WEIGHTS, Dim
 from match.ir.requantization import Requantizer
 from match.target.tile_constants import Spans, channels, parameters_of
 
@@ -14,10 +14,10 @@ GROUP = 16
 PLANE_BYTES = GROUP // 8
 """One bit of a group of input channels, at one filter position."""
 
-FEWEST_BITS, MOST_BITS = 2, 8
+FEWEST_BITS = 2
 
 
-def bit_planes(weights: npt.NDArray[np.int8], spans: Spans, bits: int = MOST_BITS) -> bytes:
+def bit_planes(weights: npt.NDArray[np.int8], spans: Spans, bits: int = WIDEST_WEIGHTS) -> bytes:
     """The filters of a range of output channels as bit planes of weight + 2^(bits - 1), by groups of 16 input channels.
 
     From (K, FY, FX, C) to (K, ceil(C / 16), bit, FY * FX, 2 bytes), channel c of a group in bit c % 8 of byte c // 8.
@@ -32,7 +32,7 @@ def bit_planes(weights: npt.NDArray[np.int8], spans: Spans, bits: int = MOST_BIT
     return np.packbits(planes, axis=-1, bitorder="little").tobytes()
 
 
-def laid_out_bit_planes(weights: npt.NDArray[np.int8], spans: Spans, bits: int = MOST_BITS) -> bytes:
+def laid_out_bit_planes(weights: npt.NDArray[np.int8], spans: Spans, bits: int = WIDEST_WEIGHTS) -> bytes:
     """The same for windows that are laid out: their (FX, FY, C) are channels, (K, ceil(FX * FY * C / 16), bit, 2)."""
     part = channels(weights, spans).transpose(0, 2, 1, 3)
     return bit_planes(part.reshape(len(part), 1, 1, -1), {Dim.K: (0, len(part))}, bits)

@@ -1,4 +1,8 @@
-"""An ONNX model without what its writer may write in another way: own functions, numbers and types in attributes."""
+"""The canonical form of an ONNX model: of several ways to write the same, the one that the importer reads.
+
+Functions are written out, and numbers of Constant operators are tensors. The output of a QuantizeLinear has the type of
+its zero point. Maps have channels first.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +19,19 @@ from match.frontend.onnx_channels_last import channels_first
 from match.frontend.onnx_graph import with_fields
 
 _NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
-"""Attributes of Constant and the types of the tensors that they are, as ONNX defines them."""
-
+"""Attributes of Constant that hold numbers, and the types of these as ONNX defines them."""
 
 _DEFINED = ("Attention",)
-"""Operators of ONNX's that the importer lacks, and that ONNX defines by others."""
+"""Operators that the importer lacks, and that ONNX defines as functions of other operators."""
+
 _ZERO = "match_zero_point_of"
 
 
-def plain(proto: Any) -> Any:
-    """A copy of a model with the operators of functions in their place, and with tensors in Constant operators.
-
-    A QuantizeLinear has a zero point in the place of a type of its output, and all operators have channels first.
+def canonical(proto: Any) -> Any:
+    """A copy of a model in canonical form.
 
     Raises:
-        ValueError: functions call one another in a circle, or are not as they are called.
+        ValueError: functions call one another in a circle, or are called with other inputs or outputs than they have.
     """
     copy: Any = onnx.ModelProto()
     copy.CopyFrom(proto)
@@ -55,7 +57,7 @@ def plain(proto: Any) -> Any:
 
 
 def _with_definitions(proto: Any) -> Any:
-    """A model with the definitions of operators that ONNX defines by others in their place, where it has such."""
+    """The model with the operators of `_DEFINED` written out as ONNX defines them."""
     defined = sorted({("", node.op_type) for node in proto.graph.node if node.op_type in _DEFINED and not node.domain})
     if not defined:
         return proto
@@ -82,9 +84,9 @@ def constant_tensors(graph: Any) -> dict[str, Any]:
 
 
 def _type_by_zero_point(node: Any, constants: Mapping[str, Any], graph: Any) -> None:
-    """Take the type of the output off a QuantizeLinear; its zero point says it: one of zero, if none is there.
+    """Remove the attribute of a QuantizeLinear that says its output's type; a zero point of that type says it instead.
 
-    Types that are no integers, and one that is not the zero point's, stay.
+    Without a zero point it gets one, 0. The attribute stays if its type is not an integer's or not the zero point's.
     """
     kind = next((each.i for each in node.attribute if each.name == "output_dtype"), 0)
     if not kind or not onnx.TensorProto.DataType.Name(kind).startswith(("INT", "UINT")):
@@ -101,9 +103,9 @@ def _type_by_zero_point(node: Any, constants: Mapping[str, Any], graph: Any) -> 
 
 
 def with_shaped_outputs(proto: Any) -> Any:
-    """A copy of a model, to be checked, whose outputs have a shape each, which `onnx.checker` asks for.
+    """A copy of a model for `onnx.checker`, which wants a shape for each output.
 
-    onnxruntime does not ask for one, and writes files without.
+    onnxruntime writes files without these shapes. In the copy, outputs without a shape get an empty one.
     """
     copy: Any = onnx.ModelProto()
     copy.CopyFrom(proto)
