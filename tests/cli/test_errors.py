@@ -300,6 +300,8 @@ def test_logs_that_are_no_counts(command: Command, project: Path, tmp_path: Path
     assert "is no count of a call" in command("measure", project, log).error
     log.write_text('{"event":"count","call":0,"count":5}\n' * calls)
     assert "did not count every call of 1 inferences; keep those" in command("measure", project, log).error
+    log.write_text('{"event":"count","call":0,"count":5}\n' * (calls + 1))
+    assert f"{log} has {calls + 1} counts, and an inference" in command("measure", project, log).error
     assert "--unit is cycles or instructions" in command("measure", project, log, "--unit", "seconds").error
 
 
