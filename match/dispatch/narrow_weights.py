@@ -13,8 +13,14 @@ from match.target.hardware import HwModule
 
 
 def with_weight_bits(module: HwModule, layer: Layer, constants: LayerConstants) -> Layer:
-    """The operator with the fewest bits that all its weights fit in, if the module's kernel for it takes so few."""
+    """The operator with the fewest bits that all its weights fit in, if the module's kernel for it takes so few.
+
+    Raises:
+        ValueError: if the module gives no number of bits that weights have.
+    """
     fewest = module.fewest_weight_bits(layer)
+    if fewest not in range(1, WIDEST_WEIGHTS + 1):
+        raise ValueError(f"fewest_weight_bits returned {fewest!r}, and weights have 1 to {WIDEST_WEIGHTS} bits")
     if fewest == WIDEST_WEIGHTS or constants.weights is None or layer.weight_dtype != "int8":
         return layer
     return replace(layer, weight_bits=max(fewest, _bits(constants.weights)))

@@ -129,7 +129,10 @@ def _accepted(module: HwModule, workload: Workload, options: Options, known: For
 
 def _stored(module: HwModule, workload: Workload) -> Layer:
     """The layer with the bits in which the module stores the weights of each operator."""
-    operators = tuple(with_weight_bits(module, own.layer, own.constants) for own in workload.operators)
+    try:
+        operators = tuple(with_weight_bits(module, own.layer, own.constants) for own in workload.operators)
+    except Exception as error:
+        raise _fault(module, workload.layer, "bits of weights", error) from error
     return replace(workload.layer, stages=operators) if workload.stages else operators[0]
 
 

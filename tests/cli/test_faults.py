@@ -33,6 +33,10 @@ PLUGINS = {
         "class Unit(Engine):\n    def operands(self, layer, requantizer):\n        raise KeyError(layer.op)\n"
         "class Chip(Minichip):\n    modules = (Unit(),)"
     ),
+    "in_weight_bits": (
+        "class Unit(Engine):\n    def fewest_weight_bits(self, layer):\n        return 12\n"
+        "class Chip(Minichip):\n    modules = (Unit(),)"
+    ),
     "in_patterns": (
         "class Unit(Engine):\n    def patterns(self):\n        raise KeyError('conv')\n"
         "class Chip(Minichip):\n    modules = (Unit(),)"
@@ -66,6 +70,10 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("in_init", "target in_init, faulty_in_init:Chip, cannot be made: KeyError: 'revision'."),
         ("in_cost", "module engine: cost model Cost, layer conv2d_2: compute(Tile("),
         ("in_operands", "module engine, layer conv2d_2: its operands and tiles: KeyError: <Op.CONV2D: 'conv2d'>"),
+        (
+            "in_weight_bits",
+            "module engine, layer conv2d_2: its bits of weights: ValueError: fewest_weight_bits returned 12, and ",
+        ),
         ("in_patterns", "module engine: its patterns: KeyError: 'conv'; `match check-target`"),
     ],
 )
