@@ -21,7 +21,7 @@ from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
 
-SEEDS = range(250)
+SEEDS = range(150)
 MOST_ROWS = 300_000
 
 
@@ -81,9 +81,9 @@ def test_random_networks_have_what_the_tests_are_about() -> None:
     fused = [p for p, cover, _ in every if any(len(p.candidates[number].operators) > 1 for number in cover.chosen)]
     converted = [p for p, cover, _ in every if cover.cost > sum(p.candidates[number].cost for number in cover.chosen)]
     ties = [one for one in every if [price for price, _ in one.priced].count(one.least) > 1]
-    assert len(fused) > 100
-    assert len(converted) > 100
-    assert len(ties) > 5
+    assert len(fused) > 60
+    assert len(converted) > 60
+    assert len(ties) > 3
     assert max(len(problem.graph.operators) for problem, _, _ in every) == 13
 
 

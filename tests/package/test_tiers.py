@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.package.test_architecture import PROJECT, files, imports
+from tests.package.test_architecture import PROJECT, files, imports, nodes_of
 
 pytestmark = pytest.mark.unit
 
@@ -43,7 +43,7 @@ def reached(path: Path) -> frozenset[str]:
 @cache
 def _imported(path: Path) -> frozenset[str]:
     own = set(imports(path))
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_of(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             own |= {f"{node.module}.{alias.name}" for alias in node.names}
     return frozenset(own)
