@@ -2,25 +2,41 @@
 
 Some quantizers leave a pooling, a reshape or a slice in floating point, in front of a layer or behind it. Such an
 operator gives the same values in 8 bits. Between the dequantize and the quantize then stands the layer alone.
+
+The reference does the same with some of them. Behind the others it computes layers in floating point, and a layer in
+integers is within one step of that (`moves_in_floating_point`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
 
 from match.arithmetic.interface import QuantizedType
-from match.passes.quantized_groups.moves import on_integers, real_number
+from match.arithmetic.onnxruntime import quantize
+from match.ir.dtypes import value_range
+from match.passes.quantized_groups.moves import IN_FLOATING_POINT, on_integers, real_number
 from match.passes.quantized_groups.quantities import parameters
 from match.relay import relay, tvm
-from match.relay.qnn import dequantized, quantized
-from match.relay.rewrite import New, is_call, rewrite, shape
+from match.relay.graph import users
+from match.relay.objects import main_function, operands
+from match.relay.qnn import Dequantized, dequantized, quantized
+from match.relay.rewrite import New, constant, is_call, rewrite, shape
 
 _MOVES = (
     *("nn.max_pool2d", "nn.global_max_pool2d", "reshape", "squeeze", "expand_dims", "nn.batch_flatten"),
-    "strided_slice",
+    *("strided_slice", "transpose", "nn.pad"),
 )
+_LAYERS = "nn.conv2d", "nn.conv2d_transpose", "nn.dense"
+_MEAN = "mean"
+"""The reference computes it in floating point, whatever is in front of it."""
+
+Readers = Mapping[relay.Expr, Sequence[relay.Expr]]
+"""By expression, those that read it."""
 
 _MOST = 8
 """The most elements that are quantized for one that slices keep. A slice of numbers takes the control core some 50
@@ -33,21 +49,56 @@ class MovesInBytes:
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
-        return rewrite(module, _rule)
+        return rewrite(module, partial(_rule, users(main_function(module)), {}))
 
 
-def _rule(call: relay.Call, new: New) -> relay.Expr | None:
+def _rule(readers: Readers, known: dict[relay.Expr, Dequantized], call: relay.Call, new: New) -> relay.Expr | None:
+    """`known` has the 8-bit tensor of each operator that was moved before its dequantize, and gets the call's."""
     output = quantized(call)
     if output is not None:
-        moves, inner = _moves(call.args[0], (*_MOVES, "transpose", "max", "min", "nn.pad"))
+        moves, inner = _moves(call.args[0], (*_MOVES, "max", "min"))
         if not moves or dequantized(inner) is not None or _keep_few(moves) or not all(map(_pads_with_a_number, moves)):
             return None
         return _moved(relay.qnn.op.quantize(new(inner), *parameters(output), out_dtype=output.dtype), moves, output)
-    moves, inner = _moves(call, _MOVES)
-    real = dequantized(inner)
-    if not moves or real is None:
+    if not is_call(call, *_MOVES) and not (is_call(call, *IN_FLOATING_POINT) and _is_for_layers(call, readers)):
         return None
-    return relay.qnn.op.dequantize(_moved(new(real.x), moves, real.quantization), *parameters(real.quantization))
+    parts = [known.get(part) or _in_bytes(part, new) for part in _parts(call)]
+    own = parts[0] and parts[0].quantization
+    if own is None or any(part is None or part.quantization != own for part in parts):
+        return None
+    tensor = _on_integers(call, [part.x for part in parts if part is not None], own)
+    if tensor is None:
+        return None
+    known[call] = Dequantized(tensor, own)
+    return relay.qnn.op.dequantize(tensor, *parameters(own))
+
+
+def _in_bytes(expr: relay.Expr, new: New) -> Dequantized | None:
+    """The 8-bit tensor that an expression is, dequantized; None if it is none, or constant."""
+    real = dequantized(expr)
+    return None if real is None or constant(real.x) is not None else Dequantized(new(real.x), real.quantization)
+
+
+def _on_integers(move: relay.Call, parts: Sequence[relay.Expr], own: QuantizedType) -> relay.Expr | None:
+    """An operator on 8-bit tensors; None for one that pads with a value that these cannot have."""
+    if is_call(move, "concatenate"):
+        return relay.concatenate(parts, int(move.attrs.axis))
+    return on_integers(move, parts[0], own) if _pads_with_a_level(move, own) else None
+
+
+def _parts(move: relay.Call) -> Sequence[relay.Expr]:
+    """The tensors that an operator moves."""
+    return operands(move.args[0]) if is_call(move, "concatenate") else move.args[:1]
+
+
+def _is_for_layers(expr: relay.Expr, readers: Readers) -> bool:
+    """Whether nothing but layers and means reads what is made of a tensor: others may promise the reference's bits."""
+    return all(
+        _is_for_layers(reader, readers)
+        if isinstance(reader, relay.Tuple) or is_call(reader, *_MOVES, *IN_FLOATING_POINT)
+        else is_call(reader, *_LAYERS, _MEAN)
+        for reader in readers[expr]
+    )
 
 
 def _moves(expr: relay.Expr, names: Sequence[str]) -> tuple[list[relay.Call], relay.Expr]:
@@ -62,6 +113,17 @@ def _moves(expr: relay.Expr, names: Sequence[str]) -> tuple[list[relay.Call], re
 def _pads_with_a_number(move: relay.Call) -> bool:
     """Whether an operator, if it pads, does so with elements of the tensor or with a number that is known."""
     return not is_call(move, "nn.pad") or real_number(move.args[1]) is not None
+
+
+def _pads_with_a_level(move: relay.Call, own: QuantizedType) -> bool:
+    """Whether an operator, if it pads, does so with elements of the tensor or with a value that it can have."""
+    if not is_call(move, "nn.pad") or str(move.attrs.pad_mode) != "constant":
+        return True
+    value = real_number(move.args[1])
+    if value is None:
+        return False
+    level = quantize(np.array([value], np.float32), own, value_range(own.dtype))
+    return bool((level.astype(np.float32) - np.float32(own.zero_point)) * own.scale == np.float32(value))
 
 
 def _keep_few(moves: Sequence[relay.Call]) -> bool:

@@ -11,6 +11,7 @@ from match.passes.adaptive_averages import PoolCollectedWindows
 from match.passes.channels_last import ChannelsLast
 from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.dead_channels import DeadChannels
+from match.passes.depthwise_scales import DepthwiseScales
 from match.passes.extrema import AddExtrema
 from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.gathers import GatherByAxis
@@ -75,6 +76,7 @@ def integer_relay(
         CutVolumes(),
         PoolVolumes(exact),
         PadsBehindReshapes(),
+        DepthwiseScales(),
         MovesInBytes(),
         FuseQuantizedGroups(exact),
         SumInIntegers(),

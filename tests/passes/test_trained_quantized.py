@@ -30,10 +30,13 @@ Integers = npt.NDArray[np.int64]
 SUMMING = ("nn.conv2d", "nn.dense", "qnn.conv2d", "qnn.dense", "qnn.conv2d_transpose", "nn.avg_pool2d", "sum")
 
 
-def compared(model: Any, folder: Path, *, exact: bool = True, real: bool = True) -> tuple[Integers, Integers]:
+def compared(
+    model: Any, folder: Path, *, exact: bool = True, real: bool = True, fused: bool = True
+) -> tuple[Integers, Integers]:
     """What the network's integer form computes and what onnxruntime does, after it is checked to be in integers.
 
     real: whether the network says that onnxruntime computes some of it in floating point.
+    fused: whether onnxruntime may fuse operators.
     """
     path = folder / "model.onnx"
     onnx.save(model, path)
@@ -48,7 +51,7 @@ def compared(model: Any, folder: Path, *, exact: bool = True, real: bool = True)
     x = np.random.default_rng(5).normal(0, 1, shape).astype(np.float32)
     (ours,) = executable(module)({loaded.inputs[0].name: x})
     assert loaded.data is not None
-    (reference,) = exact_session(with_own_weights(loaded.data)).run(None, {loaded.inputs[0].name: x})
+    (reference,) = exact_session(with_own_weights(loaded.data), fused=fused).run(None, {loaded.inputs[0].name: x})
     return ours.astype(np.int64), reference.astype(np.int64)
 
 

@@ -50,9 +50,14 @@ class TrainedModel:
         self._nodes.append(helper.make_node(kind, inputs, [name], name=f"{kind}_{name}", **attributes))
         return name
 
-    def quantize(self, scale: float, dtype: str = "uint8", zero_point: int = 0) -> str:
-        """Bring the last tensor to 8 bits and back, with parameters of one axis, as PyTorch exports them."""
-        parameters = self.constant(np.array([scale], np.float32)), self.constant(np.array([zero_point], dtype))
+    def quantize(self, scale: float | Array, dtype: str = "uint8", zero_point: int | Array = 0) -> str:
+        """Bring the last tensor to 8 bits and back, with parameters of one axis, as PyTorch exports them.
+
+        They may be one for each channel.
+        """
+        scales = np.reshape(scale, -1).astype(np.float32)
+        zero_points = np.broadcast_to(zero_point, scales.shape).astype(dtype)
+        parameters = self.constant(scales), self.constant(zero_points)
         self.add("QuantizeLinear", *parameters)
         return self.add("DequantizeLinear", *parameters)
 

@@ -15,6 +15,7 @@ from match.passes.quantized_groups.channel_scaling import (
     channel_step,
     scaled,
 )
+from match.passes.quantized_groups.moves import moves_in_floating_point
 from match.passes.quantized_groups.quantities import requantized
 from match.passes.transposed_convolution import sees_one_row
 from match.relay import integer_form, relay
@@ -63,7 +64,8 @@ def linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
             return None
         weights, bias, bits = found.weights, found.bias, found.bits
     sums = qnn_sums(operator, Dequantized(new(real.x), inputs), weights, channels)
-    if layer.steps or is_call(operator, _TRANSPOSED):  # onnxruntime has no kernel in integers
+    real_sums = layer.steps or is_call(operator, _TRANSPOSED) or moves_in_floating_point(real.x)
+    if real_sums:  # onnxruntime has no kernel in integers
         sums = integer_form.real_sums(sums)
     if bits:
         sums = relay.multiply(sums, relay.const(1 << bits, "int32"))

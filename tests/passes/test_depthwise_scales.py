@@ -1,0 +1,114 @@
+"""Depthwise convolutions whose input has a scale for each channel, beside onnxruntime, which computes real numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from match.frontend import load
+from match.passes.depthwise_scales import DepthwiseScales
+from match.relay.objects import expressions, main_function
+from match.relay.rewrite import is_call
+from tests.passes.test_trained_quantized import compared, ended
+from tests.passes.trained_models import TrainedModel
+
+pytestmark = pytest.mark.tvm
+
+CHANNELS = 6
+SCALES = np.linspace(0.01, 0.02, CHANNELS)
+
+
+def relu(model: TrainedModel) -> None:
+    model.add("Relu")
+
+
+def relu6(model: TrainedModel) -> None:
+    """Which cuts off less than the quantize does: the largest scale times 255 is 5.1."""
+    model.add("Clip", model.constant(np.float32(0)), model.constant(np.float32(6)))
+
+
+def nothing(model: TrainedModel) -> None:
+    pass
+
+
+def separable(
+    activation: Callable[[TrainedModel], None], dtype: str, zero_point: int, multiplier: int = 1
+) -> TrainedModel:
+    """A pointwise convolution, whose channels are quantized each with its scale, and a depthwise one."""
+    model = TrainedModel((1, 4, 9, 8))
+    model.quantize(0.02, "uint8", 117)
+    model.conv(CHANNELS, (1, 1))
+    activation(model)
+    model.quantize(SCALES, dtype, zero_point)
+    model.conv(CHANNELS * multiplier, group=CHANNELS, pads=[1, 0, 1, 2], strides=[1, 2])
+    model.add("Relu")
+    return model
+
+
+@pytest.mark.parametrize(
+    ("activation", "dtype", "zero_point", "multiplier"),
+    [(relu, "uint8", 0, 1), (relu6, "uint8", 0, 1), (nothing, "int8", 0, 1), (nothing, "uint8", 100, 2)],
+)
+def test_within_a_step_of_onnxruntime(
+    activation: Callable[[TrainedModel], None], dtype: str, zero_point: int, multiplier: int, tmp_path: Path
+) -> None:
+    """Of the pointwise convolution's outputs few are a step off, and each moves some of the depthwise one's sums.
+
+    Where it fuses operators, onnxruntime fails at such networks.
+    """
+    model = ended(separable(activation, dtype, zero_point, multiplier), 0.05, "uint8")
+    ours, reference = compared(model, tmp_path, fused=False)
+    assert len(np.unique(reference)) > 50
+    assert np.abs(ours - reference).max() <= 1
+    assert np.mean(ours != reference) < 0.01
+
+
+def rewritten(model: TrainedModel, folder: Path) -> bool:
+    onnx.save(ended(model, 0.05, "uint8"), folder / "model.onnx")
+    module = load(folder / "model.onnx").module
+    return DepthwiseScales()(module) is not module
+
+
+def test_channels_with_zero_points_of_their_own_stay(tmp_path: Path) -> None:
+    """What a convolution pads with is one value."""
+    model = TrainedModel((1, CHANNELS, 9, 8))
+    model.quantize(SCALES, "uint8", np.arange(CHANNELS))
+    model.conv(CHANNELS, group=CHANNELS, pads=[1, 1, 1, 1])
+    assert not rewritten(model, tmp_path)
+
+
+def test_convolutions_that_add_channels_stay(tmp_path: Path) -> None:
+    """Their sums have elements of several scales."""
+    model = TrainedModel((1, CHANNELS, 9, 8))
+    model.quantize(SCALES)
+    model.conv(CHANNELS, group=CHANNELS // 2)
+    assert not rewritten(model, tmp_path)
+
+
+def test_parameters_that_differ_stay(tmp_path: Path) -> None:
+    """What is stored is not what is read."""
+    model = TrainedModel((1, CHANNELS, 9, 8))
+    model.add("QuantizeLinear", *parameters(model, SCALES))
+    model.add("DequantizeLinear", *parameters(model, SCALES[::-1]))
+    model.conv(CHANNELS, group=CHANNELS)
+    assert not rewritten(model, tmp_path)
+
+
+def parameters(model: TrainedModel, scales: np.ndarray) -> tuple[str, str]:
+    return model.constant(scales.astype(np.float32)), model.constant(np.zeros(len(scales), np.uint8))
+
+
+def test_a_clip_that_cuts_off_more_than_the_quantize_stays(tmp_path: Path) -> None:
+    """At 1.5 of at most 5.1."""
+
+    def narrow(model: TrainedModel) -> None:
+        model.add("Clip", model.constant(np.float32(0)), model.constant(np.float32(1.5)))
+
+    path = tmp_path / "model.onnx"
+    onnx.save(ended(separable(narrow, "uint8", 0), 0.05, "uint8"), path)
+    module = DepthwiseScales()(load(path).module)
+    assert any(is_call(expr, "clip") and expr.attrs.a_max == 1.5 for expr in expressions(main_function(module)))

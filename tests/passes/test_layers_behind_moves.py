@@ -1,0 +1,124 @@
+"""Layers whose input is moved, with no quantize behind that, beside onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from match.frontend import load
+from match.passes.moves_in_bytes import MovesInBytes
+from match.relay.objects import expressions, main_function
+from match.relay.rewrite import dtype, is_call
+from tests.passes.test_trained_quantized import compared, ended
+from tests.passes.trained_models import TrainedModel
+
+pytestmark = pytest.mark.tvm
+
+
+def concatenated(model: TrainedModel) -> None:
+    """Two convolutions of one scale, side by side, pooled."""
+    source, channels, parts = model.current, model.channels, []
+    for _ in range(2):
+        model.current, model.channels = source, channels
+        model.conv(5, pads=[1, 1, 1, 1])
+        parts.append(model.quantize(0.2, "uint8", 99))
+    model.current, model.channels = model.apply("Concat", *parts, axis=1), 10
+    model.add("MaxPool", kernel_shape=[2, 2], strides=[1, 1])
+
+
+def depth_to_space(model: TrainedModel) -> None:
+    model.add("DepthToSpace", blocksize=2)
+    model.channels //= 4
+
+
+def space_to_depth(model: TrainedModel) -> None:
+    model.add("SpaceToDepth", blocksize=2)
+    model.channels *= 4
+
+
+def tiled(model: TrainedModel) -> None:
+    model.add("Tile", model.constant(np.array([1, 1, 2, 1])))
+
+
+def upsampled(model: TrainedModel) -> None:
+    scales = model.constant(np.array([1, 1, 2, 3], np.float32))
+    attributes = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    model.add("Resize", "", scales, mode="nearest", **attributes)
+
+
+def padded(model: TrainedModel) -> None:
+    model.add("Pad", model.constant(np.array([0, 0, 2, 1, 0, 0, 0, 1])))
+
+
+def reflected(model: TrainedModel) -> None:
+    model.add("Pad", model.constant(np.array([0, 0, 2, 1, 0, 0, 0, 1])), mode="reflect")
+
+
+def turned(model: TrainedModel) -> None:
+    model.add("Transpose", perm=[0, 1, 3, 2])
+
+
+REAL = concatenated, depth_to_space, space_to_depth, tiled, upsampled
+INTEGER = padded, reflected, turned
+
+
+def moved(move: Callable[[TrainedModel], None]) -> TrainedModel:
+    model = TrainedModel((1, 8, 14, 12))
+    model.quantize(0.03, "uint8", 117)
+    move(model)
+    model.conv(7)
+    return model
+
+
+@pytest.mark.parametrize("move", REAL + INTEGER, ids=lambda move: move.__name__)
+def test_beside_onnxruntime(move: Callable[[TrainedModel], None], tmp_path: Path) -> None:
+    """Where onnxruntime computes the layer in floating point, which the network says, few outputs are a step off."""
+    ours, reference = compared(ended(moved(move), 0.4, "uint8", 120), tmp_path, real=move in REAL)
+    assert len(np.unique(reference)) > 50
+    assert np.abs(ours - reference).max() <= (move in REAL)
+    assert np.mean(ours != reference) < 0.002
+
+
+def moved_types(model: TrainedModel, folder: Path, *names: str) -> set[str]:
+    """The types of what the operators of these names move once that is done in bytes."""
+    path = folder / "model.onnx"
+    onnx.save(ended(model, 0.07, "uint8", 120), path)
+    main = main_function(MovesInBytes()(load(path).module))
+    return {dtype(expr) for expr in expressions(main) if is_call(expr, *names)}
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.06, "uint8"), (0.05, "float32")])
+def test_padding_with_what_8_bits_can_be(value: float, expected: str, tmp_path: Path) -> None:
+    def padded_with(model: TrainedModel) -> None:
+        widths = model.constant(np.array([0, 0, 2, 1, 0, 0, 0, 1]))
+        model.add("Pad", widths, model.constant(np.float32(np.float32(0.03) * np.float32(round(value / 0.03, 2)))))
+
+    assert moved_types(moved(padded_with), tmp_path, "nn.pad") == {expected}
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"), [((0.06, 99), "uint8"), ((0.06, 98), "float32"), ((0.05, 99), "float32")]
+)
+def test_parts_of_one_quantization_are_concatenated(other: tuple[float, int], expected: str, tmp_path: Path) -> None:
+    def beside(model: TrainedModel) -> None:
+        first = model.quantize(0.06, "uint8", 99)
+        model.current = model.apply("Concat", first, model.quantize(other[0], "uint8", other[1]), axis=1)
+        model.channels *= 2
+
+    assert moved_types(moved(beside), tmp_path, "concatenate") == {expected}
+
+
+def test_parts_of_a_concatenation_that_is_quantized_take_its_scale(tmp_path: Path) -> None:
+    """Each in its own layer's requantization, so that they are not brought together first."""
+
+    def beside(model: TrainedModel) -> None:
+        model.current = model.apply("Concat", model.current, model.current, axis=1)
+        model.channels *= 2
+        model.add("Relu")
+        model.quantize(0.02, "uint8", 3)
+
+    assert moved_types(moved(beside), tmp_path, "concatenate") == {"float32"}
