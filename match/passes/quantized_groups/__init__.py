@@ -21,6 +21,7 @@ from match.passes.quantized_groups.collected import collected
 from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
 from match.passes.quantized_groups.elementwise import absolute_difference, extremum, sum_or_product
 from match.passes.quantized_groups.function_averages import function_average
+from match.passes.quantized_groups.functions_of_sums import function_of_sums
 from match.passes.quantized_groups.linear import linear
 from match.passes.quantized_groups.matrices import activation_product, dense_rows, running_totals, squares, totals
 from match.passes.quantized_groups.moves import moved
@@ -58,6 +59,9 @@ _OPERATORS: tuple[Fusion, ...] = (
 _CLOSE: tuple[Fusion, ...] = close_average, close_sum, close_slopes
 """Fusions whose outputs may be a step off."""
 
+_CLOSE_OTHERWISE: tuple[Fusion, ...] = (function_of_sums,)
+"""Fusions whose outputs may be a step off, of what no other one fits."""
+
 _WITH_ACTIVATIONS: tuple[Fusion, ...] = table, prelu, moved, collected
 """Fusions of an operator together with the activation behind it, where no other fits."""
 
@@ -67,14 +71,15 @@ class FuseQuantizedGroups:
     """Rewrites each group that ends in `qnn.quantize`, and each `qnn.concatenate`, `argmax` and `argmin`.
 
     What is not `exact` may be within one step: average pooling of parts of a map where onnxruntime's float32 may round
-    otherwise than integers, sums of three tensors and more, and PReLU with a slope for each element.
+    otherwise than integers, sums of three tensors and more, PReLU with a slope for each element, and functions of a
+    layer's outputs that nothing quantizes.
     """
 
     exact: bool = True
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
-        return rewrite(module, partial(_rule, _OPERATORS if self.exact else (*_CLOSE, *_OPERATORS)))
+        return rewrite(module, partial(_rule, _OPERATORS if self.exact else (*_CLOSE, *_OPERATORS, *_CLOSE_OTHERWISE)))
 
 
 def _rule(operators: Sequence[Fusion], call: relay.Call, new: New) -> relay.Expr | None:

@@ -74,6 +74,14 @@ def linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     return requantized(sums, inputs.scale * weights.scales / np.float32(1 << bits), output, axis)
 
 
+def is_layer(expr: relay.Expr) -> bool:
+    """Whether an expression is the real outputs of a layer of 8-bit inputs and constant weights."""
+    layer = _read(expr)
+    return (
+        layer is not None and dequantized(layer.operator.args[0]) is not None and weights_of(layer.operator) is not None
+    )
+
+
 def _read(expr: relay.Expr) -> _Layer | None:
     """The layer that ends in an expression; None if none of a supported kind does."""
     steps: list[ChannelStep] = []
