@@ -14,6 +14,7 @@ from match.compilation.options import Options
 from match.dispatch.choice import outputs
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
 from match.frontend.model import Model, ModelTensor
+from match.ir.layer import Layer
 from match.mapping.schedule import Schedule
 from match.partitioning.quantizable import Quantizable
 from match.passes.moved import Moved
@@ -205,6 +206,7 @@ def _layer(
         operators=tuple(_operators(decision.plan, target, elements)) if decision.plan else (),
         moved=MovedSummary(*map(max, zip(*map(astuple, moved_by), strict=True))) if moved_by else None,
         constant_bytes=len(decision.plan.constants) if decision.plan else None,
+        weight_bits=_weight_bits(decision.plan.layer) if decision.plan else None,
     )
 
 
@@ -219,7 +221,14 @@ def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]
         cycles = [round(one) for one in cost.launched(layer)]
     for stage, own, predicted in zip(layer.stages, plan.operators, cycles, strict=False):
         removed = _removed(elements.get(own.source), outputs(stage) // stage.output_channels, stage.output_channels)
-        yield OperatorSummary(stage.what, stage.macs, outputs(stage), predicted, own.source, removed)
+        yield OperatorSummary(
+            stage.what, stage.macs, outputs(stage), predicted, own.source, removed, _weight_bits(stage)
+        )
+
+
+def _weight_bits(layer: Layer) -> int | None:
+    """Bits in which each weight of an operator is stored; None without weights, and for several operators."""
+    return layer.weight_bits if layer.weight_dtype and not layer.stages else None
 
 
 def _removed_of_layer(decision: LayerDecision, elements: Mapping[str, int]) -> int:

@@ -21,7 +21,7 @@ from match.report.text import decode
 
 SCHEMA_VERSION = 1
 
-Aspect = Literal["macs", "module", "cycles", "bound", "bytes", "l1", "schedule", "requantization"]
+Aspect = Literal["macs", "module", "cycles", "bound", "weight_bits", "bytes", "l1", "schedule", "requantization"]
 
 
 class Compiled(Protocol):
@@ -205,6 +205,7 @@ def _layer(a: LayerSummary, b: LayerSummary | None) -> LayerChange:
         ("module", a.module, b.module),
         ("cycles", f"{a.cycles:,}", f"{b.cycles:,}"),
         ("bound", a.bound or "", b.bound or ""),
+        ("weight_bits", _weight_bits(a), _weight_bits(b)),
         ("bytes", f"{bytes_moved(a):,}", f"{bytes_moved(b):,}"),
         ("l1", f"{a.l1_bytes:,}", f"{b.l1_bytes:,}"),
         ("schedule", _mapping(a.schedule), _mapping(b.schedule)),
@@ -233,6 +234,12 @@ def _why(a: LayerSummary, b: LayerSummary) -> str | None:
             return f"in {which}, {other.module} refused because {offer.refusal}"
     offer = next(offer for offer in b.candidates if offer.module == a.module)
     return None if offer.cycles is None else f"in B, {a.module} would take {offer.cycles:,} cycles"
+
+
+def _weight_bits(layer: LayerSummary) -> str:
+    """Of each operator with weights, joined as the names of operators are."""
+    bits = [operator.weight_bits for operator in layer.operators or (layer,)]
+    return "+".join(str(one) for one in bits if one is not None)
 
 
 def _mapping(schedule: ScheduleSummary | None) -> str:

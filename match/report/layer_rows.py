@@ -80,6 +80,7 @@ def _row(layer: LayerSummary, clock_hz: float, peaks: Mapping[str, int | None]) 
         "peak_share": peak_share(layer, peaks),
         "bound": layer.bound,
         "constant_bytes": layer.constant_bytes,
+        "weight_bits": layer.weight_bits,
         "bytes_moved": bytes_moved(layer),
         "l1_bytes": layer.l1_bytes,
         "exact": layer.exact,

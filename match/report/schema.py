@@ -217,7 +217,7 @@ class OperatorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An operator of a layer that has several, in the order in which they are computed.
 
     `cycles` are predicted for its kernel call in a group; null in a chain, whose operators take turns. `source` is what
-    the model calls it, empty if that is not known. `removed_channels` are as those of a layer.
+    the model calls it, empty if that is not known. `removed_channels` and `weight_bits` are as those of a layer.
     """
 
     op: str
@@ -226,6 +226,7 @@ class OperatorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cycles: int | None = None
     source: str = ""
     removed_channels: int = 0
+    weight_bits: int | None = None
 
 
 class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -242,8 +243,9 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output are proven to be of no use and are not computed.
     `moved` is null for a layer that is neither rescaled nor a quantized recurrent one, and for one whose outputs stay
     as they were. `constant_bytes` are its constants, packed as code generation stores them; null on the CPU, whose
-    constants are not told apart. `operators` are those of a chain, whose `op` has their names joined by "+", or of a
-    group, whose `op` is "group"; else there are none.
+    constants are not told apart. `weight_bits` are those in which its module stores each weight; null without weights,
+    on the CPU, and for a layer of several operators, which have their own. `operators` are those of a chain, whose `op`
+    has their names joined by "+", or of a group, whose `op` is "group"; else there are none.
     """
 
     name: str
@@ -272,6 +274,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     moved: MovedSummary | None = None
     operators: tuple[OperatorSummary, ...] = ()
     constant_bytes: int | None = None
+    weight_bits: int | None = None
 
 
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

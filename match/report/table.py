@@ -9,7 +9,7 @@ from msgspec import UNSET
 from rich.console import Console
 from rich.text import Text
 
-from match.ir.layer import GATES, GROUP, Op
+from match.ir.layer import GATES, GROUP, WIDEST_WEIGHTS, Op
 from match.report.columns import Column, fitted, left_out
 from match.report.layer_rows import bytes_moved, peak_share, shapes
 from match.report.memory_table import memory_lines, memory_table, program_text
@@ -76,6 +76,8 @@ def _operator_cell(title: str, operator: OperatorSummary) -> str:
         return f"{operator.macs:,}" if operator.macs else ""
     if title == "predicted cycles":
         return "" if operator.cycles is None else f"{operator.cycles:,}"
+    if title == "weight bits":
+        return _weight_bits(operator)
     return ""
 
 
@@ -102,6 +104,7 @@ def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSu
             "right",
             rank=1,
         ),
+        *([Column[LayerSummary]("weight\nbits", _weight_bits, "right", rank=1)] if _has_narrow_weights(report) else []),
         Column[LayerSummary](
             "bytes\nmoved", lambda layer: f"{moved:,}" if (moved := bytes_moved(layer)) else "", "right", rank=1
         ),
@@ -167,6 +170,16 @@ def _shortened(name: str) -> str:
 def _shapes(layer: LayerSummary) -> str:
     removed = f" (-{layer.removed_channels} channels)" if layer.removed_channels else ""
     return f"{shapes(layer.input_shapes)} > {shapes(layer.output_shapes)}{removed}" if layer.output_shapes else ""
+
+
+def _has_narrow_weights(report: Report) -> bool:
+    """Whether a module stores weights in fewer bits than a byte has: else a column would have the same in each line."""
+    operators = [operator for layer in report.layers for operator in layer.operators or (layer,)]
+    return any(operator.weight_bits not in (None, WIDEST_WEIGHTS) for operator in operators)
+
+
+def _weight_bits(operator: LayerSummary | OperatorSummary) -> str:
+    return "" if operator.weight_bits is None else str(operator.weight_bits)
 
 
 def _rate(layer: LayerSummary) -> str:

@@ -196,6 +196,7 @@ def test_layers_as_a_list(command: Command, tmp_path: Path) -> None:
     sources = (path.read_text() for path in (tmp_path / "x" / "src").glob("*.c"))
     stored = [int(size) for source in sources for size in re.findall(r" constants\[(\d+)\] = ", source)]
     assert sorted(int(row["constant_bytes"]) for row in rows if row["constant_bytes"]) == sorted(stored) != []
+    assert [row["weight_bits"] for row in rows] == [str(layer.weight_bits or "") for layer in report.layers]
     phases = [line.rpartition(": ")[2].partition(",")[0] for line in outcome.err.splitlines()]
     assert list(dict.fromkeys(phases)) == list(report.totals.compile_seconds)
 

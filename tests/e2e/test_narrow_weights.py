@@ -71,13 +71,18 @@ def test_weights_have_as_many_bits_as_they_need(tmp_path: Path) -> None:
     for op in ("conv2d", "grouped_conv2d"):
         assert (before[op].layer.weight_bits, after[op].layer.weight_bits) == (8, 4)
         assert len(after[op].constants) < 0.75 * len(before[op].constants)
+    reported = {layer.op: layer.weight_bits for layer in narrow.report.layers if layer.module == "ne16"}
+    assert (reported["conv2d"], reported["depthwise_conv2d"]) == (4, 8)
     assert sum(one.cycles for one in narrow.layers) < sum(one.cycles for one in wide.layers)
 
 
 def test_weights_of_chains_have_their_own_bits(tmp_path: Path) -> None:
     path = quantize(network(), tmp_path, "QDQ", "QInt8", per_channel=True)
-    plans = on_ne16(compiled(narrowed(path, 3), fuse=True))
+    result = compiled(narrowed(path, 3), fuse=True)
+    plans = on_ne16(result)
     bits = {
         (stage.op, stage.weight_bits) for plan in plans.values() if plan.layer.stages for stage in plan.layer.stages
     }
     assert {("conv2d", 3), ("depthwise_conv2d", 8)} <= bits
+    reported = {(one.op, one.weight_bits) for layer in result.report.layers for one in layer.operators}
+    assert reported >= bits

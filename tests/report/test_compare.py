@@ -15,6 +15,7 @@ from match.errors import InputError
 from match.report import Report, encode
 from match.report.compare import Change, compare, schema
 from match.report.compare import encode as encode_comparison
+from match.report.schema import OperatorSummary
 from tests.cli.conftest import DIGITS, Command, command
 
 __all__ = ["command"]
@@ -55,6 +56,9 @@ def test_every_aspect_that_moves_is_told(report: Report) -> None:
     assert change.aspect == "schedule"
     assert change.a.startswith("OY 3/8 K 8/16; ")
     assert change.b.startswith("OY 3/8; ")
+    operators = (OperatorSummary("conv2d", 1, 1, weight_bits=8), OperatorSummary("dense", 1, 1, weight_bits=3))
+    (moved,) = [layer for layer in compare(report, changed(report, operators=operators)).layers if not layer.same]
+    assert moved.changes == (Change("weight_bits", "8", "8+3"),)
 
 
 def test_why_a_layer_changes_its_module(report: Report) -> None:

@@ -54,12 +54,13 @@ def test_layer_on_a_module(report: Report) -> None:
     assert operands["weights"].bytes_moved == 3888
     assert layer.l1_bytes == 2 * 320 + 2 * 648 + 192 + 100
     assert layer.constant_bytes == 16 * (8 * 3 * 3 + 9)
+    assert layer.weight_bits == 8
 
 
 def test_layer_on_the_cpu(report: Report) -> None:
     layer = report.layers[1]
     assert (layer.module, layer.schedule, layer.bound, layer.requantization) == ("cpu", None, None, None)
-    assert layer.constant_bytes is None
+    assert (layer.constant_bytes, layer.weight_bits) == (None, None)
     assert [(candidate.module, candidate.cycles, candidate.refusal) for candidate in layer.candidates] == [
         ("array", None, "it has no such operator")
     ]

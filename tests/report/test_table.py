@@ -11,7 +11,7 @@ from rich.console import Console
 
 import match
 from match.report import Report, show
-from match.report.schema import MeasuredLayers, Measurement
+from match.report.schema import MeasuredLayers, Measurement, OperatorSummary
 
 pytestmark = pytest.mark.tvm
 
@@ -74,6 +74,18 @@ def test_what_is_in_integers_in_place_of_floating_point_is_said(report: Report) 
     assert "In integers: 1 layer where the reference has floating point, with outputs within one step of its." in text
     assert "Floating point" not in text
     assert " within 1 " in next(line for line in text.splitlines() if line.startswith("softmax "))
+
+
+def test_bits_of_weights_are_told_where_some_are_fewer_than_a_byte_has(report: Report) -> None:
+    assert "weight" not in text_of(report)
+    conv, softmax = report.layers
+    operators = (OperatorSummary("conv2d", 73728, 1024, weight_bits=3), OperatorSummary("add", 0, 1024))
+    chain = msgspec.structs.replace(conv, name="chain", operators=operators, weight_bits=None)
+    lines = text_of(msgspec.structs.replace(report, layers=(conv, chain, softmax))).splitlines()
+    header = next(number for number, line in enumerate(lines) if "weight " in line)
+    begin = lines[header].index("weight ")
+    cells = [line[begin : begin + len("weight")].strip() for line in lines[header + 1 : header + 8]]
+    assert cells == ["bits", "──────", "8", "", "3", "", ""]
 
 
 HEADERS = {
