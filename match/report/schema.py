@@ -206,7 +206,7 @@ class RunnerUpSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The cheapest way to compute the network without what was chosen for a layer.
 
     `module` has the layer then, or the first of the operators that were chosen together. `cost` is that of the whole
-    network: cycles, or pJ where energy was the objective.
+    network in the unit of the objective: cycles, pJ or bytes.
     """
 
     module: str
