@@ -19,6 +19,7 @@ from match.devtools.check.chain_probes import chain_probes, group_probes
 from match.devtools.check.external_run import external_run_problems
 from match.devtools.check.form_probes import FormProbes, untried_forms
 from match.devtools.check.methods import method_problems
+from match.devtools.check.own_examples import example_problem
 from match.devtools.check.probes import Probe, inputs, network, own_probes, probes
 from match.devtools.check.undefined import undefined_function
 from match.dispatch.request import accepts
@@ -93,8 +94,10 @@ def execution_problems(
         ToolchainError: there is no C compiler or make.
     """
     target = _on_this_machine(target)
-    tried = _tried(target)
     own = target.own_operators
+    tried, problems = _tried(target)
+    if problems:
+        return tuple(problems), (), ()
     matches = [row for row in find(network(tried.layers), own) if isinstance(row, Match)] if tried.layers else []
     problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, matches)]
     if problems:
@@ -119,14 +122,15 @@ def execution_problems(
     return tuple(dict.fromkeys(problems)), coverage, tuple(sentence for one in found for sentence in one.untried)
 
 
-def _tried(target: MatchTarget) -> _Tried:
-    """Small layers, chains and groups of the patterns that the target lists."""
+def _tried(target: MatchTarget) -> tuple[_Tried, list[str]]:
+    """Small layers, chains and groups of the patterns that the target lists, and problems of modules' own operators."""
     types = (target.activations,) if target.activations else ("int8", "uint8")
     listed = {pattern.name for module in target.modules for pattern in module.patterns()}
-    layers = [probe for dtype in types for probe in (*probes(dtype), *own_probes(target.own_operators, dtype))]
-    return _Tried(
+    layers = [probe for dtype in types for probe in probes(dtype) if probe.name in listed]
+    examples, problems = _examples(target, types)
+    tried = _Tried(
         types=types,
-        layers=[probe for probe in layers if probe.name in listed],
+        layers=[*layers, *examples],
         chains=[probe for dtype in types for probe in chain_probes(target.patterns, dtype)],
         groups={
             module.name: [probe for dtype in types for probe in group_probes(module.patterns(), dtype)]
@@ -134,6 +138,23 @@ def _tried(target: MatchTarget) -> _Tried:
             if module.groups
         },
     )
+    return tried, problems
+
+
+def _examples(target: MatchTarget, types: Sequence[str]) -> tuple[list[Probe], list[str]]:
+    """Examples of modules' own operators, in the types in which they are found, and problems of those never found."""
+    found: list[Probe] = []
+    problems: list[str] = []
+    for operator in target.own_operators:
+        told = {
+            probe: example_problem(target, operator, probe)
+            for dtype in types
+            for probe in own_probes([operator], dtype)
+        }
+        there = [probe for probe, problem in told.items() if problem is None]
+        found += there
+        problems += [] if there else [problem for problem in told.values() if problem is not None][:1]
+    return found, problems
 
 
 def _on_the_core(target: MatchTarget, tried: Sequence[Probe]) -> Outputs | str:

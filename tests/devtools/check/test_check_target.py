@@ -21,10 +21,11 @@ from match.ir.layer import Dim, Layer, Op
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.partitioning.pattern import Match, find
-from match.relay import tvm
+from match.relay import integer_form, relay, tvm
 from match.target.constraints import int8_input, uint8_input
 from match.target.cost import CpuCostModel
 from match.target.hardware import MatchTarget, Pattern, Platform, ProgramSize, Verdict
+from match.target.own import OwnOperator, Reading
 from match.target.tile_constants import INT64, INT64_EXCEPT, INT64_SIGNED
 
 pytestmark = pytest.mark.cc
@@ -118,6 +119,84 @@ def test_a_pattern_that_never_matches(minichip: Any) -> None:
     assert "is refused because it is a layer" in problem
 
 
+def boom(*arguments: object) -> None:
+    raise KeyError("no entry\nfor it")
+
+
+def both_bits(example: Callable[..., Any], is_read: Callable[[str], bool]) -> OwnOperator:
+    """The bits that two tensors both have, for inputs of some types."""
+    dataflow = relay.dataflow_pattern
+    a, b = dataflow.wildcard(), dataflow.wildcard()
+
+    def read(parts: Any) -> Reading | None:
+        return Reading((parts[a], parts[b])) if is_read(parts[a].checked_type.dtype) else None
+
+    return OwnOperator("both_bits", dataflow.is_op("bitwise_and")(a, b), read, example, 2)
+
+
+def more(x: Any, y: Any) -> Any:
+    """The operator that `both_bits` finds, and an addition, which it does not."""
+    return integer_form.add(relay.bitwise_and(x, y), y, (1, 1), 0, 0, (0, 255), "uint8")
+
+
+UNFOUND = "OPERATOR is not found in its example (uint8), as passes leave it in integer form: "
+
+
+@pytest.mark.parametrize(
+    ("example", "is_read", "problem"),
+    [
+        (relay.maximum, True, f"{UNFOUND}its dataflow pattern matches nothing in it."),
+        (relay.bitwise_and, False, f"{UNFOUND}its read() returns None for it."),
+        (more, True, f"{UNFOUND}there are other operators in it, or one reads what is inside of it."),
+        (boom, True, "the example of OPERATOR raised KeyError: 'no entry\\nfor it'."),
+        (
+            lambda x, y: relay.add(x, relay.cast(y, "int32")),
+            True,
+            "the example of OPERATOR cannot be compiled, because TVM fails with 'data types uint8 and int32 do not "
+            "match in BroadcastRel'; replace the operator that this is about, or report the model.",
+        ),
+    ],
+    ids=["not matched", "not read", "more than it", "raising", "ill-typed"],
+)
+def test_an_example_in_which_a_modules_own_operator_is_not_found(
+    minichip: Any, example: Callable[..., Any], is_read: bool, problem: str
+) -> None:
+    own = both_bits(example, lambda dtype: is_read)
+    target = target_with(minichip, patterns=lambda: (Pattern(Op.OWN, own=own),))
+    words = problem.replace("OPERATOR", "the operator both_bits of a module of target minichip")
+    assert check_target(target).problems == (words,)
+
+
+BOTH_BITS = """
+#include "minichip.h"
+
+void minichip_conv2d(const match_tile_t *tile)
+{
+    for (int32_t y = 0; y < tile->output_height; y++) {
+        for (int32_t x = 0; x < tile->output_width; x++) {
+            const uint8_t *a = tile->input + y * tile->input_row_stride + x * tile->input_pixel_stride;
+            const uint8_t *b = tile->addend + y * tile->addend_row_stride + x * tile->addend_pixel_stride;
+            for (int32_t k = 0; k < tile->channels_out; k++) {
+                tile->output[y * tile->output_row_stride + x * tile->output_pixel_stride + k] = a[k] & b[k];
+            }
+        }
+    }
+}
+"""
+
+
+def test_an_operator_that_is_read_in_one_type(minichip: Any, tmp_path: Path) -> None:
+    source = tmp_path / "both_bits.c"
+    source.write_text(BOTH_BITS)
+    own = both_bits(relay.bitwise_and, lambda dtype: dtype == "uint8")
+    target = with_host(minichip, lambda host: replace(host, sources=(source, *host.sources[1:])))
+    target.modules = target_with(minichip, patterns=lambda: (Pattern(Op.OWN, own=own),)).modules
+    target.activations = None
+    check = check_target(target)
+    assert check.problems == ()
+    assert [(row.op, row.taken, row.tried) for row in check.coverage] == [("both_bits", 1, 1)]
+
+
 TWO = Pattern(Op.CONV2D, before=(Op.CONV2D,))
 
 
@@ -165,10 +244,6 @@ def test_a_memory_smaller_than_the_scratch(minichip: Any) -> None:
             return 20000
 
     assert "needs at least" in the_problem(target_with(minichip, cost_model=Hungry()))
-
-
-def boom(*arguments: object) -> None:
-    raise KeyError("no entry\nfor it")
 
 
 @pytest.mark.parametrize(
