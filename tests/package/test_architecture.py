@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -130,6 +131,21 @@ def test_everything_at_the_top_is_a_station() -> None:
     loose = {path.stem for path in (PROJECT / "match").glob("*.py")}
     assert folders - {"__pycache__"} | loose - {"__init__"} == set(STATIONS)
     assert loose == {"__init__", "__main__", "compiler", "errors"}
+
+
+def test_the_page_lists_the_stations_with_their_main_types() -> None:
+    text = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| .* \|(.*)\|$", text, re.MULTILINE)
+    assert [name for name, _ in rows] == [name for name in STATIONS if name != "__main__"]
+    for name, types in rows:
+        defined = {
+            node.name
+            for module, path in modules().items()
+            if inside(module, (name,))
+            for node in nodes_of(path)
+            if isinstance(node, ast.ClassDef)
+        }
+        assert set(re.findall(r"`(\w+)`", types)) <= defined, name
 
 
 def test_arrows_run_one_way() -> None:
