@@ -61,7 +61,7 @@ def groups(search: Search) -> Iterator[tuple[TileGroup, dict[tuple[int, ...], tu
             tiles = search.candidates(box)
             bounds = zip(tiles.objective.tolist(), tiles.second.tolist(), strict=True)
             of_tile = dict(zip(map(tuple, tiles.numbers.T.tolist()), bounds, strict=True))
-            for group in search.chosen(tiles):
+            for group in search.groups(tiles):
                 yield group, of_tile
 
 

@@ -67,9 +67,9 @@ class Effort:
         self.left = self.most = {"tiles": 0, "mappings": 0, "predictions": 0}
         mappings, predicted = Search.mappings, Search.predicted
 
-        def counted_mappings(search: Search, chosen: TileGroup) -> Iterator[BoundedResidency]:
-            self.count("tiles", chosen.index.shape[1])
-            for mapping in mappings(search, chosen):
+        def counted_mappings(search: Search, group: TileGroup) -> Iterator[BoundedResidency]:
+            self.count("tiles", group.index.shape[1])
+            for mapping in mappings(search, group):
                 self.count("mappings")
                 yield mapping
 

@@ -1,8 +1,7 @@
 """Lower bounds of the cost of mappings: of all mappings with a tile, and of a single mapping.
 
-    core_cycles = overhead + kernels + what the core does or waits for beside no kernel
-    dma_cycles  = overhead + first issue + the greater of: all transfers; those of inputs, the last kernel behind
-                  them, and the last write-back behind that
+    core_cycles = overhead + kernels + issues and waits of the core while no kernel runs
+    dma_cycles  = overhead + first issue + max(all transfers, transfers of inputs + last kernel + last write-back)
     lower_bound_cycles[tile, residency] = max(core_cycles, dma_cycles)
 
 If transfers block the core, the latency is the sum of all terms. The bound of a tile assumes that every block is

@@ -149,7 +149,7 @@ class Search:
             boxes = [box for numbers in channels for box in self.tables.boxes(numbers)]
             waiting: list[BoundedResidency] = []
             for tiles in self.best_first(joined([self.candidates(box) for box in boxes])):
-                waiting += (mapping for chosen in self.chosen(tiles) for mapping in self.mappings(chosen))
+                waiting += (mapping for group in self.groups(tiles) for mapping in self.mappings(group))
                 waiting = self.try_best(waiting, FEW)
             self.try_best(waiting, len(waiting))
         return self.nest
@@ -224,33 +224,29 @@ class Search:
                 return []
         return []
 
-    def chosen(self, tiles: Candidates) -> Iterator[TileGroup]:
+    def groups(self, tiles: Candidates) -> Iterator[TileGroup]:
         """The tiles in groups; those of a group cut the same dimensions."""
-        last = np.array([[len(self.tables.sizes[dim]) - 1] for dim in TILED])
-        patterns = (1 << np.arange(len(TILED))) @ (tiles.numbers < last)
-        for pattern in np.unique(patterns).tolist():
-            rows = np.flatnonzero(patterns == pattern)
-            dims = tuple(dim for n, dim in enumerate(TILED) if pattern >> n & 1)
+        for dims, rows in self.tables.by_cuts(tiles.numbers):
             if dims not in self._residencies:
                 self._residencies[dims] = residencies(self.prices.operands, dims, packed=False)
             some = tiles.select(rows)
             figures = some.numbers, some.room, some.kernels, some.last_kernels
             yield TileGroup(self.tables, dims, *figures, self._residencies[dims])
 
-    def mappings(self, chosen: TileGroup) -> Iterator[BoundedResidency]:
+    def mappings(self, group: TileGroup) -> Iterator[BoundedResidency]:
         """The mappings of some tiles that fit and may win."""
 
         def keys(tile: Ints, bound: Bound) -> tuple[Floats, Floats]:
-            return self.keys(self.sure(bound, chosen.kernels[tile]))
+            return self.keys(self.sure(bound, group.kernels[tile]))
 
-        residency, tile, bound = chosen.bounds(lambda tile, bound: self.may_win(*keys(tile, bound)))
+        residency, tile, bound = group.bounds(lambda tile, bound: self.may_win(*keys(tile, bound)))
         expected, _ = self.keys(bound)
         objective, second = keys(tile, bound)
         rows = np.flatnonzero(self.may_win(objective, second))
-        sizes = np.array([self.tables.sizes[dim][index] for dim, index in zip(TILED, chosen.index, strict=True)]).T
+        sizes = np.array([self.tables.sizes[dim][index] for dim, index in zip(TILED, group.index, strict=True)]).T
         figures = (figure[rows].tolist() for figure in (expected, objective, second, residency))
         for row, size in zip(zip(*figures, strict=True), sizes[tile[rows]].tolist(), strict=True):
-            yield BoundedResidency(row[0], row[1], row[2], tuple(size), chosen.residencies, row[3])
+            yield BoundedResidency(row[0], row[1], row[2], tuple(size), group.residencies, row[3])
 
     def nests(self, mapping: BoundedResidency) -> Iterator[OrderedLoops]:
         """The loops and placements of a residency, in every order of loops that allows it."""

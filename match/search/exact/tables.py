@@ -166,6 +166,14 @@ class Tables:
         shape = [part.stop - part.start for part in box]
         return np.broadcast_to(room, shape), np.broadcast_to(fits, shape)
 
+    def by_cuts(self, numbers: Ints) -> Iterator[tuple[tuple[Dim, ...], Ints]]:
+        """Dimensions that tiles cut, and the tiles that cut just these; `numbers` of their sizes, shape (4, tiles)."""
+        last = np.array([[len(self.sizes[dim]) - 1] for dim in TILED])
+        patterns = (1 << np.arange(len(TILED))) @ (numbers < last)
+        for pattern in np.unique(patterns).tolist():
+            dims = tuple(dim for place, dim in enumerate(TILED) if pattern >> place & 1)
+            yield dims, np.flatnonzero(patterns == pattern)
+
     def cuts_channels(self, box: Box) -> bool:
         """Whether tiles have some of the input channels only."""
         return box[0].stop < len(self.sizes[Dim.C])

@@ -124,24 +124,24 @@ class TwoMemories:
             some = every[:, first : first + LISTED]
             if least[*some[:, 0]] > limit:
                 break
-            for chosen in chosen_of(tables, some, cycles[*some]):
-                found += self.bounded(chosen, limit)
+            for group in groups_of(tables, some, cycles[*some]):
+                found += self.bounded(group, limit)
             found.sort()
         return [(bound, np.array(place)) for bound, _, place in found[:LISTED]]
 
-    def bounded(self, chosen: TileGroup, limit: float) -> Iterator[tuple[float, float, tuple[int, ...]]]:
+    def bounded(self, group: TileGroup, limit: float) -> Iterator[tuple[float, float, tuple[int, ...]]]:
         """The least bound, minus the volume and the place of each tile with a bound of at most `limit`."""
 
         def objective(bound: Bound) -> Floats:
             return self.keys(bound.cycles, bound.moved, np.zeros(()))[0]
 
-        _, tile, bound = chosen.bounds(lambda _, bound: objective(bound) <= limit)
-        least = np.full(chosen.index.shape[1], math.inf)
+        _, tile, bound = group.bounds(lambda _, bound: objective(bound) <= limit)
+        least = np.full(group.index.shape[1], math.inf)
         np.minimum.at(least, tile, objective(bound))
-        sizes = [chosen.tables.sizes[dim][index] for dim, index in zip(TILED, chosen.index, strict=True)]
+        sizes = [group.tables.sizes[dim][index] for dim, index in zip(TILED, group.index, strict=True)]
         volumes = np.prod(sizes, axis=0)
         for column in np.flatnonzero(np.isfinite(least)).tolist():
-            yield float(least[column]), -float(volumes[column]), tuple(chosen.index[:, column].tolist())
+            yield float(least[column]), -float(volumes[column]), tuple(group.index[:, column].tolist())
 
     def expected_cycles(self, whole: Tables) -> Floats:
         """Cycles of the mapping onto the inner memory of all blocks of each outer tile, when half of its DMA is hidden.
@@ -180,11 +180,11 @@ class TwoMemories:
     def ways(self, tables: Tables, index: Ints, cycles: float, last: float, moved: float) -> Iterator[OuterNest]:
         """The ways to hold the blocks of an outer tile that fit, best bound first."""
         tile = {dim: int(tables.sizes[dim][number]) for dim, number in zip(TILED, index, strict=True)}
-        for chosen in chosen_of(tables, index[:, None], np.array([cycles]), last):
-            residency, _, bound = chosen.bounds(any_may_win)
+        for group in groups_of(tables, index[:, None], np.array([cycles]), last):
+            residency, _, bound = group.bounds(any_may_win)
             objective, second = self.keys(bound.cycles, bound.moved, np.array(moved))
             for row in np.lexsort((np.broadcast_to(second, objective.shape), objective)).tolist():
-                for nest in nests(tables, tile, chosen.residencies, int(residency[row])):
+                for nest in nests(tables, tile, group.residencies, int(residency[row])):
                     yield OuterNest(float(objective[row]), nest)
 
     def predict(self, way: OuterNest, level: Level, inner: Nested) -> None:
@@ -259,18 +259,12 @@ class BlockSearch(Search):
         return cycles, last, moved
 
 
-def chosen_of(tables: Tables, index: Ints, kernels: Floats, last: float = 0.0) -> Iterator[TileGroup]:
-    """Outer tiles that cut the same dimensions, with cycles of all kernels and of the last kernel."""
-    ends = np.array([[len(tables.sizes[dim]) - 1] for dim in TILED])
-    patterns = (1 << np.arange(len(TILED))) @ (index < ends)
-    for pattern in np.unique(patterns).tolist():
-        dims = tuple(dim for n, dim in enumerate(TILED) if pattern >> n & 1)
-        some = index[:, patterns == pattern]
-        count = some.shape[1]
-        room = np.full(count, tables.prices.memory.size)
+def groups_of(tables: Tables, index: Ints, kernels: Floats, last: float = 0.0) -> Iterator[TileGroup]:
+    """Outer tiles in groups that cut the same dimensions, with cycles of all kernels and of the last kernel."""
+    for dims, rows in tables.by_cuts(index):
+        room = np.full(len(rows), tables.prices.memory.size)
         options = residencies(tables.prices.operands, dims, packed=True)
-        last_kernels = np.zeros(count) + last
-        yield TileGroup(tables, dims, some, room, kernels[patterns == pattern], last_kernels, options)
+        yield TileGroup(tables, dims, index[:, rows], room, kernels[rows], np.full(len(rows), last), options)
 
 
 def any_may_win(tile: Ints, bound: Bound) -> Flags:
