@@ -57,3 +57,8 @@ class InputError(MatchError):
 
 class OutputError(MatchError):
     """A file or folder cannot be written."""
+
+
+def in_a_line(error: Exception) -> str:
+    """What code from elsewhere raised, in a line: the kind of error says more than some of its texts."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":. ")

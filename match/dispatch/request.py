@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from match.compilation.options import Options
 from match.dispatch.narrow_weights import with_weight_bits
-from match.errors import CostModelError, TargetError
+from match.errors import CostModelError, TargetError, in_a_line
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Requantizer
@@ -169,9 +169,8 @@ def problem(request: Request, options: Options) -> SearchProblem:
 
 
 def _fault(module: HwModule, layer: Layer, what: str, error: Exception) -> TargetError:
-    reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
     return TargetError(
-        f"module {module.name}, layer {layer.name}: its {what}: {reason}; `match check-target` tells more."
+        f"module {module.name}, layer {layer.name}: its {what}: {in_a_line(error)}; `match check-target` tells more."
     )
 
 
@@ -179,8 +178,9 @@ def _cost_model(module: HwModule, layer: Layer, requantizers: Requantizers) -> C
     try:
         return cost_of(module, layer, requantizers)
     except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-        raise CostModelError(f"module {module.name}, layer {layer.name}: its cost model: {reason}.") from error
+        raise CostModelError(
+            f"module {module.name}, layer {layer.name}: its cost model: {in_a_line(error)}."
+        ) from error
 
 
 def accepts(module: HwModule, layer: Layer) -> Verdict:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from match.dispatch.energy import without_energy
+from match.errors import in_a_line
 from match.target.hardware import Constraint, HwModule, MatchTarget
 
 KIB = 1024
@@ -83,7 +84,7 @@ def operators(module: HwModule) -> list[str]:
             dict.fromkeys(pattern.own.name if pattern.own else pattern.op.value for pattern in module.patterns())
         )
     except Exception as error:  # noqa: BLE001  # a module from elsewhere; the table is to list all others, too
-        return [" ".join(f"its patterns: {type(error).__name__}: {error}".split())]
+        return [f"its patterns: {in_a_line(error)}"]
 
 
 def _summary(constraint: Constraint) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from numbers import Real
 
-from match.errors import CostModelError
+from match.errors import CostModelError, in_a_line
 
 SLACK = 1e-9
 """Relative difference up to which two sums of cycles are equal: the order of additions decides nothing."""
@@ -36,8 +36,7 @@ def number(ask: Callable[[], object], call: Callable[[], str]) -> float:
 
 def failure(call: str, error: Exception) -> CostModelError:
     """Says that a call raised an error."""
-    reason = " ".join(str(error).split()).rstrip(".")
-    return CostModelError(f"{call} raised {type(error).__name__}{': ' * bool(reason)}{reason}.")
+    return CostModelError(f"{call} raised {in_a_line(error)}.")
 
 
 def checked(value: object, call: Callable[[], str]) -> float:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
-from match.errors import TargetError
+from match.errors import TargetError, in_a_line
 from match.ir.constants import LayerConstants
 from match.ir.layer import WIDEST_WEIGHTS, Dim, Layer, Op, Operand, input_axes
 from match.ir.requantization import Requantizer
@@ -406,5 +406,6 @@ def _patterns(module: HwModule) -> tuple[Pattern, ...]:
     try:
         return tuple(module.patterns())
     except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-        raise TargetError(f"module {module.name}: its patterns: {reason}; `match check-target` tells more.") from error
+        raise TargetError(
+            f"module {module.name}: its patterns: {in_a_line(error)}; `match check-target` tells more."
+        ) from error

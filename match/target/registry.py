@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
-from match.errors import OptionError, TargetError
+from match.errors import OptionError, TargetError, in_a_line
 from match.target.arguments import is_a
 from match.target.attributes import attribute_problems
 from match.target.hardware import HwModule, MatchTarget
@@ -108,15 +108,10 @@ def _load(entry: EntryPoint) -> MatchTarget:
     try:
         loaded: object = entry.load()
     except Exception as error:
-        raise TargetError(f"target {entry.name} cannot be loaded from {entry.value}: {_words(error)}.") from error
+        raise TargetError(f"target {entry.name} cannot be loaded from {entry.value}: {in_a_line(error)}.") from error
     if not (isinstance(loaded, type) and issubclass(loaded, MatchTarget)):
         raise TargetError(f"target {entry.name} is {entry.value}, which is not a subclass of MatchTarget.")
     try:
         return loaded()
     except Exception as error:
-        raise TargetError(f"target {entry.name}, {entry.value}, cannot be made: {_words(error)}.") from error
-
-
-def _words(error: Exception) -> str:
-    """What went wrong in a package from elsewhere, in a line: the kind of error says more than some of its texts."""
-    return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(":. ")
+        raise TargetError(f"target {entry.name}, {entry.value}, cannot be made: {in_a_line(error)}.") from error

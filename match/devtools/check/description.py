@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from match.codegen.platforms import PACKAGE
 from match.devtools.check.external import external_problems
+from match.errors import in_a_line
 from match.ir.names import identifier
 from match.mapping.schedule import Memory
 from match.target.arguments import is_a
@@ -36,7 +37,7 @@ def _problems(target: MatchTarget) -> Iterator[str]:
     try:
         platforms = bare.platforms
     except Exception as error:  # noqa: BLE001
-        reason = f"{type(error).__name__}: {error}"
+        reason = in_a_line(error)
         yield f"{what} has no host platform when none of its modules is used ({reason}); make host cope with that."
         return
     yield from _platform_problems(platforms, what)
@@ -77,7 +78,7 @@ def _module_problems(module: HwModule, what: str) -> Iterator[str]:
     try:
         patterns = module.patterns()
     except Exception as error:  # noqa: BLE001
-        yield f"{what} has patterns() that raises {type(error).__name__}: {error}; make it return Patterns."
+        yield f"{what} has patterns() that raises {in_a_line(error)}; make it return Patterns."
         return
     if not is_a(patterns, tuple, list) or not all(is_a(pattern, Pattern) for pattern in patterns):
         yield f"{what} has patterns() that returns {patterns!r:.60}; it must return a tuple of Patterns."

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from match.compilation.options import Numerics
 from match.dispatch.request import aligned_memories
+from match.errors import in_a_line
 from match.ir.layer import Component, Dim, Layer, Operand, Role
 from match.ir.names import identifier
 from match.mapping.schedule import block_bytes, component_bytes
@@ -69,8 +70,7 @@ def _checked(method: str, layer: Layer, ask: Callable[[], Answer]) -> Answer:
     try:
         return ask()
     except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-        raise _FaultError(f"{method}() raised {reason} for {_words(layer)}") from error
+        raise _FaultError(f"{method}() raised {in_a_line(error)} for {_words(layer)}") from error
 
 
 def _accepted(module: HwModule, layer: Layer) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from match.devtools.check.probes import Probe, network
-from match.errors import MatchError, TargetError
+from match.errors import MatchError, TargetError, in_a_line
 from match.frontend.failures import tvm_failures
 from match.frontend.relay import from_relay
 from match.partitioning.pattern import Match, find
@@ -45,8 +45,7 @@ def _integers(target: MatchTarget, example: Probe, what: str) -> tvm.IRModule:
     except MatchError:
         raise
     except Exception as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-        raise TargetError(f"{what} raised {reason}") from error
+        raise TargetError(f"{what} raised {in_a_line(error)}") from error
 
 
 def _unfound(integers: tvm.IRModule, operator: OwnOperator) -> str | None:

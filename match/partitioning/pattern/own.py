@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from match.errors import TargetError
+from match.errors import TargetError, in_a_line
 from match.ir.constants import LayerConstants
 from match.ir.layer import Op, Own
 from match.partitioning.pattern.layers import covered, element_wise
@@ -79,5 +79,4 @@ def _match(root: relay.Expr, operator: OwnOperator, reading: Reading) -> Match:
 
 
 def _fault(operator: OwnOperator, what: str, error: Exception) -> TargetError:
-    reason = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(".")
-    return TargetError(f"the operator {operator.name} of a module: its {what}: {reason}.")
+    return TargetError(f"the operator {operator.name} of a module: its {what}: {in_a_line(error)}.")

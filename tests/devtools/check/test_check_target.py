@@ -444,6 +444,10 @@ def test_files_that_do_not_exist(minichip: Any) -> None:
     assert "the host source 'kernels/none.c', which does not exist" in the_problem(target)
 
 
+def two_lines() -> None:
+    raise RuntimeError("one line\nanother")
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -451,6 +455,10 @@ def test_files_that_do_not_exist(minichip: Any) -> None:
         ({"memories": (Memory("scratchpad", 0),)}, "of 0 bytes"),
         ({"memories": (Memory("scratchpad", 4096, 3),)}, "aligned to 3"),
         ({"patterns": tuple}, "has no pattern"),
+        (
+            {"patterns": two_lines},
+            "has patterns() that raises RuntimeError: one line another; make it return Patterns.",
+        ),
         ({"patterns": lambda: (Pattern(Op.CONV2D, (undocumented,)),)}, "without a docstring (undocumented)"),
     ],
 )
