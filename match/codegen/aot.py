@@ -49,10 +49,8 @@ def prepare(module: tvm.IRModule) -> tvm.IRModule:
                 return
             exact = _exact if operator_name(expr) in _BROADCASTING and expr.checked_type.shape else _same
             replaced[expr] = rebuild(expr, lambda argument: exact(replaced[argument]))
-        elif isinstance(expr, relay.Tuple):
-            replaced[expr] = relay.Tuple([replaced[field] for field in expr.fields])
-        elif isinstance(expr, relay.TupleGetItem):
-            replaced[expr] = relay.TupleGetItem(replaced[expr.tuple_value], expr.index)
+        elif isinstance(expr, relay.Tuple | relay.TupleGetItem):
+            replaced[expr] = rebuild(expr, replaced.__getitem__)
         else:
             replaced[expr] = _without_truth(expr)
 

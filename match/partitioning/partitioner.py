@@ -202,14 +202,9 @@ def _rebuilt(
             variable = relay.GlobalVar(plan.symbol)
             functions[variable] = _function(match, plan, [layout for layout, _ in arguments], stored[-1])
             tensors.put(expr, relay.Call(variable, [argument for _, argument in arguments]), stored[-1])
-        elif isinstance(expr, relay.Call):
-            tensors.put(expr, unrolled(expr, tensors.plain) or rebuild(expr, tensors.plain))
-        elif isinstance(expr, relay.Tuple):
-            tensors.put(expr, relay.Tuple([tensors.plain(field) for field in expr.fields]))
-        elif isinstance(expr, relay.TupleGetItem):
-            tensors.put(expr, relay.TupleGetItem(tensors.plain(expr.tuple_value), expr.index))
         else:
-            tensors.put(expr, expr)
+            written_out = unrolled(expr, tensors.plain) if isinstance(expr, relay.Call) else None
+            tensors.put(expr, written_out or rebuild(expr, tensors.plain))
     tensors.reader = None
     body = tensors.plain(main.body)
 

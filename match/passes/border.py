@@ -85,20 +85,9 @@ def with_border(model: Model, border: Border) -> Model:
     replaced: dict[Any, Any] = {parameter: read.expr for parameter, read in reads.items()}
     replaced |= {call: read.expr for read in reads.values() for call in read.dropped}
 
-    def visit(node: Any) -> None:
-        if node in replaced:
-            return
-        if isinstance(node, relay.Call):
-            replaced[node] = rebuild(node, replaced.__getitem__)
-        elif isinstance(node, relay.Tuple):
-            replaced[node] = relay.Tuple([replaced[field] for field in node.fields])
-        elif isinstance(node, relay.TupleGetItem):
-            replaced[node] = relay.TupleGetItem(replaced[node.tuple_value], node.index)
-        else:
-            replaced[node] = node
-
     for node in nodes:
-        visit(node)
+        if node not in replaced:
+            replaced[node] = rebuild(node, replaced.__getitem__)
     fields = list(main.body.fields) if isinstance(main.body, relay.Tuple) else [main.body]
     pairs = zip(model.outputs, fields, strict=True)
     written = [_written(tensor, field, replaced[field], border.output_type) for tensor, field in pairs]

@@ -152,14 +152,8 @@ class DumpedOperators:
                 body = relay.bind(function.body, dict(zip(function.params, arguments, strict=True)))
                 checks.append(_layer(symbol, body, decision))
                 new[expr] = self._cut((symbol, _OUTPUT), expr)
-            elif isinstance(expr, relay.Call):
-                new[expr] = rebuild(expr, new.__getitem__)
-            elif isinstance(expr, relay.Tuple):
-                new[expr] = relay.Tuple([new[field] for field in expr.fields])
-            elif isinstance(expr, relay.TupleGetItem):
-                new[expr] = relay.TupleGetItem(new[expr.tuple_value], expr.index)
             else:
-                new[expr] = expr
+                new[expr] = rebuild(expr, new.__getitem__)
         body = new[main.body]
         results = [body] if len(self._outputs) == 1 else list(body.fields)
         for tensor, value in zip(self._outputs, results, strict=True):
