@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
@@ -35,6 +36,9 @@ from match.target.hardware import HwModule, MatchTarget
 
 BYTES_GRAIN = 2.0**-36
 """The weight of a cycle, in bytes, if bytes are minimised: all cycles of a network count less than one byte."""
+
+_Key = TypeVar("_Key")
+"""By which problems, and their solutions, are found."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,11 +132,18 @@ def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, st
             for answer in answers:
                 if isinstance(answer, Request) and answer.key not in problems:
                     problems[answer.key] = problem(answer, options)
-        with stopwatch.phase("search"):
-            cache = Cache(options.cache) if options.cache else None
-            solved = solutions(list(problems.values()), cache, workers, stopwatch.count)
-    found = dict(zip(problems, solved, strict=True))
+        found = _searched(problems, options, workers, stopwatch)
     return [_offers(workload, answers, found, target) for workload, answers in zip(workloads, asked, strict=True)]
+
+
+def _searched(
+    problems: Mapping[_Key, SearchProblem], options: Options, workers: Workers, stopwatch: Stopwatch
+) -> dict[_Key, Solution]:
+    """The solutions of some problems, found in the phase "search"."""
+    with stopwatch.phase("search"):
+        cache = Cache(options.cache) if options.cache else None
+        solved = solutions(list(problems.values()), cache, workers, stopwatch.count)
+    return dict(zip(problems, solved, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,10 +178,7 @@ def search_again(
                 outer = _held_as(again, inside.operands)
                 nested = replace(inside, memories=(outer, *inside.memories), cost_model=model)
                 problems.setdefault((answer.key, again.memory), nested)
-        with stopwatch.phase("search"):
-            cache = Cache(options.cache) if options.cache else None
-            solved = solutions(list(problems.values()), cache, workers, stopwatch.count)
-    found = dict(zip(problems, solved, strict=True))
+        found = _searched(problems, options, workers, stopwatch)
     return [
         _changed(again, {answer.module.name: (answer, found[answer.key, again.memory]) for answer in answers}, target)
         for again, answers in zip(asked, taking, strict=True)
