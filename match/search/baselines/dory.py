@@ -21,6 +21,7 @@ from match.mapping.schedule import Loop, Placement, Schedule
 from match.prediction.prices import Prices
 from match.search.baselines.dory_program import Program, TileSizes
 from match.search.baselines.dory_rules import rules
+from match.search.baselines.one_memory import only_memory
 from match.search.objective import check_objective
 from match.search.problem import SearchProblem
 
@@ -31,14 +32,11 @@ class DoryEngine:
 
     def search(self, problem: SearchProblem) -> Schedule:
         """See `Engine.search`; raises NoMappingError, too, if CP-SAT gives up."""
-        layer, memories, cost_model = problem.layer, problem.memories, problem.cost_model
+        layer, cost_model = problem.layer, problem.cost_model
         check_objective(problem.objective, cost_model)
-        if len(memories) != 1:
-            raise NoMappingError(
-                layer.name, f"has {len(memories)} levels of scratchpad, and the dory engine maps onto one"
-            )
+        memory = only_memory(problem, "dory")
         buffers = 2 if cost_model.overlap else 1
-        pricing = Prices(layer, problem.operands, memories[0], cost_model)
+        pricing = Prices(layer, problem.operands, memory, cost_model)
         program = Program(pricing, rules(layer), buffers, dict(problem.multiples))
         tile = program.whole if program.fits(program.whole, 1) else program.solve()
         if tile is None:

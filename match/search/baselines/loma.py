@@ -21,6 +21,7 @@ from match.ir.layer import Dim
 from match.mapping.schedule import REDUCTIONS, Loop, Placement, Schedule
 from match.prediction.predict import latency
 from match.prediction.prices import Prices
+from match.search.baselines.one_memory import only_memory
 from match.search.baselines.zigzag import Nesting, Rooms, nestings
 from match.search.objective import check_objective
 from match.search.problem import SearchProblem
@@ -37,20 +38,16 @@ class LomaEngine:
 
     def search(self, problem: SearchProblem) -> Schedule:
         """See `Engine.search`."""
-        layer, memories, cost_model = problem.layer, problem.memories, problem.cost_model
+        layer, cost_model = problem.layer, problem.cost_model
         check_objective(problem.objective, cost_model)
-        if len(memories) != 1:
-            raise NoMappingError(
-                layer.name, f"has {len(memories)} levels of scratchpad, and the loma engine maps onto one"
-            )
-        pricing = Prices(layer, problem.operands, memories[0], cost_model)
+        memory = only_memory(problem, "loma")
+        pricing = Prices(layer, problem.operands, memory, cost_model)
         search = _Search(pricing, dict(problem.multiples), self.lpf_limit)
         for rooms in search.rooms():
             nests = dict.fromkeys(search.nest(nesting) for nesting in search.nestings(rooms))
             found = [schedule for nest in nests for schedule in search.schedules(nest)]
             if found:
                 return min(found, key=lambda schedule: search.rank(schedule, problem.objective))
-        memory = memories[0]
         raise NoMappingError(
             layer.name, f"has no mapping that LOMA finds, along divisors, in the {memory.size} bytes of {memory.name}"
         )
