@@ -35,18 +35,28 @@ class _Weights:
         return relay.const(zeros if np.any(zeros != zeros[0]) else zeros[0])
 
 
+def _window(
+    read: TfliteReader,
+    operator: FileOperator,
+    size: tuple[int, int],
+    options: tflite.Conv2DOptions | tflite.DepthwiseConv2DOptions,
+) -> list[WindowAxis]:
+    """Rows and columns of the windows of a convolution."""
+    return axes_of(
+        read.tensor(operator).shape,
+        size,
+        (options.StrideH(), options.StrideW()),
+        (options.DilationHFactor(), options.DilationWFactor()),
+        options.Padding(),
+    )
+
+
 def conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """CONV_2D, also in groups: the filters then have fewer channels than the input."""
     options = operator.options(tflite.Conv2DOptions)
     weights = _weights(read, operator, axis=0)
     filters, rows, columns, channels = weights.values.shape
-    window = axes_of(
-        read.tensor(operator).shape,
-        (rows, columns),
-        (options.StrideH(), options.StrideW()),
-        (options.DilationHFactor(), options.DilationWFactor()),
-        options.Padding(),
-    )
+    window = _window(read, operator, (rows, columns), options)
     depth = read.tensor(operator).shape[3]
     if depth % channels:
         raise read.error(
@@ -67,13 +77,7 @@ def depthwise_conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     weights = _weights(read, operator, axis=3)
     _, rows, columns, filters = weights.values.shape
     depth = read.tensor(operator).shape[3]
-    window = axes_of(
-        read.tensor(operator).shape,
-        (rows, columns),
-        (options.StrideH(), options.StrideW()),
-        (options.DilationHFactor(), options.DilationWFactor()),
-        options.Padding(),
-    )
+    window = _window(read, operator, (rows, columns), options)
     if depth == 1:
         kernel, layout = weights.values.reshape(rows, columns, 1, filters), "HWIO"
     else:
