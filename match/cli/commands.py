@@ -149,11 +149,11 @@ def _check_outputs(output: Path, timeline: Path | None, memory_map: Path | None,
     Raises:
         OptionError, OutputError: if one cannot.
     """
-    from match.codegen.project import check_folder
+    from match.codegen.project import check_project_folder
     from match.files.output import MEMORY_MAP_ENDINGS, TIMELINE_ENDINGS, check_ending, check_file
     from match.report.layer_rows import CSV_ENDINGS
 
-    check_folder(output)
+    check_project_folder(output)
     files = (
         (timeline, TIMELINE_ENDINGS, "a timeline"),
         (memory_map, MEMORY_MAP_ENDINGS, "a memory map"),

@@ -22,8 +22,7 @@ from match.codegen.platforms import PACKAGE, place
 from match.codegen.shared_text import plan_files
 from match.dispatch.plan import CPU
 from match.errors import OutputError
-from match.files.output import check_folder as check_place
-from match.files.output import write_folder
+from match.files.output import check_folder, write_folder
 from match.frontend.model import ModelTensor, Quantization, Rounding, tensor_bytes
 from match.ir.names import identifier, identifiers, network_prefix
 from match.target.hardware import MatchTarget, Platform
@@ -160,11 +159,11 @@ def export(network: Network, target: MatchTarget, directory: Path, files: Mappin
     contents: dict[str, str | bytes] = {**project_files(network, target, tuple(files or ())), **(files or {})}
     if network.memory:
         contents[image_file(network)] = network.memory.image
-    check_folder(directory)
+    check_project_folder(directory)
     write_folder(directory, contents)
 
 
-def check_folder(directory: Path) -> None:
+def check_project_folder(directory: Path) -> None:
     """Find out if a project may be written into `directory`: there is none, it is empty, or holds a project.
 
     Raises:
@@ -174,7 +173,7 @@ def check_folder(directory: Path) -> None:
         directory = directory.resolve()
     except (OSError, RuntimeError) as error:
         raise OutputError(f"{directory} is a loop of symbolic links; choose another folder.") from error
-    check_place(directory)
+    check_folder(directory)
     try:
         foreign = directory.exists() and any(directory.iterdir()) and not _is_project(directory)
     except OSError as error:

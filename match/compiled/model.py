@@ -36,7 +36,7 @@ from match.report.memory_picture import memory_picture
 from match.report.schema import Measurement
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget
-from match.target.layers import cost_of
+from match.target.layers import cost_model_of
 from match.validation import ExactSummary, Validation
 
 
@@ -205,7 +205,7 @@ class CompiledModel:
         if plan is None:
             raise OptionError(f"layer {layer.name} runs on the control core and has no schedule; choose another.")
         module = next(module for module in self._target.modules if module.name == plan.module)
-        cost = cost_of(module, plan.layer, plan.requantizers)
+        cost = cost_model_of(module, plan.layer, plan.requantizers)
         if plan.external and self._target.external:
             cost = external_cost(cost, self._target.external, self._target.main_memory.name)
         return simulate(plan.schedule, cost)

@@ -11,7 +11,7 @@ from match.mapping.schedule import block_bytes
 from match.target.answers import call_text, number
 from match.target.cost import Block
 from match.target.group import output_bytes, whole_tile
-from match.target.layers import cost_of
+from match.target.layers import cost_model_of
 from match.target.operands import INPUT
 
 
@@ -40,7 +40,7 @@ def member(request: Request) -> Member | None:
     module, layer, requantizers = request.module, request.layer, request.requantizers
     if not module.groups or layer.output_dtype == "int32" or len(module.memories) > 1:
         return None
-    model, tile = cost_of(module, layer, requantizers), whole_tile(layer)
+    model, tile = cost_model_of(module, layer, requantizers), whole_tile(layer)
     (memory,) = aligned_memories(module, *requantizers)
     operands = module.operands(layer, requantizers[0])
     constants = sum(

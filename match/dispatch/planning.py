@@ -12,7 +12,7 @@ from match.prediction.blocks import largest_tile
 from match.requantize.form import Form
 from match.requantize.registers import common_step
 from match.target.hardware import HwModule, MatchTarget
-from match.target.layers import cost_of
+from match.target.layers import cost_model_of
 from match.target.operators_cost import OperatorsCost
 
 
@@ -65,7 +65,7 @@ def _negative_step(requantization: Requantization | None) -> int:
 def _scratch(request: Request, schedule: Schedule) -> ScratchPlan:
     """Offsets of the tensors between operators."""
     layer = schedule.layer
-    model = cost_of(request.module, layer, request.requantizers)
+    model = cost_model_of(request.module, layer, request.requantizers)
     assert isinstance(model, OperatorsCost)
     layout = model.layout(layer, largest_tile(layer, schedule.extents(len(schedule.loops))))
     return ScratchPlan(tuple(int(offset) for offset in layout.tensors), int(layout.kernels))

@@ -18,7 +18,7 @@ from match.requantize.kept import Forms
 from match.search.problem import SearchProblem
 from match.target.cost import CostModel
 from match.target.hardware import HwModule, MatchTarget, Verdict
-from match.target.layers import cost_of, operands_of, tile_multiples_of
+from match.target.layers import cost_model_of, operands_of, tile_multiples_of
 from match.target.operands import OperandError, Requantizers
 
 Key = tuple[str, tuple[Requantizer | None, ...], Layer]
@@ -176,7 +176,7 @@ def _fault(module: HwModule, layer: Layer, what: str, error: Exception) -> Targe
 
 def _cost_model(module: HwModule, layer: Layer, requantizers: Requantizers) -> CostModel:
     try:
-        return cost_of(module, layer, requantizers)
+        return cost_model_of(module, layer, requantizers)
     except Exception as error:
         raise CostModelError(
             f"module {module.name}, layer {layer.name}: its cost model: {in_a_line(error)}."

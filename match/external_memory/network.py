@@ -34,7 +34,7 @@ from match.placement.place import Plan, place
 from match.placement.problem import Cut, PlacementProblem, Step
 from match.target.external_cost import external_cost
 from match.target.hardware import External, MatchTarget
-from match.target.layers import cost_of
+from match.target.layers import cost_model_of
 
 _ATTEMPTS = 6
 
@@ -267,7 +267,7 @@ def _cut(plan: LayerPlan, target: MatchTarget) -> Cut:
     assert target.external is not None
     module = next(module for module in target.modules if module.name == plan.module)
     memory = plan.schedule.memories[0]
-    model = external_cost(cost_of(module, plan.layer, plan.requantizers), target.external, memory.name)
+    model = external_cost(cost_model_of(module, plan.layer, plan.requantizers), target.external, memory.name)
     timeline = simulate(plan.schedule, model)
     traffic = sum(
         event.end - event.begin

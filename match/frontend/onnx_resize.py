@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.relay import relay
-from match.relay.resampling import COORDINATES, NEAREST, Axis, interpolated, nearest
+from match.relay.resampling import COORDINATES, NEAREST, ResizedAxis, interpolated, nearest
 
 
 def resized_axes(
@@ -17,7 +17,7 @@ def resized_axes(
     numbers: Sequence[int],
     scales: npt.NDArray[Any] | None,
     sizes: npt.NDArray[Any] | None,
-) -> Mapping[int, Axis]:
+) -> Mapping[int, ResizedAxis]:
     """The axes of a tensor that a Resize changes, by number.
 
     Args:
@@ -26,20 +26,20 @@ def resized_axes(
         scales: outputs for each input; none or empty where sizes are given.
         sizes: outputs.
     """
-    named: dict[int, Axis] = {}
+    named: dict[int, ResizedAxis] = {}
     if scales is not None and scales.size:
         for number, scale in zip(numbers, scales.astype(np.float32), strict=True):
             after = int(np.floor(np.float32(extents[number]) * scale))
-            named[number] = Axis(extents[number], after, float(scale))
+            named[number] = ResizedAxis(extents[number], after, float(scale))
     elif sizes is not None:
-        named = {number: Axis(extents[number], int(size)) for number, size in zip(numbers, sizes, strict=True)}
+        named = {number: ResizedAxis(extents[number], int(size)) for number, size in zip(numbers, sizes, strict=True)}
     if all(axis.before == axis.after for axis in named.values()):  # onnxruntime copies
         return {}
     return {number: axis for number, axis in named.items() if axis.factor != 1}
 
 
 def resize(
-    x: relay.Expr, extents: Sequence[int], axes: Mapping[int, Axis], attributes: Mapping[str, Any]
+    x: relay.Expr, extents: Sequence[int], axes: Mapping[int, ResizedAxis], attributes: Mapping[str, Any]
 ) -> relay.Expr | None:
     """A Resize since opset 11, to the nearest element or linear; None for other ones."""
     coordinates = _text(attributes, "coordinate_transformation_mode", "half_pixel")
@@ -53,7 +53,7 @@ def resize(
 
 
 def resize_before_modes(
-    x: relay.Expr, extents: Sequence[int], axes: Mapping[int, Axis], attributes: Mapping[str, Any]
+    x: relay.Expr, extents: Sequence[int], axes: Mapping[int, ResizedAxis], attributes: Mapping[str, Any]
 ) -> relay.Expr | None:
     """A Resize of opset 10, or an Upsample, which have no modes of coordinates; None for unknown modes.
 

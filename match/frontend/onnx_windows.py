@@ -16,7 +16,7 @@ _PADS_ARE_AN_INPUT = 11
 """The opset since which they are no attribute of Pad."""
 _CONVOLUTIONS = ("Conv", "ConvInteger", "QLinearConv")
 
-Axis = tuple[int, int, int, int]
+_Axis = tuple[int, int, int, int]
 """Extent of the input, elements of the window, stride, dilation."""
 
 
@@ -46,7 +46,7 @@ def write_pads(model: Any, shapes: Mapping[str, Sequence[int]], path: Path) -> N
             continue
         strides: list[int] = attributes.get("strides") or [1] * len(window)
         dilations: list[int] = attributes.get("dilations") or [1] * len(window)
-        axes: list[Axis] = list(zip(extents, window, strides, dilations, strict=True))
+        axes: list[_Axis] = list(zip(extents, window, strides, dilations, strict=True))
         pads: list[int] = attributes.get("pads") or [0] * (2 * len(window))
         if attributes.get("auto_pad", b"NOTSET") != b"NOTSET":
             pads = _of_mode(node, attributes["auto_pad"].decode(), axes, path)
@@ -62,7 +62,7 @@ def write_pads(model: Any, shapes: Mapping[str, Sequence[int]], path: Path) -> N
         graph.node.insert(position, pad)
 
 
-def _of_mode(node: Any, mode: str, axes: Sequence[Axis], path: Path) -> list[int]:
+def _of_mode(node: Any, mode: str, axes: Sequence[_Axis], path: Path) -> list[int]:
     """The pads of an auto_pad: in front of each axis, then behind each."""
     if mode == "VALID":
         return [0] * (2 * len(axes))
@@ -91,7 +91,7 @@ def _same_of_pooling(extent: int, window: int, stride: int, _dilation: int) -> i
     return (-(-extent // stride) - 1) * stride + window - extent
 
 
-def _hanging(axis: Axis, before: int, behind: int) -> int:
+def _hanging(axis: _Axis, before: int, behind: int) -> int:
     """How far the last window of a ceil_mode reaches beyond the padding along one axis.
 
     A window that would begin behind the input and the padding before it is left out.

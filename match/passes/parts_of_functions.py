@@ -32,7 +32,7 @@ _SAMPLES, _SHARES, _AROUND = 1 << 14, 16, 17
 
 
 @dataclass(frozen=True)
-class Part:
+class Levels:
     """Levels of real numbers: the first one, and the distance from each to the next."""
 
     low: float
@@ -44,7 +44,7 @@ class Part:
         return self.low + self.step * np.arange(LEVELS, dtype=np.float64)
 
 
-def parts_of(function: Steps, reach: float) -> Sequence[Part] | None:
+def parts_of(function: Steps, reach: float) -> Sequence[Levels] | None:
     """One part or two that lie side by side, for numbers of at most a magnitude; None where these are too coarse."""
     samples = np.linspace(-reach, reach, _SAMPLES)
     steps = function(samples)
@@ -58,7 +58,7 @@ def parts_of(function: Steps, reach: float) -> Sequence[Part] | None:
     for ends in (borders[:1], borders[1:]):
         off, *_, best = min((_off(function, one), place, one) for place, one in enumerate(ends))
         if off < _MOST_OFF:
-            return [Part(start, (end - start) / (LEVELS - 1)) for start, end in itertools.pairwise(best)]
+            return [Levels(start, (end - start) / (LEVELS - 1)) for start, end in itertools.pairwise(best)]
     return None
 
 
@@ -66,13 +66,13 @@ def _off(function: Steps, borders: Sequence[float]) -> float:
     """By how many steps the function differs at most between a level and what is rounded to it."""
     most = 0.0
     for start, end in itertools.pairwise(borders):
-        part = Part(start, (end - start) / (LEVELS - 1))
+        part = Levels(start, (end - start) / (LEVELS - 1))
         near = part.numbers[:, None] + part.step * np.linspace(-_OFF, _OFF, _AROUND)
         most = max(most, float(np.abs(function(near) - function(part.numbers)[:, None]).max()))
     return most
 
 
-def tables_of(function: Steps, parts: Sequence[Part]) -> Reals:
+def tables_of(function: Steps, parts: Sequence[Levels]) -> Reals:
     """What each part adds to the function, by level, shape (parts, 256)."""
     values = np.stack([function(part.numbers) for part in parts])
     values[1:] -= values[1:, :1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.relay import relay, tvm
-from match.relay.resampling import COORDINATES, NEAREST, Axis, interpolated, nearest
+from match.relay.resampling import COORDINATES, NEAREST, ResizedAxis, interpolated, nearest
 from match.relay.rewrite import New, dtype, is_call, rewrite, shape
 
 
@@ -26,7 +26,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if coordinates not in COORDINATES or len(before) != 4:
         return None
     numbers = [str(attrs.layout).index(letter) for letter in "HW"]
-    axes = {axis: Axis(before[axis], after[axis]) for axis in numbers if before[axis] != after[axis]}
+    axes = {axis: ResizedAxis(before[axis], after[axis]) for axis in numbers if before[axis] != after[axis]}
     if str(attrs.method) == "nearest_neighbor" and rounding in NEAREST:
         return nearest(new(call.args[0]), axes, coordinates, rounding)
     if str(attrs.method) == "linear" and dtype(call) == "float32":

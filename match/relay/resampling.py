@@ -23,7 +23,7 @@ _TOLERANCE = np.float32(1e-6)
 
 
 @dataclass(frozen=True)
-class Axis:
+class ResizedAxis:
     """An axis of `before` elements that a resize brings to `after`.
 
     scale: outputs for each input, where the model gives a number; none: the quotient of the two.
@@ -39,32 +39,32 @@ class Axis:
         return np.float32(self.after) / np.float32(self.before) if self.scale is None else np.float32(self.scale)
 
 
-def _half_pixel(index: Float32Array, axis: Axis) -> Float32Array:
+def _half_pixel(index: Float32Array, axis: ResizedAxis) -> Float32Array:
     return (index + _HALF) / axis.factor - _HALF
 
 
-def _symmetric(index: Float32Array, axis: Axis) -> Float32Array:
+def _symmetric(index: Float32Array, axis: ResizedAxis) -> Float32Array:
     """Like half_pixel; what a scale leaves over is shared out to both ends."""
     adjustment = np.float32(axis.after) / (axis.factor * np.float32(axis.before))
     offset = np.float32(axis.before) / np.float32(2) * (np.float32(1) - adjustment)
     return (float(offset) + (index.astype(np.float64) + 0.5) / float(axis.factor) - 0.5).astype(np.float32)
 
 
-def _pytorch_half_pixel(index: Float32Array, axis: Axis) -> Float32Array:
+def _pytorch_half_pixel(index: Float32Array, axis: ResizedAxis) -> Float32Array:
     return _half_pixel(index, axis) if axis.after > 1 else np.zeros_like(index)
 
 
-def _align_corners(index: Float32Array, axis: Axis) -> Float32Array:
+def _align_corners(index: Float32Array, axis: ResizedAxis) -> Float32Array:
     if axis.after == 1:
         return np.zeros_like(index)
     return index * np.float32(axis.before - 1) / np.float32(axis.after - 1)
 
 
-def _asymmetric(index: Float32Array, axis: Axis) -> Float32Array:
+def _asymmetric(index: Float32Array, axis: ResizedAxis) -> Float32Array:
     return index / axis.factor
 
 
-_POSITIONS: Mapping[str, Callable[[Float32Array, Axis], Float32Array]] = {
+_POSITIONS: Mapping[str, Callable[[Float32Array, ResizedAxis], Float32Array]] = {
     "asymmetric": _asymmetric,
     "half_pixel": _half_pixel,
     "half_pixel_symmetric": _symmetric,
@@ -89,17 +89,17 @@ _ROUNDINGS: Mapping[str, Callable[[Float32Array], Float32Array]] = {
 COORDINATES, NEAREST = frozenset(_POSITIONS), frozenset(_ROUNDINGS)
 
 
-def positions(axis: Axis, coordinates: str) -> Float32Array:
+def positions(axis: ResizedAxis, coordinates: str) -> Float32Array:
     """Where the outputs lie on the input, shape (after,)."""
     return _POSITIONS[coordinates](np.arange(axis.after, dtype=np.float32), axis)
 
 
-def nearest_elements(axis: Axis, coordinates: str, rounding: str) -> Indices:
+def nearest_elements(axis: ResizedAxis, coordinates: str, rounding: str) -> Indices:
     """The input that each output takes, shape (after,)."""
     return _ROUNDINGS[rounding](positions(axis, coordinates)).clip(0, axis.before - 1).astype(np.int32)
 
 
-def nearest(x: relay.Expr, axes: Mapping[int, Axis], coordinates: str, rounding: str) -> relay.Expr:
+def nearest(x: relay.Expr, axes: Mapping[int, ResizedAxis], coordinates: str, rounding: str) -> relay.Expr:
     """A tensor resized along some axes: each output is the nearest input."""
     for number, axis in axes.items():
         chosen = nearest_elements(axis, coordinates, rounding)
@@ -122,7 +122,9 @@ class Interpolated:
     weight: Float32Array
 
 
-def interpolated(x: relay.Expr, extents: Sequence[int], axes: Mapping[int, Axis], coordinates: str) -> relay.Expr:
+def interpolated(
+    x: relay.Expr, extents: Sequence[int], axes: Mapping[int, ResizedAxis], coordinates: str
+) -> relay.Expr:
     """A tensor of these extents, resized linearly along some axes."""
     for number, axis in axes.items():
         at = positions(axis, coordinates).clip(0, axis.before - 1)

@@ -44,7 +44,7 @@ from match.report.schema import (
 )
 from match.target.group import GroupCost
 from match.target.hardware import MatchTarget
-from match.target.layers import cost_of
+from match.target.layers import cost_model_of
 
 
 def build(
@@ -216,7 +216,7 @@ def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]
     cycles: list[int | None] = [None] * len(layer.stages)
     if layer.links:
         module = next(module for module in target.modules if module.name == plan.module)
-        cost = cost_of(module, layer, plan.requantizers)
+        cost = cost_model_of(module, layer, plan.requantizers)
         assert isinstance(cost, GroupCost)
         cycles = [round(one) for one in cost.launched(layer)]
     for stage, own, predicted in zip(layer.stages, plan.operators, cycles, strict=False):
@@ -255,7 +255,7 @@ def _on_platforms(decision: LayerDecision, target: MatchTarget) -> dict[str, int
             found[platform.place] = round(decision.cycles)
         elif plan.external is None and (platform.modules is None or plan.module in platform.modules):
             module = next(module for module in target.modules if module.name == plan.module)
-            cost = cost_of(module, plan.layer, plan.requantizers, platform.cost)
+            cost = cost_model_of(module, plan.layer, plan.requantizers, platform.cost)
             found[platform.place] = round(predict(plan.schedule, cost).cycles)
     return found
 

@@ -76,7 +76,7 @@ def pack_of(
     return tuple(part for stage, form, values, span in each for part in module.pack(stage, form, values, span))
 
 
-def cost_of(
+def cost_model_of(
     module: HwModule,
     layer: Layer,
     requantizers: Requantizers,

@@ -21,7 +21,7 @@ from match.processes.workers import Workers
 from match.target.chain import ChainCost
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget, Pattern
-from match.target.layers import cost_of, operands_of, tile_multiples_of
+from match.target.layers import cost_model_of, operands_of, tile_multiples_of
 from tests.analysis.simulate.layers import accumulator, random_mapping, random_outer_memory
 from tests.codegen.layers import Case, Uint8, make
 from tests.codegen.mock_target import EXTERNAL_API
@@ -109,7 +109,7 @@ def planned(target: MatchTarget, chain: ChainCase, rng: random.Random, symbol: s
     assert isinstance(answer, Request), answer
     module, forms, layer = target.modules[0], answer.requantizers, workload.layer
     operands, memories = operands_of(module, layer, forms), aligned_memories(module, *forms)
-    model = cost_of(module, layer, forms)
+    model = cost_model_of(module, layer, forms)
     outside = rng.random() < 1 / 3
     if outside:
         assert target.external is not None

@@ -21,7 +21,7 @@ from match.processes.workers import Workers
 from match.target.external_cost import external_cost
 from match.target.group import GroupCost
 from match.target.hardware import MatchTarget
-from match.target.layers import cost_of, operands_of
+from match.target.layers import cost_model_of, operands_of
 from tests.analysis.simulate.layers import WINDOWED, WINDOWS, accumulator, random_outer_memory
 from tests.codegen.layers import Case, Tensor, make
 from tests.codegen.mock_target import EXTERNAL_API
@@ -148,7 +148,7 @@ def planned(
         return None
     module, forms, layer = target.modules[0], answer.requantizers, whole.layer
     operands, memories = operands_of(module, layer, forms), aligned_memories(module, *forms)
-    model = cost_of(module, layer, forms)
+    model = cost_model_of(module, layer, forms)
     outside = rng.random() < 1 / 3
     if outside:
         assert target.external is not None

@@ -90,7 +90,7 @@ class Along:
     def __init__(self, prices: Prices, dim: Dim, sizes: Ints) -> None:
         self.sizes = sizes
         outer, rows, one = int(sizes[-1]), np.arange(len(sizes)), np.ones_like(sizes)
-        self.blocks = outer_blocks(prices, dim, outer)
+        self.blocks = blocks_along(prices, dim, outer)
         groups: tuple[list[Tiles], ...] = ([], [], [])
         for (begin, extent), times in self.blocks:
             low, high = prices.unclipped(dim, begin + extent)
@@ -118,7 +118,7 @@ class Along:
         return self._known[who]
 
 
-def outer_blocks(prices: Prices, dim: Dim, outer: int) -> list[tuple[tuple[int, int], int]]:
+def blocks_along(prices: Prices, dim: Dim, outer: int) -> list[tuple[tuple[int, int], int]]:
     """The blocks of `outer` iterations of a dimension: the start and extent of one of each class, and their number."""
     extent = prices.layer.size(dim)
     return [
