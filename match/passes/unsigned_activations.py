@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -51,6 +53,11 @@ _MOVES = frozenset(
     | {"nn.max_pool2d", "max", "min", "tile", "reverse", "broadcast_to", "take", "annotation.stop_fusion"}
 )
 
+_Read = Callable[[relay.Expr], Any]
+"""Reads an operator of the integer form; None for what is another one."""
+_Written = Callable[[Any, New], relay.Expr]
+"""Writes what was read, with uint8 in place of int8."""
+
 
 @dataclass(frozen=True)
 class UnsignedActivations:
@@ -72,45 +79,30 @@ class _Conversion:
     def __init__(self) -> None:
         self._shifted: set[relay.Expr] = set()
         self._converted: dict[relay.Expr, relay.Expr] = {}
+        self._operators: tuple[tuple[_Read, _Written], ...] = (
+            (read_layer, self._layer),
+            (read_addition, self._addition),
+            (read_squared_difference, self._squared_difference),
+            (read_lookup_sum, self._lookup_sum),
+            (read_lookup_line, self._lookup_line),
+            (read_absolute_difference, self._absolute_difference),
+            (read_multiplication, self._product),
+            (read_matrices, self._product),
+            (read_lookup, self._unsigned_lookup),
+            (read_channel_lookup, self._unsigned_lookup),
+            (read_normalization, self._normalization),
+            (read_resize, self._resize),
+            (read_recurrent, self._recurrent),
+        )
 
     def rule(self, call: relay.Call, new: New) -> relay.Expr | None:
-        layer = read_layer(call)
-        if layer is not None:
-            return self._mark(call, self._layer(layer, new))
+        for read, written in self._operators:
+            found = read(call)
+            if found is not None:
+                return self._mark(call, written(found, new))
         sums = read_sums(call)
         if sums is not None and dtype(sums.x) == "int8":
             return self._sums(sums, new)
-        addition = read_addition(call)
-        if addition is not None:
-            return self._mark(call, self._addition(addition, new))
-        difference = read_squared_difference(call)
-        if difference is not None:
-            return self._mark(call, self._squared_difference(difference, new))
-        lookups = read_lookup_sum(call)
-        if lookups is not None:
-            return self._mark(call, self._lookup_sum(lookups, new))
-        line = read_lookup_line(call)
-        if line is not None:
-            return self._mark(call, self._lookup_line(line, new))
-        distances = read_absolute_difference(call)
-        if distances is not None:
-            return self._mark(call, self._absolute_difference(distances, new))
-        product = read_multiplication(call) or read_matrices(call)
-        if product is not None:
-            return self._mark(call, self._product(product, new))
-        lookup = read_lookup(call) or read_channel_lookup(call)
-        if lookup is not None:
-            offset = _OFFSET if lookup.dtype == "int8" else 0
-            return self._mark(call, self._lookup(replace(lookup, outputs=lookup.outputs + offset, dtype="uint8"), new))
-        normalized = read_normalization(call)
-        if normalized is not None:
-            return self._mark(call, self._normalization(normalized, new))
-        resize = read_resize(call)
-        if resize is not None:
-            return self._mark(call, self._resize(resize, new))
-        cells = read_recurrent(call)
-        if cells is not None:
-            return self._mark(call, self._recurrent(cells, new))
         pooled = read_float_average(call)
         if pooled is not None and dtype(pooled.x) == "int8":  # outputs stay, as float32 rounds with their zero point
             return pooled.build(self._unsigned(pooled.x, new), pooled.zero + _OFFSET)
@@ -269,6 +261,10 @@ class _Conversion:
         zero = found.zero + (_OFFSET if found.dtype == "int8" else 0)
         converted = replace(found, offsets=found.offsets - np.stack([inputs, states]), zero=zero, dtype="uint8")
         return converted.build(self._unsigned(found.x, new))
+
+    def _unsigned_lookup(self, lookup: Lookup | ChannelLookup, new: New) -> relay.Expr:
+        offset = _OFFSET if lookup.dtype == "int8" else 0
+        return self._lookup(replace(lookup, outputs=lookup.outputs + offset, dtype="uint8"), new)
 
     def _lookup(self, lookup: Lookup | ChannelLookup, new: New) -> relay.Expr:
         """The table on its input as that is stored, which needs no conversion of its own."""
