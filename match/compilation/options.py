@@ -100,15 +100,13 @@ class Options:
         if not is_a(cache, bool, str, PathLike):
             raise OptionError(f"cache is a folder or whether to have one, not {cache!r}; give a path, True or False.")
         folder = (default_folder() if cache else None) if isinstance(cache, bool) else Path(cache)
-        if not is_a(fuse, bool):
-            raise OptionError(f"fuse is whether layers may be fused, not {fuse!r}; give True or False.")
-        if not is_a(rescale, bool):
-            raise OptionError(f"rescale is whether scales go into weights, not {rescale!r}; give True or False.")
-        if not is_a(quantize_recurrent, bool):
-            raise OptionError(
-                f"quantize_recurrent is whether LSTM and GRU become integers, not {quantize_recurrent!r}; give True or "
-                "False."
-            )
+        for name, given, meaning in (
+            ("fuse", fuse, "layers may be fused"),
+            ("rescale", rescale, "scales go into weights"),
+            ("quantize_recurrent", quantize_recurrent, "LSTM and GRU become integers"),
+        ):
+            if not is_a(given, bool):
+                raise OptionError(f"{name} is whether {meaning}, not {given!r}; give True or False.")
         if rescale and numerics == Numerics.EXACT:
             raise OptionError("rescale changes the network's integers, and numerics 'exact' keeps them; leave one out.")
         if quantize_recurrent and numerics == Numerics.EXACT:
