@@ -107,8 +107,21 @@ def from_onnx(data: bytes, path: Path) -> Model:
     _check_types(proto, path)
     proto = with_constants(proto, path)
     check_reshapes(proto, path)
+    module, params = _imported(proto, path)
+    bound = bind(_in_order(module, inputs), params, str(path))
+    check_quantized(bound, str(path), _QUANTIZE)
+    inputs, outputs = with_index_ranges(inputs, bound), _as_computed(outputs, bound)
+    return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME, proto.SerializeToString())
+
+
+def _imported(proto: Any, path: Path) -> tuple[tvm.IRModule, Any]:
+    """What TVM's importer makes of a model: Relay and its parameters.
+
+    Raises:
+        ModelError: the importer cannot read it.
+    """
     try:
-        module, params = import_onnx(_written_out(proto, path))
+        return import_onnx(_written_out(proto, path))
     except tvm.error.OpNotImplemented as error:
         operators = str(error).strip().splitlines()[-1].rpartition(":")[2].strip() or "an operator"
         raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
@@ -116,10 +129,6 @@ def from_onnx(data: bytes, path: Path) -> Model:
         raise  # `tvm_failures` knows what was said
     except (AssertionError, ValueError, KeyError, NotImplementedError, tvm.TVMError) as error:
         raise ModelError(f"{path} has something TVM's ONNX importer does not support: {reason(error)}") from error
-    bound = bind(_in_order(module, inputs), params, str(path))
-    check_quantized(bound, str(path), _QUANTIZE)
-    inputs, outputs = with_index_ranges(inputs, bound), _as_computed(outputs, bound)
-    return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME, proto.SerializeToString())
 
 
 def is_onnx(data: bytes) -> bool:
