@@ -9,7 +9,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from match.codegen.aot import prepare
 from match.codegen.capacity import fits, shortage
@@ -166,6 +166,30 @@ def _math_function(call: Any) -> Any:
     return tvm.tir.call_pure_extern(call.dtype, name if call.dtype == "float64" else f"{name}f", *call.args)
 
 
+class _Pool(NamedTuple):
+    """A block of memory that the network is given, "constants", "workspace" or `EXTERNAL`, and the constants in it."""
+
+    name: str
+    bytes: int
+    constants: tuple[Constant, ...]
+
+
+def _pools(metadata: Any) -> list[_Pool]:
+    """The pools in the order in which the network takes them."""
+    found: list[_Pool] = []
+    for pool in sorted(metadata.pool_inputs.values(), key=lambda pool: int(pool.pool_var_idx)):
+        info = pool.pool_info
+        if isinstance(info, tvm.ir.memory_pools.ConstantPoolInfo):
+            constants = (
+                Constant(str(one.name_hint), int(one.byte_offset), one.data.numpy()) for one in info.constant_info_array
+            )
+            found.append(_Pool("constants", int(pool.allocated_size), tuple(constants)))
+        else:
+            name = EXTERNAL if str(info.pool_name) == EXTERNAL else "workspace"
+            found.append(_Pool(name, int(pool.allocated_size), ()))
+    return found
+
+
 def _network(
     library: Any,
     plans: dict[str, LayerPlan],
@@ -178,20 +202,9 @@ def _network(
     main = f"tvmgen_{identifier(model.name)}___tvm_main__"
     source = next(part.get_source() for part in library.lib.imported_modules if main in _functions(part))
     operators = clean(source, in_place)
-    metadata = library.executor_codegen_metadata
-    names: list[str] = []
-    constants: list[Constant] = []
-    sizes = {"constants": 0, "workspace": 0, EXTERNAL: 0}
-    for pool in sorted(metadata.pool_inputs.values(), key=lambda pool: int(pool.pool_var_idx)):
-        constant = isinstance(pool.pool_info, tvm.ir.memory_pools.ConstantPoolInfo)
-        external = str(pool.pool_info.pool_name) == EXTERNAL
-        names.append("constants" if constant else EXTERNAL if external else "workspace")
-        sizes[names[-1]] = int(pool.allocated_size)
-        if constant:
-            constants += [
-                Constant(str(info.name_hint), int(info.byte_offset), info.data.numpy())
-                for info in pool.pool_info.constant_info_array
-            ]
+    pools = _pools(library.executor_codegen_metadata)
+    constants = [constant for pool in pools for constant in pool.constants]
+    sizes = {"constants": 0, "workspace": 0} | {pool.name: pool.bytes for pool in pools}
     return Network(
         name=model.name,
         inputs=model.inputs,
@@ -202,7 +215,7 @@ def _network(
         calls=tuple(_call(function, plans, library.function_metadata) for function in _CALL.findall(operators)),
         operators=operators,
         main=main,
-        pools=tuple(names),
+        pools=tuple(pool.name for pool in pools),
         constants=tuple(sorted(constants, key=lambda constant: constant.offset)),
         operator_constant_bytes=sizes["constants"],
         workspace_bytes=sizes["workspace"],
