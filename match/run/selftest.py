@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from match.codegen.c_text import comment, quoted, render, values, wrap
 from match.codegen.platforms import PACKAGE
+from match.codegen.project import Manifest
 from match.errors import InputError
 from match.files.output import write_folder
 from match.ir.names import identifiers, network_prefix
@@ -53,6 +54,26 @@ def write_selftest(
         OutputError: if the files cannot be written.
     """
     manifest = read_manifest(directory)
+    _check_one_sample(manifest, inputs)
+    dumps: Dumps = {}
+    if manifest.image:
+        outputs = run_project(directory, inputs)
+    else:
+        outputs, dumps = dump(directory, inputs)
+    name, context = network_prefix(manifest.name), _context(manifest, inputs, outputs, dumps)
+    folder = Path(directory) / FOLDER
+    shared = {"match_selftest.h": "include/match_selftest.h", "match_selftest.c": "src/selftest.c"}
+    files: dict[str, str | bytes] = {
+        place: (PACKAGE / "codegen" / path).read_text(encoding="utf-8") for place, path in shared.items()
+    }
+    files |= {
+        f"{name}_selftest.{end}": wrap(render(f"selftest.{end}.mako", **context, origin=origin)) for end in ("c", "h")
+    }
+    write_folder(folder, files)
+    return folder
+
+
+def _check_one_sample(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> None:
     for tensor in manifest.inputs:
         given = inputs.get(tensor.name)
         if given is not None and np.shape(given) != tensor.shape:
@@ -60,19 +81,22 @@ def write_selftest(
                 f"a self-test has one sample: {tensor.name} has shape {list(np.shape(given))}, and one sample is "
                 f"{list(tensor.shape)}; take one out of it."
             )
-    dumps: Dumps = {}
-    if manifest.image:
-        outputs = run_project(directory, inputs)
-    else:
-        outputs, dumps = dump(directory, inputs)
+
+
+def _context(
+    manifest: Manifest,
+    inputs: Mapping[str, npt.NDArray[Any]],
+    outputs: Mapping[str, npt.NDArray[Any]],
+    dumps: Dumps,
+) -> dict[str, object]:
+    """What templates are told of a sample and of what the network makes of it."""
     name = network_prefix(manifest.name)
     input_names = identifiers(tensor.name for tensor in manifest.inputs)
     output_names = identifiers(tensor.name for tensor in manifest.outputs)
-    context: dict[str, object] = {
+    return {
         "name": name,
         "prefix": name.upper(),
         "fingerprint": manifest.fingerprint,
-        "origin": origin,
         "inputs": [
             _Input(c_name, inputs[tensor.name].astype(tensor.dtype).tobytes())
             for tensor, c_name in zip(manifest.inputs, input_names, strict=True)
@@ -86,11 +110,3 @@ def write_selftest(
         "quoted": quoted,
         "values": values,
     }
-    folder = Path(directory) / FOLDER
-    shared = {"match_selftest.h": "include/match_selftest.h", "match_selftest.c": "src/selftest.c"}
-    files: dict[str, str | bytes] = {
-        place: (PACKAGE / "codegen" / path).read_text(encoding="utf-8") for place, path in shared.items()
-    }
-    files |= {f"{name}_selftest.{end}": wrap(render(f"selftest.{end}.mako", **context)) for end in ("c", "h")}
-    write_folder(folder, files)
-    return folder
