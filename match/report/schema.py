@@ -357,7 +357,7 @@ class MemoryPlanSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     """Where a network lies that main memory cannot hold.
 
     `main_bytes` of main memory are in use at most, inputs and outputs included, and `external_bytes` of the external
-    memory, of which `image_bytes` are constants. Those of operators on the control core, `operator_bytes`, lie at the
+    memory; `image_bytes` of these are constants. Those of operators on the control core, `operator_bytes`, lie at the
     beginning of main memory for good. Without external memory `whole_bytes` of main memory would be. Predicted: the DMA
     of the external memory works for `traffic_cycles`, the network takes `exposed_cycles` longer than with everything
     in main memory, and `hidden` is the share of the traffic that does not show in that.

@@ -284,9 +284,9 @@ def _memory(report: Report) -> list[str]:
     if report.memory is not UNSET:
         return [*memory_lines(report.memory, main, totals)]
     return [
-        f"Memory: {main.name} peak {totals.l2_peak_bytes / KIB:.1f} of {main.bytes / KIB:.0f} KiB, of which constants "
-        f"{totals.constant_bytes / KIB:.1f} KiB{program_text(totals)}; {totals.bytes_moved / KIB:.1f} KiB moved "
-        "between it and the scratchpads."
+        f"Memory: {main.name} peak {totals.l2_peak_bytes / KIB:.1f} of {main.bytes / KIB:.0f} KiB "
+        f"({totals.constant_bytes / KIB:.1f} KiB of it constants){program_text(totals)}; "
+        f"{totals.bytes_moved / KIB:.1f} KiB moved between it and the scratchpads."
     ]
 
 

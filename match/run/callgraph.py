@@ -53,7 +53,7 @@ class CallGraph:
     def through_pointers(self, function: str) -> CallGraph:
         """The graph for `function`, in which what it reaches may call by pointers.
 
-        A pointer leads to any static function without callers in a file of which it reaches a function.
+        A pointer leads to any static function without callers in the files with functions that `function` reaches.
         """
         graph, alone = self, self.without_callers() - {function}
         while True:

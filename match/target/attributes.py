@@ -1,7 +1,7 @@
 """Whether targets and modules have what they must have, each of its kind: authors need not run a type checker.
 
-Validation by annotations (typeguard, pydantic) would say neither which module of which target is wrong nor what to give
-it, and needs a subclass or a decorator of theirs on classes that authors write.
+Validation by annotations (typeguard, pydantic) would not name the target and the module that are wrong, nor say what to
+give, and needs a subclass or a decorator of theirs on classes that authors write.
 """
 
 from __future__ import annotations

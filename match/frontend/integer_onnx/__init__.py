@@ -56,7 +56,7 @@ def from_integer_onnx(
             raise read.error(node, "is no operator of integer networks; replace it in the model")
         handler, most, attributes = handlers[node.op]
         if len(node.inputs) > most:
-            raise read.error(node, f"has {len(node.inputs)} inputs, of which {most} have a meaning; remove the others")
+            raise read.error(node, f"has {len(node.inputs)} inputs, and {most} have a meaning; remove the others")
         node.check_attributes(attributes, path)
         read.values[node.output] = handler(read, node)
     results = [_output(read, value.name) for value in graph.output]
