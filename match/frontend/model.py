@@ -40,8 +40,8 @@ class ModelTensor:
     """An input or output of a network: its name in the model file, static shape and NumPy dtype name.
 
     quantization: of integers that stand for real numbers, None where the file does not say. layout: what its axes are,
-    as one letter each ("NHWC"), empty where they have no names. indices: the smallest and the largest value that the
-    operators take which choose elements of tensors by it, such as words of a table; None for other inputs.
+    as one letter each ("NHWC"), empty where they have no names. indices: of an input that chooses elements of tensors,
+    such as words of a table, the smallest and the largest value that is such an element's place; None for other inputs.
     """
 
     name: str

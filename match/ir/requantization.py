@@ -30,10 +30,11 @@ class Requantization:
     """``y = clip((acc * multiplier + bias - (acc < negative_below) * negative_step) >> shift, *clip)``.
 
     `multiplier`, `bias`, `shift`, `negative_below` and `negative_step` are int64 arrays of shape (channels,); `>>`
-    floors. The sum is below 2**63 in magnitude for every accumulator the layer can reach. The two for negative values
-    are None where one constant rounds both signs right (an activation clamps the negatives away, say); otherwise
-    `negative_step` is taken off for the accumulators less than `negative_below`: that is how gemmlowp's double
-    rounding, which rounds negative values half away from zero, is written without branches on intermediate results.
+    floors. The sum is below 2**63 in magnitude for every accumulator the layer can reach.
+
+    `negative_step` is taken off for the accumulators less than `negative_below`. So gemmlowp's double rounding, which
+    rounds halves of negative values away from zero, needs no branch on intermediate results. Both are None where one
+    constant rounds both signs right, for example because an activation clamps the negatives away.
 
     `exceptions`, of shape (channels, n), holds accumulators at which the result of the shift is one less than the line
     says (before the clip); unused entries are `UNREACHED`. Where a reference rounds in floating point, a line

@@ -57,12 +57,22 @@ SOFTMAX_BYTES = 4 * (3 + 256)
 LOG_SOFTMAX_BYTES = 4 * (1 + 2 * 256)
 """Of match_log_softmax_t."""
 
-
 LSTM_BYTES = 4 * (10 * 4 + 4) + 2 * 256
 """Of match_lstm_t."""
 
 GRU_BYTES = 4 * (7 * 4 + 1) + 2 * 256
 """Of match_gru_t."""
+
+_STRUCT_BYTES = {
+    Op.QUANTIZE: QUANTIZE_BYTES,
+    Op.FLOAT_AVG_POOL2D: FLOAT_AVERAGE_BYTES,
+    Op.SOFTMAX: SOFTMAX_BYTES,
+    Op.LOG_SOFTMAX: LOG_SOFTMAX_BYTES,
+    Op.LSTM: LSTM_BYTES,
+    Op.GRU: GRU_BYTES,
+    Op.GRU_RESET_FIRST: GRU_BYTES,
+}
+"""Of tables that are structs."""
 
 UNIT_BYTES = {Op.LSTM: 4 * 2 * 4, Op.GRU: 4 * (2 * 3 + 1), Op.GRU_RESET_FIRST: 4 * (2 * 3 + 1)}
 """Of match_lstm_unit_t and match_gru_unit_t without weights."""
@@ -140,29 +150,21 @@ def element_bytes(dtype: str) -> int:
 
 
 def table_component(layer: Layer) -> Component:
-    """The table of an operator that sums nothing.
+    """The table of an operator that sums nothing; structs are those of match_tile.h.
 
-    Of a lookup and a dequantize, an output for each of the 256 values of the input's byte as an unsigned number; of a
-    lookup by channel the same for each channel; of a quantize, a float average, a softmax, its logarithm and recurrent
-    layers match_quantize_t, match_float_average_t, match_softmax_t, match_log_softmax_t, match_lstm_t and match_gru_t
-    (match_tile.h); of a concatenation a lookup's for each input; of a sum of lookups and an absolute difference an
-    int32 for each of 256 values of each input, of a looked-up line two for each of the second. Of a module's own
-    operator its constants.
+    - lookup, dequantize: an output for each of the 256 values of the input's byte, as an unsigned number.
+    - lookup by channel: the same for each channel. Concatenation: the same for each input.
+    - sum of lookups, absolute difference: an int32 for each of the 256 values of each input.
+    - looked-up line: two int32 for each of the 256 values of the second input.
+    - quantize: match_quantize_t. Float average: match_float_average_t.
+    - softmax: match_softmax_t. Its logarithm: match_log_softmax_t.
+    - recurrent layers: match_lstm_t, match_gru_t.
+    - a module's own operator: its constants.
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
-    if layer.op is Op.QUANTIZE:
-        return Component(TABLE, (), QUANTIZE_BYTES)
-    if layer.op is Op.FLOAT_AVG_POOL2D:
-        return Component(TABLE, (), FLOAT_AVERAGE_BYTES)
-    if layer.op is Op.LOG_SOFTMAX:
-        return Component(TABLE, (), LOG_SOFTMAX_BYTES)
-    if layer.op is Op.SOFTMAX:
-        return Component(TABLE, (), SOFTMAX_BYTES)
-    if layer.op is Op.LSTM:
-        return Component(TABLE, (), LSTM_BYTES)
-    if layer.op in (Op.GRU, Op.GRU_RESET_FIRST):
-        return Component(TABLE, (), GRU_BYTES)
+    if layer.op in _STRUCT_BYTES:
+        return Component(TABLE, (), _STRUCT_BYTES[layer.op])
     if layer.op is Op.CHANNEL_LOOKUP:
         return Component(TABLE, (Axis(Dim.K, layer.k),), 256)
     if layer.op in _TWO_TABLES:

@@ -37,13 +37,15 @@ MayWin = Callable[[Ints, Bound], Flags]
 
 
 class HeldOperand(NamedTuple):
-    """An operand of some tiles, held in some ways; shape (ways, tiles).
+    """An operand of some tiles, held in some ways; arrays of shape (ways, tiles).
 
-    depth: number of loops inside which its blocks are fetched. buffers: their number. need: bytes of all buffers. sums:
-    bytes of partial sums, which lie in the shared room. moved: bytes. transfer: DMA cycles. waits: those beside which
-    no kernel runs. issues: transfers that the core issues, those of inputs without the ones before the first kernel.
-    first, chain: of an input, DMA cycles of the first block, and cycles from the first issue to the last arrival, as
-    each block is issued when the one before has arrived. last: DMA cycles of the last write-back.
+    - need: bytes of all its buffers; sums: bytes of partial sums, which lie in the shared room.
+    - moved: bytes of all its blocks; transfer: their DMA cycles.
+    - waits: DMA cycles in which no kernel runs; last: those of the last write-back.
+    - issues: transfers that the core issues; of an input, without the ones before the first kernel.
+    - chain: of an input, cycles from the first issue to the last arrival, as each block is issued when the one before
+      has arrived; first: DMA cycles of the first block.
+    - depth: number of loops inside which its blocks are fetched or written back; buffers: the number of its buffers.
     """
 
     need: Floats
