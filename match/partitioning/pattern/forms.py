@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -33,71 +36,55 @@ from match.relay.value_ranges import accumulator_range
 WORD = 4
 """Channels of 8 bits that kernels multiply at once."""
 
+_Reader = Callable[[relay.Expr], Any]
+_LayerOf = Callable[[relay.Expr, Any], Match | Rejection]
+
 
 def read(root: relay.Expr, ranges: Ranges) -> Match | Rejection | None:
     """The layer that ends in `root`, or the reason why it cannot be expressed, or None if there is no such layer."""
     if is_call(root, "nn.max_pool2d"):
         return _max_pool2d(root)
-    addition = readers.read_addition(root)
-    if addition is not None:
-        return pairs.addition(root, addition, ranges)
-    difference = readers.read_squared_difference(root)
-    if difference is not None:
-        return pairs.squared_difference(root, difference)
-    lookups = readers.read_lookup_sum(root)
-    if lookups is not None:
-        return pairs.lookup_sum(root, lookups)
-    line = readers.read_lookup_line(root)
-    if line is not None:
-        return pairs.lookup_line(root, line)
-    distances = readers.read_absolute_difference(root)
-    if distances is not None:
-        return pairs.absolute_difference(root, distances)
-    multiplication = readers.read_multiplication(root)
-    if multiplication is not None:
-        return pairs.multiplication(root, multiplication, ranges)
-    matrices = readers.read_matrices(root)
-    if matrices is not None:
-        return pairs.matrices(root, matrices)
-    lookup = readers.read_lookup(root)
-    if lookup is not None:
-        return elements.lookup(root, lookup)
-    by_channel = readers.read_channel_lookup(root)
-    if by_channel is not None:
-        return elements.channel_lookup(root, by_channel)
-    moved = concatenation(root) or slicing(root) or transposition(root) or gathering(root)
-    if moved is not None:
-        return moved
-    quantize = readers.read_quantize(root)
-    if quantize is not None:
-        return elements.quantize(root, quantize)
-    dequantize = readers.read_dequantize(root)
-    if dequantize is not None:
-        return elements.dequantize(root, dequantize)
-    layer = readers.read_layer(root) or readers.read_sums(root)
-    if isinstance(layer, Convolution):
-        return _conv2d(root, layer, ranges)
-    if isinstance(layer, Dense):
-        return _dense(root, layer, ranges)
-    if isinstance(layer, Average):
-        return _avg_pool2d(root, layer, ranges)
-    average = read_float_average(root)
-    if average is not None:
-        return _float_average(root, average)
-    softmax = read_softmax(root)
-    if softmax is not None:
-        return elements.softmax(root, softmax)
-    logarithm = read_log_softmax(root)
-    if logarithm is not None:
-        return elements.log_softmax(root, logarithm)
-    cells = read_recurrent(root)
-    if cells is not None:
-        return recurrent.layer(root, cells)
-    normalization = read_normalization(root)
-    if normalization is not None:
-        return elements.normalize(root, normalization)
-    resize = read_resize(root)
-    return None if resize is None else elements.resize(root, resize)
+    for reader, layer_of in _forms(ranges):
+        found = reader(root)
+        if found is not None:
+            return layer_of(root, found)
+    return None
+
+
+def _forms(ranges: Ranges) -> tuple[tuple[_Reader, _LayerOf], ...]:
+    """What reads each form of an operator, and what makes a layer of it."""
+    return (
+        (readers.read_addition, partial(pairs.addition, ranges=ranges)),
+        (readers.read_squared_difference, pairs.squared_difference),
+        (readers.read_lookup_sum, pairs.lookup_sum),
+        (readers.read_lookup_line, pairs.lookup_line),
+        (readers.read_absolute_difference, pairs.absolute_difference),
+        (readers.read_multiplication, partial(pairs.multiplication, ranges=ranges)),
+        (readers.read_matrices, pairs.matrices),
+        (readers.read_lookup, elements.lookup),
+        (readers.read_channel_lookup, elements.channel_lookup),
+        (_movement, lambda _, found: found),
+        (readers.read_quantize, elements.quantize),
+        (readers.read_dequantize, elements.dequantize),
+        (readers.read_layer, partial(_accumulation, ranges=ranges)),
+        (readers.read_sums, partial(_accumulation, ranges=ranges)),
+        (read_float_average, _float_average),
+        (read_softmax, elements.softmax),
+        (read_log_softmax, elements.log_softmax),
+        (read_recurrent, recurrent.layer),
+        (read_normalization, elements.normalize),
+        (read_resize, elements.resize),
+    )
+
+
+def _movement(root: relay.Expr) -> Match | Rejection | None:
+    return concatenation(root) or slicing(root) or transposition(root) or gathering(root)
+
+
+def _accumulation(root: relay.Expr, found: Convolution | Dense | Average, ranges: Ranges) -> Match | Rejection:
+    if isinstance(found, Convolution):
+        return _conv2d(root, found, ranges)
+    return _dense(root, found, ranges) if isinstance(found, Dense) else _avg_pool2d(root, found, ranges)
 
 
 def _conv2d(root: relay.Expr, conv: Convolution, ranges: Ranges) -> Match | Rejection:
