@@ -61,20 +61,14 @@ def size(directory: Path, platform: str = "host") -> Size:
         OutputError: if the macros cannot be written.
     """
     manifest = read_manifest(directory)
-    chosen = platform_of(manifest, platform)
-    compiler = compiler_of(chosen)
+    compiler = compiler_of(platform_of(manifest, platform))
     tool = compiler.split()[0]
     tools = f"{tool.removesuffix('gcc')}size" if tool.endswith("-gcc") else "size"
     need(("make", tool, tools), f"measuring {directory}")
     name = network_prefix(manifest.name)
     build = directory / "build" / f"size-{platform}"
     flags = os.environ.get("CFLAGS", "-O2")
-    options = [f"PLATFORM={platform}", f"BUILD=build/{build.name}", f"CFLAGS={flags} {_FLAGS}"]
-    options += ["CCACHE_DISABLE=1"]  # it keeps objects and no call graphs
-    options += ["-B"]  # objects that are there may be of other flags
-    make(
-        directory, compiler, [*options, f"build/{build.name}/{name}.o"], f"see if `{tool} --version` is GCC 10 or later"
-    )
+    _build(directory, platform, compiler, flags, build / f"{name}.o")
     sections = _SECTION.findall(call([tools, "-A", str(build / f"{name}.o")], f"measuring {directory}"))
 
     def total(prefixes: tuple[str, ...]) -> int:
@@ -102,6 +96,16 @@ def size(directory: Path, platform: str = "host") -> Size:
     )
     _write_macros(build / f"{name}_size.h", name.upper(), measured)
     return measured
+
+
+def _build(directory: Path, platform: str, compiler: str, flags: str, library: Path) -> None:
+    """Build the library of a project, in its folder, with a call graph beside each object."""
+    folder = library.parent.name
+    options = [f"PLATFORM={platform}", f"BUILD=build/{folder}", f"CFLAGS={flags} {_FLAGS}"]
+    options += ["CCACHE_DISABLE=1"]  # it keeps objects and no call graphs
+    options += ["-B"]  # objects that are there may be of other flags
+    advice = f"see if `{compiler.split(maxsplit=1)[0]} --version` is GCC 10 or later"
+    make(directory, compiler, [*options, f"build/{folder}/{library.name}"], advice)
 
 
 def _kernel_stacks(graph: CallGraph, kernels: Iterable[tuple[str, str]], linked: Container[str]) -> dict[str, int]:
