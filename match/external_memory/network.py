@@ -183,13 +183,13 @@ def _decided(
         asked: dict[int, Again] = {}
         strips: dict[int, tuple[Strips, Cut]] = {}
         for step, room in decision.rooms.items():
-            if symbols[step] is None:
-                strips[step] = _strips(problem, built.steps[step], step, room, target.external)
-                continue
-            taken = by_symbol[str(symbols[step])]
-            held = _held(decision, step, taken, built.steps[step])
-            memory = Memory(target.main_memory.name, room, problem.alignment, holds=frozenset(held))
-            asked[step] = Again(partitioned.workloads[str(symbols[step])], taken, memory)
+            call, symbol = built.steps[step], symbols[step]
+            if symbol is None:
+                strips[step] = _strips(problem, call, step, room, target.external)
+            else:
+                held = frozenset(_held(decision, step, by_symbol[symbol], call))
+                memory = Memory(target.main_memory.name, room, problem.alignment, holds=held)
+                asked[step] = Again(partitioned.workloads[symbol], by_symbol[symbol], memory)
         found = dict(zip(asked, search_again(list(asked.values()), target, options, stopwatch), strict=True))
         refused = {step: decision.rooms[step] for step, answer in found.items() if isinstance(answer, str)}
         if refused:
