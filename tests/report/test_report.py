@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from match.errors import ModelError
+from match.ir.layer import Op
 from match.report import Report, decode, encode
 from match.report.schema import BufferSummary
 from match.report.text import schema
@@ -103,6 +104,11 @@ def test_every_field_is_documented() -> None:
     for struct, definition in schema()["$defs"].items():
         for field in definition["properties"]:
             assert f"`{field}`" in texts[struct], f"docs/report.md does not explain {field} of {struct}"
+
+
+def test_every_operator_is_documented() -> None:
+    text = (DOCS / "report.md").read_text().partition("### Operators\n")[2].partition("\n### ")[0]
+    assert set(re.findall(r"`(\w+)`", text)) - {"op"} == {op.value for op in Op} - {Op.OWN.value}
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b'{"schema_version": 2}', b"\xff"])
