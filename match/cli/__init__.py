@@ -1,4 +1,4 @@
-"""The command line: `match compile`, `build`, `run`, `validate`, `compare`, and what looks at targets and networks.
+"""The command line: `match compile`, what works with its project, and what looks at targets and networks.
 
 Every error that a user can cause is one sentence on stderr and exit status 2. Results go to stdout; progress goes to
 stderr, and only to a terminal. Commands import what they need when they run, so that `match --help` is quick.
