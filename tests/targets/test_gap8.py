@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from match.targets.gap9.target import Gap9
 pytestmark = pytest.mark.unit
 
 KIB = 1024
+PROJECT = Path(__file__).resolve().parents[2]
 
 
 def test_gap8_is_installed() -> None:
@@ -44,8 +46,21 @@ def test_nothing_of_ne16_is_compiled() -> None:
     assert "targets/pulp/host/pulp_no_accelerator.c" not in {path.as_posix() for path in Gap9().host.sources}
 
 
+def test_every_kernel_that_the_cluster_names_is_declared() -> None:
+    """With or without the end that tells its form of requantization."""
+    named = set(re.findall(r'"(match_pulp_\w+)"', (PROJECT / "targets" / "pulp" / "cluster.py").read_text()))
+    declared = re.findall(
+        r"^void (match_pulp_\w+)\(", (PROJECT / "kernels/pulp/match_pulp.h").read_text(), re.MULTILINE
+    )
+    missing = {
+        name for name in named if not any(re.fullmatch(rf"{name}(_int32|_high|_split)?", one) for one in declared)
+    }
+    assert named
+    assert not missing, f"declare {missing} in kernels/pulp/match_pulp.h"
+
+
 def test_every_kernel_is_compiled_on_every_platform() -> None:
-    kernels = {path.name for path in (Path(__file__).resolve().parents[2] / "kernels" / "pulp").glob("*.c")}
+    kernels = {path.name for path in (PROJECT / "kernels" / "pulp").glob("*.c")}
     target = Gap8()
     for platform in (target.host, *target.platforms):
         missing = kernels - {path.name for path in platform.sources}

@@ -96,7 +96,7 @@ def lookup_line(root: relay.Expr, found: LookupLine) -> Match | Rejection:
 
 
 def absolute_difference(root: relay.Expr, found: AbsoluteDifference) -> Match | Rejection:
-    """The same without its sign, a difference."""
+    """The difference of two tensors through a table each, without its sign, element by element."""
     return _sum_of_tables(root, Op.ABSOLUTE_DIFFERENCE, found, reference=True)
 
 
