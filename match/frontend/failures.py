@@ -10,6 +10,7 @@ from typing import Any
 from match.errors import MatchError, ModelError
 from match.relay import tvm
 
+_RENDERER = "diagnostics.OverrideRenderer"
 _ADVICE = "replace the operator that this is about, or report the model"
 
 
@@ -20,6 +21,21 @@ def tvm_failures(what: str) -> Generator[None]:
     Those of this package pass, its programming errors with them. What TVM would write to stderr about ill-typed Relay
     goes into the sentence.
     """
+    with diagnostics() as said:
+        try:
+            yield
+        except MatchError:
+            raise
+        except Exception as error:
+            if not _raised_by_tvm(error):
+                raise
+            told = said[0] if said else reason(error)
+            raise ModelError(f"{what} cannot be compiled, because TVM fails with {told!r}; {_ADVICE}") from error
+
+
+@contextmanager
+def diagnostics() -> Generator[list[str]]:
+    """What TVM says about ill-typed Relay, which it would write to stderr."""
     said: list[str] = []
 
     def listen(context: Any) -> None:
@@ -27,18 +43,15 @@ def tvm_failures(what: str) -> Generator[None]:
 
     # TVM asks for the renderer each time that it infers types, and would make another one with `override_renderer`.
     renderer = tvm.ir.diagnostics.DiagnosticRenderer(listen)
-    tvm.register_func("diagnostics.OverrideRenderer", lambda: renderer, override=True)
+    before = tvm.get_global_func(_RENDERER, allow_missing=True)
+    tvm.register_func(_RENDERER, lambda: renderer, override=True)
     try:
-        yield
-    except MatchError:
-        raise
-    except Exception as error:
-        if not _raised_by_tvm(error):
-            raise
-        told = said[0] if said else reason(error)
-        raise ModelError(f"{what} cannot be compiled, because TVM fails with {told!r}; {_ADVICE}") from error
+        yield said
     finally:
-        tvm.ir.diagnostics.override_renderer(None)
+        if before is None:
+            tvm.ir.diagnostics.override_renderer(None)
+        else:
+            tvm.register_func(_RENDERER, before, override=True)
 
 
 def reason(error: Exception) -> str:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
 
 from match.errors import ModelError
-from match.frontend.failures import reason
+from match.frontend.failures import diagnostics, reason
 from match.frontend.index_ranges import with_index_ranges
 from match.frontend.model import Model, ModelTensor, Rounding
+from match.frontend.relay_functions import as_one_function
 from match.relay import relay, tvm
 from match.relay.rewrite import New, is_call, named, rewrite, shape
 
@@ -21,34 +25,71 @@ def from_relay(
     rounding: Rounding = Rounding.TFLITE,
     name: str = "model",
 ) -> Model:
-    """A network that is in Relay already, with QNN operators or in integer form.
+    """A network that is in Relay already, with QNN operators or in integer form, also one of several functions.
 
     With TFLITE for `rounding` it is what TVM's importer makes of a TFLite file: TFLite Micro's arithmetic is meant, not
     that of TVM's own executor. `params` maps parameters of "main" to arrays (NumPy or TVM); what is left are the
     inputs. Outputs are called "output", or "output_0", "output_1", ... where there are several.
 
     Raises:
-        ModelError: the module has no "main", an unknown parameter is given, or the network has dynamic shapes, is
-            ill-typed or is not quantized.
+        ModelError: the module has no "main", a parameter is given that it does not declare so, or the network has no
+            inputs, two of one name or dynamic shapes, is ill-typed or is not quantized.
     """
     what = f"the Relay module {name!r}"
-    functions = {variable.name_hint for variable in module.get_global_vars()}
-    if functions != {"main"}:
-        found = ", ".join(sorted(functions)) or "no function"
-        raise ModelError(f'{what} must have one function, "main", but it has {found}')
-    known = {parameter.name_hint for parameter in module["main"].params}
-    unknown = sorted(set(params or {}) - known)
-    if unknown:
-        raise ModelError(f'{what} has no parameter {unknown[0]!r}; params may name those of its "main"')
-    bound = bind(module, params or {}, what)
+    main = as_one_function(module, what)
+    arrays = _arrays(params or {}, main, what)
+    bound = bind(tvm.IRModule.from_expr(main), arrays, what)
     check_quantized(bound, what, "give it quantized operators (relay.qnn), or compile the quantized file it comes from")
     main = bound["main"]
     inputs = tuple(tensor(parameter.name_hint, parameter.checked_type, what) for parameter in main.params)
+    if not inputs:
+        raise ModelError(f'{what} has no input: its "main" computes constants alone; make what changes its parameter')
     types = list(main.ret_type.fields) if isinstance(main.ret_type, tvm.ir.TupleType) else [main.ret_type]
     names = ["output"] if len(types) == 1 else [f"output_{index}" for index in range(len(types))]
     outputs = tuple(tensor(*pair, what) for pair in zip(names, types, strict=True))
     digest = hashlib.sha256(tvm.ir.save_json(bound).encode()).hexdigest()
     return Model(name, digest, bound, with_index_ranges(inputs, bound), outputs, rounding)
+
+
+def _arrays(params: Any, main: relay.Function, what: str) -> dict[str, npt.NDArray[Any]]:
+    """Values of parameters as arrays of the types that a function declares.
+
+    Raises:
+        ModelError: a value is none of a parameter's, or two parameters have one name.
+    """
+    if not isinstance(params, Mapping):
+        raise ModelError(f"{what} takes params as arrays by the names of parameters, not {type(params).__name__}")
+    given = cast("Mapping[str, Any]", params)
+    names = [str(parameter.name_hint) for parameter in main.params]
+    twice = next((name for name in names if names.count(name) > 1 or not name), None)
+    if twice is not None:
+        found = f"{names.count(twice)} parameters called {twice!r}" if twice else "a parameter without a name"
+        raise ModelError(f'{what} has {found} in "main"; give each a name of its own')
+    unknown = next((name for name in given if name not in names), None)
+    if unknown is not None:
+        raise ModelError(f'{what} has no parameter {unknown!r}; params may name those of its "main"')
+    kinds = {str(parameter.name_hint): parameter.type_annotation for parameter in main.params}
+    return {name: _array(name, value, kinds[name], what) for name, value in given.items()}
+
+
+def _array(name: str, value: Any, kind: Any, what: str) -> npt.NDArray[Any]:
+    array = np.asarray(value.numpy() if isinstance(value, tvm.nd.NDArray) else value)
+    if not isinstance(kind, tvm.ir.TensorType):
+        return array
+    declared, shape = (
+        str(kind.dtype),
+        [int(extent) if isinstance(extent, tvm.tir.IntImm) else None for extent in kind.shape],
+    )
+    fits = len(shape) == array.ndim and all(
+        own in (None, extent) for own, extent in zip(shape, array.shape, strict=True)
+    )
+    if array.dtype.name != declared or not fits:
+        extents = ["?" if extent is None else extent for extent in shape]
+        raise ModelError(
+            f"{what} declares the parameter {name!r} as {declared} {extents}, but params has {array.dtype.name} "
+            f"{list(array.shape)}; convert it"
+        )
+    return array.astype(declared)
 
 
 def bind(module: tvm.IRModule, params: Mapping[str, Any], what: str) -> tvm.IRModule:
@@ -59,11 +100,12 @@ def bind(module: tvm.IRModule, params: Mapping[str, Any], what: str) -> tvm.IRMo
     """
     arrays = {key: value if isinstance(value, tvm.nd.NDArray) else tvm.nd.array(value) for key, value in params.items()}
     main = relay.build_module.bind_params_by_name(module["main"], arrays)
-    try:
-        bound = relay.transform.InferType()(tvm.IRModule.from_expr(main))
-    except tvm.TVMError as error:
-        advice = "check it with relay.transform.InferType"
-        raise ModelError(f"{what} is ill-typed Relay ({reason(error)}); {advice}") from error
+    with diagnostics() as said:
+        try:
+            bound = relay.transform.InferType()(tvm.IRModule.from_expr(main))
+        except tvm.TVMError as error:
+            advice = "check it with relay.transform.InferType"
+            raise ModelError(f"{what} is ill-typed Relay ({said[0] if said else reason(error)}); {advice}") from error
     _check_shapes(bound, what)
     return rewrite(bound, _broadcast) if "broadcast_to" in relay.analysis.list_op_freqs(bound) else bound
 
@@ -113,6 +155,8 @@ def tensor(name: str, type_: Any, what: str) -> ModelTensor:
     shape = list(type_.shape)
     if not all(isinstance(extent, tvm.tir.IntImm) for extent in shape):
         raise ModelError(f"{what} has a dynamic shape at {name!r}; fix every dimension before compiling")
+    if not all(map(int, shape)):
+        raise ModelError(f"{what} has the input or output {name!r} with a dimension of 0; nothing is in such a tensor")
     return ModelTensor(name, tuple(int(extent) for extent in shape), str(type_.dtype))
 
 
