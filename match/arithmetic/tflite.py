@@ -128,31 +128,38 @@ def _scaled(
 ) -> Requantization:
     """``clip(multiply(acc + offset) + zero_point)`` per channel, for the reachable accumulators.
 
-    `multiplier` is mantissa and exponent, `reachable` the smallest and largest accumulator, arrays (channels,). Proven
-    constant channels get multiplier 0. The sign correction is left out where no reachable accumulator needs it: below
-    the zero point everything is clamped away, or the sums are never negative.
+    `multiplier` is mantissa and exponent, `reachable` the smallest and largest accumulator, arrays (channels,). No sign
+    is corrected where everything below the zero point is clamped away.
     """
     mantissa, exponent = multiplier
-    low, high = reachable
     shift = 31 - exponent
     rounding = np.where(exponent < 0, (1 << 30) + (np.int64(1) << (shift - 1)), np.int64(1) << np.maximum(shift - 1, 0))
-    relative_clip = (clip[0] - zero_point, clip[1] - zero_point)
     # Below this sum the first rounding gives a negative number.
     negative = -((1 << 30) // np.maximum(mantissa, 1))
-    corrected = (exponent < 0) & (relative_clip[0] < 0)
+    corrected = (exponent < 0) & (clip[0] < zero_point)
     below = np.where(corrected, np.clip(negative - offset, UNREACHED, np.iinfo(np.int32).max), UNREACHED)
+    line = Requantization(mantissa, offset * mantissa + rounding, shift, clip, below, np.full_like(below, 1 << 31))
+    return with_zero_point(line, zero_point, reachable)
+
+
+def with_zero_point(line: Requantization, zero_point: int, reachable: tuple[Int64Array, Int64Array]) -> Requantization:
+    """`line` before a zero point is added and the sum is clipped to `line.clip`, and with both.
+
+    `reachable` is the smallest and largest accumulator, arrays (channels,). Proven constant channels get multiplier 0,
+    and a sign correction that no reachable accumulator needs is left out.
+    """
+    low, high = reachable
+    below, clip, shift = line.negative_below, line.clip, line.shift
+    assert below is not None, "a line without sign correction has one that nothing reaches"
     below = np.where(below > low, below, UNREACHED)
-    relative = Requantization(
-        mantissa, offset * mantissa + rounding, shift, relative_clip, below, np.full_like(below, 1 << 31)
-    )
-    steps = step_function(relative, low, high)
-    steps = replace(steps, clip=clip)
+    relative = replace(line, clip=(clip[0] - zero_point, clip[1] - zero_point), negative_below=below)
+    steps = replace(step_function(relative, low, high), clip=clip)
     result = replace(
         relative, bias=relative.bias + (np.int64(zero_point) << np.minimum(shift, _WIDEST_SHIFT)), clip=clip
     )
     refitted = np.flatnonzero(steps.constant | (shift > _WIDEST_SHIFT))
     if len(refitted):
-        slope = mantissa[refitted] * np.exp2(-shift[refitted].astype(np.float64))
+        slope = line.multiplier[refitted] * np.exp2(-shift[refitted].astype(np.float64))
         fitted = fit_line(steps.take(refitted), np.maximum(slope, _SMALLEST_FACTOR))
         result = with_channels(result, refitted, fitted)
     if result.negative_below is not None and np.all(result.negative_below == UNREACHED):

@@ -276,11 +276,18 @@ class _Layouts:
     def _elementwise(self, call: relay.Call, new: New) -> relay.Expr | None:
         parameters = call.args[1:]
         if is_call(call, "nn.bias_add"):
-            result = relay.nn.bias_add(new(call.args[0]), new(parameters[0]), axis=3)
+            axis = _TO_LAST.index(int(call.attrs.axis) % 4)
+            result = relay.nn.bias_add(new(call.args[0]), new(parameters[0]), axis=axis)
         elif is_call(call, "qnn.requantize"):
             attrs = call.attrs
             arguments = [new(argument) for argument in call.args]
-            result = relay.qnn.op.requantize(*arguments, axis=3, rounding=attrs.rounding, out_dtype=attrs.out_dtype)
+            result = relay.qnn.op.requantize(
+                *arguments,
+                axis=_TO_LAST.index(int(attrs.axis) % 4),
+                rounding=attrs.rounding,
+                compute_dtype=attrs.compute_dtype,
+                out_dtype=attrs.out_dtype,
+            )
         elif is_call(call, "qnn.quantize", "qnn.dequantize") and scalar(parameters[0]) is None:
             return None
         else:

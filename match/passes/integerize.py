@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from match.arithmetic import real_numbers
 from match.arithmetic.interface import Accumulator, Arithmetic, QuantizedType, product_range
 from match.arithmetic.line_fit import NoLineError
+from match.arithmetic.named_rounding import Halves, NamedRounding
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array, Requantization
 from match.ir.step_function import reachable_sums
@@ -18,9 +19,18 @@ from match.passes.integer_sums import integer_sums
 from match.relay import float_arithmetic, integer_form, relay, tvm
 from match.relay.integer_form import Weights, is_real_sums
 from match.relay.operators import Matrices
-from match.relay.qnn import Linear, LinearSums, clamped, quantization, read_linear, read_linear_sums
+from match.relay.qnn import (
+    Linear,
+    LinearSums,
+    clamped,
+    is_fixed_point,
+    named_halves,
+    quantization,
+    read_linear,
+    read_linear_sums,
+)
 from match.relay.readers import output_range
-from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar, shape
+from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, rewrite, scalar, shape
 
 _ROOTS = ("clip", "cast", "qnn.requantize", "qnn.add", "qnn.subtract", "qnn.mul", "qnn.avg_pool2d")
 
@@ -54,13 +64,18 @@ class Integerize:
         root, clip = clamped(call, dtype(call))
         if is_call(root, "qnn.avg_pool2d"):
             return self._mean(root, clip, new)
-        if is_call(root, "qnn.requantize"):
-            return self._table(root, clip, new) or self._mean(root, clip, new) or self._matrices(root, clip, new)
+        if is_call(root, "qnn.requantize") and is_fixed_point(root):
+            rounding = self._rounding(named_halves(root))
+            found = self._table(root, rounding, clip, new) or self._matrices(root, rounding, clip, new)
+            return self._mean(root, clip, new) if found is None and rounding is self.arithmetic else found
         if is_call(root, "qnn.add", "qnn.subtract", "qnn.mul"):
             return self._binary(root, clip, new)
         if is_call(root, "cast") and is_call(root.args[0], "nn.avg_pool2d"):
             return self._average(root, clip, new)
         return None
+
+    def _rounding(self, halves: Halves | None) -> Arithmetic | NamedRounding:
+        return self.arithmetic if halves is None else NamedRounding(halves)
 
     def _linear(self, linear: Linear, new: New) -> relay.Expr | None:
         integers = integer_sums(linear.sums, new)
@@ -69,8 +84,10 @@ class Integerize:
         layer, output = integers.layer, linear.output
         sums = integer_form.real_sums(integers.sums) if layer.real else integers.sums
         accumulator = _accumulator(layer, integers.weights, output_range(integers.x, layer.input.dtype))
+        if linear.halves is not None:  # TVM's, which takes no other scale than this
+            accumulator = replace(accumulator, input_scale=np.float32(1), weight_scale=linear.scale)
         try:
-            arithmetic = real_numbers if layer.real else self.arithmetic
+            arithmetic = real_numbers if layer.real else self._rounding(linear.halves)
             requantization = arithmetic.linear(accumulator, output, linear.clip)
         except NoLineError:
             factor = accumulator.input_scale * accumulator.weight_scale / output.scale
@@ -90,7 +107,9 @@ class Integerize:
         offset = _offset(integers.layer, integers.weights).astype(np.int32)  # as TVM's sums, which wrap around
         return integers.in_place(relay.cast(relay.add(sums, relay.const(offset)) if offset.any() else sums, "float32"))
 
-    def _table(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+    def _table(
+        self, call: relay.Call, rounding: Arithmetic | NamedRounding, clip: tuple[int, int], new: New
+    ) -> relay.Expr | None:
         """A change of scale from 8 bits to 8 bits."""
         x = call.args[0]
         if not is_8bit(x):
@@ -99,7 +118,7 @@ class Integerize:
         output = quantization(call.args[3], call.args[4], dtype(call))
         if inputs is None or output is None:
             return None
-        return integer_form.lookup(new(x), self.arithmetic.requantize(inputs, output, clip), inputs.dtype, output.dtype)
+        return integer_form.lookup(new(x), rounding.requantize(inputs, output, clip), inputs.dtype, output.dtype)
 
     def _binary(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         left, right = call.args[:2]
@@ -171,7 +190,9 @@ class Integerize:
         alike = order == (0, 1, 2, 3) and len(shape(call)) == 4
         return pooled if alike else relay.reshape(pooled, shape(call))
 
-    def _matrices(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+    def _matrices(
+        self, call: relay.Call, rounding: Arithmetic | NamedRounding, clip: tuple[int, int], new: New
+    ) -> relay.Expr | None:
         """A product of two activations; None where the reference's requantization is no line."""
         real = is_real_sums(call.args[0])
         product = call.args[0].args[0] if real else call.args[0]
@@ -184,8 +205,13 @@ class Integerize:
             return None
         low, high = (shape(x)[2] * end for end in product_range(a, b))
         accumulator = Accumulator(np.zeros(1, np.int64), low, high, a.scale, b.scale.reshape(1))
+        if rounding is not self.arithmetic:
+            scale = constant(call.args[1])
+            if scale is None or scale.size != 1:
+                return None
+            accumulator = replace(accumulator, input_scale=np.float32(1), weight_scale=scale.reshape(1))
         try:
-            requantization = self.arithmetic.linear(accumulator, output, clip)
+            requantization = rounding.linear(accumulator, output, clip)
         except NoLineError:
             return None
         matrices = Matrices((x, y), (a.zero_point, b.zero_point), requantization, output.dtype, real)

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, QuantizedType
+from match.arithmetic.named_rounding import Halves
 from match.ir.dtypes import value_range
 from match.relay import relay
 from match.relay.integer_form import Weights, is_real_sums
@@ -47,11 +48,15 @@ class Linear:
     """``[clip](qnn.requantize(LinearSums))`` with constant parameters.
 
     output, clip: quantization of the result and the closed range of its values.
+    halves: how the requantization rounds, if it says so; None leaves it to the reference.
+    scale: what it takes the sums' scale to be, near the product of their scales; shape (1,) or (channels,).
     """
 
     sums: LinearSums
     output: QuantizedType
     clip: tuple[int, int]
+    halves: Halves | None
+    scale: Float32Array
 
 
 def clamped(expr: relay.Expr, dtype: str) -> tuple[relay.Expr, tuple[int, int]]:
@@ -112,7 +117,7 @@ def read_linear(expr: relay.Expr) -> Linear | None:
     if not is_8bit(expr):
         return None
     requantize, clip = clamped(expr, dtype(expr))
-    if not is_call(requantize, "qnn.requantize"):
+    if not is_call(requantize, "qnn.requantize") or not is_fixed_point(requantize):
         return None
     output = quantization(requantize.args[3], requantize.args[4], dtype(requantize))
     sums = read_linear_sums(requantize.args[0])
@@ -123,9 +128,22 @@ def read_linear(expr: relay.Expr) -> Linear | None:
         return None
     # Only a requantization of the accumulator's own scale is a layer; the importers round this product, so it is close.
     own_scale = sums.input.scale * sums.weight_scale / (1 << sums.bits)
+    if accumulator_scale.size > 1 and not _is_along(requantize, _channel_axis(sums.call)):
+        return None
     if not np.allclose(accumulator_scale.reshape(-1), own_scale, rtol=1e-3, atol=0):
         return None
-    return Linear(sums, output, clip)
+    return Linear(sums, output, clip, named_halves(requantize), accumulator_scale.reshape(-1).astype(np.float32))
+
+
+def named_halves(requantize: relay.Call) -> Halves | None:
+    """The rounding that a `qnn.requantize` names; None where it names none, as TVM's importers do not."""
+    name = str(requantize.attrs.rounding)
+    return Halves(name) if name in (*Halves,) else None
+
+
+def is_fixed_point(requantize: relay.Call) -> bool:
+    """Whether a `qnn.requantize` may be computed in integers: it may name a floating-point type for that."""
+    return str(requantize.attrs.compute_dtype) in ("None", "int64")
 
 
 def read_linear_sums(expr: relay.Expr) -> LinearSums | None:
@@ -161,7 +179,28 @@ def _without_bias(expr: relay.Expr) -> tuple[relay.Expr, npt.NDArray[Any] | None
     if not is_call(expr, "nn.bias_add", "add"):
         return expr, None
     bias = constant(expr.args[1])
-    return (expr.args[0], bias) if bias is not None else (expr, None)
+    if bias is None or not _adds_to_channels(expr, bias):
+        return expr, None
+    return expr.args[0], bias
+
+
+def _adds_to_channels(expr: relay.Call, bias: npt.NDArray[Any]) -> bool:
+    """Whether a constant has one number for each channel of what it is added to; other axes may be as long."""
+    call = expr.args[0]
+    while is_call(call, "multiply", "annotation.stop_fusion"):
+        call = call.args[0]
+    if not is_call(call, *_CONVOLUTIONS, "qnn.dense"):
+        return False
+    axis, rank = _channel_axis(call), len(shape(call))
+    if is_call(expr, "nn.bias_add"):
+        return _is_along(expr, axis)
+    extents = (1,) * (rank - bias.ndim) + bias.shape
+    return bias.ndim <= rank and extents[axis] == bias.size
+
+
+def _is_along(call: relay.Call, axis: int) -> bool:
+    """Whether an operator has one number for each element along an axis."""
+    return int(call.attrs.axis) % len(shape(call)) == axis
 
 
 def _without_multiplication(expr: relay.Expr) -> tuple[relay.Expr, int]:
