@@ -41,7 +41,8 @@ class Integerize:
 
     Convolutions, dense layers, additions, average pooling and changes of scale are rewritten; other QNN operators stay.
     A change of scale becomes a table of 256 values, an addition that no plane describes one of 65536, or if not `exact`
-    a plane within one step. A layer that no line describes is scaled in floating point.
+    a plane within one step. A layer that no line describes is scaled in floating point. A requantization that names its
+    rounding, as only hand-written Relay has it, has this one.
     """
 
     arithmetic: Arithmetic
@@ -67,7 +68,7 @@ class Integerize:
         if is_call(root, "qnn.requantize") and is_fixed_point(root):
             rounding = self._rounding(named_halves(root))
             found = self._table(root, rounding, clip, new) or self._matrices(root, rounding, clip, new)
-            return self._mean(root, clip, new) if found is None and rounding is self.arithmetic else found
+            return self._mean(root, clip, new) if found is None and not isinstance(rounding, NamedRounding) else found
         if is_call(root, "qnn.add", "qnn.subtract", "qnn.mul"):
             return self._binary(root, clip, new)
         if is_call(root, "cast") and is_call(root.args[0], "nn.avg_pool2d"):
@@ -84,12 +85,14 @@ class Integerize:
         layer, output = integers.layer, linear.output
         sums = integer_form.real_sums(integers.sums) if layer.real else integers.sums
         accumulator = _accumulator(layer, integers.weights, output_range(integers.x, layer.input.dtype))
-        if linear.halves is not None:  # TVM's, which takes no other scale than this
+        arithmetic = real_numbers if layer.real else self._rounding(linear.halves)
+        if isinstance(arithmetic, NamedRounding):  # TVM takes no other scale than this
             accumulator = replace(accumulator, input_scale=np.float32(1), weight_scale=linear.scale)
         try:
-            arithmetic = real_numbers if layer.real else self._rounding(linear.halves)
             requantization = arithmetic.linear(accumulator, output, linear.clip)
         except NoLineError:
+            if isinstance(arithmetic, NamedRounding):
+                return None
             factor = accumulator.input_scale * accumulator.weight_scale / output.scale
             offset = accumulator.offset
             result = float_arithmetic.requantize(sums, offset, factor, output.zero_point, linear.clip, output.dtype)
@@ -205,7 +208,7 @@ class Integerize:
             return None
         low, high = (shape(x)[2] * end for end in product_range(a, b))
         accumulator = Accumulator(np.zeros(1, np.int64), low, high, a.scale, b.scale.reshape(1))
-        if rounding is not self.arithmetic:
+        if isinstance(rounding, NamedRounding):
             scale = constant(call.args[1])
             if scale is None or scale.size != 1:
                 return None
