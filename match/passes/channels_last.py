@@ -70,7 +70,10 @@ class _Layouts:
     def rule(self, call: relay.Call, new: New) -> relay.Expr | None:
         followed = None
         if is_call(call, *_CONVOLUTIONS) and str(call.attrs.data_layout) == "NCHW":
-            followed = self._convolution(call, new)
+            self._last.add(call)
+            followed = self._convolution(call, self._channels_last(call.args[0], new), new)
+        elif is_call(call, "nn.conv2d", "qnn.conv2d") and _has_other_filters(call):
+            followed = self._convolution(call, self.original(call.args[0], new), new)
         elif is_call(call, *_POOLS) and str(call.attrs.layout) == "NCHW":
             followed = self._pool(call, new)
         elif is_call(call, "nn.space_to_depth") and str(call.attrs.layout) == "NCHW":
@@ -122,12 +125,12 @@ class _Layouts:
                 self._converted[expr] = _permuted(self.original(expr, new), shape(expr), _TO_LAST)
         return self._converted[expr]
 
-    def _convolution(self, call: relay.Call, new: New) -> relay.Expr:
-        self._last.add(call)
-        attrs, groups = call.attrs, int(call.attrs.groups)
+    def _convolution(self, call: relay.Call, x: relay.Expr, new: New) -> relay.Expr:
+        """A convolution of `x`, its map with channels last, by filters in the order that the integer form has."""
+        attrs = call.attrs
         if is_call(call, "qnn.conv2d_transpose"):
             return relay.qnn.op.conv2d_transpose(
-                self._channels_last(call.args[0], new),
+                x,
                 *(new(argument) for argument in call.args[1:]),
                 strides=attrs.strides,
                 padding=attrs.padding,
@@ -139,16 +142,15 @@ class _Layouts:
                 kernel_layout=attrs.kernel_layout,
                 out_dtype=attrs.out_dtype,
             )
-        depthwise = groups > 1 and groups == shape(call.args[0])[1]
-        axes = [str(attrs.kernel_layout).index(axis) for axis in ("HWOI" if depthwise else "HWIO")]
-        before = shape(call.args[1])
+        groups, layout, before = int(attrs.groups), _filter_layout(call), shape(call.args[1])
+        axes = [str(attrs.kernel_layout).index(axis) for axis in layout]
         after = tuple(before[axis] for axis in axes)
-        if depthwise:  # from (outputs, 1): in TVM's HWOI the O counts input channels, the I the outputs of each
+        if layout == "HWOI":  # from (outputs, 1): in TVM's HWOI the O counts input channels, the I the outputs of each
             after = (*after[:2], groups, after[2] // groups)
         kernel = _reordered(call.args[1], new, before, axes, after)
         build = relay.nn.conv2d if is_call(call, "nn.conv2d") else relay.qnn.op.conv2d
         return build(
-            self._channels_last(call.args[0], new),
+            x,
             kernel,
             *(new(argument) for argument in call.args[2:]),
             strides=attrs.strides,
@@ -158,7 +160,7 @@ class _Layouts:
             channels=attrs.channels,
             kernel_size=attrs.kernel_size,
             data_layout="NHWC",
-            kernel_layout="HWOI" if depthwise else "HWIO",
+            kernel_layout=layout,
             out_dtype=attrs.out_dtype,
         )
 
@@ -328,6 +330,20 @@ class _Layouts:
             self._flat[call] = self._flat[x]
             return rebuild(call, new)
         return None
+
+
+def _filter_layout(convolution: relay.Call) -> str:
+    """The order of a convolution's filters in the integer form."""
+    axis = str(convolution.attrs.data_layout).index("C")
+    depthwise = 1 < int(convolution.attrs.groups) == shape(convolution.args[0])[axis]
+    return "HWOI" if depthwise else "HWIO"
+
+
+def _has_other_filters(convolution: relay.Call) -> bool:
+    """Whether a convolution with channels last has its filters in an order that TVM's C lacks."""
+    attrs = convolution.attrs
+    letters = sorted(str(attrs.kernel_layout)) == sorted("HWIO")
+    return str(attrs.data_layout) == "NHWC" and letters and str(attrs.kernel_layout) != _filter_layout(convolution)
 
 
 def _widened(expr: relay.Expr) -> relay.Expr | None:

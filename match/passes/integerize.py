@@ -11,6 +11,7 @@ from match.arithmetic import real_numbers
 from match.arithmetic.interface import Accumulator, Arithmetic, QuantizedType, product_range
 from match.arithmetic.line_fit import NoLineError
 from match.arithmetic.named_rounding import Halves, NamedRounding
+from match.arithmetic.truncated_means import truncated_mean
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array, Requantization
 from match.ir.step_function import reachable_sums
@@ -42,11 +43,13 @@ class Integerize:
     Convolutions, dense layers, additions, average pooling and changes of scale are rewritten; other QNN operators stay.
     A change of scale becomes a table of 256 values, an addition that no plane describes one of 65536, or if not `exact`
     a plane within one step. A layer that no line describes is scaled in floating point. A requantization that names its
-    rounding, as only hand-written Relay has it, has this one.
+    rounding, as only hand-written Relay has it, has this one. `truncates`: the network is integer arithmetic as it
+    stands, so that an average of integers is rounded towards zero.
     """
 
     arithmetic: Arithmetic
     exact: bool = True
+    truncates: bool = False
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
@@ -228,7 +231,11 @@ class Integerize:
         if window is None or not is_call(widened, "cast") or dtype(widened.args[0]) != dtype(cast):
             return None
         x = widened.args[0]
-        return _pooled(new(x), shape(x), window, self.arithmetic.average(dtype(x), window.count, clip), dtype(x))
+        if self.truncates:
+            one = truncated_mean(output_range(new(x), dtype(x)), window.count, clip)
+        else:
+            one = self.arithmetic.average(dtype(x), window.count, clip)
+        return None if one is None else _pooled(new(x), shape(x), window, one, dtype(x))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from match.passes.moves_in_bytes import MovesInBytes
 from match.passes.one_row import OneRow
 from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.powers import MultiplyPowers
-from match.passes.quantize_border import LowerBorder
+from match.passes.quantize_border import LowerBorder, qnn_operators
 from match.passes.quantized_groups import FuseQuantizedGroups
 from match.passes.real_layers import SumInIntegers
 from match.passes.recurrent_cells import QuantizeCells, UnrollCells
@@ -84,7 +84,7 @@ def integer_relay(
         WriteOutConstants(),
         FuseInterpolations(),
         ComposeArithmetic(),
-        Integerize(arithmetic, exact),
+        Integerize(arithmetic, exact, truncates=imported and not qnn_operators(module)),
         FuseTables(),
         GatherByAxis(),
         AddExtrema(),
