@@ -17,6 +17,8 @@ pytestmark = pytest.mark.unit
         ("Identity", "identity"),
         ("3x3", "_3x3"),
         ("double", "_double"),
+        ("_Bool", "_bool"),
+        ("class", "_class"),
         ("", "_"),
         ("größe", "gr_e"),
     ],
