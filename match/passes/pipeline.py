@@ -18,6 +18,7 @@ from match.passes.gathers import GatherByAxis
 from match.passes.integerize import Integerize
 from match.passes.interpolations import FuseInterpolations
 from match.passes.moves_in_bytes import MovesInBytes
+from match.passes.narrow_requantizations import NarrowRequantizations
 from match.passes.one_row import OneRow
 from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.powers import MultiplyPowers
@@ -77,6 +78,7 @@ def integer_relay(
         PoolVolumes(exact),
         PadsBehindReshapes(),
         DepthwiseScales(),
+        NarrowRequantizations(),
         MovesInBytes(),
         FuseQuantizedGroups(exact),
         SumInIntegers(),

@@ -63,8 +63,11 @@ def test_change_of_scale(log_factor: float, before: int, behind: int, halves: Ha
     assert NamedRounding(halves).requantize(x, y, (-128, 127)).tolist() == np.clip(expected, -128, 127).tolist()
 
 
-def network(halves: str, compute: str = "None") -> tvm.IRModule:
-    """A convolution in NCHW with a scale for each channel, a change of scale and a dense layer; scales make halves."""
+def network(halves: str, compute: str = "None", *, wide: bool = False) -> tvm.IRModule:
+    """A convolution in NCHW with a scale for each channel, a change of scale and a dense layer; scales make halves.
+
+    wide: the last requantization is to 32 bits, and a clip and a cast behind it.
+    """
     rng = np.random.default_rng(3)
     names = {"rounding": halves, "compute_dtype": compute}
     zero, x = relay.const(0, "int32"), relay.var("x", shape=(1, 3, 4, 4), dtype="int8")
@@ -78,14 +81,16 @@ def network(halves: str, compute: str = "None") -> tvm.IRModule:
     y = relay.qnn.op.requantize(y, relay.const(4.0), zero, relay.const(8.0), relay.const(-3), out_dtype="int8", **names)
     y = relay.nn.batch_flatten(y)
     sums = relay.qnn.op.dense(y, weights[1], relay.const(-3), zero, relay.const(8.0), relay.const(0.125), 6)
-    y = relay.qnn.op.requantize(sums, relay.const(1.0), zero, relay.const(32.0), zero, out_dtype="int8", **names)
+    kind = "int32" if wide else "int8"
+    y = relay.qnn.op.requantize(sums, relay.const(1.0), zero, relay.const(32.0), zero, out_dtype=kind, **names)
+    y = relay.cast(relay.clip(y, -100, 90), "int8") if wide else y
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], y)))
 
 
 @pytest.mark.tvm
-@pytest.mark.parametrize("halves", [*Halves])
-def test_networks_compute_what_tvm_computes(halves: Halves) -> None:
-    module = network(halves)
+@pytest.mark.parametrize(("halves", "wide"), [(Halves.UP, False), (Halves.AWAY_FROM_ZERO, False), (Halves.UP, True)])
+def test_networks_compute_what_tvm_computes(halves: Halves, wide: bool) -> None:
+    module = network(halves, wide=wide)
     integers = integer_relay(from_relay(module))
     assert isinstance(read_layer(integers["main"].body), Dense)
     ours, theirs, other = executable(integers), Compiled(module), executable(integer_relay(from_relay(network("None"))))
