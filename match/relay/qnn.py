@@ -45,7 +45,7 @@ class LinearSums:
 
 @dataclass(frozen=True, eq=False)
 class Linear:
-    """``[clip](qnn.requantize(LinearSums))`` with constant parameters.
+    """``[clip](qnn.requantize([relu](LinearSums)))`` with constant parameters.
 
     output, clip: quantization of the result and the closed range of its values.
     halves: how the requantization rounds, if it says so; None leaves it to the reference.
@@ -120,9 +120,12 @@ def read_linear(expr: relay.Expr) -> Linear | None:
     if not is_call(requantize, "qnn.requantize") or not is_fixed_point(requantize):
         return None
     output = quantization(requantize.args[3], requantize.args[4], dtype(requantize))
-    sums = read_linear_sums(requantize.args[0])
+    rectified = _rectified(requantize.args[0])
+    sums = read_linear_sums(requantize.args[0] if rectified is None else rectified)
     if output is None or sums is None:
         return None
+    if rectified is not None:  # a sum of 0 becomes the zero point
+        clip = min(max(clip[0], output.zero_point), clip[1]), clip[1]
     accumulator_scale = constant(requantize.args[1])
     if accumulator_scale is None or scalar(requantize.args[2]) != 0:
         return None
@@ -133,6 +136,12 @@ def read_linear(expr: relay.Expr) -> Linear | None:
     if not np.allclose(accumulator_scale.reshape(-1), own_scale, rtol=1e-3, atol=0):
         return None
     return Linear(sums, output, clip, named_halves(requantize), accumulator_scale.reshape(-1).astype(np.float32))
+
+
+def _rectified(expr: relay.Expr) -> relay.Expr | None:
+    """What negative numbers are made 0 in; None for other expressions."""
+    rectifies = is_call(expr, "nn.relu") or (is_call(expr, "maximum") and scalar(expr.args[1]) == 0)
+    return expr.args[0] if rectifies and isinstance(expr, relay.Call) else None
 
 
 def named_halves(requantize: relay.Call) -> Halves | None:

@@ -136,3 +136,22 @@ def test_numbers_along_another_axis_are_no_bias() -> None:
     inputs = {"x": random_values(rng, (1, 4, 4, 4), "int8")}
     for found, expected in zip(ours(inputs), theirs(inputs), strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.tvm
+@pytest.mark.parametrize("zero_point", [-20, 30])
+def test_sums_that_are_rectified(zero_point: int) -> None:
+    """In front of the requantization, as TVM's FakeQuantizationToInteger writes a ReLU."""
+    rng, zero, x = np.random.default_rng(4), relay.const(0, "int32"), relay.var("x", shape=(1, 12), dtype="int8")
+    weights = relay.const(rng.integers(-9, 10, (6, 12)).astype(np.int8))
+    sums = relay.qnn.op.dense(x, weights, relay.const(4), zero, relay.const(1.0), relay.const(0.25), 6)
+    sums = relay.maximum(relay.nn.bias_add(sums, relay.const(rng.integers(-200, 200, 6).astype(np.int32))), zero)
+    ends = relay.const(9.0), relay.const(zero_point)
+    y = relay.qnn.op.requantize(sums, relay.const(0.25), zero, *ends, rounding="UPWARD", out_dtype="int8")
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.clip(y, -40, 90))))
+    integers = integer_relay(from_relay(module))
+    assert isinstance(read_layer(integers["main"].body), Dense)
+    ours, theirs = executable(integers), Compiled(module)
+    for _ in range(10):
+        inputs = {"x": random_values(rng, (1, 12), "int8")}
+        np.testing.assert_array_equal(ours(inputs)[0], theirs(inputs)[0])
