@@ -146,7 +146,9 @@ def several_functions() -> tvm.IRModule:
     a, b, pair, halve = relay.Var("a"), relay.Var("b"), relay.Var("pair"), relay.Var("halve")
     shifted = relay.right_shift(relay.add(z, a), relay.const(np.int8(1)))
     functions = {
-        inner: relay.Function([y], relay.Let(a, relay.nn.relu(y), relay.Tuple([a, relay.clip(y, -99, 90)])), both_types),
+        inner: relay.Function(
+            [y], relay.Let(a, relay.nn.relu(y), relay.Tuple([a, relay.clip(y, -99, 90)])), both_types
+        ),
         outer: relay.Function(
             [x],
             relay.Let(
