@@ -47,6 +47,11 @@ def sentence(shortage: Shortage, built: Built, layers: Mapping[str, LayerDecisio
     )
 
 
+def with_least(text: str, least: int) -> str:
+    """The sentence on a main memory that is too small, with the fewest bytes of `--l2` that are enough."""
+    return f"{text.removesuffix('.')}; with --l2 {least} it fits."
+
+
 def outside(name: str, needed: int, target: MatchTarget) -> str:
     """That the target's external memory has fewer bytes than a network needs of it."""
     assert target.external is not None

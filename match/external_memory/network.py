@@ -7,6 +7,7 @@ with every buffer at its place.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,14 +23,14 @@ from match.dispatch.choice import Again, price, search_again
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan
 from match.errors import CapacityError
 from match.external_memory.describe import buffers, describe, with_constants
-from match.external_memory.message import outside, sentence
+from match.external_memory.message import outside, sentence, with_least
 from match.external_memory.strips import best_strips
 from match.frontend.model import Model
 from match.ir.layer import Role
 from match.mapping.schedule import Memory
 from match.partitioning.partitioner import Partitioned
 from match.placement.contents import packed
-from match.placement.decide import Decision, Shortage, decide
+from match.placement.decide import Decision, Shortage, decide, least_main
 from match.placement.place import Plan, place
 from match.placement.problem import Cut, PlacementProblem, Step
 from match.target.external_cost import external_cost
@@ -39,12 +40,34 @@ from match.target.layers import cost_model_of
 _ATTEMPTS = 6
 
 
+class _MainMemoryError(CapacityError):
+    """Main memory of a way is too small; `least` bytes of it for the network might do, where that is known."""
+
+    def __init__(self, text: str, least: int | None = None) -> None:
+        super().__init__(text)
+        self.least = least
+
+
 @dataclass(frozen=True, eq=False)
 class Placed:
     """A network in two memories: its decisions, and its built form."""
 
     partitioned: Partitioned
     network: Network
+
+
+@dataclass(frozen=True, eq=False)
+class _Failure:
+    """A way that fits no memory, and why."""
+
+    error: CapacityError
+    partitioned: Partitioned
+    built: Built
+
+    @property
+    def least(self) -> int | None:
+        """Bytes of main memory that may be enough, where that is known."""
+        return self.error.least if isinstance(self.error, _MainMemoryError) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +115,7 @@ def place_cheapest(
         CostModelError: if a cost model fails.
     """
     cheapest: _Way | None = None
-    failure: CapacityError | None = None
+    failures: list[_Failure] = []
     for number, partitioned in enumerate(ways):
         if cheapest is not None and _least(partitioned, options) >= _cost(cheapest, options):
             continue
@@ -102,15 +125,33 @@ def place_cheapest(
             try:
                 way = _way(partitioned, own, model, options, stopwatch)
             except CapacityError as error:
-                failure = error
+                failures.append(_Failure(error, partitioned, own))
                 continue
         if cheapest is None or _cost(way, options) < _cost(cheapest, options):
             cheapest = way
     if cheapest is None:
-        assert failure is not None
-        raise failure
+        with stopwatch.phase("memory"):
+            raise _with_least(failures, model, options, stopwatch)
     with stopwatch.phase("memory"):
         return _built(cheapest, cheapest.partitioned.decided(cheapest.decisions), model, stopwatch)
+
+
+def _with_least(failures: Sequence[_Failure], model: Model, options: Options, stopwatch: Stopwatch) -> CapacityError:
+    """The error of the way that needs least main memory, with the bytes that were tried and are enough."""
+    known = [(failure.least, failure) for failure in failures if failure.least is not None]
+    if not known:
+        return failures[-1].error
+    least, best = min(known, key=lambda one: one[0])
+    whole = failures[0].built.network.main_bytes
+    if whole <= least:
+        return CapacityError(with_least(str(best.error), whole))
+    larger = copy.copy(best.partitioned.target)
+    larger.main_memory, larger.program = replace(larger.main_memory, size=least), None
+    try:
+        _way(replace(best.partitioned, target=larger), best.built, model, options, stopwatch)
+    except CapacityError:
+        return best.error
+    return CapacityError(with_least(str(best.error), least))
 
 
 def _least(partitioned: Partitioned, options: Options) -> float:
@@ -179,7 +220,11 @@ def _decided(
     for _ in range(_ATTEMPTS):
         decision = decide(problem)
         if isinstance(decision, Shortage):
-            raise CapacityError(sentence(decision, built, by_symbol, target))
+            least = least_main(problem) if decision.parts else None
+            size = target.main_memory.size - target.program_bytes(len(built.steps))
+            raise _MainMemoryError(
+                sentence(decision, built, by_symbol, target), None if least is None else size + least - problem.main
+            )
         asked: dict[int, Again] = {}
         strips: dict[int, tuple[Strips, Cut]] = {}
         for step, room in decision.rooms.items():

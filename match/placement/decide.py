@@ -49,15 +49,36 @@ class Shortage:
 
 def decide(problem: PlacementProblem) -> Decision | Shortage:
     """The choice for a network, or why it does not fit."""
-    steps = range(len(problem.steps))
-    coming = Choice(tuple(_previous(problem, n) if problem.steps[n].constants else None for n in steps))
-    staying = Choice((None,) * len(steps), resident=frozenset(n for n in steps if problem.steps[n].constants))
-    found = [_fitted(problem, coming), _fitted(problem, staying)]
+    found = [_fitted(problem, beginning) for beginning in _beginnings(problem)]
     fitting = [choice for choice in found if isinstance(choice, Choice)]
     if not fitting:
         return next(choice for choice in found if isinstance(choice, Shortage))
     choice = _improved(problem, min(fitting, key=lambda choice: predict(problem, choice, {}).cycles))
     return Decision(choice, _rooms(problem, choice))
+
+
+def least_main(problem: PlacementProblem) -> int | None:
+    """The fewest bytes of main memory for which `decide` finds a choice; None if external memory is too small then."""
+    beginnings = _beginnings(problem)
+    while True:
+        found = [_fitted(problem, beginning) for beginning in beginnings]
+        short = [choice for choice in found if isinstance(choice, Shortage)]
+        if len(short) < len(found):
+            return problem.main
+        wanted = [one.needed for one in short if one.parts]
+        if not wanted:
+            return None
+        # Where all steps have room but for gaps, a little more may close these.
+        more = max(min(wanted), problem.main + 1)
+        problem = replace(problem, main=more)
+
+
+def _beginnings(problem: PlacementProblem) -> tuple[Choice, Choice]:
+    """All constants are fetched during the step before, or all stay."""
+    steps = range(len(problem.steps))
+    coming = Choice(tuple(_previous(problem, n) if problem.steps[n].constants else None for n in steps))
+    staying = Choice((None,) * len(steps), resident=frozenset(n for n in steps if problem.steps[n].constants))
+    return coming, staying
 
 
 def _fitted(problem: PlacementProblem, choice: Choice) -> Choice | Shortage:

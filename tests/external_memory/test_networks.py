@@ -253,6 +253,22 @@ def test_a_network_that_does_not_fit_either_says_why() -> None:
     assert "gap8's L2 of 20000 bytes" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "l1", "l2"),
+    [("ds_cnn", 4000, 4000), pytest.param("resnet8", 2000, 3000, marks=pytest.mark.sweep)],
+    ids=["placed", "whole"],
+)
+def test_the_least_main_memory_is_named(name: str, l1: int, l2: int) -> None:
+    """Of a network that takes less as a whole than in pieces it is the network's."""
+    with pytest.raises(CapacityError, match=r"; with --l2 \d+ it fits\.$") as error:
+        match.compile(integers(name), "gap8", l1=l1, l2=l2)
+    (least,) = map(int, re.findall(r"--l2 (\d+)", str(error.value)))
+    compiled = match.compile(integers(name), "gap8", l1=l1, l2=least)
+    assert (compiled.report.memory is UNSET) == (name == "resnet8")
+    with pytest.raises(CapacityError, match=rf"; with --l2 {least} it fits\.$"):
+        match.compile(integers(name), "gap8", l1=l1, l2=least - 1)
+
+
 def test_a_target_without_external_memory_says_how_much_is_short() -> None:
     with pytest.raises(CapacityError, match=r"so that \d+ are short: \d+ for constants .*no external memory"):
         match.compile(integers("resnet8"), "diana", l2=60000)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from match.placement.contents import load, packed
-from match.placement.decide import Decision, Shortage, decide
+from match.placement.decide import Decision, Shortage, decide, least_main
 from match.placement.latency import course, faster, predict
 from match.placement.leave import with_fewer_residents
 from match.placement.packing import Item, Packed, loads, pack
@@ -176,6 +176,23 @@ def test_what_fits_is_found_and_costs_little_more_than_the_best(main: int) -> No
     assert min(ratios) >= 1.0
     assert max(ratios) < 1.5
     assert sum(ratios) / len(ratios) < 1.03
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_least_main_memory_is_the_least_of_all_choices(seed: int) -> None:
+    problem = chain(seed, 4, 8)
+    least = least_main(problem)
+    assert least is not None
+    fitting = [
+        any(packed(there, choice, {}) for choice in choices(there))
+        for there in (replace(problem, main=least), replace(problem, main=least - 1))
+    ]
+    assert fitting == [True, False]
+    assert least_main(replace(problem, main=least + 1)) == least + 1
+
+
+def test_no_main_memory_is_enough_where_external_memory_is_too_small() -> None:
+    assert least_main(PlacementProblem((Step("a", 1.0, ("t",), 64),), (Lifetime("t", 8, 0, 0, True),), 0, -64)) is None
 
 
 def test_a_fetch_is_hidden_behind_the_step_before() -> None:
