@@ -465,23 +465,29 @@ def _model_of(directory: Path, report: Report) -> Path:
 
 def _exact_cost(
     model: Model, target: MatchTarget, options: Options, report: Report
-) -> Callable[[], ExactSummary] | None:
-    """What finds the cost of the model's own requantization; None where the network has it."""
+) -> Callable[[], ExactSummary | None] | None:
+    """What finds the cost of the model's own requantization; None where the network has it.
+
+    There is no cost where the network does not fit the memories with it.
+    """
     forms = [layer.requantization for layer in report.layers if layer.requantization]
     if all(form.exact for form in forms) and not options.changes_network:
         return None
 
-    def compiled() -> ExactSummary:
-        exact = compile(
-            model,
-            target,
-            engine=options.engine,
-            objective=options.objective,
-            numerics=Numerics.EXACT,
-            jobs=options.jobs,
-            cache=options.cache or False,
-            fuse=options.fuse,
-        )
+    def compiled() -> ExactSummary | None:
+        try:
+            exact = compile(
+                model,
+                target,
+                engine=options.engine,
+                objective=options.objective,
+                numerics=Numerics.EXACT,
+                jobs=options.jobs,
+                cache=options.cache or False,
+                fuse=options.fuse,
+            )
+        except CapacityError:
+            return None
         return ExactSummary(cycles=report.totals.cycles, exact_cycles=exact.report.totals.cycles)
 
     return compiled

@@ -15,11 +15,12 @@ from match.codegen.level_text import LevelText
 from match.codegen.operand_text import OperandText
 from match.codegen.packed_text import packed_text
 from match.codegen.part_text import PartText
-from match.codegen.shared_text import MOST_BLOCKS
+from match.codegen.shared_text import EXTERNAL, MOST_BLOCKS
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Op, Role
 from match.mapping.storage import storage
+from match.target.operands import OUTPUT
 
 _NUMBER = re.compile(r"_\d+_[a-z]\w*?$")
 """What follows the network's name in the symbol of a layer."""
@@ -241,6 +242,14 @@ class LayerText:
         """A comment on the tensor of an operand that is in external memory."""
         outer = self.part.operands if self.part else ()
         return " /* in external memory */" if any(other.name == operand.name for other in outer) else ""
+
+    def dump(self, operand: OperandText) -> str:
+        """Macro that dumps an activation as it lies outside of all scratchpads."""
+        name = operand.name if operand is not self.kernel.kernel_output else OUTPUT
+        given = f'"{self.plan.symbol}", "{name}", {name}, {self.tensor_bytes(operand)}'
+        if self.part and self.part.memory.has(name):
+            return f"MATCH_DUMP_EXTERNAL({EXTERNAL}_dump, {given})"
+        return f"MATCH_DUMP_TENSOR({given})"
 
     @staticmethod
     def tensor_bytes(operand: OperandText) -> int:

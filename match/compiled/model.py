@@ -52,7 +52,7 @@ class CompiledModel:
         model: Model,
         options: Options,
         partitioned: Partitioned,
-        exact: Callable[[], ExactSummary] | None,
+        exact: Callable[[], ExactSummary | None] | None,
     ) -> None:
         """Made by `compile`; `exact` finds what the model's own requantization costs, where the network has another."""
         self._network = network

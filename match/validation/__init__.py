@@ -57,7 +57,7 @@ def validate(
     on: str = "host",
     partitioned: Callable[[], Partitioned] | None = None,
     changed: Callable[[], tvm.IRModule] | None = None,
-    exact: Callable[[], ExactSummary] | None = None,
+    exact: Callable[[], ExactSummary | None] | None = None,
     progress: Progress = unheard,
 ) -> Validation:
     """Run a project's C beside its reference.

@@ -253,6 +253,26 @@ def test_a_network_that_does_not_fit_either_says_why() -> None:
     assert "gap8's L2 of 20000 bytes" in str(error.value)
 
 
+def test_layers_are_compared_where_tensors_are_in_external_memory() -> None:
+    """And where the network does not fit with its own requantization, whose cost is not known then."""
+    x = Input("image", (), (4, 8, 8), (0.0, 1.0))
+    for name, channels in (("first", 16), ("wide", 16), ("last", 4)):
+        x = conv(name, x, channels, (1, 1))
+    network = ZooNetwork("spilled", x)
+    model = write(network, calibrate(network, "uint8", 0))
+    take_integers(model)
+    l1, l2 = 1000, 2252
+    with pytest.raises(CapacityError, match="with --l2 2260 it fits"):
+        match.compile(model, "gap8", l1=l1, l2=l2, numerics="exact")
+    compiled = match.compile(model, "gap8", l1=l1, l2=l2)
+    assert any(tensor.external for tensor in memory_of(compiled).tensors)
+    validation = compiled.validate(samples=1, layers=True)
+    assert validation.layers is not None
+    assert len(validation.layers) == 6
+    assert all(layer.largest <= layer.known_steps for layer in validation.layers)
+    assert validation.exact is None
+
+
 @pytest.mark.parametrize(
     ("name", "l1", "l2"),
     [("ds_cnn", 4000, 4000), pytest.param("resnet8", 2000, 3000, marks=pytest.mark.sweep)],

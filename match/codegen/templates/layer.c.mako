@@ -179,10 +179,10 @@ ${text.prototype}
 % endif
     MATCH_TRACE_LAYER("${text.plan.symbol}", "${"+".join(one.op for one in text.layer.operators)}");
 % for operand in kernel.inputs:
-    MATCH_DUMP_TENSOR("${text.plan.symbol}", "${operand.name}", ${operand.name}, ${text.tensor_bytes(operand)});
+    ${text.dump(operand)};
 % endfor
     MATCH_TRY(${kernel.shared}_run(&layer, &arguments));
-    MATCH_DUMP_TENSOR("${text.plan.symbol}", "output", output, ${text.tensor_bytes(kernel.kernel_output)});
+    ${text.dump(kernel.kernel_output)};
     return MATCH_OK;
 }
 % if text.contents:

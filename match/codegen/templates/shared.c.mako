@@ -2,6 +2,9 @@
 
 #include <stddef.h>
 
+% if not shared.api:
+#include "match_dump.h"
+% endif
 #include "match_layer.h"
 #include "match_trace.h"
 
@@ -48,6 +51,24 @@ int32_t ${shared.name}_settle(${shared.name}_block_t *blocks, uint32_t count, in
     }
     return status;
 }
+% if not shared.api:
+
+#ifdef MATCH_DUMP
+int32_t ${shared.name}_dump(const char *layer, const char *operand, const uint8_t *tensor, uint32_t bytes)
+{
+    uint8_t piece[128];
+    ${shared.name}_block_t block = {.data = piece};
+    for (uint32_t first = 0; first < bytes; first += sizeof piece) {
+        const uint32_t left = bytes - first;
+        const uint32_t size = left < sizeof piece ? left : (uint32_t)sizeof piece;
+        ${shared.name}_load(&block, tensor + first, size);
+        MATCH_TRY(${shared.name}_wait(&block));
+        match_dump_piece(layer, operand, piece, size, first, bytes);
+    }
+    return MATCH_OK;
+}
+#endif
+% endif
 % if shared.api:
 <% api = shared.api %>\
 

@@ -32,6 +32,13 @@ int32_t ${shared.name}_wait(${shared.name}_block_t *block);
 /* Waits for the transfers of all blocks, even if one fails. Returns `status` unless that is MATCH_OK, else that of the
  * first transfer that failed. */
 int32_t ${shared.name}_settle(${shared.name}_block_t *blocks, uint32_t count, int32_t status);
+% if not shared.api:
+
+#ifdef MATCH_DUMP
+/* Dumps a tensor in external memory, which passes ${shared.memory} piece by piece. */
+int32_t ${shared.name}_dump(const char *layer, const char *operand, const uint8_t *tensor, uint32_t bytes);
+#endif
+% endif
 % if shared.api:
 
 /* A tile with nothing in it. */

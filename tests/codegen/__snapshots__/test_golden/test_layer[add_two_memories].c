@@ -328,9 +328,9 @@ int32_t add_two_memories(const void *input, const void *addend, void *output)
     };
     MATCH_TRY(add_two_memories_constants(&arguments.constants));
     MATCH_TRACE_LAYER("add_two_memories", "add");
-    MATCH_DUMP_TENSOR("add_two_memories", "input", input, 576);
-    MATCH_DUMP_TENSOR("add_two_memories", "addend", addend, 576);
+    MATCH_DUMP_EXTERNAL(match_external_dump, "add_two_memories", "input", input, 576);
+    MATCH_DUMP_EXTERNAL(match_external_dump, "add_two_memories", "addend", addend, 576);
     MATCH_TRY(match_on_unit_run(&layer, &arguments));
-    MATCH_DUMP_TENSOR("add_two_memories", "output", output, 576);
+    MATCH_DUMP_EXTERNAL(match_external_dump, "add_two_memories", "output", output, 576);
     return MATCH_OK;
 }

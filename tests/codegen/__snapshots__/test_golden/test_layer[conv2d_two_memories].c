@@ -448,8 +448,8 @@ int32_t conv2d_two_memories(const void *input, void *output)
     };
     MATCH_TRY(conv2d_two_memories_constants(&arguments.constants));
     MATCH_TRACE_LAYER("conv2d_two_memories", "conv2d");
-    MATCH_DUMP_TENSOR("conv2d_two_memories", "input", input, 585);
+    MATCH_DUMP_EXTERNAL(match_external_dump, "conv2d_two_memories", "input", input, 585);
     MATCH_TRY(match_on_unit_run(&layer, &arguments));
-    MATCH_DUMP_TENSOR("conv2d_two_memories", "output", output, 2340);
+    MATCH_DUMP_EXTERNAL(match_external_dump, "conv2d_two_memories", "output", output, 2340);
     return MATCH_OK;
 }
