@@ -25,6 +25,7 @@ from match.compilation.stopwatch import Progress, Stopwatch, unheard
 from match.compiled.model import CompiledModel
 from match.dispatch.plan import IN_PLACE
 from match.errors import CapacityError, InputError, ModelError, OptionError, TargetError
+from match.external_memory.message import MainMemoryError, with_least
 from match.external_memory.network import place_cheapest
 from match.frontend import Model, load
 from match.frontend.failures import tvm_failures
@@ -53,6 +54,8 @@ from match.validation import ExactSummary, Validation
 if TYPE_CHECKING:
     import onnx
 
+
+_TRIES = 3
 
 _MOVING = frozenset({Op.CONCATENATE.value, Op.SLICE.value, IN_PLACE})
 
@@ -190,8 +193,47 @@ def _in_memory(
     """The network `integer`, cut as it is or in another way so that it fits main memory, else with external memory.
 
     Raises:
-        CapacityError: if the chip does not have the memory.
+        CapacityError: if the chip does not have the memory. How much main memory is enough is tried before it is told.
     """
+    try:
+        return _placed(partitioned, integer, model, options, stopwatch)
+    except MainMemoryError as error:
+        least = _enough(error.least, partitioned.target, integer, model, options, stopwatch)
+        if least is None:
+            raise
+        raise CapacityError(with_least(str(error), least)) from error
+
+
+def _enough(
+    least: int | None,
+    target: MatchTarget,
+    integer: tvm.IRModule,
+    model: Model,
+    options: Options,
+    stopwatch: Stopwatch,
+) -> int | None:
+    """Bytes of main memory that were tried and hold the network: `least`, or more if that lacks some; None: not found.
+
+    With another main memory a network may be cut in another way.
+    """
+    for _ in range(_TRIES):
+        if least is None:
+            return None
+        larger = get_target(target, l2=least)
+        try:
+            _placed(cut(integer, larger, options, model.name, stopwatch), integer, model, options, stopwatch)
+            return least
+        except MainMemoryError as error:
+            least = error.least
+        except CapacityError:
+            return None
+    return None
+
+
+def _placed(
+    partitioned: Partitioned, integer: tvm.IRModule, model: Model, options: Options, stopwatch: Stopwatch
+) -> tuple[Partitioned, Network]:
+    """What `_in_memory` returns; a shortage of main memory is a `MainMemoryError` where there is external memory."""
     chip = partitioned.target
 
     def built(way: Partitioned) -> tuple[Partitioned, Built]:

@@ -6,10 +6,20 @@ from collections.abc import Mapping
 
 from match.codegen.backend import Built
 from match.dispatch.plan import LayerDecision
+from match.errors import CapacityError
 from match.frontend.model import tensor_bytes
 from match.placement.contents import BLOCKS, CONSTANTS
 from match.placement.decide import Shortage
 from match.target.hardware import MatchTarget
+
+
+class MainMemoryError(CapacityError):
+    """Main memory is too small, even with external memory; `least` bytes of it may be enough, where that is known."""
+
+    def __init__(self, text: str, least: int | None) -> None:
+        super().__init__(text)
+        self.least = least
+
 
 _NAMES = {CONSTANTS: "its constants", BLOCKS: "blocks of what it reads and writes", "": "tables of operators"}
 _PARTS = 4

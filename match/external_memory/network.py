@@ -7,7 +7,6 @@ with every buffer at its place.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -23,7 +22,7 @@ from match.dispatch.choice import Again, price, search_again
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan
 from match.errors import CapacityError
 from match.external_memory.describe import buffers, describe, with_constants
-from match.external_memory.message import outside, sentence, with_least
+from match.external_memory.message import MainMemoryError, outside, sentence
 from match.external_memory.strips import best_strips
 from match.frontend.model import Model
 from match.ir.layer import Role
@@ -40,14 +39,6 @@ from match.target.layers import cost_model_of
 _ATTEMPTS = 6
 
 
-class _MainMemoryError(CapacityError):
-    """Main memory of a way is too small; `least` bytes of it for the network might do, where that is known."""
-
-    def __init__(self, text: str, least: int | None = None) -> None:
-        super().__init__(text)
-        self.least = least
-
-
 @dataclass(frozen=True, eq=False)
 class Placed:
     """A network in two memories: its decisions, and its built form."""
@@ -61,13 +52,12 @@ class _Failure:
     """A way that fits no memory, and why."""
 
     error: CapacityError
-    partitioned: Partitioned
     built: Built
 
     @property
     def least(self) -> int | None:
         """Bytes of main memory that may be enough, where that is known."""
-        return self.error.least if isinstance(self.error, _MainMemoryError) else None
+        return self.error.least if isinstance(self.error, MainMemoryError) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,33 +115,23 @@ def place_cheapest(
             try:
                 way = _way(partitioned, own, model, options, stopwatch)
             except CapacityError as error:
-                failures.append(_Failure(error, partitioned, own))
+                failures.append(_Failure(error, own))
                 continue
         if cheapest is None or _cost(way, options) < _cost(cheapest, options):
             cheapest = way
     if cheapest is None:
-        with stopwatch.phase("memory"):
-            raise _with_least(failures, model, options, stopwatch)
+        raise _short(failures)
     with stopwatch.phase("memory"):
         return _built(cheapest, cheapest.partitioned.decided(cheapest.decisions), model, stopwatch)
 
 
-def _with_least(failures: Sequence[_Failure], model: Model, options: Options, stopwatch: Stopwatch) -> CapacityError:
-    """The error of the way that needs least main memory, with the bytes that were tried and are enough."""
-    known = [(failure.least, failure) for failure in failures if failure.least is not None]
+def _short(failures: Sequence[_Failure]) -> CapacityError:
+    """The error of the way that needs least main memory, of which the network as a whole may need less."""
+    known = [(failure.least, failure.error) for failure in failures if failure.least is not None]
     if not known:
         return failures[-1].error
-    least, best = min(known, key=lambda one: one[0])
-    whole = failures[0].built.network.main_bytes
-    if whole <= least:
-        return CapacityError(with_least(str(best.error), whole))
-    larger = copy.copy(best.partitioned.target)
-    larger.main_memory, larger.program = replace(larger.main_memory, size=least), None
-    try:
-        _way(replace(best.partitioned, target=larger), best.built, model, options, stopwatch)
-    except CapacityError:
-        return best.error
-    return CapacityError(with_least(str(best.error), least))
+    least, error = min(known, key=lambda one: one[0])
+    return MainMemoryError(str(error), min(least, failures[0].built.network.main_bytes))
 
 
 def _least(partitioned: Partitioned, options: Options) -> float:
@@ -222,7 +202,7 @@ def _decided(
         if isinstance(decision, Shortage):
             least = least_main(problem) if decision.parts else None
             size = target.main_memory.size - target.program_bytes(len(built.steps))
-            raise _MainMemoryError(
+            raise MainMemoryError(
                 sentence(decision, built, by_symbol, target), None if least is None else size + least - problem.main
             )
         asked: dict[int, Again] = {}
