@@ -63,7 +63,7 @@ typedef struct {
     uint32_t negative_word;
 } match_requant_split_signed_t;
 
-/* The same for channels whose products and sums fit 32 bits. */
+/* The same for channels whose sums fit 32 bits; products alone need not, so multiply and add as uint32_t, which wraps. */
 typedef struct {
     int32_t bias;
     int32_t multiplier;

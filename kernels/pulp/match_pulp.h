@@ -14,8 +14,8 @@
  *             a < negative_below; clip_high is not read
  *     _high   y = clip((upper((acc + addend) * multiplier) + bias) >> shift, 0, clip_high), with the upper 32 bits of the
  *             product: match_requant_high_t
- *     _int32  match_requant32_t in 32 bits, which products and sums of all reachable accumulators must fit; there is
- *             no correction
+ *     _int32  match_requant32_t in 32 bits, which the sums of all reachable accumulators must fit, products alone need
+ *             not; there is no correction
  *
  * Of an exception (match_tile.h) y is one less. A normalization, a squared difference and pooling for the largest value have
  * none.

@@ -49,6 +49,12 @@ _MODULE = (
     _Kind("groups", (bool,), "True or False"),
     _Kind("peak_macs", (int, type(None)), "a number of MACs or None"),
 )
+_MEMORY = (
+    _Kind("name", (str,), "a str"),
+    _Kind("size", (int,), "a whole number of bytes"),
+    _Kind("alignment", (int,), "a whole number of bytes"),
+    _Kind("private", (tuple,), "(operand, bytes)", several=True),
+)
 _FORMS = _Kind("requantizers", (Requantizer,), "Requantizers", several=True)
 _COST = _Kind("cost_model", (CostModel,), "a CostModel")
 
@@ -61,6 +67,8 @@ def attribute_problems(target: MatchTarget) -> Iterator[str]:
         for sentence in _problem(target, kind, what):
             wrong |= kind.name == "modules"
             yield sentence
+    for memory in (getattr(target, "main_memory", None), getattr(getattr(target, "external", None), "memory", None)):
+        yield from _memory_problems(memory, what)
     for module in () if wrong else target.modules:
         own = type(module)
         kinds = [*_MODULE]
@@ -68,8 +76,25 @@ def attribute_problems(target: MatchTarget) -> Iterator[str]:
             kinds.append(_FORMS)
         if own.cost is HwModule.cost:
             kinds.append(_COST)
+        named = f"module {getattr(module, 'name', own.__name__)} of {what}"
         for kind in kinds:
-            yield from _problem(module, kind, f"module {getattr(module, 'name', own.__name__)} of {what}")
+            yield from _problem(module, kind, named)
+        memories = getattr(module, "memories", ())
+        for memory in memories if is_a(memories, tuple, list) else ():
+            yield from _memory_problems(memory, named)
+
+
+def _memory_problems(memory: object, what: str) -> Iterator[str]:
+    """A sentence for each field of a memory, if it is one, that is of another kind."""
+    for kind in _MEMORY if is_a(memory, Memory) else ():
+        yield from _problem(memory, kind, f"{what}, whose memory is {getattr(memory, 'name', None)!r:.40},")
+    private = getattr(memory, "private", ())
+    for entry in private if is_a(memory, Memory) and is_a(private, tuple, list) else ():
+        if not (is_a(entry, tuple) and [type(part) for part in entry] == [str, int]):
+            yield (
+                f"{what} has {entry!r:.60} among the private memories of {getattr(memory, 'name', None)}; give each as "
+                "(operand, bytes)."
+            )
 
 
 def _problem(owner: object, kind: _Kind, what: str) -> Iterator[str]:

@@ -7,12 +7,17 @@ from collections.abc import Iterator, Sequence
 
 from match.codegen.platforms import PACKAGE
 from match.devtools.check.external import external_problems
+from match.dispatch.plan import CPU
 from match.errors import in_a_line
+from match.ir.layer import Op
 from match.ir.names import identifier
 from match.mapping.schedule import Memory
 from match.target.arguments import is_a
 from match.target.attributes import attribute_problems
 from match.target.hardware import HwModule, MatchTarget, Pattern, Platform
+from match.target.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
+
+_OPERANDS = (INPUT, ADDEND, WEIGHTS, OUTPUT)
 
 
 def description_problems(target: MatchTarget) -> tuple[str, ...]:
@@ -31,6 +36,8 @@ def _problems(target: MatchTarget) -> Iterator[str]:
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"{what} has {names.count(name)} modules called {name!r}; give each a name of its own."
     for module in target.modules:
+        if module.name == CPU:
+            yield f"{what} has a module called {CPU!r}, which is what the control core is called; call it otherwise."
         yield from _module_problems(module, f"module {module.name} of {what}")
     bare = copy.copy(target)
     bare.modules = ()
@@ -40,6 +47,10 @@ def _problems(target: MatchTarget) -> Iterator[str]:
         reason = in_a_line(error)
         yield f"{what} has no host platform when none of its modules is used ({reason}); make host cope with that."
         return
+    try:
+        _ = target.platforms
+    except Exception as error:  # noqa: BLE001
+        yield f"{what} has platforms that raise {in_a_line(error)}; make host and platforms cope with it."
     yield from _platform_problems(platforms, what)
     if target.external is not None:
         yield from _memory_problems(target.external.memory, what)
@@ -72,9 +83,18 @@ def _platform_problems(platforms: Sequence[Platform], what: str) -> Iterator[str
 
 def _module_problems(module: HwModule, what: str) -> Iterator[str]:
     if not module.memories:
-        yield f"{what} has no memory; list the scratchpads that its kernels read from."
+        yield f"{what} has no memory; give it the scratchpad that its kernels read from."
+    if len(module.memories) > 1:
+        names = ", ".join(memory.name for memory in module.memories)
+        yield (
+            f"{what} has the memories {names}, and generated code moves tiles into one; give the scratchpad that its "
+            "kernels read from."
+        )
     for memory in module.memories:
         yield from _memory_problems(memory, what)
+        yield from _private_problems(memory, module, what)
+    if module.peak_macs is not None and module.peak_macs <= 0:
+        yield f"{what} has a peak_macs of {module.peak_macs}; give a positive number of MACs, or None."
     try:
         patterns = module.patterns()
     except Exception as error:  # noqa: BLE001
@@ -86,12 +106,38 @@ def _module_problems(module: HwModule, what: str) -> Iterator[str]:
     if not patterns:
         yield f"{what} has no pattern, so that it never gets a layer; list the operators it takes in patterns()."
     for pattern in patterns:
+        if not all(is_a(op, Op) for op in pattern.ops):
+            operators = ", ".join(map(repr, pattern.ops))
+            yield f"{what} has a pattern for {operators}; operators are those of match.ir.layer.Op."
+        if not is_a(pattern.constraints, tuple, list):
+            yield f"{what} has {pattern.constraints!r:.60} for the constraints of a pattern; give a tuple of functions."
+            continue
         for constraint in pattern.constraints:
             if not (constraint.__doc__ or "").strip():
                 yield (
                     f"{what} has a constraint without a docstring ({constraint.__name__}); its first sentence is what "
                     f"the table of supported operators says."
                 )
+
+
+def _private_problems(memory: Memory, module: HwModule, what: str) -> Iterator[str]:
+    """Every operand with memory of its own is one, has room, and has functions that reserve it."""
+    served = {operand for operand, _ in module.api.memory.private}
+    for operand, size in memory.private:
+        if size <= 0:
+            yield f"{what} has private memory of {size} bytes for the {operand}; sizes are positive."
+        if operand not in _OPERANDS:
+            yield f"{what} has private memory for {operand!r}; operands are called {', '.join(_OPERANDS)}."
+        elif operand not in served:
+            yield (
+                f"{what} has private memory for the {operand}, and its api names no functions that reserve it; give "
+                "them in MemoryApi.private."
+            )
+    for operand in sorted(served - {operand for operand, _ in memory.private}):
+        yield (
+            f"{what} names functions in MemoryApi.private that reserve memory for the {operand}, which has none of its "
+            "own; give its bytes in Memory.private."
+        )
 
 
 def _memory_problems(memory: Memory, what: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ from match.requantize.form import Form, choose_form
 from match.target.arguments import is_a
 from match.target.cost import CostModel
 from match.target.hardware import HwModule, Verdict
+from match.target.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
 
 Answer = TypeVar("Answer")
 
@@ -53,6 +54,7 @@ def _ask(module: HwModule, match: Match) -> None:
     operands = _checked("operands", layer, lambda: tuple(module.operands(layer, form.requantizer)))
     if not all(is_a(operand, Operand) for operand in operands):
         raise _FaultError(f"operands() returned {operands!r} for {_words(layer)}; it must return Operands")
+    _order(layer, operands)
     cost = _checked("cost", layer, lambda: module.cost(layer, form.requantizer))
     if not is_a(cost, CostModel):
         raise _FaultError(f"cost() returned {cost!r} for {_words(layer)}; it must return a CostModel")
@@ -102,6 +104,18 @@ def _multiples(module: HwModule, layer: Layer, operands: Sequence[Operand]) -> M
     return multiples
 
 
+def _order(layer: Layer, operands: Sequence[Operand]) -> None:
+    """Operands come in the order of the layer's tensors, as they are called."""
+    inputs = [INPUT, ADDEND][: 1 + layer.two_inputs]
+    names = [operand.name for operand in operands]
+    wanted = [[*inputs, *constants, OUTPUT] for constants in ([], [WEIGHTS])]
+    if names not in wanted:
+        raise _FaultError(
+            f"operands() returned those called {', '.join(names) or 'nothing'} for {_words(layer)}; they must be "
+            f"{', '.join(inputs)}, {WEIGHTS} if it has constants, and {OUTPUT}, in this order"
+        )
+
+
 def _room(module: HwModule, form: Form, layer: Layer, multiples: Mapping[Dim, int]) -> None:
     """The least tile of a layer that is large enough to be cut must fit, or what is unrolled exceeds the memory."""
     tiled = {dim: multiple for dim, multiple in multiples.items() if multiple and dim in (Dim.K, Dim.OY, Dim.OX)}
@@ -136,7 +150,7 @@ def _packing(module: HwModule, match: Match, form: Form, operand: Operand) -> No
         packed = _checked(
             "pack", layer, lambda spans=spans: module.pack(layer, form.requantizer, form.constants, spans)
         )
-        if not all(is_a(piece, bytes) for piece in packed):
+        if not is_a(packed, tuple, list) or not all(is_a(piece, bytes) for piece in packed):
             raise _FaultError(f"pack() returned {packed!r:.40} for {_words(layer)}; it must return a tuple of bytes")
         if len(packed) != len(operand.components):
             raise _FaultError(

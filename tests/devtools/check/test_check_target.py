@@ -22,9 +22,10 @@ from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.partitioning.pattern import Match, find
 from match.relay import integer_form, relay, tvm
+from match.target import chip
 from match.target.constraints import int8_input, uint8_input
 from match.target.cost import CpuCostModel
-from match.target.hardware import MatchTarget, Pattern, Platform, ProgramSize, Verdict
+from match.target.hardware import Allocator, MatchTarget, ModuleApi, Pattern, Platform, ProgramSize, Verdict
 from match.target.own import OwnOperator, Reading
 from match.target.tile_constants import INT64, INT64_EXCEPT, INT64_SIGNED
 
@@ -58,6 +59,17 @@ def target_with(minichip: Any, **changes: Any) -> MatchTarget:
         setattr(module, name, value)
     target.modules = (module,)
     return target
+
+
+def private(**sizes: int) -> Memory:
+    """A scratchpad beside which operands have memory of their own."""
+    return Memory("scratchpad", 16384, private=tuple(sizes.items()))
+
+
+def with_private(operand: str) -> ModuleApi:
+    """The functions of the example's module, and some that reserve memory for an operand."""
+    api = chip.module_api("minichip.h")
+    return replace(api, memory=replace(api.memory, private=((operand, Allocator("take", "give")),)))
 
 
 def the_problem(target: MatchTarget) -> str:
@@ -293,6 +305,13 @@ def test_the_control_cores_cost_model(minichip: Any) -> None:
             lambda own, *given: ("a", "b"),
             "pack() returned ('a', 'b') for LAYER; it must return a tuple of bytes",
         ),
+        ("pack", lambda own, *given: None, "pack() returned None for LAYER; it must return a tuple of bytes"),
+        (
+            "operands",
+            lambda own, *given: own(*given)[::-1],
+            "operands() returned those called output, weights, input for LAYER; they must be input, weights if it",
+        ),
+        ("operands", lambda own, *given: own(*given)[:-1], "operands() returned those called input, weights for LAYER"),
         ("operands", lambda own, *given: ("input",), "operands() returned ('input',) for LAYER"),
         ("kernel", lambda own, *given: "a name", "kernel() returned 'a name' for LAYER"),
         ("cost", lambda own, *given: None, "cost() returned None for LAYER; it must return a CostModel"),
@@ -454,6 +473,17 @@ def two_lines() -> None:
         ({"memories": ()}, "has no memory"),
         ({"memories": (Memory("scratchpad", 0),)}, "of 0 bytes"),
         ({"memories": (Memory("scratchpad", 4096, 3),)}, "aligned to 3"),
+        ({"memories": (Memory("L1", 4096), Memory("L0", 512))}, "has the memories L1, L0, and generated code moves"),
+        (
+            {"memories": (private(weight=512),)},
+            "has private memory for 'weight'; operands are called input, ad",
+        ),
+        ({"memories": (private(weights=512),)}, "for the weights, and its api names no functions that reserve it"),
+        ({"memories": (private(weights=0),)}, "has private memory of 0 bytes for the weights"),
+        ({"api": with_private("input")}, "that reserve memory for the input, which has none of its own"),
+        ({"peak_macs": 0}, "has a peak_macs of 0"),
+        ({"patterns": lambda: (Pattern("conv2d"),)}, "has a pattern for 'conv2d'; operators are those of"),
+        ({"patterns": lambda: (Pattern(Op.CONV2D, never),)}, "for the constraints of a pattern; give a tuple"),
         ({"patterns": tuple}, "has no pattern"),
         (
             {"patterns": two_lines},
@@ -470,6 +500,10 @@ def test_descriptions_that_cannot_be(minichip: Any, changes: dict[str, Any], sen
     ("name", "value", "sentence"),
     [
         ("memories", Memory("scratchpad", 4096), "for its memories, which must be a tuple of Memory objects"),
+        ("memories", (Memory("scratchpad", 4096.0),), "has 4096.0 for its size, which must be a whole number of byt"),
+        ("memories", (Memory("scratchpad", 4096, "4"),), "has '4' for its alignment, which must be a whole number"),
+        ("memories", (Memory("L1", 4096, private={"weights": 9}),), "for its private, which must be a tuple of (oper"),
+        ("memories", (Memory("L1", 64, private=(("input", "9"),)),), "has ('input', '9') among the private memories"),
         ("requantizers", None, "has None for its requantizers, which must be a tuple of Requantizers"),
         ("cost_model", CpuCostModel, "has the class CpuCostModel for its cost_model, which must be a CostModel"),
         ("api", "minichip.h", "has 'minichip.h' for its api, which must be a ModuleApi"),
@@ -478,7 +512,7 @@ def test_descriptions_that_cannot_be(minichip: Any, changes: dict[str, Any], sen
 )
 def test_attributes_of_modules(minichip: Any, name: str, value: object, sentence: str) -> None:
     problem = the_problem(target_with(minichip, **{name: value}))
-    assert problem.startswith("module engine of target minichip has ")
+    assert re.match(r"module engine of target minichip(, whose memory is '\w+',)? has ", problem)
     assert sentence in problem
 
 
@@ -495,6 +529,24 @@ def test_attributes_of_targets(minichip: Any, name: str) -> None:
     assert the_problem(target).startswith(f"target minichip has no {name}; give it a")
     with pytest.raises(TargetError, match=f"target minichip has no {name}"):
         match.get_target(target)
+
+
+def test_a_main_memory_of_half_a_byte(minichip: Any) -> None:
+    target = minichip.Minichip()
+    target.main_memory = Memory("RAM", 0.5)
+    sentence = "target minichip, whose memory is 'RAM', has 0.5 for its size, which must be a whole number of bytes."
+    assert check_target(target).problems == (sentence,)
+    with pytest.raises(TargetError, match=re.escape(sentence)):
+        match.get_target(target)
+
+
+def test_platforms_that_cannot_be_made(minichip: Any) -> None:
+    class Lacking(minichip.Minichip):
+        @property
+        def host(self) -> Platform:
+            return replace(super().host, sources=tuple({}[module.name] for module in self.modules))
+
+    assert "target minichip has platforms that raise KeyError: 'engine'" in the_problem(Lacking())
 
 
 def test_activations_of_a_type_that_networks_are_not_shifted_to(minichip: Any) -> None:
@@ -519,6 +571,8 @@ def test_names(minichip: Any) -> None:
     target = minichip.Minichip()
     target.name = "Mini Chip"
     assert "call it 'mini_chip'" in the_problem(target)
+    target = target_with(minichip, name="cpu")
+    assert "has a module called 'cpu', which is what the control core is called" in the_problem(target)
     target = minichip.Minichip()
     target.modules *= 2
     assert "has 2 modules called 'engine'" in the_problem(target)
