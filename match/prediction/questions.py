@@ -15,6 +15,8 @@ from match.prediction.arrays import Flags, Floats, Ints
 from match.target.answers import MOST, SLACK, call_text, checked, failure
 from match.target.cost import Block, CostModel, Tile
 
+_OF_ARRAYS = "; use choose, smaller and larger of match.target.cost in place of if, min and max, or leave arrays False"
+
 SAMPLE = 8
 """How many answers of each question in arrays are remembered, to be asked for again at the end."""
 
@@ -92,7 +94,7 @@ class Questions:
         try:
             return np.asarray(getattr(self._cost_model, method)(self._layer, argument), np.float64)
         except Exception as error:
-            raise failure(f"{self.text(method)} of arrays", error) from error
+            raise failure(f"{self.text(method)} of arrays", error, _OF_ARRAYS) from error
 
     def confirm_sample(self) -> None:
         """Ask again, one by one, for some answers that were given as arrays.

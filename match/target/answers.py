@@ -34,9 +34,9 @@ def number(ask: Callable[[], object], call: Callable[[], str]) -> float:
     return checked(value, call)
 
 
-def failure(call: str, error: Exception) -> CostModelError:
-    """Says that a call raised an error."""
-    return CostModelError(f"{call} raised {in_a_line(error)}.")
+def failure(call: str, error: Exception, advice: str = "") -> CostModelError:
+    """Says that a call raised an error, and what to do about it."""
+    return CostModelError(f"{call} raised {in_a_line(error)}{advice}.")
 
 
 def checked(value: object, call: Callable[[], str]) -> float:

@@ -111,3 +111,14 @@ def test_numbers_of_any_kind_will_do() -> None:
             return np.int16(3)  # type: ignore[return-value]
 
     assert search(Numpy(), 600).loops
+
+
+def test_formulas_that_take_no_arrays_are_told_what_does() -> None:
+    class Branching(SteppedCost):
+        arrays = True
+
+        def compute(self, layer: Layer, tile: Tile) -> float:
+            return 3.0 if tile.k > 2 else 5.0
+
+    with pytest.raises(CostModelError, match=r"compute\(\) of arrays raised ValueError: .*; use choose, smaller and "):
+        search(Branching())
