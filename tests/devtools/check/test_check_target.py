@@ -31,6 +31,10 @@ from match.target.tile_constants import INT64, INT64_EXCEPT, INT64_SIGNED
 
 pytestmark = pytest.mark.cc
 
+UncheckedMemory: Any = Memory
+UncheckedPattern: Any = Pattern
+"""As authors use these who have no type checker."""
+
 TICKS = count()
 EXAMPLE = Path(__file__).resolve().parents[3] / "examples" / "minichip"
 
@@ -482,8 +486,8 @@ def two_lines() -> None:
         ({"memories": (private(weights=0),)}, "has private memory of 0 bytes for the weights"),
         ({"api": with_private("input")}, "that reserve memory for the input, which has none of its own"),
         ({"peak_macs": 0}, "has a peak_macs of 0"),
-        ({"patterns": lambda: (Pattern("conv2d"),)}, "has a pattern for 'conv2d'; operators are those of"),
-        ({"patterns": lambda: (Pattern(Op.CONV2D, never),)}, "for the constraints of a pattern; give a tuple"),
+        ({"patterns": lambda: (UncheckedPattern("conv2d"),)}, "has a pattern for 'conv2d'; operators are those of"),
+        ({"patterns": lambda: (UncheckedPattern(Op.CONV2D, never),)}, "for the constraints of a pattern; give a tuple"),
         ({"patterns": tuple}, "has no pattern"),
         (
             {"patterns": two_lines},
@@ -500,10 +504,26 @@ def test_descriptions_that_cannot_be(minichip: Any, changes: dict[str, Any], sen
     ("name", "value", "sentence"),
     [
         ("memories", Memory("scratchpad", 4096), "for its memories, which must be a tuple of Memory objects"),
-        ("memories", (Memory("scratchpad", 4096.0),), "has 4096.0 for its size, which must be a whole number of byt"),
-        ("memories", (Memory("scratchpad", 4096, "4"),), "has '4' for its alignment, which must be a whole number"),
-        ("memories", (Memory("L1", 4096, private={"weights": 9}),), "for its private, which must be a tuple of (oper"),
-        ("memories", (Memory("L1", 64, private=(("input", "9"),)),), "has ('input', '9') among the private memories"),
+        (
+            "memories",
+            (UncheckedMemory("scratchpad", 4096.0),),
+            "has 4096.0 for its size, which must be a whole number of byt",
+        ),
+        (
+            "memories",
+            (UncheckedMemory("scratchpad", 4096, "4"),),
+            "has '4' for its alignment, which must be a whole number",
+        ),
+        (
+            "memories",
+            (UncheckedMemory("L1", 4096, private={"weights": 9}),),
+            "for its private, which must be a tuple of (oper",
+        ),
+        (
+            "memories",
+            (UncheckedMemory("L1", 64, private=(("input", "9"),)),),
+            "has ('input', '9') among the private memories",
+        ),
         ("requantizers", None, "has None for its requantizers, which must be a tuple of Requantizers"),
         ("cost_model", CpuCostModel, "has the class CpuCostModel for its cost_model, which must be a CostModel"),
         ("api", "minichip.h", "has 'minichip.h' for its api, which must be a ModuleApi"),
@@ -533,7 +553,7 @@ def test_attributes_of_targets(minichip: Any, name: str) -> None:
 
 def test_a_main_memory_of_half_a_byte(minichip: Any) -> None:
     target = minichip.Minichip()
-    target.main_memory = Memory("RAM", 0.5)
+    target.main_memory = UncheckedMemory("RAM", 0.5)
     sentence = "target minichip, whose memory is 'RAM', has 0.5 for its size, which must be a whole number of bytes."
     assert check_target(target).problems == (sentence,)
     with pytest.raises(TargetError, match=re.escape(sentence)):
