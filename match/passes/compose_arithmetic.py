@@ -22,7 +22,12 @@ from match.ir.step_function import StepFunction
 from match.passes.chain_ranges import channel_values, stays_within
 from match.passes.functions_of_two import function_of_two
 from match.relay import integer_form, relay, tvm
-from match.relay.readers import read_requantized
+from match.relay.readers import (
+    read_absolute_difference,
+    read_lookup_line,
+    read_lookup_sum,
+    read_requantized,
+)
 from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, operator_name, rewrite, shape
 
 Numbers = npt.NDArray[Any]
@@ -32,6 +37,9 @@ _STEPS = (
     *("nn.bias_add", "nn.relu"),
 )
 _WIDE = ("int32", "int64")
+_IN_FORM = (read_requantized, read_lookup_sum, read_lookup_line, read_absolute_difference)
+"""Readers of chains that are in integer form."""
+
 _LARGEST_SUM, _LARGEST, _LARGEST_SHIFT = 1 << 31, 1 << 62, 63
 
 
@@ -45,12 +53,14 @@ class ComposeArithmetic:
 
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    top = call.args[0] if is_8bit(call) and is_call(call, "cast") else call
+    if not is_8bit(call) or not is_call(call, "cast"):
+        return None
+    top = call.args[0]
     while is_call(top, "cast") and dtype(top) in _WIDE:
         top = top.args[0]
     if not is_call(top, "clip") or dtype(top) not in _WIDE:
         return None
-    if read_requantized(call) is not None:  # in integer form already, with as many parameters as it has to have
+    if any(read(call) is not None for read in _IN_FORM):  # already, with as many parameters as it has to have
         return None
     clip, leaves = (int(top.attrs.a_min), int(top.attrs.a_max)), _leaves(top)
     low, high = value_range(dtype(call))

@@ -18,6 +18,8 @@ from match.relay.readers import read_layer
 from tests.passes.running import Compiled, executable, random_values
 from tests.passes.test_tflite_arithmetic import multiplier_of
 
+pytestmark = pytest.mark.tvm
+
 
 def by_definition(x: int, factor: float, halves: Halves) -> int:
     """The product's nearest integer, with Python's integers."""
@@ -28,7 +30,6 @@ def by_definition(x: int, factor: float, halves: Halves) -> int:
     return -((divisor - doubled) // (2 * divisor))
 
 
-@pytest.mark.unit
 @given(
     st.floats(-36.0, 2.0),
     st.integers(-(2**22), 2**22),
@@ -52,7 +53,6 @@ def test_linear(log_factor: float, offset: int, zero_point: int, clip: tuple[int
         assert line(np.array([[x]])).item() == min(max(scaled, clip[0]), clip[1])
 
 
-@pytest.mark.unit
 @given(st.floats(-3.0, 1.0), st.integers(-128, 127), st.integers(-128, 127), st.sampled_from([*Halves]))
 @example(-1.0, 0, 0, Halves.UP)
 @example(-1.0, 0, 0, Halves.AWAY_FROM_ZERO)
@@ -87,7 +87,6 @@ def network(halves: str, compute: str = "None", *, wide: bool = False) -> tvm.IR
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], y)))
 
 
-@pytest.mark.tvm
 @pytest.mark.parametrize(("halves", "wide"), [(Halves.UP, False), (Halves.AWAY_FROM_ZERO, False), (Halves.UP, True)])
 def test_networks_compute_what_tvm_computes(halves: Halves, wide: bool) -> None:
     module = network(halves, wide=wide)
@@ -103,7 +102,6 @@ def test_networks_compute_what_tvm_computes(halves: Halves, wide: bool) -> None:
     assert differ, "no output of the test depends on the rounding"
 
 
-@pytest.mark.tvm
 def test_a_floating_point_type_stays_tvms() -> None:
     module = network("UPWARD", "float32")
     ours, theirs = Compiled(integer_relay(from_relay(module))), Compiled(module)
@@ -111,7 +109,6 @@ def test_a_floating_point_type_stays_tvms() -> None:
     np.testing.assert_array_equal(ours(inputs)[0], theirs(inputs)[0])
 
 
-@pytest.mark.tvm
 def test_numbers_along_another_axis_are_no_bias() -> None:
     """As many rows as channels: a bias and scales of rows are none of channels."""
     rng, zero, x = np.random.default_rng(3), relay.const(0, "int32"), relay.var("x", shape=(1, 4, 4, 4), dtype="int8")
@@ -138,7 +135,6 @@ def test_numbers_along_another_axis_are_no_bias() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.tvm
 @pytest.mark.parametrize("zero_point", [-20, 30])
 def test_sums_that_are_rectified(zero_point: int) -> None:
     """In front of the requantization, as TVM's FakeQuantizationToInteger writes a ReLU."""
