@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -110,8 +111,12 @@ def _onnxruntime(model: Model, data: bytes) -> Run:
     outputs = [tensor.name for tensor in model.outputs]
 
     def run(inputs: list[Array]) -> list[Array]:
+        given = dict(zip(names, inputs, strict=True))
+        with suppress(Exception):
+            return session.run(outputs, given)
+        # It fuses layers of inputs with a scale for each channel to kernels that take one scale, and fails at these.
         try:
-            return session.run(outputs, dict(zip(names, inputs, strict=True)))
+            return exact_session(separate, signed=_signed(data), fused=False).run(outputs, given)
         except Exception as error:  # such as places that a table does not have
             raise InputError(
                 f"onnxruntime cannot compute {model.name} from these inputs: {_line(error)}; give some that it takes "

@@ -15,6 +15,7 @@ from match.relay.objects import expressions, main_function
 from match.relay.rewrite import is_call
 from tests.passes.test_trained_quantized import compared, ended
 from tests.passes.trained_models import TrainedModel
+from tests.sampled import in_turn
 
 pytestmark = pytest.mark.tvm
 
@@ -67,16 +68,18 @@ def network(layer: Step, function: Step, opset: int = 17) -> TrainedModel:
     return model
 
 
-@pytest.mark.parametrize("layer", [convolution, normalized, dense], ids=lambda layer: layer.__name__)
 @pytest.mark.parametrize(
-    ("function", "scale", "dtype", "zero_point"),
-    [
-        (silu, 0.025, "int8", 0),
-        (silu, 0.04, "uint8", 8),
-        (hard_swish, 0.03, "uint8", 12),
-        (leaky, 0.05, "int8", -90),
-        (tanh, 2 / 255, "int8", 0),
-    ],
+    ("function", "scale", "dtype", "zero_point", "layer"),
+    in_turn(
+        [
+            (silu, 0.025, "int8", 0),
+            (silu, 0.04, "uint8", 8),
+            (hard_swish, 0.03, "uint8", 12),
+            (leaky, 0.05, "int8", -90),
+            (tanh, 2 / 255, "int8", 0),
+        ],
+        [(convolution,), (normalized,), (dense,)],
+    ),
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_within_one_step(

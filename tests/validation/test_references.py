@@ -148,3 +148,21 @@ def test_real_numbers_are_not_rounded_in_products_with_quantized_weights() -> No
     x = rng.normal(0, 1, (3, 32)).astype(np.float32)
     (found,) = exact_session(model.SerializeToString()).run(None, {"x": x})
     np.testing.assert_allclose(found, x.astype(np.float64) @ (weights * 0.01), rtol=1e-5, atol=1e-5)
+
+
+def test_layers_of_inputs_with_a_scale_for_each_channel(tmp_path: Path) -> None:
+    """Onnxruntime's fused kernels fail at these; operator by operator it computes what the file says."""
+    scales = np.array([0.02, 0.05, 0.03])
+    model = TrainedModel((1, 3, 5, 5))
+    model.quantize(scales, "uint8")
+    model.conv(3, (1, 1), group=3)
+    model.quantize(0.1, "uint8", 128)
+    onnx.save(model.build(), tmp_path / "x.onnx")
+    x = np.random.default_rng(3).uniform(0, 4, (1, 3, 5, 5)).astype(np.float32)
+    _, run = references.reference(load(tmp_path / "x.onnx"))
+    (found,) = run([x])
+    stored = np.rint(x / scales[:, None, None]) * scales[:, None, None]
+    for ours, reference in zip(stored[0], found[0], strict=True):  # a 1x1 filter of one channel is a factor
+        factor = np.vdot(ours, reference) / np.vdot(ours, ours)
+        assert abs(factor) > 0.1
+        assert np.abs(ours * factor - reference).max() < 0.1
