@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 
 _TRIES = 3
+"""Sizes of main memory that are tried before an error names one."""
 
 _MOVING = frozenset({Op.CONCATENATE.value, Op.SLICE.value, IN_PLACE})
 

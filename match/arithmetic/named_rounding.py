@@ -12,31 +12,35 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from match.arithmetic.interface import Accumulator, QuantizedType
+from match.arithmetic.interface import Accumulator, Float32Array, QuantizedType
 from match.arithmetic.tflite import quantize_multiplier, with_zero_point
 from match.ir.requantization import UNREACHED, Int64Array, Requantization
 
 
-class Halves(enum.StrEnum):
+class Ties(enum.StrEnum):
     """Where halves go; the values are those of the operator's attribute."""
 
     UP = "UPWARD"
     AWAY_FROM_ZERO = "TONEAREST"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NamedRounding:
-    """What `match.arithmetic.interface.Arithmetic` says of layers and of changes of scale."""
+    """What `match.arithmetic.interface.Arithmetic` says of layers and of changes of scale.
 
-    halves: Halves
+    scale: that of what is requantized, as the operator has it; shape (1,) or (channels,).
+    """
+
+    ties: Ties
+    scale: Float32Array
 
     def linear(self, accumulator: Accumulator, output: QuantizedType, clip: tuple[int, int]) -> Requantization:
         """One fixed-point multiplication of the sum; the factor is computed from the scales in double precision."""
-        scale = np.float64(accumulator.input_scale) * accumulator.weight_scale.astype(np.float64)
+        scale = self.scale.astype(np.float64)
         offset = accumulator.offset
         mantissa, exponent = quantize_multiplier(np.broadcast_to(scale / np.float64(output.scale), offset.shape))
         shift = 31 - exponent
-        away = self.halves == Halves.AWAY_FROM_ZERO
+        away = self.ties == Ties.AWAY_FROM_ZERO
         below = np.clip(-offset, UNREACHED, np.iinfo(np.int32).max) if away else np.full_like(offset, UNREACHED)
         line = Requantization(
             mantissa, offset * mantissa + (np.int64(1) << (shift - 1)), shift, clip, below, np.ones_like(offset)
@@ -47,5 +51,5 @@ class NamedRounding:
         """One fixed-point multiplication of every value of x, shape (256,)."""
         mantissa, exponent = quantize_multiplier(np.float64(x.scale) / np.float64(output.scale))
         values = x.levels - x.zero_point
-        half = (np.int64(1) << (30 - exponent)) - (values < 0) * int(self.halves == Halves.AWAY_FROM_ZERO)
+        half = (np.int64(1) << (30 - exponent)) - (values < 0) * int(self.ties == Ties.AWAY_FROM_ZERO)
         return np.clip(((values * mantissa + half) >> (31 - exponent)) + output.zero_point, *clip)

@@ -126,7 +126,7 @@ def place_cheapest(
 
 
 def _short(failures: Sequence[_Failure]) -> CapacityError:
-    """The error of the way that needs least main memory, of which the network as a whole may need less."""
+    """The error of the way that needs least main memory. With all in main memory, the network may need less still."""
     known = [(failure.least, failure.error) for failure in failures if failure.least is not None]
     if not known:
         return failures[-1].error

@@ -2,7 +2,8 @@
 
 A sum of such a layer has elements of one channel alone: the channel's scale goes into the scales of the weights. What
 is quantized is divided by the scales instead, channel by channel, which becomes part of a requantization where a layer
-computes it. An activation between that layer and the quantize clips what is divided.
+computes it. An activation between that layer and the quantize clips what is divided. onnxruntime computes both layers
+in floating point, and integers are within one step.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from match.arithmetic.interface import Float32Array
 from match.ir.dtypes import value_range
 from match.passes.quantized_groups.linear import weights_of
-from match.relay import relay, tvm
+from match.relay import integer_form, relay, tvm
 from match.relay.rewrite import New, constant, dtype, is_call, rewrite, shape
 
 _CHANNELS = 1
@@ -32,7 +33,7 @@ class DepthwiseScales:
 
 @dataclass(frozen=True, eq=False)
 class _ByChannel:
-    """A tensor that is quantized with a scale for each channel: the real values, the parameters and the type."""
+    """Real values, and what they are quantized to: a scale for each channel, one zero point, and a type."""
 
     real: relay.Expr
     scales: Float32Array
@@ -55,7 +56,8 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     kernel = relay.qnn.op.dequantize(
         relay.const(weights.values), relay.const(scales), relay.const(zero_points, "int32"), axis=0
     )
-    return relay.Call(call.op, [relay.qnn.op.dequantize(stored, *own), kernel], call.attrs)
+    real = integer_form.real_sums(relay.qnn.op.dequantize(stored, *own))
+    return relay.Call(call.op, [real, kernel], call.attrs)
 
 
 def _by_channel(expr: relay.Expr, channels: int) -> _ByChannel | None:
@@ -82,6 +84,6 @@ def _divided(expr: relay.Expr, quantized: _ByChannel, new: New) -> relay.Expr:
 
 
 def _is_relu(clip: relay.Call, quantized: _ByChannel) -> bool:
-    """Whether a clip in front of the quantize is no more than a ReLU: the quantize clips the largest values, too."""
+    """Whether a clip does what a ReLU does, because the quantize behind it clips large values at or below its bound."""
     highest = np.rint(np.float32(clip.attrs.a_max) / quantized.scales) + quantized.zero_point
     return float(clip.attrs.a_min) == 0 and bool(np.all(highest >= value_range(quantized.dtype)[1]))

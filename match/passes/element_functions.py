@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,8 @@ from match.relay import relay
 from match.relay.objects import operands
 from match.relay.qnn import real_constant
 from match.relay.rewrite import dtype, is_call, operator_name, shape
+
+_Source = TypeVar("_Source")
 
 Values = npt.NDArray[Any]
 Ends = tuple[Values, Values]
@@ -196,6 +198,26 @@ def function_of(expr: relay.Expr, source: relay.Expr | None = None) -> ElementFu
     if len(axes) > 1:
         return None
     return ElementFunction(tuple(order), tuple(sources), constants, axes.pop() if axes else None)
+
+
+def function_behind(
+    expr: relay.Expr, read: Callable[[relay.Expr], _Source | None]
+) -> tuple[_Source, ElementFunction] | None:
+    """What `read` finds of the one tensor that an expression is a function of, element by element, and the function.
+
+    All its constants are single numbers. The tensor that the fewest operators are behind comes first.
+    """
+    pending, seen = [expr], {expr}
+    for one in pending:
+        found = read(one)
+        if found is not None:
+            function = function_of(expr, one)
+            if function is not None and function.sources == (one,) and function.axis is None:
+                return found, function
+        if is_call(one, *ELEMENTWISE):
+            pending += [operand for operand in operands(one) if operand not in seen]
+            seen.update(operands(one))
+    return None
 
 
 def _operators(

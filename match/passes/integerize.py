@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from match.arithmetic import real_numbers
 from match.arithmetic.interface import Accumulator, Arithmetic, QuantizedType, product_range
 from match.arithmetic.line_fit import NoLineError
-from match.arithmetic.named_rounding import Halves, NamedRounding
+from match.arithmetic.named_rounding import NamedRounding
 from match.arithmetic.truncated_means import truncated_mean
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array, Requantization
@@ -25,13 +25,13 @@ from match.relay.qnn import (
     LinearSums,
     clamped,
     is_fixed_point,
-    named_halves,
+    named_rounding,
     quantization,
     read_linear,
     read_linear_sums,
 )
 from match.relay.readers import output_range
-from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, rewrite, scalar, shape
+from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar, shape
 
 _ROOTS = ("clip", "cast", "qnn.requantize", "qnn.add", "qnn.subtract", "qnn.mul", "qnn.avg_pool2d")
 
@@ -69,17 +69,14 @@ class Integerize:
         if is_call(root, "qnn.avg_pool2d"):
             return self._mean(root, clip, new)
         if is_call(root, "qnn.requantize") and is_fixed_point(root):
-            rounding = self._rounding(named_halves(root))
+            rounding = named_rounding(root)
             found = self._table(root, rounding, clip, new) or self._matrices(root, rounding, clip, new)
-            return self._mean(root, clip, new) if found is None and not isinstance(rounding, NamedRounding) else found
+            return self._mean(root, clip, new) if found is None and rounding is None else found
         if is_call(root, "qnn.add", "qnn.subtract", "qnn.mul"):
             return self._binary(root, clip, new)
         if is_call(root, "cast") and is_call(root.args[0], "nn.avg_pool2d"):
             return self._average(root, clip, new)
         return None
-
-    def _rounding(self, halves: Halves | None) -> Arithmetic | NamedRounding:
-        return self.arithmetic if halves is None else NamedRounding(halves)
 
     def _linear(self, linear: Linear, new: New) -> relay.Expr | None:
         integers = integer_sums(linear.sums, new)
@@ -88,13 +85,11 @@ class Integerize:
         layer, output = integers.layer, linear.output
         sums = integer_form.real_sums(integers.sums) if layer.real else integers.sums
         accumulator = _accumulator(layer, integers.weights, output_range(integers.x, layer.input.dtype))
-        arithmetic = real_numbers if layer.real else self._rounding(linear.halves)
-        if isinstance(arithmetic, NamedRounding):  # TVM takes no other scale than this
-            accumulator = replace(accumulator, input_scale=np.float32(1), weight_scale=linear.scale)
+        arithmetic = real_numbers if layer.real else linear.rounding or self.arithmetic
         try:
             requantization = arithmetic.linear(accumulator, output, linear.clip)
         except NoLineError:
-            if isinstance(arithmetic, NamedRounding):
+            if linear.rounding is not None:
                 return None
             factor = accumulator.input_scale * accumulator.weight_scale / output.scale
             offset = accumulator.offset
@@ -114,7 +109,7 @@ class Integerize:
         return integers.in_place(relay.cast(relay.add(sums, relay.const(offset)) if offset.any() else sums, "float32"))
 
     def _table(
-        self, call: relay.Call, rounding: Arithmetic | NamedRounding, clip: tuple[int, int], new: New
+        self, call: relay.Call, rounding: NamedRounding | None, clip: tuple[int, int], new: New
     ) -> relay.Expr | None:
         """A change of scale from 8 bits to 8 bits."""
         x = call.args[0]
@@ -124,7 +119,8 @@ class Integerize:
         output = quantization(call.args[3], call.args[4], dtype(call))
         if inputs is None or output is None:
             return None
-        return integer_form.lookup(new(x), rounding.requantize(inputs, output, clip), inputs.dtype, output.dtype)
+        outputs = (rounding or self.arithmetic).requantize(inputs, output, clip)
+        return integer_form.lookup(new(x), outputs, inputs.dtype, output.dtype)
 
     def _binary(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         left, right = call.args[:2]
@@ -197,7 +193,7 @@ class Integerize:
         return pooled if alike else relay.reshape(pooled, shape(call))
 
     def _matrices(
-        self, call: relay.Call, rounding: Arithmetic | NamedRounding, clip: tuple[int, int], new: New
+        self, call: relay.Call, rounding: NamedRounding | None, clip: tuple[int, int], new: New
     ) -> relay.Expr | None:
         """A product of two activations; None where the reference's requantization is no line."""
         real = is_real_sums(call.args[0])
@@ -211,13 +207,10 @@ class Integerize:
             return None
         low, high = (shape(x)[2] * end for end in product_range(a, b))
         accumulator = Accumulator(np.zeros(1, np.int64), low, high, a.scale, b.scale.reshape(1))
-        if isinstance(rounding, NamedRounding):
-            scale = constant(call.args[1])
-            if scale is None or scale.size != 1:
-                return None
-            accumulator = replace(accumulator, input_scale=np.float32(1), weight_scale=scale.reshape(1))
+        if rounding is not None and rounding.scale.size > 1:
+            return None
         try:
-            requantization = rounding.linear(accumulator, output, clip)
+            requantization = (rounding or self.arithmetic).linear(accumulator, output, clip)
         except NoLineError:
             return None
         matrices = Matrices((x, y), (a.zero_point, b.zero_point), requantization, output.dtype, real)

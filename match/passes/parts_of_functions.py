@@ -14,12 +14,19 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.interface import QuantizedType
+from match.ir.constants import LOOKUP_SUM_FRACTION
+from match.ir.dtypes import value_range
+from match.ir.requantization import Int64Array
+from match.passes.element_functions import ElementFunction
+from match.relay import integer_form, relay
+
 Reals = npt.NDArray[np.float64]
 Steps = Callable[[Reals], Reals]
 """A function of real numbers, in steps of 8 bits that are not rounded, but clipped."""
 
 LEVELS = 256
-_UNCHANGED = 1 / 16
+UNCHANGED = 1 / 16
 """Steps that the function may change by outside of the parts."""
 
 _OFF = 0.5 + 1 / 8
@@ -44,13 +51,54 @@ class Levels:
         return self.low + self.step * np.arange(LEVELS, dtype=np.float64)
 
 
+@dataclass(frozen=True, eq=False)
+class InParts:
+    """A function of real numbers that is quantized, as the sum of what each part adds.
+
+    parts: one or two, side by side. tables: what a part adds, by level, shape (parts, 256), in steps of the output with
+    `LOOKUP_SUM_FRACTION` bits behind the point. output: quantization of the function's results.
+    """
+
+    parts: Sequence[Levels]
+    tables: Int64Array
+    output: QuantizedType
+
+    def of(self, maps: Sequence[relay.Expr], dtype: str) -> relay.Expr:
+        """The function of tensors of 8 bits, of a type: each has the levels of a part, in ascending order."""
+        clip, own = value_range(self.output.dtype), self.output.dtype
+        if len(maps) == 1:
+            outputs = (self.tables[0] >> LOOKUP_SUM_FRACTION).clip(*clip)
+            return integer_form.lookup(maps[0], outputs, dtype, own, real=True)
+        return integer_form.lookup_sum(maps[0], maps[1], (dtype, dtype), self.tables, clip, own, real=True)
+
+
+def in_parts(function: Steps, output: QuantizedType, reach: float) -> InParts | None:
+    """A function in steps of an output, of numbers of at most a magnitude; None where no parts are fine enough."""
+    parts = parts_of(function, reach)
+    if parts is None:
+        return None
+    tables = tables_of(function, parts)
+    tables[0] += 0.5
+    return InParts(parts, np.rint(np.ldexp(tables, LOOKUP_SUM_FRACTION)).astype(np.int64), output)
+
+
+def in_steps(function: ElementFunction, output: QuantizedType) -> Steps:
+    """A function of one number in steps of what its results are quantized to."""
+
+    def steps(numbers: Reals) -> Reals:
+        values = function(numbers.reshape(-1).astype(np.float32)).astype(np.float64).reshape(numbers.shape)
+        return (values / float(output.scale) + output.zero_point).clip(*value_range(output.dtype))
+
+    return steps
+
+
 def parts_of(function: Steps, reach: float) -> Sequence[Levels] | None:
     """One part or two that lie side by side, for numbers of at most a magnitude; None where these are too coarse."""
     samples = np.linspace(-reach, reach, _SAMPLES)
     steps = function(samples)
     if not np.isfinite(steps).all():
         return None
-    below, above = (np.flatnonzero(np.abs(steps - end) > _UNCHANGED) for end in (steps[0], steps[-1]))
+    below, above = (np.flatnonzero(np.abs(steps - end) > UNCHANGED) for end in (steps[0], steps[-1]))
     if not below.size:
         return None
     low, high = (float(samples[place]) for place in (max(below[0] - 1, 0), min(above[-1] + 1, _SAMPLES - 1)))

@@ -17,13 +17,13 @@ import numpy.typing as npt
 
 from match.arithmetic import onnxruntime
 from match.arithmetic.interface import QuantizedType
-from match.ir.constants import LOOKUP_SUM_FRACTION, Normalization
+from match.ir.constants import Normalization
 from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
-from match.passes.element_functions import ELEMENTWISE, ElementFunction, function_of
-from match.passes.parts_of_functions import Reals, parts_of, tables_of
+from match.passes.element_functions import ElementFunction, function_behind
+from match.passes.parts_of_functions import Reals, in_parts, in_steps
 from match.passes.quantized_groups.activations import without_activations
-from match.relay import integer_form, relay, tvm
+from match.relay import relay, tvm
 from match.relay.log_softmax import LONGEST_ROW as LONGEST_LOGARITHM
 from match.relay.log_softmax import LogSoftmax, log_softmax
 from match.relay.normalization import (
@@ -36,7 +36,6 @@ from match.relay.normalization import (
     SPREAD_FRACTION,
     normalization,
 )
-from match.relay.objects import operands
 from match.relay.qnn import dequantized, quantized, real_constant
 from match.relay.rewrite import New, is_call, named, reached, rewrite, scalar, shape
 from match.relay.softmax import LONGEST_REAL_ROW, ProbabilityScale, softmax
@@ -183,54 +182,25 @@ def _normalization(call: relay.Call, output: QuantizedType, new: New) -> relay.E
     if found is not None:
         steps = _Steps(float(output.scale), output.zero_point, clip, output.dtype)
         return _by_rows(call, found, partial(_rows, found, steps), new)
-    found, function = _function_behind(call.args[0]) or (None, None)
+    found, function = function_behind(call.args[0], _normalized) or (None, None)
     if found is None or function is None:
         return None
     of_rows = _function(found, function, output)
     return None if of_rows is None else _by_rows(call, found, of_rows, new)
 
 
-def _function_behind(expr: relay.Expr) -> tuple[_Normalized, ElementFunction] | None:
-    """The normalization that an expression is a function of, and the function."""
-    pending, seen = [expr], {expr}
-    for one in pending:
-        found = _normalized(one)
-        if found is not None:
-            function = function_of(expr, one)
-            if function is not None and function.sources == (one,) and function.axis is None:
-                return found, function
-        if is_call(one, *ELEMENTWISE):
-            pending += [operand for operand in operands(one) if operand not in seen]
-            seen.update(operands(one))
-    return None
-
-
 def _function(found: _Normalized, function: ElementFunction, output: QuantizedType) -> _OfRows | None:
     """A function of a normalization: of one tensor of 8 bits, or the sum of what it is of two."""
     low, high = value_range(output.dtype)
-
-    def steps(numbers: Reals) -> Reals:
-        values = function(numbers.reshape(-1).astype(np.float32)).astype(np.float64).reshape(numbers.shape)
-        return (values / float(output.scale) + output.zero_point).clip(low, high)
-
     gain, bias = (float(np.abs(values).max()) for values in (found.gain, found.bias))
-    parts = parts_of(steps, gain * found.gain.shape[1] ** 0.5 + bias)
-    if parts is None:
+    parted = in_parts(in_steps(function, output), output, gain * found.gain.shape[1] ** 0.5 + bias)
+    if parted is None:
         return None
-    tables = tables_of(steps, parts)
-    tables[0] += 0.5
-    added = np.rint(np.ldexp(tables, LOOKUP_SUM_FRACTION)).astype(np.int64)
 
     def of_rows(x: relay.Expr, own: QuantizedType, row: int) -> relay.Expr | None:
-        levels = [_Steps(part.step, low - part.low / part.step, (low, high), output.dtype) for part in parts]
+        levels = [_Steps(part.step, low - part.low / part.step, (low, high), output.dtype) for part in parted.parts]
         maps = [normal for part in levels if (normal := _rows(found, part, x, own, row)) is not None]
-        if len(maps) < len(parts):
-            return None
-        if len(maps) == 1:
-            outputs = (added[0] >> LOOKUP_SUM_FRACTION).clip(low, high)
-            return integer_form.lookup(maps[0], outputs, output.dtype, output.dtype, real=True)
-        types = output.dtype, output.dtype
-        return integer_form.lookup_sum(maps[0], maps[1], types, added, (low, high), output.dtype, real=True)
+        return parted.of(maps, output.dtype) if len(maps) == len(levels) else None
 
     return of_rows
 

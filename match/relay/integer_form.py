@@ -62,7 +62,7 @@ def real_sums(accumulator: relay.Expr) -> relay.Expr:
     """Sums of a layer that the reference computes in floating point: outputs in integers are within one step of its.
 
     Around a QNN operator that requantizes, it is the operator's outputs; around an average in floating point, which a
-    quantize reads, these will be; in a table it is the places of entries.
+    quantize reads, these will be; in a table it is the places of entries; around a dequantize it is what reads that.
 
     The operator changes nothing; it says so to the report.
     """

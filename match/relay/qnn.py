@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, QuantizedType
-from match.arithmetic.named_rounding import Halves
+from match.arithmetic.named_rounding import NamedRounding, Ties
 from match.ir.dtypes import value_range
 from match.relay import relay
 from match.relay.integer_form import Weights, is_real_sums
@@ -48,15 +48,13 @@ class Linear:
     """``[clip](qnn.requantize([relu](LinearSums)))`` with constant parameters.
 
     output, clip: quantization of the result and the closed range of its values.
-    halves: how the requantization rounds, if it says so; None leaves it to the reference.
-    scale: what it takes the sums' scale to be, near the product of their scales; shape (1,) or (channels,).
+    rounding: that of the requantization, if it names one; None leaves it to the reference.
     """
 
     sums: LinearSums
     output: QuantizedType
     clip: tuple[int, int]
-    halves: Halves | None
-    scale: Float32Array
+    rounding: NamedRounding | None
 
 
 def clamped(expr: relay.Expr, dtype: str) -> tuple[relay.Expr, tuple[int, int]]:
@@ -85,18 +83,25 @@ def quantized(expr: relay.Expr) -> QuantizedType | None:
 
 @dataclass(frozen=True, eq=False)
 class Dequantized:
-    """A float tensor that is a dequantized one: the 8-bit tensor, and its quantization."""
+    """A float tensor that is a dequantized one: the 8-bit tensor, and its quantization.
+
+    real: it is marked (`match.relay.integer_form.real_sums`): the reference computes in floating point what reads it.
+    """
 
     x: relay.Expr
     quantization: QuantizedType
+    real: bool = False
 
 
 def dequantized(expr: relay.Expr) -> Dequantized | None:
     """What is behind a `qnn.dequantize` of 8 bits with one scale; None for other expressions."""
+    real = is_real_sums(expr)
+    if real and isinstance(expr, relay.Call):
+        expr = expr.args[0]
     if not is_call(expr, "qnn.dequantize") or not is_8bit(expr.args[0]):
         return None
     own = quantization(expr.args[1], expr.args[2], dtype(expr.args[0]))
-    return None if own is None else Dequantized(expr.args[0], own)
+    return None if own is None else Dequantized(expr.args[0], own, real)
 
 
 def real_constant(expr: relay.Expr) -> Float32Array | None:
@@ -135,7 +140,7 @@ def read_linear(expr: relay.Expr) -> Linear | None:
         return None
     if not np.allclose(accumulator_scale.reshape(-1), own_scale, rtol=1e-3, atol=0):
         return None
-    return Linear(sums, output, clip, named_halves(requantize), accumulator_scale.reshape(-1).astype(np.float32))
+    return Linear(sums, output, clip, named_rounding(requantize))
 
 
 def _rectified(expr: relay.Expr) -> relay.Expr | None:
@@ -144,10 +149,14 @@ def _rectified(expr: relay.Expr) -> relay.Expr | None:
     return expr.args[0] if rectifies and isinstance(expr, relay.Call) else None
 
 
-def named_halves(requantize: relay.Call) -> Halves | None:
+def named_rounding(requantize: relay.Call) -> NamedRounding | None:
     """The rounding that a `qnn.requantize` names; None where it names none, as TVM's importers do not."""
-    name = str(requantize.attrs.rounding)
-    return Halves(name) if name in (*Halves,) else None
+    name, scale = str(requantize.attrs.rounding), constant(requantize.args[1])
+    return (
+        NamedRounding(Ties(name), scale.reshape(-1).astype(np.float32))
+        if name in (*Ties,) and scale is not None
+        else None
+    )
 
 
 def is_fixed_point(requantize: relay.Call) -> bool:

@@ -216,8 +216,9 @@ class RunnerUpSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class OperatorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An operator of a layer that has several, in the order in which they are computed.
 
-    `cycles` are predicted for its kernel call in a group; null in a chain, whose operators take turns. `source` is what
-    the model calls it, empty if that is not known. `removed_channels` and `weight_bits` are as those of a layer.
+    `cycles` are predicted for its kernel call in a group; null in a chain, whose operators take turns. `source` is the
+    operator's name in the model, empty if it is not known. `removed_channels` and `weight_bits` mean the same as for a
+    layer.
     """
 
     op: str

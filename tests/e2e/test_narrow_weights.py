@@ -84,5 +84,6 @@ def test_weights_of_chains_have_their_own_bits(tmp_path: Path) -> None:
         (stage.op, stage.weight_bits) for plan in plans.values() if plan.layer.stages for stage in plan.layer.stages
     }
     assert {("conv2d", 3), ("depthwise_conv2d", 8)} <= bits
+    assert {layer.weight_bits for layer in result.report.layers if layer.operators} == {None}
     reported = {(one.op, one.weight_bits) for layer in result.report.layers for one in layer.operators}
     assert reported >= bits

@@ -11,6 +11,8 @@ import pytest
 
 from match.frontend import load
 from match.passes.depthwise_scales import DepthwiseScales
+from match.passes.pipeline import integer_relay
+from match.relay.integer_form import is_real_sums
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import is_call
 from tests.passes.test_trained_quantized import compared, ended
@@ -65,6 +67,15 @@ def test_within_a_step_of_onnxruntime(
     assert len(np.unique(reference)) > 50
     assert np.abs(ours - reference).max() <= 1
     assert np.mean(ours != reference) < 0.01
+
+
+def test_both_layers_say_that_onnxruntime_computes_in_floating_point(tmp_path: Path) -> None:
+    onnx.save(ended(separable(relu, "uint8", 0), 0.05, "uint8"), tmp_path / "model.onnx")
+    main = main_function(integer_relay(load(tmp_path / "model.onnx")))
+    marked = [
+        expr.args[0] for expr in expressions(main) if is_real_sums(expr) and is_call(expr, "annotation.stop_fusion")
+    ]
+    assert [is_call(sums, "nn.conv2d") for sums in marked] == [True, True]
 
 
 def rewritten(model: TrainedModel, folder: Path) -> bool:

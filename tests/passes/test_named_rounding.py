@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from match.arithmetic.interface import Accumulator, QuantizedType
-from match.arithmetic.named_rounding import Halves, NamedRounding
+from match.arithmetic.named_rounding import NamedRounding, Ties
 from match.frontend.relay import from_relay
 from match.ir.step_function import step_function
 from match.passes.pipeline import integer_relay
@@ -21,11 +21,11 @@ from tests.passes.test_tflite_arithmetic import multiplier_of
 pytestmark = pytest.mark.tvm
 
 
-def by_definition(x: int, factor: float, halves: Halves) -> int:
+def by_definition(x: int, factor: float, ties: Ties) -> int:
     """The product's nearest integer, with Python's integers."""
     mantissa, exponent = multiplier_of(factor)
     doubled, divisor = 2 * x * mantissa, 1 << (31 - exponent)
-    if halves == Halves.UP or doubled >= 0:
+    if ties == Ties.UP or doubled >= 0:
         return (doubled + divisor) // (2 * divisor)
     return -((divisor - doubled) // (2 * divisor))
 
@@ -35,41 +35,44 @@ def by_definition(x: int, factor: float, halves: Halves) -> int:
     st.integers(-(2**22), 2**22),
     st.integers(-128, 127),
     st.sampled_from([(-128, 127), (0, 127), (-5, 90)]),
-    st.sampled_from([*Halves]),
+    st.sampled_from([*Ties]),
 )
-@example(-1.0, 0, 0, (-128, 127), Halves.UP)
-@example(-1.0, 0, 0, (-128, 127), Halves.AWAY_FROM_ZERO)
-@example(-3.0, 5, -20, (-128, 127), Halves.AWAY_FROM_ZERO)
-def test_linear(log_factor: float, offset: int, zero_point: int, clip: tuple[int, int], halves: Halves) -> None:
+@example(-1.0, 0, 0, (-128, 127), Ties.UP)
+@example(-1.0, 0, 0, (-128, 127), Ties.AWAY_FROM_ZERO)
+@example(-3.0, 5, -20, (-128, 127), Ties.AWAY_FROM_ZERO)
+def test_linear(log_factor: float, offset: int, zero_point: int, clip: tuple[int, int], ties: Ties) -> None:
     """Around the steps, where a wrong rounding shows."""
     weight_scale = np.array([2.0**log_factor], np.float32)
     low, high = np.array([-(2**20)]), np.array([2**20])
     accumulator = Accumulator(np.array([offset]), low, high, np.float32(1), weight_scale)
-    line = NamedRounding(halves).linear(accumulator, QuantizedType(np.float32(1), zero_point, "int8"), clip)
+    line = NamedRounding(ties, weight_scale).linear(accumulator, QuantizedType(np.float32(1), zero_point, "int8"), clip)
     thresholds = step_function(line, low, high).thresholds[0]
     sums = [*range(-9, 9), *(int(t) + d for t in thresholds[:: max(1, len(thresholds) // 20)] for d in (-1, 0))]
     for x in (x for x in sums if low[0] <= x <= high[0]):
-        scaled = by_definition(x + offset, float(weight_scale[0]), halves) + zero_point
+        scaled = by_definition(x + offset, float(weight_scale[0]), ties) + zero_point
         assert line(np.array([[x]])).item() == min(max(scaled, clip[0]), clip[1])
 
 
-@given(st.floats(-3.0, 1.0), st.integers(-128, 127), st.integers(-128, 127), st.sampled_from([*Halves]))
-@example(-1.0, 0, 0, Halves.UP)
-@example(-1.0, 0, 0, Halves.AWAY_FROM_ZERO)
-def test_change_of_scale(log_factor: float, before: int, behind: int, halves: Halves) -> None:
+@given(st.floats(-3.0, 1.0), st.integers(-128, 127), st.integers(-128, 127), st.sampled_from([*Ties]))
+@example(-1.0, 0, 0, Ties.UP)
+@example(-1.0, 0, 0, Ties.AWAY_FROM_ZERO)
+def test_change_of_scale(log_factor: float, before: int, behind: int, ties: Ties) -> None:
     scale = np.float32(2.0**log_factor)
     x, y = QuantizedType(scale, before, "int8"), QuantizedType(np.float32(1), behind, "int8")
-    expected = [by_definition(int(level) - before, float(scale), halves) + behind for level in x.levels]
-    assert NamedRounding(halves).requantize(x, y, (-128, 127)).tolist() == np.clip(expected, -128, 127).tolist()
+    expected = [by_definition(int(level) - before, float(scale), ties) + behind for level in x.levels]
+    assert (
+        NamedRounding(ties, scale.reshape(1)).requantize(x, y, (-128, 127)).tolist()
+        == np.clip(expected, -128, 127).tolist()
+    )
 
 
-def network(halves: str, compute: str = "None", *, wide: bool = False) -> tvm.IRModule:
-    """A convolution in NCHW with a scale for each channel, a change of scale and a dense layer; scales make halves.
+def network(ties: str, compute: str = "None", *, wide: bool = False) -> tvm.IRModule:
+    """A convolution in NCHW with a scale for each channel, a change of scale and a dense layer; scales make ties.
 
     wide: the last requantization is to 32 bits, and a clip and a cast behind it.
     """
     rng = np.random.default_rng(3)
-    names = {"rounding": halves, "compute_dtype": compute}
+    names = {"rounding": ties, "compute_dtype": compute}
     zero, x = relay.const(0, "int32"), relay.var("x", shape=(1, 3, 4, 4), dtype="int8")
     scales = np.array([0.5, 0.25, 0.0125, 0.03], np.float32)
     weights = [relay.const(rng.integers(-9, 10, extents).astype(np.int8)) for extents in ((4, 3, 1, 1), (6, 64))]
@@ -87,9 +90,9 @@ def network(halves: str, compute: str = "None", *, wide: bool = False) -> tvm.IR
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], y)))
 
 
-@pytest.mark.parametrize(("halves", "wide"), [(Halves.UP, False), (Halves.AWAY_FROM_ZERO, False), (Halves.UP, True)])
-def test_networks_compute_what_tvm_computes(halves: Halves, wide: bool) -> None:
-    module = network(halves, wide=wide)
+@pytest.mark.parametrize(("ties", "wide"), [(Ties.UP, False), (Ties.AWAY_FROM_ZERO, False), (Ties.UP, True)])
+def test_networks_compute_what_tvm_computes(ties: Ties, wide: bool) -> None:
+    module = network(ties, wide=wide)
     integers = integer_relay(from_relay(module))
     assert isinstance(read_layer(integers["main"].body), Dense)
     ours, theirs, other = executable(integers), Compiled(module), executable(integer_relay(from_relay(network("None"))))

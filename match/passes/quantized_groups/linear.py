@@ -64,8 +64,8 @@ def linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
             return None
         weights, bias, bits = found.weights, found.bias, found.bits
     sums = qnn_sums(operator, Dequantized(new(real.x), inputs), weights, channels)
-    real_sums = layer.steps or is_call(operator, _TRANSPOSED) or moves_in_floating_point(real.x)
-    if real_sums:  # onnxruntime has no kernel in integers
+    without_kernel = layer.steps or is_call(operator, _TRANSPOSED) or moves_in_floating_point(real.x)
+    if real.real or without_kernel:  # onnxruntime computes it in floating point
         sums = integer_form.real_sums(sums)
     if bits:
         sums = relay.multiply(sums, relay.const(1 << bits, "int32"))

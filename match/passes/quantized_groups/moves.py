@@ -63,9 +63,7 @@ def _rows_of_table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
 
 def moves_in_floating_point(x: relay.Expr) -> bool:
     """Whether the 8-bit input of a layer comes from an operator behind which onnxruntime computes in floating point."""
-    while is_call(x, _PAD, _LARGEST, *_MOVES):
-        if is_call(x, *IN_FLOATING_POINT):
-            return True
+    while is_call(x, _PAD, _LARGEST, *_MOVES) and not is_call(x, *IN_FLOATING_POINT):
         x = x.args[0]
     return is_call(x, *IN_FLOATING_POINT)
 
