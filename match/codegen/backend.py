@@ -15,6 +15,7 @@ from match.codegen.aot import prepare
 from match.codegen.capacity import fits, shortage
 from match.codegen.inside import beside
 from match.codegen.layer import generate
+from match.codegen.minima import LAST_PHASE, minima_of_what_is_there
 from match.codegen.network import Call, Constant, LayerSource, Network, WorkspaceBuffer
 from match.codegen.steps import CallStep, Reservation, StepReader, parts_of, without_parts
 from match.codegen.tvm_source import clean
@@ -111,7 +112,12 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
         if variable.name_hint != "main" and IN_PLACE_ATTRIBUTE in function.attrs
         for found in [decode_in_place(str(function.attrs[IN_PLACE_ATTRIBUTE]))]
     }
-    config = {"tir.disable_vectorize": True, "tir.usmp.enable": True, "tir.usmp.custom_algorithm": PLANNER}
+    config = {
+        "tir.add_lower_pass": [(LAST_PHASE, minima_of_what_is_there)],
+        "tir.disable_vectorize": True,
+        "tir.usmp.enable": True,
+        "tir.usmp.custom_algorithm": PLANNER,
+    }
     options = {
         "interface-api": "c",
         "unpacked-api": True,
