@@ -7,7 +7,6 @@ from typing import Any
 
 from match.relay import tvm
 
-
 LAST_PHASE = 3
 """The phase of TVM's lowering behind which no pass writes a minimum."""
 
