@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -21,13 +21,14 @@ from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
 from match.passes.quantized_groups.moves import IN_FLOATING_POINT, on_integers, real_number
 from match.passes.quantized_groups.quantities import parameters
-from match.relay import relay, tvm
+from match.relay import integer_form, relay, tvm
 from match.relay.graph import users
+from match.relay.integer_form import is_real_sums
 from match.relay.objects import main_function, operands
 from match.relay.qnn import Dequantized, dequantized, quantized
 from match.relay.rewrite import New, constant, is_call, rewrite, shape
 
-_MOVES = (
+MOVES = (
     *("nn.max_pool2d", "nn.global_max_pool2d", "reshape", "squeeze", "expand_dims", "nn.batch_flatten"),
     *("strided_slice", "transpose", "nn.pad"),
 )
@@ -56,11 +57,16 @@ def _rule(readers: Readers, known: dict[relay.Expr, Dequantized], call: relay.Ca
     """`known` has the 8-bit tensor of each operator that was moved before its dequantize, and gets the call's."""
     output = quantized(call)
     if output is not None:
-        moves, inner = _moves(call.args[0], (*_MOVES, "max", "min"))
+        moves, inner = _moves(call.args[0], (*MOVES, "max", "min"))
         if not moves or dequantized(inner) is not None or _keep_few(moves) or not all(map(_pads_with_a_number, moves)):
             return None
         return _moved(relay.qnn.op.quantize(new(inner), *parameters(output), out_dtype=output.dtype), moves, output)
-    if not is_call(call, *_MOVES) and not (is_call(call, *IN_FLOATING_POINT) and _is_for_layers(call, readers)):
+    if is_real_sums(call) and is_call(call.args[0], *MOVES):
+        if call.args[0] not in known:
+            return new(call.args[0])
+        known[call] = replace(known[call.args[0]], real=True)
+        return integer_form.real_sums(new(call.args[0]))
+    if not is_call(call, *MOVES) and not (is_call(call, *IN_FLOATING_POINT) and _is_for_layers(call, readers)):
         return None
     parts = [known.get(part) or _in_bytes(part, new) for part in _parts(call)]
     own = parts[0] and parts[0].quantization
@@ -69,14 +75,16 @@ def _rule(readers: Readers, known: dict[relay.Expr, Dequantized], call: relay.Ca
     tensor = _on_integers(call, [part.x for part in parts if part is not None], own)
     if tensor is None:
         return None
-    known[call] = Dequantized(tensor, own)
-    return relay.qnn.op.dequantize(tensor, *parameters(own))
+    real = any(part is not None and part.real for part in parts)
+    known[call] = Dequantized(tensor, own, real)
+    numbers = relay.qnn.op.dequantize(tensor, *parameters(own))
+    return integer_form.real_sums(numbers) if real else numbers
 
 
 def _in_bytes(expr: relay.Expr, new: New) -> Dequantized | None:
     """The 8-bit tensor that an expression is, dequantized; None if it is none, or constant."""
     real = dequantized(expr)
-    return None if real is None or constant(real.x) is not None else Dequantized(new(real.x), real.quantization)
+    return None if real is None or constant(real.x) is not None else replace(real, x=new(real.x))
 
 
 def _on_integers(move: relay.Call, parts: Sequence[relay.Expr], own: QuantizedType) -> relay.Expr | None:
@@ -95,7 +103,7 @@ def _is_for_layers(expr: relay.Expr, readers: Readers) -> bool:
     """Whether nothing but layers and means reads what is made of a tensor: others may promise the reference's bits."""
     return all(
         _is_for_layers(reader, readers)
-        if isinstance(reader, relay.Tuple) or is_call(reader, *_MOVES, *IN_FLOATING_POINT)
+        if isinstance(reader, relay.Tuple) or is_call(reader, *MOVES, *IN_FLOATING_POINT) or is_real_sums(reader)
         else is_call(reader, *_LAYERS, _MEAN)
         for reader in readers[expr]
     )

@@ -11,8 +11,12 @@ import pytest
 
 from match.frontend import load
 from match.passes.moves_in_bytes import MovesInBytes
+from match.passes.pipeline import integer_relay
+from match.relay.integer_form import is_real_sums
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import dtype, is_call
+from match.validation.exact_session import exact_session
+from tests.passes.running import executable
 from tests.passes.test_trained_quantized import compared, ended
 from tests.passes.trained_models import TrainedModel
 
@@ -62,8 +66,20 @@ def turned(model: TrainedModel) -> None:
     model.add("Transpose", perm=[0, 1, 3, 2])
 
 
-REAL = concatenated, depth_to_space, space_to_depth, tiled, upsampled
-INTEGER = padded, reflected, turned
+def split(model: TrainedModel) -> None:
+    """A part, pooled, of a tensor that is turned first."""
+    turned(model)
+    model.split(5, 3)
+    model.add("MaxPool", kernel_shape=[2, 2], strides=[1, 1])
+
+
+def sliced(model: TrainedModel) -> None:
+    model.add("Slice", *(model.constant(np.array([number])) for number in (0, 5, 1)))
+    model.channels = 5
+
+
+REAL = concatenated, depth_to_space, space_to_depth, tiled, upsampled, split
+INTEGER = padded, reflected, turned, sliced
 
 
 def moved(move: Callable[[TrainedModel], None]) -> TrainedModel:
@@ -81,6 +97,48 @@ def test_beside_onnxruntime(move: Callable[[TrainedModel], None], tmp_path: Path
     assert len(np.unique(reference)) > 50
     assert np.abs(ours - reference).max() <= (move in REAL)
     assert np.mean(ours != reference) < 0.002
+
+
+def rows(model: TrainedModel, first: str, second: str) -> None:
+    """A dense layer on the last axis of a part."""
+    model.add("MatMul", model.weights((12, 9), axis=1))
+
+
+def products(model: TrainedModel, first: str, second: str) -> None:
+    model.current = model.apply("MatMul", first, model.apply("Transpose", second, perm=[0, 1, 3, 2]))
+
+
+@pytest.mark.parametrize("layer", [rows, products], ids=lambda layer: layer.__name__)
+def test_products_of_parts(layer: Callable[[TrainedModel, str, str], None], tmp_path: Path) -> None:
+    """The runtime multiplies parts of a split in floating point, which the network says."""
+    model = TrainedModel((1, 8, 14, 12))
+    model.quantize(0.03, "uint8", 117)
+    layer(model, *model.split(4, 4))
+    onnx.save(ended(model, 0.2, "uint8", 120), tmp_path / "model.onnx")
+    loaded = load(tmp_path / "model.onnx")
+    module = integer_relay(loaded)
+    assert any(map(is_real_sums, expressions(main_function(module))))
+    x = {"x": np.random.default_rng(5).normal(0, 1, (1, 8, 14, 12)).astype(np.float32)}
+    assert loaded.data is not None
+    (ours,), (reference,) = executable(module)(x), exact_session(loaded.data).run(None, x)
+    distance = np.abs(ours.astype(int).reshape(reference.shape) - reference)
+    assert len(np.unique(reference)) > 50
+    assert distance.max() <= 1
+    assert np.mean(distance != 0) < 0.002
+
+
+def test_parts_that_are_quantized_are_integers(tmp_path: Path) -> None:
+    """The runtime splits 8 bits where each part has a quantize behind it: the layer behind that is exact."""
+
+    def quantized_parts(model: TrainedModel) -> None:
+        parts: list[str] = []
+        for part in model.split(4, 4):
+            model.current = part
+            parts.append(model.quantize(0.03, "uint8", 117))
+        model.current = parts[1]
+
+    ours, reference = compared(ended(moved(quantized_parts), 0.4, "uint8", 120), tmp_path, real=False)
+    assert np.array_equal(ours, reference)
 
 
 def moved_types(model: TrainedModel, folder: Path, *names: str) -> set[str]:

@@ -50,6 +50,14 @@ class TrainedModel:
         self._nodes.append(helper.make_node(kind, inputs, [name], name=f"{kind}_{name}", **attributes))
         return name
 
+    def split(self, *sizes: int) -> tuple[str, ...]:
+        """Append a split of the channels; the last tensor is its first part."""
+        parts = tuple(f"t{len(self._nodes)}_{number}" for number in range(len(sizes)))
+        inputs = self.current, self.constant(np.array(sizes))
+        self._nodes.append(helper.make_node("Split", inputs, parts, name=f"Split_{parts[0]}", axis=1))
+        self.current, self.channels = parts[0], sizes[0]
+        return parts
+
     def quantize(self, scale: float | Array, dtype: str = "uint8", zero_point: int | Array = 0) -> str:
         """Bring the last tensor to 8 bits and back, with parameters of one axis, as PyTorch exports them.
 

@@ -34,7 +34,8 @@ def dense_rows(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr 
     x = Dequantized(_replayed(product.args[0], source, new(real.x)), real.quantization)
     scale = real.quantization.scale * weights.scales
     sums = dense_sums(x, weights)
-    result = requantized(sums if product == marked else integer_form.real_sums(sums), scale, output, axis=1)
+    sums = integer_form.real_sums(sums) if real.real or product != marked else sums
+    result = requantized(sums, scale, output, axis=1)
     return _replayed(expr, marked, result)
 
 
@@ -58,7 +59,7 @@ def activation_product(expr: relay.Expr, output: QuantizedType, new: New) -> rel
     (sa, za), (sb, zb) = parameters(left.quantization), parameters(right.quantization)
     sums = relay.qnn.op.batch_matmul(a, b, za, zb, sa, sb)
     scale = np.asarray(left.quantization.scale * right.quantization.scale)
-    sums = sums if product == marked else integer_form.real_sums(sums)
+    sums = integer_form.real_sums(sums) if left.real or right.real or product != marked else sums
     result = requantized(sums, scale, output, axis=2)
     return _replayed(expr, marked, relay.squeeze(result, [0]) if single else result)
 
