@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
@@ -20,6 +20,7 @@ from match.codegen.backend import Built, lower, register
 from match.codegen.capacity import fits, shortage
 from match.codegen.network import Network
 from match.codegen.platforms import PACKAGE
+from match.codegen.project import check_project_folder
 from match.compilation.options import IN_PLACES, Numerics, Options
 from match.compilation.stopwatch import Progress, Stopwatch, unheard
 from match.compiled.model import CompiledModel
@@ -33,7 +34,8 @@ from match.frontend.kept import kept_model
 from match.frontend.relay import from_relay
 from match.ir.layer import Op
 from match.ir.names import network_prefix
-from match.partitioning.partitioner import Partitioned, check_l1, cut
+from match.partitioning.least_l1 import check_l1
+from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable, quantizable
 from match.passes import recurrent_cells
 from match.passes.border import Border, with_border
@@ -46,7 +48,7 @@ from match.relay.objects import main_function
 from match.report import REPORT, Report
 from match.report import build as build_report
 from match.report.file import read_report
-from match.target.arguments import is_a
+from match.target.arguments import check_progress, check_truth, is_a, path_of, shown
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 from match.validation import ExactSummary, Validation
@@ -62,7 +64,7 @@ _MOVING = frozenset({Op.CONCATENATE.value, Op.SLICE.value, IN_PLACE})
 
 
 def compile(  # noqa: A001
-    model: str | PathLike[str] | onnx.ModelProto | Model | tvm.IRModule,
+    model: str | PathLike[str] | onnx.ModelProto | Model | tvm.IRModule | relay.Function,
     target: str | MatchTarget = "gap9",
     params: Mapping[str, Any] | None = None,
     *,
@@ -87,8 +89,8 @@ def compile(  # noqa: A001
     """Compile a quantized network for a chip.
 
     Args:
-        model: path of a .tflite or .onnx file, the ONNX model itself, what `load` made of one, or a Relay module with
-            QNN operators or in integer form.
+        model: path of a .tflite or .onnx file, the ONNX model itself, what `load` made of one, or a Relay module (or
+            the function that is its "main") with QNN operators or in integer form.
         target: name of an installed target, or a target.
         params: values of parameters of a Relay module's "main" that are weights.
         modules: use these modules of the target only; none: all.
@@ -115,7 +117,10 @@ def compile(  # noqa: A001
     Raises:
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
+    check_progress(progress)
     stopwatch = Stopwatch(progress)
+    if output is not None:
+        check_project_folder(path_of(output, "output"))  # before a search, which may take minutes
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     border = Border.parse(input_type, output_type, input_layout)
     chip = get_target(target, l1, modules, l2)
@@ -133,7 +138,7 @@ def compile(  # noqa: A001
             rescaled = _rescaled(kept, chip, options)
             integer = rescaled.module
         partitioned = cut(integer, chip, shared, network.name, stopwatch)
-        check_l1(partitioned, l1, network.name)
+        check_l1(partitioned, l1, network.name, partial(_cut_for_l1, integer, chip, shared, network.name, stopwatch))
         candidates = partial(_quantizable, network, chip, options, stopwatch)
         try:
             partitioned, generated = _in_memory(partitioned, integer, network, shared, stopwatch)
@@ -168,6 +173,17 @@ def compile(  # noqa: A001
     if output is not None:
         compiled.save(output)
     return compiled
+
+
+def _cut_for_l1(
+    integer: tvm.IRModule, target: MatchTarget, options: Options, name: str, stopwatch: Stopwatch, l1: int
+) -> Partitioned | None:
+    """The network cut for another size of L1; None if the target cannot have that."""
+    try:
+        larger = get_target(target, l1)
+    except OptionError:
+        return None
+    return cut(integer, larger, options, name, stopwatch)
 
 
 def _quantizable(model: Model, target: MatchTarget, options: Options, stopwatch: Stopwatch) -> tuple[Quantizable, ...]:
@@ -286,9 +302,11 @@ def validate(
         InputError: if the folder holds no project, its model is not found or another, or inputs do not match it.
         ModelError, OptionError, ToolchainError: as `match.load` and `CompiledModel.validate`.
     """
-    folder = Path(directory)
+    check_progress(progress)
+    check_truth(layers, "layers is whether each operator is compared")
+    folder = path_of(directory, "the folder of a project")
     report = _report_of(folder)
-    model = load(_model_of(folder, report) if against is None else against)
+    model = load(_model_of(folder, report) if against is None else path_of(against, "the model to compare with"))
     if model.sha256 != report.model.sha256:
         raise InputError(
             f"{against} is not the model of {folder}: that was a file called {report.model.name} with the SHA-256 hash "
@@ -349,7 +367,7 @@ def _cut_again(model: Model, chip: MatchTarget, options: Options, report: Report
 
 
 def partition(
-    mod: tvm.IRModule | Model,
+    mod: tvm.IRModule | relay.Function | Model,
     target: str | MatchTarget = "gap9",
     params: Mapping[str, Any] | None = None,
     *,
@@ -370,7 +388,8 @@ def partition(
     digit gets an underscore in front of it: TVM calls variables in C like inputs.
 
     Args:
-        mod: a network of QNN operators, or in integer form, with one function, "main"; or what `match.load` returns.
+        mod: a network of QNN operators, or in integer form, as a module or the function that is its "main"; or what
+            `match.load` returns.
         target: name of an installed target, or a target.
         params: values of parameters of "main" that are weights.
         modules: use these modules of the target only; none: all.
@@ -392,22 +411,21 @@ def partition(
     chip = get_target(target, l1, modules)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     register([chip.name])
-    if not is_a(mod, Model, tvm.IRModule):
-        raise ModelError(
-            f"what is cut is a Relay module (tvm.IRModule) or what match.load returns, not {type(mod).__name__}."
-        )
+    if not is_a(mod, Model, tvm.IRModule, relay.Function):
+        kinds = "a Relay module (tvm.IRModule), a relay.Function or what match.load returns"
+        raise ModelError(f"what is cut is {kinds}, not {type(mod).__name__}.")
     if isinstance(mod, Model) and params is not None:
         raise OptionError("params belong to a Relay module; what match.load returns has its own weights.")
     with tvm_failures(mod.name if isinstance(mod, Model) else "the Relay module"):
         model = mod if isinstance(mod, Model) else from_relay(mod, params)
         integer = _transformed(model, chip, options)
         partitioned = cut(integer, chip, options, model.name, Stopwatch())
-    check_l1(partitioned, l1, model.name)
+        check_l1(partitioned, l1, model.name, partial(_cut_for_l1, integer, chip, options, model.name, Stopwatch()))
     return with_names_for_c(partitioned.module)
 
 
 def build(
-    model: str | PathLike[str] | Model | tvm.IRModule,
+    model: str | PathLike[str] | Model | tvm.IRModule | relay.Function,
     target: str | MatchTarget = "gap9",
     params: Mapping[str, Any] | None = None,
     **options: Any,
@@ -417,7 +435,7 @@ def build(
     What comes back is TVM's: `lib` with the C of the network and, as imported modules, of the layers on modules.
 
     Args:
-        model: path of a .tflite or .onnx file, what `load` made of one, or a Relay module.
+        model: path of a .tflite or .onnx file, what `load` made of one, or a Relay module or function.
         target: name of an installed target, or a target.
         params: values of parameters of a Relay module's "main" that are weights.
         options: the other arguments of `partition`.
@@ -425,7 +443,7 @@ def build(
     Raises:
         MatchError: as `load` and `partition`.
     """
-    network = load(model) if isinstance(model, str | PathLike) else model
+    network = load(path_of(model, "a model")) if isinstance(model, str | PathLike) else model
     chip = get_target(target)
     module = partition(network, chip, params, **options)
     name = network.name if isinstance(network, Model) else "the Relay module"
@@ -457,9 +475,10 @@ def _rescaled(module: tvm.IRModule, target: MatchTarget, options: Options) -> Re
 def _named(model: Model, name: str | None, chip: MatchTarget) -> Model:
     """The model with the name that it is given, if any; what it is called in C may be nothing that is there already."""
     if name is not None:
-        if not re.fullmatch(r"[a-z][a-z0-9_]*", str(name)):
+        if not is_a(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
             raise OptionError(
-                f"{name!r} cannot name a network in C; use lower-case letters, digits and underscores, a letter first."
+                f"{shown(name)} cannot name a network in C; use lower-case letters, digits and underscores, a letter "
+                "first."
             )
         if network_prefix(name) != name:
             raise OptionError(
@@ -478,13 +497,13 @@ def _named(model: Model, name: str | None, chip: MatchTarget) -> Model:
 
 
 def _model(model: Any, params: Mapping[str, Any] | None, cache: Path | None) -> Model:
-    if isinstance(model, tvm.IRModule):
+    if isinstance(model, tvm.IRModule | relay.Function):
         with tvm_failures("the Relay module"):
             return from_relay(model, params)
     if params is not None:
-        raise OptionError("params belong to a Relay module; a model file has its own weights.")
+        raise OptionError("params belong to a Relay module or function; other models have their own weights.")
     if isinstance(model, str | PathLike):
-        return kept_model(Path(cast("str | PathLike[str]", model)), cache)
+        return kept_model(path_of(model, "a model"), cache)
     return model if isinstance(model, Model) else load(model)
 
 

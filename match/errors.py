@@ -28,12 +28,16 @@ class ScheduleError(MatchError):
 
 
 class NoMappingError(ScheduleError):
-    """No mapping of a layer fits or can be built: what the layer `layer` does instead is `predicate`."""
+    """No mapping of a layer fits or can be built: what the layer `layer` does instead is `predicate`.
 
-    def __init__(self, layer: str, predicate: str) -> None:
-        super().__init__(layer, predicate)
+    `needed` are the bytes of the innermost memory that its smallest tile needs, where these are what is lacking.
+    """
+
+    def __init__(self, layer: str, predicate: str, needed: int | None = None) -> None:
+        super().__init__(layer, predicate, needed)
         self.layer = layer
         self.predicate = predicate
+        self.needed = needed
 
     def __str__(self) -> str:
         return f"layer {self.layer} {self.predicate}."

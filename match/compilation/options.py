@@ -16,7 +16,7 @@ from match.processes.workers import available_processors
 from match.search.cache import default_folder
 from match.search.engine import check_engine
 from match.search.objective import check_objective
-from match.target.arguments import is_a
+from match.target.arguments import check_truth, is_a, is_one_of, path_of, shown
 
 
 class Numerics(enum.StrEnum):
@@ -93,20 +93,20 @@ class Options:
         """
         check_engine(engine_name)
         check_objective(objective)
-        if numerics not in tuple(Numerics):
-            raise OptionError(f"numerics {numerics!r} is unknown; choose one of: {', '.join(Numerics)}.")
+        if not is_one_of(numerics, tuple(Numerics)):
+            raise OptionError(f"numerics {shown(numerics)} is unknown; choose one of: {', '.join(Numerics)}.")
         if jobs is not None and not (is_a(jobs, int) and jobs >= 1):
-            raise OptionError(f"the number of jobs must be at least 1, not {jobs!r}; give a whole number.")
-        if not is_a(cache, bool, str, PathLike):
-            raise OptionError(f"cache is a folder or whether to have one, not {cache!r}; give a path, True or False.")
-        folder = (default_folder() if cache else None) if isinstance(cache, bool) else Path(cache)
+            raise OptionError(f"the number of jobs must be at least 1, not {shown(jobs)}; give a whole number.")
+        if isinstance(cache, bool):
+            folder = default_folder() if cache else None
+        else:
+            folder = path_of(cache, "cache is True, False or a folder, which")
         for name, given, meaning in (
             ("fuse", fuse, "layers may be fused"),
             ("rescale", rescale, "scales go into weights"),
             ("quantize_recurrent", quantize_recurrent, "LSTM and GRU become integers"),
         ):
-            if not is_a(given, bool):
-                raise OptionError(f"{name} is whether {meaning}, not {given!r}; give True or False.")
+            check_truth(given, f"{name} is whether {meaning}")
         if rescale and numerics == Numerics.EXACT:
             raise OptionError("rescale changes the network's integers, and numerics 'exact' keeps them; leave one out.")
         if quantize_recurrent and numerics == Numerics.EXACT:

@@ -34,10 +34,13 @@ from match.report.measured import measurement
 from match.report.memory_areas import network_areas
 from match.report.memory_picture import memory_picture
 from match.report.schema import Measurement
+from match.target.arguments import check_truth, path_of, shown
 from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget
 from match.target.layers import cost_model_of
 from match.validation import ExactSummary, Validation
+
+_SANITIZE = "sanitize is whether sanitizers are on"
 
 
 class CompiledModel:
@@ -104,7 +107,8 @@ class CompiledModel:
         Raises:
             OutputError: if the folder cannot be written, or holds something that is not a project.
         """
-        export(self._network, self._target, Path(directory), {REPORT: encode(self._report).decode()})
+        folder = path_of(directory, "the folder of a project")
+        export(self._network, self._target, folder, {REPORT: encode(self._report).decode()})
 
     def run(
         self,
@@ -132,6 +136,7 @@ class CompiledModel:
             ToolchainError: if make, a C compiler or what runs the program is missing, the build fails, or the program
                 does.
         """
+        check_truth(sanitize, _SANITIZE)
         return runs.run(self._project(), self._inputs(inputs, seed), on=on, sanitize=sanitize)
 
     def measure(
@@ -155,6 +160,7 @@ class CompiledModel:
         With several samples, the layers of the first come before those of the second. Arguments and errors are those of
         `run`; the build is another one.
         """
+        check_truth(sanitize, _SANITIZE)
         return runs.trace(self._project(), self._inputs(inputs, seed), sanitize=sanitize)
 
     def validate(
@@ -182,6 +188,7 @@ class CompiledModel:
             OptionError: if the network does not run there, or there are no samples.
             ToolchainError: if the reference is not installed, or as for `run`.
         """
+        check_truth(layers, "layers is whether each operator is compared")
         return validation.validate(
             self._project(),
             self._model,
@@ -199,8 +206,10 @@ class CompiledModel:
         """The predicted timeline of one of `layers`, tile by tile.
 
         Raises:
-            OptionError: if the layer runs on the control core, which has no schedule.
+            OptionError: if the layer runs on the control core, which has no schedule, or is none of this network.
         """
+        if not any(layer is own for own in self._layers):
+            raise OptionError(f"a layer is one of the network's `layers`, not {shown(layer)}; give one of them.")
         plan = layer.plan
         if plan is None:
             raise OptionError(f"layer {layer.name} runs on the control core and has no schedule; choose another.")
@@ -217,9 +226,8 @@ class CompiledModel:
             OptionError: if `path` ends otherwise.
             OutputError: if the file cannot be written.
         """
-        write_timeline(
-            Path(path), self._network.name, map(self._stretch, self._layers), self._target.clock_hz, "predicted"
-        )
+        file = path_of(path, "the file of a timeline")
+        write_timeline(file, self._network.name, map(self._stretch, self._layers), self._target.clock_hz, "predicted")
 
     def save_memory_map(self, path: str | PathLike[str]) -> None:
         """Write a picture of what lies where in which step: in main memory, external memory and scratchpads.
@@ -228,7 +236,7 @@ class CompiledModel:
             OptionError: if `path` does not end in .svg.
             OutputError: if the file cannot be written.
         """
-        file = Path(path)
+        file = path_of(path, "the file of a memory map")
         check_ending(file, MEMORY_MAP_ENDINGS, "a memory map")
         names = {layer.plan.symbol: layer.name for layer in self._layers if layer.plan}
         areas = network_areas(self._report, self._network, names)

@@ -289,7 +289,8 @@ def _offers(
             offers[module.name] = offer
             candidates.append(offer.offer)
         else:
-            candidates.append(Offer(module.name, refusal=offer, unmapped=isinstance(answer, Request)))
+            needed = found[answer.key].needed if isinstance(answer, Request) else None
+            candidates.append(Offer(module.name, refusal=offer, unmapped=isinstance(answer, Request), needed=needed))
     cpu = _summed([_core_cost(target, operator) for operator in layer.operators])
     return Offers(workload, target, (*candidates, Offer(CPU, cost=cpu)), offers)
 

@@ -27,7 +27,8 @@ WITHOUT_CODE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten
 class Offer:
     """One module's offer for a layer: a schedule with its cost, or the reason it was refused.
 
-    `unmapped` tells that the module would take the layer, but no mapping fits its memories.
+    `unmapped` tells that the module would take the layer, but no mapping fits its memories. `needed` are the bytes of
+    the innermost memory that would be enough, where these are lacking.
     """
 
     module: str
@@ -37,6 +38,7 @@ class Offer:
     cost: Cost | None = None
     refusal: str | None = None
     unmapped: bool = False
+    needed: int | None = None
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from os import PathLike
-from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from match.frontend.file import from_bytes, model_bytes
 from match.frontend.model import Model, ModelTensor, Quantization, Rounding
+from match.target.arguments import path_of
 
 if TYPE_CHECKING:
     import onnx
@@ -21,6 +21,7 @@ def load(model: str | PathLike[str] | onnx.ModelProto) -> Model:
     An `onnx.ModelProto` is read as a file of its graph's name that holds it.
 
     Raises:
+        OptionError: `model` is text that no path can be.
         ModelError: the file is missing, broken, of another format than its name says, not quantized to 8 bits, has
             dynamic shapes, or uses an operator that is not supported.
     """
@@ -28,5 +29,5 @@ def load(model: str | PathLike[str] | onnx.ModelProto) -> Model:
         from match.frontend.onnx import from_proto
 
         return from_proto(model)
-    path = Path(cast("str | PathLike[str]", model))
+    path = path_of(model, "a model")
     return from_bytes(model_bytes(path), path)

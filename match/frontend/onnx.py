@@ -58,7 +58,7 @@ def from_proto(proto: onnx.ModelProto) -> Model:
         ModelError: as `match.frontend.load`; also if it is no `onnx.ModelProto`.
     """
     if not isinstance(proto, onnx.ModelProto):
-        kinds = "a path, an ONNX model (onnx.ModelProto) or a Relay module (tvm.IRModule)"
+        kinds = "a path or an ONNX model (onnx.ModelProto), to match.compile also a Relay module or relay.Function"
         raise ModelError(f"a model is {kinds}, not {type(proto).__name__}.")
     path = Path(f"{proto.graph.name or 'model'}.onnx")
     with tvm_failures(str(path)):

@@ -19,13 +19,15 @@ from match.relay.rewrite import New, is_call, named, rewrite, shape
 
 
 def from_relay(
-    module: tvm.IRModule,
+    module: tvm.IRModule | relay.Function,
     params: Mapping[str, Any] | None = None,
     *,
     rounding: Rounding = Rounding.TFLITE,
     name: str = "model",
 ) -> Model:
     """A network that is in Relay already, with QNN operators or in integer form, also one of several functions.
+
+    A function is the "main" of a module.
 
     With TFLITE for `rounding` it is what TVM's importer makes of a TFLite file: TFLite Micro's arithmetic is meant, not
     that of TVM's own executor. `params` maps parameters of "main" to arrays (NumPy or TVM); what is left are the
@@ -35,9 +37,11 @@ def from_relay(
         ModelError: the module has no "main", a parameter is given that it does not declare so, or the network has no
             inputs, two of one name or dynamic shapes, is ill-typed or is not quantized.
     """
+    if isinstance(module, relay.Function):
+        module = tvm.IRModule.from_expr(module)
     what = f"the Relay module {name!r}"
     main = as_one_function(module, what)
-    arrays = _arrays(params or {}, main, what)
+    arrays = _arrays({} if params is None else params, main, what)
     bound = bind(tvm.IRModule.from_expr(main), arrays, what)
     check_quantized(bound, what, "give it quantized operators (relay.qnn), or compile the quantized file it comes from")
     main = bound["main"]

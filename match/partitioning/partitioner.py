@@ -15,7 +15,6 @@ from match.compilation.stopwatch import Stopwatch
 from match.dispatch.plan import CPU, InPlace, LayerDecision, LayerPlan, Offer
 from match.dispatch.plan_codec import IN_PLACE_ATTRIBUTE, PLAN_ATTRIBUTE, encode
 from match.dispatch.request import Workload
-from match.errors import CapacityError
 from match.ir.names import network_prefix
 from match.mapping.storage import Storage, dense
 from match.partitioning.choice import choose, layouts
@@ -138,22 +137,6 @@ def _chosen(
         by_symbol = {workload.symbol: workload for workload in chosen.workloads}
         module = tvm.IRModule.from_expr(main)
         return Partitioned(module, (), target, by_symbol, main, found, chosen.rows).decided(chosen.decisions)
-
-
-def check_l1(partitioned: Partitioned, l1: int | None, network: str) -> None:
-    """Check that an innermost memory of `l1` bytes, if given, can hold some layer that a module takes.
-
-    Raises:
-        CapacityError: if no mapping of any layer fits.
-    """
-    offers = [(d.name, c) for d in partitioned.decisions for c in d.candidates if c.module != CPU]
-    unmapped = [(name, candidate) for name, candidate in offers if candidate.unmapped]
-    if l1 is not None and unmapped and all(candidate.refusal for _, candidate in offers):
-        name, first = unmapped[0]
-        raise CapacityError(
-            f"no layer of {network} fits an L1 of {l1} bytes on {partitioned.target.name}: {first.module} refused "
-            f"{name} because {first.refusal}; give more (--l1), or leave it out for the target's own."
-        )
 
 
 def _expressions(row: Row) -> Sequence[relay.Expr]:

@@ -15,6 +15,7 @@ from match.errors import OptionError
 from match.frontend.model import Model, ModelTensor, Quantization
 from match.relay import relay, tvm
 from match.relay.rewrite import dtype, is_call, rebuild, scalar
+from match.target.arguments import is_one_of, shown
 
 TYPES = ("int8", "uint8", "float32")
 LAYOUTS = ("nhwc", "nchw")
@@ -36,8 +37,8 @@ class Border:
             ("output type", output_type, TYPES),
             ("input layout", input_layout, LAYOUTS),
         ):
-            if given is not None and given not in known:
-                raise OptionError(f"{what} {given!r} is unknown; choose one of: {', '.join(known)}.")
+            if given is not None and not is_one_of(given, known):
+                raise OptionError(f"{what} {shown(given)} is unknown; choose one of: {', '.join(known)}.")
         return cls(input_type, output_type, input_layout)
 
     @classmethod

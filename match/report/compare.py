@@ -18,6 +18,7 @@ from match.errors import InputError, ModelError
 from match.report.layer_rows import bytes_moved
 from match.report.schema import REPORT, LayerSummary, OptionsSummary, Report, RequantizationSummary, ScheduleSummary
 from match.report.text import decode
+from match.target.arguments import path_of, shown
 
 SCHEMA_VERSION = 1
 
@@ -140,11 +141,12 @@ def _report(source: Source) -> Report:
     if isinstance(source, Report):
         return source
     if isinstance(source, str | PathLike):
-        return _report_at(Path(source))
+        return _report_at(path_of(source, "what is compared"))
     report = getattr(source, "report", None)
     if not isinstance(report, Report):
         raise InputError(
-            f"{source!r} has no report to compare; give a project folder, its {REPORT}, or what match.compile returned."
+            f"{shown(source)} has no report to compare; give a project folder, its {REPORT}, or what match.compile "
+            "returned."
         )
     return report
 

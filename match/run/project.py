@@ -12,6 +12,7 @@ from match.codegen.project import MANIFEST, Manifest, PlatformEntry
 from match.errors import InputError, OptionError
 from match.run.make import make
 from match.run.tools import need
+from match.target.arguments import is_a, is_one_of, shown
 
 _CHECKS = "address,undefined"
 
@@ -52,12 +53,15 @@ def platform_on(manifest: Manifest, place: str) -> PlatformEntry:
     Raises:
         OptionError: if no platform's do, or the platform has not all modules that the network uses.
     """
-    for platform in manifest.platforms:
+    for platform in manifest.platforms if is_a(place, str) else ():
         if platform.on == place:
             return _complete(manifest, platform)
     known = ", ".join(platform.on for platform in manifest.platforms)
-    built = next((f": programs for {one.name} run on {one.on}" for one in manifest.platforms if one.name == place), "")
-    raise OptionError(f"{manifest.name} for {manifest.target} does not run on {place!r}{built}; choose one of {known}.")
+    others = (one for one in manifest.platforms if is_one_of(place, [one.name]))
+    built = next((f": programs for {one.name} run on {one.on}" for one in others), "")
+    raise OptionError(
+        f"{manifest.name} for {manifest.target} does not run on {shown(place)}{built}; choose one of {known}."
+    )
 
 
 def _complete(manifest: Manifest, platform: PlatformEntry) -> PlatformEntry:

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from match.codegen.project import Manifest
-from match.errors import InputError, OptionError, ToolchainError
+from match.errors import InputError, ToolchainError
 from match.frontend.model import ModelTensor, tensor_bytes
-from match.target.arguments import is_a
+from match.target.arguments import is_a, whole_number
 
 Arrays = dict[str, npt.NDArray[Any]]
 
@@ -26,9 +26,7 @@ def random_inputs(manifest: Manifest, seed: int) -> Arrays:
     Raises:
         OptionError: if the seed is below 0.
     """
-    if not is_a(seed, int, np.integer) or seed < 0:
-        raise OptionError(f"the seed must be a whole number from 0, not {seed!r}; give another.")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(whole_number(seed, "the seed", 0))
     return {tensor.name: _random(tensor, rng) for tensor in manifest.inputs}
 
 

@@ -9,6 +9,7 @@ from typing import Protocol
 from match.errors import OptionError
 from match.mapping.schedule import Schedule
 from match.search.problem import SearchProblem
+from match.target.arguments import is_one_of, shown
 
 
 class Engine(Protocol):
@@ -70,5 +71,5 @@ def library_version(name: str) -> str:
 
 def check_engine(name: str) -> None:
     """Raises OptionError if there is no such engine; loads none."""
-    if name not in engine_names():
-        raise OptionError(f"engine {name!r} is unknown; choose one of: {', '.join(engine_names())}.")
+    if not is_one_of(name, engine_names()):
+        raise OptionError(f"engine {shown(name)} is unknown; choose one of: {', '.join(engine_names())}.")

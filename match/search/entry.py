@@ -25,6 +25,7 @@ class _Mapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_li
 class _StoredSolution(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
     mapping: _Mapping | None
     refusal: str | None
+    needed: int | None
 
 
 def encode(solution: Solution) -> bytes:
@@ -33,7 +34,7 @@ def encode(solution: Solution) -> bytes:
     mapping = None
     if schedule is not None and cost is not None:
         mapping = _Mapping(schedule.loops, schedule.placements, schedule.scratch, schedule.loss, cost)
-    return msgspec.json.encode(_StoredSolution(mapping, solution.refusal))
+    return msgspec.json.encode(_StoredSolution(mapping, solution.refusal, solution.needed))
 
 
 def decode(data: bytes, problem: SearchProblem) -> Solution | None:
@@ -41,7 +42,7 @@ def decode(data: bytes, problem: SearchProblem) -> Solution | None:
     try:
         entry = msgspec.json.decode(data, type=_StoredSolution)
         if entry.mapping is None:
-            return Solution(refusal=entry.refusal) if entry.refusal else None
+            return Solution(refusal=entry.refusal, needed=entry.needed) if entry.refusal else None
         mapping = entry.mapping
         schedule = Schedule(
             problem.layer,

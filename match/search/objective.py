@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from match.errors import OptionError
+from match.target.arguments import is_one_of, shown
 from match.target.cost import CostModel
 
 OBJECTIVES = ("latency", "energy", "bytes")
@@ -11,8 +12,8 @@ OBJECTIVES = ("latency", "energy", "bytes")
 
 def check_objective(objective: str, cost_model: CostModel | None = None) -> None:
     """Raises OptionError if there is no such objective, or `cost_model` does not know what it takes."""
-    if objective not in OBJECTIVES:
-        raise OptionError(f"objective {objective!r} is unknown; choose one of: {', '.join(OBJECTIVES)}.")
+    if not is_one_of(objective, OBJECTIVES):
+        raise OptionError(f"objective {shown(objective)} is unknown; choose one of: {', '.join(OBJECTIVES)}.")
     if objective == "energy" and cost_model is not None and cost_model.energy is None:
         raise OptionError(
             f"objective 'energy' needs pJ per multiply-accumulate and per byte, and cost model "

@@ -38,9 +38,11 @@ class Solution:
     """The mapping found, with its cost; or neither, and why there is none, as the end of 'refused because ...'.
 
     `lasting` tells whether it holds for every layer of the same geometry; a refusal that names its layer does not.
+    `needed` are the bytes of the innermost memory that would be enough for some mapping, where these are lacking.
     """
 
     schedule: Schedule | None = None
     cost: Cost | None = None
     refusal: str | None = None
     lasting: bool = True
+    needed: int | None = None

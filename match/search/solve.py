@@ -18,7 +18,7 @@ def solve(problem: SearchProblem) -> Solution:
         schedule = engine(problem.engine).search(problem)
         return Solution(schedule, predict(schedule, problem.cost_model))
     except NoMappingError as error:
-        return Solution(refusal=f"it {error.predicate}")
+        return Solution(refusal=f"it {error.predicate}", needed=error.needed)
     except ScheduleError as error:  # not even a layer that is small enough can be mapped
         return Solution(refusal=str(error).rstrip("."), lasting=False)
     except CostModelError as error:

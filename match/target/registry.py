@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 
 from match.errors import OptionError, TargetError, in_a_line
-from match.target.arguments import is_a
+from match.target.arguments import is_a, is_one_of, shown
 from match.target.attributes import attribute_problems
 from match.target.hardware import HwModule, MatchTarget
 
@@ -76,13 +76,13 @@ def _entry(target: str) -> EntryPoint:
 def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | None, l2: int | None) -> MatchTarget:
     for name, size in (("L1", l1), ("L2", l2)):
         if size is not None and not (is_a(size, int) and 0 < size <= MOST_BYTES):
-            raise OptionError(f"the {name} size must be a number of bytes from 1 to {MOST_BYTES}, not {size!r}.")
+            raise OptionError(f"the {name} size must be a number of bytes from 1 to {MOST_BYTES}, not {shown(size)}.")
     if modules is not None and (is_a(modules, str) or not is_a(modules, Iterable)):
-        raise OptionError(f"modules must be a list of names, not {modules!r}.")
+        raise OptionError(f"modules must be a list of names, not {shown(modules)}.")
     names = [module.name for module in target.modules]
-    for wanted in modules or ():
-        if wanted not in names:
-            raise TargetError(f"target {target.name} has no module {wanted!r}; its modules: {', '.join(names)}.")
+    for wanted in () if modules is None else modules:
+        if not is_one_of(wanted, names):
+            raise TargetError(f"target {target.name} has no module {shown(wanted)}; its modules: {', '.join(names)}.")
     chosen = [module for module in target.modules if modules is None or module.name in modules]
     configured = copy.copy(target)
     configured.modules = tuple(chosen if l1 is None else (_resized(module, l1) for module in chosen))

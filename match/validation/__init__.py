@@ -17,11 +17,12 @@ import numpy.typing as npt
 from match import run as runs
 from match.codegen.project import Manifest
 from match.compilation.stopwatch import Progress, unheard
-from match.errors import InputError, OptionError
+from match.errors import InputError
 from match.frontend.model import Model, ModelTensor
 from match.partitioning.partitioner import Partitioned
 from match.relay import tvm
 from match.run.samples import checked
+from match.target.arguments import whole_number
 from match.validation.differences import difference
 from match.validation.layers import DumpedOperators
 from match.validation.references import Run, caveat, integers, reference, steps
@@ -82,8 +83,9 @@ def validate(
     """
     manifest = runs.read_manifest(directory)
     _check_model(manifest, model, directory)
-    if samples is not None and samples < 1:
-        raise OptionError(f"the number of samples must be at least 1, not {samples}; give another.")
+    if samples is not None:
+        whole_number(samples, "the number of samples", 1)
+    seed = whole_number(seed, "the seed", 0)
     batch = _drawn(manifest, samples or SAMPLES, seed) if inputs is None else checked(manifest, inputs)[0]
     batch = {name: array[:samples] for name, array in batch.items()}
     count = len(next(iter(batch.values())))

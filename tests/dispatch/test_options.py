@@ -39,7 +39,7 @@ def test_jobs_and_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         (("magic", "latency", "exact"), "engine 'magic'"),
         (("exact", "beauty", "exact"), "objective 'beauty'"),
         (("exact", "latency", "exact", 0), "number of jobs must be at least 1, not 0"),
-        (("exact", "latency", "exact", 1, 3), "cache is a folder or whether to have one, not 3"),
+        (("exact", "latency", "exact", 1, 3), "cache is True, False or a folder, which is a path, not 3"),
         (("exact", "latency", "float"), "numerics 'float' is unknown; choose one of: hardware, exact"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -203,6 +204,25 @@ def test_public_partition_takes_integer_relay_and_params() -> None:
         match.partition(module, "gap9", params, modules=["cluster"], l1=16)
     own = match.get_target("gap9", l1=16, modules=["cluster"])
     assert [variable.name_hint for variable in match.partition(module, own, params).get_global_vars()] == ["main"]
+
+
+def test_the_l1_that_an_error_names_holds_all_layers_and_a_word_less_does_not() -> None:
+    """A convolution of 3x3 needs more than the dense layer in front of it."""
+    x, weights = relay.var("x", shape=(25, 8), dtype="uint8"), RNG.integers(-128, 128, (8, 8)).astype(np.int8)
+    dense = relay.reshape(req(relay.nn.dense(x, relay.const(weights), out_dtype="int32"), 8), (1, 5, 5, 8))
+    function = relay.Function([x], conv(dense, 8, 6))
+
+    def unmapped(l1: int) -> list[str]:
+        layers = match.compile(function, "gap9", modules=["cluster"], l1=l1).layers
+        return [layer.name for layer in layers if any(offer.unmapped for offer in layer.candidates)]
+
+    with pytest.raises(CapacityError, match=r"dense_0 because .* enough for all layers") as raised:
+        unmapped(16)
+    found = re.search(r"give (\d+) \(--l1\)", str(raised.value))
+    assert found is not None
+    enough = int(found.group(1))
+    assert unmapped(enough) == []
+    assert unmapped(enough - 4) == ["conv2d_2"]
 
 
 def test_float_networks_are_refused() -> None:

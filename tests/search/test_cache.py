@@ -46,8 +46,9 @@ def test_what_was_found_is_found_again(folder: Path) -> None:
     hopeless = replace(PROBLEM, memories=(Memory("L1", 20),))
     found = solutions([PROBLEM, hopeless], Cache(folder), Workers(1))
     assert found[0] == solve(PROBLEM)
-    assert found[1] == Solution(refusal=found[1].refusal)
+    assert found[1] == Solution(refusal=found[1].refusal, needed=found[1].needed)
     assert (found[1].refusal or "").startswith("it needs at least ")
+    assert found[1].needed is not None
     assert len(entries(folder)) == 2
     assert [Cache(folder).look_up(one) for one in (PROBLEM, hopeless)] == found
 

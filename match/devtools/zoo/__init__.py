@@ -19,6 +19,7 @@ from match.devtools.zoo import networks
 from match.devtools.zoo.layers import ZooNetwork
 from match.devtools.zoo.networks import names
 from match.errors import OptionError
+from match.target.arguments import is_one_of, shown, whole_number
 
 __all__ = ["autoencoder", "build", "ds_cnn", "mobilenet_v1", "mobilenet_v2", "names", "resnet8"]
 
@@ -84,10 +85,9 @@ def mobilenet_v2(
 
 
 def _quantized(network: ZooNetwork, activations: str, seed: int) -> onnx.ModelProto:
-    if activations not in _ACTIVATIONS:
-        raise OptionError(f"activations are {' or '.join(_ACTIVATIONS)}, not {activations!r}.")
-    if seed < 0:
-        raise OptionError(f"a seed may not be negative, but it is {seed}.")
+    if not is_one_of(activations, _ACTIVATIONS):
+        raise OptionError(f"activations are {' or '.join(_ACTIVATIONS)}, not {shown(activations)}.")
+    seed = whole_number(seed, "the seed", 0)
     from match.devtools.zoo.qdq import write
     from match.devtools.zoo.quantize import calibrate
 

@@ -23,14 +23,14 @@ from match.devtools.zoo.layers import (
     pooled,
     softmax,
 )
-from match.devtools.zoo.sizes import check_positive, check_sizes, rounded
+from match.devtools.zoo.sizes import check_classes, check_sizes, rounded
 from match.errors import OptionError
-from match.target.arguments import is_a
+from match.target.arguments import is_a, shown
 
 
 def resnet8(classes: int = 10) -> ZooNetwork:
     """MLPerf Tiny image classification: three residual stages on a 32x32 colour image."""
-    check_positive("number of classes", classes)
+    check_classes(classes)
     x = conv("conv", Input("image", (), (3, 32, 32), (0.0, 1.0)), 16)
     for stage, filters in enumerate((16, 32, 64)):
         stride = 2 if stage else 1
@@ -43,7 +43,7 @@ def resnet8(classes: int = 10) -> ZooNetwork:
 
 def ds_cnn(classes: int = 12) -> ZooNetwork:
     """MLPerf Tiny keyword spotting: separable convolutions on 49 frames of 10 cepstral coefficients."""
-    check_positive("number of classes", classes)
+    check_classes(classes)
     x = conv("conv", Input("cepstrum", (), (1, 49, 10), SIGNED), 64, (10, 4), 2)
     for block in range(4):
         x = conv(f"block{block}_depthwise", x, 64, depthwise=True)
@@ -178,7 +178,7 @@ def named(name: str, classes: int | None = None) -> ZooNetwork:
         OptionError: there is no such network, it is no classifier, or `classes` is not positive.
     """
     if not is_a(name, str):
-        raise OptionError(f"networks of the zoo have names, and {name!r} is none; `match zoo` lists them.")
+        raise OptionError(f"networks of the zoo have names, and {shown(name)} is none; `match zoo` lists them.")
     make = _NAMED.get(name) or _sized(name)
     if make is None:
         raise OptionError(

@@ -252,7 +252,7 @@ def _gelu(graph: _Graph, name: str, x: str, result: str) -> None:
 
 
 def _value(layer: ZooLayer) -> Any:
-    return helper.make_tensor_value_info(layer.name, TensorProto.FLOAT, [1, *layer.shape])
+    return helper.make_tensor_value_info(layer.name, TensorProto.FLOAT, [1, *map(int, layer.shape)])
 
 
 def _real(name: str) -> str:

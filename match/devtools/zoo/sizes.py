@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from match.errors import OptionError
+from match.target.arguments import is_a, shown, whole_number
 
 
 def rounded(channels: float) -> int:
@@ -17,18 +22,14 @@ def check_sizes(width: float, resolution: int, classes: int, multiple: int = 1) 
     Raises:
         OptionError: it is not.
     """
-    check_positive("width", width)
-    check_positive("resolution", resolution)
-    check_positive("number of classes", classes)
+    if not is_a(width, int, float, np.integer, np.floating) or not 0 < width < np.inf:
+        raise OptionError(f"the width must be a positive number, not {shown(width)}; give another.")
+    whole_number(resolution, "the resolution", 1)
+    check_classes(classes)
     if resolution % multiple:
         raise OptionError(f"the resolution of this network must be a multiple of {multiple}, not {resolution}.")
 
 
-def check_positive(what: str, value: float) -> None:
-    """A number that says how large something is.
-
-    Raises:
-        OptionError: it is not positive.
-    """
-    if not value > 0:
-        raise OptionError(f"the {what} must be positive, not {value}.")
+def check_classes(classes: Any) -> None:
+    """Raise OptionError if a number of classes is no positive whole number."""
+    whole_number(classes, "the number of classes", 1)

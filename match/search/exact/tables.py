@@ -259,7 +259,8 @@ def refusal(tables: Tables, *, scratch: bool = True) -> NoMappingError:
         where = room if room == memory.name else f"{memory.name}'s memory for {room}"
         lacking.append((needs[room], where, size))
     needed, where, there = min(lacking)
-    return NoMappingError(prices.layer.name, f"needs at least {needed} bytes of {where}, {there} are there")
+    innermost = needed if scratch and where == memory.name else None
+    return NoMappingError(prices.layer.name, f"needs at least {needed} bytes of {where}, {there} are there", innermost)
 
 
 def within(table: npt.NDArray[Any], box: Box) -> npt.NDArray[Any]:

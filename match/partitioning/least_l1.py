@@ -1,0 +1,58 @@
+"""The error of an innermost memory that holds no layer of a network, and the size of one that holds all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from match.dispatch.plan import CPU, LayerDecision
+from match.errors import CapacityError
+from match.partitioning.partitioner import Partitioned
+
+_TRIES = 3
+"""Sizes that are tried before an error names one."""
+
+Again = Callable[[int], Partitioned | None]
+"""Cuts a network for an innermost memory of so many bytes; None if the target cannot have that."""
+
+
+def check_l1(partitioned: Partitioned, l1: int | None, network: str, again: Again) -> None:
+    """Check that an innermost memory of `l1` bytes, if given, can hold some layer that a module takes.
+
+    Raises:
+        CapacityError: if no mapping of any layer fits. What is enough for all layers is tried before it is told.
+    """
+    offers = [(d.name, c) for d in partitioned.decisions for c in d.candidates if c.module != CPU]
+    unmapped = [(name, candidate) for name, candidate in offers if candidate.unmapped]
+    if l1 is not None and unmapped and all(candidate.refusal for _, candidate in offers):
+        name, first = unmapped[0]
+        enough = _enough_l1(partitioned, again)
+        advice = "more (--l1)" if enough is None else f"{enough} (--l1), enough for all layers that modules take"
+        raise CapacityError(
+            f"no layer of {network} fits an L1 of {l1} bytes on {partitioned.target.name}: {first.module} refused "
+            f"{name} because {first.refusal}; give {advice}, or leave it out for the target's own."
+        )
+
+
+def _enough_l1(partitioned: Partitioned, again: Again) -> int | None:
+    """Bytes of innermost memory that were tried and hold all layers that modules take; None if these are not found."""
+    for _ in range(_TRIES):
+        lacking = [least for decision in partitioned.decisions if (least := _lacking(decision)) is not None]
+        larger = again(max(lacking)) if lacking else None
+        if larger is None:
+            return None
+        if not any(map(_is_unmapped, larger.decisions)):
+            return max(lacking)
+        partitioned = larger
+    return None
+
+
+def _is_unmapped(decision: LayerDecision) -> bool:
+    """Whether a module would take an operator, and no module has a mapping that fits."""
+    offers = [offer for offer in decision.candidates if offer.module != CPU]
+    return any(offer.unmapped for offer in offers) and all(offer.refusal for offer in offers)
+
+
+def _lacking(decision: LayerDecision) -> int | None:
+    """Bytes of innermost memory with which a module would take an operator that none has a mapping of."""
+    needed = [offer.needed for offer in decision.candidates if offer.needed is not None]
+    return min(needed) if needed and _is_unmapped(decision) else None
