@@ -6,6 +6,7 @@ from pathlib import Path
 
 from match.errors import ModelError
 from match.frontend.model import Model
+from match.frontend.other_formats import other_format
 
 FORMATS = ".tflite", ".onnx"
 
@@ -41,6 +42,8 @@ def from_bytes(data: bytes, path: Path) -> Model:
         from match.frontend.onnx import from_onnx, is_onnx
         from match.frontend.tflite import from_tflite, is_tflite
 
+        if not is_tflite(data) and (other := other_format(data)) is not None:
+            raise ModelError(f"{path} is {other}")
         if path.suffix.lower() == ".tflite":
             if not is_tflite(data) and is_onnx(data):
                 raise ModelError(f"{path} is an ONNX file that is called .tflite; rename it to {path.stem}.onnx")

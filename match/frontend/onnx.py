@@ -29,6 +29,7 @@ from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_importer import import_onnx
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_recurrent import without_unread_cells
+from match.frontend.onnx_stored import check_other_files, with_dense_constants
 from match.frontend.onnx_windows import write_pads
 from match.frontend.relay import bind, check_quantized
 from match.relay import relay, tvm
@@ -74,7 +75,9 @@ def from_onnx(data: bytes, path: Path) -> Model:
     try:
         proto = onnx.load_model_from_string(data)
         _check_names(proto)
+        check_other_files(proto, path)
         onnx.load_external_data_for_model(proto, str(path.parent))
+        _write_out_sparse(proto, path)
         dialect = is_integer_dialect(proto.graph)
         if not dialect:  # these have attributes and operators of their own, which their importer checks
             onnx.checker.check_model(with_shaped_outputs(proto))
@@ -88,6 +91,9 @@ def from_onnx(data: bytes, path: Path) -> Model:
     graph = proto.graph
     constants = {initializer.name: initializer for initializer in graph.initializer}
     inputs = tuple(_tensor(value, path) for value in graph.input if value.name not in constants)
+    if not inputs or not graph.output:
+        lacking = "output" if inputs else "input"
+        raise ModelError(f"{path} has no {lacking}, so that there is nothing to compute; export the model again")
     digest = hashlib.sha256(data).hexdigest()
     if dialect:
         module, inputs, outputs = from_integer_onnx(graph, inputs, path)
@@ -131,6 +137,13 @@ def _imported(proto: Any, path: Path) -> tuple[tvm.IRModule, Any]:
         raise ModelError(f"{path} has something TVM's ONNX importer does not support: {reason(error)}") from error
 
 
+def _write_out_sparse(proto: Any, path: Path) -> None:
+    try:
+        with_dense_constants(proto)
+    except (ValueError, IndexError, TypeError) as error:
+        raise ModelError(f"{path} is not a valid ONNX model: {reason(error)}; export it again") from error
+
+
 def is_onnx(data: bytes) -> bool:
     """Whether these are the bytes of an ONNX file: a model with operators, and a version of their definitions."""
     try:
@@ -152,7 +165,12 @@ def _check_names(proto: onnx.ModelProto) -> None:
 
 def _tensor(value: Any, path: Path) -> ModelTensor:
     kind = value.type.tensor_type
+    if not value.type.HasField("tensor_type"):
+        form = str(value.type.WhichOneof("value")).removesuffix("_type")
+        raise ModelError(f"{path} has the input {value.name!r}, which is no tensor ({form}); inputs must be tensors")
     dimensions = list(kind.shape.dim)
+    if any(dim.HasField("dim_value") and dim.dim_value == 0 for dim in dimensions):
+        raise ModelError(f"{path} has the input {value.name!r} with a dimension of 0; nothing is in such a tensor")
     if not kind.HasField("shape") or not all(dim.HasField("dim_value") and dim.dim_value > 0 for dim in dimensions):
         free = [dim.dim_param or "?" for dim in dimensions if not dim.HasField("dim_value") or dim.dim_value <= 0]
         which = f" ({', '.join(free)})" if free else ""

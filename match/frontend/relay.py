@@ -123,23 +123,29 @@ def _broadcast(call: relay.Call, new: New) -> relay.Expr | None:
 
 
 def _check_shapes(module: tvm.IRModule, what: str) -> None:
-    """Refuse operators whose outputs have as many elements as the data say, and branches that the data choose.
+    """Refuse operators whose outputs have no elements, or as many as the data say, and branches that the data choose.
 
     Dynamic inputs have errors of their own.
     """
     dynamic: list[str] = []
     chosen: list[str] = []
+    empty: list[str] = []
 
     def visit(node: Any) -> None:
         if isinstance(node, relay.If):
             chosen.append("If" if node.span is None else f"If (at {node.span.source_name.name})")
-        if isinstance(node, relay.Call) and relay.ty.is_dynamic(node.checked_type):
+        if not isinstance(node, relay.Call):
+            return
+        if relay.ty.is_dynamic(node.checked_type):
             inputs = [argument.checked_type for argument in node.args]
             if not any(map(relay.ty.is_dynamic, inputs)):
-                name = str(node.op.name) if isinstance(node.op, tvm.ir.Op) else "a function"
-                dynamic.append(name if node.span is None else f"{name} (at {node.span.source_name.name})")
+                dynamic.append(_called(node))
+        elif any(0 in map(int, kind.shape) for kind in _tensors(node.checked_type)):
+            empty.append(_called(node))
 
     relay.analysis.post_order_visit(module["main"].body, visit)
+    if empty:
+        raise ModelError(f"{what} uses {empty[0]}, whose output has a dimension of 0; remove it from the model")
     if chosen:
         advice = "export the model with the branch that is taken"
         raise ModelError(f"{what} uses {chosen[0]}, whose branch the data choose; {advice}")
@@ -162,6 +168,12 @@ def tensor(name: str, type_: Any, what: str) -> ModelTensor:
     if not all(map(int, shape)):
         raise ModelError(f"{what} has the input or output {name!r} with a dimension of 0; nothing is in such a tensor")
     return ModelTensor(name, tuple(int(extent) for extent in shape), str(type_.dtype))
+
+
+def _called(call: Any) -> str:
+    """An operator in an error, with its place in the model if that is known."""
+    name = str(call.op.name) if isinstance(call.op, tvm.ir.Op) else "a function"
+    return name if call.span is None else f"{name} (at {call.span.source_name.name})"
 
 
 def _tensors(kind: Any) -> list[Any]:

@@ -7,11 +7,12 @@ import hashlib
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from onnxruntime.quantization import quantize_dynamic
 
 from match import zoo
@@ -19,7 +20,7 @@ from match.errors import ModelError
 from match.frontend import ModelTensor, Quantization, Rounding, load
 from match.relay import tvm
 from match.validation.references import reference
-from tests.frontend.refusals import refused
+from tests.frontend.refusals import refusal, refused
 from tests.passes.onnx_models import OnnxModel, quantize
 from tests.passes.running import executable
 from tests.passes.tflite_models import Micro, TfliteModel, with_buffers_outside
@@ -192,8 +193,32 @@ def test_axes_are_in_the_order_that_the_network_itself_turns(tmp_path, turned, r
 
 def test_other_file_named_tflite(tmp_path):
     path = tmp_path / "text.tflite"
-    path.write_text("not a model, though long enough")
+    path.write_bytes(b"not a model, though long enough\0")
     assert "not a TFLite file" in refused(path)
+
+
+OTHERS = {
+    "text": (
+        (b'ir_version: 8\nproducer_name: "x"\n', b'<ir_version: 8, opset_import: ["" : 13]>'),
+        "onnx.save(onnx.load(",
+    ),
+    "Git LFS": ((b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n",), "git lfs pull"),
+    "ZIP": ((b"PK\x03\x04\x14\x00",), "export the model"),
+    "gzip": ((b"\x1f\x8b\x08\x00",), "unpack it"),
+    "web page": ((b"\n<!doctype html><html>", b"<HTML>"), "download"),
+    "ORT format": ((b"\x18\x00\x00\x00ORTM\x00",), "the ONNX file"),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+@pytest.mark.parametrize("name", ["one.onnx", "one.tflite"])
+def test_files_of_other_formats(what: str, name: str, tmp_path: Path) -> None:
+    beginnings, advice = OTHERS[what]
+    for beginning in beginnings:
+        (tmp_path / name).write_bytes(beginning)
+        sentence = refused(tmp_path / name)
+        assert what in sentence
+        assert advice in sentence
 
 
 def test_float_tflite(tmp_path):
@@ -372,7 +397,75 @@ def test_onnx_with_weights_in_a_missing_file(tmp_path):
     onnx.save(model, path, save_as_external_data=True, location="weights.bin", size_threshold=0)
     assert load(path).outputs[0].shape == (1, 40, 4, 4)
     (tmp_path / "weights.bin").unlink()
-    assert "weights" in refused(path)
+    assert f"keeps its weights in {tmp_path / 'weights.bin'}, which is not there" in refused(path)
+    (tmp_path / "weights.bin").mkdir()
+    assert f"{tmp_path / 'weights.bin'}, which is a folder" in refused(path)
+
+
+def small_onnx(tmp_path: Path) -> Any:
+    network = OnnxModel((1, 3, 6, 6))
+    network.conv(4)
+    return onnx.load(quantize(network, tmp_path, "QDQ", "QUInt8", True))
+
+
+@pytest.mark.parametrize("axes", [1, 4])
+@pytest.mark.parametrize("where", ["initializer", "Constant"])
+def test_sparse_constants(where: str, axes: int, tmp_path: Path) -> None:
+    """What they do not name is zero: the network is that of the dense weights."""
+    model, sparse = small_onnx(tmp_path), small_onnx(tmp_path)
+    dense = next(one for one in model.graph.initializer if len(one.dims) == 4)
+    weights = np.where(np.arange(4 * 3 * 3 * 3).reshape(4, 3, 3, 3) % 5 == 2, 7, 0).astype(np.int8)
+    dense.CopyFrom(numpy_helper.from_array(weights, dense.name))
+    places = np.flatnonzero(weights) if axes == 1 else np.argwhere(weights)
+    values = numpy_helper.from_array(weights[weights != 0], dense.name)
+    stored = helper.make_sparse_tensor(values, numpy_helper.from_array(places.astype(np.int64), "places"), [4, 3, 3, 3])
+    others = [one for one in sparse.graph.initializer if one.name != dense.name]
+    del sparse.graph.initializer[:]
+    sparse.graph.initializer.extend(others)
+    if where == "initializer":
+        sparse.graph.sparse_initializer.append(stored)
+    else:
+        sparse.graph.node.insert(0, helper.make_node("Constant", [], [dense.name], sparse_value=stored))
+    assert tvm.ir.structural_equal(load(sparse).module, load(model).module)
+
+
+def test_sparse_constants_with_places_outside(tmp_path: Path) -> None:
+    model = small_onnx(tmp_path)
+    values, places = numpy_helper.from_array(np.array([1], np.int8), "w"), np.array([99])
+    stored = helper.make_sparse_tensor(values, numpy_helper.from_array(places, "places"), [3, 3])
+    model.graph.sparse_initializer.append(stored)
+    assert "the sparse tensor 'w'" in refusal(load, model)
+
+
+def test_onnx_without_inputs_or_outputs(tmp_path: Path) -> None:
+    model = small_onnx(tmp_path)
+    outputs = list(model.graph.output)
+    del model.graph.output[:]
+    assert "has no output" in refusal(load, model)
+    model.graph.output.extend(outputs)
+    (x,) = model.graph.input
+    model.graph.initializer.append(numpy_helper.from_array(np.zeros((1, 3, 6, 6), np.float32), x.name))
+    assert "has no input" in refusal(load, model)
+
+
+def test_onnx_without_elements(tmp_path: Path) -> None:
+    model = small_onnx(tmp_path)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 0
+    assert "the input 'x' with a dimension of 0" in refusal(load, model)
+    model = small_onnx(tmp_path)
+    layer = next(node for node in model.graph.node if node.op_type == "Conv")
+    for name, number in (("first", 2), ("last", 2), ("axis", 0)):
+        model.graph.initializer.append(numpy_helper.from_array(np.array([number]), name))
+    none = helper.make_node("Slice", [layer.input[0], "first", "last", "axis"], ["none"], name="cut")
+    model.graph.node.insert(list(model.graph.node).index(layer), none)
+    layer.input[0] = "none"
+    assert "strided_slice (at cut), whose output has a dimension of 0" in refusal(load, model)
+
+
+def test_onnx_inputs_that_are_no_tensors(tmp_path: Path) -> None:
+    model = small_onnx(tmp_path)
+    model.graph.input.append(helper.make_tensor_sequence_value_info("many", TensorProto.FLOAT, None))
+    assert "the input 'many', which is no tensor (sequence)" in refusal(load, model)
 
 
 def test_float_onnx(tmp_path):

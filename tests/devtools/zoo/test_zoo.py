@@ -241,7 +241,7 @@ def test_what_there_is_not(arguments: dict[str, object], words: list[str]) -> No
 @pytest.mark.parametrize(("width", "resolution"), [(0.0, 96), (-1.0, 96), (float("nan"), 96), (1.0, 0)])
 def test_impossible_shapes(width: float, resolution: int) -> None:
     for build in (zoo.mobilenet_v1, zoo.mobilenet_v2):
-        with pytest.raises(OptionError, match="must be a (positive|whole) number"):
+        with pytest.raises(OptionError, match=r"must be a (positive|whole) number"):
             build(width, resolution)
 
 
@@ -250,7 +250,7 @@ def test_mobilenets_of_any_width_and_resolution_have_names() -> None:
     made = networks.mobilenet_v2(0.35, 96, 7)
     assert (named.name, named.macs, named.weights) == (made.name, made.macs, made.weights)
     for name in ("mobilenet_v1-0-96", "mobilenet_v1-0.25-0"):
-        with pytest.raises(OptionError, match="must be a (positive|whole) number"):
+        with pytest.raises(OptionError, match=r"must be a (positive|whole) number"):
             networks.named(name)
     for name in ("mobilenet_v4-1.0-224", "mobilenet_v1-1.0", "mobilenet_v1--1-96"):
         with pytest.raises(OptionError, match="the zoo has no network"):
