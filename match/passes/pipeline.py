@@ -22,6 +22,7 @@ from match.passes.narrow_requantizations import NarrowRequantizations
 from match.passes.one_row import OneRow
 from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.powers import MultiplyPowers
+from match.passes.qnn_functions import TabulateFunctions
 from match.passes.quantize_border import LowerBorder, qnn_operators
 from match.passes.quantized_groups import FuseQuantizedGroups
 from match.passes.real_layers import SumInIntegers
@@ -79,6 +80,7 @@ def integer_relay(
         PadsBehindReshapes(),
         DepthwiseScales(),
         NarrowRequantizations(),
+        TabulateFunctions(),
         MovesInBytes(),
         FuseQuantizedGroups(exact),
         SumInIntegers(),
