@@ -13,7 +13,6 @@ a stub file, which a type checker then sees in place of this one.)
 
 from __future__ import annotations
 
-from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -114,7 +113,11 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name == "__version__":
+        from importlib import metadata  # takes as long as Python's start, in which an interrupt ends in a traceback
+
         return metadata.version("match-compiler")
     if name == "zoo":
         return import_module("match.devtools.zoo")

@@ -58,7 +58,7 @@ from match.cli.arguments import (
     TraceFile,
     Verbose,
 )
-from match.cli.status import USAGE_ERROR
+from match.cli.status import USAGE_ERROR, write_out
 from match.errors import OptionError
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def compile_model(
             write_csv(csv, compiled.report)
         compiled.save(output)
     if as_json:
-        sys.stdout.write(encode(compiled.report).decode())
+        write_out(encode(compiled.report).decode())
     if quiet:
         sys.stderr.write("".join(f"match: {line}\n" for line in warnings(compiled.report)))
     if as_json or quiet:
@@ -259,7 +259,7 @@ def run(
         measured = next((one for one in report.measured if one.platform == on), None) if report else None
         tensors = output_values(computed, values=outputs is None)
         result = RunResult(manifest.name, on, seed if inputs is None else None, tensors, measured)
-        sys.stdout.write(encode(result).decode())
+        write_out(encode(result).decode())
         return
     console = Console(quiet=quiet)
     for name, array in computed.items():
@@ -355,7 +355,7 @@ def validate(
             progress=update,
         )
     if as_json:
-        sys.stdout.write(encode(result).decode())
+        write_out(encode(result).decode())
     elif not quiet:
         show(result, Console())
     if not result.equal:
@@ -372,7 +372,7 @@ def compare(a: FirstReport, b: SecondReport, as_json: Json = False) -> None:
 
     comparison = compare_reports(a, b)
     if as_json:
-        sys.stdout.write(encode(comparison).decode())
+        write_out(encode(comparison).decode())
         return
     console = Console()
     console.width = console.width if console.is_terminal else PIPE_WIDTH
@@ -389,7 +389,7 @@ def targets(as_json: Json = False) -> None:
 
     found, problems = installed_targets()
     if as_json:
-        sys.stdout.write(encode(target_list(found, problems)).decode())
+        write_out(encode(target_list(found, problems)).decode())
     else:
         console = Console()
         console.width = console.width if console.is_terminal else PIPE_WIDTH
@@ -428,7 +428,7 @@ def ops(target: Target) -> None:
     from match.report.targets import markdown
     from match.target.registry import get_target
 
-    sys.stdout.write(markdown(get_target(target)))
+    write_out(markdown(get_target(target)))
 
 
 def new_target(
@@ -458,7 +458,7 @@ def check_target(target: Target, as_json: Json = False, quiet: Quiet = False, ve
     with _progress(f"Checking {target}", quiet, verbose) as update:
         result = check(get_target(target), update)
     if as_json:
-        sys.stdout.write(encode(result).decode())
+        write_out(encode(result).decode())
     if result.problems:
         sys.stderr.write("".join(f"match: {problem}\n" for problem in result.problems))
         raise typer.Exit(USAGE_ERROR)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import typer
 
@@ -28,7 +28,7 @@ def execute(app: typer.Typer, program: str, arguments: Sequence[str]) -> NoRetur
         sys.stderr.write(f"{program}: this machine does not have the memory that this takes; try something smaller.\n")
         status = USAGE_ERROR
     except OSError as error:
-        place = f"{error.filename} cannot be used" if error.filename else "a file cannot be used"
+        place = f"{error.filename} cannot be used" if error.filename else "a file or the standard output cannot be used"
         sys.stderr.write(f"{program}: {place}: {error.strerror or error}.\n")
         status = USAGE_ERROR
     except (KeyboardInterrupt, typer.Abort):
@@ -36,6 +36,18 @@ def execute(app: typer.Typer, program: str, arguments: Sequence[str]) -> NoRetur
     if status == INTERRUPTED:  # Typer, too, makes a status of the exception
         sys.stderr.write(f"{program}: {MESSAGE}\n")
     sys.exit(status or 0)
+
+
+def write_out(text: str) -> None:
+    """Write to stdout, unless it is closed; in UTF-8 where its own encoding lacks a letter."""
+    stream: TextIO | None = sys.stdout
+    if stream is None:
+        return
+    try:
+        stream.write(text)
+    except UnicodeEncodeError:
+        stream.flush()
+        stream.buffer.write(text.encode())
 
 
 def _check_text(arguments: Sequence[str]) -> None:

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from match.errors import ToolchainError
+from match.errors import OutputError, ToolchainError
+from match.interrupt.unfinished import scratch_folder
 from match.run.tools import check, execute
 
 _OWN = re.compile(r"make(\[\d+\])?: \*\*\*")
@@ -19,14 +20,19 @@ def make(directory: Path, compiler: str, options: Sequence[str], advice: str) ->
     """Build a project with the command `compiler` and further variables of its Makefile.
 
     Raises:
+        OutputError: if there is no room for temporary files.
         ToolchainError: if make cannot be started, or a command fails: with the line in which that says why, or, where
             it says nothing, with how it ended and `advice`, the rest of a sentence.
     """
     what = f"make in {directory}"
     jobs = f"-j{os.cpu_count() or 1}"
-    # Messages are read: in English.
-    command = ["env", "LC_ALL=C", "make", "-s", "-C", str(directory), jobs, f"CC={compiler}", *options]
-    done = execute(command, what)
+    variables = ["-s", "-C", str(directory), jobs, f"CC={compiler}", *options]
+    try:
+        with scratch_folder("match-make-") as temporary:  # a compiler that is ended by force leaves its files there
+            # Messages are read: in English.
+            done = execute(["env", "LC_ALL=C", f"TMPDIR={temporary}", "make", *variables], what)
+    except OSError as error:
+        raise OutputError(f"compilers cannot write temporary files: {error.strerror or error}; set TMPDIR.") from error
     lines = (done.stderr + done.stdout).splitlines()
     said = [line for line in lines if not _OWN.match(line)]
     failed = next(filter(None, map(_FAILED.match, lines)), None)

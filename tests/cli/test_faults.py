@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +18,8 @@ import pytest
 import match.__main__
 from match.devtools.demo import INPUT
 from match.files import npz
+from match.report.targets import markdown
+from match.target.registry import get_target
 from tests.cli.conftest import DIGITS, Command
 
 pytestmark = pytest.mark.cc
@@ -253,3 +258,23 @@ def test_interrupted_before_it_begins(monkeypatch: pytest.MonkeyPatch, capsys: p
         match.__main__.main()
     assert ending.value.code == 130
     assert capsys.readouterr() == ("", "match: interrupted.\n")
+
+
+PROGRAM = "import sys; from match.__main__ import main; sys.argv = ['match', 'ops', 'gap9']; main()"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_letters_that_the_output_lacks(encoding: str) -> None:
+    """They are written in UTF-8."""
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, env=environment, check=True)
+    assert done.stderr == b""
+    assert not done.stdout.isascii()
+    assert done.stdout.decode() == markdown(get_target("gap9"))
+
+
+def test_a_closed_output() -> None:
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "{sys.executable}" -c "{PROGRAM}" >&-'], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -7,9 +8,10 @@ import pytest
 
 from match.codegen.backend import build
 from match.codegen.project import MANIFEST, export
-from match.errors import InputError, ToolchainError
+from match.errors import InputError, OutputError, ToolchainError
 from match.relay import relay
 from match.run import random_inputs, read_manifest, run
+from match.run.make import make
 from tests.codegen import networks
 from tests.codegen.mock_target import MockTarget
 
@@ -136,3 +138,22 @@ def test_random_inputs(project: Path) -> None:
     assert all(np.array_equal(first[name], second[name]) for name in first)
     assert any(not np.array_equal(first[name], other[name]) for name in first)
     assert set(run(project, first)) == {"plus", "twice"}
+
+
+def test_compilers_leave_no_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compilers that are ended by force do not remove theirs."""
+    project, temporary, compiler = tmp_path / "project", tmp_path / "temporary", tmp_path / "cc"
+    project.mkdir()
+    temporary.mkdir()
+    (project / "Makefile").write_text("all:\n\t$(CC)\n")
+    compiler.write_text('#!/bin/sh\ntouch "$TMPDIR/left.s" && touch written && kill -9 $$\n')
+    compiler.chmod(0o755)
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    with pytest.raises(ToolchainError, match="was ended by a signal"):
+        make(project, str(compiler), [], "see why")
+    assert (project / "written").exists()
+    assert list(temporary.iterdir()) == []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    with pytest.raises(OutputError, match="compilers cannot write temporary files: No such file"):
+        make(project, str(compiler), [], "see why")
