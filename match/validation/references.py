@@ -87,16 +87,23 @@ def _tflite_micro(model: Model, data: bytes) -> Run:
     try:
         interpreter: Any = runtime.Interpreter.from_bytes(with_buffers_inside(data))
     except (RuntimeError, ValueError) as error:
-        raise ToolchainError(f"TFLite Micro cannot run {model.name}: {_line(error)}; use a newer one.") from error
+        raise _refused_by_micro(model, error) from error
 
     def run(inputs: list[Array]) -> list[Array]:
-        interpreter.reset()  # the state of recurrent layers
-        for index, tensor in enumerate(inputs):
-            interpreter.set_input(tensor, index)
-        interpreter.invoke()
+        try:
+            interpreter.reset()  # the state of recurrent layers
+            for index, tensor in enumerate(inputs):
+                interpreter.set_input(tensor, index)
+            interpreter.invoke()
+        except (RuntimeError, ValueError) as error:  # some kernels look at types when they compute
+            raise _refused_by_micro(model, error) from error
         return [interpreter.get_output(index).copy() for index in range(len(model.outputs))]
 
     return run
+
+
+def _refused_by_micro(model: Model, error: Exception) -> ToolchainError:
+    return ToolchainError(f"TFLite Micro cannot run {model.name}: {_line(error)}; use a newer one.")
 
 
 def _onnxruntime(model: Model, data: bytes) -> Run:

@@ -242,6 +242,16 @@ def test_tflite_of_16_bits(tmp_path):
     assert "float model" not in sentence
 
 
+@pytest.mark.parametrize("types", [("int8", "uint8", "int8"), ("uint8", "uint8", "int8"), ("int8", "uint8", "uint8")])
+def test_tflite_of_two_types(tmp_path: Path, types: tuple[str, str, str]) -> None:
+    model = TfliteModel()
+    x, y, output = (model.tensor((1, 4), dtype, 0.1, 0 if dtype == "int8" else 128) for dtype in types)
+    model.operator("ADD", [x, y], output, "AddOptions")
+    path = tmp_path / "mixed.tflite"
+    path.write_bytes(model.build([x, y], [output]))
+    assert "ADD (operator 0 at 't2'), which has tensors of both int8 and uint8" in refused(path)
+
+
 def test_formats_are_told_by_content(tmp_path):
     network = OnnxModel((1, 3, 6, 6))
     network.conv(4)

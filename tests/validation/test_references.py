@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import match
-from match.errors import InputError
+from match.errors import InputError, ToolchainError
 from match.frontend import load
 from match.validation import references
 from match.validation.exact_session import activation_types, exact_session
@@ -108,6 +108,19 @@ def test_caveat_of_divisions_by_zero(tmp_path: Path, divisor: int | None, said: 
     (tmp_path / "net.tflite").write_bytes(model.build([x, by] if divisor is None else [x], [output]))
     found = references.caveat(load(tmp_path / "net.tflite"))
     assert found is None if said is None else said in (found or "")
+
+
+def test_types_that_tflite_micro_refuses_while_it_computes(tmp_path: Path) -> None:
+    """Its kernel of FULLY_CONNECTED looks at them late."""
+    model = TfliteModel()
+    x, output = model.tensor((1, 6), "uint8", 0.1, 128), model.tensor((1, 2), "uint8", 0.2, 128)
+    weights = model.tensor((2, 6), "int8", 0.1, data=np.arange(12).reshape(2, 6))
+    model.operator("FULLY_CONNECTED", [x, weights], output, "FullyConnectedOptions")
+    path = tmp_path / "model.tflite"
+    path.write_bytes(model.build([x], [output]))
+    _, run = references.reference(load(path))
+    with pytest.raises(ToolchainError, match="TFLite Micro cannot run model"):
+        run([np.zeros((1, 6), np.uint8)])
 
 
 def test_inputs_that_the_reference_refuses_are_told(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import cast
 
 from match.errors import ModelError
-from match.frontend.failures import reason
+from match.frontend.failures import diagnostics, reason
 from match.frontend.index_ranges import with_index_ranges
 from match.frontend.model import Model, ModelTensor, Quantization, Rounding
 from match.frontend.tflite import (
@@ -107,6 +107,7 @@ def _compute(read: TfliteReader, operator: FileOperator, handlers: Mapping[str, 
         raise read.error(operator, f"reads {dtype}: {_OF_REALS}")
     if operator.name not in handlers:
         raise read.error(operator, _unknown(operator.name))
+    _check_one_type(read, operator)
     handler = handlers[operator.name]
     if reals.is_moved(read, operator):
         read.reals[operator.outputs[0]] = reals.moved(read, operator, handler)
@@ -117,6 +118,16 @@ def _compute(read: TfliteReader, operator: FileOperator, handlers: Mapping[str, 
         computed = tuple(relay.transform.FoldConstantExpr(result, tvm.IRModule()) for result in computed)
     for number, result in zip(operator.outputs, computed, strict=True):
         read.expressions[number] = _named(result, read.file.tensors[number].name)
+
+
+def _check_one_type(read: TfliteReader, operator: FileOperator) -> None:
+    """Refuse operators on activations of several types: TFLite Micro has kernels for one at a time."""
+    tensors = [read.file.tensors[number] for number in (*operator.inputs, *operator.outputs) if number >= 0]
+    narrow = {tensor.dtype for tensor in tensors if tensor.data is None and tensor.dtype in ("int8", "uint8")}
+    if len(narrow) > 1 and operator.name not in ("QUANTIZE", "CAST"):
+        advice = "quantize all to int8, or put a QUANTIZE between"
+        problem = "has tensors of both int8 and uint8, for which TFLite Micro has no kernel"
+        raise read.error(operator, f"{problem}; {advice}")
 
 
 def _named(result: relay.Expr, name: str) -> relay.Expr:
@@ -175,11 +186,13 @@ def _module(read: TfliteReader, parameters: list[relay.Expr]) -> tvm.IRModule:
             raise ModelError(f"{path} has the output {output.what}, which nothing computes; export the model again")
         results.append(read.expressions[number] if number in read.expressions else read.reals[number].expr)
     body = results[0] if len(results) == 1 else relay.Tuple(results)
-    try:
-        function = relay.Function(parameters, body)
-        module = relay.transform.InferType()(tvm.IRModule.from_expr(function))
-    except tvm.TVMError as error:
-        raise ModelError(f"{path} has tensors that do not fit together ({reason(error)}); export it again") from error
+    with diagnostics() as said:
+        try:
+            function = relay.Function(parameters, body)
+            module = relay.transform.InferType()(tvm.IRModule.from_expr(function))
+        except tvm.TVMError as error:
+            why = said[0] if said else reason(error)
+            raise ModelError(f"{path} has tensors that do not fit together ({why}); export it again") from error
     kind = module["main"].ret_type
     kinds = list(kind.fields) if isinstance(kind, tvm.ir.TupleType) else [kind]
     for output, found in zip(outputs, kinds, strict=True):
