@@ -27,6 +27,7 @@ from match.frontend.onnx_batch_normalization import without_batch_normalization
 from match.frontend.onnx_canonical import canonical, with_shaped_outputs
 from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_importer import import_onnx
+from match.frontend.onnx_order import in_order
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_recurrent import without_unread_cells
 from match.frontend.onnx_stored import check_other_files, with_dense_constants
@@ -79,6 +80,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         onnx.load_external_data_for_model(proto, str(path.parent))
         _write_out_sparse(proto, path)
         dialect = is_integer_dialect(proto.graph)
+        proto = in_order(proto)
         if not dialect:  # these have attributes and operators of their own, which their importer checks
             onnx.checker.check_model(with_shaped_outputs(proto))
     except (DecodeError, UnicodeDecodeError) as error:
