@@ -139,6 +139,36 @@ def test_normalized_layers(
     assert np.mean(ours != reference) < 0.002
 
 
+@pytest.mark.parametrize(("layer", "shape"), [("Conv", (1, 4, 9, 8)), ("Gemm", (1, 4))])
+def test_biases_of_8_bits_and_a_scale_of_their_own(layer: str, shape: tuple[int, ...], tmp_path: Path) -> None:
+    """Such layers onnxruntime computes in floating point; here biases are rounded to sums, far below a step."""
+    model = TrainedModel(shape)
+    model.quantize(2**-5, "uint8", 128)
+    weights = model.weights((7, 4, 3, 3) if layer == "Conv" else (7, 4))
+    levels = model.constant(np.linspace(-100, 90, 7).astype(np.int8))
+    bias = model.apply("DequantizeLinear", levels, *(model.constant(each) for each in (np.float32(2**-6), np.int8(0))))
+    model.add(layer, weights, bias, **({"transB": 1} if layer == "Gemm" else {}))
+    ours, reference = compared(ended(model, 0.07, "uint8", 128), tmp_path)
+    assert len(np.unique(reference)) > 4
+    assert np.abs(ours - reference).max() <= 1
+    assert np.mean(ours != reference) < 0.005
+
+
+@pytest.mark.parametrize("kind", ["GlobalAveragePool", "AveragePool"])
+@pytest.mark.parametrize("first", [True, False])
+def test_averages_times_a_number(kind: str, first: bool, tmp_path: Path) -> None:
+    """As quantizers for accelerators write them that divide by shifting."""
+    model = TrainedModel((1, 5, 7, 6))
+    model.quantize(2**-6, "uint8", 90)
+    model.add(kind, **({"kernel_shape": [3, 3]} if kind == "AveragePool" else {}))
+    number = model.constant(np.float32(1.015625))
+    model.current = model.apply("Mul", *((number, model.current) if first else (model.current, number)))
+    ours, reference = compared(ended(model, 2**-8, "uint8", 60), tmp_path, exact=False)
+    assert len(np.unique(reference)) > 4
+    assert np.abs(ours - reference).max() <= 1
+    assert np.mean(ours != reference) < 0.1
+
+
 @pytest.mark.parametrize("kind", ["GlobalAveragePool", "ReduceMean"])
 @pytest.mark.parametrize("types", [("uint8", "int8"), ("int8", "uint8")])
 def test_averages_whose_type_changes(tmp_path: Path, kind: str, types: tuple[str, str]) -> None:

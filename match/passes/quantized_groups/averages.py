@@ -99,7 +99,7 @@ def _reduced(expr: relay.Call) -> Mean | None:
 
 def map_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """The mean of the whole map by pooling, or the mean or the sum along some of its axes."""
-    expr, close = _unmarked(expr)
+    expr, output, close = _read(expr, output)
     mean = mean_of(expr)
     real = None if mean is None else dequantized(mean.x)
     if mean is None or real is None or not (mean.whole or mean.reduction):
@@ -130,7 +130,7 @@ def _windows(expr: relay.Expr, output: QuantizedType, new: New, *, exact: bool) 
     Padding that counts as values becomes the zero point around the map. Where other padding is, or a window reaches
     beyond all of it, parts of the map whose windows have as many values are pooled one by one.
     """
-    expr, close = _unmarked(expr)
+    expr, output, close = _read(expr, output)
     real = _padded(expr, new)
     if real is None or not isinstance(expr, relay.Call):
         return None
@@ -165,11 +165,19 @@ def _windows(expr: relay.Expr, output: QuantizedType, new: New, *, exact: bool) 
     return pooled_inside(x, axes, pool)
 
 
-def _unmarked(expr: relay.Expr) -> tuple[relay.Expr, bool]:
-    """An average, and whether it is marked as one that is not exact."""
+def _read(expr: relay.Expr, output: QuantizedType) -> tuple[relay.Expr, QuantizedType, bool]:
+    """An average, what it is quantized to, and whether it is not exact: it is marked, or multiplied by a number.
+
+    The number, with which some quantizers follow the division of their hardware, goes into the scale.
+    """
+    if is_call(expr, "multiply"):
+        for factor, average in (expr.args, reversed(expr.args)):
+            number = scalar(factor)
+            if number is not None and number > 0 and shape(average) == shape(expr):
+                return average, replace(output, scale=np.float32(output.scale / number)), True
     if isinstance(expr, relay.Call) and integer_form.is_real_sums(expr):
-        return expr.args[0], True
-    return expr, False
+        return expr.args[0], output, True
+    return expr, output, False
 
 
 def _padded(expr: relay.Expr, new: New) -> Dequantized | None:

@@ -19,8 +19,8 @@ from match.passes.quantized_groups.moves import moves_in_floating_point
 from match.passes.quantized_groups.quantities import requantized
 from match.passes.transposed_convolution import sees_one_row
 from match.relay import integer_form, relay
-from match.relay.qnn import Dequantized, dequantized
-from match.relay.rewrite import New, constant, is_call, permutation, shape
+from match.relay.qnn import Dequantized, dequantized, real_constant
+from match.relay.rewrite import New, constant, dtype, is_call, permutation, shape
 
 _CONVOLUTION = "nn.conv2d"
 _TRANSPOSED = "nn.conv2d_transpose"
@@ -65,7 +65,8 @@ def linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
         weights, bias, bits = found.weights, found.bias, found.bits
     sums = qnn_sums(operator, Dequantized(new(real.x), inputs), weights, channels)
     without_kernel = layer.steps or is_call(operator, _TRANSPOSED) or moves_in_floating_point(real.x)
-    if real.real or without_kernel:  # onnxruntime computes it in floating point
+    narrow = layer.bias is not None and _is_narrow(layer.bias)
+    if real.real or without_kernel or narrow:  # onnxruntime computes it in floating point
         sums = integer_form.real_sums(sums)
     if bits:
         sums = relay.multiply(sums, relay.const(1 << bits, "int32"))
@@ -169,14 +170,19 @@ def _output_axis(operator: relay.Call) -> int:
     return str(operator.attrs.kernel_layout).index("O")
 
 
+def _is_narrow(bias: relay.Expr) -> bool:
+    """Whether a bias has 8 or 16 bits and a scale of its own, as quantizers for some accelerators write it."""
+    return is_call(bias, "qnn.dequantize") and dtype(bias.args[0]) != "int32"
+
+
 def _bias(bias: relay.Expr, scale: Float32Array, channels: int) -> npt.NDArray[np.int32] | None:
     """The integers of a bias in the accumulator's scale, shape (channels,)."""
-    if is_call(bias, "qnn.dequantize"):
+    if is_call(bias, "qnn.dequantize") and not _is_narrow(bias):
         integers = constant(bias.args[0])
         if integers is None or integers.dtype != np.int32:
             return None
     else:
-        values = constant(bias)
+        values = real_constant(bias)
         if values is None:
             return None
         integers = np.rint(values.reshape(-1) / scale.reshape(-1)).astype(np.int32)
