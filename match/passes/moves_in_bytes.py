@@ -32,6 +32,7 @@ MOVES = (
     *("nn.max_pool2d", "nn.global_max_pool2d", "reshape", "squeeze", "expand_dims", "nn.batch_flatten"),
     *("strided_slice", "transpose", "nn.pad"),
 )
+_RELU = "nn.relu"
 _LAYERS = "nn.conv2d", "nn.conv2d_transpose", "nn.dense"
 _MEAN = "mean"
 """The reference computes it in floating point, whatever is in front of it."""
@@ -66,7 +67,9 @@ def _rule(readers: Readers, known: dict[relay.Expr, Dequantized], call: relay.Ca
             return new(call.args[0])
         known[call] = replace(known[call.args[0]], real=True)
         return integer_form.real_sums(new(call.args[0]))
-    if not is_call(call, *MOVES) and not (is_call(call, *IN_FLOATING_POINT) and _is_for_layers(call, readers)):
+    if not (is_call(call, *MOVES) or _clips_for_others(call, readers)) and not (
+        is_call(call, *IN_FLOATING_POINT) and _is_for_layers(call, readers)
+    ):
         return None
     parts = [known.get(part) or _in_bytes(part, new) for part in _parts(call)]
     own = parts[0] and parts[0].quantization
@@ -91,6 +94,8 @@ def _on_integers(move: relay.Call, parts: Sequence[relay.Expr], own: QuantizedTy
     """An operator on 8-bit tensors; None for one that pads with a value that these cannot have."""
     if is_call(move, "concatenate"):
         return relay.concatenate(parts, int(move.attrs.axis))
+    if is_call(move, _RELU):
+        return relay.clip(parts[0], own.zero_point, value_range(own.dtype)[1])
     return on_integers(move, parts[0], own) if _pads_with_a_level(move, own) else None
 
 
@@ -99,11 +104,16 @@ def _parts(move: relay.Call) -> Sequence[relay.Expr]:
     return operands(move.args[0]) if is_call(move, "concatenate") else move.args[:1]
 
 
+def _clips_for_others(call: relay.Call, readers: Readers) -> bool:
+    """Whether it is a ReLU that something else reads than a quantize, which would make one table of both."""
+    return is_call(call, _RELU) and not all(is_call(reader, "qnn.quantize") for reader in readers[call])
+
+
 def _is_for_layers(expr: relay.Expr, readers: Readers) -> bool:
     """Whether nothing but layers and means reads what is made of a tensor: others may promise the reference's bits."""
     return all(
         _is_for_layers(reader, readers)
-        if isinstance(reader, relay.Tuple) or is_call(reader, *MOVES, *IN_FLOATING_POINT) or is_real_sums(reader)
+        if isinstance(reader, relay.Tuple) or is_call(reader, *MOVES, _RELU, *IN_FLOATING_POINT) or is_real_sums(reader)
         else is_call(reader, *_LAYERS, _MEAN)
         for reader in readers[expr]
     )

@@ -180,3 +180,60 @@ def test_parts_of_a_concatenation_that_is_quantized_take_its_scale(tmp_path: Pat
         model.quantize(0.02, "uint8", 3)
 
     assert moved_types(moved(beside), tmp_path, "concatenate") == {"float32"}
+
+
+def rectified(model: TrainedModel) -> None:
+    """A ReLU that nothing quantizes, in front of what only moves."""
+    model.add("Relu")
+    model.add("MaxPool", kernel_shape=[3, 3], strides=[2, 1], pads=[1, 1, 1, 1])
+
+
+def averaged(model: TrainedModel) -> None:
+    rectified(model)
+    model.add("GlobalAveragePool")
+
+
+@pytest.mark.parametrize("move", [rectified, averaged], ids=lambda move: move.__name__)
+def test_a_relu_that_nothing_quantizes_clips_integers(move: Callable[[TrainedModel], None], tmp_path: Path) -> None:
+    model = moved(lambda model: None)
+    model.quantize(0.3, "uint8", 99)
+    move(model)
+    ours, reference = compared(ended(model, 0.17, "uint8", 3), tmp_path, real=False)
+    assert len(np.unique(reference)) > 5
+    assert np.array_equal(ours, reference)
+    rectify = moved(lambda model: None)
+    rectify.quantize(0.3, "uint8", 99)
+    move(rectify)
+    assert moved_types(rectify, tmp_path, "nn.relu", "clip", "nn.max_pool2d") == {"uint8"}
+
+
+def test_a_relu_that_is_quantized_stays_in_front_of_its_quantize(tmp_path: Path) -> None:
+    """Both are one table."""
+    model = moved(lambda model: None)
+    model.quantize(0.3, "uint8", 99)
+    model.add("Relu")
+    assert moved_types(model, tmp_path, "nn.relu", "clip") == {"float32"}
+
+
+def test_parts_of_a_concatenation_that_are_no_integers(tmp_path: Path) -> None:
+    """A sum, a function and its largest elements, quantized together, as detectors have them."""
+
+    def beside(model: TrainedModel) -> None:
+        model.current = model.quantize(0.25, "uint8", 90)
+        total = model.apply("Add", model.current, model.current)
+        function = model.apply("Abs", model.current)
+        pool = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]}
+        largest = [model.apply("MaxPool", function, **pool)]
+        largest.append(model.apply("MaxPool", largest[0], **pool))
+        model.current = model.apply("Concat", total, function, *largest, axis=1)
+        model.channels *= 4
+        model.quantize(0.3, "uint8", 80)
+
+    model = moved(lambda model: None)
+    beside(model)
+    model.conv(6)
+    ours, reference = compared(ended(model, 2, "uint8", 120), tmp_path, real=False)
+    assert len(np.unique(reference)) > 50
+    assert np.array_equal(ours, reference)
+    main = main_function(integer_relay(load(tmp_path / "model.onnx")))
+    assert sum(is_call(expr, "nn.max_pool2d") for expr in expressions(main)) == 2

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from match.arithmetic.interface import QuantizedType
 from match.ir.dtypes import value_range
@@ -24,7 +23,8 @@ from match.passes.quantized_groups.function_averages import function_average
 from match.passes.quantized_groups.functions_of_sums import function_of_sums
 from match.passes.quantized_groups.linear import linear
 from match.passes.quantized_groups.matrices import activation_product, dense_rows, running_totals, squares, totals
-from match.passes.quantized_groups.moves import moved
+from match.passes.quantized_groups.moves import moved, moved_behind
+from match.passes.quantized_groups.quantities import parameters
 from match.passes.quantized_groups.slopes import close_slopes
 from match.passes.quantized_groups.sums import close_sum
 from match.passes.quantized_groups.tables import prelu, table
@@ -51,7 +51,6 @@ _OPERATORS: tuple[Fusion, ...] = (
     running_totals,
     exact_average,
     float_average,
-    concatenation,
     one_hot,
 )
 """Fusions that leave an activation behind the operator to the caller."""
@@ -79,19 +78,45 @@ class FuseQuantizedGroups:
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
-        return rewrite(module, partial(_rule, _OPERATORS if self.exact else (*_CLOSE, *_OPERATORS, *_CLOSE_OTHERWISE)))
+        operators = _OPERATORS if self.exact else (*_CLOSE, *_OPERATORS, *_CLOSE_OTHERWISE)
+        return rewrite(module, _Groups(operators, {}).rule)
 
 
-def _rule(operators: Sequence[Fusion], call: relay.Call, new: New) -> relay.Expr | None:
-    if is_call(call, "qnn.concatenate"):
-        return qnn_concatenation(call, new)
-    output = quantized(call)
-    if output is None:
-        return argmax(call, new)
-    inner, clip = without_activations(call.args[0], output)
-    for fuse in operators:
-        fused = fuse(inner, output, new)
-        if fused is not None:
-            return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
-    found = (fuse(call.args[0], output, new) for fuse in _WITH_ACTIVATIONS)
-    return next((fused for fused in found if fused is not None), None)
+@dataclass(frozen=True)
+class _Groups:
+    """Writes groups of a function with some fusions, each concatenation's parts once for each type they get."""
+
+    operators: Sequence[Fusion]
+    parts: dict[tuple[relay.Expr, QuantizedType], relay.Expr]
+
+    def rule(self, call: relay.Call, new: New) -> relay.Expr | None:
+        """What a call becomes; None if it ends no group."""
+        if is_call(call, "qnn.concatenate"):
+            return qnn_concatenation(call, new)
+        output = quantized(call)
+        return argmax(call, new) if output is None else self._fused(call.args[0], output, new)
+
+    def _fused(self, expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+        """What an expression with a quantize behind it becomes; None if nothing fits."""
+        inner, clip = without_activations(expr, output)
+        for fuse in (*self.operators, self._joined):
+            fused = fuse(inner, output, new)
+            if fused is not None:
+                return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
+        found = (fuse(expr, output, new) for fuse in _WITH_ACTIVATIONS)
+        return next((fused for fused in found if fused is not None), None)
+
+    def _joined(self, expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+        """A concatenation each part of which is quantized alone, in the output's scale."""
+        return concatenation(expr, lambda part: self._part(part, output, new))
+
+    def _part(self, expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr:
+        """An expression with a quantize behind it, which goes in front of what only moves its elements."""
+        known = self.parts.get((expr, output))
+        if known is not None:
+            return known
+        part = self._fused(expr, output, new) or moved_behind(expr, output, lambda x: self._part(x, output, new))
+        if part is None:
+            part = relay.qnn.op.quantize(new(expr), *parameters(output), out_dtype=output.dtype)
+        self.parts[expr, output] = part
+        return part

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from match.arithmetic.interface import QuantizedType
+from collections.abc import Callable
+
 from match.passes.quantized_groups.quantities import rescaled
 from match.relay import relay
-from match.relay.qnn import dequantized, quantization
+from match.relay.qnn import quantization
 from match.relay.rewrite import New, dtype, is_call
 
 
-def concatenation(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A concatenation, with each part in the output's scale."""
+def concatenation(expr: relay.Expr, quantize: Callable[[relay.Expr], relay.Expr]) -> relay.Expr | None:
+    """A concatenation, with each part as `quantize` makes it."""
     if not is_call(expr, "concatenate") or not isinstance(expr.args[0], relay.Tuple):
         return None
-    parts = [dequantized(field) for field in expr.args[0].fields]
-    if any(part is None for part in parts):
-        return None
-    scaled = [rescaled(new(part.x), part.quantization, output) for part in parts if part is not None]
-    return relay.concatenate(scaled, int(expr.attrs.axis))
+    return relay.concatenate([quantize(field) for field in expr.args[0].fields], int(expr.attrs.axis))
 
 
 def qnn_concatenation(call: relay.Call, new: New) -> relay.Expr | None:

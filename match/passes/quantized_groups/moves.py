@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TypeGuard
 
 import numpy as np
@@ -48,6 +49,15 @@ def moved(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
         if result is None:
             return None
     return rescaled(result, own, output)
+
+
+def moved_behind(
+    expr: relay.Expr, output: QuantizedType, quantize: Callable[[relay.Expr], relay.Expr]
+) -> relay.Expr | None:
+    """One operator that moves values on what `quantize` makes of its operand; None for other operators."""
+    if not is_call(expr, _PAD, _LARGEST, *_MOVES):
+        return None
+    return on_integers(expr, quantize(expr.args[0]), output)
 
 
 def _rows_of_table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
