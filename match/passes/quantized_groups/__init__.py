@@ -25,6 +25,7 @@ from match.passes.quantized_groups.linear import linear
 from match.passes.quantized_groups.matrices import activation_product, dense_rows, running_totals, squares, totals
 from match.passes.quantized_groups.moves import moved, moved_behind
 from match.passes.quantized_groups.quantities import parameters
+from match.passes.quantized_groups.residuals import residual
 from match.passes.quantized_groups.slopes import close_slopes
 from match.passes.quantized_groups.sums import close_sum
 from match.passes.quantized_groups.tables import prelu, table
@@ -61,6 +62,9 @@ _CLOSE: tuple[Fusion, ...] = close_average, close_sum, close_slopes
 _CLOSE_OTHERWISE: tuple[Fusion, ...] = (function_of_sums,)
 """Fusions whose outputs may be a step off, of what no other one fits."""
 
+_CLOSE_WITH_ACTIVATIONS: tuple[Fusion, ...] = (residual,)
+"""The same of an operator together with the activation behind it."""
+
 _WITH_ACTIVATIONS: tuple[Fusion, ...] = table, prelu, moved, collected
 """Fusions of an operator together with the activation behind it, where no other fits."""
 
@@ -71,15 +75,18 @@ class FuseQuantizedGroups:
 
     What is not `exact` may be within one step: average pooling of parts of a map where onnxruntime's float32 may round
     otherwise than integers, sums of three tensors and more, PReLU with a slope for each element, and functions of a
-    layer's outputs that nothing quantizes.
+    layer's outputs that nothing quantizes, and additions to these.
     """
 
     exact: bool = True
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
-        operators = _OPERATORS if self.exact else (*_CLOSE, *_OPERATORS, *_CLOSE_OTHERWISE)
-        return rewrite(module, _Groups(operators, {}).rule)
+        groups = _Groups(_OPERATORS, _WITH_ACTIVATIONS, {})
+        if not self.exact:
+            close = (*_CLOSE_WITH_ACTIVATIONS, *_WITH_ACTIVATIONS)
+            groups = _Groups((*_CLOSE, *_OPERATORS, *_CLOSE_OTHERWISE), close, {})
+        return rewrite(module, groups.rule)
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,7 @@ class _Groups:
     """Writes groups of a function with some fusions, each concatenation's parts once for each type they get."""
 
     operators: Sequence[Fusion]
+    with_activations: Sequence[Fusion]
     parts: dict[tuple[relay.Expr, QuantizedType], relay.Expr]
 
     def rule(self, call: relay.Call, new: New) -> relay.Expr | None:
@@ -103,7 +111,7 @@ class _Groups:
             fused = fuse(inner, output, new)
             if fused is not None:
                 return fused if clip == value_range(output.dtype) else relay.clip(fused, *clip)
-        found = (fuse(expr, output, new) for fuse in _WITH_ACTIVATIONS)
+        found = (fuse(expr, output, new) for fuse in self.with_activations)
         return next((fused for fused in found if fused is not None), None)
 
     def _joined(self, expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
