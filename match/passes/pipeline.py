@@ -26,6 +26,7 @@ from match.passes.qnn_functions import TabulateFunctions
 from match.passes.quantize_border import LowerBorder, qnn_operators
 from match.passes.quantized_groups import FuseQuantizedGroups
 from match.passes.real_layers import SumInIntegers
+from match.passes.real_tables import TabulateRealFunctions
 from match.passes.recurrent_cells import QuantizeCells, UnrollCells
 from match.passes.resizes import WriteResizes
 from match.passes.row_functions import FuseRowFunctions
@@ -95,6 +96,7 @@ def integer_relay(
         *((DeadChannels(),) if remove_dead_channels else ()),
         *((UnsignedActivations(),) if activations == "uint8" else ()),
         *(() if imported else (FuseRowFunctions(whole_levels=not tflite),)),
+        *(() if tflite else (TabulateRealFunctions(),)),
         JoinTranspositions(),
         RemoveIdle(),
     )

@@ -20,6 +20,7 @@ from match.relay.rewrite import is_call
 
 NO_PADDING = Padding()
 
+Float32Array = npt.NDArray[np.float32]
 Int8Array = npt.NDArray[np.int8]
 Weights = npt.NDArray[np.int8 | np.int16]
 KernelLayout = Literal["HWIO", "HWOI"]
@@ -348,6 +349,11 @@ def lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str, *, real
     `real`: see `real_sums`, which then is around the place in the table.
     """
     return _entries(outputs, _index(x, x_dtype), dtype, real)
+
+
+def real_lookup(x: relay.Expr, outputs: Float32Array, x_dtype: str) -> relay.Expr:
+    """A `lookup` of real numbers that the reference approximates: `real_sums` is around the place in the table."""
+    return relay.take(relay.const(outputs), real_sums(_index(x, x_dtype)))
 
 
 def channel_lookup(

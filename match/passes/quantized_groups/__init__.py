@@ -18,7 +18,7 @@ from match.passes.quantized_groups.centred import centred
 from match.passes.quantized_groups.chosen import chosen
 from match.passes.quantized_groups.collected import collected
 from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
-from match.passes.quantized_groups.elementwise import absolute_difference, extremum, sum_or_product
+from match.passes.quantized_groups.elementwise import absolute_difference, close_product, extremum, sum_or_product
 from match.passes.quantized_groups.function_averages import function_average
 from match.passes.quantized_groups.functions_of_sums import function_of_sums
 from match.passes.quantized_groups.linear import linear
@@ -56,7 +56,7 @@ _OPERATORS: tuple[Fusion, ...] = (
 )
 """Fusions that leave an activation behind the operator to the caller."""
 
-_CLOSE: tuple[Fusion, ...] = close_average, close_sum, close_slopes
+_CLOSE: tuple[Fusion, ...] = close_average, close_sum, close_product, close_slopes
 """Fusions whose outputs may be a step off."""
 
 _CLOSE_OTHERWISE: tuple[Fusion, ...] = (function_of_sums,)
@@ -74,7 +74,7 @@ class FuseQuantizedGroups:
     """Rewrites each group that ends in `qnn.quantize`, and each `qnn.concatenate`, `argmax` and `argmin`.
 
     What is not `exact` may be within one step: average pooling of parts of a map where onnxruntime's float32 may round
-    otherwise than integers, sums of three tensors and more, PReLU with a slope for each element, and functions of a
+    otherwise than integers, sums of three tensors and more, products with functions of smaller tensors, PReLU with a slope for each element, and functions of a
     layer's outputs that nothing quantizes, and additions to these.
     """
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
-from match.arithmetic.interface import QuantizedType
+from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.arithmetic.plane_fit import fit_tables
 from match.ir.dtypes import value_range
+from match.passes.element_functions import function_of
 from match.passes.quantized_groups.quantities import in_type, parameters, rescaled
 from match.relay import integer_form, relay
-from match.relay.qnn import dequantized, real_constant
+from match.relay.qnn import Dequantized, dequantized, real_constant
 from match.relay.rewrite import New, is_call, operator_name, shape
+
+_MOST_OFF = 0.9
+"""Steps of the output that a product may be off by before it is rounded."""
 
 
 def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -27,6 +32,36 @@ def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
     a, b = (in_type(real, output.dtype, new) for real in (left, right))
     scales = *parameters(a.quantization), *parameters(b.quantization), *parameters(output)
     return build(a.x, b.x, *scales)
+
+
+def close_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A tensor times a function of a smaller one (attention to channels), which gets 8 bits of its own in between."""
+    if not is_call(expr, "multiply"):
+        return None
+    for tensor, factor in (expr.args, reversed(expr.args)):
+        real, function = dequantized(tensor), function_of(factor)
+        if real is None or function is None or len(function.sources) != 1 or function.axis is not None:
+            continue
+        source = dequantized(function.sources[0])
+        if source is not None and shape(real.x) == shape(expr) and math.prod(shape(factor)) < math.prod(shape(expr)):
+            values = function(source.quantization.numbers)
+            return _product(in_type(real, output.dtype, new), replace(source, x=new(source.x)), values, output)
+    return None
+
+
+def _product(a: Dequantized, source: Dequantized, values: Float32Array, output: QuantizedType) -> relay.Expr | None:
+    """A tensor times the `values` (256,) that the levels of another one have, each rounded to one of 8 bits."""
+    low, high = value_range(output.dtype)
+    zero = low if values.min() >= 0 else (low + high + 1) // 2
+    scale = np.float32(np.abs(values).max() / (high - zero))
+    largest = np.abs(a.quantization.numbers).max()
+    if not np.isfinite(scale) or scale == 0 or scale / 2 * largest > _MOST_OFF * output.scale:
+        return None
+    b = QuantizedType(scale, zero, output.dtype)
+    table = quantize(values, b, (low, high))
+    factors = integer_form.lookup(source.x, table, source.quantization.dtype, output.dtype)
+    scales = *parameters(a.quantization), *parameters(b), *parameters(output)
+    return integer_form.real_sums(relay.qnn.op.mul(a.x, factors, *scales))
 
 
 def absolute_difference(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
