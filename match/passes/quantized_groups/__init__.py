@@ -74,8 +74,8 @@ class FuseQuantizedGroups:
     """Rewrites each group that ends in `qnn.quantize`, and each `qnn.concatenate`, `argmax` and `argmin`.
 
     What is not `exact` may be within one step: average pooling of parts of a map where onnxruntime's float32 may round
-    otherwise than integers, sums of three tensors and more, products with functions of smaller tensors, PReLU with a slope for each element, and functions of a
-    layer's outputs that nothing quantizes, and additions to these.
+    otherwise than integers, sums of three tensors and more, products with functions of smaller tensors, PReLU with a
+    slope for each element, functions of a layer's outputs that nothing quantizes, and additions to these.
     """
 
     exact: bool = True

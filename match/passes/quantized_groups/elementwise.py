@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,9 +15,6 @@ from match.passes.quantized_groups.quantities import in_type, parameters, rescal
 from match.relay import integer_form, relay
 from match.relay.qnn import Dequantized, dequantized, real_constant
 from match.relay.rewrite import New, is_call, operator_name, shape
-
-_MOST_OFF = 0.9
-"""Steps of the output that a product may be off by before it is rounded."""
 
 
 def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -34,34 +30,57 @@ def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
     return build(a.x, b.x, *scales)
 
 
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    """An 8-bit tensor that stands for a function of another one.
+
+    function, numbers: what the function has for the levels of the other, and what the tensor has, shape (256,).
+    """
+
+    x: Dequantized
+    function: Float32Array
+    numbers: Float32Array
+
+
 def close_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A tensor times a function of a smaller one (attention to channels), which gets 8 bits of its own in between."""
-    if not is_call(expr, "multiply"):
+    """A tensor times a smaller one (attention to channels), where functions of 8-bit tensors get 8 bits in between.
+
+    No pair of levels has an output more than a step off.
+    """
+    if not is_call(expr, "multiply") or len({shape(operand) for operand in expr.args}) == 1:
         return None
-    for tensor, factor in (expr.args, reversed(expr.args)):
-        real, function = dequantized(tensor), function_of(factor)
-        if real is None or function is None or len(function.sources) != 1 or function.axis is not None:
-            continue
-        source = dequantized(function.sources[0])
-        if source is not None and shape(real.x) == shape(expr) and math.prod(shape(factor)) < math.prod(shape(expr)):
-            values = function(source.quantization.numbers)
-            return _product(in_type(real, output.dtype, new), replace(source, x=new(source.x)), values, output)
-    return None
+    a, b = (_factor(operand, output.dtype, new) for operand in expr.args)
+    if a is None or b is None or (a.numbers is a.function and b.numbers is b.function):  # no functions: exact
+        return None
+    right, close = (
+        quantize(np.multiply.outer(*pair), output, value_range(output.dtype))
+        for pair in ((a.function, b.function), (a.numbers, b.numbers))
+    )
+    if np.abs(right - close).max() > 1:
+        return None
+    scales = *parameters(a.x.quantization), *parameters(b.x.quantization), *parameters(output)
+    return relay.qnn.op.mul(a.x.x, b.x.x, *scales)
 
 
-def _product(a: Dequantized, source: Dequantized, values: Float32Array, output: QuantizedType) -> relay.Expr | None:
-    """A tensor times the `values` (256,) that the levels of another one have, each rounded to one of 8 bits."""
-    low, high = value_range(output.dtype)
-    zero = low if values.min() >= 0 else (low + high + 1) // 2
-    scale = np.float32(np.abs(values).max() / (high - zero))
-    largest = np.abs(a.quantization.numbers).max()
-    if not np.isfinite(scale) or scale == 0 or scale / 2 * largest > _MOST_OFF * output.scale:
+def _factor(expr: relay.Expr, dtype: str, new: New) -> _Factor | None:
+    """An 8-bit tensor, or one of 8 bits of the numbers that a function of it has."""
+    if (real := dequantized(expr)) is not None:
+        numbers = real.quantization.numbers
+        return _Factor(in_type(real, dtype, new), numbers, numbers)
+    function = function_of(expr)
+    source = None if function is None or len(function.sources) != 1 else dequantized(function.sources[0])
+    if function is None or source is None or function.axis is not None or shape(source.x) != shape(expr):
         return None
-    b = QuantizedType(scale, zero, output.dtype)
-    table = quantize(values, b, (low, high))
-    factors = integer_form.lookup(source.x, table, source.quantization.dtype, output.dtype)
-    scales = *parameters(a.quantization), *parameters(b), *parameters(output)
-    return integer_form.real_sums(relay.qnn.op.mul(a.x, factors, *scales))
+    values = function(source.quantization.numbers)
+    smallest, largest = min(float(values.min()), 0), max(float(values.max()), 0)
+    low, high = value_range(dtype)
+    scale = np.float32((largest - smallest) / (high - low - 1))  # a step less, which the zero point may take
+    if not np.isfinite(scale) or scale == 0:
+        return None
+    own = QuantizedType(scale, int(np.rint(low - smallest / scale)), dtype)
+    table = quantize(values, own, (low, high))
+    x = integer_form.lookup(new(source.x), table, source.quantization.dtype, dtype, real=True)
+    return _Factor(Dequantized(x, own), values, own.numbers[table - low])
 
 
 def absolute_difference(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
