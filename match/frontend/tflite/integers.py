@@ -67,7 +67,7 @@ def narrowed(x: relay.Expr, output: QuantizedType, clip: tuple[int, int] | None 
 
 
 def clip_of(read: TfliteReader, operator: FileOperator, activation: int, output: QuantizedType) -> tuple[int, int]:
-    """The values that a fused activation leaves: bounds over the scale in float32, rounded half away from zero."""
+    """The values that a fused activation leaves."""
     kind = tflite.ActivationFunctionType
     bounds = {
         kind.NONE: (-math.inf, math.inf),
@@ -77,6 +77,11 @@ def clip_of(read: TfliteReader, operator: FileOperator, activation: int, output:
     }
     if activation not in bounds:
         raise read.error(operator, f"has the fused activation {activation}, which integer kernels lack; remove it")
+    return levels_between(*bounds[activation], output)
+
+
+def levels_between(lowest: float, highest: float, output: QuantizedType) -> tuple[int, int]:
+    """The levels of two bounds, each over the scale in float32, rounded half away from zero."""
     least, largest = value_range(output.dtype)
 
     def level(bound: float) -> int:
@@ -86,5 +91,4 @@ def clip_of(read: TfliteReader, operator: FileOperator, activation: int, output:
         rounded = int(math.copysign(math.floor(abs(quotient) + 0.5), quotient))
         return min(max(rounded + output.zero_point, least), largest)
 
-    low, high = (level(bound) for bound in bounds[activation])
-    return low, high
+    return level(lowest), level(highest)

@@ -16,7 +16,7 @@ from match.arithmetic.tflite import multiply, multiply_by, quantize_multiplier
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.integers import int64
-from match.frontend.tflite.reader import Handlers, TfliteReader
+from match.frontend.tflite.reader import Handler, Handlers, TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
@@ -80,6 +80,19 @@ def relu6(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     inputs = read.input_quantization(operator)
     low, high = integers.clip_of(read, operator, tflite.ActivationFunctionType.RELU6, inputs)
     return relay.clip(read.expr(operator), low, high)
+
+
+def bounded(lowest: float, highest: float) -> Handler:
+    """RELU_0_TO_1 and RELU_N1_TO_1, which TFLite clips in the output's scale. TFLite Micro has no kernels of them."""
+
+    def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+        def function(x: Int64Array, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
+            low, high = (each - output.zero_point for each in integers.levels_between(lowest, highest, output))
+            return np.clip(multiply(x, _ratio(inputs, output)), low, high)
+
+        return _table(read, operator, function)
+
+    return handler
 
 
 def _largest(values: QuantizedType) -> int:
@@ -207,6 +220,8 @@ def handlers() -> Handlers:
         "HARD_SWISH": hard_swish,
         "RELU": relu,
         "RELU6": relu6,
+        "RELU_0_TO_1": bounded(0, 1),
+        "RELU_N1_TO_1": bounded(-1, 1),
         "LEAKY_RELU": leaky_relu,
         "PRELU": prelu,
         "ELU": elu,
