@@ -102,7 +102,10 @@ def parts_of(function: Steps, reach: float) -> Sequence[Levels] | None:
     if not below.size:
         return None
     low, high = (float(samples[place]) for place in (max(below[0] - 1, 0), min(above[-1] + 1, _SAMPLES - 1)))
-    borders = [(low, high), *((low, low + (high - low) * share / _SHARES, high) for share in range(1, _SHARES))]
+    meets = [low + (high - low) * share / _SHARES for share in range(1, _SHARES)]
+    if low < 0 < high:  # where most activation functions bend
+        meets.append(0)
+    borders = [(low, high), *((low, place, high) for place in meets)]
     for ends in (borders[:1], borders[1:]):
         off, *_, best = min((_off(function, one), place, one) for place, one in enumerate(ends))
         if off < _MOST_OFF:
@@ -111,11 +114,14 @@ def parts_of(function: Steps, reach: float) -> Sequence[Levels] | None:
 
 
 def _off(function: Steps, borders: Sequence[float]) -> float:
-    """By how many steps the function differs at most between a level and what is rounded to it."""
+    """By how many steps the function differs at most between a level and what is rounded to it.
+
+    What is beyond the end of a part, another one tells, or the function does not change there.
+    """
     most = 0.0
     for start, end in itertools.pairwise(borders):
         part = Levels(start, (end - start) / (LEVELS - 1))
-        near = part.numbers[:, None] + part.step * np.linspace(-_OFF, _OFF, _AROUND)
+        near = (part.numbers[:, None] + part.step * np.linspace(-_OFF, _OFF, _AROUND)).clip(start, end)
         most = max(most, float(np.abs(function(near) - function(part.numbers)[:, None]).max()))
     return most
 

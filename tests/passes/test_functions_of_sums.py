@@ -34,6 +34,11 @@ def leaky(model: TrainedModel) -> None:
     model.add("LeakyRelu", alpha=0.1)
 
 
+def slightly_leaky(model: TrainedModel) -> None:
+    """Which takes numbers a hundred times as large below zero as above to the same steps."""
+    model.add("LeakyRelu", alpha=0.01)
+
+
 def tanh(model: TrainedModel) -> None:
     model.add("Tanh")
 
@@ -76,6 +81,7 @@ def network(layer: Step, function: Step, opset: int = 17) -> TrainedModel:
             (silu, 0.04, "uint8", 8),
             (hard_swish, 0.03, "uint8", 12),
             (leaky, 0.05, "int8", -90),
+            (slightly_leaky, 0.03, "int8", 0),
             (tanh, 2 / 255, "int8", 0),
         ],
         [(convolution,), (normalized,), (dense,)],
@@ -90,6 +96,8 @@ def test_within_one_step(
     assert len(np.unique(reference)) > 15
     assert np.abs(ours - reference).max() <= 1
     assert np.mean(ours != reference) < 0.35
+    main = main_function(integer_relay(load(tmp_path / "model.onnx"), exact=False))
+    assert not any(is_call(expr, "sigmoid", "nn.leaky_relu") for expr in expressions(main))
 
 
 @pytest.mark.parametrize(("function", "exact"), [(silu, True), (wave, False)])
