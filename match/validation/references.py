@@ -103,7 +103,10 @@ def _tflite_micro(model: Model, data: bytes) -> Run:
 
 
 def _refused_by_micro(model: Model, error: Exception) -> ToolchainError:
-    return ToolchainError(f"TFLite Micro cannot run {model.name}: {_line(error)}; use a newer one.")
+    return ToolchainError(
+        f"TFLite Micro cannot run {model.name}: {_line(error)}; on stderr it names the operator that it has no kernel "
+        "for, or whose kernel refuses the tensors. Use a version that runs it, or compare outputs by other means."
+    )
 
 
 def _onnxruntime(model: Model, data: bytes) -> Run:

@@ -244,9 +244,16 @@ def product(model: TfliteModel, x: int, scales: list[float]) -> int:
     return model.operator("BATCH_MATMUL", [x, matrix], model.tensor((1, 4), "int8", 0.2), "BatchMatMulOptions")
 
 
+def mirrored(model: TfliteModel, x: int, width: int) -> int:
+    widths = model.tensor((2, 2), "int32", data=np.array([[0, 0], [width, 0]]))
+    output = model.tensor((1, 8 + width), "int8", 0.1)
+    return model.operator("MIRROR_PAD", [x, widths], output, "MirrorPadOptions", mode=0)
+
+
 @pytest.mark.parametrize(
     ("operator", "kept", "dropped", "named"),
     [
+        (mirrored, 7, 8, "MIRROR_PAD (operator 0 at 't2'), which mirrors 8 elements of an axis that has 8"),
         (product, [0.1], [0.1, 0.2, 0.1, 0.1], "BATCH_MATMUL (operator 0 at 't2'), which has the constant 't1' with a"),
         (softmax, 2.0, 0.0, "SOFTMAX (operator 0 at 't1'), which has a Beta of 0.0"),
         (dense, 0, 1, "FULLY_CONNECTED (operator 0 at 't3'), which has the option WeightsFormat of 1"),

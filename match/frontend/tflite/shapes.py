@@ -162,12 +162,16 @@ def pad(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 def mirror_pad(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """MIRROR_PAD: mirrored at the border's elements (reflect) or beside them (symmetric)."""
-    mode = operator.options(tflite.MirrorPadOptions).Mode()
+    reflects = operator.options(tflite.MirrorPadOptions).Mode() == tflite.MirrorPadMode.REFLECT
     widths, x = read.integers(operator, 1), read.expr(operator)
     for axis, extent in enumerate(read.tensor(operator).shape):
         before, behind = widths[2 * axis], widths[2 * axis + 1]
+        if max(before, behind) > extent - reflects:
+            raise read.error(
+                operator, f"mirrors {max(before, behind)} elements of an axis that has {extent}; mirror fewer of them"
+            )
         if before or behind:
-            kind = "reflect" if mode == tflite.MirrorPadMode.REFLECT else "symmetric"
+            kind = "reflect" if reflects else "symmetric"
             chosen = np.pad(np.arange(extent, dtype=np.int32), (before, behind), mode=kind)
             x = relay.take(x, relay.const(chosen), axis=axis)
     return x
