@@ -415,7 +415,7 @@ def partition(
         kinds = "a Relay module (tvm.IRModule), a relay.Function or what match.load returns"
         raise ModelError(f"what is cut is {kinds}, not {type(mod).__name__}.")
     if isinstance(mod, Model) and params is not None:
-        raise OptionError("params belong to a Relay module; what match.load returns has its own weights.")
+        raise OptionError("params belong to a Relay module or function; other models have their own weights.")
     with tvm_failures(mod.name if isinstance(mod, Model) else "the Relay module"):
         model = mod if isinstance(mod, Model) else from_relay(mod, params)
         integer = _transformed(model, chip, options)

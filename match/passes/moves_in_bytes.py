@@ -33,6 +33,7 @@ MOVES = (
     *("strided_slice", "transpose", "nn.pad"),
 )
 _RELU = "nn.relu"
+_QUANTIZE = "qnn.quantize"
 _LAYERS = "nn.conv2d", "nn.conv2d_transpose", "nn.dense"
 _MEAN = "mean"
 """The reference computes it in floating point, whatever is in front of it."""
@@ -62,9 +63,7 @@ def _rule(readers: Readers, known: dict[relay.Expr, Dequantized], call: relay.Ca
         if not moves or dequantized(inner) is not None or _keep_few(moves) or not all(map(_pads_with_a_number, moves)):
             return None
         return _moved(relay.qnn.op.quantize(new(inner), *parameters(output), out_dtype=output.dtype), moves, output)
-    if is_real_sums(call) and is_call(call.args[0], *MOVES):
-        if call.args[0] not in known:
-            return new(call.args[0])
+    if is_real_sums(call) and call.args[0] in known:
         known[call] = replace(known[call.args[0]], real=True)
         return integer_form.real_sums(new(call.args[0]))
     if not (is_call(call, *MOVES) or _clips_for_others(call, readers)) and not (
@@ -105,8 +104,15 @@ def _parts(move: relay.Call) -> Sequence[relay.Expr]:
 
 
 def _clips_for_others(call: relay.Call, readers: Readers) -> bool:
-    """Whether it is a ReLU that something else reads than a quantize, which would make one table of both."""
-    return is_call(call, _RELU) and not all(is_call(reader, "qnn.quantize") for reader in readers[call])
+    """Whether it is a ReLU that moves and layers read: with quantizes alone, or other functions, it is a table."""
+    return (
+        is_call(call, _RELU)
+        and not all(is_call(reader, _QUANTIZE) for reader in readers[call])
+        and all(
+            isinstance(reader, relay.Tuple) or is_call(reader, *MOVES, *IN_FLOATING_POINT, *_LAYERS, _MEAN, _QUANTIZE)
+            for reader in readers[call]
+        )
+    )
 
 
 def _is_for_layers(expr: relay.Expr, readers: Readers) -> bool:

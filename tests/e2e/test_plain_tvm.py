@@ -85,7 +85,7 @@ def test_what_load_returns_is_taken(models_dir: Path) -> None:
     assert symbols
     assert symbols < {variable.name_hint for variable in match.partition(model).get_global_vars()}
     for function in (match.partition, match.compile):
-        with pytest.raises(match.OptionError, match="has its own weights"):
+        with pytest.raises(match.OptionError, match="have their own weights"):
             function(model, "gap9", params={})
 
 
