@@ -16,7 +16,7 @@ import numpy.typing as npt
 from match import run as runs
 from match import validation
 from match.codegen.aot import with_names_for_c
-from match.codegen.backend import Built, lower, register
+from match.codegen.backend import Built, lower, pass_config, register
 from match.codegen.capacity import fits, shortage
 from match.codegen.network import Network
 from match.codegen.platforms import PACKAGE
@@ -449,7 +449,7 @@ def build(
     name = network.name if isinstance(network, Model) else "the Relay module"
     with (
         tvm_failures(name),
-        tvm.transform.PassContext(opt_level=3, config={"tir.disable_vectorize": True, "tir.usmp.enable": True}),
+        tvm.transform.PassContext(opt_level=3, config=pass_config()),
     ):
         return relay.build(
             module,

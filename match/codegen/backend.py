@@ -67,6 +67,18 @@ def register(targets: Iterable[str]) -> None:
             tvm.ir.register_intrin_lowering(f"tir.{name}", target="c", f=_math_function)
 
 
+def pass_config() -> dict[str, Any]:
+    """The `config` of the `tvm.transform.PassContext` in which TVM builds a network for the control core.
+
+    C has no vectors; all buffers are in one workspace; minima read what is in memory (`minima_of_what_is_there`).
+    """
+    return {
+        "tir.add_lower_pass": [(LAST_PHASE, minima_of_what_is_there)],
+        "tir.disable_vectorize": True,
+        "tir.usmp.enable": True,
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class Built:
     """A network, and its calls in the order of execution."""
@@ -112,12 +124,7 @@ def lower(module: tvm.IRModule, target: MatchTarget, model: Model, places: Place
         if variable.name_hint != "main" and IN_PLACE_ATTRIBUTE in function.attrs
         for found in [decode_in_place(str(function.attrs[IN_PLACE_ATTRIBUTE]))]
     }
-    config = {
-        "tir.add_lower_pass": [(LAST_PHASE, minima_of_what_is_there)],
-        "tir.disable_vectorize": True,
-        "tir.usmp.enable": True,
-        "tir.usmp.custom_algorithm": PLANNER,
-    }
+    config = pass_config() | {"tir.usmp.custom_algorithm": PLANNER}
     options = {
         "interface-api": "c",
         "unpacked-api": True,
