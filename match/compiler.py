@@ -178,7 +178,7 @@ def compile(  # noqa: A001
 def _cut_for_l1(
     integer: tvm.IRModule, target: MatchTarget, options: Options, name: str, stopwatch: Stopwatch, l1: int
 ) -> Partitioned | None:
-    """The network cut for another size of L1; None if the target cannot have that."""
+    """The network, cut for an L1 of `l1` bytes; None if the target cannot have that size."""
     try:
         larger = get_target(target, l1)
     except OptionError:

@@ -33,7 +33,7 @@ def _tensors(graph: Any) -> Iterator[Any]:
 
 
 def with_dense_constants(proto: Any) -> None:
-    """Write out sparse initializers and the sparse values of Constant operators, in the model itself.
+    """Replace sparse initializers, and sparse values of Constant operators, by dense ones. The model is changed.
 
     Raises:
         ValueError: a sparse tensor's indices are none of its elements, or its numbers are not in the file.

@@ -104,7 +104,10 @@ def _parts(move: relay.Call) -> Sequence[relay.Expr]:
 
 
 def _clips_for_others(call: relay.Call, readers: Readers) -> bool:
-    """Whether it is a ReLU that moves and layers read: with quantizes alone, or other functions, it is a table."""
+    """Whether a call is a ReLU whose readers are moves, layers, means and quantizes, but not quantizes alone.
+
+    A ReLU that quantizes alone read, or that is part of another function, becomes part of a table instead.
+    """
     return (
         is_call(call, _RELU)
         and not all(is_call(reader, _QUANTIZE) for reader in readers[call])

@@ -9,11 +9,10 @@ import math
 from dataclasses import dataclass
 
 from match.passes.element_functions import function_of
+from match.passes.parts_of_functions import LEVELS
 from match.relay import integer_form, relay, tvm
 from match.relay.qnn import dequantized
 from match.relay.rewrite import New, dtype, is_call, rewrite, shape
-
-_LEVELS = 256
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class TabulateRealFunctions:
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if not isinstance(call.checked_type, tvm.ir.TensorType) or dtype(call) != "float32":
         return None
-    if is_call(call, "qnn.dequantize") or math.prod(shape(call)) < _LEVELS:
+    if is_call(call, "qnn.dequantize") or math.prod(shape(call)) < LEVELS:
         return None
     function = function_of(call)
     if function is None or len(function.sources) != 1 or function.axis is not None or not function.approximated:

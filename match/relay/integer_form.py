@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.interface import Float32Array
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
@@ -20,7 +21,6 @@ from match.relay.rewrite import is_call
 
 NO_PADDING = Padding()
 
-Float32Array = npt.NDArray[np.float32]
 Int8Array = npt.NDArray[np.int8]
 Weights = npt.NDArray[np.int8 | np.int16]
 KernelLayout = Literal["HWIO", "HWOI"]
@@ -60,12 +60,15 @@ def _is_exception(accumulator: relay.Expr, exceptions: Int64Array) -> relay.Expr
 
 
 def real_sums(accumulator: relay.Expr) -> relay.Expr:
-    """Sums of a layer that the reference computes in floating point: outputs in integers are within one step of its.
+    """A mark: the reference computes in floating point, and outputs in integers are within one step of its outputs.
 
-    Around a QNN operator that requantizes, it is the operator's outputs; around an average in floating point, which a
-    quantize reads, these will be; in a table it is the places of entries; around a dequantize it is what reads that.
+    The mark changes no number; the report reads it. It stands around
 
-    The operator changes nothing; it says so to the report.
+    - the sums of a layer;
+    - a QNN operator that requantizes: the outputs of that operator are meant;
+    - an average in floating point that a quantize reads: the quantized average is meant;
+    - the places of entries in a table: the entries are meant;
+    - a dequantize: the operators that read the dequantized tensor are meant.
     """
     return relay.annotation.stop_fusion(accumulator)
 

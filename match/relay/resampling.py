@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.interface import Float32Array
 from match.relay import relay
 from match.relay.rewrite import constant, dtype, is_call, shape
 
-Float32Array = npt.NDArray[np.float32]
 Indices = npt.NDArray[np.int32]
 
 _HALF = np.float32(0.5)

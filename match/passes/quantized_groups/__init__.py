@@ -73,9 +73,13 @@ _WITH_ACTIVATIONS: tuple[Fusion, ...] = table, prelu, moved, collected
 class FuseQuantizedGroups:
     """Rewrites each group that ends in `qnn.quantize`, and each `qnn.concatenate`, `argmax` and `argmin`.
 
-    What is not `exact` may be within one step: average pooling of parts of a map where onnxruntime's float32 may round
-    otherwise than integers, sums of three tensors and more, products with functions of smaller tensors, PReLU with a
-    slope for each element, functions of a layer's outputs that nothing quantizes, and additions to these.
+    Without `exact`, these groups are rewritten, too, with outputs within one step of the reference's:
+
+    - average pooling of parts of a map, where onnxruntime's float32 may round otherwise than integers;
+    - sums of three tensors and more;
+    - products of a tensor and a function of a smaller tensor;
+    - PReLU with a slope for each element;
+    - functions of a layer's outputs, and additions to a layer's outputs, where nothing quantizes these outputs.
     """
 
     exact: bool = True

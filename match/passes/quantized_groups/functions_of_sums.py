@@ -10,14 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from match.arithmetic.interface import QuantizedType
-from match.ir.dtypes import value_range
 from match.passes.element_functions import function_behind
 from match.passes.parts_of_functions import UNCHANGED, Steps, in_parts, in_steps
-from match.passes.quantized_groups.linear import is_layer, linear
+from match.passes.quantized_groups.linear import LEVEL_DTYPE, is_layer, linear_levels
 from match.relay import relay
-from match.relay.rewrite import New, shape
+from match.relay.rewrite import New
 
-_DTYPE = "uint8"
 _LEAST, _LARGEST = -20, 20
 """Powers of two between which it is looked for where a function changes last."""
 
@@ -32,16 +30,13 @@ def function_of_sums(expr: relay.Expr, output: QuantizedType, new: New) -> relay
     parted = None if reach is None else in_parts(steps, output, reach)
     if parted is None:
         return None
-    extents = shape(layer)
     maps: list[relay.Expr] = []
     for part in parted.parts:
-        first = np.full((extents[1], *(1 for _ in extents[2:])), -part.low, np.float32)
-        levels = QuantizedType(np.float32(part.step), value_range(_DTYPE)[0], _DTYPE)
-        part_of = linear(relay.add(layer, relay.const(first)), levels, new)
-        if part_of is None:
+        levels = linear_levels(layer, part.low, np.float32(part.step), new)
+        if levels is None:
             return None
-        maps.append(part_of)
-    return parted.of(maps, _DTYPE)
+        maps.append(levels.x)
+    return parted.of(maps, LEVEL_DTYPE)
 
 
 def _layer(expr: relay.Expr) -> relay.Expr | None:

@@ -27,6 +27,9 @@ _TRANSPOSED = "nn.conv2d_transpose"
 _DENSE = "nn.dense"
 _LINEAR = _CONVOLUTION, _TRANSPOSED, _DENSE
 
+LEVEL_DTYPE = "uint8"
+"""Of the levels that `linear_levels` gives."""
+
 _CONVOLUTION_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "kernel_layout", "dilation", "groups"
 _TRANSPOSED_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "kernel_layout", "output_padding", "groups"
 
@@ -73,6 +76,15 @@ def linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     if layer.bias is not None or layer.steps:
         sums = relay.nn.bias_add(sums, relay.const(bias), axis=axis)
     return requantized(sums, inputs.scale * weights.scales / np.float32(1 << bits), output, axis)
+
+
+def linear_levels(layer: relay.Expr, low: float, step: np.float32, new: New) -> Dequantized | None:
+    """A layer's outputs less `low`, in 256 levels that are `step` apart; the first level is 0."""
+    extents = shape(layer)
+    first = np.full((extents[1], *(1 for _ in extents[2:])), -low, np.float32)
+    levels = QuantizedType(step, 0, LEVEL_DTYPE)
+    x = linear(relay.add(layer, relay.const(first)), levels, new)
+    return None if x is None else Dequantized(x, levels)
 
 
 def is_layer(expr: relay.Expr) -> bool:

@@ -13,14 +13,13 @@ from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
 from match.passes.functions_of_two import function_of_two
+from match.passes.parts_of_functions import LEVELS
 from match.passes.quantized_groups.activations import without_activations
-from match.passes.quantized_groups.linear import is_layer, linear
+from match.passes.quantized_groups.linear import is_layer, linear_levels
 from match.relay import relay
 from match.relay.qnn import Dequantized, dequantized
 from match.relay.rewrite import New, is_call, shape
 
-_DTYPE = "uint8"
-_LEVELS = 256
 _MOST_OFF = 0.9
 """Steps of the output that the layer's outputs may be off by when they are rounded."""
 
@@ -48,18 +47,17 @@ def _sum(
     high = (clip[1] + 0.5 - output.zero_point) * scale - least
     if rectified:
         low = max(low, np.float64(0))
-    step = np.float32((high - low) / (_LEVELS - 1))
+    step = np.float32((high - low) / (LEVELS - 1))
     if step <= 0 or step > 2 * _MOST_OFF * scale:
         return None
-    first = np.full((shape(layer)[1], *(1 for _ in shape(layer)[2:])), -low, np.float32)
-    levels = QuantizedType(step, value_range(_DTYPE)[0], _DTYPE)
-    x = linear(relay.add(layer, relay.const(first)), levels, new)
-    if x is None:
+    levels = linear_levels(layer, low, step, new)
+    if levels is None:
         return None
-    total: Float32Array = np.add.outer(levels.numbers + np.float32(low), own.numbers)
+    total: Float32Array = np.add.outer(levels.quantization.numbers + np.float32(low), own.numbers)
     slopes = float(step / scale), float(own.scale / scale)
     sums = quantize(total, output, clip)
-    return function_of_two(x, new(real.x), sums, (_DTYPE, own.dtype), slopes, clip, output.dtype, real=True)
+    dtypes = levels.quantization.dtype, own.dtype
+    return function_of_two(levels.x, new(real.x), sums, dtypes, slopes, clip, output.dtype, real=True)
 
 
 def _ends(real: Dequantized) -> tuple[int, int]:
