@@ -12,13 +12,12 @@ from match.arithmetic.interface import Accumulator, Arithmetic, QuantizedType, p
 from match.arithmetic.line_fit import NoLineError
 from match.arithmetic.named_rounding import NamedRounding
 from match.arithmetic.truncated_means import truncated_mean
-from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array, Requantization
 from match.ir.step_function import reachable_sums
 from match.passes.functions_of_two import function_of_two
 from match.passes.integer_sums import integer_sums
 from match.relay import float_arithmetic, integer_form, relay, tvm
-from match.relay.integer_form import Weights, is_real_sums
+from match.relay.integer_form import Weights, is_real_sums, unmarked
 from match.relay.operators import Matrices
 from match.relay.qnn import (
     Linear,
@@ -33,7 +32,8 @@ from match.relay.qnn import (
 from match.relay.readers import output_range
 from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar, shape
 
-_ROOTS = ("clip", "cast", "qnn.requantize", "qnn.add", "qnn.subtract", "qnn.mul", "qnn.avg_pool2d")
+_BINARY = "qnn.add", "qnn.subtract", "qnn.mul"
+_ROOTS = ("clip", "cast", "qnn.requantize", "qnn.avg_pool2d", *_BINARY)
 
 
 @dataclass(frozen=True)
@@ -56,24 +56,25 @@ class Integerize:
         return rewrite(module, self._rule)
 
     def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
-        if is_real_sums(call) and is_call(call.args[0], "qnn.avg_pool2d"):
-            return self._mean(call.args[0], value_range(dtype(call)), new, real=True)
         if is_call(call, "cast") and dtype(call) == "float32":
             return self._real_numbers(call.args[0], new)
-        if not is_call(call, *_ROOTS) or not is_8bit(call):
+        if not is_8bit(call) or not (is_call(call, *_ROOTS) or is_real_sums(call)):
             return None
         linear = read_linear(call)
         if linear is not None:
             return self._linear(linear, new)
-        root, clip = clamped(call, dtype(call))
+        marked, clip = clamped(call, dtype(call))
+        root, real = unmarked(marked), is_real_sums(marked)
         if is_call(root, "qnn.avg_pool2d"):
-            return self._mean(root, clip, new)
+            return self._mean(root, clip, new, real=real)
+        if is_call(root, *_BINARY):
+            return self._binary(root, clip, new, real=real)
+        if real:
+            return None
         if is_call(root, "qnn.requantize") and is_fixed_point(root):
             rounding = named_rounding(root)
             found = self._table(root, rounding, clip, new) or self._matrices(root, rounding, clip, new)
             return self._mean(root, clip, new) if found is None and rounding is None else found
-        if is_call(root, "qnn.add", "qnn.subtract", "qnn.mul"):
-            return self._binary(root, clip, new)
         if is_call(root, "cast") and is_call(root.args[0], "nn.avg_pool2d"):
             return self._average(root, clip, new)
         return None
@@ -122,7 +123,7 @@ class Integerize:
         outputs = (rounding or self.arithmetic).requantize(inputs, output, clip)
         return integer_form.lookup(new(x), outputs, inputs.dtype, output.dtype)
 
-    def _binary(self, call: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
+    def _binary(self, call: relay.Call, clip: tuple[int, int], new: New, *, real: bool) -> relay.Expr | None:
         left, right = call.args[:2]
         a = quantization(call.args[2], call.args[3], dtype(left))
         b = quantization(call.args[4], call.args[5], dtype(right))
@@ -131,17 +132,16 @@ class Integerize:
             return None
         numbers = scalar(left), scalar(right)
         if (numbers[0] is None) != (numbers[1] is None):
-            return self._with_number(call, (a, b), numbers, output, clip, new)
+            return self._with_number(call, (a, b), numbers, output, clip, new, real=real)
         if is_call(call, "qnn.mul"):
             requantization = self.arithmetic.multiply(a, b, output, clip)
-            return integer_form.multiply(
-                new(left), new(right), (a.zero_point, b.zero_point), requantization, output.dtype
-            )
+            zero_points = a.zero_point, b.zero_point
+            return integer_form.multiply(new(left), new(right), zero_points, requantization, output.dtype, real=real)
         sign = -1 if is_call(call, "qnn.subtract") else 1
         outputs = self.arithmetic.add(a, b, output, clip, sign)
         slopes = float(a.scale / output.scale), sign * float(b.scale / output.scale)
-        dtypes = a.dtype, b.dtype
-        return function_of_two(new(left), new(right), outputs, dtypes, slopes, clip, output.dtype, exact=self.exact)
+        x, y, types, exact = new(left), new(right), (a.dtype, b.dtype), self.exact
+        return function_of_two(x, y, outputs, types, slopes, clip, output.dtype, exact=exact, real=real)
 
     def _with_number(
         self,
@@ -151,6 +151,8 @@ class Integerize:
         output: QuantizedType,
         clip: tuple[int, int],
         new: New,
+        *,
+        real: bool,
     ) -> relay.Expr | None:
         """An addition or multiplication of a tensor and one number for all its elements: a table."""
         at = 0 if numbers[0] is None else 1  # the tensor
@@ -165,7 +167,7 @@ class Integerize:
             sign = -1 if is_call(call, "qnn.subtract") else 1
             lowest = types[0].levels[0], types[1].levels[0]
             outputs = self.arithmetic.add(*types, output, clip, sign)[np.ix_(a - lowest[0], b - lowest[1])]
-        return integer_form.lookup(new(x), outputs.reshape(-1), own.dtype, output.dtype)
+        return integer_form.lookup(new(x), outputs.reshape(-1), own.dtype, output.dtype, real=real)
 
     def _mean(self, call: relay.Call, clip: tuple[int, int], new: New, *, real: bool = False) -> relay.Expr | None:
         """`qnn.avg_pool2d`, or a mean over two axes of a map between a cast to int32 and a change of scale."""
@@ -197,7 +199,7 @@ class Integerize:
     ) -> relay.Expr | None:
         """A product of two activations; None where the reference's requantization is no line."""
         real = is_real_sums(call.args[0])
-        product = call.args[0].args[0] if real else call.args[0]
+        product = unmarked(call.args[0])
         if not is_call(product, "qnn.batch_matmul"):
             return None
         x, y, x_zero, y_zero, x_scale, y_scale = product.args

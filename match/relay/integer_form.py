@@ -78,6 +78,11 @@ def is_real_sums(expr: relay.Expr) -> bool:
     return is_call(expr, "annotation.stop_fusion")
 
 
+def unmarked(expr: relay.Expr) -> relay.Expr:
+    """An expression without the mark `real_sums` around it, if it has one."""
+    return expr.args[0] if isinstance(expr, relay.Call) and is_real_sums(expr) else expr
+
+
 def conv2d(
     x: relay.Expr,
     weights: Int8Array,
@@ -228,14 +233,24 @@ def add(
 
 
 def multiply(
-    a: relay.Expr, b: relay.Expr, zero_points: tuple[int, int], requantization: Requantization, dtype: str
+    a: relay.Expr,
+    b: relay.Expr,
+    zero_points: tuple[int, int],
+    requantization: Requantization,
+    dtype: str,
+    *,
+    real: bool = False,
 ) -> relay.Expr:
-    """Product of two tensors less their zero points, requantized as one channel; one of them may be broadcast."""
+    """Product of two tensors less their zero points, requantized as one channel; one of them may be broadcast.
+
+    `real`: see `real_sums`.
+    """
     first, second = (
         relay.subtract(relay.cast(operand, "int32"), relay.const(zero_point, "int32"))
         for operand, zero_point in zip((a, b), zero_points, strict=True)
     )
-    return requantize(relay.multiply(first, second), requantization, dtype)
+    product = relay.multiply(first, second)
+    return requantize(real_sums(product) if real else product, requantization, dtype)
 
 
 def squared_difference(

@@ -137,16 +137,20 @@ class Addition:
 
 @dataclass(frozen=True, eq=False)
 class Multiplication:
-    """A quantized product of two tensors less their zero points; either tensor may be broadcast."""
+    """A quantized product of two tensors less their zero points; either tensor may be broadcast.
+
+    `real` as in `match.relay.integer_form.real_sums`.
+    """
 
     operands: tuple[relay.Expr, relay.Expr]
     zero_points: tuple[int, int]
     requantization: Requantization
     dtype: str
+    real: bool = False
 
     def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
         """The expression, on other operands."""
-        return integer_form.multiply(a, b, self.zero_points, self.requantization, self.dtype)
+        return integer_form.multiply(a, b, self.zero_points, self.requantization, self.dtype, real=self.real)
 
 
 @dataclass(frozen=True, eq=False)

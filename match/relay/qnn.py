@@ -13,7 +13,7 @@ from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.named_rounding import NamedRounding, Ties
 from match.ir.dtypes import value_range
 from match.relay import relay
-from match.relay.integer_form import Weights, is_real_sums
+from match.relay.integer_form import Weights, is_real_sums, unmarked
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
 _CONVOLUTIONS = ("qnn.conv2d", "qnn.conv2d_transpose")
@@ -169,7 +169,7 @@ def read_linear_sums(expr: relay.Expr) -> LinearSums | None:
     call, bias = _without_bias(expr)
     call, bits = _without_multiplication(call)
     real = is_real_sums(call)
-    call = call.args[0] if real else call
+    call = unmarked(call)
     if not is_call(call, *_CONVOLUTIONS, "qnn.dense") or (bits and not real):
         return None
     x, kernel, input_zero, weight_zero, input_scale, weight_scale = call.args

@@ -17,7 +17,7 @@ from match.ir.layer import Axis, Dim, Padding
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
-from match.relay.integer_form import is_real_sums
+from match.relay.integer_form import is_real_sums, unmarked
 from match.relay.objects import kept
 from match.relay.operators import (
     AbsoluteDifference,
@@ -37,9 +37,6 @@ from match.relay.operators import (
     SquaredDifference,
 )
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
-
-_OF_ONE_CHANNEL = ("multiply",)
-"""Last operators of accumulators whose elements all have the parameters of one channel."""
 
 
 def read_layer(expr: relay.Expr) -> Accumulation | None:
@@ -104,7 +101,8 @@ def _requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | N
     accumulator = product.args[0].args[0]
     if dtype(accumulator) != "int32" or not shape(accumulator):
         return None
-    channels = 1 if is_call(accumulator, *_OF_ONE_CHANNEL) else shape(accumulator)[-1]
+    of_two = is_call(unmarked(accumulator), "multiply") and shape(product.args[1]) == (1,)
+    channels = 1 if of_two else shape(accumulator)[-1]
     exceptional = is_call(bias_expr, "where") and is_call(bias_expr.args[0], "equal", "logical_or")
     line = bias_expr.args[2] if exceptional else bias_expr
     negative = line.args[:2] if is_call(line, "where") else None
@@ -161,8 +159,7 @@ def read_addition(expr: relay.Expr) -> Addition | None:
     if saturated is None:
         return None
     total, shift_expr, clip, out_dtype = saturated
-    real, both = is_real_sums(total.args[0]), total.args[0]
-    both = both.args[0] if real else both
+    real, both = is_real_sums(total.args[0]), unmarked(total.args[0])
     if not is_call(both, "add"):
         return None
     operands: list[relay.Expr] = []
@@ -181,11 +178,15 @@ def read_addition(expr: relay.Expr) -> Addition | None:
 def read_multiplication(expr: relay.Expr) -> Multiplication | None:
     """A multiplication."""
     requantized = read_requantized(expr)
-    if requantized is None or not is_call(requantized[0], "multiply"):
+    if requantized is None:
+        return None
+    accumulator, requantization, out_dtype = requantized
+    product = unmarked(accumulator)
+    if not is_call(product, "multiply") or requantization.channels != 1:
         return None
     operands: list[relay.Expr] = []
     zero_points: list[int] = []
-    for factor in requantized[0].args:
+    for factor in product.args:
         if not is_call(factor, "subtract") or not is_call(factor.args[0], "cast"):
             return None
         zero_point, x = scalar(factor.args[1]), factor.args[0].args[0]
@@ -193,7 +194,8 @@ def read_multiplication(expr: relay.Expr) -> Multiplication | None:
             return None
         operands.append(x)
         zero_points.append(int(zero_point))
-    return Multiplication((operands[0], operands[1]), (zero_points[0], zero_points[1]), *requantized[1:])
+    factors, zeros, real = (operands[0], operands[1]), (zero_points[0], zero_points[1]), product != accumulator
+    return Multiplication(factors, zeros, requantization, out_dtype, real)
 
 
 def read_matrices(expr: relay.Expr) -> Matrices | None:
@@ -203,7 +205,7 @@ def read_matrices(expr: relay.Expr) -> Matrices | None:
         return None
     accumulator, requantization, out_dtype = requantized
     real = is_real_sums(accumulator)
-    accumulator = accumulator.args[0] if real else accumulator
+    accumulator = unmarked(accumulator)
     if not is_call(accumulator, "nn.batch_matmul"):
         return None
     attrs = accumulator.attrs

@@ -74,7 +74,7 @@ def read_resize(root: relay.Expr) -> Resize | None:
         return None
     zero = scalar(distance.args[1]) if is_call(distance, "subtract") else 0
     real = integer_form.is_real_sums(total)
-    total = total.args[0] if real else total
+    total = integer_form.unmarked(total)
     inner = reached(total, "add", "multiply", "take")
     x = reached(inner, "add", "multiply", "take", "cast") if inner else None
     rows, columns = _between(total), _between(inner) if inner else None

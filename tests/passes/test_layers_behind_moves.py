@@ -12,6 +12,7 @@ import pytest
 from match.frontend import load
 from match.passes.moves_in_bytes import MovesInBytes
 from match.passes.pipeline import integer_relay
+from match.passes.quantize_border import qnn_operators
 from match.relay.integer_form import is_real_sums
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import dtype, is_call
@@ -125,6 +126,58 @@ def test_products_of_parts(layer: Callable[[TrainedModel, str, str], None], tmp_
     assert len(np.unique(reference)) > 50
     assert distance.max() <= 1
     assert np.mean(distance != 0) < 0.002
+
+
+def shifted_average(model: TrainedModel, first: str, second: str) -> None:
+    """Of the whole map, which the runtime computes in integers where it reads no part."""
+    model.current = model.apply("Mul", first, model.apply("GlobalAveragePool", second))
+
+
+def averages(model: TrainedModel, first: str, second: str) -> None:
+    model.current = model.apply("AveragePool", first, kernel_shape=[2, 2], strides=[2, 2])
+
+
+def gated(model: TrainedModel, first: str, second: str) -> None:
+    model.current = model.apply("Mul", first, model.apply("Sigmoid", second))
+
+
+def joined(operator: str, *behind: str) -> Callable[[TrainedModel, str, str], None]:
+    """An operator of both parts, and others of its outputs."""
+
+    def apply(model: TrainedModel, first: str, second: str) -> None:
+        model.current = model.apply(operator, first, second)
+        for name in behind:
+            model.add(name)
+
+    apply.__name__ = "_".join((operator, *behind))
+    return apply
+
+
+FUNCTIONS = joined("Add"), joined("Add", "Relu"), joined("Mul"), joined("Sub")
+"""Of two elements each, so that all 65536 outputs are known."""
+
+READERS = *FUNCTIONS, gated, averages, shifted_average
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.__name__)
+def test_readers_of_parts(reader: Callable[[TrainedModel, str, str], None], tmp_path: Path, *, exact: bool) -> None:
+    """The runtime adds, multiplies and averages parts of a split in floating point: equal, or said to be close."""
+    model = TrainedModel((1, 8, 14, 12))
+    model.quantize(0.03, "uint8", 117)
+    reader(model, *model.split(4, 4))
+    onnx.save(ended(model, 0.04, "uint8", 110), tmp_path / "model.onnx")
+    loaded = load(tmp_path / "model.onnx")
+    module = integer_relay(loaded, exact=exact)
+    assert not qnn_operators(module)
+    close = any(map(is_real_sums, expressions(main_function(module))))
+    assert not (close and exact) or reader not in FUNCTIONS
+    x = {"x": np.random.default_rng(5).normal(0, 1, (1, 8, 14, 12)).astype(np.float32)}
+    assert loaded.data is not None
+    (ours,), (reference,) = executable(module)(x), exact_session(loaded.data).run(None, x)
+    distance = np.abs(ours.astype(int).reshape(reference.shape) - reference)
+    assert len(np.unique(reference)) > 10
+    assert distance.max() <= close
 
 
 def test_parts_that_are_quantized_are_integers(tmp_path: Path) -> None:

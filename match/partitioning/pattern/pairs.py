@@ -62,7 +62,7 @@ def multiplication(root: relay.Expr, found: Multiplication, ranges: Ranges) -> M
     accumulator = products.min().reshape(1), products.max().reshape(1)
     parameters = without_idle_parts(found.requantization, *accumulator)
     constants = LayerConstants(None, parameters, zero_points=zero_points)
-    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator)
+    return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator, reference=not found.real)
 
 
 def squared_difference(root: relay.Expr, found: SquaredDifference) -> Match | Rejection:

@@ -18,7 +18,13 @@ from match.passes.quantized_groups.centred import centred
 from match.passes.quantized_groups.chosen import chosen
 from match.passes.quantized_groups.collected import collected
 from match.passes.quantized_groups.concatenations import concatenation, qnn_concatenation
-from match.passes.quantized_groups.elementwise import absolute_difference, close_product, extremum, sum_or_product
+from match.passes.quantized_groups.elementwise import (
+    absolute_difference,
+    close_product,
+    extremum,
+    real_product,
+    sum_or_product,
+)
 from match.passes.quantized_groups.function_averages import function_average
 from match.passes.quantized_groups.functions_of_sums import function_of_sums
 from match.passes.quantized_groups.linear import linear
@@ -28,7 +34,7 @@ from match.passes.quantized_groups.quantities import parameters
 from match.passes.quantized_groups.residuals import residual
 from match.passes.quantized_groups.slopes import close_slopes
 from match.passes.quantized_groups.sums import close_sum
-from match.passes.quantized_groups.tables import prelu, table
+from match.passes.quantized_groups.tables import close_table, prelu, table
 from match.relay import relay, tvm
 from match.relay.qnn import quantized
 from match.relay.rewrite import New, is_call, rewrite
@@ -59,10 +65,10 @@ _OPERATORS: tuple[Fusion, ...] = (
 _CLOSE: tuple[Fusion, ...] = close_average, close_sum, close_product, close_slopes
 """Fusions whose outputs may be a step off."""
 
-_CLOSE_OTHERWISE: tuple[Fusion, ...] = (function_of_sums,)
+_CLOSE_OTHERWISE: tuple[Fusion, ...] = function_of_sums, real_product
 """Fusions whose outputs may be a step off, of what no other one fits."""
 
-_CLOSE_WITH_ACTIVATIONS: tuple[Fusion, ...] = (residual,)
+_CLOSE_WITH_ACTIVATIONS: tuple[Fusion, ...] = residual, close_table
 """The same of an operator together with the activation behind it."""
 
 _WITH_ACTIVATIONS: tuple[Fusion, ...] = table, prelu, moved, collected
@@ -76,6 +82,8 @@ class FuseQuantizedGroups:
     Without `exact`, these groups are rewritten, too, with outputs within one step of the reference's:
 
     - average pooling of parts of a map, where onnxruntime's float32 may round otherwise than integers;
+    - products of two tensors that onnxruntime computes in floating point;
+    - functions of two tensors that a plane is close to;
     - sums of three tensors and more;
     - products of a tensor and a function of a smaller tensor;
     - PReLU with a slope for each element;

@@ -107,7 +107,8 @@ def map_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr
     typed = in_type(real, output.dtype, new)
     scaled = replace(output, scale=output.scale / np.float32(mean.count)) if mean.summed else output
     pooled = _pooled(Dequantized(mean.seen(typed.x), typed.quantization), mean.window, mean.layout, scaled)
-    in_integers = is_call(expr, "nn.global_avg_pool2d") and real.quantization.dtype == output.dtype
+    pooling = is_call(expr, "nn.global_avg_pool2d") and not real.real
+    in_integers = pooling and real.quantization.dtype == output.dtype
     proven = not mean.summed and (in_integers or is_mean_of_sum(typed.quantization, mean.count, output))
     if close or not proven:
         pooled = integer_form.real_sums(pooled)
@@ -127,6 +128,7 @@ def exact_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Ex
 def _windows(expr: relay.Expr, output: QuantizedType, new: New, *, exact: bool) -> relay.Expr | None:
     """Average pooling of smaller windows in integers; None if all is to be `exact` and not all is proven to be.
 
+    Of a marked tensor the reference adds up in an order that is not known, so that no other form is exact either.
     Padding that counts as values becomes the zero point around the map. Where other padding is, or a window reaches
     beyond all of it, parts of the map whose windows have as many values are pooled one by one.
     """
@@ -154,7 +156,7 @@ def _windows(expr: relay.Expr, output: QuantizedType, new: New, *, exact: bool) 
     rows, columns = ({part.size for part in axes[layout.index(letter)][1]} for letter in "HW")
     counts = {height * width for height in rows for width in columns}
     proven = {count: not close and is_mean_of_sum(real.quantization, count, output) for count in counts}
-    if exact and not all(proven.values()):
+    if exact and not real.real and not all(proven.values()):
         return None
 
     def pool(x: relay.Expr, size: tuple[int, int], strides: tuple[int, int]) -> relay.Expr:
@@ -193,7 +195,7 @@ def _padded(expr: relay.Expr, new: New) -> Dequantized | None:
     if pad is not None:
         zero = relay.const(real.quantization.zero_point, real.quantization.dtype)
         x = relay.nn.pad(x, pad.attrs.pad_width, zero)
-    return Dequantized(x, real.quantization)
+    return replace(real, x=x)
 
 
 def _pooled(x: Dequantized, window: tuple[int, int], layout: str, output: QuantizedType) -> relay.Expr:

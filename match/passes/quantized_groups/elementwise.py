@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,16 +19,30 @@ from match.relay.rewrite import New, is_call, operator_name, shape
 
 
 def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """An addition or multiplication of two tensors."""
+    """An addition or multiplication of two tensors that the reference computes in integers."""
     if not is_call(expr, "add", "multiply"):
+        return None
+    left, right = dequantized(expr.args[0]), dequantized(expr.args[1])
+    if left is None or right is None or left.real or right.real:
+        return None
+    return _in_integers(relay.qnn.op.add if is_call(expr, "add") else relay.qnn.op.mul, (left, right), output, new)
+
+
+def real_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """A multiplication of two tensors that the reference computes in floating point."""
+    if not is_call(expr, "multiply"):
         return None
     left, right = dequantized(expr.args[0]), dequantized(expr.args[1])
     if left is None or right is None:
         return None
-    build = relay.qnn.op.add if is_call(expr, "add") else relay.qnn.op.mul
-    a, b = (in_type(real, output.dtype, new) for real in (left, right))
-    scales = *parameters(a.quantization), *parameters(b.quantization), *parameters(output)
-    return build(a.x, b.x, *scales)
+    return integer_form.real_sums(_in_integers(relay.qnn.op.mul, (left, right), output, new))
+
+
+def _in_integers(
+    build: Callable[..., relay.Expr], operands: tuple[Dequantized, Dequantized], output: QuantizedType, new: New
+) -> relay.Expr:
+    a, b = (in_type(real, output.dtype, new) for real in operands)
+    return build(a.x, b.x, *parameters(a.quantization), *parameters(b.quantization), *parameters(output))
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ _LONGEST = 256
 def dense_rows(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """A dense layer on the last axis of a tensor with more than two axes, which stands between reshapes."""
     marked = _unmoved(expr, "reshape", "transpose")
-    product = _unmarked(marked)
+    product = integer_form.unmarked(marked)
     if not is_call(product, "nn.dense"):
         return None
     source, weights = _unmoved(product.args[0], *_MOVES), weights_of(product)
@@ -42,7 +42,7 @@ def dense_rows(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr 
 def activation_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """A product of two activations, which stands between reshapes and transposes; one of them may be constant."""
     marked = _unmoved(expr, "reshape", "transpose")
-    product = _unmarked(marked)
+    product = integer_form.unmarked(marked)
     if not is_call(product, "nn.batch_matmul", "nn.dense"):
         return None
     sides = [(_unmoved(operand, *_MOVES), operand) for operand in product.args]
@@ -142,11 +142,6 @@ def squares(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | N
     sums = integer_form.real_sums(relay.qnn.op.batch_matmul(rows, rows, zero, zero, scale, relay.const(share)))
     scales = np.asarray(real.quantization.scale * share)
     return relay.reshape(requantized(sums, scales, output, axis=2), shape(expr))
-
-
-def _unmarked(expr: relay.Expr) -> relay.Expr:
-    """A product without the mark that the reference computes it in floating point."""
-    return expr.args[0] if isinstance(expr, relay.Call) and integer_form.is_real_sums(expr) else expr
 
 
 def _unmoved(expr: relay.Expr, *names: str) -> relay.Expr:

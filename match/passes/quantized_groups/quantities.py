@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from match.arithmetic.interface import Float32Array, QuantizedType
@@ -25,7 +27,7 @@ def rescaled(x: relay.Expr, inputs: QuantizedType, output: QuantizedType) -> rel
 
 def in_type(real: Dequantized, dtype: str, new: New) -> Dequantized:
     """The replacement of an 8-bit tensor, with the same numbers, in another 8-bit type or in the one that it has."""
-    return as_type(Dequantized(new(real.x), real.quantization), dtype)
+    return as_type(replace(real, x=new(real.x)), dtype)
 
 
 def as_type(real: Dequantized, dtype: str) -> Dequantized:
@@ -36,8 +38,8 @@ def as_type(real: Dequantized, dtype: str) -> Dequantized:
     more = value_range(dtype)[0] - value_range(own.dtype)[0]
     other, values = QuantizedType(own.scale, own.zero_point + more, dtype), constant(real.x)
     if values is None:
-        return Dequantized(rescaled(real.x, own, other), other)
-    return Dequantized(relay.const((values.astype(np.int16) + more).astype(dtype)), other)
+        return replace(real, x=rescaled(real.x, own, other), quantization=other)
+    return replace(real, x=relay.const((values.astype(np.int16) + more).astype(dtype)), quantization=other)
 
 
 def requantized(sums: relay.Expr, scale: Float32Array, output: QuantizedType, axis: int) -> relay.Expr:

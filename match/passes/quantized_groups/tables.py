@@ -24,6 +24,15 @@ def table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
     Of one it may have constants for each channel, and so a table for each. Of two it is the plane that gives the same
     outputs if there is one, else what `function_of_two` has for it; the two may be broadcast.
     """
+    return _table(expr, output, new, exact=True)
+
+
+def close_table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
+    """The same; of two values a plane within one step, too, before tables."""
+    return _table(expr, output, new, exact=False)
+
+
+def _table(expr: relay.Expr, output: QuantizedType, new: New, *, exact: bool) -> relay.Expr | None:
     function = function_of(expr)
     if function is None or len(function.sources) > 2:
         return None
@@ -43,7 +52,7 @@ def table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | Non
     a, b = (new(tensor.x) for tensor in tensors)
     real = _may_differ(function, pairs, output)
     dtypes = dtype(tensors[0].x), dtype(tensors[1].x)
-    return function_of_two(a, b, outputs, dtypes, slopes, clip, output.dtype, real=real)
+    return function_of_two(a, b, outputs, dtypes, slopes, clip, output.dtype, exact=exact, real=real)
 
 
 @dataclass(frozen=True, eq=False)
