@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from contextlib import suppress
 from typing import Any
 
@@ -26,6 +29,7 @@ from match.validation.schema import Reference
 from match.validation.undefined import undefined
 
 Array = npt.NDArray[Any]
+_LOAD = "from tflite_micro import runtime; runtime.Interpreter.from_bytes(file.read())"
 _INSTALL = "`pip install 'match-compiler[validate]'` installs it"
 
 
@@ -84,8 +88,14 @@ def _tflite_micro(model: Model, data: bytes) -> Run:
         from tflite_micro import runtime
     except ImportError as error:
         raise ToolchainError(f"TFLite Micro is the reference of {model.name} and is missing; {_INSTALL}.") from error
+    whole = with_buffers_inside(data)
+    if _aborts(whole):
+        raise ToolchainError(
+            f"TFLite Micro ends the process that loads {model.name}: a condition on scales or shapes that its kernels "
+            "check does not hold. Use a version that runs it, or compare outputs by other means."
+        )
     try:
-        interpreter: Any = runtime.Interpreter.from_bytes(with_buffers_inside(data))
+        interpreter: Any = runtime.Interpreter.from_bytes(whole)
     except (RuntimeError, ValueError) as error:
         raise _refused_by_micro(model, error) from error
 
@@ -100,6 +110,15 @@ def _tflite_micro(model: Model, data: bytes) -> Run:
         return [interpreter.get_output(index).copy() for index in range(len(model.outputs))]
 
     return run
+
+
+def _aborts(data: bytes) -> bool:
+    """Whether TFLite Micro ends the process instead of raising an exception: it is tried in a process of its own."""
+    if not sys.executable or getattr(sys, "frozen", False):
+        return False
+    trial = "import json, sys; file = sys.stdin.buffer; sys.path[:] = json.loads(file.readline()); " + _LOAD
+    text = json.dumps(sys.path).encode() + b"\n" + data
+    return subprocess.run([sys.executable, "-c", trial], input=text, capture_output=True, check=False).returncode < 0
 
 
 def _refused_by_micro(model: Model, error: Exception) -> ToolchainError:

@@ -123,6 +123,16 @@ def test_types_that_tflite_micro_refuses_while_it_computes(tmp_path: Path) -> No
         run([np.zeros((1, 6), np.uint8)])
 
 
+def test_networks_that_tflite_micro_aborts_at(tmp_path: Path) -> None:
+    """As it does at a tensor less itself, whose scale the converter makes tiny."""
+    model = TfliteModel()
+    x, output = model.tensor((1, 4), "int8", 0.1), model.tensor((1, 4), "int8", 2.0**-27)
+    model.operator("SUB", [x, x], output, "SubOptions")
+    (tmp_path / "model.tflite").write_bytes(model.build([x], [output]))
+    with pytest.raises(ToolchainError, match="TFLite Micro ends the process that loads model"):
+        references.reference(load(tmp_path / "model.tflite"))
+
+
 def test_inputs_that_the_reference_refuses_are_told(tmp_path: Path) -> None:
     """Such as places that a table of four rows does not have."""
     rows, places = [helper.make_tensor_value_info(*one) for one in (("y", 1, [2, 3]), ("places", 7, [2]))]
