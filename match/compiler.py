@@ -36,7 +36,7 @@ from match.ir.layer import Op
 from match.ir.names import network_prefix
 from match.partitioning.least_l1 import check_l1
 from match.partitioning.partitioner import Partitioned, cut
-from match.partitioning.quantizable import Quantizable, quantizable
+from match.partitioning.quantizable import Quantizable, has_wide_activations, quantizable
 from match.passes import recurrent_cells
 from match.passes.border import Border, with_border
 from match.passes.kept import kept_integer_relay
@@ -159,6 +159,7 @@ def compile(  # noqa: A001
         compile_seconds=stopwatch.seconds,
         elements=elements_by_source(main_function(network.module)),
         quantizable=candidates(),
+        wide_activations=has_wide_activations(network.module),
         moved=partitioned.by_name({**rescaled.moved, **recurrent_cells.moved(partitioned.main)}),
     )
     compiled = CompiledModel(

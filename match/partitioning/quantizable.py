@@ -1,4 +1,4 @@
-"""Recurrent layers in floating point that modules would take if they were quantized."""
+"""What is in floating point and would not be if the network were quantized otherwise."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from match.relay import relay, tvm
 from match.relay.graph import post_order
 from match.relay.gru import Gru
 from match.relay.lstm import Lstm
-from match.relay.objects import main_function
+from match.relay.objects import expressions, main_function
 from match.relay.recurrent import read_recurrent
-from match.relay.rewrite import shape
+from match.relay.rewrite import dtype, is_call, shape
 from match.target.hardware import MatchTarget
+
+_WIDE = "int16", "uint16"
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,14 @@ def quantizable(
         Quantizable(name, ways[0][1], sum(cycles for cycles, _ in ways))
         for name, ways in costs.items()
         if all(module for _, module in ways)
+    )
+
+
+def has_wide_activations(module: tvm.IRModule) -> bool:
+    """Whether a network, as a front end returns it, quantizes real numbers to 16 bits, which no module computes with."""
+    return any(
+        is_call(expr, "cast", "qnn.quantize") and dtype(expr) in _WIDE and dtype(expr.args[0]).startswith("float")
+        for expr in expressions(main_function(module))
     )
 
 

@@ -36,15 +36,18 @@ _REQUANTIZE = "requantize"
 _TRANSPOSING = frozenset({"transpose", "layout_transform"})
 
 
-def advise(report: Report, quantizable: Sequence[Quantizable] = ()) -> tuple[Advice, ...]:
+def advise(
+    report: Report, quantizable: Sequence[Quantizable] = (), *, wide_activations: bool = False
+) -> tuple[Advice, ...]:
     """At most `MOST` sentences, the one with the most cycles first; none where nothing is found.
 
-    `quantizable` are recurrent layers in floating point that modules would take in integers.
+    `quantizable` are recurrent layers in floating point that modules would take in integers, and `wide_activations`
+    says that the model quantizes activations to 16 bits.
     """
     found = [
         *_idle(report),
         *_recurrent(report, quantizable),
-        *_border(report, frozenset(one.source for one in quantizable)),
+        *_border(report, frozenset(one.source for one in quantizable), wide_activations),
         *_layouts(report),
         *_control_core(report),
         *_memory(report),
@@ -91,7 +94,7 @@ def _recurrent(report: Report, quantizable: Sequence[Quantizable]) -> Iterator[A
             )
 
 
-def _border(report: Report, recurrent: frozenset[str]) -> Iterator[Advice]:
+def _border(report: Report, recurrent: frozenset[str], wide_activations: bool) -> Iterator[Advice]:
     """Float inputs and outputs, which the control core turns into integers and back."""
     layers = report.layers
     integers = [place for place, layer in enumerate(layers) if not _beside(layer)]
@@ -111,12 +114,14 @@ def _border(report: Report, recurrent: frozenset[str]) -> Iterator[Advice]:
             )
     inside = [layer for layer in layers[first : last + 1] if _is_floating(layer) and layer.source not in recurrent]
     if inside:
-        how = _IN_QDQ if any(layer.macs for layer in inside) else ""
+        how = f"quantize these operators, too{_IN_QDQ if any(layer.macs for layer in inside) else ''}"
+        if wide_activations:
+            how = "the model quantizes activations to 16 bits, and modules compute with 8: quantize them to 8 bits"
         yield _advice(
             "float operators",
             inside,
             f"{_listed(inside)} inside the network: floating point on the control core takes "
-            f"{_sum(inside):,} cycles; quantize these operators, too{how}.",
+            f"{_sum(inside):,} cycles; {how}.",
         )
 
 

@@ -62,6 +62,7 @@ def build(
     elements: Mapping[str, int] | None = None,
     moved: Mapping[str, Sequence[Moved]] | None = None,
     quantizable: Sequence[Quantizable] = (),
+    wide_activations: bool = False,
 ) -> Report:
     """The report of one compilation.
 
@@ -79,6 +80,7 @@ def build(
         elements: Those of the model's tensors, by the names that decisions have as sources.
         moved: By how much operators that were changed differ from the model's, by the names of decisions.
         quantizable: Recurrent layers in floating point that modules would take in integers.
+        wide_activations: Whether the model quantizes activations to 16 bits.
     """
     layers = tuple(
         _layer(decision, target, elements or {}, (moved or {}).get(decision.name, ())) for decision in decisions
@@ -111,7 +113,7 @@ def build(
         layers=layers,
         memory=_memory(memory, target, workspace_bytes, decisions) if memory else msgspec.UNSET,
     )
-    return msgspec.structs.replace(report, advice=advise(report, quantizable))
+    return msgspec.structs.replace(report, advice=advise(report, quantizable, wide_activations=wide_activations))
 
 
 def _options(target: MatchTarget, options: Options, l1: int | None) -> OptionsSummary:

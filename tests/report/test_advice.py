@@ -188,3 +188,6 @@ def test_layers_left_in_floating_point_are_told_with_the_form_that_has_them(repo
     (advice,) = advise(network(report, ends[0], inside, ends[1]))
     assert (advice.kind, advice.cycles, advice.layers) == ("float operators", 900, ("transposed_1",))
     assert ("in QDQ form" in advice.sentence) == bool(macs)
+    (advice,) = advise(network(report, ends[0], inside, ends[1]), wide_activations=True)
+    assert "quantize them to 8 bits" in advice.sentence
+    assert "quantize these operators" not in advice.sentence
