@@ -14,6 +14,7 @@ import numpy as np
 from match.errors import OptionError
 from match.frontend.model import Model, ModelTensor, Quantization
 from match.relay import relay, tvm
+from match.relay.graph import users
 from match.relay.rewrite import dtype, is_call, rebuild, scalar
 from match.target.arguments import is_one_of, shown
 
@@ -64,7 +65,7 @@ class _Read:
     tensor: ModelTensor
     variable: relay.Var
     expr: relay.Expr
-    dropped: tuple[relay.Call, ...]
+    dropped: tuple[relay.Expr, ...]
 
 
 def with_border(model: Model, border: Border) -> Model:
@@ -78,9 +79,9 @@ def with_border(model: Model, border: Border) -> Model:
     main = model.module["main"]
     nodes: list[Any] = []
     relay.analysis.post_order_visit(main.body, nodes.append)
-    calls = [node for node in nodes if isinstance(node, relay.Call)]
+    readers = users(main)
     reads = {
-        parameter: _read(tensor, parameter, [call for call in calls if parameter in call.args], border)
+        parameter: _read(tensor, parameter, readers.get(parameter, ()), border)
         for tensor, parameter in zip(model.inputs, main.params, strict=True)
     }
     replaced: dict[Any, Any] = {parameter: read.expr for parameter, read in reads.items()}
@@ -104,7 +105,7 @@ def with_border(model: Model, border: Border) -> Model:
     )
 
 
-def _read(tensor: ModelTensor, parameter: relay.Var, users: Sequence[relay.Call], border: Border) -> _Read:
+def _read(tensor: ModelTensor, parameter: relay.Var, readers: Sequence[relay.Expr], border: Border) -> _Read:
     kind = border.input_type or tensor.dtype
     shape, axes, layout = tensor.shape, None, tensor.layout
     if border.input_layout is not None and len(tensor.shape) == 4:
@@ -114,12 +115,12 @@ def _read(tensor: ModelTensor, parameter: relay.Var, users: Sequence[relay.Call]
         axes = None if layout == tensor.layout else tuple(layout.index(axis) for axis in tensor.layout)
         shape = tuple(tensor.shape[tensor.layout.index(axis)] for axis in layout)
     given = tensor.quantization
-    dropped: tuple[relay.Call, ...] = ()
+    dropped: tuple[relay.Expr, ...] = ()
     stored = tensor.dtype
     if kind != tensor.dtype:
         if tensor.dtype == "float32":
-            given, stored = _quantize_of(tensor, users)
-            dropped = tuple(users)
+            given, stored = _quantize_of(tensor, readers)
+            dropped = tuple(readers)
         elif tensor.dtype not in TYPES or given is None:
             raise OptionError(f"input {tensor.name} is {tensor.dtype} without a scale; leave out --input-type.")
     variable = relay.var(parameter.name_hint, shape=shape, dtype=kind)
@@ -135,10 +136,10 @@ def _read(tensor: ModelTensor, parameter: relay.Var, users: Sequence[relay.Call]
     return _Read(given_so, variable, expr, dropped)
 
 
-def _quantize_of(tensor: ModelTensor, users: Sequence[relay.Call]) -> tuple[Quantization, str]:
+def _quantize_of(tensor: ModelTensor, readers: Sequence[relay.Expr]) -> tuple[Quantization, str]:
     """The one quantization of a float input, in which all that read it begin."""
-    found = {(*_quantization(call.args[1:3]), dtype(call)) for call in users if is_call(call, "qnn.quantize")}
-    if len(found) != 1 or not all(is_call(call, "qnn.quantize") for call in users):
+    found = {(*_quantization(call.args[1:3]), dtype(call)) for call in readers if is_call(call, "qnn.quantize")}
+    if len(found) != 1 or not all(is_call(call, "qnn.quantize") for call in readers):
         raise OptionError(f"input {tensor.name} is not quantized before all else in the model; leave out --input-type.")
     scale, zero_point, stored = found.pop()
     return Quantization(scale, zero_point), stored

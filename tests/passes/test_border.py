@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import onnx
 import pytest
+from onnx import TensorProto, helper
 from tflite_micro.python.tflite_micro import runtime
 
 import match
@@ -18,6 +19,8 @@ from match.frontend import load
 from match.frontend.model import Quantization
 from match.report.schema import TensorSummary
 from match.validation.exact_session import exact_session
+from tests.passes.test_trained_quantized import ended
+from tests.passes.trained_models import TrainedModel
 
 pytestmark = pytest.mark.cc
 
@@ -119,3 +122,21 @@ def test_real_numbers_in_front_of_integers(models_dir: Path) -> None:
 def test_what_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(match.OptionError, match=message):
         match.compile(DIGITS, "gap9", **options)
+
+
+@pytest.mark.parametrize("operator", ["Concat", "Relu", None])
+def test_an_input_that_is_read_as_it_is_too(tmp_path: Path, operator: str | None) -> None:
+    """By an operator of several tensors, of one, or by the network's output."""
+    model = TrainedModel((1, 2, 6, 6))
+    x = model.current
+    model.quantize(0.03, "uint8", 117)
+    model.conv(4)
+    if operator is not None:
+        x = model.apply(operator, *[x] * (1 + (operator == "Concat")), **({"axis": 1} if operator == "Concat" else {}))
+    built = ended(model, 0.2, "uint8", 120)
+    built.graph.output.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, None))
+    onnx.save(onnx.shape_inference.infer_shapes(built), tmp_path / "model.onnx")
+    with pytest.raises(
+        match.OptionError, match="is not quantized before all else in the model; leave out --input-type"
+    ):
+        match.compile(tmp_path / "model.onnx", "gap9", input_type="uint8")
