@@ -58,7 +58,7 @@ def quantizable(
 
 
 def has_wide_activations(module: tvm.IRModule) -> bool:
-    """Whether a network, as a front end returns it, quantizes real numbers to 16 bits, which no module computes with."""
+    """Whether a network, as a front end returns it, quantizes real numbers to 16 bits, which modules lack."""
     return any(
         is_call(expr, "cast", "qnn.quantize") and dtype(expr) in _WIDE and dtype(expr.args[0]).startswith("float")
         for expr in expressions(main_function(module))

@@ -14,13 +14,17 @@ from match.prediction.blocks import largest_tile
 from match.prediction.predict import predict
 from match.prediction.prices import Prices
 from match.search.engine import engine, engine_names
+from match.search.exact.search import OrderedLoops, Search
 from match.search.exact.tables import Tables, all_sizes
 from match.search.objective import OBJECTIVES
+from match.search.solve import solve
 from match.target.cost import Block, CostModel, Energy, MappingView, Tile
+from match.target.layers import operands_of as operands_on
+from match.targets.gap9.target import Gap9
 from tests.mapping.random_schedules import SteppedCost, operands_of, random_cost, random_layer
 from tests.mapping.walk import walk
 from tests.search.brute_force import rank, schedules
-from tests.search.problems import JumpyCost, searched, small_problem
+from tests.search.problems import JumpyCost, gap9_problems, searched, small_problem
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
@@ -330,3 +334,21 @@ def test_one_or_two_levels_of_scratchpad() -> None:
 
     with pytest.raises(ScheduleError, match=r"leaves the latency of mappings to the engine, which Own does not"):
         searched("exact", CONV, operands_of(CONV), memories[1:], Own())
+
+
+def test_few_mappings_are_predicted_where_short_lines_take_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an addition of two parts of a map thousands move the same lines, and end otherwise."""
+    predicted: list[OrderedLoops] = []
+    try_nest = Search.try_nest
+
+    def counted(search: Search, nest: OrderedLoops) -> None:
+        predicted.append(nest)
+        try_nest(search, nest)
+
+    monkeypatch.setattr(Search, "try_nest", counted)
+    whole = Layer("add", Op.ADD, 32, 1, 56, 56, 56, 56)
+    (problem,) = (one for one in gap9_problems([whole], 32768) if one.module == "cluster")
+    layer = replace(whole, pitches=(64, 64, 0))
+    module = next(module for module in Gap9().modules if module.name == "cluster")
+    solve(replace(problem, layer=layer, operands=operands_on(module, layer, module.requantizers[:1])))
+    assert 0 < len(predicted) < 1000

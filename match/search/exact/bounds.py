@@ -1,7 +1,7 @@
 """Lower bounds of the cost of mappings: of all mappings with a tile, and of a single mapping.
 
     core_cycles = overhead + kernels + issues and waits of the core while no kernel runs
-    dma_cycles  = overhead + first issue + max(all transfers, transfers of inputs + last kernel + last write-back)
+    dma_cycles  = overhead + first issue + max(all transfers, those up to the last fetch + last kernels and write-back)
     lower_bound_cycles[tile, residency] = max(core_cycles, dma_cycles)
 
 If transfers block the core, the latency is the sum of all terms. The bound of a tile assumes that every block is
@@ -45,6 +45,7 @@ class HeldOperand(NamedTuple):
     - issues: transfers that the core issues; of an input, without the ones before the first kernel.
     - chain: of an input, cycles from the first issue to the last arrival, as each block is issued when the one before
       has arrived; first: DMA cycles of the first block.
+    - blocks: the number of transfers; longest: of an output, DMA cycles of the longest one.
     - depth: number of loops inside which its blocks are fetched or written back; buffers: the number of its buffers.
     """
 
@@ -57,6 +58,8 @@ class HeldOperand(NamedTuple):
     issues: Floats
     chain: Floats
     first: Floats
+    blocks: Floats
+    longest: Floats
     depth: Floats
     buffers: Floats
 
@@ -171,10 +174,19 @@ class TileGroup:
         core = core + (self._idle(inputs) if tables.outer_blocks == 1 else begun)
         waits = _total(one.waits for one in inputs) + np.maximum(_total(one.waits for one in written), fetches)
         last = _total(one.last for one in written)
-        finish = self.last_kernels[tile] + prices.issue * tables.outer_blocks * len(written) + last
+        finish = prices.issue * tables.outer_blocks * len(written) + last
         fetched = np.maximum.reduce([_total(one.transfer for one in inputs), *(one.chain for one in inputs)])
-        dma = prices.overhead + begun + np.maximum(transfer, fetched + finish)
-        return Bound(np.maximum(core + waits + last, dma), moved)
+        core = core + waits + last
+        dma = prices.overhead + begun + np.maximum(transfer, fetched + self.last_kernels[tile] + finish)
+        rows = np.flatnonzero(dma > core)
+        if inputs and prices.takes_arrays and len(rows):
+            some, others = (
+                [HeldOperand(*(figure[rows] for figure in one)) for one in group] for group in (inputs, written)
+            )
+            behind = self._kernels_behind(residency[rows], tile[rows]) + (finish + nothing)[rows]
+            end = _moved_before_last_fetch(some, others, tables.outer_blocks) + behind
+            dma[rows] = np.maximum(dma[rows], prices.overhead + begun + end)
+        return Bound(np.maximum(core, dma), moved)
 
     def _held(self, number: int, ways: Sequence[Way]) -> HeldOperand:
         """The figures of operand `number` in each of some ways."""
@@ -186,8 +198,9 @@ class TileGroup:
         for row, (inside, buffers) in enumerate(ways):
             again = self._iterations(inside, others)
             fetches = again * self._iterations(inside, own)
-            block, sums, moved, transfer, end = self._gathered(figures, inside)
+            block, sums, moved, transfer, end, longest = self._gathered(figures, inside)
             transfer, end = again * transfer, once * end
+            result.blocks[row], result.longest[row] = fetches, longest
             result.depth[row], result.buffers[row] = len(inside), buffers
             result.need[row], result.moved[row], result.transfer[row] = buffers * block, again * moved, transfer
             if operand.role is Role.OUTPUT:
@@ -200,6 +213,28 @@ class TileGroup:
                 result.issues[row] = fetches - (buffers * tables.outer_blocks if prices.overlap else 0)
                 result.chain[row] = transfer + prices.issue * (fetches - tables.outer_blocks)
         return result
+
+    def _kernels_behind(self, residency: Ints, tile: Ints) -> Floats:
+        """Cycles of the kernel calls behind the last fetch of some mappings, at least.
+
+        They are those in the last iteration of the loops around the input that is fetched inside of the most.
+        """
+        result = self.last_kernels[tile]
+        numbers, place = np.unique(residency, return_inverse=True)
+        deepest = [self._deepest(number) for number in numbers.tolist()]
+        for inside in dict.fromkeys(deepest):
+            if len(inside) < len(self.dims):
+                rows = np.isin(place, [number for number, one in enumerate(deepest) if one == inside])
+                tiles, back = np.unique(tile[rows], return_inverse=True)
+                result[rows] = self.tables.last_kernels(self.index[:, tiles], inside)[back]
+        return result
+
+    def _deepest(self, residency: int) -> frozenset[Dim]:
+        """The dimensions of the loops inside which some input is fetched, where these are the most."""
+        operands = self.tables.prices.operands
+        which: list[int] = self.residencies.which[:, residency].tolist()
+        held = zip(operands, self.residencies.ways, which, strict=True)
+        return max((ways[way][0] for operand, ways, way in held if operand.role is not Role.OUTPUT), key=len)
 
     def _idle(self, inputs: Sequence[HeldOperand]) -> Floats:
         """Cycles before the first kernel in which the DMA is idle, or done with the first block of every input.
@@ -259,6 +294,27 @@ class TileGroup:
         # Where no operand is left for this memory, nothing has made a table of the sum yet.
         row, tile = np.nonzero(np.broadcast_to(taken <= self.room, (len(rows), len(self.room))))
         return rows[row], tile
+
+
+def _moved_before_last_fetch(
+    inputs: Sequence[HeldOperand], written: Sequence[HeldOperand], outer_blocks: int
+) -> Floats:
+    """DMA cycles of all fetches, and of the write-backs that are issued before the last one.
+
+    An input's last fetch is issued at the beginning of the last iteration of the loops around it, or of the last but
+    one if there are two buffers. Write-backs inside of these iterations follow, each as long as the longest.
+    """
+    before = np.zeros(())
+    for one in inputs:
+        wrote = np.zeros(())
+        for output in written:
+            # In an outer block at a border a loop may have a single iteration.
+            few = np.ones(()) if outer_blocks == 1 else one.buffers
+            follow = np.where(output.depth < one.depth, few, one.buffers * output.blocks / one.blocks)
+            behind = outer_blocks * (follow - 1) * output.longest + output.last
+            wrote = wrote + np.where(one.depth > 0, np.maximum(0, output.transfer - behind), 0)
+        before = np.maximum(before, wrote)
+    return before + _total(one.transfer for one in inputs)
 
 
 def _total(arrays: Any) -> Floats:

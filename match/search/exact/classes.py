@@ -6,6 +6,7 @@ combinations of classes along its dimensions: number of tiles times price.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
@@ -55,6 +56,14 @@ class Table(NamedTuple):
             result = part if result is None else np.add(result, part, out=result)
         assert result is not None, "every size has a tile"
         return result
+
+    def largest(self, prices: npt.NDArray[Any], axis: int) -> npt.NDArray[Any]:
+        """The largest over the tiles of each size, along an axis on which `prices` have an entry for each class."""
+        shape = [1] * prices.ndim
+        shape[axis] = -1
+        columns = zip(self.number.T, self.times.T, strict=True)
+        parts = (prices.take(number, axis) * (times > 0).reshape(shape) for number, times in columns)
+        return functools.reduce(np.maximum, parts)
 
 
 class Classes(NamedTuple):

@@ -6,8 +6,10 @@ bounds. A mapping whose bound exceeds the best known cost is dropped; the others
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping
+from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,11 +111,13 @@ class BoundedResidency(NamedTuple):
     """A residency of a tile that may win: the first two entries of its rank are at least `objective` and `second`.
 
     It is expected to cost `expected`. `residency` is the number of one of `residencies`, `sizes` are those of the tile.
+    `number` is its own, by which equal ones are ordered.
     """
 
     expected: float
-    objective: float
     second: float
+    number: int
+    objective: float
     sizes: tuple[int, ...]
     residencies: Residencies
     residency: int
@@ -138,6 +142,7 @@ class Search:
         self.views_left = MOST_VIEWS if prices.has_latency else math.inf
         self.least_left = math.inf
         self._residencies: dict[tuple[Dim, ...], Residencies] = {}
+        self._numbers = itertools.count()
 
     def run(self) -> OrderedLoops | None:
         """The best mapping, None if none fits or is better than the one to begin with.
@@ -149,8 +154,10 @@ class Search:
             boxes = [box for numbers in channels for box in self.tables.boxes(numbers)]
             waiting: list[BoundedResidency] = []
             for tiles in self.best_first(joined([self.candidates(box) for box in boxes])):
-                waiting += (mapping for group in self.groups(tiles) for mapping in self.mappings(group))
-                waiting = self.try_best(waiting, FEW)
+                for group in self.groups(tiles):
+                    for mapping in self.mappings(group):
+                        heappush(waiting, mapping)
+                self.try_best(waiting, FEW)
             self.try_best(waiting, len(waiting))
         return self.nest
 
@@ -208,21 +215,20 @@ class Search:
             return better
         return better | ((objective == self.rank.objective) & (second <= self.rank.second))
 
-    def try_best(self, found: list[BoundedResidency], most: int) -> list[BoundedResidency]:
-        """Predict the `most` mappings with the least expected cost; returns the others that may win."""
-        found.sort(key=lambda mapping: (mapping.expected, mapping.second))
-        for place, mapping in enumerate(found):
-            if place == most:
-                return found[place:]
+    def try_best(self, waiting: list[BoundedResidency], most: int) -> None:
+        """Take the `most` mappings with the least expected cost out of the heap `waiting`, and predict them."""
+        for _ in range(min(most, len(waiting))):
+            mapping = heappop(waiting)
             for nest in self.nests(mapping):
                 if self.rank is None or self.ranked(mapping.objective, mapping.second, nest) < self.rank:
                     self.try_nest(nest)
                 elif mapping.objective > self.rank.objective and not self.prices.has_latency:
-                    return []  # all that follow are behind
+                    waiting.clear()  # all that follow are behind
+                    return
             if self.views_left <= 0:
-                self.least_left = min(self.least_left, *(left.objective for left in found[place:]))
-                return []
-        return []
+                self.least_left = min(self.least_left, *(left.objective for left in (mapping, *waiting)))
+                waiting.clear()
+                return
 
     def groups(self, tiles: Candidates) -> Iterator[TileGroup]:
         """The tiles in groups; those of a group cut the same dimensions."""
@@ -246,7 +252,8 @@ class Search:
         sizes = np.array([self.tables.sizes[dim][index] for dim, index in zip(TILED, group.index, strict=True)]).T
         figures = (figure[rows].tolist() for figure in (expected, objective, second, residency))
         for row, size in zip(zip(*figures, strict=True), sizes[tile[rows]].tolist(), strict=True):
-            yield BoundedResidency(row[0], row[1], row[2], tuple(size), group.residencies, row[3])
+            cost, least, other, way = row
+            yield BoundedResidency(cost, other, next(self._numbers), least, tuple(size), group.residencies, way)
 
     def nests(self, mapping: BoundedResidency) -> Iterator[OrderedLoops]:
         """The loops and placements of a residency, in every order of loops that allows it."""

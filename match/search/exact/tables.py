@@ -20,7 +20,7 @@ from match.mapping.schedule import align
 from match.prediction.arrays import Flags, Floats, Ints
 from match.prediction.blocks import axis_length, axis_lengths, round_up, touched_lengths
 from match.prediction.prices import Prices
-from match.search.exact.classes import Along, Asked, Table, Tiles
+from match.search.exact.classes import Along, Asked, Classes, Table, Tiles
 from match.target.cost import Tile
 
 TILED: tuple[Dim, ...] = (Dim.C, Dim.K, Dim.OY, Dim.OX)
@@ -48,7 +48,7 @@ class Figures(NamedTuple):
 
     block: bytes of one buffer. partial: of an output, bytes of the partial sums of a block. moved: bytes of all blocks.
     transfer: DMA cycles of all blocks. end: those of the blocks at the end that no kernel hides: the first one of an
-    input, the last one of an output, in each outer block.
+    input, the last one of an output, in each outer block. longest: of an output, those of the longest block.
     """
 
     block: Ints
@@ -56,6 +56,7 @@ class Figures(NamedTuple):
     moved: Ints
     transfer: Floats
     end: Floats
+    longest: Floats
 
 
 def tile_sizes(size: int, multiple: int) -> Ints:
@@ -178,16 +179,40 @@ class Tables:
         """Whether tiles have some of the input channels only."""
         return box[0].stop < len(self.sizes[Dim.C])
 
-    def kernels(self, box: Box) -> tuple[Floats, Floats]:
-        """Cycles of all kernel calls, and of the last one in each outer block, with `launch`; tables of some tiles."""
-        prices, layer = self.prices, self.prices.layer
+    def calls_along(self, dim: Dim) -> Classes:
+        """The classes of kernel calls along a dimension."""
+        prices, channels = self.prices, self.prices.layer.c
         asked: dict[Dim, Asked] = {
             Dim.K: lambda tiles: [tiles.size],
             Dim.OY: partial(_seen, prices, prices.rows),
             Dim.OX: partial(_seen, prices, prices.columns),
-            Dim.C: lambda tiles: [tiles.size, tiles.start == 0, tiles.start + tiles.size == layer.c],
+            Dim.C: lambda tiles: [tiles.size, tiles.start == 0, tiles.start + tiles.size == channels],
         }
-        classes = [self.along[dim].classes("kernel", asked[dim]).of(part) for dim, part in zip(TILED, box, strict=True)]
+        return self.along[dim].classes("kernel", asked[dim])
+
+    def last_kernels(self, numbers: Ints, inside: frozenset[Dim]) -> Floats:
+        """Cycles of the kernel calls in the last iteration of the loops over `inside`, with `launch`; of some tiles.
+
+        `numbers` are those of their sizes, shape (4, tiles). With outer blocks, the last iteration in each.
+        """
+        layer, times, calls = self.prices.layer, np.ones((), np.int64), list[list[Any]]()
+        for axis, dim in enumerate(TILED):
+            classes = self.calls_along(dim)
+            table = classes.last if dim in inside else classes.every
+            shape = [numbers.shape[1], *(-1 if place == axis else 1 for place in range(len(TILED)))]
+            number = table.number[numbers[axis]].reshape(shape)
+            times = times * table.times[numbers[axis]].reshape(shape)
+            calls.append([look[number] for look in classes.looks])
+        (c, begin, end), (k,), (oy, iy), (ox, ix) = calls
+        looks: tuple[Any, ...] = (k, c, oy, ox, iy, ix, layer.fy, layer.fx, begin, end)
+        cycles = self.prices.kernels(Tile(*looks)) + self.prices.launch
+        result: Floats = (cycles * times).reshape(numbers.shape[1], -1).sum(axis=1)
+        return result
+
+    def kernels(self, box: Box) -> tuple[Floats, Floats]:
+        """Cycles of all kernel calls, and of the last one in each outer block, with `launch`; tables of some tiles."""
+        prices, layer = self.prices, self.prices.layer
+        classes = [self.calls_along(dim).of(part) for dim, part in zip(TILED, box, strict=True)]
         (c, begin, end), (k,), (oy, iy), (ox, ix) = (
             [along_axis(dim, look) for look in one.looks] for dim, one in zip(TILED, classes, strict=True)
         )
@@ -239,7 +264,10 @@ class Tables:
         every = [(place, one.every) for place, one in places]
         written = operand.role is Role.OUTPUT
         end = _summed(cycles, [(place, one.last if written else one.first) for place, one in places])
-        return Figures(_table(block), _table(partial_sums), _summed(moved, every), _summed(cycles, every), end)
+        longest = cycles if written else np.zeros([1] * len(TILED))
+        for place, one in places if written else ():
+            longest = one.every.largest(longest, place)
+        return Figures(_table(block), _table(partial_sums), _summed(moved, every), _summed(cycles, every), end, longest)
 
 
 def refusal(tables: Tables, *, scratch: bool = True) -> NoMappingError:
