@@ -17,6 +17,8 @@ from match.frontend.relay_functions import as_one_function
 from match.relay import relay, tvm
 from match.relay.rewrite import New, is_call, named, rewrite, shape
 
+_NARROW, _WIDE = frozenset({"int8", "uint8"}), frozenset({"int16", "uint16"})
+
 
 def from_relay(
     module: tvm.IRModule | relay.Function,
@@ -187,14 +189,15 @@ def check_quantized(module: tvm.IRModule, what: str, advice: str) -> None:
     Raises:
         ModelError: no operator of the network works on 8-bit integers; `what` begins the sentence, `advice` ends it.
     """
-    narrow = False
+    read = set[str]()
 
     def visit(node: Any) -> None:
-        nonlocal narrow
-        if isinstance(node, relay.Call) and not narrow:
+        if isinstance(node, relay.Call) and read.isdisjoint(_NARROW):
             types = [kind for argument in node.args for kind in _tensors(argument.checked_type)]
-            narrow = any(isinstance(t, tvm.ir.TensorType) and str(t.dtype) in ("int8", "uint8") for t in types)
+            read.update(str(kind.dtype) for kind in types if isinstance(kind, tvm.ir.TensorType))
 
     relay.analysis.post_order_visit(module["main"], visit)
-    if not narrow:
-        raise ModelError(f"{what} is a float model: nothing in it is quantized; {advice}")
+    if read.isdisjoint(_NARROW):
+        wide = not read.isdisjoint(_WIDE)
+        kind = "is quantized to 16 bits, not 8" if wide else "is a float model: nothing in it is quantized"
+        raise ModelError(f"{what} {kind}; {advice}")

@@ -242,6 +242,21 @@ def test_tflite_of_16_bits(tmp_path):
     assert "float model" not in sentence
 
 
+@pytest.mark.parametrize("dtype", ["int16", "uint16"])
+def test_onnx_of_16_bits(tmp_path: Path, dtype: str) -> None:
+    scale = numpy_helper.from_array(np.asarray(np.float32(0.1)), "scale")
+    zero = numpy_helper.from_array(np.zeros((), dtype), "zero")
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "scale", "zero"], ["y"]),
+    ]
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 4]) for name in "xy")
+    graph = helper.make_graph(nodes, "net", [x], [y], [scale, zero])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=9), tmp_path / "x.onnx")
+    sentence = refused(tmp_path / "x.onnx")
+    assert "is quantized to 16 bits, not 8; quantize weights and activations to int8" in sentence
+
+
 @pytest.mark.parametrize("types", [("int8", "uint8", "int8"), ("uint8", "uint8", "int8"), ("int8", "uint8", "uint8")])
 def test_tflite_of_two_types(tmp_path: Path, types: tuple[str, str, str]) -> None:
     model = TfliteModel()
