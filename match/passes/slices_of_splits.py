@@ -1,7 +1,7 @@
 """Splits become slices: operators that passes and modules know.
 
-onnxruntime moves slices past a dequantize, but no splits: it computes what reads a part of a split of real numbers in
-floating point. So the parts are marked (`match.relay.integer_form.real_sums`).
+onnxruntime moves slices past a dequantize, but not splits. An operator that reads a part of a split of dequantized
+numbers is computed in floating point. So the parts are marked (`match.relay.integer_form.real_sums`).
 """
 
 from __future__ import annotations

@@ -245,12 +245,17 @@ def multiply(
 
     `real`: see `real_sums`.
     """
-    first, second = (
-        relay.subtract(relay.cast(operand, "int32"), relay.const(zero_point, "int32"))
-        for operand, zero_point in zip((a, b), zero_points, strict=True)
-    )
+    first, second = _less_zero_points((a, b), zero_points)
     product = relay.multiply(first, second)
     return requantize(real_sums(product) if real else product, requantization, dtype)
+
+
+def _less_zero_points(operands: tuple[relay.Expr, relay.Expr], zero_points: tuple[int, int]) -> list[relay.Expr]:
+    """Two 8-bit tensors in int32, each less its zero point."""
+    return [
+        relay.subtract(relay.cast(operand, "int32"), relay.const(zero_point, "int32"))
+        for operand, zero_point in zip(operands, zero_points, strict=True)
+    ]
 
 
 def squared_difference(
@@ -353,10 +358,7 @@ def matrices(
 
     `real`: see `real_sums`.
     """
-    first, second = (
-        relay.subtract(relay.cast(operand, "int32"), relay.const(zero_point, "int32"))
-        for operand, zero_point in zip((a, b), zero_points, strict=True)
-    )
+    first, second = _less_zero_points((a, b), zero_points)
     sums = relay.nn.batch_matmul(first, second, out_dtype="int32")
     return requantize(real_sums(sums) if real else sums, requantization, dtype)
 

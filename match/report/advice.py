@@ -114,9 +114,10 @@ def _border(report: Report, recurrent: frozenset[str], wide_activations: bool) -
             )
     inside = [layer for layer in layers[first : last + 1] if _is_floating(layer) and layer.source not in recurrent]
     if inside:
-        how = f"quantize these operators, too{_IN_QDQ if any(layer.macs for layer in inside) else ''}"
         if wide_activations:
             how = "the model quantizes activations to 16 bits, and modules compute with 8: quantize them to 8 bits"
+        else:
+            how = f"quantize these operators, too{_IN_QDQ if any(layer.macs for layer in inside) else ''}"
         yield _advice(
             "float operators",
             inside,

@@ -29,7 +29,10 @@ from match.validation.schema import Reference
 from match.validation.undefined import undefined
 
 Array = npt.NDArray[Any]
-_LOAD = "from tflite_micro import runtime; runtime.Interpreter.from_bytes(file.read())"
+_TRIAL = (
+    "import json, sys; file = sys.stdin.buffer; sys.path[:] = json.loads(file.readline()); "
+    "from tflite_micro import runtime; runtime.Interpreter.from_bytes(file.read())"
+)
 _INSTALL = "`pip install 'match-compiler[validate]'` installs it"
 
 
@@ -113,12 +116,14 @@ def _tflite_micro(model: Model, data: bytes) -> Run:
 
 
 def _aborts(data: bytes) -> bool:
-    """Whether TFLite Micro ends the process instead of raising an exception: it is tried in a process of its own."""
+    """Whether TFLite Micro ends the process that loads a file, instead of raising an exception.
+
+    Another process tries it.
+    """
     if not sys.executable or getattr(sys, "frozen", False):
         return False
-    trial = "import json, sys; file = sys.stdin.buffer; sys.path[:] = json.loads(file.readline()); " + _LOAD
     text = json.dumps(sys.path).encode() + b"\n" + data
-    return subprocess.run([sys.executable, "-c", trial], input=text, capture_output=True, check=False).returncode < 0
+    return subprocess.run([sys.executable, "-c", _TRIAL], input=text, capture_output=True, check=False).returncode < 0
 
 
 def _refused_by_micro(model: Model, error: Exception) -> ToolchainError:

@@ -154,6 +154,18 @@ def random_cost(rng: random.Random, **fixed: object) -> SteppedCost:
 
 
 @dataclass(frozen=True)
+class SteppedArrays(SteppedCost):
+    """The same formulas, which take arrays."""
+
+    arrays: bool = True
+
+
+def random_arrays(rng: random.Random) -> SteppedCost:
+    """Three in four of them are bound by the DMA."""
+    return SteppedArrays(**vars(random_cost(rng, bandwidth=rng.choice([0.05, 0.125, 0.25, 4.0]))))
+
+
+@dataclass(frozen=True)
 class DearIssues(SteppedCost):
     """It takes the core longer to issue a transfer than to compute a tile."""
 

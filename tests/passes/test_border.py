@@ -125,14 +125,16 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.parametrize("operator", ["Concat", "Relu", None])
-def test_an_input_that_is_read_as_it_is_too(tmp_path: Path, operator: str | None) -> None:
-    """By an operator of several tensors, of one, or by the network's output."""
+def test_an_input_that_is_also_read_unquantized(tmp_path: Path, operator: str | None) -> None:
+    """By an operator of several tensors, of one, or as an output of the network."""
     model = TrainedModel((1, 2, 6, 6))
     x = model.current
     model.quantize(0.03, "uint8", 117)
     model.conv(4)
-    if operator is not None:
-        x = model.apply(operator, *[x] * (1 + (operator == "Concat")), **({"axis": 1} if operator == "Concat" else {}))
+    if operator == "Concat":
+        x = model.apply(operator, x, x, axis=1)
+    elif operator is not None:
+        x = model.apply(operator, x)
     built = ended(model, 0.2, "uint8", 120)
     built.graph.output.append(helper.make_tensor_value_info(x, TensorProto.FLOAT, None))
     onnx.save(onnx.shape_inference.infer_shapes(built), tmp_path / "model.onnx")

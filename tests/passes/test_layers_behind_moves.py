@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from match.frontend import load
+from match.partitioning.pattern import Match, find
 from match.passes.moves_in_bytes import MovesInBytes
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
@@ -128,9 +129,9 @@ def test_products_of_parts(layer: Callable[[TrainedModel, str, str], None], tmp_
     assert np.mean(distance != 0) < 0.002
 
 
-def shifted_average(model: TrainedModel, first: str, second: str) -> None:
-    """Of the whole map, which the runtime computes in integers where it reads no part."""
-    model.current = model.apply("Mul", first, model.apply("GlobalAveragePool", second))
+def map_average(model: TrainedModel, first: str, second: str) -> None:
+    """Which the runtime computes in integers where it reads no part."""
+    model.current = model.apply("GlobalAveragePool", second)
 
 
 def averages(model: TrainedModel, first: str, second: str) -> None:
@@ -156,7 +157,7 @@ def joined(operator: str, *behind: str) -> Callable[[TrainedModel, str, str], No
 FUNCTIONS = joined("Add"), joined("Add", "Relu"), joined("Mul"), joined("Sub")
 """Of two elements each, so that all 65536 outputs are known."""
 
-READERS = *FUNCTIONS, gated, averages, shifted_average
+READERS = *FUNCTIONS, gated, averages, map_average
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -171,12 +172,13 @@ def test_readers_of_parts(reader: Callable[[TrainedModel, str, str], None], tmp_
     module = integer_relay(loaded, exact=exact)
     assert not qnn_operators(module)
     close = any(map(is_real_sums, expressions(main_function(module))))
-    assert not (close and exact) or reader not in FUNCTIONS
+    assert close == (reader not in FUNCTIONS) or not exact
+    assert close != all(layer.reference for layer in find(module) if isinstance(layer, Match)) or reader is gated
     x = {"x": np.random.default_rng(5).normal(0, 1, (1, 8, 14, 12)).astype(np.float32)}
     assert loaded.data is not None
     (ours,), (reference,) = executable(module)(x), exact_session(loaded.data).run(None, x)
     distance = np.abs(ours.astype(int).reshape(reference.shape) - reference)
-    assert len(np.unique(reference)) > 10
+    assert len(np.unique(reference)) > 2
     assert distance.max() <= close
 
 

@@ -20,7 +20,7 @@ from match.search.exact.search import Search, nests
 from match.search.exact.tables import TILED, Tables, all_sizes, within
 from match.target.cost import CostModel, Tile
 from match.target.operands import standard_operands
-from tests.mapping.random_schedules import SteppedCost, random_cost
+from tests.mapping.random_schedules import SteppedCost, random_arrays, random_cost
 from tests.search.problems import small_problem
 from tests.seeds import seeded
 
@@ -100,6 +100,14 @@ def check_bounds(rng: random.Random, model: CostModel) -> Counter[str]:
 def test_no_bound_is_above_a_mapping(seed: int) -> None:
     rng = random.Random(seed)
     counts = check_bounds(rng, random_cost(rng))
+    assert counts["mappings"] > 0
+
+
+@seeded(20, 200)
+def test_no_bound_is_above_a_mapping_where_the_cost_model_takes_arrays(seed: int) -> None:
+    """Then a bound counts what is moved before the last fetch, and all kernels behind it."""
+    rng = random.Random(seed)
+    counts = check_bounds(rng, random_arrays(rng))
     assert counts["mappings"] > 0
 
 

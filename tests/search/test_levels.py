@@ -17,7 +17,14 @@ from match.target.external_cost import external_cost
 from match.target.operands import standard_operands
 from match.targets.gap8.target import Gap8
 from match.targets.pulp.external import hyperram
-from tests.mapping.random_schedules import dear_issues, operands_of, random_cost, random_layer, random_operands
+from tests.mapping.random_schedules import (
+    dear_issues,
+    operands_of,
+    random_arrays,
+    random_cost,
+    random_layer,
+    random_operands,
+)
 from tests.search.brute_force_levels import two_level_schedules, two_level_size
 from tests.search.problems import JumpyCost, searched
 from tests.seeds import seeded
@@ -120,6 +127,12 @@ def test_loss_covers_mappings_with_loops_over_all_dimensions_and_partial_sums() 
     assert {loop.dim for loop in schedule.loops} == {Dim.C, Dim.K, Dim.OY, Dim.OX}
     assert schedule.partial_bytes > 0
     assert ratio < 1.3
+
+
+@seeded(10, 60)
+def test_loss_covers_what_is_left_out_where_the_cost_model_takes_arrays(seed: int) -> None:
+    rng = random.Random(seed)
+    check_loss(rng, problem(rng, 500), random_arrays(rng))
 
 
 @seeded(10, 10)

@@ -217,7 +217,7 @@ class TileGroup:
     def _kernels_behind(self, residency: Ints, tile: Ints) -> Floats:
         """Cycles of the kernel calls behind the last fetch of some mappings, at least.
 
-        They are those in the last iteration of the loops around the input that is fetched inside of the most.
+        They run in the last iteration of the loops around one input: the input with the most loops around it.
         """
         result = self.last_kernels[tile]
         numbers, place = np.unique(residency, return_inverse=True)
@@ -230,7 +230,7 @@ class TileGroup:
         return result
 
     def _deepest(self, residency: int) -> frozenset[Dim]:
-        """The dimensions of the loops inside which some input is fetched, where these are the most."""
+        """The dimensions of the loops around one input: the input with the most loops around it."""
         operands = self.tables.prices.operands
         which: list[int] = self.residencies.which[:, residency].tolist()
         held = zip(operands, self.residencies.ways, which, strict=True)
@@ -299,7 +299,7 @@ class TileGroup:
 def _moved_before_last_fetch(
     inputs: Sequence[HeldOperand], written: Sequence[HeldOperand], outer_blocks: int
 ) -> Floats:
-    """DMA cycles of all fetches, and of the write-backs that are issued before the last one.
+    """DMA cycles of all fetches, and of the write-backs that are issued before the last fetch.
 
     An input's last fetch is issued at the beginning of the last iteration of the loops around it, or of the last but
     one if there are two buffers. Write-backs inside of these iterations follow, each as long as the longest.
