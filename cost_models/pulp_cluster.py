@@ -163,7 +163,7 @@ class PulpClusterCost(CostModel):
             case Op.MATRICES:
                 return self._matrices(tile)
             case Op.ADD:
-                each = self.cycles.add if self.form == "int32" else self.cycles.add_int64
+                each = {"int32": self.cycles.add, "split": self.cycles.add_split}.get(self.form, self.cycles.add_int64)
                 return self.cycles.addition + self._elements(layer, tile, each)
             case Op.LOOKUP if layer.turns_signs:
                 signs = self.cycles.signs + self._elements(layer, tile, self.cycles.sign)

@@ -276,6 +276,8 @@ class KernelCycles:
     """The start of a run of elements that lie together. Measured apart, not fitted."""
     add: float = 6.72
     """An element with sums of 32 bits."""
+    add_split: float = 11
+    """An element with sums that are requantized by halves of a multiplier. From nine calls on RTL, not fitted."""
     add_int64: float = 51.2
     """An element with sums of 64 bits."""
 

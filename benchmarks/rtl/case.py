@@ -27,6 +27,9 @@ Bytes = npt.NDArray[np.uint8]
 Sums = npt.NDArray[np.int32]
 Reals = npt.NDArray[np.float32]
 
+_SPLIT = [("addend", "<i4"), ("largest", "<i4"), ("low", "<u4"), ("bias", "<u4"), ("high", "<u4")]
+"""match_requant_split_t."""
+
 SCALE = np.float32(0.0123)
 """Of a quantize."""
 
@@ -37,7 +40,7 @@ class Case:
 
     begin: whether it begins its sums, or takes up those of other input channels. end: whether it ends them, or leaves
     them for others; those of the form "sums" stay sums. excepted: channels that have exceptions, the first ones, each
-    from one to three of its own accumulators.
+    from one to three of its own accumulators. ties: whether halves go to even outputs, as "split" has them.
     """
 
     layer: Layer
@@ -45,13 +48,15 @@ class Case:
     begin: bool = True
     end: bool = True
     excepted: int = 0
+    ties: bool = False
 
     @property
     def name(self) -> str:
         """The layer's, and which part of its input channels this is where it is not all of them."""
         part = {(True, False): ", begins", (False, False): ", goes on", (False, True): ", ends"}
         excepted = f", {self.excepted} excepted" if self.excepted else ""
-        return self.layer.name + part.get((self.begin, self.end), "") + excepted
+        ties = ", halves to even" if self.ties else ""
+        return self.layer.name + part.get((self.begin, self.end), "") + excepted + ties
 
     @property
     def tile(self) -> Tile:
@@ -136,7 +141,8 @@ class Tensors:
         acc = acc if case.begin else acc + sums
         if case.leaves_sums:
             return cls(x, empty, weights, b"", acc.astype(np.int32), sums=sums)
-        plain = cls(x, empty, weights, *_requantized(acc, case.form), sums=sums)
+        requantized = _halves_to_even(acc) if case.ties else _requantized(acc, case.form)
+        plain = cls(x, empty, weights, *requantized, sums=sums)
         return _with_exceptions(plain, rng, acc, case.excepted) if case.excepted else plain
 
 
@@ -224,13 +230,24 @@ def _by_halves(acc: Ints, *, signed: bool) -> tuple[bytes, Bytes, int]:
     lower, upper, bias = multiplier % 2**shift, multiplier >> shift, 32 * 77 + shift
     clipped = np.clip(acc + addend, 0, largest)
     word = ((clipped * lower + bias) >> shift) + clipped * upper
-    entry = [("addend", "<i4"), ("largest", "<i4"), ("low", "<u4"), ("bias", "<u4"), ("high", "<u4")]
+    entry = _SPLIT
     parameters = (addend, largest, lower, bias, upper)
     if signed:
         below, less = largest // 2, 2**22
         word = word - np.where(clipped < below, less, 0)
         entry, parameters = [*entry, ("below", "<i4"), ("word", "<u4")], (*parameters, below, 2**32 - less)
     return _table(acc, entry, parameters), (word % 2**32 >> 24).astype(np.uint8), int(signed)
+
+
+def _halves_to_even(acc: Ints) -> tuple[bytes, Bytes, int]:
+    """Parameters of "split" with which the accumulators, divided by a power of two, are rounded half to even."""
+    spread = int(acc.max()) - int(acc.min()) + 1
+    shift = max(1, math.ceil(math.log2(spread / 280)))
+    offset = (128 << shift) - (int(acc.max()) + int(acc.min())) // 2
+    odd = 1 << 31 - shift
+    parameters = offset + (1 << shift - 1) - 1, 255 << shift, odd, (1 << 31) + odd + shift + 7, 1 << 24 - shift
+    expected = np.clip(np.rint((acc + offset) / (1 << shift)), 0, 255).astype(np.uint8)
+    return _table(acc, _SPLIT, parameters), expected, 0
 
 
 def _table(acc: Ints, entry: list[tuple[str, str]], parameters: tuple[int, ...]) -> bytes:
@@ -242,6 +259,12 @@ def _table(acc: Ints, entry: list[tuple[str, str]], parameters: tuple[int, ...])
 
 
 def _addition(x: Bytes, addend: Bytes, form: Form) -> Tensors:
+    if form == "split":
+        multipliers = 2, 4
+        total = x.astype(np.int64) * multipliers[0] + addend.astype(np.int64) * multipliers[1]
+        parameters, expected, _ = _halves_to_even(total)
+        entry = parameters[: 5 * 4] + struct.pack("<2i", *multipliers)
+        return Tensors(x, addend, np.zeros(0, np.int8), entry, expected)
     narrow = form == "int32"
     multipliers, shift = ((0x3141, 0x2718), 15) if narrow else ((0x31415926, 0x27182818), 31)
     bias = np.int64(-20) << shift

@@ -40,6 +40,7 @@ static const match_kernel_t kernels[] = {
     match_pulp_matrices_split,
     match_pulp_add,
     match_pulp_add_int32,
+    match_pulp_add_split,
     match_pulp_lookup,
     match_pulp_channel_lookup,
     match_pulp_lookup_sum,

@@ -308,7 +308,10 @@ def tested() -> list[Case]:
     excepting = [conv(16, 16, (4, 7)), pointwise(32, 32, (4, 4)), pointwise(16, 8, (8, 8))]
     excepting += [depthwise(8, (8, 8)), sequence(8, 64, 5)]
     cases = _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
-    return cases + [Case(layer, "split", excepted=channels) for layer in excepting for channels in (1, 8)]
+    cases += [Case(layer, "split", excepted=channels) for layer in excepting for channels in (1, 8)]
+    rounded = [conv(16, 16, (4, 7)), pointwise(16, 8, (8, 8)), dense(10, 64), depthwise(8, (8, 8))]
+    rounded += [depthwise(4, (6, 6), 5, 1), pool(Op.AVG_POOL2D, 8, (1, 1), 8, 1), grouped(4, 16, 16, (3, 3))]
+    return cases + [Case(layer, "split", ties=True) for layer in rounded]
 
 
 def _cases(products: list[Layer], rare: list[Layer], others: list[Layer], partial: list[Layer]) -> list[Case]:

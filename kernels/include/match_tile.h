@@ -46,7 +46,7 @@ typedef struct {
 
 /* The same of accumulators that are clipped before, by the two parts of a multiplier, in words without signs:
  * (((a * low + bias) >> shift) + a * high) >> 24, where a is acc + addend clipped to 0 .. largest and the shift is the lowest
- * five bits of bias. Outputs are clipped because their accumulators are. */
+ * five bits of bias. Products and sums wrap. Outputs are clipped because their accumulators are. */
 typedef struct {
     int32_t addend;
     int32_t largest;
@@ -86,6 +86,13 @@ typedef struct {
     int32_t addend_multiplier;
     int32_t shift;
 } match_requant_add32_t;
+
+/* The same by the parts of a multiplier, of the sum a * input_multiplier + b * addend_multiplier, which fits 32 bits. */
+typedef struct {
+    match_requant_split_t split;
+    int32_t input_multiplier;
+    int32_t addend_multiplier;
+} match_requant_add_split_t;
 
 /* float32 to 8 bits. Numbers are taken by their bits: `order` of one is its bits as int32, all but the sign turned over
  * where they are negative, so that larger numbers are later. An output at zero + level, level being the number's 16

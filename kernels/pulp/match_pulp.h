@@ -83,9 +83,11 @@ void match_pulp_matrices(const match_tile_t *tile);
 void match_pulp_matrices_split(const match_tile_t *tile);
 void match_pulp_matrices_int32(const match_tile_t *tile);
 
-/* Addition of input and addend, element by element; parameters are one match_requant_add_t or match_requant_add32_t. The
- * addend has channels_in channels: channels_out, or one for all. Cores share out the elements. */
+/* Addition of input and addend, element by element; parameters are one match_requant_add_t, match_requant_add32_t or
+ * match_requant_add_split_t. The addend has channels_in channels: channels_out, or one for all. Cores share out the
+ * elements. */
 void match_pulp_add(const match_tile_t *tile);
+void match_pulp_add_split(const match_tile_t *tile);
 void match_pulp_add_int32(const match_tile_t *tile);
 
 /* Table of 256 bytes, the parameters, applied to each element: output = table[input]. An int8 input is read as its byte

@@ -92,6 +92,79 @@ void match_pulp_add_int32(const match_tile_t *tile)
     }
 }
 
+#if defined(MATCH_PULP_INSN)
+
+/* Instructions that make a sum of two elements, with the addend of its requantization, a word whose uppermost byte is the
+ * output; the second of them is lost. */
+#define SPLIT_SUM(sum, other) \
+    "mul " sum ", " sum ", %[by]\n" MATCH_INSN_MULTIPLY_ADD(sum, other, "%[addend_by]") \
+    "add " sum ", " sum ", %[more]\n" MATCH_INSN_CLIP(sum, sum, "%[largest]")
+#define SPLIT_OUTPUT(sum, other) MATCH_SPLIT_WORD(other, sum, "%[low]", "%[bias]", "%[high]") "srli " other ", " other ", 24\n"
+
+/* As add_quads, two elements at a time, `pairs` > 0 of them. */
+static match_operands_t add_pairs(const match_requant_add_split_t *p, match_operands_t run, int32_t pairs)
+{
+    uint32_t a, b, c, d;
+    __asm__ volatile(MATCH_INSN_LOOP("%[pairs]", 22)
+                     MATCH_INSN_LOAD_BYTE("%[a]", "%[input]")
+                     MATCH_INSN_LOAD_BYTE("%[b]", "%[input]")
+                     MATCH_INSN_LOAD_BYTE("%[c]", "%[addend]")
+                     MATCH_INSN_LOAD_BYTE("%[d]", "%[addend]")
+                     SPLIT_SUM("%[a]", "%[c]")
+                     SPLIT_SUM("%[b]", "%[d]")
+                     SPLIT_OUTPUT("%[a]", "%[c]")
+                     SPLIT_OUTPUT("%[b]", "%[d]")
+                     MATCH_INSN_STORE_BYTE("%[c]", "%[output]")
+                     MATCH_INSN_STORE_BYTE("%[d]", "%[output]")
+                     MATCH_INSN_LOOP_END
+                     : [input] "+r"(run.input), [addend] "+r"(run.addend), [output] "+r"(run.output), [a] "=&r"(a),
+                       [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d)
+                     : [pairs] "r"(pairs), [by] "r"(p->input_multiplier), [addend_by] "r"(p->addend_multiplier),
+                       [more] "r"(p->split.addend), [largest] "r"(p->split.largest), [low] "r"(p->split.low),
+                       [bias] "r"(p->split.bias), [high] "r"(p->split.high)
+                     : "memory");
+    return run;
+}
+
+#endif
+
+/* By halves of a multiplier. */
+static void add_run_split(const match_requant_add_split_t *p, match_operands_t run, int32_t count)
+{
+#if defined(MATCH_PULP_INSN)
+    if (count >= 2) {
+        run = add_pairs(p, run, count >> 1);
+        count &= 1;
+    }
+#endif
+    for (int32_t i = 0; i < count; i++) {
+        int32_t sum = match_multiply_add(run.input[i] * p->input_multiplier, run.addend[i], p->addend_multiplier);
+        run.output[i] = (uint8_t)match_requantize_split(p->split, sum);
+    }
+}
+
+void match_pulp_add_split(const match_tile_t *tile)
+{
+    const uint8_t *parameters = tile->parameters;
+    match_requant_add_split_t p = {
+        .split = match_parameters_split(parameters),
+        .input_multiplier = MATCH_MEMBER(parameters, match_requant_add_split_t, input_multiplier),
+        .addend_multiplier = MATCH_MEMBER(parameters, match_requant_add_split_t, addend_multiplier),
+    };
+    for (match_run_t run = match_first_run_of_two(tile); run.count > 0; match_next_run(tile, &run)) {
+        match_operands_t operands = match_operands_of(tile, &run);
+        if (operands.step == 0) {
+            match_requant_add_split_t same = p;
+            same.split.addend = match_multiply_add(p.split.addend, *operands.addend, p.addend_multiplier);
+            same.addend_multiplier = 0;
+            operands.addend = operands.input; /* which are as many bytes */
+            add_run_split(&same, operands, run.count);
+        } else {
+            add_run_split(&p, operands, run.count);
+        }
+    }
+}
+
 void match_pulp_add(const match_tile_t *tile)
 {
     const uint8_t *parameters = tile->parameters;

@@ -2,8 +2,9 @@
 
 A channel steps to level v at accumulator t[v] if ``M * t[v] + B >= v << S`` and ``M * (t[v] - 1) + B < v << S``: every
 step narrows the range of B for a slope. Where the obvious slope leaves no B, the slope with the widest range is found
-by ternary search, since the width is concave in it. Where no line does, the line that is never too low is taken and
-the accumulators where it is too high become exceptions. The result is compared with the step function, in integers.
+by ternary search, since the width is concave in it. Where no line does, and the slope is a power of two, halves may go
+to even outputs. Elsewhere the line that is never too low is taken and the accumulators where it is too high become
+exceptions. The result is compared with the step function, in integers.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ def fit_line(steps: StepFunction, slope: FloatArray) -> Requantization:
         np.where(constant, 0, shift),
         steps.clip,
     )
+    line = _with_ties(line, slope, steps, levels, inner, (least > most) & ~constant)
     line = _with_exceptions(line, steps)
     if not step_function(line, steps.low, steps.high).equal(steps).all():
         raise NoLineError
@@ -116,6 +118,29 @@ def _best_slope(slope: FloatArray, thresholds: Int64Array, levels: Int64Array, i
         rising = room(first) < room(second)
         low, high = np.where(rising, first, low), np.where(rising, high, second)
     return (low + high) / 2
+
+
+def _with_ties(
+    line: Requantization, slope: FloatArray, steps: StepFunction, levels: Int64Array, inner: BoolArray, tried: BoolArray
+) -> Requantization:
+    """The line with those of the channels to try whose halves go to even outputs marked so."""
+    mantissa, exponent = np.frexp(slope)
+    shift = 1 - exponent.astype(np.int64)
+    tried = tried & (mantissa == 0.5) & (shift > 0)
+    if not tried.any():
+        return line
+    begin = (levels << np.where(tried, shift, 0)[:, None]) + levels % 2 - steps.thresholds
+    limits = np.iinfo(np.int64)
+    least = np.where(inner, begin, limits.min).max(axis=1, initial=limits.min)
+    most = np.where(inner, begin, limits.max).min(axis=1, initial=limits.max)
+    marked = tried & (least <= most)
+    return replace(
+        line,
+        multiplier=np.where(marked, 1, line.multiplier),
+        bias=np.where(marked, least, line.bias),
+        shift=np.where(marked, shift, line.shift),
+        ties_to_even=marked if marked.any() else None,
+    )
 
 
 def _with_exceptions(line: Requantization, steps: StepFunction) -> Requantization:

@@ -6,6 +6,7 @@ chooses a line of a, as a divisor does, it is ``clip((a * M[b] + B[b]) >> S)``.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 
@@ -19,6 +20,8 @@ _SHIFTS = range(14, 31)
 _NEIGHBOURS = (0, 1, -1)
 # Sums of 8-bit values that are worth less than 4 levels a step fit 32 bits.
 _CLOSE_SHIFT = 20
+# Of sums whose halves go to even outputs: as many bits as forms of requantization have for the shift of such sums.
+_LARGEST_EVEN_SHIFT = 16
 _UNBOUNDED = 1 << 60
 # Tables and their sums fit 32 bits, also where int8 outputs become uint8, 128 levels more.
 _LARGEST_SUM = (1 << 31) - (128 << LOOKUP_SUM_FRACTION)
@@ -28,11 +31,12 @@ _STEEPEST = 255 << LOOKUP_LINE_FRACTION
 
 @dataclass(frozen=True)
 class Plane:
-    """The integers of a quantized addition."""
+    """The integers of a quantized addition; `ties_to_even` as of `match.ir.requantization.Requantization`."""
 
     multipliers: tuple[int, int]
     bias: int
     shift: int
+    ties_to_even: bool = False
 
 
 def fit_plane(
@@ -50,6 +54,20 @@ def fit_plane(
             least, most = _biases(outputs, a[:, None] * first + b[None, :] * second, shift, clip)
             if least <= most:
                 return Plane((first, second), int(least + (most - least) // 2), shift)
+    return _even_plane(outputs, a, b, slopes, clip)
+
+
+def _even_plane(
+    outputs: Int64Array, a: Int64Array, b: Int64Array, slopes: tuple[float, float], clip: tuple[int, int]
+) -> Plane | None:
+    """The plane whose halves go to even outputs, for slopes of a few bits; else None."""
+    for shift in range(1, _LARGEST_EVEN_SHIFT + 1):
+        first, second = multipliers = _multipliers(slopes, shift)
+        if multipliers == tuple(math.ldexp(slope, shift) for slope in slopes):
+            sums = a[:, None] * first + b[None, :] * second
+            # An odd output begins one later, and so ends the even one before it.
+            least, most = _biases(outputs, sums, shift, clip, begin=outputs % 2, end=1 - outputs % 2)
+            return Plane(multipliers, int(least), shift, ties_to_even=True) if least <= most else None
     return None
 
 
@@ -119,13 +137,20 @@ def _multipliers(slopes: tuple[float, float], shift: int) -> tuple[int, int]:
 
 
 def _biases(
-    outputs: Int64Array, sums: Int64Array, shift: int, clip: tuple[int, int], axis: int | None = None
+    outputs: Int64Array,
+    sums: Int64Array,
+    shift: int,
+    clip: tuple[int, int],
+    axis: int | None = None,
+    begin: Int64Array | int = 0,
+    end: Int64Array | int = 0,
 ) -> tuple[Int64Array, Int64Array]:
     """Lower and upper bound of B: over all pairs, or, with an `axis`, over the pairs along it.
 
-    If the lower bound is above the upper one, no B suits all of these pairs.
+    If the lower bound is above the upper one, no B suits all of these pairs. Each output begins and ends as many sums
+    later as `begin` and `end` say.
     """
     room = (outputs << shift) - sums
-    least = np.max(room, axis=axis, where=outputs > clip[0], initial=-_UNBOUNDED)
-    most = np.min(room, axis=axis, where=outputs < clip[1], initial=_UNBOUNDED)
+    least = np.max(room + begin, axis=axis, where=outputs > clip[0], initial=-_UNBOUNDED)
+    most = np.min(room + end, axis=axis, where=outputs < clip[1], initial=_UNBOUNDED)
     return least, most + (1 << shift) - 1

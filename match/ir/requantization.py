@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 Int64Array = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 
 UNREACHED = int(np.iinfo(np.int32).min)
 """An entry of `negative_below` or `exceptions` that no accumulator meets: for channels that need none."""
@@ -45,6 +46,10 @@ class Requantization:
 
     `largest`, of shape (channels,), is the upper end to which a form that clips accumulators clips acc + addend, from
     0 on: the first at which the channel has its largest output. None: accumulators are not clipped.
+
+    `ties_to_even`, of shape (channels,), marks channels whose halves go to the even output: B has a half in it, and
+    where the sum is just an odd multiple of ``2**shift``, which a half has become, the result is one less. So a
+    reference rounds whose scales are powers of two. A marked channel has a shift of at least 1. None: no channel is.
     """
 
     multiplier: Int64Array
@@ -56,6 +61,7 @@ class Requantization:
     exceptions: Int64Array | None = None
     addend: Int64Array | None = None
     largest: Int64Array | None = None
+    ties_to_even: BoolArray | None = None
 
     @property
     def channels(self) -> int:
@@ -72,7 +78,7 @@ class Requantization:
     def take(self, channels: npt.NDArray[Any]) -> Requantization:
         """The parameters of some channels, by index or mask."""
         below, step, exceptions = self.negative_below, self.negative_step, self.exceptions
-        addend, largest = self.addend, self.largest
+        ties, addend, largest = self.ties_to_even, self.addend, self.largest
         return replace(
             self,
             multiplier=self.multiplier[channels],
@@ -81,6 +87,7 @@ class Requantization:
             negative_below=None if below is None else below[channels],
             negative_step=None if step is None else step[channels],
             exceptions=None if exceptions is None else exceptions[channels],
+            ties_to_even=None if ties is None else ties[channels],
             addend=None if addend is None else addend[channels],
             largest=None if largest is None else largest[channels],
         )
@@ -101,10 +108,18 @@ class Requantization:
         total = acc * self.multiplier + self.bias
         if self.negative_below is not None and self.negative_step is not None:
             total = total - np.where(acc < self.negative_below, self.negative_step, np.int64(0))
+        if self.ties_to_even is not None:
+            total = total - ties(total, self.shift, self.ties_to_even)
         shifted = total >> self.shift
         if self.exceptions is not None:
             shifted = shifted - (acc[..., None] == self.exceptions).any(axis=-1)
         return np.clip(shifted, *self.clip)
+
+
+def ties(total: Int64Array, shift: npt.ArrayLike, ties_to_even: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Whether sums (..., channels) of channels that are marked `ties_to_even` are odd multiples of ``2**shift``."""
+    one = np.int64(1) << np.asarray(shift, np.int64)
+    return np.asarray(ties_to_even) & (total & (2 * one - 1) == one)
 
 
 class Products(Enum):

@@ -175,6 +175,8 @@ def _crossings(requantization: Requantization, bias: Int64Array, low: Int64Array
     # In place: arrays of a thousand channels by 255 levels take longer to allocate than to compute.
     crossing = levels[None, :] * -(2 ** shift.astype(dtype))[:, None]
     crossing += bias.astype(dtype)[:, None]
+    if requantization.ties_to_even is not None:  # halves belong to the level below an odd one
+        crossing[requantization.ties_to_even] -= levels % 2
     level = slope == 0
     reached = crossing[level] >= 0
     crossing //= np.where(level, 1, slope)[:, None]

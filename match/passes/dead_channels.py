@@ -185,6 +185,7 @@ def _constants_written_out(layer: Accumulation, steps: StepFunction) -> Requanti
     """The requantization with multiplier 0 for every channel that has one output for the inputs it can meet."""
     requantization = layer.requantization
     below, exceptions, constant = requantization.negative_below, requantization.exceptions, steps.constant
+    ties = requantization.ties_to_even
     return replace(
         requantization,
         multiplier=np.where(constant, 0, requantization.multiplier),
@@ -192,4 +193,5 @@ def _constants_written_out(layer: Accumulation, steps: StepFunction) -> Requanti
         shift=np.where(constant, 0, requantization.shift),
         negative_below=None if below is None else np.where(constant, UNREACHED, below),
         exceptions=None if exceptions is None else np.where(constant[:, None], UNREACHED, exceptions),
+        ties_to_even=None if ties is None else ties & ~constant,
     )

@@ -45,7 +45,8 @@ def function_of_two(
     found = plane or close
     if found is not None:
         real = real or close is not None
-        return integer_form.add(a, b, found.multipliers, found.bias, found.shift, clip, dtype, real=real)
+        factors, ties = found.multipliers, found.ties_to_even
+        return integer_form.add(a, b, factors, found.bias, found.shift, clip, dtype, ties_to_even=ties, real=real)
     tables = fit_tables(outputs, first, second, slopes, clip)
     if tables is not None:
         return integer_form.lookup_sum(a, b, dtypes, tables, clip, dtype, real=real)

@@ -224,8 +224,8 @@ class _Rescaling:
 
 
 def _sum(addition: Addition, operands: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
-    total = sum(m * values for m, values in zip(addition.multipliers, operands, strict=True)) + addition.bias
-    return np.clip(total >> addition.shift, *addition.clip)
+    first, second = (m * values for m, values in zip(addition.multipliers, operands, strict=True))
+    return addition.requantization((first + second)[:, None])[:, 0]
 
 
 def _rows(layer: Accumulation) -> npt.NDArray[np.int64]:

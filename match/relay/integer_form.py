@@ -47,7 +47,17 @@ def requantize(accumulator: relay.Expr, requantization: Requantization, dtype: s
         one_less = requantization.bias - (np.int64(1) << requantization.shift)
         bias = relay.where(_is_exception(accumulator, requantization.exceptions), int64(one_less), bias)
     scaled = relay.add(relay.multiply(relay.cast(accumulator, "int64"), int64(requantization.multiplier)), bias)
-    return saturate(relay.right_shift(scaled, int64(requantization.shift)), requantization.clip, dtype)
+    return saturate(_shifted(scaled, requantization.shift, requantization.ties_to_even), requantization.clip, dtype)
+
+
+def _shifted(total: relay.Expr, shift: npt.ArrayLike, ties_to_even: npt.NDArray[np.bool_] | None) -> relay.Expr:
+    """``total >> shift``, one less at ties (`match.ir.requantization.ties`); arrays of shape (channels,) or ()."""
+    if ties_to_even is not None:
+        one = np.int64(1) << np.asarray(shift, np.int64)
+        lowest = relay.bitwise_and(total, int64(np.where(ties_to_even, 2 * one - 1, 0)))
+        tie = relay.equal(lowest, int64(np.where(ties_to_even, one, -1)))
+        total = relay.subtract(total, relay.cast(tie, "int64"))
+    return relay.right_shift(total, int64(shift))
 
 
 def _is_exception(accumulator: relay.Expr, exceptions: Int64Array) -> relay.Expr:
@@ -217,11 +227,12 @@ def add(
     clip: tuple[int, int],
     dtype: str,
     *,
+    ties_to_even: bool = False,
     real: bool = False,
 ) -> relay.Expr:
     """``clip((a * multipliers[0] + b * multipliers[1] + bias) >> shift)`` of two tensors; one may be broadcast.
 
-    `real`: see `real_sums`.
+    `ties_to_even`: see `match.ir.requantization.Requantization`. `real`: see `real_sums`.
     """
     first, second = (
         relay.multiply(relay.cast(operand, "int64"), int64(multiplier))
@@ -229,7 +240,7 @@ def add(
     )
     both = relay.add(first, second)
     total = relay.add(real_sums(both) if real else both, int64(bias))
-    return saturate(relay.right_shift(total, int64(shift)), clip, dtype)
+    return saturate(_shifted(total, shift, np.array(True) if ties_to_even else None), clip, dtype)
 
 
 def multiply(

@@ -128,11 +128,29 @@ class Addition:
     shift: int
     clip: tuple[int, int]
     dtype: str
+    ties_to_even: bool = False
     real: bool = False
+
+    @property
+    def requantization(self) -> Requantization:
+        """Of the sum of both tensors times their multipliers: one channel."""
+        one, bias, shift = (np.array([value], np.int64) for value in (1, self.bias, self.shift))
+        ties = np.array([True]) if self.ties_to_even else None
+        return Requantization(one, bias, shift, self.clip, ties_to_even=ties)
 
     def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
         """The expression, on other operands."""
-        return integer_form.add(a, b, self.multipliers, self.bias, self.shift, self.clip, self.dtype, real=self.real)
+        return integer_form.add(
+            a,
+            b,
+            self.multipliers,
+            self.bias,
+            self.shift,
+            self.clip,
+            self.dtype,
+            ties_to_even=self.ties_to_even,
+            real=self.real,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.dtypes import value_range
 from match.ir.float_border import REACH, FloatQuantization
 from match.ir.layer import Axis, Dim, Padding
-from match.ir.requantization import Int64Array, Requantization
+from match.ir.requantization import BoolArray, Int64Array, Requantization
 from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
 from match.relay.integer_form import is_real_sums, unmarked
@@ -95,6 +95,9 @@ def _requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | N
     if saturated is None:
         return None
     total, shift_expr, clip, out_dtype = saturated
+    total, tie = _without_tie(total)
+    if not is_call(total, "add"):
+        return None
     product, bias_expr = total.args
     if not (is_call(product, "multiply") and is_call(product.args[0], "cast")):
         return None
@@ -115,6 +118,9 @@ def _requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | N
         parameters = _with_correction(parameters, accumulator, *negative)
     if exceptional and parameters is not None:
         parameters = _with_exceptions(parameters, accumulator, *bias_expr.args[:2])
+    if tie is not None and parameters is not None:
+        marked = _marked(tie, shift)
+        parameters = None if marked is None else replace(parameters, ties_to_even=marked)
     return None if parameters is None else (accumulator, parameters, out_dtype)
 
 
@@ -159,6 +165,9 @@ def read_addition(expr: relay.Expr) -> Addition | None:
     if saturated is None:
         return None
     total, shift_expr, clip, out_dtype = saturated
+    total, tie = _without_tie(total)
+    if not is_call(total, "add"):
+        return None
     real, both = is_real_sums(total.args[0]), unmarked(total.args[0])
     if not is_call(both, "add"):
         return None
@@ -172,7 +181,11 @@ def read_addition(expr: relay.Expr) -> Addition | None:
     if None in numbers:
         return None
     bias, shift, *multipliers = (int(number) for number in numbers)
-    return Addition((operands[0], operands[1]), (multipliers[0], multipliers[1]), bias, shift, clip, out_dtype, real)
+    marked = None if tie is None else _marked(tie, np.array(shift))
+    if tie is not None and (marked is None or not marked):
+        return None
+    factors = multipliers[0], multipliers[1]
+    return Addition((operands[0], operands[1]), factors, bias, shift, clip, out_dtype, marked is not None, real)
 
 
 def read_multiplication(expr: relay.Expr) -> Multiplication | None:
@@ -221,10 +234,9 @@ def read_matrices(expr: relay.Expr) -> Matrices | None:
     one = requantization.take(np.zeros(1, np.intp))
     if attrs.transpose_a or not attrs.transpose_b or not alike or np.any(requantization.shift != one.shift):
         return None
-    if requantization.negative_below is not None or requantization.exceptions is not None:
-        parts = [part for part in (requantization.negative_below, requantization.exceptions) if part is not None]
-        if any(np.any(part != part[0]) for part in parts):
-            return None
+    parts = requantization.negative_below, requantization.exceptions, requantization.ties_to_even
+    if any(np.any(part != part[0]) for part in parts if part is not None):
+        return None
     return Matrices((operands[0], operands[1]), (zero_points[0], zero_points[1]), one, out_dtype, real)
 
 
@@ -480,14 +492,35 @@ def _average(pool: relay.Call, requantization: Requantization, out_dtype: str) -
 
 
 def _saturated_shift(expr: relay.Expr) -> tuple[relay.Call, relay.Expr, tuple[int, int], str] | None:
-    """The sum, shift, clip and type of ``cast(clip(right_shift(add(...), S)))``, an int64 sum to 8 bits."""
+    """The sum, shift, clip and type of ``cast(clip(right_shift(..., S)))``, an int64 sum to 8 bits."""
     saturated = _saturated(expr)
     if saturated is None:
         return None
     shifted, clip, out_dtype = saturated
-    if not (is_call(shifted, "right_shift") and is_call(shifted.args[0], "add") and dtype(shifted) == "int64"):
+    if not (is_call(shifted, "right_shift") and is_call(shifted.args[0], "add", "subtract")):
+        return None
+    if dtype(shifted) != "int64":
         return None
     return shifted.args[0], shifted.args[1], clip, out_dtype
+
+
+def _without_tie(total: relay.Call) -> tuple[relay.Expr, relay.Call | None]:
+    """A sum without what halves take off it, and the comparison that finds these, if there is one."""
+    if is_call(total, "subtract") and is_call(total.args[1], "cast") and is_call(total.args[1].args[0], "equal"):
+        tie = total.args[1].args[0]
+        if is_call(tie.args[0], "bitwise_and") and tie.args[0].args[0] == total.args[0]:
+            return total.args[0], tie
+    return total, None
+
+
+def _marked(tie: relay.Call, shift: Int64Array) -> BoolArray | None:
+    """Which channels a comparison is for, (channels,) or () as their shifts; None if it does not find halves."""
+    mask, value = constant(tie.args[0].args[1]), constant(tie.args[1])
+    if mask is None or value is None or mask.shape != shift.shape or value.shape != shift.shape:
+        return None
+    marked, one = mask != 0, np.int64(1) << shift
+    halves = np.array_equal(mask, np.where(marked, 2 * one - 1, 0)) and np.array_equal(value, np.where(marked, one, -1))
+    return marked if halves else None
 
 
 def _saturated(expr: relay.Expr) -> tuple[relay.Expr, tuple[int, int], str] | None:

@@ -88,11 +88,11 @@ def _range(node: relay.Expr, ranges: dict[relay.Expr, Range]) -> Range:
         return Range(steps.minimum, steps.maximum)
     addition = read_addition(node)
     if addition is not None and all(operand in ranges for operand in addition.operands):
-        low = high = np.int64(addition.bias)
+        low, high = np.zeros(1, np.int64), np.zeros(1, np.int64)
         for operand, multiplier in zip(addition.operands, addition.multipliers, strict=True):
             ends = multiplier * ranges[operand].low, multiplier * ranges[operand].high
             low, high = low + np.minimum(*ends), high + np.maximum(*ends)
-        return Range(*(np.clip(end >> addition.shift, *addition.clip) for end in (low, high)))
+        return Range(addition.requantization(low), addition.requantization(high))
     lookup = read_lookup(node)
     if lookup is not None and lookup.x in ranges:
         first, x = value_range(lookup.x_dtype)[0], ranges[lookup.x]

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from match.compilation.options import Numerics
 from match.files.kept import Kept, content, sources
 from match.ir.constants import LayerConstants
 from match.ir.exception_lists import with_lists_of
 from match.ir.layer import Layer
-from match.ir.requantization import Int64Array, Requantization, RequantizationFit, Requantizer
+from match.ir.requantization import Requantization, RequantizationFit, Requantizer
 from match.processes.workers import Workers
 from match.requantize.form import Form, Range, choose_among, choose_form
 from match.target.hardware import HwModule
@@ -31,62 +33,36 @@ SUFFIX = ".form"
 
 
 class _Array(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
-    """An array of int64: its shape, and its bytes in C order."""
+    """An array: its shape, its type, and its bytes in C order."""
 
     shape: tuple[int, ...]
+    dtype: str
     data: bytes
 
     @classmethod
-    def of(cls, array: Int64Array) -> _Array:
-        return cls(array.shape, array.astype(np.int64).tobytes())
+    def of(cls, array: npt.NDArray[Any]) -> _Array:
+        return cls(array.shape, array.dtype.str, array.tobytes())
 
     @property
-    def array(self) -> Int64Array:
-        return np.frombuffer(self.data, np.int64).reshape(self.shape).copy()
+    def array(self) -> npt.NDArray[Any]:
+        return np.frombuffer(self.data, self.dtype).reshape(self.shape).copy()
 
 
 class _StoredRequantization(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
-    """A `Requantization`."""
+    """A `Requantization`: the fields that are arrays, and the clip."""
 
-    multiplier: _Array
-    bias: _Array
-    shift: _Array
+    arrays: dict[str, _Array]
     clip: tuple[int, int]
-    negative_below: _Array | None
-    negative_step: _Array | None
-    exceptions: _Array | None
-    addend: _Array | None
-    largest: _Array | None
 
     @classmethod
     def of(cls, line: Requantization) -> _StoredRequantization:
-        below, step, exceptions = line.negative_below, line.negative_step, line.exceptions
-        addend, largest = line.addend, line.largest
-        return cls(
-            _Array.of(line.multiplier),
-            _Array.of(line.bias),
-            _Array.of(line.shift),
-            line.clip,
-            None if below is None else _Array.of(below),
-            None if step is None else _Array.of(step),
-            None if exceptions is None else _Array.of(exceptions),
-            None if addend is None else _Array.of(addend),
-            None if largest is None else _Array.of(largest),
-        )
+        values: dict[str, Any] = {field.name: getattr(line, field.name) for field in fields(line)}
+        clip = values.pop("clip")
+        return cls({name: _Array.of(value) for name, value in values.items() if value is not None}, clip)
 
     @property
     def line(self) -> Requantization:
-        return Requantization(
-            self.multiplier.array,
-            self.bias.array,
-            self.shift.array,
-            self.clip,
-            self.negative_below and self.negative_below.array,
-            self.negative_step and self.negative_step.array,
-            self.exceptions and self.exceptions.array,
-            self.addend and self.addend.array,
-            self.largest and self.largest.array,
-        )
+        return Requantization(**{name: stored.array for name, stored in self.arrays.items()}, clip=self.clip)
 
 
 class _Chosen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):

@@ -17,7 +17,14 @@ _SHIFT_ATTEMPTS = 3
 
 def uncorrected(requantization: Requantization, steps: Steps) -> Requantization:
     """The layer's own multipliers and shifts, with the biases that best do without corrections and exceptions."""
-    line = replace(requantization, clip=steps.clip, negative_below=None, negative_step=None, exceptions=None)
+    line = replace(
+        requantization,
+        clip=steps.clip,
+        negative_below=None,
+        negative_step=None,
+        exceptions=None,
+        ties_to_even=None,
+    )
     least, most = steps.bias_window(line.multiplier, line.shift)
     candidates = [line.bias, np.where(least <= most, np.clip(line.bias, least, np.maximum(least, most)), line.bias)]
     if requantization.negative_step is not None:

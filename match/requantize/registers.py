@@ -21,9 +21,11 @@ def executes(requantization: Requantization, low: Int64Array, high: Int64Array, 
     if requantization.exceptions is not None and not requantizer.exceptions:
         return False
     if requantizer.products is Products.UPPER:
-        return _fits_words(requantization, low, high)
+        return requantization.ties_to_even is None and _fits_words(requantization, low, high)
     if requantizer.products is Products.SPLIT:
         return bool(np.all(fits_split(requantization, low, high)))
+    if requantization.ties_to_even is not None:
+        return False
     if not requantizer.per_channel_shift and len(np.unique(requantization.shift)) > 1:
         return False
     if requantization.negative_below is not None and common_step(requantization) is None:
@@ -112,9 +114,26 @@ def fits_split(line: Requantization, low: Int64Array, high: Int64Array) -> npt.N
     fits &= (largest > 0) & (largest < LARGEST_SUM) & (lower * largest + bias < 1 << WORD)
     most = largest * line.multiplier + bias - np.where(largest < corrected, step, 0)
     fits &= most >> line.shift == line(np.maximum(high, largest - line.addend))
+    if line.ties_to_even is not None:
+        fits = np.where(line.ties_to_even, _fits_ties(line, high), fits)
     constant = (line.multiplier == 0) & (line.addend == LARGEST_SUM) & (largest == 1)
     inside = np.maximum(np.abs(low), np.abs(high)) < LARGEST_SUM
     return (fits & (np.abs(line.addend) < LARGEST_SUM) | constant) & inside
+
+
+def _fits_ties(line: Requantization, high: Int64Array) -> npt.NDArray[np.bool_]:
+    """Whether channels whose halves go to even outputs can be computed by a lower half that wraps.
+
+    The accumulator that is clipped is ``a = acc + B - 1``. The lower half adds from 1 to 2 to it where the output of
+    a + 1 is even, and from 0 to 1 where it is odd. So the output is that of a + 1, and one less where a + 1 is an odd
+    multiple of ``2**S`` (docs/cost-models.md).
+    """
+    if line.addend is None or line.largest is None:
+        return np.zeros(line.channels, np.bool_)
+    fits = (line.multiplier == 1) & (line.shift >= 1) & (line.shift <= OUTPUT_SHIFT)
+    fits &= (line.addend == line.bias - 1) & (line.largest > 0) & (line.largest < LARGEST_SUM)
+    fits &= line.largest < (np.int64(1) << line.shift + WORD - OUTPUT_SHIFT) - 1
+    return fits & (line(line.largest - line.addend) == line(np.maximum(high, line.largest - line.addend)))
 
 
 def correction(line: Requantization) -> tuple[Int64Array, Int64Array]:

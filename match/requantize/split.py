@@ -41,6 +41,7 @@ def split(requantization: Requantization, steps: Steps, requantizer: Requantizer
         plain = replace(requantization, exceptions=None)
         line = split(plain, Steps.of(plain, steps.low, steps.high, steps.clip), requantizer)
         return line and replace(line, exceptions=requantization.exceptions)
+    own, own_steps = requantization, steps
     if requantization.exceptions is not None or not requantizer.negative_step:
         requantization = uncorrected(requantization, steps)
         steps = Steps.of(requantization, steps.low, steps.high, steps.clip)
@@ -56,6 +57,8 @@ def split(requantization: Requantization, steps: Steps, requantizer: Requantizer
         largest=np.ones_like(steps.low),
     )
     missing = np.flatnonzero(steps.interior.any(axis=1))
+    if own.ties_to_even is not None:
+        line, missing = _with_ties(line, own, own_steps), missing[~own.ties_to_even[missing]]
     slope = requantization.multiplier / np.exp2(requantization.shift)
     length = _lengths(slope, steps)
     for more, neighbour in itertools.product(_LENGTHS, _NEIGHBOURS):
@@ -71,6 +74,21 @@ def split(requantization: Requantization, steps: Steps, requantizer: Requantizer
     if len(missing) or not np.all(fits_split(line, steps.low, steps.high)):
         return None
     return line if np.any(below != UNREACHED) else replace(line, negative_below=None, negative_step=None)
+
+
+def _with_ties(line: Requantization, own: Requantization, steps: Steps) -> Requantization:
+    """The line with those channels as the layer's `own` has them whose halves go to even outputs, and which vary."""
+    assert own.ties_to_even is not None
+    marked = own.ties_to_even & steps.interior.any(axis=1)
+    addend = own.bias - 1
+    channels = np.flatnonzero(marked)
+    _write(line, channels, replace(own, addend=addend, largest=_last(steps) + addend).take(channels))
+    return replace(line, ties_to_even=marked)
+
+
+def _last(steps: Steps) -> Int64Array:
+    """The first accumulator with the largest output of each channel that varies."""
+    return np.where(steps.interior, steps.thresholds, np.iinfo(np.int32).min).max(axis=1)
 
 
 def _lengths(slope: npt.NDArray[np.float64], steps: Steps) -> Int64Array:
@@ -93,7 +111,7 @@ def _line(
     missed = bias > most - addend * multiplier
     addend = np.where(missed, (least - step) // multiplier, addend)
     bias = np.where(missed, _ending_in(least - addend * multiplier, h), bias)
-    last = np.where(steps.interior, steps.thresholds, np.iinfo(np.int32).min).max(axis=1)
+    last = _last(steps)
     exact = (least <= most) & (bias <= most - addend * multiplier)
     return Requantization(
         multiplier,
@@ -115,4 +133,5 @@ def _ending_in(bias: Int64Array, shift: Int64Array) -> Int64Array:
 def _write(line: Requantization, channels: npt.NDArray[np.intp], found: Requantization) -> None:
     """Put what was found for some channels into a line."""
     for name in ("multiplier", "bias", "shift", "negative_step", "addend", "largest"):
-        getattr(line, name)[channels] = getattr(found, name)
+        values = getattr(found, name)
+        getattr(line, name)[channels] = 0 if values is None else values

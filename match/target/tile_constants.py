@@ -33,6 +33,7 @@ REQUANT_ADD = np.dtype(
     ]
 )
 REQUANT_ADD32 = np.dtype([("bias", "<i4"), ("input_multiplier", "<i4"), ("addend_multiplier", "<i4"), ("shift", "<i4")])
+REQUANT_ADD_SPLIT = np.dtype([("split", REQUANT_SPLIT), ("input_multiplier", "<i4"), ("addend_multiplier", "<i4")])
 QUANTIZE = np.dtype(
     [("multiplier", "<i4"), ("exponent", "<i4"), ("zero", "<i4"), ("lowest", "<i4"), ("steps", "<i4", 256)]
 )
@@ -218,9 +219,13 @@ def requantization(constants: LayerConstants, requantizer: Requantizer, spans: S
     parameters = parameters_of(constants)
     if constants.addend_multipliers is not None:
         entry = np.zeros(1, _addition(requantizer))
-        entry["bias"], entry["shift"] = parameters.bias, parameters.shift
-        # That of their sum is 1 in the network, but what fitting makes of it in a form: 0 for a constant output, say.
-        factors = (factor * parameters.multiplier for factor in constants.addend_multipliers)
+        factors = np.array(constants.addend_multipliers)
+        if requantizer.products is Products.SPLIT:
+            entry["split"] = np.frombuffer(_split(parameters, requantizer), REQUANT_SPLIT)
+        else:
+            entry["bias"], entry["shift"] = parameters.bias, parameters.shift
+            # That of their sum is 1 in the network, but in a form what fitting makes of it: 0 for a constant output.
+            factors = factors * parameters.multiplier
         entry["input_multiplier"], entry["addend_multiplier"] = factors
         return entry.tobytes()
     start, extent = spans[Dim.K]
@@ -236,6 +241,8 @@ def requantization(constants: LayerConstants, requantizer: Requantizer, spans: S
 
 def _addition(requantizer: Requantizer) -> np.dtype[np.void]:
     """Of an addition's one entry."""
+    if requantizer.products is Products.SPLIT:
+        return REQUANT_ADD_SPLIT
     return REQUANT_ADD if requantizer.bias_bits > 32 else REQUANT_ADD32
 
 
@@ -274,7 +281,8 @@ def _upper_halves(part: Requantization) -> bytes:
 def _split(part: Requantization, requantizer: Requantizer) -> bytes:
     """An array of match_requant_split_t or match_requant_split_signed_t.
 
-    A channel with M = 0 has one output, that of its clipped accumulator 1.
+    A channel with M = 0 has one output, that of its clipped accumulator 1. Of a channel whose halves go to even outputs
+    the lower half wraps: what is left of it has 31 bits below the bit that says whether an output is odd, and that bit.
     """
     if part.addend is None or part.largest is None:
         raise ValueError("this requantization does not clip its accumulators")
@@ -285,6 +293,11 @@ def _split(part: Requantization, requantizer: Requantizer) -> bytes:
     entries["low"] = part.multiplier & ((1 << shift) - 1)
     entries["high"] = np.where(constant, part.bias, part.multiplier >> shift)
     entries["bias"] = np.where(constant, 0, part.bias - part.addend * part.multiplier)
+    if part.ties_to_even is not None:
+        ties = part.ties_to_even
+        odd = np.int64(1) << WORD - 1 - part.shift[ties]
+        entries["low"][ties], entries["high"][ties] = odd, np.int64(1) << OUTPUT_SHIFT - part.shift[ties]
+        entries["bias"][ties] = (1 << WORD - 1) + odd + WORD - 1 - OUTPUT_SHIFT + part.shift[ties]
     if requantizer.negative_step and part.negative_below is not None and part.negative_step is not None:
         reached = part.negative_below != UNREACHED
         entries["negative_below"] = np.where(reached, part.negative_below + part.addend, 0)

@@ -115,10 +115,11 @@ class Cluster(HwModule):
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
         """Nearly all layers have one of the first three; those behind them are slow.
 
-        Additions have no accumulator whose sign to correct for.
+        Additions have no accumulator whose sign to correct for. Nearly all of them fit 32 bits, but not those whose
+        halves go to even outputs.
         """
         if layer.op is Op.ADD:
-            return INT32, INT64
+            return INT32, SPLIT, INT64
         others = (SPLIT, SPLIT_SIGNED, SPLIT_EXCEPT, INT64_EXCEPT) if layer.op in _WIDE else (HIGH,)
         return tuple(form for form in self.requantizers if form not in others)
 

@@ -62,6 +62,7 @@ static const entry_t entries[] = {
     {"match_pulp_dense_int32", match_pulp_dense_int32, false},
     {"match_pulp_add", match_pulp_add, false},
     {"match_pulp_add_int32", match_pulp_add_int32, false},
+    {"match_pulp_add_split", match_pulp_add_split, false},
     {"match_pulp_lookup", match_pulp_lookup, false},
     {"match_pulp_channel_lookup", match_pulp_channel_lookup, false},
     {"match_pulp_multiply", match_pulp_multiply, false},

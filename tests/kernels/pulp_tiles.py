@@ -262,24 +262,24 @@ def add_on(
     geometry: Geometry,
     margin: tuple[tuple[int, int, int, int], ...],
     clip: tuple[int, int],
-    narrow: bool,
+    form: str,
     seed: int,
     *,
     shared: str = "",
 ) -> None:
-    """An addition with sums of 32 bits or more, compared; margins of input, addend and output.
+    """An addition with sums of 32 bits, of more, or by halves of a multiplier, compared.
 
-    The addend has the same shape, or one pixel or channel for all.
+    Margins are of input, addend and output. The addend has the same shape, or one pixel or channel for all. With the
+    form "split" halves go to even outputs, and nothing is clipped but to 8 bits.
     """
     rng = np.random.default_rng(seed)
     geometry, first, second, target = laid_out(rng, geometry, shared, margin)
-    shift = int(rng.integers(0, 20 if narrow else 31))
-    multipliers = rng.integers(-(2**31), 2**31, 2) >> (30 - shift)
-    bias = int(rng.integers(-(2**10), 2**10)) << shift
-    total = first.tile * multipliers[0] + second.tile * multipliers[1] + bias
-    parameters = struct.pack("<4i" if narrow else "<q3i4x", bias, *multipliers.tolist(), shift)
+    if form == "split":
+        parameters, expected = _halves_to_even(rng, first.tile.astype(np.int64), second.tile.astype(np.int64))
+    else:
+        parameters, expected = _shifted_sums(rng, first.tile, second.tile, clip, narrow=form == "int32")
     output = harness.kernel(
-        "match_pulp_add_int32" if narrow else "match_pulp_add",
+        {"int64": "match_pulp_add", "int32": "match_pulp_add_int32", "split": "match_pulp_add_split"}[form],
         geometry.fields(
             **met_strides(first, second),
             **output_strides_of(target),
@@ -291,7 +291,30 @@ def add_on(
         parameters=np.frombuffer(parameters, np.uint8),
         output=target.block,
     )
-    expect(output, target, np.clip(total >> shift, *clip).astype(np.uint8))
+    expect(output, target, expected)
+
+
+def _shifted_sums(
+    rng: np.random.Generator, first: Bytes, second: Bytes, clip: tuple[int, int], *, narrow: bool
+) -> tuple[bytes, Bytes]:
+    """match_requant_add32_t or match_requant_add_t, and the outputs."""
+    shift = int(rng.integers(0, 20 if narrow else 31))
+    multipliers = rng.integers(-(2**31), 2**31, 2) >> (30 - shift)
+    bias = int(rng.integers(-(2**10), 2**10)) << shift
+    total = first * multipliers[0] + second * multipliers[1] + bias
+    parameters = struct.pack("<4i" if narrow else "<q3i4x", bias, *multipliers.tolist(), shift)
+    return parameters, np.clip(total >> shift, *clip).astype(np.uint8)
+
+
+def _halves_to_even(rng: np.random.Generator, first: Ints, second: Ints) -> tuple[bytes, Bytes]:
+    """match_requant_add_split_t with which a sum by a power of two is rounded half to even, and the outputs."""
+    shift = int(rng.integers(1, 8))
+    multipliers = rng.integers(-(1 << shift), (1 << shift) + 1, 2).tolist()
+    offset = int(rng.integers(-100 << shift, 300 << shift))
+    odd = 1 << 31 - shift
+    split = offset + (1 << shift - 1) - 1, 255 << shift, odd, (1 << 31) + odd + 7 + shift, 1 << 24 - shift
+    real = (first * multipliers[0] + second * multipliers[1] + offset) / (1 << shift)
+    return struct.pack("<2i3I2i", *split, *multipliers), np.clip(np.rint(real), 0, 255).astype(np.uint8)
 
 
 def lookup_on(harness: Harness, geometry: Geometry, source: View, target: View, table: Bytes) -> Bytes:

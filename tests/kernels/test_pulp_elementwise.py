@@ -33,7 +33,7 @@ pytestmark = pytest.mark.cc
 
 
 @EXAMPLES
-@given(pointwise, margins, margins, margins, clips, st.booleans(), shared_parts, seeds)
+@given(pointwise, margins, margins, margins, clips, st.sampled_from(["int64", "int32", "split"]), shared_parts, seeds)
 def test_add(
     harness: Harness,
     geometry: Geometry,
@@ -41,11 +41,11 @@ def test_add(
     beside: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
     clip: tuple[int, int],
-    narrow: bool,
+    form: str,
     shared: str,
     seed: int,
 ) -> None:
-    add_on(harness, geometry, (before, beside, behind), clip, narrow, seed, shared=shared)
+    add_on(harness, geometry, (before, beside, behind), clip, form, seed, shared=shared)
 
 
 @EXAMPLES

@@ -69,7 +69,7 @@ def test_elements_are_shared_out(harness_for: Callable[[int], Harness], gaps: tu
         for cores in (1, 2, 4, 8):
             output = lookup_on(harness_for(cores), geometry, source, target, table)
             expect(output, target, table[source.tile])
-            add_on(harness_for(cores), geometry, (gaps, (0, 0, 0, 0), gaps), (0, 255), True, 3)
+            add_on(harness_for(cores), geometry, (gaps, (0, 0, 0, 0), gaps), (0, 255), "int32", 3)
 
 
 @pytest.mark.parametrize("other", [None, 0, 127, 128, 255])

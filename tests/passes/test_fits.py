@@ -155,3 +155,47 @@ def test_one_output_that_is_not_on_its_line_is_noticed() -> None:
     assert fit_lines(outputs, levels, (0, 255)) is not None
     outputs[100, 3] += 1
     assert fit_lines(outputs, levels, (0, 255)) is None
+
+
+@pytest.mark.parametrize("clip", [(0, 255), (100, 255)])
+@pytest.mark.parametrize(
+    ("first", "second", "zero_point"), [(0.5, 0.5, 0), (0.25, 1.0, 128), (0.125, -0.25, 96), (1.5, 0.75, 10)]
+)
+def test_halves_of_sums_go_to_even_outputs(first, second, zero_point, clip):
+    a, b = np.arange(256), np.arange(-128, 128)
+    total = np.add.outer(first * (a - 128), second * b)
+    outputs = np.clip(np.rint(total).astype(np.int64) + zero_point, *clip)
+    plane = fit_plane(outputs, a, b, (first, second), clip)
+    assert plane is not None
+    assert plane.ties_to_even
+    sums = a[:, None] * plane.multipliers[0] + b[None, :] * plane.multipliers[1] + plane.bias
+    real = (sums - (1 << plane.shift - 1)) / (1 << plane.shift)
+    np.testing.assert_array_equal(np.clip(np.rint(real), *clip), outputs)
+
+
+def test_an_odd_zero_point_turns_the_halves():
+    """Halves go to odd outputs then, which no mark says."""
+    a, b = np.arange(256), np.arange(-128, 128)
+    outputs = np.clip(np.rint(np.add.outer(a / 2, b / 2)).astype(np.int64) + 3, 0, 255)
+    assert fit_plane(outputs, a, b, (0.5, 0.5), (0, 255)) is None
+
+
+@pytest.mark.parametrize("zero_point", [0, 128, 77])
+@pytest.mark.parametrize("shift", [1, 4, 11])
+def test_halves_of_powers_of_two_need_no_exceptions(shift, zero_point):
+    """Nor does a channel beside them with another slope; an odd zero point has exceptions."""
+    low, high = -(150 << shift), 150 << shift
+    accumulators = np.arange(low, high + 1)
+    outputs = np.clip(np.rint(accumulators / 2.0**shift).astype(np.int64) + zero_point, 0, 255)
+    other = np.clip(np.floor(accumulators / (3.1 * 2.0**shift) + 100.4).astype(np.int64), 0, 255)
+    thresholds = [low + np.searchsorted(values, np.arange(1, 256)) for values in (outputs, other)]
+    ends = np.array([low, low]), np.array([high, high])
+    steps = StepFunction(*ends, (0, 255), np.array(thresholds), np.zeros(2, np.bool_))
+    line = fit_line(steps, np.array([2.0**-shift, 1 / 3.1 / 2.0**shift]))
+    np.testing.assert_array_equal(line(accumulators[:, None].repeat(2, axis=1)).T, [outputs, other])
+    if zero_point % 2:
+        assert line.exceptions is not None
+    else:
+        assert line.exceptions is None
+        assert line.ties_to_even is not None
+        assert line.ties_to_even.tolist() == [True, False]

@@ -23,6 +23,7 @@ def run(x: relay.Var, expr: relay.Expr, value: np.ndarray) -> tuple[np.ndarray, 
 def same(first: Requantization, second: Requantization) -> bool:
     pairs = [(getattr(first, name), getattr(second, name)) for name in ("multiplier", "bias", "shift")]
     pairs += [(first.negative_below, second.negative_below), (first.exceptions, second.exceptions)]
+    pairs += [(first.ties_to_even, second.ties_to_even)]
     return first.clip == second.clip and all(
         (a is None and b is None) or np.array_equal(np.asarray(a), np.asarray(b)) for a, b in pairs
     )
@@ -138,6 +139,60 @@ def test_add_and_tables():
     assert (lookup.outputs == table).all()
     assert addition is not None
     assert (addition.multipliers, addition.bias, addition.shift) == ((700, -300), -12345, 9)
+
+
+@pytest.mark.parametrize("marked", [[True] * 5, [True, False, True, False, False]])
+def test_halves_to_even(marked):
+    """Of all channels or some, beside what NumPy rounds."""
+    rng = np.random.default_rng(3)
+    x = relay.var("x", shape=(400, 4), dtype="uint8")
+    kernel = rng.integers(-3, 4, (5, 4)).astype(np.int8)
+    shift, ties = np.array([1, 3, 4, 2, 5]), np.array(marked)
+    parameters = Requantization(np.ones(5, np.int64), 1 << shift - 1, shift, (-90, 80), ties_to_even=ties)
+    value = random_values(rng, (400, 4), "uint8")
+    found, typed = run(x, integer_form.dense(x, kernel, parameters, "int8"), value)
+    real = value.astype(np.int64) @ kernel.T.astype(np.int64) / 2.0**shift
+    expected = np.where(ties, np.rint(real), np.floor(real + 0.5))
+    assert np.any(np.rint(real) != np.floor(real + 0.5))
+    np.testing.assert_array_equal(found, np.clip(expected, -90, 80))
+    layer = readers.read_layer(typed)
+    assert layer is not None
+    assert same(layer.requantization, parameters)
+    again, _ = run(x, layer.build(x), value)
+    np.testing.assert_array_equal(again, found)
+
+
+def test_sums_of_two_with_halves_to_even():
+    rng = np.random.default_rng(4)
+    x = relay.var("x", shape=(1, 4, 4, 3), dtype="int8")
+    other = relay.const(rng.integers(-128, 128, (1, 4, 4, 3)).astype(np.int8))
+    expr = integer_form.add(x, other, (1, -2), 2, 2, (-90, 80), "int8", ties_to_even=True)
+    value = random_values(rng, (1, 4, 4, 3), "int8")
+    found, typed = run(x, expr, value)
+    real = (value.astype(np.int64) - 2 * other.data.numpy().astype(np.int64)) / 4
+    assert np.any(np.rint(real) != np.floor(real + 0.5))
+    np.testing.assert_array_equal(found, np.clip(np.rint(real), -90, 80))
+    addition = readers.read_addition(typed)
+    assert addition is not None
+    assert addition.ties_to_even
+    wide = value.astype(np.int64) - 2 * other.data.numpy().astype(np.int64)
+    np.testing.assert_array_equal(addition.requantization(wide[..., None])[..., 0], found)
+    again, _ = run(x, addition.build(x, other), value)
+    np.testing.assert_array_equal(again, found)
+
+
+@pytest.mark.parametrize(("mask", "value"), [(7, 2), (3, 4), (15, 4), (7, -1), (0, -1)])
+def test_what_looks_like_halves_is_not_read_as_them(mask, value):
+    """The sum is shifted by 2: halves are those with 4 in their lowest three bits."""
+    x = relay.var("x", shape=(1, 4, 4, 3), dtype="int8")
+    wide = relay.cast(x, "int64")
+    products = [relay.multiply(wide, integer_form.int64(factor)) for factor in (3, 5)]
+    total = relay.add(relay.add(*products), integer_form.int64(9))
+    found = relay.equal(relay.bitwise_and(total, integer_form.int64(mask)), integer_form.int64(value))
+    less = relay.subtract(total, relay.cast(found, "int64"))
+    expr = integer_form.saturate(relay.right_shift(less, integer_form.int64(2)), (-90, 80), "int8")
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], expr)))["main"].body
+    assert readers.read_addition(typed) is None
 
 
 def test_other_expressions_are_not_read():

@@ -124,6 +124,27 @@ def test_dead_channels(seed, pad_value):
     assert shape(calls(after, "nn.dense")[0].args[0]) == (1, 6 * left)
 
 
+def test_constant_channels_with_halves_that_go_to_even_outputs():
+    """Constants that are odd or whose half goes down, of layers and of their sum."""
+    rng = np.random.default_rng(5)
+    x = relay.var("x", shape=(1, 6, 5, 4), dtype="uint8")
+    branches = []
+    for constants in ((77, 1, 6), (8, 0, 3)):
+        kernel = weights(rng, 1, 1, 4, 5)
+        kernel[..., :3] = 0
+        bias = np.array([*(value << 4 for value in constants), 500, 700])
+        ties = Requantization(np.ones(5, np.int64), bias + 8, np.full(5, 4), (0, 255), ties_to_even=np.arange(5) >= 0)
+        branches.append(integer_form.conv2d(x, kernel, ties, "uint8"))
+    total = integer_form.add(*branches, (1, 1), 1, 1, (0, 255), "uint8", ties_to_even=True)
+    last = integer_form.conv2d(total, weights(rng, 3, 3, 5, 4), requantization(rng, 45, 4, (0, 255)), "uint8")
+    before = typed(x, last)
+    after = DeadChannels()(before)
+    assert_same_outputs(before, after, samples=6)
+    assert not tvm.ir.structural_equal(before, after)
+    kept = typed(x, relay.Tuple([total, *branches]))
+    assert_same_outputs(kept, DeadChannels()(kept), samples=6)
+
+
 def test_constant_channels_that_stay_have_multiplier_0():
     after = DeadChannels()(mobile_network(0, 30))
     layers = [readers.read_layer(call) for call in calls(after, "cast")]

@@ -184,11 +184,11 @@ def test_kernels_exist(unit: HwModule, layer: Layer, form: Requantizer | None) -
     assert f"void {unit.kernel(layer, form)}(const match_tile_t *tile);" in header.read_text()
 
 
-def test_additions_have_sums_of_32_bits_or_64() -> None:
+def test_forms_of_additions() -> None:
     cluster = module("cluster")
     addition = replace(CONV, op=Op.ADD, c=1, fy=1, fx=1, padding=Padding(), weight_dtype="")
     kernels = [cluster.kernel(addition, form) for form in cluster.forms(addition)]
-    assert kernels == ["match_pulp_add_int32", "match_pulp_add"]
+    assert kernels == ["match_pulp_add_int32", "match_pulp_add_split", "match_pulp_add"]
 
 
 def test_kernels_of_words_clip_from_0_alone() -> None:

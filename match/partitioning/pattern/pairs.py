@@ -11,7 +11,7 @@ import numpy as np
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.layer import Broadcast, Layer, Op
-from match.ir.requantization import Int64Array, Requantization
+from match.ir.requantization import Int64Array
 from match.partitioning.pattern.layers import Ranges, covered, element_wise, range_of, rejected, without_idle_parts
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay
@@ -44,8 +44,7 @@ def addition(root: relay.Expr, found: Addition, ranges: Ranges) -> Match | Rejec
         input_range=(int(min(span[0] for span in spans)), int(max(span[1] for span in spans))),
     )
     layer = _with_broadcast(layer, pair.broadcast)
-    one, bias, shift = (np.array([value], np.int64) for value in (1, found.bias, found.shift))
-    constants = LayerConstants(None, Requantization(one, bias, shift, found.clip), multipliers)
+    constants = LayerConstants(None, found.requantization, multipliers)
     accumulator = np.array([low], np.int64), np.array([high], np.int64)
     return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator, reference=not found.real)
 
