@@ -2,7 +2,8 @@
 
 Networks that were trained quantized have their weights in floating point, a QuantizeLinear and often a Clip behind
 them. Both are computed here, as is what exporters put in front, and what follows from shapes. A DequantizeLinear is
-kept, as it says what integers mean, and so is what reads it up to the next QuantizeLinear, which is computed.
+kept, as it says what integers mean, and so is what reads it up to the next QuantizeLinear, which is computed. Bounds
+of a Clip are numbers, also where a file has them as a DequantizeLinear of constants.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def with_constants(proto: Any, path: object) -> Any:
         (name, *_) = node.output
         computed = None if name in outputs else constants.of(node)
         if computed is None:
-            nodes.append(node)
+            nodes.append(constants.with_bounds(node))
         else:
             constants.tensors[name] = computed
     _check_activations(nodes, constants.tensors, path)
@@ -83,6 +84,15 @@ class _Constants:
             self._left |= dict.fromkeys(node.output, node)
             return None
         return onnx.numpy_helper.from_array(self._computed(node)[0], name)
+
+    def with_bounds(self, node: Any) -> Any:
+        """An operator, whose bounds are initializers now if it is a Clip of what is not constant."""
+        if node.op_type == "Clip" and node.input[0] not in self._left:
+            for place, name in enumerate(node.input):
+                if name in self._left:
+                    node.input[place] = f"{name}_bound"
+                    self.tensors[node.input[place]] = onnx.numpy_helper.from_array(self._value(name), f"{name}_bound")
+        return node
 
     def _value(self, name: str) -> Array:
         """A constant, or what an operator that is left makes of some."""

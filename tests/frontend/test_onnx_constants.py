@@ -438,3 +438,35 @@ def test_all_places_in_order_are_a_view(places: list[int], takes: bool, tmp_path
     (ours,) = Compiled(integer_relay(loaded))({"x": x})
     (expected,) = exact_session((tmp_path / "model.onnx").read_bytes()).run(None, {"x": x})
     assert np.array_equal(ours, expected)
+
+
+def test_bounds_of_a_clip_that_are_quantized() -> None:
+    """As quantizers write them that quantize every constant: the clip has numbers."""
+    bounds = [
+        helper.make_node("DequantizeLinear", [f"{end}_q", "eighth", "none"], [end], name=f"real {end}")
+        for end in ("least", "most")
+    ]
+    nodes = layer("bytes", axis=0)
+    clip = helper.make_node("Clip", ["sums", "least", "most"], ["clipped"], name="clip")
+    nodes[4] = helper.make_node("QuantizeLinear", ["clipped", "scale", "zero"], ["r"])
+    constants = [
+        tensor("bytes", np.clip(np.rint(FLOATS / SCALES[:, None]), -7, 7), "int8"),
+        tensor("scales", SCALES),
+        tensor("zeros", [0, 0, 0], "int8"),
+        tensor("eighth", 0.125),
+        tensor("none", 0, "int8"),
+        tensor("least_q", 0, "int8"),
+        tensor("most_q", 9, "int8"),
+    ]
+    quantized = model([*nodes[:4], *bounds, clip, *nodes[4:]], constants)
+    plain = model([*nodes[:4], clip, *nodes[4:]], [*constants[:3], tensor("least", 0.0), tensor("most", 1.125)])
+    given = with_constants(quantized, "model.onnx")
+    (found,) = [node for node in given.graph.node if node.op_type == "Clip"]
+    values = {one.name: numpy_helper.to_array(one) for one in given.graph.initializer}
+    assert [float(values[name]) for name in found.input[1:]] == [0.0, 1.125]
+    x = np.linspace(-4, 4, 400, dtype=np.float32).reshape(100, 1, 4)
+    outputs = [
+        [exact_session(proto.SerializeToString()).run(None, {"x": row})[0] for row in x] for proto in (given, plain)
+    ]
+    assert len(np.unique(outputs[1])) > 4
+    np.testing.assert_array_equal(outputs[0], outputs[1])

@@ -154,6 +154,34 @@ def test_biases_of_8_bits_and_a_scale_of_their_own(layer: str, shape: tuple[int,
     assert np.mean(ours != reference) < 0.005
 
 
+@pytest.mark.parametrize("layer", ["Conv", "ConvTranspose", "Gemm"])
+@pytest.mark.parametrize("flaw", ["", "weights", "bias", "output", "input", "sums"])
+def test_sums_that_floating_point_holds(layer: str, flaw: str, tmp_path: Path) -> None:
+    """With scales that are powers of two, and a bias that counts in steps of the sums, a layer in float32 is exact.
+
+    Not if one scale is no such power, the bias is finer, or sums may be 2^24 and more.
+    """
+    inputs = 2200 if flaw == "sums" else 4
+    model = TrainedModel((1, inputs) if layer == "Gemm" else (1, inputs, 5, 4))
+    model.quantize(0.03 if flaw == "input" else 2**-5, "uint8", 128)
+    shape = {"Conv": (7, inputs, 3, 3), "ConvTranspose": (inputs, 7, 3, 3), "Gemm": (7, inputs)}[layer]
+    axis = int(layer == "ConvTranspose")
+    scales = np.ldexp(np.float32(1), -np.arange(4, 11)).astype(np.float32)
+    if flaw == "weights":
+        scales[3] = 0.01
+    levels = np.random.default_rng(0).integers(-127, 128, shape).astype(np.int8)
+    weights = model.apply("DequantizeLinear", *map(model.constant, (levels, scales, np.zeros(7, np.int8))), axis=axis)
+    bias = model.constant(np.linspace(-9, 9, 7).astype(np.int8))
+    finer = np.float32(2**-16 if flaw == "bias" else 2**-9)
+    bias = model.apply("DequantizeLinear", bias, model.constant(finer), model.constant(np.int8(0)))
+    model.add(layer, weights, bias, **({"transB": 1} if layer == "Gemm" else {}))
+    scale = 0.3 if flaw == "output" else 2.0 ** (3 if flaw == "sums" else -2)
+    ours, reference = compared(ended(model, scale, "uint8", 128), tmp_path, real=bool(flaw))
+    assert len(np.unique(reference)) > 3
+    assert np.abs(ours - reference).max() <= 1
+    assert flaw or np.array_equal(ours, reference)
+
+
 @pytest.mark.parametrize("kind", ["GlobalAveragePool", "AveragePool"])
 @pytest.mark.parametrize("first", [True, False])
 def test_averages_times_a_number(kind: str, first: bool, tmp_path: Path) -> None:

@@ -34,6 +34,10 @@ _CONVOLUTION_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "k
 _TRANSPOSED_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "kernel_layout", "output_padding", "groups"
 
 
+_EXACT_IN_FLOAT32 = 1 << 24
+"""All integers below are float32 numbers."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Layer:
     """An operator with weights, its bias if it has one, and what scales its channels behind it."""
@@ -69,7 +73,8 @@ def linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | No
     sums = qnn_sums(operator, Dequantized(new(real.x), inputs), weights, channels)
     without_kernel = layer.steps or is_call(operator, _TRANSPOSED) or moves_in_floating_point(real.x)
     narrow = layer.bias is not None and _is_narrow(layer.bias)
-    if real.real or without_kernel or narrow:  # onnxruntime computes it in floating point
+    in_float = real.real or without_kernel or narrow  # onnxruntime computes it in floating point
+    if in_float and (layer.steps or not _is_exact(layer, inputs, weights, bias, output)):
         sums = integer_form.real_sums(sums)
     if bits:
         sums = relay.multiply(sums, relay.const(1 << bits, "int32"))
@@ -185,6 +190,38 @@ def _output_axis(operator: relay.Call) -> int:
 def _is_narrow(bias: relay.Expr) -> bool:
     """Whether a bias has 8 or 16 bits and a scale of its own, as quantizers for some accelerators write it."""
     return is_call(bias, "qnn.dequantize") and dtype(bias.args[0]) != "int32"
+
+
+def _is_exact(
+    layer: _Layer, inputs: QuantizedType, weights: QuantizedWeights, bias: npt.NDArray[np.int32], output: QuantizedType
+) -> bool:
+    """Whether float32 has room for all sums of a layer, in any order, and no scale rounds them.
+
+    Then a reference that computes in floating point rounds nothing but the outputs. All scales are powers of two, and
+    the bias is a multiple of the sums' step.
+    """
+    step = inputs.scale * weights.scales
+    if np.any(np.frexp([inputs.scale, output.scale, *weights.scales.flat])[0] != 0.5):
+        return False
+    numbers = np.zeros(1, np.float32) if layer.bias is None else _real_bias(layer.bias)
+    if numbers is None or not np.array_equal(np.broadcast_to(numbers, bias.shape), bias * step):
+        return False
+    kernel = np.moveaxis(weights.values.astype(np.int64), _output_axis(layer.operator), -1)
+    zero_points = np.resize(weights.zero_points, kernel.shape[-1])  # those of a transposed one are alike in all groups
+    sums = np.abs(kernel - zero_points).reshape(-1, kernel.shape[-1]).sum(axis=0).max()
+    largest = max(abs(int(end) - inputs.zero_point) for end in (inputs.levels[0], inputs.levels[-1]))
+    return sums * largest + np.abs(bias.astype(np.int64)).max(initial=0) < _EXACT_IN_FLOAT32
+
+
+def _real_bias(bias: relay.Expr) -> Float32Array | None:
+    """The numbers of a bias, which may be quantized with a scale for each channel; None if they are not constant."""
+    if not is_call(bias, "qnn.dequantize"):
+        values = constant(bias)
+        return None if values is None else values.reshape(-1)
+    levels, scale, zero_point = (constant(argument) for argument in bias.args)
+    if levels is None or scale is None or zero_point is None:
+        return None
+    return (levels.astype(np.int64) - zero_point).reshape(-1).astype(np.float32) * scale.reshape(-1)
 
 
 def _bias(bias: relay.Expr, scale: Float32Array, channels: int) -> npt.NDArray[np.int32] | None:
