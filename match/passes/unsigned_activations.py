@@ -1,8 +1,12 @@
-"""int8 activations become uint8: every value and zero point is 128 more, and B makes up for it in the sums."""
+"""int8 activations become uint8, and B makes up for it in the sums.
+
+Values and zero points are 128 more. Tensors whose values lie in the upper half of their type, as behind ReLU where the
+zero point is in the middle, are stored 128 lower than others: many forms of requantization clip at 0 alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,10 +48,22 @@ from match.relay.readers import (
 from match.relay.recurrent import read_recurrent
 from match.relay.recurrent_layer import RecurrentLayer
 from match.relay.resize import Resize, read_resize
-from match.relay.rewrite import New, constant, dtype, is_call, named, operator_name, rebuild, rewrite, scalar, shape
+from match.relay.rewrite import (
+    New,
+    constant,
+    dtype,
+    is_8bit,
+    is_call,
+    named,
+    operator_name,
+    rebuild,
+    rewrite,
+    scalar,
+    shape,
+)
 
 _OFFSET = 128
-_SIGNED = np.arange(-128, 128, dtype=np.int64)
+_STORED = np.arange(256, dtype=np.int64)
 _MOVES = frozenset(
     {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "copy"}
     | {"nn.max_pool2d", "max", "min", "tile", "reverse", "broadcast_to", "take", "annotation.stop_fusion"}
@@ -55,8 +71,8 @@ _MOVES = frozenset(
 
 _Read = Callable[[relay.Expr], Any]
 """Reads an operator of the integer form; None for what is another one."""
-_Written = Callable[[Any, New], relay.Expr]
-"""Writes what was read, with uint8 in place of int8."""
+_Written = Callable[[relay.Expr, Any, New], relay.Expr]
+"""Writes what was read of an expression, with uint8 in place of int8."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +93,7 @@ class _Conversion:
     """What has been converted so far, by original expression."""
 
     def __init__(self) -> None:
-        self._shifted: set[relay.Expr] = set()
+        self._offsets: dict[relay.Expr, int] = {}
         self._converted: dict[relay.Expr, relay.Expr] = {}
         self._operators: tuple[tuple[_Read, _Written], ...] = (
             (read_layer, self._layer),
@@ -99,16 +115,16 @@ class _Conversion:
         for read, written in self._operators:
             found = read(call)
             if found is not None:
-                return self._mark(call, written(found, new))
+                return written(call, found, new)
         sums = read_sums(call)
-        if sums is not None and dtype(sums.x) == "int8":
+        if sums is not None and self._changes(sums.x):
             return self._sums(sums, new)
         pooled = read_float_average(call)
-        if pooled is not None and dtype(pooled.x) == "int8":  # outputs stay, as float32 rounds with their zero point
-            return pooled.build(self._unsigned(pooled.x, new), pooled.zero + _OFFSET)
+        if pooled is not None and self._changes(pooled.x):  # outputs stay, as float32 rounds with their zero point
+            return pooled.build(self._unsigned(pooled.x, new), pooled.zero + self._offset(pooled.x))
         moved = self._moved(call, new)
         if moved is not None:
-            return self._mark(call, moved)
+            return moved
         dequantized = self._dequantized(call, new)
         if dequantized is not None:
             return dequantized
@@ -116,8 +132,9 @@ class _Conversion:
             wide = relay.cast(new(call.args[0].args[0]), dtype(call.args[0]))
             return relay.Call(call.op, [wide], call.attrs, span=call.span)
         if self._is_difference(call):
-            return relay.subtract(*(relay.cast(self._unsigned(x.args[0], new), dtype(x)) for x in call.args))
-        if any(tensor in self._shifted for argument in call.args for tensor in (argument, *_fields(argument))):
+            alike, _ = self._alike([x.args[0] for x in call.args], new)
+            return relay.subtract(*(relay.cast(x, dtype(call)) for x in alike))
+        if any(tensor in self._offsets for argument in call.args for tensor in (argument, *_fields(argument))):
             arguments = [self.signed(argument, new) for argument in call.args]
             return relay.Call(call.op, arguments, call.attrs, call.type_args, call.span)
         return None
@@ -126,18 +143,20 @@ class _Conversion:
         """The replacement of `expr` with the values it had."""
         if isinstance(expr, relay.Tuple):
             return rebuild(expr, lambda field: self.signed(field, new))
-        if expr not in self._shifted:
+        if expr not in self._offsets:
             return new(expr)
         if expr not in self._converted:
             lookup = read_lookup(expr) or read_channel_lookup(expr)
+            kind = dtype(expr)
+            values = np.minimum(_STORED - self._offsets[expr], np.iinfo(kind).max)
             self._converted[expr] = (
-                self._lookup(lookup, new) if lookup else integer_form.lookup(new(expr), _SIGNED, "uint8", "int8")
+                self._lookup(lookup, new) if lookup else integer_form.lookup(new(expr), values, "uint8", kind)
             )
         return self._converted[expr]
 
     def _unsigned(self, expr: relay.Expr, new: New) -> relay.Expr:
         """The replacement of an 8-bit `expr` as uint8."""
-        if dtype(expr) == "uint8" or expr in self._shifted:
+        if dtype(expr) == "uint8" or expr in self._offsets:
             return new(expr)
         if isinstance(expr, relay.Constant):
             return relay.const((expr.data.numpy().astype(np.int16) + _OFFSET).astype(np.uint8))
@@ -145,173 +164,233 @@ class _Conversion:
             converted = (
                 _unsigned_quantize(expr, new)
                 or _unsigned_saturation(expr, new)
-                or integer_form.lookup(new(expr), _SIGNED + _OFFSET, "int8", "uint8")
+                or integer_form.lookup(new(expr), _STORED, "int8", "uint8")
             )
             self._converted[expr] = named(converted, expr)
         return self._converted[expr]
 
-    def _mark(self, call: relay.Call, result: relay.Expr) -> relay.Expr:
-        if dtype(call) == "int8":
-            self._shifted.add(call)
-        return result
+    def _changes(self, expr: relay.Expr) -> bool:
+        """Whether an 8-bit `expr` is stored otherwise than it was."""
+        return dtype(expr) == "int8" or expr in self._offsets
 
-    def _layer(self, layer: Accumulation, new: New) -> relay.Expr:
-        requantization = layer.requantization
-        if dtype(layer.x) == "int8":
-            requantization = requantization.moved(_OFFSET * _weight_sums(layer))
-        if layer.dtype == "int8":
-            requantization = _shifted_outputs(requantization)
-        x = self._unsigned(layer.x, new)
+    def _offset(self, expr: relay.Expr) -> int:
+        """How much more the values of an 8-bit `expr` are as `_unsigned` has them."""
+        return self._offsets.get(expr, _whole(expr))
+
+    def _stored(self, call: relay.Expr, lowest: int) -> int:
+        """How much more the values of a result, which are not less than `lowest`, are from now on."""
+        upper_half = lowest + _whole(call) >= _OFFSET
+        return self._store(call, _whole(call) - (_OFFSET if upper_half else 0))
+
+    def _store(self, call: relay.Expr, offset: int) -> int:
+        """The offset, by which a result is larger from now on."""
+        if offset or dtype(call) == "int8":
+            self._offsets[call] = offset
+        return offset
+
+    def _alike(self, exprs: Sequence[relay.Expr], new: New, lowest: int | None = None) -> tuple[list[relay.Expr], int]:
+        """8-bit tensors of one type as uint8, all as much more, and how much; `lowest` is not negative then either."""
+        offsets = {self._offset(expr) for expr in exprs}
+        if len(offsets) == 1 and (lowest is None or lowest + min(offsets) >= 0):
+            return [self._unsigned(expr, new) for expr in exprs], min(offsets)
+        return [self._wholly(expr, new) for expr in exprs], _whole(exprs[0])
+
+    def _wholly(self, expr: relay.Expr, new: New) -> relay.Expr:
+        """The replacement of an 8-bit `expr` as uint8 that can have any value."""
+        if self._offset(expr) == _whole(expr):
+            return self._unsigned(expr, new)
+        lookup = read_lookup(expr) or read_channel_lookup(expr)
+        if lookup:
+            return self._lookup(replace(lookup, outputs=lookup.outputs + _whole(expr), dtype="uint8"), new)
+        return integer_form.lookup(new(expr), np.minimum(_STORED + _OFFSET, 255), "uint8", "uint8")
+
+    def _by_stored(self, values: Int64Array, expr: relay.Expr) -> Int64Array:
+        """Values by those of a tensor in ascending order, (..., 256), by the tensor's as it is stored."""
+        if self._offset(expr) == _whole(expr):
+            return values
+        return np.concatenate([values[..., 128:], np.repeat(values[..., -1:], 128, axis=-1)], axis=-1)
+
+    def _layer(self, call: relay.Expr, layer: Accumulation, new: New) -> relay.Expr:
+        offset, x = self._offset(layer.x), self._unsigned(layer.x, new)
+        converted = layer
         if isinstance(layer, Convolution):
-            pad_value = layer.pad_value + (_OFFSET if layer.x_dtype == "int8" else 0)
-            converted = replace(layer, pad_value=pad_value, x_dtype="uint8")
-        else:
-            converted = layer
+            (x,), offset = self._alike([layer.x], new, _padded_with(layer))
+            converted = replace(layer, pad_value=layer.pad_value + offset, x_dtype="uint8")
+        requantization = layer.requantization.moved(offset * _weight_sums(layer))
+        requantization = _larger(requantization, self._stored(call, layer.requantization.clip[0]))
         return replace(converted, requantization=requantization, dtype="uint8").build(x)
 
     def _sums(self, sums: Convolution | Dense, new: New) -> relay.Expr:
         """Sums of 32 bits that nothing requantizes, less what they grow by."""
-        x, excess = self._unsigned(sums.x, new), relay.const((_OFFSET * _weight_sums(sums)).astype(np.int32))
+        lowest = _padded_with(sums) if isinstance(sums, Convolution) else None
+        (x,), offset = self._alike([sums.x], new, lowest)
         if isinstance(sums, Convolution):
-            more = replace(sums, pad_value=sums.pad_value + _OFFSET, x_dtype="uint8").sums(x)
+            more = replace(sums, pad_value=sums.pad_value + offset, x_dtype="uint8").sums(x)
         else:
             more = integer_form.product(x, np.ascontiguousarray(sums.weights))
-        return relay.subtract(more, excess)
+        excess = relay.const((offset * _weight_sums(sums)).astype(np.int32))
+        return relay.subtract(more, excess) if offset else more
 
-    def _addition(self, addition: Addition, new: New) -> relay.Expr:
-        bias, clip = addition.bias, addition.clip
+    def _addition(self, call: relay.Expr, addition: Addition, new: New) -> relay.Expr:
+        more = self._stored(call, addition.clip[0])
+        bias = addition.bias + (more << addition.shift)
         for operand, multiplier in zip(addition.operands, addition.multipliers, strict=True):
-            bias -= _OFFSET * multiplier if dtype(operand) == "int8" else 0
-        if addition.dtype == "int8":
-            bias += _OFFSET << addition.shift
-            clip = (clip[0] + _OFFSET, clip[1] + _OFFSET)
+            bias -= self._offset(operand) * multiplier
+        low, high = addition.clip
         a, b = (self._unsigned(operand, new) for operand in addition.operands)
-        return replace(addition, bias=bias, clip=clip, dtype="uint8").build(a, b)
+        return replace(addition, bias=bias, clip=(low + more, high + more), dtype="uint8").build(a, b)
 
-    def _product(self, product: Multiplication | Matrices, new: New) -> relay.Expr:
+    def _product(self, call: relay.Expr, product: Multiplication | Matrices, new: New) -> relay.Expr:
         """The zero points move with what they are of."""
         requantization = product.requantization
-        if product.dtype == "int8":
-            requantization = _shifted_outputs(requantization)
+        requantization = _larger(requantization, self._stored(call, requantization.clip[0]))
         first, second = (
-            zero + (_OFFSET if dtype(operand) == "int8" else 0)
-            for operand, zero in zip(product.operands, product.zero_points, strict=True)
+            zero + self._offset(operand) for operand, zero in zip(product.operands, product.zero_points, strict=True)
         )
         a, b = (self._unsigned(operand, new) for operand in product.operands)
         return replace(product, zero_points=(first, second), requantization=requantization, dtype="uint8").build(a, b)
 
-    def _squared_difference(self, difference: SquaredDifference, new: New) -> relay.Expr:
-        requantization = difference.requantization
-        if difference.dtype == "int8":
-            requantization = _shifted_outputs(requantization)
-        a, b = (self._unsigned(operand, new) for operand in difference.operands)
-        converted = replace(difference, requantization=requantization, x_dtypes=("uint8", "uint8"), dtype="uint8")
-        return converted.build(a, b)
+    def _tables(self, tables: Int64Array, operands: tuple[relay.Expr, relay.Expr]) -> Int64Array:
+        """A table for each of two operands, (2, 256), as `_by_stored`."""
+        return np.stack([self._by_stored(values, x) for values, x in zip(tables, operands, strict=True)])
 
-    def _lookup_sum(self, lookups: LookupSum, new: New) -> relay.Expr:
+    def _squared_difference(self, call: relay.Expr, difference: SquaredDifference, new: New) -> relay.Expr:
+        requantization = difference.requantization
+        converted = replace(
+            difference,
+            requantization=_larger(requantization, self._stored(call, requantization.clip[0])),
+            steps=self._tables(difference.steps, difference.operands),
+            x_dtypes=("uint8", "uint8"),
+            dtype="uint8",
+        )
+        return converted.build(*(self._unsigned(operand, new) for operand in difference.operands))
+
+    def _lookup_sum(self, call: relay.Expr, lookups: LookupSum, new: New) -> relay.Expr:
         """The second table's numbers make up for larger outputs."""
-        more = _OFFSET if lookups.dtype == "int8" else 0
-        tables = lookups.tables + np.array([[0], [more << LOOKUP_SUM_FRACTION]])
         low, high = lookups.clip
+        more = self._stored(call, low)
+        tables = self._tables(lookups.tables, lookups.operands) + np.array([[0], [more << LOOKUP_SUM_FRACTION]])
         a, b = (self._unsigned(operand, new) for operand in lookups.operands)
         types = "uint8", "uint8"
         converted = replace(lookups, x_dtypes=types, tables=tables, clip=(low + more, high + more), dtype="uint8")
         return converted.build(a, b)
 
-    def _lookup_line(self, line: LookupLine, new: New) -> relay.Expr:
+    def _lookup_line(self, call: relay.Expr, line: LookupLine, new: New) -> relay.Expr:
         """The biases make up for larger values of the first tensor, and for larger outputs."""
-        slopes, biases = line.lines
-        more = _OFFSET if line.dtype == "int8" else 0
-        before = _OFFSET if line.x_dtypes[0] == "int8" else 0
-        lines = np.stack([slopes, biases - before * slopes + (more << LOOKUP_LINE_FRACTION)])
         low, high = line.clip
+        more, before = self._stored(call, low), self._offset(line.operands[0])
+        slopes, biases = self._by_stored(line.lines, line.operands[1])
+        lines = np.stack([slopes, biases - before * slopes + (more << LOOKUP_LINE_FRACTION)])
         a, b = (self._unsigned(operand, new) for operand in line.operands)
         types = "uint8", "uint8"
         converted = replace(line, x_dtypes=types, lines=lines, clip=(low + more, high + more), dtype="uint8")
         return converted.build(a, b)
 
-    def _absolute_difference(self, distances: AbsoluteDifference, new: New) -> relay.Expr:
+    def _absolute_difference(self, call: relay.Expr, distances: AbsoluteDifference, new: New) -> relay.Expr:
         """Outputs begin where they are clipped from below."""
-        more = _OFFSET if distances.dtype == "int8" else 0
         low, high = distances.clip
+        more = self._stored(call, low)
+        tables = self._tables(distances.tables, distances.operands)
         a, b = (self._unsigned(operand, new) for operand in distances.operands)
         types = "uint8", "uint8"
-        return replace(distances, x_dtypes=types, clip=(low + more, high + more), dtype="uint8").build(a, b)
+        converted = replace(distances, x_dtypes=types, tables=tables, clip=(low + more, high + more), dtype="uint8")
+        return converted.build(a, b)
 
-    def _normalization(self, found: RowNormalization, new: New) -> relay.Expr:
+    def _normalization(self, call: relay.Expr, found: RowNormalization, new: New) -> relay.Expr:
         """Distances from the mean are what they were; another value that they are from moves with the input."""
-        requantization, own = found.requantization, found.normalization
-        if own.centre is not None and dtype(found.x) == "int8":
-            own = replace(own, centre=own.centre + _OFFSET)
-        if found.dtype == "int8":
-            requantization = _shifted_outputs(requantization)
+        own = found.normalization
+        if own.centre is not None:
+            own = replace(own, centre=own.centre + self._offset(found.x))
+        requantization = _larger(found.requantization, self._stored(call, found.requantization.clip[0]))
         converted = replace(found, normalization=own, requantization=requantization, dtype="uint8")
         return converted.build(self._unsigned(found.x, new), shape(found.x)[-1])
 
-    def _resize(self, resize: Resize, new: New) -> relay.Expr:
-        zero = resize.zero + (_OFFSET if resize.dtype == "int8" else 0)
-        return replace(resize, zero=zero, dtype="uint8").build(self._unsigned(resize.x, new))
+    def _resize(self, call: relay.Expr, resize: Resize, new: New) -> relay.Expr:
+        """Between the pixels of a map no value is less than its smallest."""
+        offset = self._store(call, self._offset(resize.x))
+        return replace(resize, zero=resize.zero + offset, dtype="uint8").build(self._unsigned(resize.x, new))
 
-    def _recurrent(self, found: RecurrentLayer, new: New) -> relay.Expr:
+    def _recurrent(self, call: relay.Expr, found: RecurrentLayer, new: New) -> relay.Expr:
         """States are activations, too."""
+        more = self._stored(call, np.iinfo(found.dtype).min)
         inputs, states = (
-            weights.sum(axis=2, dtype=np.int64) * (_OFFSET if kind == "int8" else 0)
-            for weights, kind in ((found.input_weights, found.x_dtype), (found.state_weights, found.dtype))
+            weights.sum(axis=2, dtype=np.int64) * offset
+            for weights, offset in ((found.input_weights, self._offset(found.x)), (found.state_weights, more))
         )
-        zero = found.zero + (_OFFSET if found.dtype == "int8" else 0)
-        converted = replace(found, offsets=found.offsets - np.stack([inputs, states]), zero=zero, dtype="uint8")
+        offsets = found.offsets - np.stack([inputs, states])
+        converted = replace(found, offsets=offsets, zero=found.zero + more, dtype="uint8")
         return converted.build(self._unsigned(found.x, new))
 
-    def _unsigned_lookup(self, lookup: Lookup | ChannelLookup, new: New) -> relay.Expr:
-        offset = _OFFSET if lookup.dtype == "int8" else 0
-        return self._lookup(replace(lookup, outputs=lookup.outputs + offset, dtype="uint8"), new)
+    def _unsigned_lookup(self, call: relay.Expr, lookup: Lookup | ChannelLookup, new: New) -> relay.Expr:
+        more = self._stored(call, int(lookup.outputs.min()))
+        return self._lookup(replace(lookup, outputs=lookup.outputs + more, dtype="uint8"), new)
 
     def _lookup(self, lookup: Lookup | ChannelLookup, new: New) -> relay.Expr:
         """The table on its input as that is stored, which needs no conversion of its own."""
-        x_dtype = "uint8" if lookup.x in self._shifted else lookup.x_dtype
-        return replace(lookup, x_dtype=x_dtype).build(new(lookup.x))
+        if lookup.x not in self._offsets:
+            return lookup.build(new(lookup.x))
+        outputs = self._by_stored(lookup.outputs, lookup.x)
+        return replace(lookup, outputs=outputs, x_dtype="uint8").build(new(lookup.x))
 
     def _is_place(self, call: relay.Call) -> bool:
-        """Whether a call finds the largest or smallest of a widened int8 tensor that is 128 more now."""
+        """Whether a call finds the largest or smallest of a widened tensor that is stored otherwise now."""
         if not is_call(call, "argmax", "argmin") or not is_call(call.args[0], "cast"):
             return False
-        return call.args[0].args[0] in self._shifted
+        return call.args[0].args[0] in self._offsets
 
     def _is_difference(self, call: relay.Call) -> bool:
-        """Whether a call subtracts two widened int8 tensors, and at least one of them is 128 more now."""
-        if not is_call(call, "subtract") or not all(
-            is_call(x, "cast") and dtype(x.args[0]) == "int8" for x in call.args
-        ):
+        """Whether a call subtracts two widened tensors of one type, and one of them is stored otherwise now."""
+        if not is_call(call, "subtract") or not all(is_call(x, "cast") and is_8bit(x.args[0]) for x in call.args):
             return False
-        return any(x.args[0] in self._shifted for x in call.args)
+        first, second = (x.args[0] for x in call.args)
+        return dtype(first) == dtype(second) and (first in self._offsets or second in self._offsets)
 
     def _dequantized(self, call: relay.Call, new: New) -> relay.Expr | None:
-        """A dequantize of what is now 128 more, or of a quantize, which can make that."""
-        if not is_call(call, "qnn.dequantize") or dtype(call.args[0]) != "int8":
+        """A dequantize of what is stored otherwise now, or of a quantize to int8, which can make uint8."""
+        if not is_call(call, "qnn.dequantize") or not is_8bit(call.args[0]) or not self._changes(call.args[0]):
             return None
         x, scale, zero_point = call.args
-        moved = _moved_zero_point(zero_point)
-        if moved is None or not (x in self._shifted or is_call(x, "qnn.quantize")):
+        moved = _moved_zero_point(zero_point, self._offset(x))
+        if moved is None or not (x in self._offsets or is_call(x, "qnn.quantize")):
             return None
         return relay.Call(call.op, [self._unsigned(x, new), new(scale), moved], call.attrs)
 
     def _moved(self, call: relay.Call, new: New) -> relay.Expr | None:
         """Operators that pass values on, or compare them among themselves; None for others and other types."""
         name = operator_name(call)
-        if not isinstance(call.checked_type, tvm.ir.TensorType) or dtype(call) != "int8":
+        if not isinstance(call.checked_type, tvm.ir.TensorType) or not is_8bit(call):
+            return None
+        tensors = (call.args[0], *_fields(call.args[0])) if call.args else ()
+        if dtype(call) == "uint8" and not any(tensor in self._offsets for tensor in tensors):
             return None
         if name in _MOVES:
-            return relay.Call(call.op, [self._unsigned(call.args[0], new), *map(new, call.args[1:])], call.attrs)
+            (x,), offset = self._alike(call.args[:1], new)
+            self._store(call, offset)
+            return relay.Call(call.op, [x, *map(new, call.args[1:])], call.attrs)
         if name == "clip":
-            low, high = call.attrs.a_min + _OFFSET, call.attrs.a_max + _OFFSET
-            return relay.clip(self._unsigned(call.args[0], new), low, high)
+            (x,), offset = self._alike(call.args, new, int(call.attrs.a_min))
+            self._store(call, offset)
+            return relay.clip(x, call.attrs.a_min + offset, call.attrs.a_max + offset)
         if name in ("concatenate", "stack") and isinstance(call.args[0], relay.Tuple):
-            fields = [self._unsigned(field, new) for field in call.args[0].fields]
+            fields, offset = self._alike(call.args[0].fields, new)
+            self._store(call, offset)
             return relay.Call(call.op, [relay.Tuple(fields)], call.attrs)
         if name == "nn.pad" and scalar(call.args[1]) is not None:
-            value = relay.const(int(scalar(call.args[1])) + _OFFSET, "uint8")
-            return relay.Call(call.op, [self._unsigned(call.args[0], new), value], call.attrs)
+            value = int(scalar(call.args[1]))
+            (x,), offset = self._alike(call.args[:1], new, value)
+            self._store(call, offset)
+            return relay.Call(call.op, [x, relay.const(value + offset, "uint8")], call.attrs)
         return None
+
+
+def _padded_with(layer: Convolution) -> int | None:
+    """What lies around a convolution's input; None if nothing does."""
+    return layer.pad_value if any(layer.padding) else None
+
+
+def _whole(expr: relay.Expr) -> int:
+    """How much more the values of an 8-bit tensor are as uint8 that can be any."""
+    return _OFFSET if dtype(expr) == "int8" else 0
 
 
 def _fields(expr: relay.Expr) -> tuple[relay.Expr, ...]:
@@ -323,7 +402,7 @@ def _unsigned_quantize(expr: relay.Expr, new: New) -> relay.Expr | None:
     if not is_call(expr, "qnn.quantize"):
         return None
     x, scale, zero_point = expr.args
-    moved = _moved_zero_point(zero_point)
+    moved = _moved_zero_point(zero_point, _OFFSET)
     return None if moved is None else relay.qnn.op.quantize(new(x), new(scale), moved, expr.attrs.axis, "uint8")
 
 
@@ -338,10 +417,10 @@ def _unsigned_saturation(expr: relay.Expr, new: New) -> relay.Expr | None:
     return integer_form.saturate(moved, (int(clip.attrs.a_min) + _OFFSET, int(clip.attrs.a_max) + _OFFSET), "uint8")
 
 
-def _moved_zero_point(zero_point: relay.Expr) -> relay.Expr | None:
-    """A constant zero point, 128 more."""
+def _moved_zero_point(zero_point: relay.Expr, offset: int) -> relay.Expr | None:
+    """A constant zero point, larger by `offset`."""
     value = constant(zero_point)
-    return None if value is None else relay.const((value + np.int32(_OFFSET)).astype(np.int32), "int32")
+    return None if value is None else relay.const((value + np.int32(offset)).astype(np.int32), "int32")
 
 
 def _weight_sums(layer: Accumulation) -> Int64Array:
@@ -353,11 +432,8 @@ def _weight_sums(layer: Accumulation) -> Int64Array:
     return layer.weights.sum(axis=1, dtype=np.int64)
 
 
-def _shifted_outputs(requantization: Requantization) -> Requantization:
-    """The outputs, 128 larger."""
+def _larger(requantization: Requantization, more: int) -> Requantization:
+    """The outputs, larger by `more`."""
     low, high = requantization.clip
-    return replace(
-        requantization,
-        bias=requantization.bias + (np.int64(_OFFSET) << requantization.shift),
-        clip=(low + _OFFSET, high + _OFFSET),
-    )
+    bias = requantization.bias + (np.int64(more) << requantization.shift)
+    return replace(requantization, bias=bias, clip=(low + more, high + more))
