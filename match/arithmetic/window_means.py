@@ -71,9 +71,12 @@ def _estimates(x: QuantizedType, count: int) -> tuple[Float32Array, Float32Array
     """Numbers below and above all float32 sums of `count` numbers, for each sum of their integers.
 
     Each product and each of the additions rounds by at most a share of what is largest, all magnitudes together.
+    Nothing is rounded where the scale is a power of two and float32 holds all sums.
     """
     low, high = (int(level) - x.zero_point for level in value_range(x.dtype))
-    exact = np.arange(count * low, count * high + 1) * np.float64(x.scale)
-    off = (count + 2) * _ROUNDING * count * max(-low, high) * float(x.scale)
+    exact, largest = np.arange(count * low, count * high + 1) * np.float64(x.scale), count * max(-low, high)
+    if np.frexp(x.scale)[0] == 0.5 and largest * _ROUNDING < 1:
+        return exact.astype(np.float32), exact.astype(np.float32)
+    off = (count + 2) * _ROUNDING * largest * float(x.scale)
     below, above = (exact - off).astype(np.float32), (exact + off).astype(np.float32)
     return np.nextafter(below, np.float32(-np.inf)), np.nextafter(above, np.float32(np.inf))

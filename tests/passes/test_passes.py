@@ -135,7 +135,7 @@ def test_constant_channels_with_halves_that_go_to_even_outputs():
         bias = np.array([*(value << 4 for value in constants), 500, 700])
         ties = Requantization(np.ones(5, np.int64), bias + 8, np.full(5, 4), (0, 255), ties_to_even=np.arange(5) >= 0)
         branches.append(integer_form.conv2d(x, kernel, ties, "uint8"))
-    total = integer_form.add(*branches, (1, 1), 1, 1, (0, 255), "uint8", ties_to_even=True)
+    total = integer_form.add(branches[0], branches[1], (1, 1), 1, 1, (0, 255), "uint8", ties_to_even=True)
     last = integer_form.conv2d(total, weights(rng, 3, 3, 5, 4), requantization(rng, 45, 4, (0, 255)), "uint8")
     before = typed(x, last)
     after = DeadChannels()(before)

@@ -88,11 +88,25 @@ def test_random_windows(
     ("count", "zero"), in_turn([(count,) for count in (2, 3, 4, 6, 9, 15, 16, 25, 49, 64)], [(0,), (10,), (128,)])
 )
 def test_windows_within_one_quantization(count: int, zero: int) -> None:
-    """An odd number of elements has no halves; an even one has, unless float32 adds them without rounding."""
+    """An odd number of elements has no halves; an even one has, but float32 may add them without rounding."""
     x = of_type("uint8", np.float32(0.03137), zero)
     assert is_mean_of_sum(x, count, x) == bool(count % 2)
     without_rounding = of_type("uint8", np.float32(0.125), zero)
-    assert is_mean_of_sum(without_rounding, count, without_rounding) == (bool(count % 2) or count <= 16)
+    assert is_mean_of_sum(without_rounding, count, without_rounding)
+
+
+def test_large_windows_that_are_added_without_rounding() -> None:
+    """Halves are the same in all orders, and go to even outputs, as long as float32 holds the sums and the shares."""
+    x, output = of_type("int8", np.float32(0.125), 128), of_type("int8", np.float32(0.0625), 128)
+    rng = np.random.default_rng(2)
+    for count in (64, 256, 1024):
+        windows = rng.integers(-128, 128, (3000, count))
+        totals = windows.sum(axis=1)
+        assert np.any(2 * totals % count == count // 2)
+        assert is_mean_of_sum(x, count, output)
+        expected = np.clip(np.rint(2 * totals / count), -128, 127).astype(np.int64)
+        for found in outputs((windows.astype(np.float32) * x.scale).sum(axis=1, dtype=np.float32), count, output):
+            np.testing.assert_array_equal(found, expected)
 
 
 def test_a_sum_that_is_near_a_half_for_some_orders_alone() -> None:
