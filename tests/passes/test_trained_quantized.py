@@ -154,6 +154,51 @@ def test_biases_of_8_bits_and_a_scale_of_their_own(layer: str, shape: tuple[int,
     assert np.mean(ours != reference) < 0.005
 
 
+@pytest.mark.parametrize("layer", [convolution, depthwise, dense, sequence], ids=lambda layer: layer.__name__)
+@pytest.mark.parametrize(("dtype", "zero_point"), [("uint8", 90), ("int8", -3), ("int8", 20)])
+def test_slopes_of_channels_behind_a_layer(
+    layer: Callable[[TrainedModel], None], dtype: str, zero_point: int, tmp_path: Path
+) -> None:
+    """PReLU with no quantize in front, slopes of 0 and more than 1 among them: one rounding, as onnxruntime has."""
+    model = TrainedModel(LAYERS[layer])
+    model.quantize(0.03, "int8", 7)
+    layer(model)
+    slopes = np.linspace(0, 1.2, model.channels).astype(np.float32)
+    shape = (model.channels, *[1] * (len(LAYERS[layer]) - 2))
+    model.add("PRelu", model.constant(slopes.reshape(shape)))
+    ours, reference = compared(ended(model, 0.05, dtype, zero_point), tmp_path)
+    assert len(np.unique(reference)) > 3
+    assert np.abs(ours - reference).max() <= 1
+    assert np.mean(ours != reference) < 0.005
+
+
+@pytest.mark.parametrize("slope", [0.1, 0.25])
+def test_one_slope_behind_a_layer(slope: float, tmp_path: Path) -> None:
+    """A leaky ReLU, with exact numerics, and a PReLU whose slopes are quantized."""
+    model = TrainedModel((1, 4, 9, 8))
+    model.quantize(0.03, "int8", 7)
+    convolution(model)
+    if slope == 0.1:
+        model.add("LeakyRelu", alpha=slope)
+    else:
+        quantized = map(model.constant, (np.full((12, 1, 1), 64, np.int8), np.float32(2**-8), np.int8(0)))
+        model.add("PRelu", model.apply("DequantizeLinear", *quantized))
+    ours, reference = compared(ended(model, 0.02, "int8"), tmp_path)
+    assert len(np.unique(reference)) > 50
+    assert np.abs(ours - reference).max() <= 1
+    assert np.mean(ours != reference) < 0.005
+
+
+def test_negative_slopes_behind_a_layer_stay_in_floating_point(tmp_path: Path) -> None:
+    model = TrainedModel((1, 4, 9, 8))
+    model.quantize(0.03, "int8", 7)
+    convolution(model)
+    model.add("PRelu", model.constant(np.linspace(-0.5, 0.5, 12, dtype=np.float32).reshape(12, 1, 1)))
+    onnx.save(ended(model, 0.05, "int8"), tmp_path / "model.onnx")
+    calls = list(expressions(main_function(integer_relay(load(tmp_path / "model.onnx")))))
+    assert any(is_call(expr, "where") and str(expr.checked_type.dtype) == "float32" for expr in calls)
+
+
 @pytest.mark.parametrize("layer", ["Conv", "ConvTranspose", "Gemm"])
 @pytest.mark.parametrize("flaw", ["", "weights", "bias", "output", "input", "sums"])
 def test_sums_that_floating_point_holds(layer: str, flaw: str, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from match.passes.quantized_groups.matrices import activation_product, dense_row
 from match.passes.quantized_groups.moves import moved, moved_behind
 from match.passes.quantized_groups.quantities import parameters
 from match.passes.quantized_groups.residuals import residual
-from match.passes.quantized_groups.slopes import close_slopes
+from match.passes.quantized_groups.slopes import close_slopes, slopes_of_sums
 from match.passes.quantized_groups.sums import close_sum
 from match.passes.quantized_groups.tables import close_table, prelu, table
 from match.relay import relay, tvm
@@ -94,10 +94,10 @@ class FuseQuantizedGroups:
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
-        groups = _Groups(_OPERATORS, _WITH_ACTIVATIONS, {})
+        groups = _Groups((*_OPERATORS, slopes_of_sums), _WITH_ACTIVATIONS, {})
         if not self.exact:
             close = (*_CLOSE_WITH_ACTIVATIONS, *_WITH_ACTIVATIONS)
-            groups = _Groups((*_CLOSE, *_OPERATORS, *_CLOSE_OTHERWISE), close, {})
+            groups = _Groups((*_CLOSE, *_OPERATORS, *_CLOSE_OTHERWISE, slopes_of_sums), close, {})
         return rewrite(module, groups.rule)
 
 

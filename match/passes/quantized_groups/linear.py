@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -47,11 +47,16 @@ class _Layer:
     steps: tuple[ChannelStep, ...]
 
 
-def linear(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A convolution, a transposed one or a dense layer, with a bias or without, and what scales its channels."""
+def linear(expr: relay.Expr, output: QuantizedType, new: New, slopes: Float32Array | None = None) -> relay.Expr | None:
+    """A convolution, a transposed one or a dense layer, with a bias or without, and what scales its channels.
+
+    `slopes` multiply it behind all that; their shape is broadcast to it.
+    """
     layer = _read(expr)
     if layer is None:
         return None
+    if slopes is not None:
+        layer = replace(layer, steps=(*layer.steps, ChannelStep(expr, "multiply", slopes, None)))
     operator = layer.operator
     real, weights = dequantized(operator.args[0]), weights_of(operator)
     if real is None or weights is None:
