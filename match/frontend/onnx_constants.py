@@ -3,7 +3,7 @@
 Networks that were trained quantized have their weights in floating point, a QuantizeLinear and often a Clip behind
 them. Both are computed here, as is what exporters put in front, and what follows from shapes. A DequantizeLinear is
 kept, as it says what integers mean, and so is what reads it up to the next QuantizeLinear, which is computed. Bounds
-of a Clip are numbers, also where a file has them as a DequantizeLinear of constants.
+of a Clip become plain numbers where a file has them as a DequantizeLinear of constants.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """int8 activations become uint8, and B makes up for it in the sums.
 
-Values and zero points are 128 more. Tensors whose values lie in the upper half of their type, as behind ReLU where the
-zero point is in the middle, are stored 128 lower than others: many forms of requantization clip at 0 alone.
+Values and zero points become 128 larger. A tensor behind ReLU may have no value below the middle of its type. It is
+stored 128 lower than other tensors, so that its smallest value is 0: many forms of requantization clip at 0 alone.
 """
 
 from __future__ import annotations
@@ -211,10 +211,10 @@ class _Conversion:
         return np.concatenate([values[..., 128:], np.repeat(values[..., -1:], 128, axis=-1)], axis=-1)
 
     def _layer(self, call: relay.Expr, layer: Accumulation, new: New) -> relay.Expr:
-        offset, x = self._offset(layer.x), self._unsigned(layer.x, new)
+        lowest = _padded_with(layer) if isinstance(layer, Convolution) else None
+        (x,), offset = self._alike([layer.x], new, lowest)
         converted = layer
         if isinstance(layer, Convolution):
-            (x,), offset = self._alike([layer.x], new, _padded_with(layer))
             converted = replace(layer, pad_value=layer.pad_value + offset, x_dtype="uint8")
         requantization = layer.requantization.moved(offset * _weight_sums(layer))
         requantization = _larger(requantization, self._stored(call, layer.requantization.clip[0]))
@@ -333,13 +333,13 @@ class _Conversion:
         return replace(lookup, outputs=outputs, x_dtype="uint8").build(new(lookup.x))
 
     def _is_place(self, call: relay.Call) -> bool:
-        """Whether a call finds the largest or smallest of a widened tensor that is stored otherwise now."""
+        """Whether a call finds the largest or smallest of a widened tensor whose values this pass changed."""
         if not is_call(call, "argmax", "argmin") or not is_call(call.args[0], "cast"):
             return False
         return call.args[0].args[0] in self._offsets
 
     def _is_difference(self, call: relay.Call) -> bool:
-        """Whether a call subtracts two widened tensors of one type, and one of them is stored otherwise now."""
+        """Whether a call subtracts two widened 8-bit tensors of one type, and this pass changed the values of one."""
         if not is_call(call, "subtract") or not all(is_call(x, "cast") and is_8bit(x.args[0]) for x in call.args):
             return False
         first, second = (x.args[0] for x in call.args)

@@ -497,9 +497,9 @@ def _saturated_shift(expr: relay.Expr) -> tuple[relay.Call, relay.Expr, tuple[in
     if saturated is None:
         return None
     shifted, clip, out_dtype = saturated
-    if not (is_call(shifted, "right_shift") and is_call(shifted.args[0], "add", "subtract")):
+    if not is_call(shifted, "right_shift") or dtype(shifted) != "int64":
         return None
-    if dtype(shifted) != "int64":
+    if not is_call(shifted.args[0], "add", "subtract"):
         return None
     return shifted.args[0], shifted.args[1], clip, out_dtype
 
