@@ -300,7 +300,7 @@ def _shifted_sums(
     """match_requant_add32_t or match_requant_add_t, and the outputs."""
     shift = int(rng.integers(0, 20 if narrow else 31))
     multipliers = rng.integers(-(2**31), 2**31, 2) >> (30 - shift)
-    bias = int(rng.integers(-(2**10), 2**10)) << shift
+    bias = (int(rng.integers(28, 228)) << shift) - 128 * int(multipliers.sum())  # most outputs are not clipped
     total = first * multipliers[0] + second * multipliers[1] + bias
     parameters = struct.pack("<4i" if narrow else "<q3i4x", bias, *multipliers.tolist(), shift)
     return parameters, np.clip(total >> shift, *clip).astype(np.uint8)
