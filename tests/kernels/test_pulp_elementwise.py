@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.kernels.harness import Bytes, Harness
@@ -32,17 +32,19 @@ from tests.kernels.reference import Geometry, Ints, margins, output_strides_of, 
 pytestmark = pytest.mark.cc
 
 
-@EXAMPLES
-@given(pointwise, margins, margins, margins, clips, st.sampled_from(["int64", "int32", "split"]), shared_parts, seeds)
+@pytest.mark.parametrize("form", ["int64", "int32", "split"])
+@pytest.mark.parametrize("shared", ["", "pixel", "channel", "outer"])
+@settings(max_examples=20)
+@given(pointwise, margins, margins, margins, clips, seeds)
 def test_add(
     harness: Harness,
+    form: str,
+    shared: str,
     geometry: Geometry,
     before: tuple[int, int, int, int],
     beside: tuple[int, int, int, int],
     behind: tuple[int, int, int, int],
     clip: tuple[int, int],
-    form: str,
-    shared: str,
     seed: int,
 ) -> None:
     add_on(harness, geometry, (before, beside, behind), clip, form, seed, shared=shared)
