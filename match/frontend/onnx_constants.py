@@ -86,8 +86,14 @@ class _Constants:
         return onnx.numpy_helper.from_array(self._computed(node)[0], name)
 
     def with_bounds(self, node: Any) -> Any:
-        """An operator, whose bounds are initializers now if it is a Clip of what is not constant."""
+        """An operator, whose bounds are initializers now if it is a Clip of what is not constant.
+
+        ONNX has the upper bound of those that are the wrong way round, TVM the lower one.
+        """
         if node.op_type == "Clip" and node.input[0] not in self._left:
+            ends = [self._value(name) for name in node.input[1:] if name in self._left or name in self.tensors]
+            if len(ends) == 2 and np.any(ends[0] > ends[1]):
+                node.input[1] = node.input[2]
             for place, name in enumerate(node.input):
                 if name in self._left:
                     node.input[place] = f"{name}_bound"

@@ -470,3 +470,34 @@ def test_bounds_of_a_clip_that_are_quantized() -> None:
     ]
     assert len(np.unique(outputs[1])) > 4
     np.testing.assert_array_equal(outputs[0], outputs[1])
+
+
+@pytest.mark.parametrize("quantized", [False, True])
+def test_bounds_of_a_clip_the_wrong_way_round(*, quantized: bool, tmp_path: Path) -> None:
+    """ONNX clips at the lower one first, so that the upper one is left of everything."""
+    nodes = layer("bytes", axis=0)
+    nodes[4] = helper.make_node("QuantizeLinear", ["clipped", "scale", "zero"], ["r"])
+    ends = [
+        helper.make_node("DequantizeLinear", [f"{end}_q", "eighth", "none"], [end], name=f"real {end}")
+        for end in ("least", "most")
+    ]
+    clip = helper.make_node("Clip", ["sums", "least", "most"], ["clipped"], name="clip")
+    constants = [
+        tensor("bytes", np.clip(np.rint(FLOATS / SCALES[:, None]), -7, 7), "int8"),
+        tensor("scales", SCALES),
+        tensor("zeros", [0, 0, 0], "int8"),
+        tensor("eighth", 0.125),
+        tensor("none", 0, "int8"),
+    ]
+    if quantized:
+        constants += [tensor("least_q", 9, "int8"), tensor("most_q", 3, "int8")]
+    else:
+        constants += [tensor("least", 1.125), tensor("most", 0.375)]
+    proto = model([*nodes[:4], *(ends if quantized else ()), clip, *nodes[4:]], constants)
+    onnx.save(proto, tmp_path / "model.onnx")
+    module = integer_relay(load(tmp_path / "model.onnx"))
+    x = np.array([[-1, 0, 2, 3]], np.float32)
+    (expected,) = exact_session(proto.SerializeToString()).run(None, {"x": x})
+    (found,) = Compiled(module)({"x": x})
+    np.testing.assert_allclose(expected, 0.4, atol=1e-6)
+    np.testing.assert_array_equal(found, expected)
