@@ -281,8 +281,8 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What would make the network faster or exact, in a sentence.
 
-    `cycles` are the most that it can gain, predicted; 0 of kind "inexact", whose sentence tells a price. `layers` are
-    those that it is about. `warning` tells that a module takes nothing.
+    `cycles` are the most that it can gain, predicted; 0 of kind "inexact", whose sentence may tell a price. `layers`
+    are those that it is about. `warning` tells that a module takes nothing.
     """
 
     kind: AdviceKind
