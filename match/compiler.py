@@ -355,7 +355,11 @@ def _integers(model: Model, chip: MatchTarget, options: Options) -> tvm.IRModule
 
 
 def _cut_again(model: Model, chip: MatchTarget, options: Options, report: Report) -> Partitioned:
-    """The network cut as for the project of a report."""
+    """The network cut as for the project of a report.
+
+    Raises:
+        InputError: it is cut in another way today.
+    """
     module, names = _integers(model, chip, options), [layer.name for layer in report.layers]
 
     def ways() -> Iterator[Partitioned]:
@@ -364,7 +368,13 @@ def _cut_again(model: Model, chip: MatchTarget, options: Options, report: Report
             yield from cut(module, chip, own, model.name, Stopwatch()).ways(own, model.name, Stopwatch())
 
     with tvm_failures(model.name):
-        return next(way for way in ways() if [decision.name for decision in way.decisions] == names)
+        for way in ways():
+            if [decision.name for decision in way.decisions] == names:
+                return way
+    raise InputError(
+        f"the project of {model.name} has other layers than a compilation for {chip.name} makes today, so that they "
+        "cannot be compared one by one: compile it again, or leave --layers (layers=True) out."
+    )
 
 
 def partition(

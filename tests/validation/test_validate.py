@@ -229,6 +229,12 @@ def test_what_is_missing_is_one_sentence(
     assert "holds no compiled network" in command("validate", tmp_path).error
     np.savez("x.npz", image=np.zeros((1, 1, 16, 16), np.float32), labels=np.array([0.5]))
     assert "labels" in command("validate", exact, "--against", DIGITS, "--input", "x.npz").error
+    project = tmp_path / "older"
+    shutil.copytree(exact, project, ignore=shutil.ignore_patterns("build"))
+    report = json.loads((project / "report.json").read_text())
+    report["layers"][0]["name"] += "_by_another_version"
+    (project / "report.json").write_text(json.dumps(report))
+    assert "compile it again" in command("validate", project, "--against", DIGITS, "--layers").error
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert "pip install 'match-compiler[validate]'" in command("validate", exact, "--against", DIGITS).error
 
