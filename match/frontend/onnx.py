@@ -28,6 +28,7 @@ from match.frontend.onnx_canonical import canonical, with_shaped_outputs
 from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_importer import import_onnx
 from match.frontend.onnx_order import in_order
+from match.frontend.onnx_pairs import without_repeated_pairs
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_recurrent import without_unread_cells
 from match.frontend.onnx_stored import check_other_files, with_dense_constants
@@ -113,7 +114,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
     check_scales(graph, path)
     check_attributes(proto, path)
     _check_types(proto, path)
-    proto = with_constants(proto, path)
+    proto = without_repeated_pairs(with_constants(proto, path))
     check_reshapes(proto, path)
     module, params = _imported(proto, path)
     bound = bind(_in_order(module, inputs), params, str(path))

@@ -8,7 +8,7 @@ of a Clip become plain numbers where a file has them as a DequantizeLinear of co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from onnx.reference import ReferenceEvaluator
 
 from match.errors import ModelError
 from match.frontend.failures import reason
-from match.frontend.onnx_graph import Array, with_fields
+from match.frontend.onnx_graph import Array, read_by, read_inside, with_fields
 
 _COMPUTED = (
     *("QuantizeLinear", "Clip", "Min", "Max", "Relu", "Cast", "Add", "Sub", "Mul", "Div", "Neg", "Abs", "Sqrt", "Pow"),
@@ -46,7 +46,7 @@ def with_constants(proto: Any, path: object) -> Any:
         else:
             constants.tensors[name] = computed
     _check_activations(nodes, constants.tensors, path)
-    read = set(_read(nodes))
+    read = set(read_by(nodes))
     initializers = [_in_bytes(tensor) for name, tensor in constants.tensors.items() if name in read | outputs]
     inputs = [value for value in graph.input if value.name not in constants.tensors or value.name in read]
     known = [value for value in graph.value_info if value.name not in constants.tensors]
@@ -137,7 +137,7 @@ class _Constants:
 
 def _without_identities(graph: Any, outputs: set[str]) -> Iterator[Any]:
     """Copies of the operators, which read what was handed on by Identity operators themselves."""
-    kept = outputs | {name for node in graph.node for name in _read_inside(node)}
+    kept = outputs | {name for node in graph.node for name in read_inside(node)}
     sources: dict[str, str] = {}
     for node in graph.node:
         if node.op_type == "Identity" and node.output[0] not in kept:
@@ -188,21 +188,6 @@ def _shapes(proto: Any) -> dict[str, list[int]]:
         if value.type.tensor_type.HasField("shape") and all(dim.dim_value > 0 for dim in dimensions):
             shapes[value.name] = [dim.dim_value for dim in dimensions]
     return shapes
-
-
-def _read(nodes: Iterable[Any]) -> Iterator[str]:
-    """The names of tensors that operators read, those in branches and loops included."""
-    for node in nodes:
-        yield from node.input
-        yield from _read_inside(node)
-
-
-def _read_inside(node: Any) -> Iterator[str]:
-    """Those that branches and loops of an operator read and hand out."""
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            yield from _read(graph.node)
-            yield from (output.name for output in graph.output)
 
 
 def _named(tensor: Any, name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,21 @@ def read_constants(graph: Any) -> dict[str, Array]:
         if node.op_type == "Constant":
             constants[node.output[0]] = np.asarray(_value(node.attribute[0]))
     return constants
+
+
+def read_by(nodes: Iterable[Any]) -> Iterator[str]:
+    """The names of tensors that operators read, those in branches and loops included."""
+    for node in nodes:
+        yield from node.input
+        yield from read_inside(node)
+
+
+def read_inside(node: Any) -> Iterator[str]:
+    """Those that branches and loops of an operator read and hand out."""
+    for attribute in node.attribute:
+        for graph in (attribute.g, *attribute.graphs):
+            yield from read_by(graph.node)
+            yield from (output.name for output in graph.output)
 
 
 def with_fields(model: Any, **fields: Iterable[Any]) -> Any:

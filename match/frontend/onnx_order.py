@@ -5,18 +5,17 @@ onnxruntime puts them in order itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from match.frontend.onnx_graph import with_fields
+from match.frontend.onnx_graph import read_by, with_fields
 
 
 def in_order(proto: Any) -> Any:
     """The model with each node behind those whose outputs it reads; itself if they are, or if they form a circle."""
     nodes = proto.graph.node
     makers = {output: place for place, node in enumerate(nodes) for output in node.output if output}
-    needs = {place: [makers[name] for name in _read(node) if name in makers] for place, node in enumerate(nodes)}
+    needs = {place: [makers[name] for name in read_by([node]) if name in makers] for place, node in enumerate(nodes)}
     if all(need < place for place, all_needs in needs.items() for need in all_needs):
         return proto
     try:
@@ -24,12 +23,3 @@ def in_order(proto: Any) -> Any:
     except CycleError:
         return proto
     return with_fields(proto, node=[nodes[place] for place in order])
-
-
-def _read(node: Any) -> Iterator[str]:
-    """The tensors that a node reads, also in the graphs of its branches or its loop."""
-    yield from node.input
-    for attribute in node.attribute:
-        for graph in (attribute.g, *attribute.graphs):
-            for inner in graph.node:
-                yield from _read(inner)
