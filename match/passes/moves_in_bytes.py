@@ -119,11 +119,11 @@ def _clips_for_others(call: relay.Call, readers: Readers) -> bool:
 
 
 def _is_for_layers(expr: relay.Expr, readers: Readers) -> bool:
-    """Whether nothing but layers and means reads what is made of a tensor: others may promise the reference's bits."""
+    """Whether layers, means or nobody read what is made of a tensor: other readers may promise the reference's bits."""
     return all(
         _is_for_layers(reader, readers)
         if isinstance(reader, relay.Tuple) or is_call(reader, *MOVES, _RELU, *IN_FLOATING_POINT) or is_real_sums(reader)
-        else is_call(reader, *_LAYERS, _MEAN)
+        else isinstance(reader, relay.Function) or is_call(reader, *_LAYERS, _MEAN)
         for reader in readers[expr]
     )
 

@@ -1,6 +1,6 @@
 """Removes operators that do nothing: reshapes in a row or to the same shape, casts to the same type, idle clips.
 
-A transposition in which only extents of 1 change their places is a reshape.
+Slices of the whole do nothing, either. A transposition in which only extents of 1 change their places is a reshape.
 """
 
 from __future__ import annotations
@@ -51,4 +51,7 @@ def _idle(call: relay.Call) -> bool:
     if is_call(call, "clip") and is_8bit(call):
         low, high = value_range(dtype(call))
         return bool(call.attrs.a_min <= low and call.attrs.a_max >= high)
+    if is_call(call, "strided_slice"):
+        forwards = all(int(stride) > 0 for stride in call.attrs.strides)
+        return forwards and shape(call.args[0]) == shape(call)
     return False

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from match.frontend import load
@@ -18,6 +19,7 @@ from match.relay.rewrite import dtype, is_call
 from match.validation.exact_session import exact_session
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 from tests.passes.running import executable
+from tests.passes.trained_models import TrainedModel
 
 pytestmark = pytest.mark.tvm
 
@@ -64,6 +66,52 @@ def test_equal_to_onnxruntime(write: Callable[[OnnxModel], None], activations: s
     for given, right in zip(executable(module)({"x": x}), expected, strict=True):
         assert len(np.unique(right)) > 10
         assert np.array_equal(given.reshape(right.shape), right)
+
+
+def blocks(model: TrainedModel) -> None:
+    model.add("DepthToSpace", blocksize=2, mode="CRD")
+
+
+def pixels(model: TrainedModel) -> None:
+    model.add("SpaceToDepth", blocksize=2)
+    model.add("Transpose", perm=[0, 2, 3, 1])
+
+
+def repeated(model: TrainedModel) -> None:
+    model.add("Tile", model.constant(np.array([1, 1, 2, 1])))
+    model.add("Reshape", model.constant(np.array([1, -1])))
+
+
+def chosen(model: TrainedModel) -> None:
+    model.add("Gather", model.constant(np.array([6, 1, 1])), axis=1)
+
+
+def joined(model: TrainedModel) -> None:
+    """Two layers of one quantization."""
+    first = model.current
+    model.conv(3, (1, 1))
+    model.quantize(0.1, "uint8", 99)
+    model.add("Concat", first, axis=1)
+
+
+@pytest.mark.parametrize("move", [blocks, pixels, repeated, chosen, joined])
+def test_outputs_of_the_network_are_moved_in_bytes(move: Callable[[TrainedModel], None], tmp_path: Path) -> None:
+    """Numbers that no quantize follows: they are the last thing that is computed."""
+    model = TrainedModel((1, 3, 6, 8))
+    model.quantize(0.03, "uint8", 117)
+    model.conv(8, (1, 1))
+    model.quantize(0.1, "uint8", 99)
+    move(model)
+    path = tmp_path / "model.onnx"
+    onnx.save(model.build(), path)
+    module = integer_relay(load(path))
+    moves = [call for call in expressions(main_function(module)) if is_call(call, *MOVES, "tile", "concatenate")]
+    assert moves
+    assert all(dtype(call) == "uint8" for call in moves)
+    x = np.random.default_rng(1).normal(0, 2, (1, 3, 6, 8)).astype(np.float32)
+    (given,), (right,) = executable(module)({"x": x}), exact_session(path).run(None, {"x": x})
+    assert len(np.unique(right)) > 10
+    assert np.array_equal(given, right)
 
 
 def test_padding_with_a_number_that_is_given_stays() -> None:

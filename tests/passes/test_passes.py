@@ -233,6 +233,15 @@ def test_idle_operators_go():
     assert after["main"].body.fields[1] == after["main"].params[0]
 
 
+def test_slices_of_the_whole_go():
+    x = relay.var("x", shape=(2, 5), dtype="uint8")
+    whole = relay.strided_slice(x, [0], [9], axes=[1])
+    reverse = relay.strided_slice(whole, [4], [-9], strides=[-1], axes=[1])
+    before = typed(x, relay.Tuple([reverse, relay.strided_slice(whole, [0, 1], [2, 5])]))
+    after = RemoveIdle()(before)
+    assert [call.args[0] for call in calls(after, "strided_slice")] == [after["main"].params[0]] * 2
+
+
 def test_transpositions_that_move_nothing_are_reshapes():
     """Extents of 1 change their places, or others do, too."""
     x = relay.var("x", shape=(1, 7, 1, 5), dtype="uint8")
