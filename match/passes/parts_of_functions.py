@@ -1,13 +1,11 @@
-"""A function of real numbers, rounded to 8 bits, from one or two 8-bit tensors of these numbers, within one step.
+"""A function of real numbers, rounded to 8 bits, from a few 8-bit tensors of these numbers, within one step.
 
-The numbers between which the function changes are 256 levels, or two times 256: one tensor clips them from below at
-the point where the parts meet, the other one from above. The function is a table of the one, or of both the sum of what
-each part adds.
+The numbers between which the function changes are cut into parts of 256 levels. The tensor of a part clips them at the
+ends of the part. The function is a table of one tensor, or of several the sum of what each part adds.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -35,7 +33,13 @@ _OFF = 0.5 + 1 / 8
 _MOST_OFF = 1 - 1 / 8
 """Steps that the function of a tensor's levels may be off by, so that outputs are within one step."""
 
-_SAMPLES, _SHARES, _AROUND = 1 << 14, 16, 17
+_MOST_PARTS = 4
+"""Each is a layer of its own."""
+
+_BOUNDS = _MOST_OFF, 5 / 8, 3 / 8, 1 / 8
+"""Steps that functions may be off by, the most first: parts are as fine as their number allows."""
+
+_SAMPLES, _AROUND, _HALVINGS = 1 << 14, 17, 10
 
 
 @dataclass(frozen=True)
@@ -55,21 +59,25 @@ class Levels:
 class InParts:
     """A function of real numbers that is quantized, as the sum of what each part adds.
 
-    parts: one or two, side by side. tables: what a part adds, by level, shape (parts, 256), in steps of the output with
+    parts: side by side, the lowest first. tables: of one part its outputs, shape (256,); of several for each but the
+    first what the tensor of all lower parts and its own tensor add up, by level, shape (2, 256), with
     `LOOKUP_SUM_FRACTION` bits behind the point. output: quantization of the function's results.
     """
 
     parts: Sequence[Levels]
-    tables: Int64Array
+    tables: Sequence[Int64Array]
     output: QuantizedType
 
     def of(self, maps: Sequence[relay.Expr], dtype: str) -> relay.Expr:
         """The function of tensors of 8 bits, of a type: each has the levels of a part, in ascending order."""
         clip, own = value_range(self.output.dtype), self.output.dtype
-        if len(maps) == 1:
-            outputs = (self.tables[0] >> LOOKUP_SUM_FRACTION).clip(*clip)
-            return integer_form.lookup(maps[0], outputs, dtype, own, real=True)
-        return integer_form.lookup_sum(maps[0], maps[1], (dtype, dtype), self.tables, clip, own, real=True)
+        x, *others = maps
+        if not others:
+            return integer_form.lookup(x, self.tables[0], dtype, own, real=True)
+        types = dtype, dtype
+        for part, tables in zip(others, self.tables, strict=True):
+            x, types = integer_form.lookup_sum(x, part, types, tables, clip, own, real=True), (own, dtype)
+        return x
 
 
 def in_parts(function: Steps, output: QuantizedType, reach: float) -> InParts | None:
@@ -77,9 +85,22 @@ def in_parts(function: Steps, output: QuantizedType, reach: float) -> InParts | 
     parts = parts_of(function, reach)
     if parts is None:
         return None
-    tables = tables_of(function, parts)
-    tables[0] += 0.5
-    return InParts(parts, np.rint(np.ldexp(tables, LOOKUP_SUM_FRACTION)).astype(np.int64), output)
+    first, *others = (_fixed_point(function(part.numbers) + 0.5) for part in parts)
+    if not others:
+        return InParts(parts, [first >> LOOKUP_SUM_FRACTION], output)
+    tables: list[Int64Array] = []
+    below, top = first, int(first[-1])  # what the tensor of lower parts is, and what it is where these end
+    for values in others:
+        more = values - top  # rounding in between moves no output: it is known where the next part begins
+        more[0] = 0
+        tables.append(np.stack([below, more]))
+        top = (top + int(more[-1])) >> LOOKUP_SUM_FRACTION << LOOKUP_SUM_FRACTION
+        below = _fixed_point(output.levels.astype(np.float64))
+    return InParts(parts, tables, output)
+
+
+def _fixed_point(steps: Reals) -> Int64Array:
+    return np.rint(np.ldexp(steps, LOOKUP_SUM_FRACTION)).astype(np.int64)
 
 
 def in_steps(function: ElementFunction, output: QuantizedType) -> Steps:
@@ -93,7 +114,7 @@ def in_steps(function: ElementFunction, output: QuantizedType) -> Steps:
 
 
 def parts_of(function: Steps, reach: float) -> Sequence[Levels] | None:
-    """One part or two that lie side by side, for numbers of at most a magnitude; None where these are too coarse."""
+    """As few parts as are fine enough for numbers of at most a magnitude; None where `_MOST_PARTS` are too coarse."""
     samples = np.linspace(-reach, reach, _SAMPLES)
     steps = function(samples)
     if not np.isfinite(steps).all():
@@ -102,32 +123,43 @@ def parts_of(function: Steps, reach: float) -> Sequence[Levels] | None:
     if not below.size:
         return None
     low, high = (float(samples[place]) for place in (max(below[0] - 1, 0), min(above[-1] + 1, _SAMPLES - 1)))
-    meets = [low + (high - low) * share / _SHARES for share in range(1, _SHARES)]
-    if low < 0 < high:  # where most activation functions bend
-        meets.append(0)
-    borders = [(low, high), *((low, place, high) for place in meets)]
-    for ends in (borders[:1], borders[1:]):
-        off, *_, best = min((_off(function, one), place, one) for place, one in enumerate(ends))
-        if off < _MOST_OFF:
-            return [Levels(start, (end - start) / (LEVELS - 1)) for start, end in itertools.pairwise(best)]
-    return None
+    found: Sequence[Levels] | None = None
+    for most in _BOUNDS:
+        parts = _parts(function, low, high, most)
+        if parts is None or (found is not None and len(parts) > len(found)):
+            break
+        found = parts
+    return found
 
 
-def _off(function: Steps, borders: Sequence[float]) -> float:
-    """By how many steps the function differs at most between a level and what is rounded to it.
+def _parts(function: Steps, low: float, high: float, most: float) -> Sequence[Levels] | None:
+    """Parts from one number to another, each as long as the function is off by less than `most` steps in it."""
+    parts: list[Levels] = []
+    while low < high:
+        end = _end(function, low, high, most)
+        if end == low or len(parts) == _MOST_PARTS:
+            return None
+        parts.append(Levels(low, (end - low) / (LEVELS - 1)))
+        low = end
+    return parts
+
+
+def _end(function: Steps, low: float, high: float, most: float) -> float:
+    """The number up to which one part that begins at `low` is fine enough, as far as bisection finds it."""
+    if _off(function, low, high) < most:
+        return high
+    near, far = low, high
+    for _ in range(_HALVINGS):
+        middle = (near + far) / 2
+        near, far = (middle, far) if _off(function, low, middle) < most else (near, middle)
+    return near
+
+
+def _off(function: Steps, start: float, end: float) -> float:
+    """By how many steps the function differs at most between a level of one part and what is rounded to it.
 
     What is beyond the end of a part, another one tells, or the function does not change there.
     """
-    most = 0.0
-    for start, end in itertools.pairwise(borders):
-        part = Levels(start, (end - start) / (LEVELS - 1))
-        near = (part.numbers[:, None] + part.step * np.linspace(-_OFF, _OFF, _AROUND)).clip(start, end)
-        most = max(most, float(np.abs(function(near) - function(part.numbers)[:, None]).max()))
-    return most
-
-
-def tables_of(function: Steps, parts: Sequence[Levels]) -> Reals:
-    """What each part adds to the function, by level, shape (parts, 256)."""
-    values = np.stack([function(part.numbers) for part in parts])
-    values[1:] -= values[1:, :1]
-    return values
+    part = Levels(start, (end - start) / (LEVELS - 1))
+    near = (part.numbers[:, None] + part.step * np.linspace(-_OFF, _OFF, _AROUND)).clip(start, end)
+    return float(np.abs(function(near) - function(part.numbers)[:, None]).max())

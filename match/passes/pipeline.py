@@ -28,6 +28,7 @@ from match.passes.quantized_groups import FuseQuantizedGroups
 from match.passes.real_layers import SumInIntegers
 from match.passes.real_tables import TabulateRealFunctions
 from match.passes.recurrent_cells import QuantizeCells, UnrollCells
+from match.passes.reshapes_behind_elements import ReshapesBehindElements
 from match.passes.resizes import WriteResizes
 from match.passes.row_functions import FuseRowFunctions
 from match.passes.simplify import RemoveIdle
@@ -82,6 +83,7 @@ def integer_relay(
         DepthwiseScales(),
         NarrowRequantizations(),
         TabulateFunctions(),
+        ReshapesBehindElements(),
         MovesInBytes(),
         FuseQuantizedGroups(exact),
         SumInIntegers(),

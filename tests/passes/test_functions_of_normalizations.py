@@ -11,8 +11,10 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from match.arithmetic.interface import QuantizedType
+from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.layer import Op
-from match.passes.parts_of_functions import parts_of, tables_of
+from match.passes.parts_of_functions import in_parts, parts_of
 from tests.passes.one_operator import distances, integers, quantized, references
 from tests.seeds import seeded
 
@@ -82,27 +84,44 @@ def test_steep_functions_stay_in_floating_point() -> None:
     assert not references(module, Op.NORMALIZE)
 
 
-CURVES: list[Callable[[Reals], Reals]] = [
-    lambda n: n.clip(0, 3) * 80,
-    lambda n: 128 + 60 * np.tanh(n),
-    lambda n: (n * (n + 3).clip(0, 6) / 6 * 40 + 15).clip(0, 255),
-    lambda n: (np.where(n < 0, n / 10, n) * 30 + 30).clip(0, 255),
-    lambda n: (np.abs(n) * 60).clip(0, 255),
+def _logistic(n: Reals) -> Reals:
+    return 1 / (1 + np.exp(-n))
+
+
+CURVES: list[tuple[Callable[[Reals], Reals], int]] = [
+    (lambda n: n.clip(0, 3) * 80, 1),
+    (lambda n: 128 + 60 * np.tanh(n), 2),
+    (lambda n: (n * (n + 3).clip(0, 6) / 6 * 40 + 15).clip(0, 255), 2),
+    (lambda n: (np.where(n < 0, n / 10, n) * 30 + 30).clip(0, 255), 2),
+    (lambda n: (np.abs(n) * 60).clip(0, 255), 2),
+    (lambda n: (n * _logistic(n) * 235 + 65).clip(0, 255), 3),
+    (lambda n: (n * _logistic(1.7 * n) * 500 + 85).clip(0, 255), 3),
+    (lambda n: 128 + 127 * np.sin(n.clip(-2.5, 2.5) * 2), 4),
 ]
+"""With the number of parts that they take."""
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
 @pytest.mark.parametrize("place", range(len(CURVES)))
-def test_parts(place: int) -> None:
+def test_parts(place: int, dtype: str) -> None:
     """Of numbers at random, each rounded to levels after an error of an eighth of one."""
-    function, rng = CURVES[place], np.random.default_rng(place)
-    parts = parts_of(function, 12)
-    assert parts is not None
-    tables, numbers = tables_of(function, parts), rng.uniform(-12, 12, 200_000)
-    total = np.zeros_like(numbers)
-    for part, table in zip(parts, tables, strict=True):
-        levels = (numbers - part.low) / part.step + rng.uniform(-1 / 8, 1 / 8, numbers.shape)
-        total += table[np.rint(levels).clip(0, 255).astype(int)]
-    assert np.abs(total - function(numbers)).max() < 1
+    (curve, count), rng = CURVES[place], np.random.default_rng(place)
+    output = QuantizedType(np.float32(1), 0, dtype)
+    lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    parted = in_parts(lambda n: curve(n) + lowest, output, 12)
+    assert parted is not None
+    assert len(parted.parts) == count
+    numbers = rng.uniform(-12, 12, 200_000)
+    first, *others = (
+        np.rint((numbers - part.low) / part.step + rng.uniform(-1 / 8, 1 / 8, numbers.shape)).clip(0, 255).astype(int)
+        for part in parted.parts
+    )
+    outputs = first if others else parted.tables[0][first]
+    for levels, (below, more) in zip(others, parted.tables if others else (), strict=True):
+        outputs = ((below[first] + more[levels]) >> LOOKUP_SUM_FRACTION).clip(lowest, highest)
+        first = outputs - lowest
+    assert np.abs(outputs - np.rint(curve(numbers) + lowest)).max() == 1
+    assert np.mean(outputs != np.rint(curve(numbers) + lowest)) < 0.4
 
 
 def test_functions_without_parts() -> None:

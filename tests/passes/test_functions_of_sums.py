@@ -79,6 +79,7 @@ def network(layer: Step, function: Step, opset: int = 17) -> TrainedModel:
         [
             (silu, 0.025, "int8", 0),
             (silu, 0.04, "uint8", 8),
+            (silu, 0.0045, "int8", -63),
             (hard_swish, 0.03, "uint8", 12),
             (leaky, 0.05, "int8", -90),
             (slightly_leaky, 0.03, "int8", 0),

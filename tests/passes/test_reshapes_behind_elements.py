@@ -1,0 +1,94 @@
+"""Dense layers on the last axis, whose biases and functions nothing quantizes in between, beside onnxruntime."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from match.frontend import load
+from match.passes.pipeline import integer_relay
+from match.passes.reshapes_behind_elements import ReshapesBehindElements
+from match.relay.objects import expressions, main_function
+from match.relay.rewrite import is_call, shape
+from tests.passes.test_trained_quantized import compared, ended
+from tests.passes.trained_models import TrainedModel
+
+pytestmark = pytest.mark.tvm
+
+ROWS, INPUTS, OUTPUTS = 25, 6, 8
+
+
+def dense(model: TrainedModel, behind: Callable[[TrainedModel], None]) -> TrainedModel:
+    """A product with a matrix for each of two times 25 rows, and what is behind it."""
+    model.quantize(0.03, "uint8", 117)
+    model.add("MatMul", model.weights((INPUTS, OUTPUTS), axis=1))
+    behind(model)
+    return model
+
+
+def network(behind: Callable[[TrainedModel], None]) -> TrainedModel:
+    return dense(TrainedModel((1, 2, ROWS, INPUTS)), behind)
+
+
+def biased(model: TrainedModel) -> None:
+    """As exporters write it: the bias comes first."""
+    model.current = model.apply("Add", model.constant(np.linspace(-2, 2, OUTPUTS, dtype=np.float32)), model.current)
+
+
+def gelu(model: TrainedModel) -> None:
+    biased(model)
+    x = model.current
+    model.add("Div", model.constant(np.float32(2**0.5)))
+    model.add("Erf")
+    model.add("Add", model.constant(np.float32(1)))
+    model.add("Mul", x)
+    model.add("Mul", model.constant(np.full((1, 1), 0.5, np.float32)))
+
+
+def scaled(model: TrainedModel) -> None:
+    biased(model)
+    model.add("Mul", model.constant(np.linspace(0.5, 1.5, OUTPUTS, dtype=np.float32).reshape(1, 1, OUTPUTS)))
+    model.add("Relu")
+
+
+@pytest.mark.parametrize(("behind", "exact"), [(biased, True), (scaled, True), (gelu, False)])
+def test_within_one_step(behind: Callable[[TrainedModel], None], exact: bool, tmp_path: Path) -> None:
+    model = ended(network(behind), 0.05, "int8", -20)
+    ours, reference = compared(model, tmp_path, exact=exact)
+    assert len(np.unique(reference)) > 50
+    assert np.abs(ours - reference).max() <= 1
+    assert np.mean(ours != reference) < (0.01 if exact else 0.3)
+    main = main_function(integer_relay(load(tmp_path / "model.onnx"), exact=exact))
+    assert not any(is_call(expr, "erf") for expr in expressions(main))
+    products = {shape(expr) for expr in expressions(main) if is_call(expr, "nn.dense")}
+    assert products == {(2 * ROWS, OUTPUTS)}
+
+
+def by_row(model: TrainedModel) -> None:
+    model.add("Add", model.constant(np.linspace(-2, 2, ROWS, dtype=np.float32).reshape(ROWS, 1)))
+
+
+def of_all(model: TrainedModel) -> None:
+    model.add("Add", model.constant(np.ones((ROWS, OUTPUTS), np.float32)))
+
+
+def halves(model: TrainedModel) -> None:
+    """Whose last axis is half a row's outputs."""
+    model.add("Reshape", model.constant(np.array([1, 2, ROWS, 2, OUTPUTS // 2])))
+    model.add("Add", model.constant(np.ones(OUTPUTS // 2, np.float32)))
+
+
+def residual(model: TrainedModel) -> None:
+    """A sum with another tensor, which is no reshape of rows."""
+    model.add("Add", model.apply("Transpose", model.current, perm=[0, 1, 2, 3]))
+
+
+@pytest.mark.parametrize("behind", [by_row, of_all, halves, residual])
+def test_what_differs_from_row_to_row_stays(behind: Callable[[TrainedModel], None], tmp_path: Path) -> None:
+    onnx.save(ended(network(behind), 0.05, "int8"), tmp_path / "model.onnx")
+    module = load(tmp_path / "model.onnx").module
+    assert ReshapesBehindElements()(module) is module
