@@ -24,7 +24,7 @@ Steps = Callable[[Reals], Reals]
 """A function of real numbers, in steps of 8 bits that are not rounded, but clipped."""
 
 LEVELS = 256
-UNCHANGED = 1 / 16
+_UNCHANGED = 1 / 16
 """Steps that the function may change by outside of the parts."""
 
 _OFF = 0.5 + 1 / 8
@@ -33,11 +33,14 @@ _OFF = 0.5 + 1 / 8
 _MOST_OFF = 1 - 1 / 8
 """Steps that the function of a tensor's levels may be off by, so that outputs are within one step."""
 
-_MOST_PARTS = 4
+_MOST_PARTS = 8
 """Each is a layer of its own."""
 
 _BOUNDS = _MOST_OFF, 5 / 8, 3 / 8, 1 / 8
 """Steps that functions may be off by, the most first: parts are as fine as their number allows."""
+
+_LEAST, _LARGEST = -20, 20
+"""Powers of two between which it is looked for where a function changes last."""
 
 _SAMPLES, _AROUND, _HALVINGS = 1 << 14, 17, 10
 
@@ -119,7 +122,7 @@ def parts_of(function: Steps, reach: float) -> Sequence[Levels] | None:
     steps = function(samples)
     if not np.isfinite(steps).all():
         return None
-    below, above = (np.flatnonzero(np.abs(steps - end) > UNCHANGED) for end in (steps[0], steps[-1]))
+    below, above = (np.flatnonzero(np.abs(steps - end) > _UNCHANGED) for end in (steps[0], steps[-1]))
     if not below.size:
         return None
     low, high = (float(samples[place]) for place in (max(below[0] - 1, 0), min(above[-1] + 1, _SAMPLES - 1)))
@@ -130,6 +133,18 @@ def parts_of(function: Steps, reach: float) -> Sequence[Levels] | None:
             break
         found = parts
     return found
+
+
+def reach_of(function: Steps) -> float | None:
+    """The least power of two beyond that a function of numbers does not change; None if it goes on changing."""
+    sides = [sign * np.ldexp(np.linspace(0.5, 1, 256), _LARGEST) for sign in (1, -1)]
+    ends = [function(side[-1:]) for side in sides]
+    for power in range(_LARGEST, _LEAST, -1):
+        changed = (np.abs(function(side) - end).max() > _UNCHANGED for side, end in zip(sides, ends, strict=True))
+        if any(changed):
+            return None if power == _LARGEST else 2.0**power
+        sides = [side / 2 for side in sides]
+    return None
 
 
 def _parts(function: Steps, low: float, high: float, most: float) -> Sequence[Levels] | None:

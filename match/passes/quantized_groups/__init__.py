@@ -26,6 +26,7 @@ from match.passes.quantized_groups.elementwise import (
     sum_or_product,
 )
 from match.passes.quantized_groups.function_averages import function_average
+from match.passes.quantized_groups.functions_by_channel import function_by_channel
 from match.passes.quantized_groups.functions_of_sums import function_of_sums
 from match.passes.quantized_groups.linear import linear
 from match.passes.quantized_groups.matrices import activation_product, dense_rows, running_totals, squares, totals
@@ -65,7 +66,7 @@ _OPERATORS: tuple[Fusion, ...] = (
 _CLOSE: tuple[Fusion, ...] = close_average, close_sum, close_product, close_slopes
 """Fusions whose outputs may be a step off."""
 
-_CLOSE_OTHERWISE: tuple[Fusion, ...] = function_of_sums, real_product
+_CLOSE_OTHERWISE: tuple[Fusion, ...] = function_of_sums, function_by_channel, real_product
 """Fusions whose outputs may be a step off, of what no other one fits."""
 
 _CLOSE_WITH_ACTIVATIONS: tuple[Fusion, ...] = residual, close_table
@@ -87,7 +88,8 @@ class FuseQuantizedGroups:
     - sums of three tensors and more;
     - products of a tensor and a function of a smaller tensor;
     - PReLU with a slope for each element;
-    - functions of a layer's outputs, and additions to a layer's outputs, where nothing quantizes these outputs.
+    - functions of a layer's outputs, and additions to a layer's outputs, where nothing quantizes these outputs; behind
+      a function there may be a scale for each channel.
     """
 
     exact: bool = True

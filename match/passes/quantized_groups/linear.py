@@ -105,6 +105,11 @@ def is_layer(expr: relay.Expr) -> bool:
     )
 
 
+def layer_itself(expr: relay.Expr) -> relay.Expr | None:
+    """An expression, if it is the real outputs of a layer."""
+    return expr if is_layer(expr) else None
+
+
 def _read(expr: relay.Expr) -> _Layer | None:
     """The layer that ends in an expression; None if none of a supported kind does."""
     steps: list[ChannelStep] = []

@@ -1,0 +1,104 @@
+"""Functions of a layer's outputs, quantized with a scale for each channel, beside onnxruntime's real numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from match.frontend import load
+from match.passes.pipeline import integer_relay
+from match.relay import relay, tvm
+from match.relay.integer_form import unmarked
+from match.relay.objects import expressions, main_function
+from match.relay.rewrite import is_call, shape
+from match.validation.exact_session import exact_session, with_own_weights
+from tests.passes.running import executable
+from tests.passes.test_functions_of_sums import Step, hard_swish, leaky, silu, tanh
+from tests.passes.test_trained_quantized import ended
+from tests.passes.trained_models import TrainedModel
+
+pytestmark = pytest.mark.tvm
+
+CHANNELS = 12
+EXTENTS = 1, 4, 12, 10
+
+
+def separable(function: Step, scales: np.ndarray, dtype: str, zero_point: int) -> tuple[TrainedModel, str]:
+    """A pointwise convolution, a function, a depthwise convolution; the name of what it reads, as integers."""
+    model = TrainedModel(EXTENTS)
+    model.quantize(0.03, "uint8", 117)
+    model.conv(CHANNELS, (1, 1))
+    model.add("Mul", model.constant(np.float32(0.4)))
+    function(model)
+    dequantized = model.quantize(scales, dtype, zero_point)
+    model.conv(CHANNELS, group=CHANNELS, pads=[1, 1, 1, 1])
+    return model, f"t{int(dequantized[1:]) - 1}"
+
+
+def depthwise(main: relay.Function) -> list[relay.Call]:
+    return [expr for expr in expressions(main) if is_call(expr, "nn.conv2d") and int(expr.attrs.groups) == CHANNELS]
+
+
+def input_of(main: relay.Function) -> relay.Function:
+    """What the depthwise convolution reads."""
+    (layer,) = depthwise(main)
+    x = unmarked(layer.args[0])
+    while is_call(x, "nn.pad"):
+        x = x.args[0]
+    return relay.Function(main.params, x)
+
+
+@pytest.mark.parametrize(
+    ("function", "least", "most", "dtype", "zero_point"),
+    [
+        (silu, 0.02, 0.045, "int8", 0),
+        (silu, 0.002, 0.004, "int8", 0),
+        (silu, 0.02, 0.03, "uint8", 25),
+        (hard_swish, 0.0025, 0.0075, "int8", 0),
+        (leaky, 0.02, 0.04, "int8", -90),
+        (tanh, 0.004, 0.008, "int8", 0),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_within_one_step(
+    function: Step, least: float, most: float, dtype: str, zero_point: int, tmp_path: Path
+) -> None:
+    scales = np.random.default_rng(7).uniform(least, most, CHANNELS)
+    model, name = separable(function, scales, dtype, zero_point)
+    proto = ended(model, 0.05, "uint8", 128)
+    path = tmp_path / "model.onnx"
+    onnx.save(proto, path)
+    main = main_function(integer_relay(load(path), exact=False))
+    proto.graph.output.append(helper.make_tensor_value_info(name, getattr(TensorProto, dtype.upper()), None))
+    session = exact_session(with_own_weights(proto.SerializeToString()), fused=False)
+    x = np.random.default_rng(5).normal(0, 2, EXTENTS).astype(np.float32)
+    (expected,) = session.run([name], {"x": x})
+    (found,) = executable(relay.transform.InferType()(tvm.IRModule.from_expr(input_of(main))))({"x": x})
+    assert found.dtype == dtype
+    off = np.abs(found.transpose(0, 3, 1, 2).astype(int) - expected)
+    assert len(np.unique(expected)) > 60
+    assert off.max() == 1
+    assert np.mean(off) < 0.35
+
+
+def test_zero_points_of_their_own_stay(tmp_path: Path) -> None:
+    model = TrainedModel(EXTENTS)
+    model.quantize(0.03, "uint8", 117)
+    model.conv(CHANNELS, (1, 1))
+    silu(model)
+    model.quantize(np.full(CHANNELS, 0.02), "uint8", np.arange(CHANNELS))
+    model.conv(CHANNELS, group=CHANNELS, pads=[1, 1, 1, 1])
+    onnx.save(ended(model, 0.05, "uint8", 128), tmp_path / "model.onnx")
+    main = main_function(integer_relay(load(tmp_path / "model.onnx"), exact=False))
+    assert any(is_call(expr, "sigmoid") and shape(expr)[-1] == CHANNELS for expr in expressions(main))
+
+
+def test_the_reference_s_bits_stay_in_floating_point(tmp_path: Path) -> None:
+    model, _ = separable(silu, np.linspace(0.02, 0.04, CHANNELS), "int8", 0)
+    onnx.save(ended(model, 0.05, "uint8", 128), tmp_path / "model.onnx")
+    main = main_function(integer_relay(load(tmp_path / "model.onnx"), exact=True))
+    assert any(is_call(expr, "sigmoid") for expr in expressions(main))
