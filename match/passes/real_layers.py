@@ -2,33 +2,42 @@
 
 Such are last layers, and layers in front of operators that are left in floating point. A bias that counts in steps of
 the sums is added to them, as onnxruntime's QGemm does. Other sums a reference may make in floating point, and differ in
-the last bits.
+the last bits. The means of a map's channels that such layers read are products with ones.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array
-from match.passes.quantized_groups.linear import channels_of, is_plain, qnn_sums, weights_of
+from match.passes.quantized_groups.channel_scaling import QuantizedWeights
+from match.passes.quantized_groups.linear import channels_of, dense_sums, is_plain, qnn_sums, weights_of
 from match.relay import integer_form, relay, tvm
+from match.relay.graph import users
+from match.relay.objects import main_function
 from match.relay.qnn import dequantized
 from match.relay.rewrite import New, constant, is_call, rewrite, shape
+
+_LAYERS = "nn.conv2d", "nn.dense"
 
 
 @dataclass(frozen=True)
 class SumInIntegers:
-    """Rewrites convolutions and dense layers between dequantize and real numbers."""
+    """Rewrites convolutions, dense layers and means between dequantize and real numbers."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
-        return rewrite(module, _rule)
+        return rewrite(module, partial(_rule, users(main_function(module))))
 
 
-def _rule(call: relay.Call, new: New) -> relay.Expr | None:
+def _rule(readers: Mapping[relay.Expr, Sequence[relay.Expr]], call: relay.Call, new: New) -> relay.Expr | None:
+    if is_call(call, "mean", "nn.global_avg_pool2d"):
+        return _mean(call, new) if all(is_call(reader, *_LAYERS) for reader in readers[call]) else None
     operator, bias = call, None
     if is_call(call, "nn.bias_add", "add") and _is_layer(call.args[0]):
         operator, bias = call.args
@@ -48,6 +57,25 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if step.size > 1:
         step = step.reshape([-1 if dim == axis else 1 for dim in range(1, len(shape(operator)))])
     return relay.multiply(relay.cast(sums, "float32"), relay.const(step))
+
+
+def _mean(call: relay.Call, new: New) -> relay.Expr | None:
+    """The mean of each channel of a map with channels first, as a product of its rows and ones."""
+    real, extents = dequantized(call.args[0]), shape(call.args[0])
+    if real is None or constant(real.x) is not None or len(extents) != 4:
+        return None
+    if is_call(call, "mean"):
+        axes = {int(axis) % 4 for axis in call.attrs.axis or ()}
+        first = axes == {2, 3} and not call.attrs.exclude
+    else:
+        first = str(call.attrs.layout) == "NCHW"
+    if not first:
+        return None
+    count = extents[2] * extents[3]
+    rows = replace(real, x=relay.reshape(new(real.x), (-1, count)))
+    ones = QuantizedWeights(np.ones((1, count), np.int8), np.float32(1), np.zeros((), np.int32))
+    sums = relay.cast(integer_form.real_sums(dense_sums(rows, ones)), "float32")
+    return relay.reshape(relay.multiply(sums, relay.const(np.float32(real.quantization.scale / count))), shape(call))
 
 
 def _is_layer(expr: relay.Expr) -> bool:

@@ -18,7 +18,7 @@ from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.relay.integer_form import is_real_sums
 from match.relay.objects import expressions, main_function
-from match.relay.rewrite import is_call
+from match.relay.rewrite import is_call, operator_name
 from match.validation.exact_session import exact_session, with_own_weights
 from tests.passes.running import executable
 from tests.passes.test_trained_quantized import SUMMING, convolution, dense, depthwise, product, sequence, transposed
@@ -129,3 +129,34 @@ def test_additions_of_what_is_not_quantized(tmp_path: Path) -> None:
     ours, reference = compared(model.build(), tmp_path)
     assert len(np.unique(reference)) > 20
     assert np.array_equal(ours, reference)
+
+
+def global_average(model: TrainedModel) -> None:
+    model.add("GlobalAveragePool")
+
+
+def mean(model: TrainedModel) -> None:
+    model.add("ReduceMean", axes=[-1, 2], keepdims=1)
+
+
+@pytest.mark.parametrize("average", [global_average, mean])
+@pytest.mark.parametrize(("dtype", "zero_point"), [("int8", -9), ("uint8", 200)])
+def test_means_that_layers_read(
+    average: Callable[[TrainedModel], None], dtype: str, zero_point: int, tmp_path: Path
+) -> None:
+    """Squeeze and excitation whose means are not quantized: a product with ones, one rounding for the scale."""
+    model = TrainedModel((2, 4, 9, 8))
+    model.quantize(0.03, dtype, zero_point)
+    average(model)
+    onnx.save(model.build(), tmp_path / "alone.onnx")
+    model.conv(3, (1, 1))
+    onnx.save(model.build(), tmp_path / "read.onnx")
+    x = np.random.default_rng(5).normal(0, 1, (2, 4, 9, 8)).astype(np.float32)
+    for name, whole in (("alone", False), ("read", True)):
+        module = integer_relay(load(tmp_path / f"{name}.onnx"))
+        kinds = [operator_name(expr) for expr in expressions(main_function(module))]
+        assert ("nn.dense" in kinds) == whole
+        assert any(kind in ("mean", "nn.global_avg_pool2d") for kind in kinds) != whole
+        (ours,) = executable(module)({"x": x})
+        (reference,) = exact_session(tmp_path / f"{name}.onnx").run(None, {"x": x})
+        assert np.allclose(ours, reference, rtol=0, atol=1e-6 * float(np.abs(reference).max()))
