@@ -6,6 +6,7 @@ ends of the part. The function is a table of one tensor, or of several the sum o
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -116,8 +117,11 @@ def in_steps(function: ElementFunction, output: QuantizedType) -> Steps:
     return steps
 
 
-def parts_of(function: Steps, reach: float) -> Sequence[Levels] | None:
-    """As few parts as are fine enough for numbers of at most a magnitude; None where `_MOST_PARTS` are too coarse."""
+def parts_of(function: Steps, reach: float, *, meeting: bool = False) -> Sequence[Levels] | None:
+    """As few parts as are fine enough for numbers of at most a magnitude; None where `_MOST_PARTS` are too coarse.
+
+    If `meeting`, no part has zero between its ends.
+    """
     samples = np.linspace(-reach, reach, _SAMPLES)
     steps = function(samples)
     if not np.isfinite(steps).all():
@@ -126,9 +130,10 @@ def parts_of(function: Steps, reach: float) -> Sequence[Levels] | None:
     if not below.size:
         return None
     low, high = (float(samples[place]) for place in (max(below[0] - 1, 0), min(above[-1] + 1, _SAMPLES - 1)))
+    ends = (low, 0.0, high) if meeting and low < 0 < high else (low, high)
     found: Sequence[Levels] | None = None
     for most in _BOUNDS:
-        parts = _parts(function, low, high, most)
+        parts = _parts(function, ends, most)
         if parts is None or (found is not None and len(parts) > len(found)):
             break
         found = parts
@@ -147,15 +152,17 @@ def reach_of(function: Steps) -> float | None:
     return None
 
 
-def _parts(function: Steps, low: float, high: float, most: float) -> Sequence[Levels] | None:
-    """Parts from one number to another, each as long as the function is off by less than `most` steps in it."""
+def _parts(function: Steps, ends: Sequence[float], most: float) -> Sequence[Levels] | None:
+    """Parts between numbers that rise, each as long as the function is off by less than `most` steps in it."""
     parts: list[Levels] = []
-    while low < high:
-        end = _end(function, low, high, most)
-        if end == low or len(parts) == _MOST_PARTS:
-            return None
-        parts.append(Levels(low, (end - low) / (LEVELS - 1)))
-        low = end
+    for low, high in itertools.pairwise(ends):
+        start = low
+        while start < high:
+            end = _end(function, start, high, most)
+            if end == start or len(parts) == _MOST_PARTS:
+                return None
+            parts.append(Levels(start, (end - start) / (LEVELS - 1)))
+            start = end
     return parts
 
 

@@ -73,7 +73,7 @@ def _mean(call: relay.Call, new: New) -> relay.Expr | None:
         return None
     count = extents[2] * extents[3]
     rows = replace(real, x=relay.reshape(new(real.x), (-1, count)))
-    ones = QuantizedWeights(np.ones((1, count), np.int8), np.float32(1), np.zeros((), np.int32))
+    ones = QuantizedWeights(np.ones((1, count), np.int8), np.ones((), np.float32), np.zeros((), np.int32))
     sums = relay.cast(integer_form.real_sums(dense_sums(rows, ones)), "float32")
     return relay.reshape(relay.multiply(sums, relay.const(np.float32(real.quantization.scale / count))), shape(call))
 
