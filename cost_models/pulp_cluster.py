@@ -171,7 +171,7 @@ class PulpClusterCost(CostModel):
                 return choose(enough, signs, self._looked_up(layer, tile))
             case Op.LOOKUP | Op.SLICE:
                 return self._looked_up(layer, tile)
-            case Op.QUANTIZE | Op.DEQUANTIZE:
+            case Op.QUANTIZE | Op.DEQUANTIZE | Op.DEQUANTIZE_SUMS:
                 return self._elements(layer, tile, getattr(self.cycles, layer.op))
             case Op.CHANNEL_LOOKUP:
                 pixels = tile.oy * tile.ox

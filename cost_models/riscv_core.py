@@ -11,7 +11,7 @@ _EXPONENTIAL = frozenset({"nn.softmax", "nn.log_softmax", "sigmoid", "tanh", "ex
 """Operators in floating point that call a function of the mathematical library for each element."""
 
 
-_OPERATORS = {Op.QUANTIZE: 6, Op.DEQUANTIZE: 4}
+_OPERATORS = {Op.QUANTIZE: 6, Op.DEQUANTIZE: 4, Op.DEQUANTIZE_SUMS: 6}
 """Operators on numbers that are or become float32, in plain Relay."""
 
 
@@ -89,7 +89,7 @@ class RiscvCoreCost(CpuCostModel):
                 return self.add * outputs
             case Op.LOOKUP | Op.CHANNEL_LOOKUP:
                 return self.element * outputs
-            case Op.QUANTIZE | Op.DEQUANTIZE:
+            case Op.QUANTIZE | Op.DEQUANTIZE | Op.DEQUANTIZE_SUMS:
                 return _OPERATORS[op] * self.float_operator * outputs
             case "transpose":
                 return self.transposed * outputs

@@ -84,7 +84,7 @@ class Tensors:
     are its exceptions, if it has some.
     """
 
-    input: Bytes | Reals
+    input: Bytes | Reals | Sums
     addend: Bytes
     weights: npt.NDArray[np.int8]
     parameters: bytes
@@ -115,6 +115,8 @@ class Tensors:
         if layer.op is Op.DEQUANTIZE:
             numbers = rng.normal(size=256).astype(np.float32)
             return cls(x, empty, empty.view(np.int8), numbers.tobytes(), numbers[x])
+        if layer.op is Op.DEQUANTIZE_SUMS:
+            return _numbers(layer, rng)
         if layer.op is Op.QUANTIZE:
             reals, function = rng.normal(size=x.shape).astype(np.float32), FloatQuantization(SCALE, 120, "uint8", True)
             outputs = function(reals).astype(np.uint8)
@@ -144,6 +146,15 @@ class Tensors:
         requantized = _halves_to_even(acc) if case.ties else _requantized(acc, case.form)
         plain = cls(x, empty, weights, *requantized, sums=sums)
         return _with_exceptions(plain, rng, acc, case.excepted) if case.excepted else plain
+
+
+def _numbers(layer: Layer, rng: np.random.Generator) -> Tensors:
+    """Sums, some of them with more bits than float32 has, on a line for each channel."""
+    sums = rng.integers(-(2**26), 2**26, (layer.oy, layer.ox, layer.k)).astype(np.int32) >> rng.integers(0, 20, layer.k)
+    offset, scale, bias = rng.integers(-1000, 1000, layer.k), rng.uniform(1e-5, 1e-3, layer.k), rng.normal(size=layer.k)
+    lines = np.stack([offset.astype("<i4"), *(part.astype("<f4").view("<i4") for part in (scale, bias))], axis=1)
+    numbers = (sums + offset).astype(np.float32) * scale.astype(np.float32) + bias.astype(np.float32)
+    return Tensors(sums.astype(np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int8), lines.tobytes(), numbers)
 
 
 def _in_float(layer: Layer, windows: Ints) -> tuple[bytes, Bytes]:

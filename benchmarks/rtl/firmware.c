@@ -47,6 +47,7 @@ static const match_kernel_t kernels[] = {
     match_pulp_float_avg_pool2d,
     match_pulp_quantize,
     match_pulp_dequantize,
+    match_pulp_dequantize_sums,
     match_pulp_avg_pool2d,
     match_pulp_avg_pool2d_int32,
     match_pulp_avg_pool2d_split,

@@ -11,7 +11,11 @@ from match.ir.layer import Layer, Op, Padding
 
 SAME = Padding(1, 1, 1, 1)
 FORMS: tuple[Form, ...] = ("int32", "split")
-_TYPES = {Op.QUANTIZE: ("float32", "uint8"), Op.DEQUANTIZE: ("uint8", "float32")}
+_TYPES = {
+    Op.QUANTIZE: ("float32", "uint8"),
+    Op.DEQUANTIZE: ("uint8", "float32"),
+    Op.DEQUANTIZE_SUMS: ("int32", "float32"),
+}
 RARE: tuple[Form, ...] = ("split_signed", "int64")
 
 REQUIRED = {
@@ -187,7 +191,7 @@ def fitted() -> list[Case]:
         *(pool(Op.FLOAT_AVG_POOL2D, k, size, f, s) for k, size, f, s in [(16, (4, 4), 2, 2), (5, (3, 3), 3, 2)]),
         *(
             plain(op, k, size)
-            for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.LOOKUP_SUM, Op.QUANTIZE, Op.DEQUANTIZE)
+            for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.LOOKUP_SUM, *_TYPES)
             for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]
         ),
         *(signs(k, size) for k, size in [(16, (8, 8)), (3, (16, 24)), (32, (8, 16)), (1, (20, 13)), (5, (3, 3))]),
@@ -263,7 +267,7 @@ def tested() -> list[Case]:
         ),
         *(
             plain(op, k, size)
-            for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.LOOKUP_SUM, Op.QUANTIZE, Op.DEQUANTIZE)
+            for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.LOOKUP_SUM, *_TYPES)
             for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]
         ),
         *(signs(k, size) for k, size in [(3, (32, 32)), (64, (6, 8)), (7, (9, 9)), (12, (2, 3))]),

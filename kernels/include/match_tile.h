@@ -106,6 +106,13 @@ typedef struct {
     int32_t steps[256]; /* order of the last number whose output is at most lowest + at */
 } match_quantize_t;
 
+/* A channel of sums that become float32: (float)(sum + offset) * scale + bias, rounded after each operation. */
+typedef struct {
+    int32_t offset;
+    float scale;
+    float bias;
+} match_number_line_t;
+
 /* Average pooling in float32. The line of n inputs, (their sum - n * input_zero) * (multiplier / n) + bias with `shift`
  * bits behind the point, tells the output, counted from the lowest, but where it is less than `near` from a whole number.
  * There the mean in float32 of the numbers that the inputs stand for decides. */

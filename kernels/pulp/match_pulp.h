@@ -150,6 +150,10 @@ void match_pulp_quantize(const match_tile_t *tile);
  * share out the elements. */
 void match_pulp_dequantize(const match_tile_t *tile);
 
+/* int32 sums as float32: parameters are a match_number_line_t for each channel. Strides are in words. Cores share out the
+ * elements. */
+void match_pulp_dequantize_sums(const match_tile_t *tile);
+
 /* Softmax over the channels of each pixel, at most 4095, in TFLite Micro's fixed point; parameters are one
  * match_softmax_t. Cores share out the pixels. */
 void match_pulp_softmax(const match_tile_t *tile);

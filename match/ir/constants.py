@@ -61,6 +61,7 @@ class LayerConstants:
     zero_points: of a multiplication and of matrices, what is subtracted from their two inputs.
     normalization: of a normalization.
     channel_tables: of a lookup by channel, uint8, shape (K, 256): as a lookup's `table` for each channel.
+    lines: of a dequantize of sums, int32, shape (K, 3): match_number_line_t of each channel.
     units: of recurrent layers, int8, shape (K, n): the bytes of match_lstm_unit_t or match_gru_unit_t of each unit.
     """
 
@@ -76,3 +77,4 @@ class LayerConstants:
     units: npt.NDArray[np.int8] | None = None
     columns: npt.NDArray[np.int32] | None = None
     average: FloatAverage | None = None
+    lines: npt.NDArray[np.int32] | None = None

@@ -59,6 +59,7 @@ class Op(enum.StrEnum):
     CHANNEL_LOOKUP = "channel_lookup"
     QUANTIZE = "quantize"
     DEQUANTIZE = "dequantize"
+    DEQUANTIZE_SUMS = "dequantize_sums"
     MULTIPLY = "multiply"
     SQUARED_DIFFERENCE = "squared_difference"
     ABSOLUTE_DIFFERENCE = "absolute_difference"
@@ -81,7 +82,7 @@ class Op(enum.StrEnum):
 GROUP = "group"
 """What a group is called in place of an operator."""
 
-ELEMENTWISE = frozenset({Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE})
+ELEMENTWISE = frozenset({Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS})
 """Operators of one input whose elements know nothing of one another."""
 
 Broadcast = Literal["", "pixel", "channel", "outer"]
@@ -102,7 +103,7 @@ CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRIC
 BY_PIXEL = frozenset({Op.SOFTMAX, Op.LOG_SOFTMAX, Op.NORMALIZE})
 """Functions of all channels of a pixel together, in fixed point."""
 
-_FLOATING = frozenset({Op.LOG_SOFTMAX})
+_FLOATING = frozenset({Op.LOG_SOFTMAX, Op.DEQUANTIZE_SUMS})
 """Operators whose outputs are float32 and may be rounded otherwise than the reference's."""
 
 TWO_INPUTS = frozenset(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array
 from match.ir.dtypes import value_range
@@ -268,6 +269,19 @@ class Dequantize:
         """For all values in ascending order, shape (256,)."""
         low, high = value_range(dtype(self.x))
         return (np.arange(low, high + 1) - self.zero_point).astype(np.float32) * self.scale
+
+
+@dataclass(frozen=True, eq=False)
+class DequantizeSums:
+    """int32 sums x as float32: ``float32(x + offset) * scale + bias``, each one number for each channel.
+
+    offset: int32, scale, bias: float32, shape (channels,). The product and the sum are rounded one after the other.
+    """
+
+    x: relay.Expr
+    offset: npt.NDArray[np.int32]
+    scale: Float32Array
+    bias: Float32Array
 
 
 @dataclass(frozen=True, eq=False)

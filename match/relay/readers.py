@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.dtypes import value_range
@@ -28,6 +30,7 @@ from match.relay.operators import (
     Convolution,
     Dense,
     Dequantize,
+    DequantizeSums,
     Lookup,
     LookupLine,
     LookupSum,
@@ -402,6 +405,45 @@ def read_dequantize(expr: relay.Expr) -> Dequantize | None:
     if zero_point is None or not is_call(wide, "cast") or not is_8bit(wide.args[0]):
         return None
     return Dequantize(wide.args[0], np.float32(scale), int(zero_point))
+
+
+def read_dequantize_sums(expr: relay.Expr) -> DequantizeSums | None:
+    """int32 sums to float32, with a bias or without."""
+    if not is_call(expr, "multiply", "add", "nn.bias_add") or dtype(expr) != "float32" or not shape(expr):
+        return None
+    channels = shape(expr)[-1]
+    product, bias = expr, np.full(channels, -0.0, np.float32)  # which leaves all numbers as they are, -0 too
+    if is_call(expr, "add", "nn.bias_add"):
+        product, found = expr.args[0], _of_channels(expr, channels)
+        if found is None:
+            return None
+        bias = found
+    scale = _of_channels(product, channels)
+    if not is_call(product, "multiply") or not is_call(product.args[0], "cast") or scale is None:
+        return None
+    x, offset = product.args[0].args[0], np.zeros(channels, np.int64)
+    if dtype(x) != "int32" or shape(x) != shape(expr):
+        return None
+    while is_real_sums(x) or is_call(x, "add", "subtract", "nn.bias_add"):
+        if not is_real_sums(x):
+            numbers = _of_channels(x, channels)
+            if numbers is None:
+                return None
+            offset += (-1 if is_call(x, "subtract") else 1) * numbers.astype(np.int64)
+        x = x.args[0]
+    if is_call(x, "cast") or np.abs(offset).max(initial=0) > np.iinfo(np.int32).max:
+        return None
+    return DequantizeSums(x, offset.astype(np.int32), scale.astype(np.float32), bias.astype(np.float32))
+
+
+def _of_channels(call: relay.Expr, channels: int) -> npt.NDArray[Any] | None:
+    """The second operand of an operator, a constant number or one for each channel, shape (channels,); else None."""
+    values = constant(call.args[1]) if is_call(call, "add", "subtract", "multiply", "nn.bias_add") else None
+    if values is None or values.size not in (1, channels) or values.shape[-1:] not in ((), (values.size,)):
+        return None
+    if is_call(call, "nn.bias_add") and int(call.attrs.axis) % len(shape(call)) != len(shape(call)) - 1:
+        return None
+    return np.broadcast_to(values.reshape(-1), channels)
 
 
 def output_range(expr: relay.Expr, dtype: str) -> tuple[int, int]:

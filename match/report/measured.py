@@ -35,6 +35,7 @@ _LIKE = {
     "add": ("multiply", "cast", "multiply", "add"),
     "quantize": ("divide", "clip"),
     "dequantize": ("subtract", "cast", "multiply"),
+    "dequantize_sums": ("cast", "multiply", "add"),
 }
 """What is somewhere in a function that computes such a layer on the control core."""
 

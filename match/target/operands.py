@@ -45,6 +45,9 @@ _WITH_TABLE = (
 POSITION_BYTES = 8
 """Of match_between_t."""
 
+LINE_BYTES = 4 * 3
+"""Of match_number_line_t."""
+
 QUANTIZE_BYTES = 4 * (4 + 256)
 """Of match_quantize_t."""
 
@@ -153,6 +156,7 @@ def table_component(layer: Layer) -> Component:
     """The table of an operator that sums nothing; structs are those of match_tile.h.
 
     - lookup, dequantize: an output for each of the 256 values of the input's byte, as an unsigned number.
+    - dequantize of sums: match_number_line_t of each channel.
     - lookup by channel: the same for each channel. Concatenation: the same for each input.
     - sum of lookups, absolute difference: an int32 for each of the 256 values of each input.
     - looked-up line: two int32 for each of the 256 values of the second input.
@@ -167,6 +171,8 @@ def table_component(layer: Layer) -> Component:
         return Component(TABLE, (), _STRUCT_BYTES[layer.op])
     if layer.op is Op.CHANNEL_LOOKUP:
         return Component(TABLE, (Axis(Dim.K, layer.k),), 256)
+    if layer.op is Op.DEQUANTIZE_SUMS:
+        return Component(TABLE, (Axis(Dim.K, layer.k),), LINE_BYTES)
     if layer.op in _TWO_TABLES:
         return Component(TABLE, (), 2 * 256 * 4)
     tables = 2 if layer.op is Op.CONCATENATE else 1

@@ -149,6 +149,8 @@ def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Span
         components.append(constants.table.tobytes())
     if constants.channel_tables is not None:
         components.append(channels(constants.channel_tables, spans).tobytes())
+    if constants.lines is not None:
+        components.append(channels(constants.lines, spans).astype("<i4").tobytes())
     if constants.quantization is not None:
         components.append(quantization(constants.quantization))
     if constants.average is not None:

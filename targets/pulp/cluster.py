@@ -67,6 +67,7 @@ _KERNELS = {
     Op.RESIZE: "match_pulp_resize",
     Op.QUANTIZE: "match_pulp_quantize",
     Op.DEQUANTIZE: "match_pulp_dequantize",
+    Op.DEQUANTIZE_SUMS: "match_pulp_dequantize_sums",
 }
 
 _WIDE = frozenset({Op.SQUARED_DIFFERENCE, Op.NORMALIZE})

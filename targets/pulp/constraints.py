@@ -59,6 +59,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.RESIZE: (uint8_input,),
     Op.QUANTIZE: (),
     Op.DEQUANTIZE: (),
+    Op.DEQUANTIZE_SUMS: (),
 }
 
 CLUSTER_CHAINS: tuple[tuple[Op, ...], ...] = (

@@ -29,7 +29,8 @@ from tests.codegen.mock_target import EXTERNAL_API
 OPTIONS = Options.parse("exact", "latency", "exact", 1, cache=False)
 SIZES = (1, 2, 3, 4, 5, 7, 8)
 CHANNELS = (1, 2, 3, 4, 5, 8, 12, 16, 17)
-OPS = tuple(op for op in Op if op not in (*GATES, Op.OWN, Op.QUANTIZE, Op.DEQUANTIZE, Op.LOG_SOFTMAX))
+BORDERS = Op.QUANTIZE, Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.LOG_SOFTMAX
+OPS = tuple(op for op in Op if op not in (*GATES, Op.OWN, *BORDERS))
 
 
 @dataclass(frozen=True, eq=False)

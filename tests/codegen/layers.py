@@ -68,6 +68,11 @@ class Case:
         if layer.op is Op.DEQUANTIZE:
             assert self.constants.table is not None
             return self.constants.table[self.inputs[0]]
+        if layer.op is Op.DEQUANTIZE_SUMS:
+            assert self.constants.lines is not None
+            offset, scale, bias = self.constants.lines.T
+            sums = (self.inputs[0] + offset).astype(np.float32)
+            return sums * scale.copy().view(np.float32) + bias.copy().view(np.float32)
         if layer.op is Op.CHANNEL_LOOKUP:
             assert self.constants.channel_tables is not None
             return self.constants.channel_tables[np.arange(layer.k), self.inputs[0]]
@@ -274,6 +279,7 @@ _UNWEIGHTED = (
     Op.RESIZE,
     Op.QUANTIZE,
     Op.DEQUANTIZE,
+    Op.DEQUANTIZE_SUMS,
 )
 
 
@@ -312,9 +318,9 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         iy=1 if broadcast == "outer" else height,
         ix=1 if broadcast == "outer" else width,
         pad_value=int(rng.integers(256)) if op in (Op.RESIZE, Op.GATHER) else 0,
-        input_dtype="float32" if op is Op.QUANTIZE else "uint8",
+        input_dtype={Op.QUANTIZE: "float32", Op.DEQUANTIZE_SUMS: "int32"}.get(op, "uint8"),
         weight_dtype="",
-        output_dtype="float32" if op in (Op.DEQUANTIZE, Op.LOG_SOFTMAX) else "uint8",
+        output_dtype="float32" if op in (Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.LOG_SOFTMAX) else "uint8",
         clip=(3, 250) if op in _MET else (0, 255),
         first_channels=first if moved else 0,
         source_channels=both if op is Op.SLICE else 0,
@@ -335,7 +341,7 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     inputs: tuple[Tensor, ...] = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
     if layer.unit > 1:
         inputs = (inputs[0].view(f"V{layer.unit}"),)
-    quantization = table = requantization = zero_points = positions = None
+    quantization = table = requantization = zero_points = positions = lines = None
     if op is Op.QUANTIZE:
         inputs = (rng.normal(0, 40, shapes[0]).astype(np.float32),)
         scale, zero = np.float32(rng.uniform(0.1, 1)), int(rng.integers(256))
@@ -353,6 +359,10 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     if op is Op.RESIZE:
         rows, columns = random_positions(rng, height, layer.oy), random_positions(rng, width, layer.ox)
         positions = rows.astype(np.int32), columns.astype(np.int32)
+    if op is Op.DEQUANTIZE_SUMS:
+        inputs = (rng.integers(-(2**30), 2**30, shapes[0]).astype(np.int32),)
+        numbers = (rng.uniform(low, 1, layer.k).astype(np.float32).view(np.int32) for low in (0, -1))
+        lines = np.stack([rng.integers(-999, 999, layer.k).astype(np.int32), *numbers], axis=1)
     if op is Op.DEQUANTIZE:
         table = rng.normal(0, 1, 256).astype(np.float32)
     if op is Op.MULTIPLY:
@@ -393,5 +403,6 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         normalization,
         tables,
         columns=chosen,
+        lines=lines,
     )
     return Case(layer, constants, inputs)

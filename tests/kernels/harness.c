@@ -93,6 +93,7 @@ static const entry_t entries[] = {
     {"match_pulp_float_avg_pool2d", match_pulp_float_avg_pool2d, false},
     {"match_pulp_quantize", match_pulp_quantize, false},
     {"match_pulp_dequantize", match_pulp_dequantize, false},
+    {"match_pulp_dequantize_sums", match_pulp_dequantize_sums, false},
     {"match_pulp_lay_out", match_pulp_lay_out, false},
     {"match_pulp_requantize", match_pulp_requantize, false},
     {"match_pulp_requantize_split", match_pulp_requantize_split, false},

@@ -115,6 +115,47 @@ def dequantize_on(
     expect(output, target, table[x].view(np.uint8).reshape(target.tile.shape))
 
 
+@EXAMPLES
+@given(geometries(filters=st.just((1, 1)), strides=st.just((1, 1)), channelwise=True), margins, margins, seeds)
+def test_dequantize_sums(
+    harness: Harness,
+    geometry: Geometry,
+    before: tuple[int, int, int, int],
+    behind: tuple[int, int, int, int],
+    seed: int,
+) -> None:
+    sums_on(harness, (*geometry.output, geometry.channels_out), (before, behind), np.random.default_rng(seed))
+
+
+def sums_on(
+    harness: Harness,
+    shape: tuple[int, int, int],
+    margins: tuple[tuple[int, int, int, int], ...],
+    rng: np.random.Generator,
+) -> None:
+    """Sums with up to 31 bits, of which float32 has 24, on the line of their channel: each operation rounds."""
+    sums = rng.integers(-(2**30), 2**30, shape).astype(np.int32) >> rng.integers(0, 31, shape).astype(np.int32)
+    height, width, channels = shape
+    offset = rng.integers(-5000, 5000, channels)
+    scale, bias = rng.uniform(1e-6, 1e-2, channels).astype(np.float32), rng.normal(size=channels).astype(np.float32)
+    bias[rng.random(channels) < 0.2] = -0.0
+    lines = np.stack([offset.astype("<i4"), scale.view("<i4"), bias.view("<i4")], axis=1)
+    geometry = Geometry(channels, channels, (height, width), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    source, target = (
+        embed_words(sums.view(np.float32), margins[0]),
+        embed_words(np.zeros(shape, np.float32), margins[1]),
+    )
+    output = harness.kernel(
+        "match_pulp_dequantize_sums",
+        geometry.fields(**in_words(strides_of(source)), **in_words(output_strides_of(target))),
+        input=source.block,
+        parameters=lines.view(np.uint8),
+        output=target.block,
+    )
+    expected = (sums + offset.astype(np.int32)).astype(np.float32) * scale + bias
+    expect(output, target, expected.view(np.uint8).reshape(target.tile.shape))
+
+
 @pytest.mark.parametrize("gaps", [(0, 0, 0, 0), (1, 0, 0, 0), (0, 0, 0, 2)])
 def test_numbers_on_any_number_of_cores(harness_for: Callable[[int], Harness], gaps: tuple[int, int, int, int]) -> None:
     rng = np.random.default_rng(8)
@@ -124,3 +165,4 @@ def test_numbers_on_any_number_of_cores(harness_for: Callable[[int], Harness], g
         for cores in (1, 2, 4, 8):
             quantize_on(harness_for(cores), numbers, (gaps, gaps), function)
             dequantize_on(harness_for(cores), rng.integers(0, 256, shape, np.uint8), (gaps, gaps), rng)
+            sums_on(harness_for(cores), shape, (gaps, gaps), rng)

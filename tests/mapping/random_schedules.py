@@ -28,6 +28,12 @@ _WITHOUT_WINDOWS = (
     Op.TRANSPOSE,
 )
 
+_TYPES = {
+    Op.QUANTIZE: ("float32", "uint8"),
+    Op.DEQUANTIZE: ("uint8", "float32"),
+    Op.DEQUANTIZE_SUMS: ("int32", "float32"),
+}
+
 
 def random_layer(rng: random.Random, largest: int = 9, ops: Sequence[Op] = OPS) -> Layer:
     """A layer of one of some operators with small odd geometry."""
@@ -47,7 +53,7 @@ def random_layer(rng: random.Random, largest: int = 9, ops: Sequence[Op] = OPS) 
         return Layer("gather", op, k, 1, oy, ox, oy, ix, weight_dtype="", runs=rng.randint(1, ox))
     if op in ELEMENTWISE or op in _WITHOUT_WINDOWS:
         oy, ox = rng.randint(1, largest), rng.randint(1, largest)
-        types = {Op.QUANTIZE: ("float32", "uint8"), Op.DEQUANTIZE: ("uint8", "float32")}.get(op, ("uint8", "uint8"))
+        types = _TYPES.get(op, ("uint8", "uint8"))
         first = rng.randint(0, 3) if op is Op.SLICE else 0
         broadcast: Broadcast = rng.choice(BROADCASTS) if op is Op.MULTIPLY else ""
         iy, ix = (1, 1) if broadcast == "outer" else (oy, ox)

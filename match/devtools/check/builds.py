@@ -353,6 +353,15 @@ class Builds:
         below = self.rng.integers(0, size - 1, outputs)
         return Between(below, below + 1, self.rng.integers(0, ONE, outputs))
 
+    def dequantized_sums(self) -> Build:
+        """Sums of 16 channels to float32."""
+        scale, bias = (relay.const(self.rng.uniform(low, 0.01, 16).astype(np.float32)) for low in (0.001, -0.01))
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return relay.add(relay.multiply(relay.cast(x, "float32"), scale), bias)
+
+        return build
+
     def columns(self) -> Build:
         """Some of eight columns, two of them one behind the other."""
         chosen = relay.const(np.array([0, 1, 4, 4, 6, 2], np.int32))

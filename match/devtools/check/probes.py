@@ -30,7 +30,7 @@ _CONVOLUTIONS = (  # C, K, rows and columns, side of the filter, stride; last tw
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """One layer: what it is, and its Relay from inputs of one type, 8 bits or float32, and one shape.
+    """One layer: what it is, and its Relay from inputs of one type (8 bits, int32 or float32) and one shape.
 
     `pattern` is the name of the pattern that takes it where that is not the operator's.
     """
@@ -150,3 +150,4 @@ def probes(dtype: str, *, negative_step: bool = False, exceptions: bool = False)
     yield Probe(Op.RESIZE, "an 8x8x16 map, enlarged to 12x12", dtype, shape, 1, builds.resize(8, 12))
     yield Probe(Op.QUANTIZE, "8x8x16 numbers, quantized", "float32", shape, 1, builds.quantization())
     yield Probe(Op.DEQUANTIZE, "an 8x8x16 map as numbers", dtype, shape, 1, builds.dequantization())
+    yield Probe(Op.DEQUANTIZE_SUMS, "8x8x16 sums as numbers", "int32", shape, 1, builds.dequantized_sums())

@@ -15,7 +15,7 @@ from match.partitioning.pattern.types import Match
 from match.relay import relay
 from match.relay.log_softmax import IntegerLogSoftmax
 from match.relay.normalization import DEVIATION_FRACTION, RowNormalization
-from match.relay.operators import ChannelLookup, Dequantize, Lookup, Quantize
+from match.relay.operators import ChannelLookup, Dequantize, DequantizeSums, Lookup, Quantize
 from match.relay.resize import Between, Resize
 from match.relay.rewrite import dtype, shape
 from match.relay.softmax import FACTOR_ONE, SHIFT, IntegerSoftmax
@@ -49,6 +49,13 @@ def dequantize(root: relay.Expr, found: Dequantize) -> Match:
     table = np.roll(found.outputs, 128) if x_dtype == "int8" else found.outputs
     layer = element_wise(Op.DEQUANTIZE, shape(root), x_dtype, dtype(root))
     return _alone(root, found.x, layer, LayerConstants(None, None, table=table))
+
+
+def dequantize_sums(root: relay.Expr, found: DequantizeSums) -> Match:
+    """int32 sums as float32 numbers."""
+    layer = element_wise(Op.DEQUANTIZE_SUMS, shape(root), "int32", dtype(root))
+    lines = np.stack([found.offset, found.scale.view(np.int32), found.bias.view(np.int32)], axis=1)
+    return replace(_alone(root, found.x, layer, LayerConstants(None, None, lines=lines)), reference=False)
 
 
 def softmax(root: relay.Expr, found: IntegerSoftmax) -> Match:

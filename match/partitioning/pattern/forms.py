@@ -66,6 +66,7 @@ def _forms(ranges: Ranges) -> tuple[tuple[_Reader, _LayerOf], ...]:
         (_movement, lambda _, found: found),
         (readers.read_quantize, elements.quantize),
         (readers.read_dequantize, elements.dequantize),
+        (readers.read_dequantize_sums, elements.dequantize_sums),
         (readers.read_layer, partial(_accumulation, ranges=ranges)),
         (readers.read_sums, partial(_accumulation, ranges=ranges)),
         (read_float_average, _float_average),

@@ -83,7 +83,7 @@ def random_case(rng: random.Random, op: Op, seed: int) -> Case:
 
 def _signed(case: Case) -> Case:
     """The layer with int8 activations whose zero point is 0; those at the float border stay uint8."""
-    if case.layer.op in (Op.QUANTIZE, Op.DEQUANTIZE, Op.FLOAT_AVG_POOL2D, Op.LOG_SOFTMAX):
+    if case.layer.op in (Op.QUANTIZE, Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.FLOAT_AVG_POOL2D, Op.LOG_SOFTMAX):
         return case
     clip = (-128, 127)
     layer = replace(case.layer, input_dtype="int8", output_dtype="int8", pad_value=0, clip=clip)

@@ -17,7 +17,7 @@ from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match, Rejection, find
 from match.passes.quantize_border import LowerBorder
 from match.relay import relay, tvm
-from match.relay.integer_form import absolute_difference, lookup_line, lookup_sum, squared_difference
+from match.relay.integer_form import absolute_difference, lookup_line, lookup_sum, real_sums, squared_difference
 from match.relay.rewrite import is_call
 from tests.passes.running import executable
 
@@ -461,6 +461,54 @@ def test_dequantize(dtype: str) -> None:
     value = RNG.integers(0, 256, (1, 8, 9, 16)).astype(np.uint8)
     assert np.array_equal(
         match.constants.table[value], run(list(lowered["main"].params), lowered["main"].body, value.view(dtype))
+    )
+
+
+@pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize("each", [True, False])
+def test_dequantize_sums(biased: bool, each: bool) -> None:
+    """Sums less what a zero point adds to them, times a scale, one for all channels or for each, with a bias or not."""
+    x = var("x", 1, 3, 4, 8, dtype="uint8")
+    kernel = relay.const(RNG.integers(-128, 128, (1, 1, 8, 6)).astype(np.int8))
+    convolution = relay.nn.conv2d(
+        x, kernel, channels=6, kernel_size=(1, 1), data_layout="NHWC", kernel_layout="HWIO", out_dtype="int32"
+    )
+    sums = real_sums(relay.subtract(convolution, relay.const(RNG.integers(0, 9999, 6).astype(np.int32))))
+    scale = RNG.uniform(0.001, 0.01, 6 if each else 1).astype(np.float32)
+    numbers = relay.multiply(
+        relay.cast(relay.nn.bias_add(sums, relay.const(RNG.integers(-99, 99, 6).astype(np.int32)), axis=3), "float32"),
+        relay.const(scale if each else scale.reshape(())),
+    )
+    bias = relay.const(RNG.normal(size=6).astype(np.float32))
+    body = relay.nn.bias_add(numbers, bias, axis=3) if biased else numbers
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+    first, match = find(module)
+    assert isinstance(first, Match)
+    assert isinstance(match, Match)
+    layer = match.layer
+    assert (first.layer.op, layer.op, layer.oy, layer.ox, layer.k) == (Op.CONV2D, Op.DEQUANTIZE_SUMS, 3, 4, 6)
+    assert (layer.input_dtype, layer.output_dtype, match.reference) == ("int32", "float32", False)
+    assert match.constants.lines is not None
+    offset, *reals = match.constants.lines.T
+    value = RNG.integers(0, 256, (1, 3, 4, 8)).astype(np.uint8)
+    summed = value.astype(np.int32) @ kernel.data.numpy()[0, 0].astype(np.int32)
+    factor, addend = (part.copy().view(np.float32) for part in reals)
+    expected = run(list(module["main"].params), module["main"].body, value)
+    assert np.array_equal((summed + offset).astype(np.float32) * factor + addend, expected)
+
+
+@pytest.mark.parametrize("other", ["rows", "8 bits", "operand"])
+def test_sums_that_are_left_alone(other: str) -> None:
+    """A bias for each row, 8 bits that are sums of nothing, a scale that is computed."""
+    x = var("x", 1, 3, 4, 6, dtype="uint8" if other == "8 bits" else "int32")
+    wide = relay.cast(x, "int32") if other == "8 bits" else x
+    scale = relay.const(np.float32(0.1)) if other != "operand" else relay.sqrt(relay.cast(wide, "float32"))
+    numbers = relay.multiply(relay.cast(wide, "float32"), scale)
+    if other == "rows":
+        numbers = relay.add(numbers, relay.const(np.ones((3, 1, 1), np.float32)))
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], numbers)))
+    assert [one.layer.op for one in find(module) if isinstance(one, Match)] == (
+        [Op.DEQUANTIZE_SUMS] if other == "rows" else []
     )
 
 
