@@ -11,6 +11,7 @@ padded with is zero in front of the division then, as integers in the place of z
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,18 +65,22 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
         own = relay.const(np.float32(1)), relay.const(int(inputs.zero_points[0]), "int32")
         stored = relay.qnn.op.quantize(_divided(inputs.real, inputs, new), *own, out_dtype=inputs.dtype)
         return relay.Call(call.op, [integer_form.real_sums(relay.qnn.op.dequantize(stored, *own)), kernel], call.attrs)
-    own = relay.const(np.float32(1)), relay.const(0, "int32")
-    top, left, bottom, right = (int(width) for width in call.attrs.padding)
-    padded = relay.nn.pad(new(inputs.real), [(0, 0), (0, 0), (top, bottom), (left, right)], relay.const(np.float32(0)))
-    quotients = relay.divide(padded, relay.const(inputs.scales.reshape(-1, 1, 1)))
-    levels = relay.add(quotients, relay.const(inputs.zero_points.astype(np.float32).reshape(-1, 1, 1)))
-    stored = relay.qnn.op.quantize(levels, *own, out_dtype=inputs.dtype)
     attributes = {name: call.attrs[name] for name in _ATTRIBUTES}
-    real = integer_form.real_sums(relay.qnn.op.dequantize(stored, *own))
-    sums = relay.nn.conv2d(real, kernel, padding=(0, 0, 0, 0), **attributes)
+    sums = relay.nn.conv2d(_levels(inputs, call.attrs.padding, new), kernel, padding=(0, 0, 0, 0), **attributes)
     filters = (weights.values.astype(np.int64) - zero_points.reshape(-1, 1, 1, 1)).sum(axis=(1, 2, 3)) * scales
     added = np.repeat(inputs.zero_points, len(scales) // channels) * filters
     return relay.subtract(sums, relay.const(added.astype(np.float32).reshape(-1, 1, 1)))
+
+
+def _levels(inputs: _ByChannel, padding: Sequence[int], new: New) -> relay.Expr:
+    """The integers of a tensor as real numbers, with what it is padded with; their zero points are not taken off."""
+    top, left, bottom, right = (int(width) for width in padding)
+    padded = relay.nn.pad(new(inputs.real), [(0, 0), (0, 0), (top, bottom), (left, right)], relay.const(np.float32(0)))
+    quotients = relay.divide(padded, relay.const(inputs.scales.reshape(-1, 1, 1)))
+    levels = relay.add(quotients, relay.const(inputs.zero_points.astype(np.float32).reshape(-1, 1, 1)))
+    own = relay.const(np.float32(1)), relay.const(0, "int32")
+    stored = relay.qnn.op.quantize(levels, *own, out_dtype=inputs.dtype)
+    return integer_form.real_sums(relay.qnn.op.dequantize(stored, *own))
 
 
 def _by_channel(expr: relay.Expr, channels: int) -> _ByChannel | None:

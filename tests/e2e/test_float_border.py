@@ -12,6 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import match
 from match.validation.exact_session import exact_session
+from tests.passes.trained_models import TrainedModel
 
 pytestmark = pytest.mark.cc
 
@@ -48,3 +49,31 @@ def test_both_borders_on_the_cluster(tmp_path: Path, zero_point: int, l1: int | 
     session: onnxruntime.InferenceSession = exact_session(path)
     expected = np.stack([session.run(None, {"x": sample})[0] for sample in samples])
     assert np.array_equal(compiled.run({"x": samples}, sanitize=True)["y"], expected)
+
+
+def last_layer(path: Path) -> Path:
+    """A convolution whose outputs nothing quantizes: real numbers with channels first."""
+    model = TrainedModel((1, 4, 10, 9))
+    model.quantize(0.03, "uint8", 117)
+    model.conv(8)
+    model.quantize(0.2, "uint8", 99)
+    weights = model.weights((6, 8, 1, 1))
+    model.add("Conv", weights, model.constant(np.linspace(-2, 2, 6, dtype=np.float32)), kernel_shape=[1, 1])
+    onnx.save(model.build(), path)
+    return path
+
+
+@pytest.mark.parametrize(("l1", "fuse"), [(None, True), (None, False), (2500, False)])
+@pytest.mark.parametrize("target", ["gap9", "gap8"])
+def test_sums_become_real_numbers_on_the_cluster(tmp_path: Path, target: str, l1: int | None, fuse: bool) -> None:
+    """They are laid out there, too; sums are those of integers, so that only the last bits may differ."""
+    path = last_layer(tmp_path / "last.onnx")
+    compiled = match.compile(path, target, l1=l1, fuse=fuse, numerics="exact")
+    operators = {stage.op: layer for layer in compiled.report.layers for stage in (layer.operators or (layer,))}
+    assert {operators[op].module for op in ("dequantize_sums", "transpose")} == {"cluster"}
+    samples = np.random.default_rng(4).normal(0, 1, (3, 1, 4, 10, 9)).astype(np.float32)
+    session: onnxruntime.InferenceSession = exact_session(path)
+    expected = np.stack([session.run(None, {"x": sample})[0] for sample in samples])
+    (found,) = compiled.run({"x": samples}, sanitize=True).values()
+    assert len(np.unique(expected)) > 100
+    assert np.allclose(found, expected, rtol=0, atol=1e-6 * float(np.abs(expected).max()))

@@ -9,10 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.rtl import shapes
 from benchmarks.rtl.case import Case
 from benchmarks.rtl.fit import predicted
 from benchmarks.rtl.measure import called
-from benchmarks.rtl.shapes import dense, plain, pointwise, tested, transposition
+from benchmarks.rtl.shapes import dense, plain, pointwise, transposition
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.toolchain import firmware
 from match.cost_models.pulp_cycles import Form, Sharing
@@ -178,7 +179,7 @@ def test_exceptions_of_all_channels(core: Simulator) -> None:
 def test_halves_go_to_even_outputs(core: Simulator) -> None:
     """Of every kind of kernel, and of additions with an odd number of elements for each core and with a few."""
     additions = [Case(plain(Op.ADD, k, size), "split") for k, size in ((5, (6, 7)), (32, (3, 3)), (1, (1, 3)))]
-    for case in [*(case for case in tested() if case.ties), *additions]:
+    for case in [*(case for case in shapes.tested() if case.ties), *additions]:
         for cores in (1, 3) if not meets(case) else (1,):
             outputs = [called(core, case, number, cores)[1] for number in range(cores)]
             assert np.array_equal(np.bitwise_or.reduce(outputs), case.tensors.expected), (case.name, cores)

@@ -103,3 +103,26 @@ def test_the_reference_s_bits_stay_in_floating_point(tmp_path: Path) -> None:
     onnx.save(ended(model, 0.05, "uint8", 128), tmp_path / "model.onnx")
     main = main_function(integer_relay(load(tmp_path / "model.onnx"), exact=True))
     assert any(is_call(expr, "sigmoid") for expr in expressions(main))
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge"])
+def test_padding_in_front_of_the_quantize(mode: str, tmp_path: Path) -> None:
+    """With zero it is the level of zero in each part; with the map's edge the function stays as it is."""
+    model = TrainedModel(EXTENTS)
+    model.quantize(0.03, "uint8", 117)
+    model.conv(CHANNELS, (1, 1))
+    silu(model)
+    model.add("Pad", model.constant(np.array([0, 0, 1, 1, 0, 0, 1, 2])), mode=mode)
+    model.quantize(np.linspace(0.02, 0.03, CHANNELS), "int8")
+    model.conv(CHANNELS, group=CHANNELS)
+    model.add("Relu")
+    onnx.save(ended(model, 0.5, "uint8"), tmp_path / "model.onnx")
+    loaded = load(tmp_path / "model.onnx")
+    module = integer_relay(loaded, exact=False)
+    assert any(is_call(expr, "sigmoid") for expr in expressions(main_function(module))) == (mode == "edge")
+    x = np.random.default_rng(5).normal(0, 2, EXTENTS).astype(np.float32)
+    (found,) = executable(module)({"x": x})
+    assert loaded.data is not None
+    (expected,) = exact_session(with_own_weights(loaded.data), fused=False).run(None, {"x": x})
+    assert len(np.unique(expected)) > 10
+    assert np.abs(found.astype(int) - expected).max() <= 1

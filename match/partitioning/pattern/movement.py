@@ -17,6 +17,9 @@ from match.relay.rewrite import constant, dtype, is_8bit, is_call, permutation, 
 
 _IDENTITY = np.arange(256, dtype=np.uint8)
 
+_WIDE = "float32", "int32"
+"""Types of elements that are moved as four bytes."""
+
 
 def concatenation(root: relay.Expr, *, tables: bool = True) -> Match | None:
     """A concatenation of two 8-bit tensors, with the tables in front of it if `tables`.
@@ -61,11 +64,12 @@ def slicing(root: relay.Expr) -> Match | None:
 
 
 def transposition(root: relay.Expr) -> Match | None:
-    """A transposition of 8-bit values that turns two groups of neighbouring axes.
+    """A transposition of 8-bit values, or of numbers of 32 bits, that turns two groups of neighbouring axes.
 
-    Axes in front of both groups stay. Axes behind both groups stay, too, and make up an element.
+    Axes in front of both groups stay. Axes behind both groups stay, too, and make up an element; so do the bytes of a
+    number.
     """
-    if not is_call(root, "transpose") or not is_8bit(root):
+    if not is_call(root, "transpose") or not (is_8bit(root) or dtype(root) in _WIDE):
         return None
     x = root.args[0]
     groups = axis_groups([axis for axis in permutation(root) if shape(x)[axis] > 1], shape(x))
@@ -76,7 +80,9 @@ def transposition(root: relay.Expr) -> Match | None:
     if len(groups) != 2:
         return None
     (_, columns), (_, channels) = groups
-    layer = element_wise(Op.TRANSPOSE, (outer, columns, channels), dtype(root), dtype(root))
+    kind = dtype(root) if is_8bit(root) else "uint8"
+    unit *= np.dtype(dtype(root)).itemsize
+    layer = element_wise(Op.TRANSPOSE, (outer, columns, channels), kind, kind)
     return Match(root, (x,), covered(root, (x,)), replace(layer, unit=unit), LayerConstants(None, None), None)
 
 

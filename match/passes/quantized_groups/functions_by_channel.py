@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -41,7 +42,7 @@ def function_by_channel(expr: relay.Expr, output: QuantizedType, new: New) -> re
     if scales is None:
         return None
     real = quotients.args[0]
-    padding = real if is_call(real, "nn.pad") and scalar(real.args[1]) == 0 else None
+    padding = real if _pads_with_zero(real) else None
     layer, function = function_behind(real if padding is None else padding.args[0], layer_itself) or (None, None)
     if layer is None or function is None or (padding is not None and function(np.zeros(1, np.float32)) != 0):
         return None
@@ -75,6 +76,10 @@ def _of_channels(expr: relay.Expr, operator: str, channels: int) -> Float32Array
     """The numbers, shape (channels,), that an operator has as its second operand; None for other expressions."""
     numbers = constant(expr.args[1]) if is_call(expr, operator) else None
     return None if numbers is None or numbers.shape != (channels, 1, 1) else numbers.reshape(-1)
+
+
+def _pads_with_zero(expr: relay.Expr) -> TypeGuard[relay.Call]:
+    return is_call(expr, "nn.pad") and str(expr.attrs.pad_mode) == "constant" and scalar(expr.args[1]) == 0
 
 
 def _padded(x: relay.Expr, padding: relay.Call, part: Levels) -> relay.Expr:
