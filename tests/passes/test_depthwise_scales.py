@@ -101,17 +101,19 @@ def test_convolutions_that_add_channels_stay(tmp_path: Path) -> None:
     assert not rewritten(model, tmp_path)
 
 
-def test_parameters_that_differ_stay(tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", [(SCALES[::-1], 0), (SCALES, np.arange(CHANNELS))], ids=["scales", "zero_points"])
+def test_parameters_that_differ_stay(other: tuple[np.ndarray, ZeroPoint], tmp_path: Path) -> None:
     """What is stored is not what is read."""
     model = TrainedModel((1, CHANNELS, 9, 8))
-    model.add("QuantizeLinear", *parameters(model, SCALES))
-    model.add("DequantizeLinear", *parameters(model, SCALES[::-1]))
+    model.add("QuantizeLinear", *parameters(model, SCALES, 0))
+    model.add("DequantizeLinear", *parameters(model, *other))
     model.conv(CHANNELS, group=CHANNELS)
     assert not rewritten(model, tmp_path)
 
 
-def parameters(model: TrainedModel, scales: np.ndarray) -> tuple[str, str]:
-    return model.constant(scales.astype(np.float32)), model.constant(np.zeros(len(scales), np.uint8))
+def parameters(model: TrainedModel, scales: np.ndarray, zero_point: ZeroPoint) -> tuple[str, str]:
+    zero_points = np.broadcast_to(zero_point, scales.shape).astype(np.uint8)
+    return model.constant(scales.astype(np.float32)), model.constant(zero_points)
 
 
 def test_a_clip_that_cuts_off_more_than_the_quantize_stays(tmp_path: Path) -> None:

@@ -160,3 +160,15 @@ def test_means_that_layers_read(
         (ours,) = executable(module)({"x": x})
         (reference,) = exact_session(tmp_path / f"{name}.onnx").run(None, {"x": x})
         assert np.allclose(ours, reference, rtol=0, atol=1e-6 * float(np.abs(reference).max()))
+
+
+@pytest.mark.parametrize("axes", [[1, 2], [2, 3, 1], [3]])
+def test_means_along_other_axes_stay(axes: list[int], tmp_path: Path) -> None:
+    model = TrainedModel((1, 4, 9, 8))
+    model.quantize(0.03, "uint8", 117)
+    model.add("ReduceMean", axes=axes, keepdims=1)
+    model.channels = 1 if 1 in axes else 4
+    model.conv(3, (1, 1))
+    onnx.save(model.build(), tmp_path / "model.onnx")
+    main = main_function(integer_relay(load(tmp_path / "model.onnx")))
+    assert any(is_call(expr, "mean") for expr in expressions(main))

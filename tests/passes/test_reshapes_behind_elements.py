@@ -76,9 +76,14 @@ def of_all(model: TrainedModel) -> None:
     model.add("Add", model.constant(np.ones((ROWS, OUTPUTS), np.float32)))
 
 
+def more_axes(model: TrainedModel) -> None:
+    """A number that adds an axis in front."""
+    model.add("Add", model.constant(np.ones((1, 1, 1, 1, 1), np.float32)))
+
+
 def halves(model: TrainedModel) -> None:
     """Whose last axis is half a row's outputs."""
-    model.add("Reshape", model.constant(np.array([1, 2, ROWS, 2, OUTPUTS // 2])))
+    model.add("Reshape", model.constant(np.array([-1, 2, OUTPUTS // 2])))
     model.add("Add", model.constant(np.ones(OUTPUTS // 2, np.float32)))
 
 
@@ -87,8 +92,16 @@ def residual(model: TrainedModel) -> None:
     model.add("Add", model.apply("Transpose", model.current, perm=[0, 1, 2, 3]))
 
 
-@pytest.mark.parametrize("behind", [by_row, of_all, halves, residual])
-def test_what_differs_from_row_to_row_stays(behind: Callable[[TrainedModel], None], tmp_path: Path) -> None:
-    onnx.save(ended(network(behind), 0.05, "int8"), tmp_path / "model.onnx")
+@pytest.mark.parametrize(
+    ("behind", "extents"),
+    [
+        *((behind, (1, 2, ROWS, INPUTS)) for behind in (by_row, of_all, more_axes, residual)),
+        (halves, (2 * ROWS, INPUTS)),
+    ],
+)
+def test_what_differs_from_row_to_row_stays(
+    behind: Callable[[TrainedModel], None], extents: tuple[int, ...], tmp_path: Path
+) -> None:
+    onnx.save(ended(dense(TrainedModel(extents), behind), 0.05, "int8"), tmp_path / "model.onnx")
     module = load(tmp_path / "model.onnx").module
     assert ReshapesBehindElements()(module) is module

@@ -497,15 +497,17 @@ def test_dequantize_sums(biased: bool, each: bool) -> None:
     assert np.array_equal((summed + offset).astype(np.float32) * factor + addend, expected)
 
 
-@pytest.mark.parametrize("other", ["rows", "8 bits", "operand"])
+@pytest.mark.parametrize("other", ["rows", "8 bits", "operand", "one sum"])
 def test_sums_that_are_left_alone(other: str) -> None:
-    """A bias for each row, 8 bits that are sums of nothing, a scale that is computed."""
-    x = var("x", 1, 3, 4, 6, dtype="uint8" if other == "8 bits" else "int32")
+    """A bias for each of as many rows as channels, 8 bits, a scale that is computed, one sum times several scales."""
+    extents = (1, 1) if other == "one sum" else (1, 6, 4, 6)
+    x = var("x", *extents, dtype="uint8" if other == "8 bits" else "int32")
     wide = relay.cast(x, "int32") if other == "8 bits" else x
-    scale = relay.const(np.float32(0.1)) if other != "operand" else relay.sqrt(relay.cast(wide, "float32"))
+    scale = relay.const(np.ones(6, np.float32) if other == "one sum" else np.float32(0.1))
+    scale = relay.sqrt(relay.cast(wide, "float32")) if other == "operand" else scale
     numbers = relay.multiply(relay.cast(wide, "float32"), scale)
     if other == "rows":
-        numbers = relay.add(numbers, relay.const(np.ones((3, 1, 1), np.float32)))
+        numbers = relay.add(numbers, relay.const(np.ones((6, 1, 1), np.float32)))
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], numbers)))
     assert [one.layer.op for one in find(module) if isinstance(one, Match)] == (
         [Op.DEQUANTIZE_SUMS] if other == "rows" else []
