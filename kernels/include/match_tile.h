@@ -111,7 +111,7 @@ typedef struct {
     int32_t offset;
     float scale;
     float bias;
-} match_number_line_t;
+} match_dequantize_t;
 
 /* Average pooling in float32. The line of n inputs, (their sum - n * input_zero) * (multiplier / n) + bias with `shift`
  * bits behind the point, tells the output, counted from the lowest, but where it is less than `near` from a whole number.

@@ -150,7 +150,7 @@ void match_pulp_quantize(const match_tile_t *tile);
  * share out the elements. */
 void match_pulp_dequantize(const match_tile_t *tile);
 
-/* int32 sums as float32: parameters are a match_number_line_t for each channel. Strides are in words. Cores share out the
+/* int32 sums as float32: parameters are a match_dequantize_t for each channel. Strides are in words. Cores share out the
  * elements. */
 void match_pulp_dequantize_sums(const match_tile_t *tile);
 

@@ -28,9 +28,9 @@ from match.frontend.onnx_canonical import canonical, with_shaped_outputs
 from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_importer import import_onnx
 from match.frontend.onnx_order import in_order
-from match.frontend.onnx_pairs import without_repeated_pairs
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_recurrent import without_unread_cells
+from match.frontend.onnx_repeated_pairs import without_repeated_pairs
 from match.frontend.onnx_stored import check_other_files, with_dense_constants
 from match.frontend.onnx_windows import write_pads
 from match.frontend.relay import bind, check_quantized

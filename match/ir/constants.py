@@ -61,7 +61,7 @@ class LayerConstants:
     zero_points: of a multiplication and of matrices, what is subtracted from their two inputs.
     normalization: of a normalization.
     channel_tables: of a lookup by channel, uint8, shape (K, 256): as a lookup's `table` for each channel.
-    lines: of a dequantize of sums, int32, shape (K, 3): match_number_line_t of each channel.
+    lines: of a dequantize of sums, int32, shape (K, 3): match_dequantize_t of each channel.
     units: of recurrent layers, int8, shape (K, n): the bytes of match_lstm_unit_t or match_gru_unit_t of each unit.
     """
 

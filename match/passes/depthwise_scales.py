@@ -73,7 +73,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
 
 
 def _levels(inputs: _ByChannel, padding: Sequence[int], new: New) -> relay.Expr:
-    """The integers of a tensor as real numbers, with what it is padded with; their zero points are not taken off."""
+    """The padded input's integers as real numbers: each still has its channel's zero point in it."""
     top, left, bottom, right = (int(width) for width in padding)
     padded = relay.nn.pad(new(inputs.real), [(0, 0), (0, 0), (top, bottom), (left, right)], relay.const(np.float32(0)))
     quotients = relay.divide(padded, relay.const(inputs.scales.reshape(-1, 1, 1)))

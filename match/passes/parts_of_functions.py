@@ -6,7 +6,6 @@ ends of the part. The function is a table of one tensor, or of several the sum o
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -96,7 +95,7 @@ def in_parts(function: Steps, output: QuantizedType, reach: float) -> InParts | 
     below, top = first, int(first[-1])  # what the tensor of lower parts is, and what it is where these end
     for values in others:
         more = values - top  # rounding in between moves no output: it is known where the next part begins
-        more[0] = 0
+        more[0] = 0  # which float32 may make less, where the parts meet
         tables.append(np.stack([below, more]))
         top = (top + int(more[-1])) >> LOOKUP_SUM_FRACTION << LOOKUP_SUM_FRACTION
         below = _fixed_point(output.levels.astype(np.float64))
@@ -117,11 +116,8 @@ def in_steps(function: ElementFunction, output: QuantizedType) -> Steps:
     return steps
 
 
-def parts_of(function: Steps, reach: float, *, meeting: bool = False) -> Sequence[Levels] | None:
-    """As few parts as are fine enough for numbers of at most a magnitude; None where `_MOST_PARTS` are too coarse.
-
-    If `meeting`, no part has zero between its ends.
-    """
+def parts_of(function: Steps, reach: float) -> Sequence[Levels] | None:
+    """As few parts as are fine enough for numbers of at most a magnitude; None where `_MOST_PARTS` are too coarse."""
     samples = np.linspace(-reach, reach, _SAMPLES)
     steps = function(samples)
     if not np.isfinite(steps).all():
@@ -130,10 +126,9 @@ def parts_of(function: Steps, reach: float, *, meeting: bool = False) -> Sequenc
     if not below.size:
         return None
     low, high = (float(samples[place]) for place in (max(below[0] - 1, 0), min(above[-1] + 1, _SAMPLES - 1)))
-    ends = (low, 0.0, high) if meeting and low < 0 < high else (low, high)
     found: Sequence[Levels] | None = None
     for most in _BOUNDS:
-        parts = _parts(function, ends, most)
+        parts = _parts(function, low, high, most)
         if parts is None or (found is not None and len(parts) > len(found)):
             break
         found = parts
@@ -152,17 +147,15 @@ def reach_of(function: Steps) -> float | None:
     return None
 
 
-def _parts(function: Steps, ends: Sequence[float], most: float) -> Sequence[Levels] | None:
-    """Parts between numbers that rise, each as long as the function is off by less than `most` steps in it."""
+def _parts(function: Steps, low: float, high: float, most: float) -> Sequence[Levels] | None:
+    """Parts from one number to another, each as long as the function is off by less than `most` steps in it."""
     parts: list[Levels] = []
-    for low, high in itertools.pairwise(ends):
-        start = low
-        while start < high:
-            end = _end(function, start, high, most)
-            if end == start or len(parts) == _MOST_PARTS:
-                return None
-            parts.append(Levels(start, (end - start) / (LEVELS - 1)))
-            start = end
+    while low < high:
+        end = _end(function, low, high, most)
+        if end == low or len(parts) == _MOST_PARTS:
+            return None
+        parts.append(Levels(low, (end - low) / (LEVELS - 1)))
+        low = end
     return parts
 
 

@@ -79,7 +79,7 @@ def _mean(call: relay.Call, new: New) -> relay.Expr | None:
 
 
 def _is_layer(expr: relay.Expr) -> bool:
-    return is_call(expr, "nn.conv2d", "nn.dense") or (is_call(expr, "nn.conv2d_transpose") and is_plain(expr))
+    return is_call(expr, *_LAYERS) or (is_call(expr, "nn.conv2d_transpose") and is_plain(expr))
 
 
 def _in_steps(bias: relay.Expr, step: Float32Array, channels: int) -> npt.NDArray[np.int32] | None:

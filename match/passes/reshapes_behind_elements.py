@@ -6,7 +6,7 @@ bias and a function of its outputs are the layer's own, as behind a dense layer 
 
 from __future__ import annotations
 
-import numpy as np
+import math
 
 from match.passes.element_functions import ELEMENTWISE
 from match.relay import relay, tvm
@@ -22,7 +22,7 @@ class ReshapesBehindElements:
 
 
 class _Rows:
-    """Rewrites a function; `_inner` has what a tensor is a reshape of, by the original expression."""
+    """Rewrites one function. `_inner` has the rows that a tensor is a reshape of, by the original tensor."""
 
     def __init__(self) -> None:
         self._inner: dict[relay.Expr, relay.Expr] = {}
@@ -55,4 +55,4 @@ class _Rows:
 def _rows(expr: relay.Expr) -> tuple[int, int]:
     """The extents of a tensor as a matrix whose rows are along its last axis."""
     *rows, width = shape(expr)
-    return int(np.prod(rows)), width
+    return math.prod(rows), width

@@ -1,7 +1,7 @@
 """int8 activations become uint8, and B makes up for it in the sums.
 
 Values and zero points become 128 larger. A tensor behind ReLU may have no value below the middle of its type. It is
-stored 128 lower than other tensors, so that its smallest value is 0: many forms of requantization clip at 0 alone.
+stored 128 lower than other tensors, so that its smallest value is 0: many forms of requantization can clip only at 0.
 """
 
 from __future__ import annotations

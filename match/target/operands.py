@@ -46,7 +46,7 @@ POSITION_BYTES = 8
 """Of match_between_t."""
 
 LINE_BYTES = 4 * 3
-"""Of match_number_line_t."""
+"""Of match_dequantize_t."""
 
 QUANTIZE_BYTES = 4 * (4 + 256)
 """Of match_quantize_t."""
@@ -156,7 +156,7 @@ def table_component(layer: Layer) -> Component:
     """The table of an operator that sums nothing; structs are those of match_tile.h.
 
     - lookup, dequantize: an output for each of the 256 values of the input's byte, as an unsigned number.
-    - dequantize of sums: match_number_line_t of each channel.
+    - dequantize of sums: match_dequantize_t of each channel.
     - lookup by channel: the same for each channel. Concatenation: the same for each input.
     - sum of lookups, absolute difference: an int32 for each of the 256 values of each input.
     - looked-up line: two int32 for each of the 256 values of the second input.

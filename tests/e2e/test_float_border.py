@@ -77,3 +77,21 @@ def test_sums_become_real_numbers_on_the_cluster(tmp_path: Path, target: str, l1
     (found,) = compiled.run({"x": samples}, sanitize=True).values()
     assert len(np.unique(expected)) > 100
     assert np.allclose(found, expected, rtol=0, atol=1e-6 * float(np.abs(expected).max()))
+
+
+def test_channels_of_sums_in_tiles(tmp_path: Path) -> None:
+    """More outputs than fit L1 with their scales and biases: each tile has those of its own channels."""
+    model = TrainedModel((1, 8))
+    model.quantize(0.03, "uint8", 117)
+    weights = model.weights((500, 8))
+    model.add("Gemm", weights, model.constant(np.linspace(-2, 2, 500, dtype=np.float32)), transB=1)
+    onnx.save(model.build(), tmp_path / "wide.onnx")
+    compiled = match.compile(tmp_path / "wide.onnx", "gap9", l1=4000, fuse=False, numerics="exact")
+    (plan,) = (layer.plan for layer in compiled.layers if layer.op == "dequantize_sums")
+    assert plan is not None
+    assert [loop.dim for loop in plan.schedule.loops] == ["K"]
+    samples = np.random.default_rng(4).normal(0, 1, (3, 1, 8)).astype(np.float32)
+    session: onnxruntime.InferenceSession = exact_session(tmp_path / "wide.onnx")
+    expected = np.stack([session.run(None, {"x": sample})[0] for sample in samples])
+    (found,) = compiled.run({"x": samples}, sanitize=True).values()
+    assert np.allclose(found, expected, rtol=0, atol=1e-6 * float(np.abs(expected).max()))

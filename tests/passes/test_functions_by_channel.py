@@ -63,6 +63,7 @@ def input_of(main: relay.Function) -> relay.Function:
         (tanh, 0.004, 0.008, "int8", 0),
         (silu, 0.0027, 0.006, "int8", (-87, -40)),
         (hard_swish, 0.02, 0.03, "uint8", (25, 14)),
+        (tanh, 0.004, 0.008, "int8", (-10, 20)),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )

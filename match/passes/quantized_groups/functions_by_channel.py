@@ -49,7 +49,7 @@ def function_by_channel(expr: relay.Expr, output: QuantizedType, new: New) -> re
     zero_points = output.zero_point + (np.zeros(channels, np.int64) if addend is None else addend.astype(np.int64))
     divided = _Divided(function, scales, zero_points, output.dtype)
     reach = reach_of(divided.strictest)
-    parts = None if reach is None else parts_of(divided.strictest, reach, meeting=padding is not None)
+    parts = None if reach is None else parts_of(divided.strictest, reach)
     if parts is None:
         return None
     low, high = value_range(output.dtype)
@@ -83,7 +83,7 @@ def _pads_with_zero(expr: relay.Expr) -> TypeGuard[relay.Call]:
 
 
 def _padded(x: relay.Expr, padding: relay.Call, part: Levels) -> relay.Expr:
-    """The levels of a part, padded with the level of zero."""
+    """The levels of a part, padded with that nearest to zero, whose outputs are within a step of the zero points."""
     level = int(np.rint(-part.low / part.step).clip(0, LEVELS - 1))
     return relay.nn.pad(x, padding.attrs.pad_width, relay.const(level, LEVEL_DTYPE))
 

@@ -16,8 +16,8 @@ from match.frontend.onnx_graph import read_inside, with_fields
 def without_repeated_pairs(proto: Any) -> Any:
     """A copy of a model in which no two of these operators read the same tensor with equal parameters.
 
-    Those that make an output of the network, or what branches and loops read, stay, for these alone. So do those of
-    constants.
+    An operator stays if it makes an output of the network, or if a branch or a loop reads what it makes; other readers
+    get the tensor of the first such operator. Operators on constants stay, too.
     """
     graph = proto.graph
     constants = {tensor.name: tensor for tensor in graph.initializer}

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
-from match.frontend.onnx_pairs import without_repeated_pairs
+from match.frontend.onnx_repeated_pairs import without_repeated_pairs
 from match.passes.pipeline import integer_relay
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import is_call
