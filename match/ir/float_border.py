@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,11 +11,15 @@ import numpy.typing as npt
 
 from match.ir.dtypes import value_range
 
-REACH = 100
-"""Scales are between 2**-REACH and 2**REACH, so that all steps between outputs are normal numbers."""
+_REACH = 100
 
 _BITS = np.int64(0x7FFFFFFF)
 _INFINITE = np.int64(0x7F800000)
+
+
+def can_be_packed(scale: float) -> bool:
+    """Whether a positive scale is so far from the ends of float32 that all steps between outputs are normal numbers."""
+    return scale > 0 and -_REACH < math.frexp(scale)[1] < _REACH
 
 
 @dataclass(frozen=True, eq=False)

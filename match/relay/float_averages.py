@@ -8,7 +8,7 @@ import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.ir.dtypes import value_range
-from match.ir.float_border import REACH, FloatQuantization
+from match.ir.float_border import FloatQuantization, can_be_packed
 from match.relay import relay
 from match.relay.float_arithmetic import divided, half_to_even, read_half_to_even
 from match.relay.qnn import dequantized
@@ -64,7 +64,7 @@ def read_float_average(expr: relay.Expr) -> FloatPooling | None:
     if zero_point is None or bounds != value_range(dtype(expr)) or not is_call(quotient, "divide"):
         return None
     mean, scale = quotient.args[0], scalar(quotient.args[1])
-    if scale is None or not shape(quotient.args[1]) or not 2.0**-REACH < scale < 2.0**REACH:
+    if scale is None or not shape(quotient.args[1]) or not can_be_packed(float(scale)):
         return None
     if not is_call(mean, "nn.avg_pool2d") or str(mean.attrs.layout) != "NHWC":
         return None

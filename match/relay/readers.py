@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.dtypes import value_range
-from match.ir.float_border import REACH, FloatQuantization
+from match.ir.float_border import FloatQuantization, can_be_packed
 from match.ir.layer import Axis, Dim, Padding
 from match.ir.requantization import BoolArray, Int64Array, Requantization
 from match.relay import relay
@@ -389,7 +389,7 @@ def read_quantize(expr: relay.Expr) -> Quantize | None:
     bounds = int(zero_point) - int(bounded.attrs.a_max), int(zero_point) - int(bounded.attrs.a_min)
     if opposite is None or not shape(divisor) or dtype(x) != "float32" or bounds != value_range(dtype(expr)):
         return None
-    if not 2.0**-REACH < -opposite < 2.0**REACH:
+    if not can_be_packed(-float(opposite)):
         return None
     return Quantize(x, FloatQuantization(np.float32(-opposite), int(zero_point), dtype(expr), even is not None))
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from match.ir.constants import LayerConstants, Normalization
 from match.ir.exception_lists import exception_lists
 from match.ir.float_average import FloatAverage
-from match.ir.float_border import REACH, FloatQuantization
+from match.ir.float_border import FloatQuantization, can_be_packed
 from match.ir.layer import Dim, Layer, Op
 from match.ir.requantization import OUTPUT_SHIFT, UNREACHED, WORD, Products, Requantization, Requantizer
 
@@ -184,7 +184,7 @@ def quantization(quantize: FloatQuantization) -> bytes:
     """match_quantize_t. Its multiplier is the inverse of the scale by a power of two, cut off to 15 bits."""
     mantissa, exponent = math.frexp(float(quantize.scale))
     multiplier, power = (1 << 14, 13 + exponent) if mantissa == 0.5 else (int(2**14 / mantissa), 14 + exponent)
-    if not -REACH < exponent < REACH:
+    if not can_be_packed(float(quantize.scale)):
         raise ValueError(f"a scale of {quantize.scale} cannot be packed")
     entry = np.zeros(1, QUANTIZE)
     entry["multiplier"], entry["exponent"] = multiplier, EXPONENT_BIAS + MANTISSA_BITS + power

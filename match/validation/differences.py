@@ -27,9 +27,10 @@ class Difference(NamedTuple):
 def difference(found: npt.NDArray[Any], expected: npt.NDArray[Any], step: float | None) -> Difference:
     """How far arrays of one shape are apart, in steps, or as they are without one."""
     if step is None:
-        apart = np.abs(found.astype(np.float64) - expected)
-        tolerance = FLOAT_TOLERANCE * float(np.max(np.abs(expected), initial=0.0))
-        equal = (apart <= tolerance) | (found == expected)
+        tolerance = FLOAT_TOLERANCE * float(np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected)))
+        same = (found == expected) | (np.isnan(found) & np.isnan(expected))  # infinite ones, too
+        apart = np.abs(np.subtract(found, expected, dtype=np.float64, where=~same, out=np.zeros(found.shape)))
+        equal = same | (apart <= tolerance)
         return Difference(found.size, int(equal.sum()), 0, float(np.max(apart, initial=0.0)), tolerance)
     apart = np.abs(found.astype(np.float64) - expected.astype(np.float64))
     steps = apart / step

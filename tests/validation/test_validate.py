@@ -199,6 +199,8 @@ def test_differences_are_counted_in_steps() -> None:
     scaled = (np.array([0.3, 0.6], np.float32), np.array([0.3, 0.9], np.float32))
     assert difference(*scaled, 0.3) == (2, 1, 1, 1.0, 0)
     assert difference(np.array([1.0, 2.0]), np.array([1.000001, 2.1]), None)[1] == 1
+    infinite, other = np.array([np.inf, -np.inf, np.nan, 5.0]), np.array([np.inf, np.inf, np.nan, 1.0])
+    assert difference(infinite, other, None)[1] == 2  # no tolerance is taken from infinite numbers
 
 
 def test_the_command_tells_by_its_status(command: Command, exact: Path, tmp_path: Path) -> None:

@@ -514,7 +514,7 @@ def test_sums_that_are_left_alone(other: str) -> None:
     assert all(is_call(one.root, "multiply") for one in found)
 
 
-@pytest.mark.parametrize("scale", [2.0**-110, 2.0**110])
+@pytest.mark.parametrize("scale", [2.0**-110, 2.0**-101, 1e30, 2.0**110])
 def test_a_scale_whose_steps_leave_float32_is_left_alone(scale: float) -> None:
     x = var("x", 1, 8, dtype="float32")
     body = relay.qnn.quantize(x, relay.const(np.float32(scale)), relay.const(0), out_dtype="int8")
