@@ -101,6 +101,16 @@ def quantize_multiplier(factor: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
     return np.where(vanished, 0, mantissa), np.where(vanished, 0, exponent)
 
 
+def reduced_multiplier(factor: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
+    """Mantissa m of 15 bits and shift S with ``factor`` about ``m * 2**-S``, by which sums of 64 bits are scaled.
+
+    TFLite Micro rounds the product at once: ``(acc * m + 2**(S - 1)) >> S``. S is less than 1 for factors of 2**14 on,
+    for which its kernels are not made.
+    """
+    mantissa, exponent = quantize_multiplier(factor)
+    return np.minimum((mantissa + (1 << 15)) >> 16, (1 << 15) - 1), 15 - exponent
+
+
 def mean_multiplier(factor: npt.ArrayLike, count: int) -> tuple[Int64Array, Int64Array]:
     """Mantissa and exponent for a sum of `count` values whose mean is multiplied by a factor."""
     mantissa, exponent = quantize_multiplier(factor)

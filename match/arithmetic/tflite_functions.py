@@ -7,13 +7,14 @@ The definitions are TFLite Micro's reference kernels for int8 and their preparat
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic import fixed_point
-from match.arithmetic.interface import QuantizedType
-from match.arithmetic.tflite import multiply, quantize_multiplier
+from match.arithmetic.interface import Float32Array, QuantizedType
+from match.arithmetic.tflite import multiply, quantize_multiplier, reduced_multiplier
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 
@@ -125,8 +126,8 @@ def _saturated(x: QuantizedType, inside: Mask, outputs: Int64Array, limits: tupl
 
 def _multiplier(factor: np.float32) -> tuple[int, int]:
     """Mantissa of 15 bits and exponent e: the factor is about ``mantissa * 2**(e - 15)``."""
-    mantissa, exponent = quantize_multiplier(np.float64(factor))
-    return min((int(mantissa) + (1 << 15)) >> 16, (1 << 15) - 1), int(exponent)
+    mantissa, shift = reduced_multiplier(np.float64(factor))
+    return int(mantissa), 15 - int(shift)
 
 
 def _saturated16(x: Int64Array) -> Int64Array:
@@ -148,3 +149,46 @@ def logistic_of_16_bits() -> Int64Array:
     values = np.floor(65536 / (1 + np.exp(-np.arange(256) / 24)) + 0.5).astype(np.int64)
     values[list(_ONE_MORE)] += 1
     return np.minimum(values, 65535)
+
+
+_STEPS = 512
+"""Steps between the entries of a table for 16 bits."""
+
+
+def exponentials_of_16_bits() -> Int64Array:
+    """Entries for numbers from -10 to 0, 0 of them at the last, with 15 bits behind the point, shape (513,)."""
+    return _interpolation_table(np.float32(10) / np.float32(65535), 32767, lambda x: np.exp(x.astype(np.float64)))
+
+
+def reciprocals_of_16_bits() -> Int64Array:
+    """Entries of ``1 / (1 + x)`` for x from 0 to 1, with 15 bits behind the point, shape (513,)."""
+    return _interpolation_table(np.float32(1) / np.float32(65535), -32768, lambda x: 1 / (1 + x))
+
+
+def _interpolation_table(
+    scale: np.float32, zero_point: int, function: Callable[[Float32Array], npt.NDArray[np.floating]]
+) -> Int64Array:
+    """Entries of a table of `_STEPS` steps, so that 16-bit numbers between two entries are off by little.
+
+    TFLite Micro computes in float32 and takes off half of what the middle between two entries is off by.
+    """
+    low, high = (scale * np.float32(level - zero_point) for level in value_range("int16"))
+    step = (high - low) / np.float32(_STEPS)
+    inverse = np.float32(65536) / (np.float32(2 / 65535) * np.float32(65535))
+    places = low + np.arange(_STEPS + 1, dtype=np.float32) * step
+    places[-1] = high
+    following = low + np.arange(1, _STEPS + 1, dtype=np.float32) * step
+
+    def levels(x: Float32Array) -> Float32Array:
+        return function(x).astype(np.float32) * inverse
+
+    samples = _rounded(levels(places))
+    between = _rounded((levels(following) + samples[:-1]) / np.float32(2))
+    bias = _rounded((between - _rounded(levels(places[:-1] + step / np.float32(2)))) / np.float32(2))
+    entries = np.append(samples[:-1] - bias, samples[-1])
+    return np.clip(entries, *value_range("int16")).astype(np.int64)
+
+
+def _rounded(x: Float32Array) -> Float32Array:
+    """To whole numbers, half away from zero."""
+    return np.copysign(np.floor(np.abs(x) + np.float32(0.5)), x)

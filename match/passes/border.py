@@ -21,6 +21,9 @@ from match.target.arguments import is_one_of, shown
 TYPES = ("int8", "uint8", "float32")
 LAYOUTS = ("nhwc", "nchw")
 
+_STORED = (*TYPES, "int16")
+"""Types of a model's inputs and outputs that may become others."""
+
 
 @dataclass(frozen=True)
 class Border:
@@ -121,8 +124,9 @@ def _read(tensor: ModelTensor, parameter: relay.Var, readers: Sequence[relay.Exp
         if tensor.dtype == "float32":
             given, stored = _quantize_of(tensor, readers)
             dropped = tuple(readers)
-        elif tensor.dtype not in TYPES or given is None:
+        elif tensor.dtype not in _STORED or given is None:
             raise OptionError(f"input {tensor.name} is {tensor.dtype} without a scale; leave out --input-type.")
+        _check_fits(f"input {tensor.name}", stored, kind, "--input-type")
     variable = relay.var(parameter.name_hint, shape=shape, dtype=kind)
     expr: relay.Expr = variable if axes is None else relay.transpose(variable, axes)
     quantization = given if kind != "float32" else None
@@ -155,18 +159,29 @@ def _written(
     if is_call(field, "qnn.dequantize") and is_call(expr, "qnn.dequantize"):
         scale, zero_point = _quantization(field.args[1:3])
         given, stored, expr = Quantization(scale, zero_point), dtype(field.args[0]), expr.args[0]
-    if given is None or stored not in TYPES:
+    if given is None or stored not in _STORED:
         raise OptionError(
             f"output {tensor.name} is {tensor.dtype}, and there are no integers with a scale behind it; leave out "
             "--output-type."
         )
     if kind == stored:
         return replace(tensor, dtype=kind, quantization=given), expr
+    _check_fits(f"output {tensor.name}", stored, kind, "--output-type")
     if kind == "float32":
         real = relay.qnn.dequantize(expr, _scale(given), _zero(given.zero_point))
         return replace(tensor, dtype=kind, quantization=None), real
     moved = _moved(given, kind)
     return replace(tensor, dtype=kind, quantization=moved), _requantized(expr, given, moved, kind)
+
+
+def _check_fits(what: str, stored: str, kind: str, option: str) -> None:
+    """Refuse 8 bits for what a model stores in 16.
+
+    Raises:
+        OptionError: that is asked for.
+    """
+    if stored == "int16" and kind != "float32":
+        raise OptionError(f"{what} has 16 bits, which {kind} does not hold; choose float32, or leave out {option}.")
 
 
 def _quantization(arguments: Sequence[relay.Expr]) -> tuple[float, int]:

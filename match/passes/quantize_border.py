@@ -9,7 +9,9 @@ from match.frontend.model import Rounding
 from match.ir.dtypes import value_range
 from match.relay import relay, tvm
 from match.relay.float_arithmetic import divided, half_to_even
-from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite, scalar
+from match.relay.rewrite import New, dtype, is_call, rewrite, scalar
+
+_TYPES = ("int8", "uint8", "int16")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class LowerBorder:
             raise ModelError(f"the model's {names} cannot be compiled with these parameters; change them") from error
 
     def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
-        if not is_call(call, "qnn.quantize") or not is_8bit(call):
+        if not is_call(call, "qnn.quantize") or dtype(call) not in _TYPES:
             return None
         scale, zero_point = scalar(call.args[1]), scalar(call.args[2])
         if scale is None or zero_point is None or dtype(call.args[0]) != "float32":

@@ -21,6 +21,9 @@ GATE_POWER = -12
 FUNCTION_POWER = -15
 """Of two: the steps of what the functions of gates give."""
 
+TABLE_STEP = 1 / (3 << 12)
+"""Steps of the numbers that the table of the logistic function is read by."""
+
 
 def sums(x: relay.Expr, weights: Int8Array, offsets: Int64Array, scales: Int64Array) -> relay.Expr:
     """Rows of x times the weights of all gates, side by side, int64 in steps of 2**-12.
@@ -52,7 +55,12 @@ def tanh_shift(power: int) -> int:
 
 def logistic(x: relay.Expr) -> relay.Expr:
     """The logistic function of 16-bit numbers with 3 integer bits, without integer bits."""
-    moved = alone(relay.multiply(x, int64(3)))
+    return logistic_in_table(relay.multiply(x, int64(3)))
+
+
+def logistic_in_table(x: relay.Expr) -> relay.Expr:
+    """The logistic function, without integer bits, of int64 numbers in steps of `TABLE_STEP`."""
+    moved = alone(x)
     positive = _interpolated(moved, 9)
     rounding = 1 << 9
     below = relay.subtract(int64((1 << 25) + rounding - 1), positive)
@@ -66,7 +74,12 @@ def tanh(x: relay.Expr, power: int) -> relay.Expr:
     moved = relay.multiply(x, int64(3 << max(left, 0)))
     if left < 0:
         moved = relay.right_shift(relay.add(moved, int64(1 << (-left - 1))), int64(-left))
-    moved = alone(moved)
+    return tanh_in_table(moved)
+
+
+def tanh_in_table(x: relay.Expr) -> relay.Expr:
+    """The hyperbolic tangent, without integer bits, of int64 numbers in steps of `TABLE_STEP`."""
+    moved = alone(x)
     positive = _interpolated(moved, 8)
     half, rounding = 1 << 23, 1 << 7
     below = relay.subtract(int64(half + rounding - 1), positive)

@@ -134,8 +134,9 @@ def convolution(
     groups: int = 1,
     kernel_layout: KernelLayout = "HWIO",
     pad_value: int = 0,
+    sums: Literal["int32", "int64"] = "int32",
 ) -> relay.Expr:
-    """int32 sums of x (N, H, W, C) and weights (FY, FX, C / groups, K), in the layout HWIO.
+    """Sums of x (N, H, W, C) and weights (FY, FX, C / groups, K), in the layout HWIO.
 
     Depthwise, where `groups` is C > 1, weights are (FY, FX, C, K / C), in the layout HWOI. The layout is an argument
     since the two shapes are alike where C is the square of `groups`.
@@ -161,7 +162,7 @@ def convolution(
         kernel_size=weights.shape[:2],
         data_layout="NHWC",
         kernel_layout=kernel_layout,
-        out_dtype="int32",
+        out_dtype=sums,
     )
 
 
@@ -170,9 +171,9 @@ def dense(x: relay.Expr, weights: Int8Array, requantization: Requantization, dty
     return requantize(product(x, weights), requantization, dtype)
 
 
-def product(x: relay.Expr, weights: Weights) -> relay.Expr:
-    """int32 products of x (N, C) with weights (K, C), transposed."""
-    return relay.nn.dense(x, relay.const(weights), units=len(weights), out_dtype="int32")
+def product(x: relay.Expr, weights: Weights, sums: Literal["int32", "int64"] = "int32") -> relay.Expr:
+    """Products of x (N, C) with weights (K, C), transposed."""
+    return relay.nn.dense(x, relay.const(weights), units=len(weights), out_dtype=sums)
 
 
 def window_sum(

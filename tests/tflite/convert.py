@@ -7,8 +7,9 @@ The files are kept, as TensorFlow is no dependency of the project. To make them 
     /tmp/tensorflow/bin/python tests/tflite/convert.py [NAME ...]
 
 Weights are random with fixed seeds; activations are quantized to int8 with a set of random inputs, as are inputs and
-outputs. For a network of operators that TFLite Micro does not have, NAME.npz holds inputs and what TFLite's reference
-kernels make of them: arrays input0, ..., output0, ..., samples along the first axis.
+outputs, and to int16 in networks whose name ends so. For a network of operators that TFLite Micro does not have,
+NAME.npz holds inputs and what TFLite's reference kernels make of them: arrays input0, ..., output0, ..., samples along
+the first axis.
 """
 
 # TensorFlow is no dependency of the project:
@@ -32,6 +33,8 @@ from keras import layers, ops
 FOLDER = Path(__file__).parent / "networks"
 SAMPLES = 32
 WITHOUT_TFLITE_MICRO = ("more_activations",)
+INT16 = "_int16"
+"""The end of the names of networks with activations of 16 bits."""
 
 Tensor = Any
 Built = tuple[Sequence[Tensor], Sequence[Tensor]]
@@ -420,8 +423,11 @@ NETWORKS: dict[str, Callable[[], Any]] = {
 }
 
 
-def converted(build: Callable[[], Any]) -> bytes:
-    """The network as an int8 file."""
+NETWORKS |= {build.__name__ + INT16: build for build in (mobilenet_v2, resnet, keyword_spotting, unet_transposed)}
+
+
+def converted(build: Callable[[], Any], *, wide: bool) -> bytes:
+    """The network as an int8 file; `wide` gives activations 16 bits."""
     keras.utils.clear_session(free_memory=True)
     keras.utils.set_random_seed(1)
     built = build()
@@ -445,8 +451,10 @@ def converted(build: Callable[[], Any]) -> bytes:
     converter = tf.lite.TFLiteConverter.from_keras_model(model)
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
     converter.representative_dataset = samples
-    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
-    converter.inference_input_type = converter.inference_output_type = tf.int8
+    kinds = tf.lite.OpsSet
+    activations = kinds.EXPERIMENTAL_TFLITE_BUILTINS_ACTIVATIONS_INT16_WEIGHTS_INT8
+    converter.target_spec.supported_ops = [activations if wide else kinds.TFLITE_BUILTINS_INT8]
+    converter.inference_input_type = converter.inference_output_type = tf.int16 if wide else tf.int8
     return converter.convert()
 
 
@@ -472,7 +480,7 @@ def main() -> None:
     """Convert the networks named on the command line, or all."""
     FOLDER.mkdir(exist_ok=True)
     for name in sys.argv[1:] or NETWORKS:
-        data = converted(NETWORKS[name])
+        data = converted(NETWORKS[name], wide=name.endswith(INT16))
         (FOLDER / f"{name}.tflite").write_bytes(data)
         if name in WITHOUT_TFLITE_MICRO:
             arrays: dict[str, Any] = reference(data)

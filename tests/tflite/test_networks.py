@@ -22,7 +22,7 @@ REFUSED = {"convnext": "GELU", "mixer": "GELU", "more_activations": "GELU", "yol
 ASSISTED = ("convnext", "mixer", "yolo")
 
 # These take a second or two each; the others are in the slow tier.
-QUICK = ("autoencoder", "eegnet", "keyword_spotting", "squeezenet", "super_resolution")
+QUICK = ("autoencoder", "eegnet", "keyword_spotting", "resnet_int16", "squeezenet", "super_resolution")
 
 
 def read(name: str) -> tuple[bytes, Arrays, tuple[str, ...]]:
@@ -31,7 +31,8 @@ def read(name: str) -> tuple[bytes, Arrays, tuple[str, ...]]:
     graph = schema.ModelT.InitFromPackedBuf(data, 0).subgraphs[0]
     rng = np.random.default_rng(1)
     inputs = [graph.tensors[index] for index in graph.inputs]
-    given = [Input(tensor.name.decode(), tuple(tensor.shape), "int8", -128, 127) for tensor in inputs]
+    limits = np.iinfo("int16" if name.endswith("_int16") else "int8")
+    given = [Input(own.name.decode(), tuple(own.shape), str(limits.dtype), limits.min, limits.max) for own in inputs]
     samples = {one.name: one.samples(rng, 8) for one in given}
     return data, samples, tuple(graph.tensors[index].name.decode() for index in graph.outputs)
 

@@ -22,6 +22,7 @@ from match.frontend.tflite import (
     borders,
     elementwise,
     exponentials,
+    int16,
     layers,
     pooling,
     real_functions,
@@ -65,17 +66,15 @@ def from_tflite(data: bytes, path: Path) -> Model:
         ModelError: as `match.frontend.load`.
     """
     file = read_file(data, path)
-    if not any(tensor.dtype in ("int8", "uint8") for tensor in file.tensors):
-        wide = any(tensor.dtype == "int16" and len(tensor.scales) for tensor in file.tensors)
-        what = "is quantized to 16 bits, not 8" if wide else "is a float model: nothing in it is quantized"
-        raise ModelError(f"{path} {what}; {QUANTIZE}")
-    read, handlers = TfliteReader(file, path), _handlers()
+    if not any(tensor.dtype in ("int8", "uint8", "int16") for tensor in file.tensors):
+        raise ModelError(f"{path} is a float model: nothing in it is quantized; {QUANTIZE}")
+    read, handlers = TfliteReader(file, path), (_handlers(), {**_handlers(), **int16.handlers()})
     inputs, outputs = (tuple(_border(file, number, path) for number in side) for side in (file.inputs, file.outputs))
     for number, given in zip(file.inputs, inputs, strict=True):
         read.expressions[number] = relay.var(given.name, shape=given.shape, dtype=given.dtype)
     parameters = [read.expressions[number] for number in file.inputs]
     for operator in file.operators:
-        handled(read, operator, partial(_compute, handlers=handlers))
+        handled(read, operator, partial(_compute, handlers=handlers[int16.has_int16(read, operator)]))
     module = _module(read, parameters)
     return Model(
         path.stem,

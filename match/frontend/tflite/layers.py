@@ -14,11 +14,11 @@ from match.frontend.tflite import integers
 from match.frontend.tflite.file import Array, FileOperator
 from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.frontend.tflite.windows import WindowAxis, axes_of
-from match.relay import relay
+from match.relay import integer_form, relay
 
 
 @dataclass(frozen=True, eq=False)
-class _Weights:
+class Weights:
     """Constant weights with their scales, one or one per output channel, and zero points alike."""
 
     values: Array
@@ -27,12 +27,29 @@ class _Weights:
 
     @property
     def relay_scale(self) -> relay.Expr:
+        """The scales as QNN operators read them."""
         return relay.const(self.scales if self.scales.size > 1 else self.scales[0])
 
     @property
     def relay_zero_point(self) -> relay.Expr:
+        """The zero points, in the same way."""
         zeros = self.zero_points.astype(np.int32)
         return relay.const(zeros if np.any(zeros != zeros[0]) else zeros[0])
+
+
+@dataclass(frozen=True, eq=False)
+class Filters:
+    """What a convolution slides over a map: `kernel` has the weights in `layout`, "HWIO" or "HWOI"; `count` filters.
+
+    window: rows and columns of windows.
+    """
+
+    weights: Weights
+    kernel: Array
+    layout: integer_form.KernelLayout
+    window: Sequence[WindowAxis]
+    groups: int
+    count: int
 
 
 def _window(
@@ -51,10 +68,10 @@ def _window(
     )
 
 
-def conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """CONV_2D, also in groups: the filters then have fewer channels than the input."""
+def filters_of(read: TfliteReader, operator: FileOperator) -> Filters:
+    """The filters of CONV_2D, also in groups: they then have fewer channels than the input."""
     options = operator.options(tflite.Conv2DOptions)
-    weights = _weights(read, operator, axis=0)
+    weights = constant_weights(read, operator, axis=0)
     filters, rows, columns, channels = weights.values.shape
     window = _window(read, operator, (rows, columns), options)
     depth = read.tensor(operator).shape[3]
@@ -63,33 +80,44 @@ def conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
             operator, f"has filters of {channels} channels for an input of {depth}; export the model again"
         )
     groups = depth // channels
+    kernel = weights.values.transpose(1, 2, 3, 0)
     if groups > 1 and channels == 1:
-        kernel, layout = weights.values.transpose(1, 2, 3, 0).reshape(rows, columns, depth, filters // depth), "HWOI"
-    else:
-        kernel, layout = weights.values.transpose(1, 2, 3, 0), "HWIO"
-    sums = _convolution(read, operator, read.expr(operator), weights, kernel, layout, window, groups, filters)
-    return _requantized(read, operator, sums, weights, 2, options.FusedActivationFunction())
+        shape = rows, columns, depth, filters // depth
+        return Filters(weights, kernel.reshape(shape), "HWOI", window, groups, filters)
+    return Filters(weights, kernel, "HWIO", window, groups, filters)
+
+
+def depthwise_filters_of(read: TfliteReader, operator: FileOperator) -> Filters:
+    """The filters of DEPTHWISE_CONV_2D: the outputs of an input channel lie side by side."""
+    options = operator.options(tflite.DepthwiseConv2DOptions)
+    weights = constant_weights(read, operator, axis=3)
+    _, rows, columns, filters = weights.values.shape
+    window = _window(read, operator, (rows, columns), options)
+    depth = read.tensor(operator).shape[3]
+    if depth == 1:
+        return Filters(weights, weights.values.reshape(rows, columns, 1, filters), "HWIO", window, depth, filters)
+    kernel = weights.values.reshape(rows, columns, depth, filters // depth)
+    return Filters(weights, kernel, "HWOI", window, depth, filters)
+
+
+def conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+    """CONV_2D."""
+    filters, options = filters_of(read, operator), operator.options(tflite.Conv2DOptions)
+    sums = _convolution(read, operator, filters)
+    return _requantized(read, operator, sums, filters.weights, 2, options.FusedActivationFunction())
 
 
 def depthwise_conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """DEPTHWISE_CONV_2D: the outputs of an input channel lie side by side."""
-    options = operator.options(tflite.DepthwiseConv2DOptions)
-    weights = _weights(read, operator, axis=3)
-    _, rows, columns, filters = weights.values.shape
-    depth = read.tensor(operator).shape[3]
-    window = _window(read, operator, (rows, columns), options)
-    if depth == 1:
-        kernel, layout = weights.values.reshape(rows, columns, 1, filters), "HWIO"
-    else:
-        kernel, layout = weights.values.reshape(rows, columns, depth, filters // depth), "HWOI"
-    sums = _convolution(read, operator, read.expr(operator), weights, kernel, layout, window, depth, filters)
-    return _requantized(read, operator, sums, weights, 2, options.FusedActivationFunction())
+    """DEPTHWISE_CONV_2D."""
+    filters, options = depthwise_filters_of(read, operator), operator.options(tflite.DepthwiseConv2DOptions)
+    sums = _convolution(read, operator, filters)
+    return _requantized(read, operator, sums, filters.weights, 2, options.FusedActivationFunction())
 
 
 def transpose_conv(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """TRANSPOSE_CONV."""
     options = operator.options(tflite.TransposeConvOptions)
-    weights, output = _weights(read, operator, axis=0, position=1), read.output(operator)
+    weights, output = constant_weights(read, operator, axis=0, position=1), read.output(operator)
     filters, *size, _ = weights.values.shape
     strides = options.StrideH(), options.StrideW()
     inputs = read.input_quantization(operator, 2)
@@ -128,7 +156,7 @@ def fully_connected(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         depth = read.tensor(operator, 1).shape[-1]
         left = relay.reshape(read.expr(operator), (-1, depth))
         return _activations_product(read, operator, left, read.expr(operator, 1), activation, bias=2)
-    weights = _weights(read, operator, axis=0)
+    weights = constant_weights(read, operator, axis=0)
     units, depth = weights.values.shape
     if int(np.prod(x.shape)) % depth:
         raise read.error(operator, f"has weights of {depth} columns for an input of {list(x.shape)}; export it again")
@@ -148,9 +176,9 @@ def batch_matmul(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     if constant and right.data is not None and not options.AdjX() and np.all(right.zero_points == 0):
         matrix = right.data.reshape(right.shape[-2:])
         values = np.ascontiguousarray(matrix if options.AdjY() else matrix.T)
-        weights = _Weights(values, right.scales[:1], right.zero_points[:1])
+        weights = Weights(values, right.scales[:1], right.zero_points[:1])
         return relay.reshape(_dense(read, operator, weights, values.shape[1], 0, bias=False), output.shape)
-    x, y = (_matrices(read, operator, position, output.shape) for position in (0, 1))
+    x, y = (matrices(read, operator, position, output.shape) for position in (0, 1))
     if options.AdjX():
         x = relay.transpose(x, (0, 2, 1))
     if not options.AdjY():
@@ -158,7 +186,7 @@ def batch_matmul(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     return relay.reshape(_activations_product(read, operator, x, y, 0), output.shape)
 
 
-def _matrices(read: TfliteReader, operator: FileOperator, position: int, output: Sequence[int]) -> relay.Expr:
+def matrices(read: TfliteReader, operator: FileOperator, position: int, output: Sequence[int]) -> relay.Expr:
     """An operand as (batches, rows, columns), with the batches of the output."""
     tensor, x = read.tensor(operator, position), read.expr(operator, position)
     if len(output) == 2:
@@ -169,7 +197,7 @@ def _matrices(read: TfliteReader, operator: FileOperator, position: int, output:
     return relay.reshape(x, (int(np.prod(batches)), *matrix))
 
 
-def _weights(read: TfliteReader, operator: FileOperator, axis: int, position: int = 1) -> _Weights:
+def constant_weights(read: TfliteReader, operator: FileOperator, axis: int, position: int = 1) -> Weights:
     """The weights, whose output channels lie along `axis`."""
     tensor = read.tensor(operator, position)
     if tensor.data is None:
@@ -185,45 +213,33 @@ def _weights(read: TfliteReader, operator: FileOperator, axis: int, position: in
     wrong = tensor.scales[~(np.isfinite(tensor.scales) & (tensor.scales >= 0))]
     if wrong.size:
         raise read.error(operator, f"has {tensor.what} with the scale {wrong[0]}; quantize it again")
-    return _Weights(tensor.data, tensor.scales, tensor.zero_points)
+    return Weights(tensor.data, tensor.scales, tensor.zero_points)
 
 
-def _convolution(
-    read: TfliteReader,
-    operator: FileOperator,
-    x: relay.Expr,
-    weights: _Weights,
-    kernel: Array,
-    layout: str,
-    window: Sequence[WindowAxis],
-    groups: int,
-    filters: int,
-    *,
-    position: int = 0,
-) -> relay.Expr:
-    """int32 sums of a map and a kernel in a layout."""
-    inputs = read.input_quantization(operator, position)
-    rows, columns = window
+def _convolution(read: TfliteReader, operator: FileOperator, filters: Filters) -> relay.Expr:
+    """int32 sums of a map and filters."""
+    inputs = read.input_quantization(operator)
+    rows, columns = filters.window
     return relay.qnn.op.conv2d(
-        x,
-        relay.const(np.ascontiguousarray(kernel)),
+        read.expr(operator),
+        relay.const(np.ascontiguousarray(filters.kernel)),
         relay.const(inputs.zero_point, "int32"),
-        weights.relay_zero_point,
+        filters.weights.relay_zero_point,
         relay.const(inputs.scale),
-        weights.relay_scale,
+        filters.weights.relay_scale,
         kernel_size=(rows.window, columns.window),
-        channels=filters,
+        channels=filters.count,
         strides=(rows.stride, columns.stride),
         padding=(rows.before, columns.before, rows.behind, columns.behind),
         dilation=(rows.dilation, columns.dilation),
-        groups=groups,
+        groups=filters.groups,
         data_layout="NHWC",
-        kernel_layout=layout,
+        kernel_layout=filters.layout,
     )
 
 
 def _dense(
-    read: TfliteReader, operator: FileOperator, weights: _Weights, depth: int, activation: int, *, bias: bool = True
+    read: TfliteReader, operator: FileOperator, weights: Weights, depth: int, activation: int, *, bias: bool = True
 ) -> relay.Expr:
     """The rows of the input, of `depth` elements each, times the rows of a matrix."""
     inputs, x = read.input_quantization(operator), read.expr(operator)
@@ -245,7 +261,7 @@ def _requantized(
     read: TfliteReader,
     operator: FileOperator,
     sums: relay.Expr,
-    weights: _Weights,
+    weights: Weights,
     bias: int | None,
     activation: int,
     *,

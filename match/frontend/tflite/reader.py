@@ -154,19 +154,26 @@ class TfliteReader:
     def narrow(self, operator: FileOperator, tensor: FileTensor) -> QuantizedType:
         """The quantization of a tensor of 8 bits."""
         if tensor.dtype == "float32":
-            if self._has_quantized_activations:
+            if self._has_activations("int16"):
+                problem = "computes in float32 between integers of 16 bits"
+                raise self.error(operator, f"{problem}; quantize it as its neighbours are, or all activations to int8")
+            if self._has_activations("int8", "uint8"):
                 raise self.error(operator, f"computes in float32 between integers; {_INSIDE}")
             what = f"{operator.what} computes in float32, as all activations are real numbers"
             raise ModelError(f"{self.path} has quantized weights alone: {what}; {QUANTIZE}")
+        if tensor.dtype == "int16":
+            what = f"{operator.what} with {tensor.what} of 16 bits, and of this operator 8 bits alone can be compiled"
+            raise ModelError(f"{self.path} has {what}; {QUANTIZE}")
         if tensor.dtype not in ("int8", "uint8"):
             what = f"{operator.what} has {tensor.what} of type {tensor.dtype}, which is wider or no number"
             raise ModelError(f"{self.path} is not an 8-bit model: {what}; {QUANTIZE}")
         return self.quantization(operator, tensor)
 
-    @property
-    def _has_quantized_activations(self) -> bool:
-        """Whether 8-bit numbers are computed or given, so that the network as a whole is quantized."""
-        return any(tensor.data is None and tensor.dtype in ("int8", "uint8") for tensor in self.file.tensors)
+    def _has_activations(self, *dtypes: str) -> bool:
+        """Whether numbers of one of these types are computed or given."""
+        return any(
+            tensor.data is None and tensor.dtype in dtypes and not tensor.variable for tensor in self.file.tensors
+        )
 
     def input_quantization(self, operator: FileOperator, position: int = 0) -> QuantizedType:
         """The quantization of an input of 8 bits."""
