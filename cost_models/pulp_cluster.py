@@ -30,6 +30,7 @@ from match.cost_models.pulp_cycles import (
     looked_up,
 )
 from match.cost_models.pulp_depthwise import Depthwise
+from match.cost_models.pulp_int16 import Int16Cycles
 from match.cost_models.pulp_loops import (
     STRIP_READS,
     WORD,
@@ -80,7 +81,7 @@ class PulpClusterCost(CostModel):
         of the event unit (tens of cycles, Glaser et al., 2020). Estimated.
     offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the prologue. GVSoC counts
         that for the dense layers of ResNet8 and DS-CNN beyond their tiles (docs/pulp-open.md).
-    cycles: of one core. sharing: what all of them lose.
+    cycles: of one core; int16: of activations of 16 bits. sharing: what all of them lose.
     """
 
     cores: int = 8
@@ -89,6 +90,7 @@ class PulpClusterCost(CostModel):
     kernel: int = 150
     offload: int = 920
     cycles: KernelCycles = field(default_factory=KernelCycles)
+    int16: Int16Cycles = field(default_factory=Int16Cycles)
     sharing: Sharing = field(default_factory=Sharing)
     dma: Mchan = field(default_factory=Mchan)
 
@@ -97,6 +99,8 @@ class PulpClusterCost(CostModel):
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""
+        if layer.input_dtype == "int16":
+            return 0
         if layer.op is Op.GROUPED_CONV2D or (layer.op is Op.CONV2D and not is_pointwise(layer)):
             return self.cores * columns_bytes(align4(tile.fy * tile.fx * tile.c) + WORD)
         if layer.op is Op.DEPTHWISE_CONV2D:
@@ -114,7 +118,7 @@ class PulpClusterCost(CostModel):
     def compute(self, layer: Layer, tile: Tile) -> float:
         """Cycles of the busiest core, and what it waits for others."""
         cycles = self.cycles.call + self._work(layer, tile)
-        if layer.op is Op.DENSE and self.form in LAST_OUTPUT:
+        if layer.op is Op.DENSE and self.form in LAST_OUTPUT and layer.input_dtype != "int16":
             length = tile.c
             words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
             cycles = choose(words & (tile.oy * tile.ox == 1), self._row_of_words(tile), cycles)
@@ -147,6 +151,10 @@ class PulpClusterCost(CostModel):
         return cycles
 
     def _work(self, layer: Layer, tile: Tile) -> float:
+        if layer.input_dtype == "int16" and layer.op is Op.ADD:
+            return self.cycles.addition + self._elements(layer, tile, self.int16.add)
+        if layer.input_dtype == "int16":
+            return self.int16.work(layer, tile, self.cores)
         match layer.op:
             case Op.CONV2D:
                 return self._pointwise(tile) if is_pointwise(layer) else self._convolution(layer, tile)

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.fixed_point import product, shifted_right
 from match.cost_models.pulp_cycles import Form
 from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.exception_lists import ExceptionLists, exception_lists
@@ -26,9 +27,12 @@ Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Sums = npt.NDArray[np.int32]
 Reals = npt.NDArray[np.float32]
+Halves = npt.NDArray[np.int16]
 
 _SPLIT = [("addend", "<i4"), ("largest", "<i4"), ("low", "<u4"), ("bias", "<u4"), ("high", "<u4")]
 """match_requant_split_t."""
+
+_NONE = np.zeros(0, np.uint8)
 
 SCALE = np.float32(0.0123)
 """Of a quantize."""
@@ -84,11 +88,11 @@ class Tensors:
     are its exceptions, if it has some.
     """
 
-    input: Bytes | Reals | Sums
-    addend: Bytes
-    weights: npt.NDArray[np.int8]
+    input: Bytes | Reals | Sums | Halves
+    addend: Bytes | Halves
+    weights: npt.NDArray[np.int8 | np.int16]
     parameters: bytes
-    expected: Bytes | Sums | Reals
+    expected: Bytes | Sums | Reals | Halves
     negative_step: int = 0
     sums: Sums = field(default_factory=lambda: np.zeros(0, np.int32))
     lists: ExceptionLists | None = None
@@ -100,6 +104,8 @@ class Tensors:
         rng = np.random.default_rng(zlib.crc32(repr(layer).encode()))
         x = rng.integers(0, 256, (layer.iy, layer.ix, layer.input_channels), np.uint8)
         empty = np.zeros(0, np.uint8)
+        if layer.input_dtype == "int16":
+            return _in_halves(layer, rng)
         if layer.op is Op.LOOKUP:
             table = rng.integers(0, 256, 256, np.uint8)
             if layer.turns_signs:
@@ -157,6 +163,37 @@ def _numbers(layer: Layer, rng: np.random.Generator) -> Tensors:
     return Tensors(sums.astype(np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int8), lines.tobytes(), numbers)
 
 
+def _in_halves(layer: Layer, rng: np.random.Generator) -> Tensors:
+    """Activations of 16 bits and weights of 8, most of whose outputs are inside the clip."""
+    x = rng.integers(-(2**15), 2**15, (layer.iy, layer.ix, layer.input_channels)).astype(np.int16)
+    if layer.op is Op.ADD:
+        return _int16_addition(x, rng.integers(-(2**15), 2**15, x.shape).astype(np.int16))
+    if layer.op is Op.MAX_POOL2D:
+        return Tensors(x, _NONE, _NONE.view(np.int8), b"", _windows(layer, x).max(axis=(2, 3)).astype(np.int16))
+    weights = _weights(layer, rng).astype(np.int16)
+    acc = _accumulators(layer, _windows(layer, x), weights)
+    multiplier, shift = rng.integers(2**29, 2**30, layer.k), 44
+    multiplier = (multiplier * min(1.0, 2.0**14 / (np.abs(acc).max() >> 14))).astype(np.int64)
+    bias = rng.integers(-(2**10), 2**10, layer.k) << shift
+    parameters = np.zeros(layer.k, [("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
+    parameters["bias"], parameters["multiplier"], parameters["shift"] = bias, multiplier, shift
+    outputs = np.clip((acc * multiplier + bias) >> shift, *layer.clip).astype(np.int16)
+    return Tensors(x, _NONE, weights, parameters.tobytes(), outputs)
+
+
+def _int16_addition(a: Halves, b: Halves) -> Tensors:
+    """A difference, by the definition of its fixed point."""
+    scales = np.array([0x51234567, 0x40000000, 0x61234567]), np.array([1, 0, 14])
+    left, right = (
+        shifted_right(product(x.astype(np.int64) << 15, int(scales[0][n])), int(scales[1][n]))
+        for n, x in enumerate((a, b))
+    )
+    total = shifted_right(product(left - right, int(scales[0][2])), int(scales[1][2]))
+    parameters = np.concatenate([*scales, [-1]]).astype("<i4").tobytes()
+    outputs = np.clip(total, -(2**15), 2**15 - 1).astype(np.int16)
+    return Tensors(a, b, np.zeros(0, np.int8), parameters, outputs)
+
+
 def _in_float(layer: Layer, windows: Ints) -> tuple[bytes, Bytes]:
     """Parameters, and the outputs of windows without padding, which are summed row by row in float32."""
     numbers = np.arange(-120, 136).astype(np.float32) * SCALE
@@ -174,17 +211,17 @@ def _weights(layer: Layer, rng: np.random.Generator) -> npt.NDArray[np.int8]:
     return rng.integers(-128, 128, (layer.output_channels, layer.fy, layer.fx, layer.c), np.int8)
 
 
-def _windows(layer: Layer, x: Bytes) -> Ints:
-    """What each output sees, (OY, OX, FY, FX, C); -1 in the padding of max pooling."""
+def _windows(layer: Layer, x: Bytes | Halves) -> Ints:
+    """What each output sees, (OY, OX, FY, FX, C); in the padding of max pooling less than any value."""
     top, left, bottom, right = layer.padding
-    value = -1 if layer.op is Op.MAX_POOL2D else layer.pad_value
+    value = -(1 << 16) if layer.op is Op.MAX_POOL2D else layer.pad_value
     padded = np.pad(x.astype(np.int64), ((top, bottom), (left, right), (0, 0)), constant_values=value)
     window = np.lib.stride_tricks.sliding_window_view(padded, layer.window, axis=(0, 1))
     seen = window[:: layer.stride[0], :: layer.stride[1], :, :: layer.dilation[0], :: layer.dilation[1]]
     return seen[: layer.oy, : layer.ox].transpose(0, 1, 3, 4, 2)
 
 
-def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8]) -> Ints:
+def _accumulators(layer: Layer, windows: Ints, weights: npt.NDArray[np.int8 | np.int16]) -> Ints:
     if layer.op is Op.AVG_POOL2D:
         return windows.sum(axis=(2, 3))
     if layer.op is Op.DEPTHWISE_CONV2D:

@@ -84,6 +84,8 @@ def called(simulator: Simulator, case: Case, core: int, cores: int) -> tuple[int
 def _weights(case: Case) -> bytes:
     """As the kernel has them: rows of a convolution are whole words, of columns of the filter."""
     weights = case.tensors.weights
+    if case.layer.input_dtype == "int16":
+        return weights.tobytes()
     if case.layer.op is Op.GROUPED_CONV2D or (case.layer.op is Op.CONV2D and not is_pointwise(case.layer)):
         rows = weights.transpose(0, 2, 1, 3).reshape(case.layer.output_channels, -1)
         weights = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))
@@ -92,6 +94,8 @@ def _weights(case: Case) -> bytes:
 
 def _kernel(case: Case) -> int:
     """Its number: that for the form, or the one without a form in its name, if it serves all forms."""
+    if case.layer.input_dtype == "int16":
+        return _KERNELS.index(f"{case.layer.op}_int16")
     name = "pointwise" if case.layer.op is Op.CONV2D and is_pointwise(case.layer) else str(case.layer.op)
     if case.layer.op is Op.DEPTHWISE_CONV2D and widened(case.layer) is not None:
         name = "depthwise_widened"

@@ -112,6 +112,12 @@ def matrices(k: int, c: int, count: int, rows: int) -> Layer:
     return Layer(name, Op.MATRICES, k, c, count, rows, count, rows)
 
 
+def in_int16(layer: Layer) -> Layer:
+    """The layer on activations of 16 bits."""
+    name, clip = f"{layer.name}, int16", (-(1 << 15), (1 << 15) - 1)
+    return replace(layer, name=name, clip=clip, input_dtype="int16", output_dtype="int16")
+
+
 def pool(op: Op, k: int, size: tuple[int, int], f: int, stride: int) -> Layer:
     """A pooling without padding."""
     oy, ox = size
@@ -311,6 +317,19 @@ def tested() -> list[Case]:
     ]
     excepting = [conv(16, 16, (4, 7)), pointwise(32, 32, (4, 4)), pointwise(16, 8, (8, 8))]
     excepting += [depthwise(8, (8, 8)), sequence(8, 64, 5)]
+    others += [
+        in_int16(layer)
+        for layer in (
+            *(conv(k, c, size) for k, c, size in [(16, 16, (4, 7)), (16, 3, (6, 6)), (6, 5, (3, 5)), (7, 8, (4, 4))]),
+            *(conv(16, 16, (3, 4), 3, 2), filtered(8, 4, (4, 6), (3, 2))),
+            *(pointwise(k, c, size) for k, c, size in [(32, 32, (4, 4)), (16, 8, (8, 8)), (10, 24, (3, 4))]),
+            *(dense(k, c) for k, c in [(64, 64), (10, 64), (24, 640), (5, 40)]),
+            *(depthwise(k, size) for k, size in [(4, (8, 8)), (32, (3, 3))]),
+            *(depthwise(8, (6, 8), 5), depthwise(6, (4, 6), 3, 2)),
+            *(plain(Op.ADD, k, size) for k, size in [(16, (4, 4)), (5, (6, 7)), (64, (8, 8))]),
+            *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(32, (3, 3), 2, 2), (13, (2, 2), 3, 1)]),
+        )
+    ]
     cases = _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])
     cases += [Case(layer, "split", excepted=channels) for layer in excepting for channels in (1, 8)]
     rounded = [conv(16, 16, (4, 7)), pointwise(16, 8, (8, 8)), dense(10, 64), depthwise(8, (8, 8))]

@@ -14,7 +14,7 @@
  * the number of the channel's exceptions, behind which they lie, rising. Word 0, which is 0, is that of channels without.
  *
  * Where outputs are the sums themselves, the last call, too, leaves them in `sums_out`, which is then `output`. Strides
- * of tensors whose elements have four bytes, sums and float32, count elements. */
+ * of tensors whose elements have two bytes or four, int16, sums and float32, count elements. */
 #ifndef MATCH_TILE_H
 #define MATCH_TILE_H
 
@@ -105,6 +105,15 @@ typedef struct {
     int32_t lowest;     /* output */
     int32_t steps[256]; /* order of the last number whose output is at most lowest + at */
 } match_quantize_t;
+
+/* Addition of int16 in TFLite Micro's fixed point: both inputs, shifted left by 15 bits, are multiplied and shifted right,
+ * then their sum, or their difference where the sign is -1. A product is rounded at bit 31, half up, a shift half away
+ * from zero. */
+typedef struct {
+    int32_t multipliers[3];
+    int32_t shifts[3];
+    int32_t sign;
+} match_add_int16_t;
 
 /* A channel of sums that become float32: (float)(sum + offset) * scale + bias, rounded after each operation. */
 typedef struct {

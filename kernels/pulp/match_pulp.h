@@ -53,6 +53,20 @@ void match_pulp_pointwise(const match_tile_t *tile);
 void match_pulp_pointwise_split(const match_tile_t *tile);
 void match_pulp_pointwise_int32(const match_tile_t *tile);
 
+/* Convolutions and dense layers of activations and weights of 16 bits, whose weights are numbers of 8 bits; parameters are
+ * a match_requant_t for each channel, strides of tensors count elements, and padding is 0. All input channels come at
+ * once. Cores share out pairs of pixels by fours of channels, of the depthwise one pixels. */
+void match_pulp_conv2d_int16(const match_tile_t *tile);
+void match_pulp_depthwise_conv2d_int16(const match_tile_t *tile);
+void match_pulp_dense_int16(const match_tile_t *tile);
+
+/* Largest values of windows of int16, with no clip; strides count elements. Cores share out the pixels. */
+void match_pulp_max_pool2d_int16(const match_tile_t *tile);
+
+/* Addition of two tensors of int16; parameters are one match_add_int16_t, strides count elements. Cores share out the
+ * elements. */
+void match_pulp_add_int16(const match_tile_t *tile);
+
 /* Depthwise convolution, channels_out = channels_in. Cores share out columns of outputs of channels, two columns
  * together where the filter has a kernel of its own.
  * Scratch: cores * align4(filter_width * ((output_height - 1) * stride_y + (filter_height - 1) * dilation_y + 1)). */

@@ -44,6 +44,7 @@
     ".insn r 0x0b, 7, 0x10, " value ", " pointer ", " step "\n"                                   /* p.lw */
 #define MATCH_INSN_STORE4_STEP(value, pointer, step) \
     ".insn r 0x2b, 6, 0x00, " step ", " pointer ", " value "\n"                                   /* p.sw */
+#define MATCH_INSN_DOT2(acc, a, b) ".insn r 0x57, 0, 0x5c, " acc ", " a ", " b "\n"              /* pv.sdotsp.h */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x57, 1, 0x54, " acc ", " a ", " b "\n"              /* pv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x57, 1, 0x44, " acc ", " a ", " b "\n"        /* pv.dotusp.b */
 #define MATCH_INSN_UNSIGNED_DOT4(acc, a, b) ".insn r 0x57, 1, 0x50, " acc ", " a ", " b "\n"     /* pv.sdotup.b */
@@ -54,6 +55,7 @@
 #define MATCH_INSN_LANES_OF_TWO(word, a, lanes) ".insn r 0x57, 1, 0x64, " word ", " a ", " lanes "\n" /* pv.shuffle2.b */
 #define MATCH_INSN_LANES(word, a, lanes) ".insn r 0x57, 1, 0x60, " word ", " a ", " lanes "\n"     /* pv.shuffle.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x57, 1, 0x1c, " largest ", " a ", " b "\n"      /* pv.maxu.b */
+#define MATCH_INSN_MAX2(largest, a, b) ".insn r 0x57, 0, 0x18, " largest ", " a ", " b "\n"      /* pv.max.h */
 #define MATCH_INSN_SHIFT_HALVES(word, a, bits) ".insn r 0x57, 4, 0x20, " word ", " a ", " bits "\n"  /* pv.srl.sc.h */
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x33, 0, 0x21, " acc ", " a ", " b "\n"      /* p.mac */
 #define MATCH_INSN_ADD_SHIFT(acc, a, shift) ".insn r 0x5b, 2, 0x20, " acc ", " a ", " shift "\n" /* p.addNr */
@@ -87,6 +89,7 @@
     ".insn r 0x2b, 3, 0x02, " value ", " pointer ", " step "\n"                                   /* cv.lw */
 #define MATCH_INSN_STORE4_STEP(value, pointer, step) \
     ".insn r 0x2b, 3, 0x12, " step ", " pointer ", " value "\n"                                   /* cv.sw */
+#define MATCH_INSN_DOT2(acc, a, b) ".insn r 0x7b, 0, 0x54, " acc ", " a ", " b "\n"              /* cv.sdotsp.h */
 #define MATCH_INSN_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x50, " acc ", " a ", " b "\n"              /* cv.sdotusp.b */
 #define MATCH_INSN_FIRST_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x44, " acc ", " a ", " b "\n"        /* cv.dotusp.b */
 #define MATCH_INSN_UNSIGNED_DOT4(acc, a, b) ".insn r 0x7b, 1, 0x4c, " acc ", " a ", " b "\n"     /* cv.sdotup.b */
@@ -97,6 +100,7 @@
 #define MATCH_INSN_LANES_OF_TWO(word, a, lanes) ".insn r 0x7b, 1, 0x70, " word ", " a ", " lanes "\n" /* cv.shuffle2.b */
 #define MATCH_INSN_LANES(word, a, lanes) ".insn r 0x7b, 1, 0x60, " word ", " a ", " lanes "\n"     /* cv.shuffle.b */
 #define MATCH_INSN_MAX4(largest, a, b) ".insn r 0x7b, 1, 0x1c, " largest ", " a ", " b "\n"      /* cv.maxu.b */
+#define MATCH_INSN_MAX2(largest, a, b) ".insn r 0x7b, 0, 0x18, " largest ", " a ", " b "\n"      /* cv.max.h */
 #define MATCH_INSN_SHIFT_HALVES(word, a, bits) ".insn r 0x7b, 4, 0x20, " word ", " a ", " bits "\n"  /* cv.srl.sc.h */
 #define MATCH_INSN_MULTIPLY_ADD(acc, a, b) ".insn r 0x2b, 3, 0x48, " acc ", " a ", " b "\n"      /* cv.mac */
 #define MATCH_INSN_ADD_SHIFT(acc, a, shift) ".insn r 0x2b, 3, 0x40, " acc ", " a ", " shift "\n" /* cv.addnr */

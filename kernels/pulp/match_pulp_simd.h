@@ -56,6 +56,7 @@ typedef uint32_t match_anywhere4_t __attribute__((aligned(1), may_alias));
 #if defined(MATCH_PULP_ISA_GAP)
 typedef unsigned char match_unsigned4_t __attribute__((vector_size(4)));
 typedef signed char match_signed4_t __attribute__((vector_size(4)));
+typedef short match_signed2_t __attribute__((vector_size(4)));
 #endif
 
 /* From any address: these cores load and store words across a word's border, in two cycles. */
@@ -102,7 +103,22 @@ static inline int32_t match_dot4(match_bytes4_t activations, match_bytes4_t weig
 #endif
 }
 
-/* The same without acc. */
+/* acc + the sum of the two products of signed halves. */
+static inline int32_t match_dot2(match_bytes4_t a, match_bytes4_t b, int32_t acc)
+{
+#if defined(MATCH_PULP_INSN)
+    __asm__(MATCH_INSN_DOT2("%0", "%1", "%2") : "+r"(acc) : "r"(a), "r"(b));
+    return acc;
+#elif defined(MATCH_PULP_ISA_GAP)
+    return __builtin_pulp_sdotsp2((match_signed2_t)a, (match_signed2_t)b, acc);
+#else
+    int32_t low = (int16_t)(uint16_t)a * (int16_t)(uint16_t)b;
+    int32_t high = (int16_t)(uint16_t)(a >> 16) * (int16_t)(uint16_t)(b >> 16);
+    return (int32_t)((uint32_t)acc + (uint32_t)low + (uint32_t)high);
+#endif
+}
+
+/* acc + the sum of four products as in match_dot4, without acc. */
 static inline int32_t match_first_dot4(match_bytes4_t activations, match_bytes4_t weights)
 {
 #if defined(MATCH_PULP_INSN)
@@ -281,6 +297,22 @@ static inline match_largest4_t match_max4(match_largest4_t largest, const uint8_
         largest.bytes[i] = match_larger(largest.bytes[i], bytes[i]);
     }
     return largest;
+#endif
+}
+
+/* The larger signed half of both pairs. */
+static inline match_bytes4_t match_max2(match_bytes4_t a, match_bytes4_t b)
+{
+#if defined(MATCH_PULP_INSN)
+    match_bytes4_t largest;
+    __asm__(MATCH_INSN_MAX2("%0", "%1", "%2") : "=r"(largest) : "r"(a), "r"(b));
+    return largest;
+#elif defined(MATCH_PULP_ISA_GAP)
+    return (match_bytes4_t)__builtin_pulp_max2((match_signed2_t)a, (match_signed2_t)b);
+#else
+    int32_t low = match_larger((int16_t)(uint16_t)a, (int16_t)(uint16_t)b);
+    int32_t high = match_larger((int16_t)(uint16_t)(a >> 16), (int16_t)(uint16_t)(b >> 16));
+    return ((uint32_t)high << 16) | (uint16_t)low;
 #endif
 }
 

@@ -189,6 +189,8 @@ def accepts(module: HwModule, layer: Layer) -> Verdict:
         return Verdict(False, f"its outputs are sums of 32 bits and {module.name} hands out 8 bits")
     if layer.links:
         return _each(module, layer) if module.groups else Verdict(False, f"{module.name} executes no groups")
+    if layer.input_dtype == "int16" and layer.op not in module.int16:
+        return Verdict(False, f"its activations have 16 bits and {module.name} reads 8")
     verdicts = [pattern.check(layer) for pattern in module.patterns() if pattern.describes(layer)]
     if not verdicts:
         return Verdict(False, f"{module.name} has no {layer.what}")

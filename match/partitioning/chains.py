@@ -27,8 +27,10 @@ def find_chains(main: relay.Function, layers: Mapping[int, Match], target: Match
     """Every occurrence of every pattern of several operators that a module of the target lists, overlapping ones too.
 
     `layers` are by their places among the network's rows. A tensor between two operators of a chain has no other
-    reader. An addition continues a chain in place of either of its operands; what it adds comes from outside.
+    reader. An addition continues a chain in place of either of its operands; what it adds comes from outside. Layers of
+    16 bits are in no chain.
     """
+    layers = {place: match for place, match in layers.items() if match.layer.input_dtype != "int16"}
     wanted = dict.fromkeys(pattern.ops for pattern in target.patterns if pattern.before)
     used_by = users(main)
     by_root = {match.root: place for place, match in layers.items()}

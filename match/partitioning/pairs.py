@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from match.ir.layer import Op
 from match.relay import relay, tvm
 from match.relay.objects import operands
-from match.relay.rewrite import New, is_8bit, is_call, rewrite
+from match.relay.rewrite import New, is_call, is_narrow, rewrite
 from match.target.hardware import MatchTarget
 
 
 def in_pairs(module: tvm.IRModule, target: MatchTarget) -> tvm.IRModule:
-    """A network whose 8-bit concatenations join two tensors each, if a module of the target takes some.
+    """A network whose concatenations of 8 or 16 bits join two tensors each, if a module of the target takes some.
 
     A concatenation of n tensors becomes a balanced tree, which copies each tensor at most ⌈log2 n⌉ times.
     """
@@ -21,7 +21,7 @@ def in_pairs(module: tvm.IRModule, target: MatchTarget) -> tvm.IRModule:
 
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    if not is_call(call, "concatenate") or not is_8bit(call) or not isinstance(call.args[0], relay.Tuple):
+    if not is_call(call, "concatenate") or not is_narrow(call) or not isinstance(call.args[0], relay.Tuple):
         return None
     fields = operands(call.args[0])
     return _joined([new(field) for field in fields], int(call.attrs.axis)) if len(fields) > 2 else None

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from match.ir.layer import Op
 from match.partitioning.pattern.movement import axis_groups
 from match.relay import relay, tvm
-from match.relay.rewrite import New, is_8bit, is_call, permutation, rewrite, shape
+from match.relay.rewrite import New, is_call, is_narrow, permutation, rewrite, shape
 from match.target.hardware import MatchTarget
 
 _MOST = 6
@@ -17,7 +17,7 @@ _MOST = 6
 
 
 def split_transpositions(module: tvm.IRModule, target: MatchTarget) -> tvm.IRModule:
-    """The network with 8-bit transpositions that exchange two groups of axes each, if a module takes transpositions.
+    """The network with transpositions of 8 or 16 bits that exchange two groups of axes each, if a module takes some.
 
     A transposition of more than `_MOST` groups stays as it is.
     """
@@ -26,7 +26,7 @@ def split_transpositions(module: tvm.IRModule, target: MatchTarget) -> tvm.IRMod
 
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    if not is_call(call, "transpose") or not is_8bit(call):
+    if not is_call(call, "transpose") or not is_narrow(call):
         return None
     before = shape(call.args[0])
     groups = axis_groups([axis for axis in permutation(call) if before[axis] > 1], before)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from match.relay import relay, tvm
 from match.relay.readers import own_padding
-from match.relay.rewrite import New, is_8bit, is_call, rebuild, rewrite, shape
+from match.relay.rewrite import New, is_call, is_narrow, rebuild, rewrite, shape
 
 Indices = npt.NDArray[np.int32]
 
@@ -33,7 +33,7 @@ def taken(x: relay.Expr, indices: Mapping[int, Indices], extents: tuple[int, ...
 
 @dataclass(frozen=True)
 class GatherByAxis:
-    """Takes `tile`, padding and slices with steps of 8-bit tensors apart by their axes, the last one first.
+    """Takes `tile`, padding and slices with steps of tensors of 8 or 16 bits apart by their axes, the last one first.
 
     Rows and columns of a constant in front of a convolution stay as they are where they are its own padding.
     """
@@ -47,7 +47,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if is_call(call, "nn.conv2d") and own_padding(call):
         pad = call.args[0]
         return rebuild(call, lambda argument: rebuild(pad, new) if argument == pad else new(argument))
-    if not is_8bit(call):
+    if not is_narrow(call):
         return None
     if is_call(call, "tile"):
         return _tiled(call, new)

@@ -5,7 +5,7 @@ Every reader takes a typed expression and returns None if it is not of its form.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from match.ir.layer import Axis, Dim, Padding
 from match.ir.requantization import BoolArray, Int64Array, Requantization
 from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
-from match.relay.integer_form import is_real_sums, unmarked
+from match.relay.integer_form import Int8Array, is_real_sums, unmarked
 from match.relay.objects import kept
 from match.relay.operators import (
     AbsoluteDifference,
@@ -71,6 +71,41 @@ def _sums(accumulator: relay.Expr, requantization: Requantization, out_dtype: st
     return None
 
 
+def read_int16_layer(expr: relay.Expr) -> Convolution | Dense | None:
+    """A convolution or dense layer from 16 bits to 16 bits, of int32 sums; its weights are numbers of 8 bits."""
+    requantized = _requantized(expr, _is_int16)
+    if requantized is None:
+        return None
+    accumulator, requantization, out_dtype = requantized
+    if is_call(accumulator, "nn.conv2d"):
+        return _convolution(accumulator, requantization, out_dtype, _int16_operands)
+    if not is_call(accumulator, "nn.dense"):
+        return None
+    weights = _int16_operands(*accumulator.args)
+    return None if weights is None else Dense(accumulator.args[0], weights, requantization, out_dtype)
+
+
+def _is_int16(expr: relay.Expr) -> bool:
+    return dtype(expr) == "int16"
+
+
+_Operands = Callable[[relay.Expr, relay.Expr], Int8Array | None]
+"""The weights of a map and weights, if both are of the types that are looked for."""
+
+
+def _int16_operands(x: relay.Expr, weights: relay.Expr) -> Int8Array | None:
+    """Weights that are numbers of 8 bits, for a map of 16 bits."""
+    values = constant(weights) if _is_int16(x) and _is_int16(weights) else None
+    if values is None or not np.array_equal(values, values.astype(np.int8)):
+        return None
+    return values.astype(np.int8)
+
+
+def _8bit_operands(x: relay.Expr, weights: relay.Expr) -> Int8Array | None:
+    """Weights of 8 bits, for a map of 8 bits."""
+    return constant(weights) if is_8bit(x) and dtype(weights) == "int8" else None
+
+
 def read_sums(expr: relay.Expr) -> Convolution | Dense | None:
     """A convolution (not a depthwise one) or dense layer that hands out its int32 sums, which nothing changes."""
     if not is_call(expr, "nn.conv2d", "nn.dense") or dtype(expr) != "int32":
@@ -93,8 +128,11 @@ def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str]
     return kept(expr, "match_requantized", _requantized)
 
 
-def _requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
-    saturated = _saturated_shift(expr)
+def _requantized(
+    expr: relay.Expr, of_type: Callable[[relay.Expr], bool] = is_8bit
+) -> tuple[relay.Expr, Requantization, str] | None:
+    """See `read_requantized`; `of_type` tells which types the result may have."""
+    saturated = _saturated_shift(expr, of_type)
     if saturated is None:
         return None
     total, shift_expr, clip, out_dtype = saturated
@@ -455,10 +493,14 @@ def output_range(expr: relay.Expr, dtype: str) -> tuple[int, int]:
     return value_range(dtype)
 
 
-def _convolution(conv: relay.Call, requantization: Requantization, out_dtype: str) -> Convolution | None:
-    attrs = conv.attrs
-    x, weights = conv.args[0], constant(conv.args[1])
-    if weights is None or weights.dtype != np.int8 or not is_8bit(x) or str(attrs.data_layout) != "NHWC":
+def _convolution(
+    conv: relay.Call,
+    requantization: Requantization,
+    out_dtype: str,
+    operands: _Operands = _8bit_operands,
+) -> Convolution | None:
+    attrs, x, weights = conv.attrs, conv.args[0], operands(*conv.args)
+    if weights is None or str(attrs.data_layout) != "NHWC":
         return None
     groups, layout = int(attrs.groups), str(attrs.kernel_layout)
     if layout not in ("HWIO", "HWOI") or weights.shape[2] * (groups if layout == "HWIO" else 1) != shape(x)[3]:
@@ -533,9 +575,11 @@ def _average(pool: relay.Call, requantization: Requantization, out_dtype: str) -
     return Average(x, requantization, out_dtype, window or (rows, columns), strides, window is None)
 
 
-def _saturated_shift(expr: relay.Expr) -> tuple[relay.Call, relay.Expr, tuple[int, int], str] | None:
-    """The sum, shift, clip and type of ``cast(clip(right_shift(..., S)))``, an int64 sum to 8 bits."""
-    saturated = _saturated(expr)
+def _saturated_shift(
+    expr: relay.Expr, of_type: Callable[[relay.Expr], bool] = is_8bit
+) -> tuple[relay.Call, relay.Expr, tuple[int, int], str] | None:
+    """The sum, shift, clip and type of ``cast(clip(right_shift(..., S)))``, an int64 sum."""
+    saturated = _saturated(expr, of_type)
     if saturated is None:
         return None
     shifted, clip, out_dtype = saturated
@@ -565,9 +609,11 @@ def _marked(tie: relay.Call, shift: Int64Array) -> BoolArray | None:
     return marked if halves else None
 
 
-def _saturated(expr: relay.Expr) -> tuple[relay.Expr, tuple[int, int], str] | None:
-    """The operand, clip and type of ``cast(clip(...))`` to 8 bits."""
-    if not (is_call(expr, "cast") and is_8bit(expr) and is_call(expr.args[0], "clip")):
+def _saturated(
+    expr: relay.Expr, of_type: Callable[[relay.Expr], bool] = is_8bit
+) -> tuple[relay.Expr, tuple[int, int], str] | None:
+    """The operand, clip and type of ``cast(clip(...))``."""
+    if not (is_call(expr, "cast") and of_type(expr) and is_call(expr.args[0], "clip")):
         return None
     clip = expr.args[0]
     (low, high), (least, most) = (int(clip.attrs.a_min), int(clip.attrs.a_max)), value_range(dtype(expr))

@@ -171,6 +171,11 @@ def is_8bit(expr: relay.Expr) -> bool:
     return isinstance(expr.checked_type, tvm.ir.TensorType) and dtype(expr) in ("int8", "uint8")
 
 
+def is_narrow(expr: relay.Expr) -> bool:
+    """Whether a typed expression is a tensor of int8, uint8 or int16."""
+    return is_8bit(expr) or (isinstance(expr.checked_type, tvm.ir.TensorType) and dtype(expr) == "int16")
+
+
 def same(root: relay.Expr, built: relay.Expr) -> bool:
     """Whether an expression computes, operator by operator and from the same operands, what another one does."""
     return bool(tvm.ir.structural_equal(root, built))

@@ -244,6 +244,8 @@ class HwModule(ABC):
     kernels can execute, the module's own first; with `numerics="exact"` the first one that is exact is taken.
     `sums` are the operators whose kernels can also hand out their int32 sums as they are: layers without requantization
     (`LayerConstants.requantization` is None), `output_dtype` "int32", four bytes for an element of the output operand.
+    `int16` are the operators whose kernels also take layers with activations and weights of int16, whose weights are
+    numbers of 8 bits; other operators are asked about 8 bits, int32 sums and float32 alone.
     `groups` tells whether its kernels may compute several operators one after the other in one offload, with whole
     tensors in innermost memory between them (`match.ir.group`).
     `peak_macs` are the multiply-accumulates of 8 bits that its multipliers do in a cycle at most; reports say what
@@ -256,6 +258,7 @@ class HwModule(ABC):
     requantizers: tuple[Requantizer, ...]
     api: ModuleApi
     sums: frozenset[Op] = frozenset()
+    int16: frozenset[Op] = frozenset()
     groups: bool = False
     peak_macs: int | None = None
 

@@ -48,6 +48,9 @@ POSITION_BYTES = 8
 LINE_BYTES = 4 * 3
 """Of match_dequantize_t."""
 
+ADD_INT16_BYTES = 4 * 7
+"""Of match_add_int16_t."""
+
 QUANTIZE_BYTES = 4 * (4 + 256)
 """Of match_quantize_t."""
 
@@ -82,7 +85,7 @@ UNIT_BYTES = {Op.LSTM: 4 * 2 * 4, Op.GRU: 4 * (2 * 3 + 1), Op.GRU_RESET_FIRST: 4
 
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
-    """An input activation, HWC, of one byte an element or four, or of a unit. `name` tells two inputs apart.
+    """An input activation, HWC, of one, two or four bytes an element, or of a unit. `name` tells two inputs apart.
 
     That of a transposition has its last two axes the other way round; the second one of matrices has its columns along
     the outputs. That of a resize is there with all its rows and columns, that of a gather with all its columns.
@@ -108,7 +111,7 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
 
 
 def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
-    """The output activation, HWC, of one byte an element or four, or of a unit. `partial_bytes` as in `Operand`."""
+    """The output activation, HWC, of 1, 2 or 4 bytes an element, or of a unit. `partial_bytes` as in `Operand`."""
     outputs = layer.group_outputs
     axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.output_channels, outputs, outputs))
     component = Component(OUTPUT, axes, element_bytes(layer.output_dtype) * layer.unit)
@@ -160,13 +163,15 @@ def table_component(layer: Layer) -> Component:
     - lookup by channel: the same for each channel. Concatenation: the same for each input.
     - sum of lookups, absolute difference: an int32 for each of the 256 values of each input.
     - looked-up line: two int32 for each of the 256 values of the second input.
-    - quantize: match_quantize_t. Float average: match_float_average_t.
+    - addition of int16: match_add_int16_t. Quantize: match_quantize_t. Float average: match_float_average_t.
     - softmax: match_softmax_t. Its logarithm: match_log_softmax_t.
     - recurrent layers: match_lstm_t, match_gru_t.
     - a module's own operator: its constants.
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
+    if layer.op is Op.ADD:
+        return Component(TABLE, (), ADD_INT16_BYTES)
     if layer.op in _STRUCT_BYTES:
         return Component(TABLE, (), _STRUCT_BYTES[layer.op])
     if layer.op is Op.CHANNEL_LOOKUP:
@@ -226,7 +231,8 @@ def standard_operands(
     if parameter_bytes:
         components.append(requantization_component(layer, parameter_bytes))
         components += exception_components(layer, requantizer)
-    if layer.op in _WITH_TABLE or (layer.own and layer.own.constant_bytes):
+    adds_int16 = layer.op is Op.ADD and layer.input_dtype == "int16"
+    if layer.op in _WITH_TABLE or adds_int16 or (layer.own and layer.own.constant_bytes):
         components.append(table_component(layer))
     if layer.op is Op.SQUARED_DIFFERENCE:
         components.append(steps_component())

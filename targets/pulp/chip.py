@@ -43,6 +43,8 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_float_avg_pool2d.c",
     "kernels/pulp/match_pulp_quantize.c",
     "kernels/pulp/match_pulp_dequantize_sums.c",
+    "kernels/pulp/match_pulp_add_int16.c",
+    "kernels/pulp/match_pulp_int16.c",
     "kernels/pulp/match_pulp_requantize.c",
     "kernels/pulp/match_pulp_softmax.c",
     "kernels/pulp/match_pulp_normalize.c",

@@ -15,7 +15,7 @@ from match.target import tile_constants
 from match.target.cost import CostModel
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import FILTER, standard_operands
-from match.target.tile_constants import Spans, columns, listed_exceptions, output_spans, pack, parameter_bytes
+from match.target.tile_constants import Spans, channels, columns, listed_exceptions, output_spans, pack, parameter_bytes
 from match.targets.pulp.constraints import CLUSTER, CLUSTER_CHAINS
 from match.targets.pulp.memory import CORES, L1_API
 
@@ -86,6 +86,7 @@ class Cluster(HwModule):
     name = "cluster"
     requantizers = (INT32, SPLIT, SPLIT_SIGNED, HIGH, SPLIT_EXCEPT, INT64, INT64_SIGNED, INT64_EXCEPT)
     sums = _ACCUMULATING
+    int16 = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE, Op.ADD, Op.MAX_POOL2D})
     groups = True
     peak_macs = 8 * 4  # on 8 cores a dot product of four bytes each
     api = ModuleApi(
@@ -119,6 +120,8 @@ class Cluster(HwModule):
         Additions have no accumulator whose sign to correct for. Nearly all of them fit 32 bits, but not those whose
         halves go to even outputs.
         """
+        if layer.input_dtype == "int16":
+            return (INT64,)
         if layer.op is Op.ADD:
             return INT32, SPLIT, INT64
         others = (SPLIT, SPLIT_SIGNED, SPLIT_EXCEPT, INT64_EXCEPT) if layer.op in _WIDE else (HIGH,)
@@ -128,10 +131,13 @@ class Cluster(HwModule):
         """Dense HWC activations, filters (K, FY, FX, C), and parameters as match_tile.h lays them out.
 
         Convolutions and dense layers keep int32 partial sums, and hand out sums that nothing requantizes. A filter of a
-        convolution that is no pointwise one takes whole words, and lies column by column, (K, FX, FY, C).
+        convolution that is no pointwise one takes whole words, and lies column by column, (K, FX, FY, C). Weights of
+        layers of int16 have two bytes, and all their input channels come at once.
         """
-        partial_bytes = _PARTIAL_BYTES if layer.op in _ACCUMULATING else 0
+        partial_bytes = _PARTIAL_BYTES if _keeps_sums(layer) else 0
         operands = standard_operands(layer, parameter_bytes(layer, requantizer), partial_bytes, requantizer)
+        if layer.input_dtype == "int16":
+            return tuple(map(_with_wide_weights, operands))
         return tuple(_with_whole_words(operand, layer) for operand in operands) if _has_columns(layer) else operands
 
     def pack(
@@ -140,6 +146,8 @@ class Cluster(HwModule):
         """Filters, parameters, a table, if there are any."""
         spans = output_spans(layer, spans)
         packed = pack(constants, requantizer, spans)
+        if constants.weights is not None and layer.input_dtype == "int16":
+            return (channels(constants.weights, spans).astype("<i2").tobytes(), *packed[1:])
         if constants.weights is None or not _has_columns(layer):
             return packed
         return (columns(constants.weights, spans), *packed[1:])
@@ -147,18 +155,20 @@ class Cluster(HwModule):
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel.
 
-        Channels of a concatenation stay together, for a tile has some of each input; so do those of a
-        function of a pixel. States of recurrent layers stay in the kernel: its tile is the layer.
+        Those of 16 bits stay whole. Channels of a concatenation stay together, for a tile has some of each input; so
+        do those of a function of a pixel. States of recurrent layers stay in the kernel: its tile is the layer.
         """
         if layer.op in GATES:
             return {Dim.K: 0, Dim.OY: 0, Dim.OX: 0}
         if layer.op is Op.CONCATENATE or layer.op in BY_PIXEL:
             return {Dim.K: 0}
-        return {Dim.C: _CHANNEL_GROUP} if layer.op in _ACCUMULATING else {}
+        return {Dim.C: _CHANNEL_GROUP} if _keeps_sums(layer) else {}
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """A kernel of match_pulp.h, by operator and form; 1x1 convolutions and some depthwise ones have their own."""
         kernel = _KERNELS[layer.op]
+        if layer.input_dtype == "int16":
+            return f"{kernel}_int16"
         if layer.op is Op.CONV2D and is_pointwise(layer):
             kernel = "match_pulp_pointwise"
         if layer.op is Op.DEPTHWISE_CONV2D and widened(layer) is not None:
@@ -173,9 +183,25 @@ class Cluster(HwModule):
         return replace(model, listed=listed_exceptions(layer, requantizer)) if requantizer.listed else model
 
 
+def _keeps_sums(layer: Layer) -> bool:
+    """Whether the kernel adds up parts of the input channels."""
+    return layer.op in _ACCUMULATING and layer.input_dtype != "int16"
+
+
 def _has_columns(layer: Layer) -> bool:
     """Whether the kernel reads filters column by column, in whole words, as it lays out windows."""
+    if layer.input_dtype == "int16":
+        return False
     return layer.op is Op.GROUPED_CONV2D or (layer.op is Op.CONV2D and not is_pointwise(layer))
+
+
+def _with_wide_weights(operand: Operand) -> Operand:
+    """The operand with two bytes for each weight, if it has some."""
+    components = (
+        replace(component, element_bytes=2 * component.element_bytes) if component.name == FILTER else component
+        for component in operand.components
+    )
+    return replace(operand, components=tuple(components))
 
 
 def _with_whole_words(operand: Operand, layer: Layer) -> Operand:

@@ -256,6 +256,19 @@ def test_16_bits_beside_others(tmp_path: Path, types: tuple[str, str, str], zero
     assert said in refused(written(tmp_path, model, [x, y], [output]))
 
 
+def test_real_numbers_between_16_bits(tmp_path: Path) -> None:
+    """What a converter leaves of an activation that it does not quantize."""
+    model = TfliteModel()
+    x, output = (model.tensor((1, 4), "int16", 0.1) for _ in range(2))
+    real, made = (model.tensor((1, 4), "float32") for _ in range(2))
+    model.operator("DEQUANTIZE", [x], real)
+    model.operator("HARD_SWISH", [real], made)
+    model.operator("QUANTIZE", [made], output)
+    sentence = refused(written(tmp_path, model, [x], [output]))
+    assert "has HARD_SWISH (operator 1 at 't3'), which computes in float32 between integers of 16 bits" in sentence
+    assert "quantize it as its neighbours are, or all activations to int8" in sentence
+
+
 @pytest.mark.parametrize("dtype", ["int16", "uint16"])
 def test_onnx_of_16_bits(tmp_path: Path, dtype: str) -> None:
     scale = numpy_helper.from_array(np.asarray(np.float32(0.1)), "scale")

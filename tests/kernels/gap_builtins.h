@@ -22,6 +22,21 @@ static inline unsigned int gap_sdotup4(gap_unsigned4_t a, gap_unsigned4_t b, uns
     return acc;
 }
 
+typedef short gap_signed2_t __attribute__((vector_size(4)));
+
+static inline gap_signed2_t gap_max2(gap_signed2_t a, gap_signed2_t b)
+{
+    for (int i = 0; i < 2; i++) {
+        a[i] = a[i] > b[i] ? a[i] : b[i];
+    }
+    return a;
+}
+
+static inline int gap_sdotsp2(gap_signed2_t a, gap_signed2_t b, int acc)
+{
+    return (int)((unsigned int)acc + (unsigned int)(a[0] * b[0]) + (unsigned int)(a[1] * b[1]));
+}
+
 static inline gap_signed4_t gap_pack4(signed char a, signed char b, signed char c, signed char d)
 {
     return (gap_signed4_t){a, b, c, d};
@@ -41,6 +56,8 @@ static inline unsigned int gap_clipu_r(int value, int most)
 }
 
 #define __builtin_pulp_sdotusp4 gap_sdotusp4
+#define __builtin_pulp_sdotsp2 gap_sdotsp2
+#define __builtin_pulp_max2 gap_max2
 #define __builtin_pulp_sdotup4 gap_sdotup4
 #define __builtin_pulp_pack4 gap_pack4
 #define __builtin_pulp_maxu4 gap_maxu4

@@ -29,6 +29,7 @@ CALLS = 20
 
 FORMS: tuple[Form, ...] = ("int32", "split", "split", "split_signed", "int64")
 CORES = (1, 1, 2, 3, 5, 8)
+INT16 = Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE, Op.MAX_POOL2D
 MOST_SUMS = 1 << 18
 """Products of a layer: the simulator does some 700,000 cycles a second."""
 
@@ -100,6 +101,12 @@ def average(rng: random.Random) -> Layer:
     sides = (oy - 1) * stride + fy, (ox - 1) * stride + fx
     strides = stride, stride
     return Layer("average", Op.AVG_POOL2D, rng.randint(1, 21), 1, oy, ox, *sides, fy, fx, strides, weight_dtype="")
+
+
+def maximum(rng: random.Random) -> Layer | None:
+    size = rng.choice([2, 2, 3, 4])
+    layer = windows(rng, Op.MAX_POOL2D, rng.randint(1, 21), 1, (size, size), rng.randint(1, 3))
+    return None if layer is None or max(layer.padding) >= size else replace(layer, weight_dtype="")
 
 
 def product(rng: random.Random) -> Layer:
@@ -249,3 +256,14 @@ def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | 
         told = f"{case.layer}, {case.form}, {cores} cores"
         assert np.array_equal(np.bitwise_or.reduce(outputs), expected), told
         assert all(np.all((output == 0) | (output == expected)) for output in outputs), told
+
+
+@pytest.mark.parametrize("draw", [convolution, depthwise, product, maximum])
+@seeded(1, 8)
+def test_random_layers_of_16_bits(core: Simulator, draw: Callable[[random.Random], Layer | None], seed: int) -> None:
+    rng = random.Random(seed)
+    drawn = (draw(rng) for _ in range(2 * CALLS))
+    for layer in [layer for layer in drawn if layer is not None and layer.op in INT16][:CALLS]:
+        case, cores = Case(shapes.in_int16(replace(layer, pad_value=0))), rng.choice(CORES)
+        outputs = [called(core, case, number, cores)[1] for number in range(cores)]
+        assert np.array_equal(np.bitwise_or.reduce(outputs), case.tensors.expected), f"{case.layer}, {cores} cores"

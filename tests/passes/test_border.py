@@ -124,6 +124,22 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
         match.compile(DIGITS, "gap9", **options)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"input_type": "int8"}, "has 16 bits, which int8 does not hold; choose float32, or leave out --input-type"),
+        (
+            {"output_type": "uint8"},
+            "has 16 bits, which uint8 does not hold; choose float32, or leave out --output-type",
+        ),
+    ],
+)
+def test_16_bits_are_not_cut(options: dict[str, Any], message: str) -> None:
+    path = Path(__file__).parents[1] / "tflite" / "networks" / "keyword_spotting_int16.tflite"
+    with pytest.raises(match.OptionError, match=message):
+        match.compile(path, "gap9", **options)
+
+
 @pytest.mark.parametrize("operator", ["Concat", "Relu", None])
 def test_an_input_that_is_also_read_unquantized(tmp_path: Path, operator: str | None) -> None:
     """By an operator of several tensors, of one, or as an output of the network."""

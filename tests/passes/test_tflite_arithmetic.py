@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from match.arithmetic.interface import Accumulator, QuantizedType
-from match.arithmetic.tflite import TfliteArithmetic, quantize_multiplier
+from match.arithmetic.tflite import TfliteArithmetic, quantize_multiplier, reduced_multiplier
 from match.ir.requantization import UNREACHED
 from match.ir.step_function import step_function
 
@@ -54,6 +54,15 @@ def multiply_by_definition(x: int, factor: float) -> int:
 def test_multiplier(factor):
     mantissa, exponent = quantize_multiplier(factor)
     assert (int(mantissa), int(exponent)) == multiplier_of(factor)
+
+
+@given(st.floats(1e-8, 100.0) | st.floats(0.9999, 1.0))
+def test_multiplier_of_15_bits(factor):
+    """Mantissas that would round up to 2**15 stay below it."""
+    mantissa, exponent = multiplier_of(factor)
+    expected = (mantissa + (1 << 15)) // (1 << 16) if mantissa < 0x7FFF0000 else 0x7FFF
+    multiplier, shift = reduced_multiplier(factor)
+    assert (int(multiplier), int(shift)) == (expected, 15 - exponent)
 
 
 @settings(max_examples=120)

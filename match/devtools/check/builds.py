@@ -11,11 +11,13 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.tflite_functions import exponentials
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION, Normalization
+from match.ir.dtypes import value_range
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
 from match.relay.float_averages import quantized_mean
 from match.relay.gru import Gru
+from match.relay.int16_addition import Int16Addition
 from match.relay.log_softmax import LogSoftmax, log_softmax
 from match.relay.lstm import Lstm
 from match.relay.normalization import normalization
@@ -100,6 +102,49 @@ class Builds:
             )
 
         return build
+
+    def int16_convolution(self, c: int, k: int, window: int, *, depthwise: bool = False) -> Build:
+        """The same of activations of 16 bits, padded by half the window."""
+        kernel = self._weights(window, window, c, 1 if depthwise else k).astype(np.int16)
+        parameters = self._int16_requantization(k, window * window * (1 if depthwise else c))
+
+        def build(x: relay.Expr) -> relay.Expr:
+            sums = integer_form.convolution(
+                x,
+                kernel,
+                x_dtype="int16",
+                padding=Padding(*[window // 2] * 4),
+                groups=c if depthwise else 1,
+                kernel_layout="HWOI" if depthwise else "HWIO",
+            )
+            return integer_form.requantize(sums, parameters, "int16")
+
+        return build
+
+    def int16_dense(self, c: int, k: int) -> Build:
+        """Weights of shape (k, c), activations of 16 bits."""
+        kernel, parameters = self._weights(k, c).astype(np.int16), self._int16_requantization(k, c)
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.requantize(integer_form.product(x, kernel), parameters, "int16")
+
+        return build
+
+    def int16_addition(self) -> Build:
+        """A difference of two maps of 16 bits."""
+        scales = np.array([[5 << 28, -1], [1 << 30, 0], [3 << 29, -13]])
+
+        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
+            return Int16Addition((a, b), scales, -1, value_range("int16")).build(a, b)
+
+        return build
+
+    def _int16_requantization(self, channels: int, terms: int) -> Requantization:
+        """Of sums of so many products, a rounded shift."""
+        shift = int(terms * 8).bit_length()
+        ones = np.ones(channels, np.int64)
+        bias = (self.rng.integers(-999, 999, channels) << shift) + (1 << shift >> 1)
+        return Requantization(ones, bias.astype(np.int64), ones * shift, value_range("int16"))
 
     def dense(self, c: int, k: int) -> Build:
         """Weights of shape (k, c)."""

@@ -20,7 +20,7 @@ from match.devtools.check.external_run import external_run_problems
 from match.devtools.check.form_probes import FormProbes, untried_forms
 from match.devtools.check.methods import method_problems
 from match.devtools.check.own_examples import example_problem
-from match.devtools.check.probes import Probe, inputs, network, own_probes, probes
+from match.devtools.check.probes import Probe, inputs, int16_probes, network, own_probes, probes
 from match.devtools.check.undefined import undefined_function
 from match.dispatch.request import accepts
 from match.errors import CostModelError, MatchError, ToolchainError
@@ -127,6 +127,8 @@ def _tried(target: MatchTarget) -> tuple[_Tried, list[str]]:
     types = (target.activations,) if target.activations else ("int8", "uint8")
     listed = {pattern.name for module in target.modules for pattern in module.patterns()}
     layers = [probe for dtype in types for probe in probes(dtype) if probe.name in listed]
+    wide = {op for module in target.modules for op in module.int16}
+    layers += [probe for probe in int16_probes() if probe.op in wide]
     examples, problems = _examples(target, types)
     tried = _Tried(
         types=types,
@@ -183,7 +185,8 @@ def _try_module(
 ) -> _Findings:
     """Tries the layers of a module's patterns, then chains, groups and forms, until some of them has a problem."""
     patterns = {pattern.name for pattern in module.patterns()}
-    own = [probe for probe in tried.layers if probe.name in patterns]
+    tried_here = (probe for probe in tried.layers if probe.dtype != "int16" or probe.op in module.int16)
+    own = [probe for probe in tried_here if probe.name in patterns]
     problems, coverage, taken = _layers(target, module, own, expected)
     found = _Findings(problems, coverage, [], taken)
     chains = [probe for probe in tried.chains if probe.name in patterns]

@@ -30,7 +30,7 @@ _CONVOLUTIONS = (  # C, K, rows and columns, side of the filter, stride; last tw
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """One layer: what it is, and its Relay from inputs of one type (8 bits, int32 or float32) and one shape.
+    """One layer: what it is, and its Relay from inputs of one type (8 or 16 bits, int32 or float32) and one shape.
 
     `pattern` is the name of the pattern that takes it where that is not the operator's.
     """
@@ -151,3 +151,17 @@ def probes(dtype: str, *, negative_step: bool = False, exceptions: bool = False)
     yield Probe(Op.QUANTIZE, "8x8x16 numbers, quantized", "float32", shape, 1, builds.quantization())
     yield Probe(Op.DEQUANTIZE, "an 8x8x16 map as numbers", dtype, shape, 1, builds.dequantization())
     yield Probe(Op.DEQUANTIZE_SUMS, "8x8x16 sums as numbers", "int32", shape, 1, builds.dequantized_sums())
+
+
+def int16_probes() -> Iterator[Probe]:
+    """Layers on activations of 16 bits."""
+    builds = Builds("uint8")
+    for c, k, size, window in ((16, 20, 8, 3), (16, 16, 8, 1), (3, 7, 9, 3)):
+        what = f"a {window}x{window} convolution of {c} to {k} channels of 16 bits"
+        yield Probe(Op.CONV2D, what, "int16", (1, size, size, c), 1, builds.int16_convolution(c, k, window))
+    depthwise, shape = "a 3x3 depthwise convolution of 16 channels of 16 bits", (1, 8, 8, 16)
+    build = builds.int16_convolution(16, 16, 3, depthwise=True)
+    yield Probe(Op.DEPTHWISE_CONV2D, depthwise, "int16", shape, 1, build)
+    yield Probe(Op.DENSE, "a dense layer of 100 to 10 of 16 bits", "int16", (1, 100), 1, builds.int16_dense(100, 10))
+    yield Probe(Op.MAX_POOL2D, "a 2x2 maximum over an 8x8x16 map of 16 bits", "int16", shape, 1, builds.maximum())
+    yield Probe(Op.ADD, "a difference of two 8x8x16 maps of 16 bits", "int16", shape, 2, builds.int16_addition())

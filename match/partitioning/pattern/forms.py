@@ -19,6 +19,7 @@ from match.partitioning.pattern.movement import concatenation, gathering, slicin
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.float_averages import FloatPooling, read_float_average
+from match.relay.int16_addition import read_int16_addition
 from match.relay.integer_form import NO_PADDING, Int8Array
 from match.relay.log_softmax import read_log_softmax
 from match.relay.normalization import read_normalization
@@ -29,7 +30,7 @@ from match.relay.operators import (
 )
 from match.relay.recurrent import read_recurrent
 from match.relay.resize import read_resize
-from match.relay.rewrite import dtype, is_8bit, is_call, shape
+from match.relay.rewrite import dtype, is_call, is_narrow, shape
 from match.relay.softmax import read_softmax
 from match.relay.value_ranges import accumulator_range
 
@@ -69,6 +70,8 @@ def _forms(ranges: Ranges) -> tuple[tuple[_Reader, _LayerOf], ...]:
         (readers.read_dequantize_sums, elements.dequantize_sums),
         (readers.read_layer, partial(_accumulation, ranges=ranges)),
         (readers.read_sums, partial(_accumulation, ranges=ranges)),
+        (readers.read_int16_layer, partial(_accumulation, ranges=ranges)),
+        (read_int16_addition, pairs.int16_addition),
         (read_float_average, _float_average),
         (read_softmax, elements.softmax),
         (read_log_softmax, elements.log_softmax),
@@ -194,7 +197,7 @@ def _match(
 
 def _max_pool2d(root: relay.Call) -> Match | Rejection | None:
     x, attrs = root.args[0], root.attrs
-    if str(attrs.layout) != "NHWC" or not is_8bit(x):
+    if str(attrs.layout) != "NHWC" or not is_narrow(x):
         return None
     if shape(x)[0] != 1:
         return rejected(root, (x,), Op.MAX_POOL2D, _not_one_map(x))

@@ -1,4 +1,7 @@
-"""Operators that move 8-bit values, some through a table on the way, as layers."""
+"""Operators that move values of 8 bits, some through a table on the way, or of 16, as layers.
+
+The bytes of wider values are moved as channels, or as the element of a transposition.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,20 @@ from match.ir.layer import Op
 from match.partitioning.pattern.layers import byte_table, covered, element_wise
 from match.partitioning.pattern.types import Match
 from match.relay import readers, relay
-from match.relay.rewrite import constant, dtype, is_8bit, is_call, permutation, scalar, shape
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, is_narrow, permutation, scalar, shape
 
 _IDENTITY = np.arange(256, dtype=np.uint8)
 
-_WIDE = "float32", "int32"
-"""Types of elements that are moved as four bytes."""
+_TRANSPOSED = "float32", "int32"
+"""Types that are transposed, beside those that are moved in other ways, too."""
 
 
 def concatenation(root: relay.Expr, *, tables: bool = True) -> Match | None:
-    """A concatenation of two 8-bit tensors, with the tables in front of it if `tables`.
+    """A concatenation of two tensors, with the tables in front of it if `tables`.
 
     Axes behind the concatenated one belong to the channels, and axes before it to the pixels.
     """
-    if not is_call(root, "concatenate") or not is_8bit(root) or not isinstance(root.args[0], relay.Tuple):
+    if not is_call(root, "concatenate") or not is_narrow(root) or not isinstance(root.args[0], relay.Tuple):
         return None
     fields = list(root.args[0].fields)
     if len(fields) != 2:
@@ -35,16 +38,18 @@ def concatenation(root: relay.Expr, *, tables: bool = True) -> Match | None:
     inputs = tuple(lookup.x if lookup else field for lookup, field in zip(lookups, fields, strict=True))
     axis = int(root.attrs.axis) % len(shape(root))
     outer = shape(root)[:axis]
-    first, second = (math.prod(shape(field)[axis:]) for field in fields)
-    layer = element_wise(Op.CONCATENATE, (*outer, first + second), dtype(inputs[0]), dtype(root))
+    first, second = (math.prod(shape(field)[axis:]) * _bytes(root) for field in fields)
+    layer = element_wise(Op.CONCATENATE, (*outer, first + second), _moved_as(inputs[0]), _moved_as(root))
     both = np.stack([byte_table(lookup) if lookup else _IDENTITY for lookup in lookups])
     layer = replace(layer, first_channels=first)
     return Match(root, inputs, covered(root, inputs), layer, LayerConstants(None, None, table=both), None)
 
 
 def slicing(root: relay.Expr) -> Match | None:
-    """Some neighbouring indices of one axis of an 8-bit tensor."""
-    if not is_call(root, "strided_slice") or not is_8bit(root) or any(int(step) != 1 for step in root.attrs.strides):
+    """Some neighbouring indices of one axis."""
+    if not is_call(root, "strided_slice") or not is_narrow(root):
+        return None
+    if any(int(step) != 1 for step in root.attrs.strides):
         return None
     x, after = root.args[0], shape(root)
     before = shape(x)
@@ -56,20 +61,20 @@ def slicing(root: relay.Expr) -> Match | None:
         range(len(root.attrs.begin)) if root.attrs.axes is None else [int(own) % len(before) for own in root.attrs.axes]
     )
     begin = int(root.attrs.begin[list(axes).index(axis)])
-    inner = math.prod(before[axis + 1 :])
-    layer = element_wise(Op.SLICE, (*after[:axis], after[axis] * inner), dtype(x), dtype(root))
+    inner = math.prod(before[axis + 1 :]) * _bytes(root)
+    layer = element_wise(Op.SLICE, (*after[:axis], after[axis] * inner), _moved_as(x), _moved_as(root))
     first = (begin if begin >= 0 else begin + before[axis]) * inner
     layer = replace(layer, first_channels=first, source_channels=before[axis] * inner)
     return Match(root, (x,), covered(root, (x,)), layer, LayerConstants(None, None, table=_IDENTITY), None)
 
 
 def transposition(root: relay.Expr) -> Match | None:
-    """A transposition of 8-bit values, or of numbers of 32 bits, that turns two groups of neighbouring axes.
+    """A transposition, of values of up to 32 bits, that turns two groups of neighbouring axes.
 
     Axes in front of both groups stay. Axes behind both groups stay, too, and make up an element; so do the bytes of a
-    number.
+    value.
     """
-    if not is_call(root, "transpose") or not (is_8bit(root) or dtype(root) in _WIDE):
+    if not is_call(root, "transpose") or not (is_narrow(root) or dtype(root) in _TRANSPOSED):
         return None
     x = root.args[0]
     groups = axis_groups([axis for axis in permutation(root) if shape(x)[axis] > 1], shape(x))
@@ -80,26 +85,37 @@ def transposition(root: relay.Expr) -> Match | None:
     if len(groups) != 2:
         return None
     (_, columns), (_, channels) = groups
-    kind = dtype(root) if is_8bit(root) else "uint8"
-    unit *= np.dtype(dtype(root)).itemsize
-    layer = element_wise(Op.TRANSPOSE, (outer, columns, channels), kind, kind)
+    unit *= _bytes(root)
+    layer = element_wise(Op.TRANSPOSE, (outer, columns, channels), _moved_as(root), _moved_as(root))
     return Match(root, (x,), covered(root, (x,)), replace(layer, unit=unit), LayerConstants(None, None), None)
 
 
 def gathering(root: relay.Expr) -> Match | None:
-    """Constant indices of one axis of an 8-bit tensor: taken in any order, sliced with steps, or padded."""
-    if not is_call(root, "take", "strided_slice", "nn.pad") or not is_8bit(root):
+    """Constant indices of one axis: taken in any order, sliced with steps, or padded."""
+    if not is_call(root, "take", "strided_slice", "nn.pad") or not is_narrow(root):
         return None
     x, after, before = root.args[0], shape(root), shape(root.args[0])
     found = _taken(root) or _stepped(root) or _padded(root)
-    if found is None or not is_8bit(x):
+    if found is None:
         return None
     axis, columns = found
-    outer, inner = math.prod(after[:axis]), math.prod(after[axis + 1 :])
-    layer = element_wise(Op.GATHER, (outer, after[axis], inner), dtype(x), dtype(root))
+    outer, inner = math.prod(after[:axis]), math.prod(after[axis + 1 :]) * _bytes(root)
+    layer = element_wise(Op.GATHER, (outer, after[axis], inner), _moved_as(x), _moved_as(root))
     padding = int(scalar(root.args[1]) or 0) if is_call(root, "nn.pad") else 0
+    if padding and not is_8bit(root):  # its bytes differ
+        return None
     layer = replace(layer, ix=before[axis], pad_value=padding, runs=_runs(columns))
     return Match(root, (x,), covered(root, (x,)), layer, LayerConstants(None, None, columns=columns), None)
+
+
+def _bytes(expr: relay.Expr) -> int:
+    """Of an element."""
+    return np.dtype(dtype(expr)).itemsize
+
+
+def _moved_as(expr: relay.Expr) -> str:
+    """The type of 8 bits that elements are moved as."""
+    return dtype(expr) if is_8bit(expr) else "uint8"
 
 
 _Columns = npt.NDArray[np.int32]

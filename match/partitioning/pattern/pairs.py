@@ -15,6 +15,7 @@ from match.ir.requantization import Int64Array
 from match.partitioning.pattern.layers import Ranges, covered, element_wise, range_of, rejected, without_idle_parts
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay
+from match.relay.int16_addition import Int16Addition
 from match.relay.integer_form import largest_square
 from match.relay.operators import (
     AbsoluteDifference,
@@ -47,6 +48,20 @@ def addition(root: relay.Expr, found: Addition, ranges: Ranges) -> Match | Rejec
     constants = LayerConstants(None, found.requantization, multipliers)
     accumulator = np.array([low], np.int64), np.array([high], np.int64)
     return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator, reference=not found.real)
+
+
+def int16_addition(root: relay.Expr, found: Int16Addition) -> Match | Rejection:
+    """A sum or difference of two tensors of 16 bits, element by element."""
+    pair = _paired(root, Op.ADD, found.operands, (0, 1), symmetric=False)
+    if isinstance(pair, Rejection):
+        return pair
+    layer = replace(element_wise(Op.ADD, pair.extents, "int16", "int16"), clip=found.clip)
+    mantissas, exponents = found.scales.T
+    table = np.concatenate([mantissas, -exponents, [found.sign]]).astype(np.int32)
+    constants = LayerConstants(None, None, table=table)
+    return Match(
+        root, pair.operands, covered(root, pair.operands), _with_broadcast(layer, pair.broadcast), constants, None
+    )
 
 
 def multiplication(root: relay.Expr, found: Multiplication, ranges: Ranges) -> Match | Rejection:

@@ -16,6 +16,9 @@ X, Y, Z = 2.1e-4, 3.3e-4, 1.7e-4
 STEP = 2.0**-15
 """The scale that gates and SOFTMAX write."""
 
+GATES = (X, 2.0**-12, 2.0**-11, 1.0005 * 2.0**-12, 0.9996 * 2.0**-11, 5e-6, 1.3)
+"""Scales of gates' inputs; TFLite Micro rounds those near powers of two."""
+
 
 def bias_of(network: Network, count: int, scales: object, scale: float, dtype: str | None) -> list[int]:
     """Biases as large as some sums of products; none without a type."""
@@ -110,13 +113,21 @@ def fully_connected(
     bias: str | None = "int64",
     activation: int = NONE,
     accumulates: int = 0,
+    y: float = Y,
+    largest: int | None = None,
 ) -> None:
-    """A dense layer."""
+    """A dense layer; with `largest`, biases are this number and its negative, and all weights 127."""
     scales = scales_of(network, units, per_channel)
-    operands = [network.input(shape, (X, 0), INT16), network.weights((units, shape[-1]), scales)]
-    # TFLite Micro compares the scale of the bias with the others'.
-    operands += bias_of(network, units, scales, X, bias)
-    output = network.tensor((int(np.prod(shape)) // shape[-1], units), (Y, 0), INT16)
+    operands = [network.input(shape, (X, 0), INT16)]
+    if largest is None:
+        operands.append(network.weights((units, shape[-1]), scales))
+        # TFLite Micro compares the scale of the bias with the others'.
+        operands += bias_of(network, units, scales, X, bias)
+    else:
+        operands.append(network.constant(np.full((units, shape[-1]), 127), (scales, 0), "int8", 0))
+        values = largest * (-1) ** np.arange(units)
+        operands.append(network.constant(values, (np.asarray(scales) * X, 0), "int64"))
+    output = network.tensor((int(np.prod(shape)) // shape[-1], units), (y, 0), INT16)
     network.apply(
         name, operands, output, "FullyConnectedOptions",
         fusedActivationFunction=activation, quantizedBiasType=accumulates,
@@ -275,6 +286,8 @@ CASES = (
             {"bias": "int32"},
             {"bias": None, "accumulates": 2},
             {"shape": (1, 1400), "units": 3},
+            {"shape": (1, 1400), "units": 3, "largest": 5, "y": 0.1},
+            {"shape": (1, 40), "units": 2, "largest": 1 << 34},
         ],
     ),
     *cases("BATCH_MATMUL", batch_matmul, [{}, {"adj_x": True}, {"adj_y": True}]),
@@ -312,8 +325,9 @@ CASES = (
         [{"options": "MaximumMinimumOptions", "scales": (X, X, X), "other": (1, 1, 1, 5)}],
     ),
     *cases("MINIMUM", binary, [{"options": "MaximumMinimumOptions", "scales": (X, X, X)}]),
-    *cases("LOGISTIC", unary, [{"x": x, "y": STEP} for x in (X, 2.0**-12, 2.0**-11, 5e-6, 1.3)]),
-    *cases("TANH", unary, [{"x": x, "y": STEP} for x in (X, 2.0**-12, 2.0**-11, 5e-6, 1.3)]),
+    *cases("LOGISTIC", unary, [{"x": x, "y": STEP} for x in GATES]),
+    *cases("TANH", unary, [{"x": x, "y": STEP} for x in GATES]),
+    *cases("TANH", unary, [{"x": X, "y": 1 / 32767}]),
     *cases(
         "SOFTMAX",
         unary,

@@ -2,61 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import tflite
 
+from match.arithmetic.tflite import quantize_multiplier
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.int16.quantization import of_input, of_output
 from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.relay import relay
 from match.relay.fixed_point import alone
-
-_ADD_LEFT_SHIFT = 15
-"""Bits by which both addends of an addition are shifted left before they are scaled."""
+from match.relay.int16_addition import LEFT_SHIFT, Int16Addition
 
 
 def add(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """ADD."""
-    return _sum(read, operator, operator.options(tflite.AddOptions).FusedActivationFunction(), relay.add)
+    return _sum(read, operator, operator.options(tflite.AddOptions).FusedActivationFunction(), 1)
 
 
 def subtract(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SUB."""
-    return _sum(read, operator, operator.options(tflite.SubOptions).FusedActivationFunction(), relay.subtract)
+    return _sum(read, operator, operator.options(tflite.SubOptions).FusedActivationFunction(), -1)
 
 
-def _sum(read: TfliteReader, operator: FileOperator, activation: int, build: Callable[..., relay.Expr]) -> relay.Expr:
-    """Both operands in steps of twice the larger scale, added or subtracted, and scaled to the output."""
+def _sum(read: TfliteReader, operator: FileOperator, activation: int, sign: int) -> relay.Expr:
     output = of_output(read, operator)
-    left, right, twice = _in_steps_of_the_larger(read, operator, _ADD_LEFT_SHIFT)
-    last = twice / (np.float64(1 << _ADD_LEFT_SHIFT) * np.float64(output.scale))
-    clip = integers.clip_of(read, operator, activation, output)
-    return integers.narrowed(integers.scaled(build(left, right), last), output, clip)
+    scales = [np.float64(of_input(read, operator, position).scale) for position in (0, 1)]
+    twice = 2 * max(scales)
+    last = twice / (np.float64(1 << LEFT_SHIFT) * np.float64(output.scale))
+    if last >= 1:
+        raise read.error(operator, f"has an output with the scale {output.scale}, too fine for its inputs' scales")
+    factors = np.stack(quantize_multiplier([*(scale / twice for scale in scales), last]), axis=1)
+    operands = read.expr(operator), read.expr(operator, 1)
+    return Int16Addition(operands, factors, sign, integers.clip_of(read, operator, activation, output)).build(*operands)
 
 
 def squared_difference(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SQUARED_DIFFERENCE."""
     output = of_output(read, operator)
-    left, right, twice = _in_steps_of_the_larger(read, operator, 0)
-    distance = alone(relay.subtract(left, right))
-    last = twice * twice / np.float64(output.scale)
-    return integers.narrowed(integers.scaled(relay.multiply(distance, distance), last), output)
-
-
-def _in_steps_of_the_larger(
-    read: TfliteReader, operator: FileOperator, bits: int
-) -> tuple[relay.Expr, relay.Expr, np.float64]:
-    """Both operands, shifted left by bits, in steps of twice the larger scale, and that."""
     scales = [np.float64(of_input(read, operator, position).scale) for position in (0, 1)]
     twice = 2 * max(scales)
     left, right = (
-        integers.scaled(integers.doubled(integers.wide(read.expr(operator, position)), bits), scale / twice)
+        integers.scaled(integers.wide(read.expr(operator, position)), scale / twice)
         for position, scale in enumerate(scales)
     )
-    return left, right, twice
+    distance = alone(relay.subtract(left, right))
+    last = twice * twice / np.float64(output.scale)
+    return integers.narrowed(integers.scaled(relay.multiply(distance, distance), last), output)
 
 
 def multiply(read: TfliteReader, operator: FileOperator) -> relay.Expr:

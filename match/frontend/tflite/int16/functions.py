@@ -16,9 +16,6 @@ from match.ir.requantization import Int64Array
 from match.relay import gates, relay
 from match.relay.fixed_point import alone
 
-_FUNCTION_SCALE = np.float32(2.0**gates.FUNCTION_POWER)
-"""The scale that LOGISTIC, TANH and SOFTMAX write."""
-
 _MOST_DOUBLINGS = 31
 """How often TFLite Micro doubles the factor of a gate's input at most."""
 
@@ -36,13 +33,13 @@ def tanh(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 def _in_table(read: TfliteReader, operator: FileOperator, most: int) -> relay.Expr:
     """The input in steps of the table, int64, rounded half up.
 
-    The factor has 15 bits, but for scales of 2**-12 up to 2**(most - 12), which need no rounding.
+    The factor has 15 bits. TFLite Micro takes scales near 2**-12, and up to 2**(most - 12), for these powers.
     """
     scale = of_input(read, operator).scale
     _check_scale(read, operator)
-    x, power = integers.wide(read.expr(operator)), float(np.log2(scale)) - gates.GATE_POWER
-    if power.is_integer() and 0 <= power <= most:
-        return relay.multiply(x, int64(3 << int(power)))
+    x, power = integers.wide(read.expr(operator)), _power_near(scale)
+    if power is not None and 0 <= power - gates.GATE_POWER <= most:
+        return relay.multiply(x, int64(3 << (power - gates.GATE_POWER)))
     factor, doublings = float(scale) * 4096.0 * 3.0, 0
     while factor <= 32767 / 2 and doublings < _MOST_DOUBLINGS:
         factor, doublings = 2 * factor, doublings + 1
@@ -54,8 +51,14 @@ def _in_table(read: TfliteReader, operator: FileOperator, most: int) -> relay.Ex
     return relay.right_shift(relay.add(moved, int64(1 << (doublings - 1))), int64(doublings))
 
 
+def _power_near(scale: np.float32) -> int | None:
+    """The exponent of the power of two that a scale is within 0.07 % of, if there is one."""
+    power = np.log2(scale)
+    return int(np.rint(power)) if abs(power - np.rint(power)) < 1e-3 else None
+
+
 def _check_scale(read: TfliteReader, operator: FileOperator) -> None:
-    if of_output(read, operator).scale != _FUNCTION_SCALE:
+    if _power_near(of_output(read, operator).scale) != gates.FUNCTION_POWER:
         raise read.error(operator, "has an output with another quantization than the kernel's (scale 1/32768)")
 
 

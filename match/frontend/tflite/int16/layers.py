@@ -7,6 +7,7 @@ layers are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -24,9 +25,12 @@ from match.ir.dtypes import value_range
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
+from match.relay.phases import Phases, phases_of
 
 _LARGEST = 1 << 15
 """The largest magnitude of an activation."""
+
+_WORD, _MULTIPLIER_BITS = 32, 15
 
 
 def conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
@@ -70,34 +74,25 @@ def _convolved(
 
 
 def transpose_conv(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """TRANSPOSE_CONV: a convolution of the map with zeros between its pixels, with filters turned around."""
+    """TRANSPOSE_CONV: a convolution whose outputs are laid out side by side."""
     options = operator.options(tflite.TransposeConvOptions)
-    weights, output = constant_weights(read, operator, axis=0, position=1), read.output(operator)
-    _, *size, _ = weights.values.shape
+    weights, given = constant_weights(read, operator, axis=0, position=1), read.tensor(operator, 2)
+    batch, height, width, channels = read.output(operator).shape
     strides = options.StrideH(), options.StrideW()
-    axes = axes_of(output.shape, size, strides, (1, 1), options.Padding())
-    spread = relay.nn.dilate(read.expr(operator, 2), (1, *strides, 1))
-    extents = [
-        (extent - 1) * step + 1 for extent, step in zip(read.tensor(operator, 2).shape[1:3], strides, strict=True)
-    ]
-    before = [axis.window - 1 - axis.before for axis in axes]
-    behind = [
-        outputs + axis.before - extent for axis, outputs, extent in zip(axes, output.shape[1:3], extents, strict=True)
-    ]
-    begins = [max(0, -cut) for cut in before]
-    ends = [extent - max(0, -cut) for extent, cut in zip(extents, behind, strict=True)]
-    if begins != [0, 0] or ends != extents:
-        spread = relay.strided_slice(spread, begins, ends, axes=[1, 2])
-    top, left, bottom, right = (max(0, pixels) for pixels in (*before, *behind))
+    rows, columns = axes_of(read.output(operator).shape, weights.values.shape[1:3], strides, (1, 1), options.Padding())
+    phases = phases_of(
+        weights.values.transpose(1, 2, 3, 0), given.shape, (height, width), strides, (rows.before, columns.before)
+    )
     sums = integer_form.convolution(
-        spread,
-        np.ascontiguousarray(weights.values[:, ::-1, ::-1].transpose(1, 2, 3, 0)).astype(np.int16),
+        phases.seen_of(read.expr(operator, 2), given.shape),
+        phases.kernel.astype(np.int16),
         x_dtype="int16",
-        padding=Padding(top, left, bottom, right),
+        padding=phases.padding,
         sums=_sums(weights.values, 0),
     )
-    activation = options.FusedActivationFunction()
-    return _requantized(read, operator, sums, weights, activation, 3, ("int64", "int16"), position=2)
+    activation, biases = options.FusedActivationFunction(), ("int64", "int16")
+    result = _requantized(read, operator, sums, weights, activation, 3, biases, position=2, phases=phases)
+    return phases.side_by_side(result, batch, channels)
 
 
 def fully_connected(read: TfliteReader, operator: FileOperator) -> relay.Expr:
@@ -150,10 +145,12 @@ def _requantized(
     *,
     position: int = 0,
     single: bool = False,
+    phases: Phases | None = None,
 ) -> relay.Expr:
     """Sums plus a bias, in the output's quantization, clipped to the fused activation.
 
-    `bias` is the bias's place among the inputs, `biases` are the types that it may have.
+    `bias` is the bias's place among the inputs, `biases` are the types that it may have. Where there are `phases`, sums
+    are those of all of them.
     """
     inputs, output = of_input(read, operator, position), of_output(read, operator)
     clip = integers.clip_of(read, operator, activation, output)
@@ -171,7 +168,11 @@ def _requantized(
     if single:
         total = relay.add(integers.wide(sums), integers.int64(values))
         return integers.narrowed(integers.scaled(total, factors), output, clip)
-    return integer_form.requantize(sums, _line(read, operator, factors, values, clip), output.dtype)
+    if phases is not None:
+        factors, values = phases.repeated(factors), phases.repeated(values)
+    line = _line(read, operator, factors, values, clip)
+    narrow = str(sums.attrs.out_dtype) == "int32"
+    return integer_form.requantize(sums, _by_words(line) if narrow else line, output.dtype)
 
 
 def _line(
@@ -186,6 +187,16 @@ def _line(
     if np.any(shift < 1):
         raise read.error(operator, f"scales sums by {factors.max():.3g}; 16-bit kernels scale by less than {1 << 14}")
     return Requantization(multiplier, biases * multiplier + (np.int64(1) << (shift - 1)), shift, clip)
+
+
+def _by_words(line: Requantization) -> Requantization:
+    """The same line, for sums of 32 bits, with shifts of 32 and more, as far as multipliers of 32 bits go.
+
+    The upper word of a product is a word of its own on machines of 32 bits. Outputs have 32 bits before they are
+    clipped, so that scaled biases fit in 64.
+    """
+    more = np.clip(_WORD - line.shift, 0, _WORD - 1 - _MULTIPLIER_BITS)
+    return replace(line, multiplier=line.multiplier << more, bias=line.bias << more, shift=line.shift + more)
 
 
 def handlers() -> Handlers:

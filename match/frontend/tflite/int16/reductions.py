@@ -15,6 +15,7 @@ from match.frontend.tflite.integers import int64
 from match.frontend.tflite.pooling import inside, window_of
 from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.frontend.tflite.reductions import axes_of
+from match.ir.dtypes import value_range
 from match.relay import fixed_point, integer_form, relay
 from match.relay.fixed_point import alone
 
@@ -31,7 +32,8 @@ def max_pool(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         "NHWC",
         "NHWC",
     )
-    return relay.clip(pooled, *_clip(read, operator))
+    clip = _clip(read, operator)
+    return pooled if clip == value_range("int16") else relay.clip(pooled, *clip)
 
 
 def average_pool(read: TfliteReader, operator: FileOperator) -> relay.Expr:

@@ -1,0 +1,168 @@
+"""Layers and additions of 16 bits, as they are found in integer form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import match
+from match.dispatch.request import accepts
+from match.ir.layer import Op, Padding
+from match.ir.requantization import Requantization
+from match.partitioning.chains import find_chains
+from match.partitioning.pattern import Match, find
+from match.relay import integer_form, relay, tvm
+from match.relay.int16_addition import Int16Addition
+from match.relay.objects import main_function
+
+CLIP = -(1 << 15), (1 << 15) - 1
+pytestmark = pytest.mark.tvm
+
+RNG = np.random.default_rng(3)
+
+
+def line(channels: int) -> Requantization:
+    ones = np.ones(channels, np.int64)
+    return Requantization(ones << 14, ones << 35, ones * 36, CLIP)
+
+
+def var(name: str, *shape: int, dtype: str = "int16") -> relay.Var:
+    return relay.var(name, shape=shape, dtype=dtype)
+
+
+def matches(body: relay.Expr) -> list[Match]:
+    """The layers of an expression."""
+    function = relay.Function(relay.analysis.free_vars(body), body)
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(function))
+    return [one for one in find(module) if isinstance(one, Match)]
+
+
+def weights(*shape: int) -> np.ndarray[Any, np.dtype[np.int16]]:
+    return RNG.integers(-128, 128, shape).astype(np.int16)
+
+
+def convolution(x: relay.Expr, kernel: np.ndarray[Any, Any], **how: Any) -> relay.Expr:
+    sums = integer_form.convolution(x, kernel, x_dtype="int16", **how)
+    return integer_form.requantize(sums, line(kernel.shape[2] * kernel.shape[3] if how else kernel.shape[3]), "int16")
+
+
+def test_convolution() -> None:
+    """Its weights are numbers of 8 bits."""
+    kernel = weights(3, 3, 4, 6)
+    x = var("x", 1, 8, 9, 4)
+    sums = integer_form.convolution(x, kernel, x_dtype="int16", strides=(2, 1), padding=Padding(1, 1, 1, 1))
+    (found,) = matches(integer_form.requantize(sums, line(6), "int16"))
+    layer = found.layer
+    assert (layer.op, layer.k, layer.c, layer.oy, layer.ox) == (Op.CONV2D, 6, 4, 4, 9)
+    assert (layer.input_dtype, layer.weight_dtype, layer.output_dtype, layer.clip) == ("int16", "int8", "int16", CLIP)
+    assert found.constants.weights is not None
+    assert found.constants.weights.dtype == np.int8
+    assert np.array_equal(found.constants.weights, kernel.transpose(3, 0, 1, 2))
+    assert found.reference
+
+
+def test_depthwise_convolution() -> None:
+    (found,) = matches(convolution(var("x", 1, 5, 5, 8), weights(3, 3, 8, 1), groups=8, kernel_layout="HWOI"))
+    assert (found.layer.op, found.layer.k, found.layer.input_dtype) == (Op.DEPTHWISE_CONV2D, 8, "int16")
+
+
+def test_dense() -> None:
+    sums = integer_form.product(var("x", 2, 20), weights(7, 20))
+    (found,) = matches(integer_form.requantize(sums, line(7), "int16"))
+    assert (found.layer.op, found.layer.k, found.layer.c, found.layer.ox) == (Op.DENSE, 7, 20, 2)
+
+
+def test_max_pool2d() -> None:
+    (found,) = matches(integer_form.max_pool2d(var("x", 1, 8, 9, 4), window=(2, 3), strides=(2, 1)))
+    layer = found.layer
+    assert (layer.op, layer.k, layer.oy, layer.ox, layer.clip) == (Op.MAX_POOL2D, 4, 4, 7, CLIP)
+    assert (layer.input_dtype, layer.output_dtype) == ("int16", "int16")
+
+
+@pytest.mark.parametrize("other", ["weights", "sums", "output"])
+def test_layers_that_are_left_alone(other: str) -> None:
+    """Weights of more than 8 bits, sums of 64, outputs of 8."""
+    kernel = weights(1, 1, 4, 6)
+    kernel.flat[0] = 200 if other == "weights" else 127
+    sums = integer_form.convolution(
+        var("x", 1, 3, 3, 4), kernel, x_dtype="int16", sums="int64" if other == "sums" else "int32"
+    )
+    assert not matches(integer_form.requantize(sums, line(6), "int8" if other == "output" else "int16"))
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("exponents", [(0, -2, -14), (-3, 0, 0)])
+def test_addition(sign: int, exponents: tuple[int, int, int]) -> None:
+    """An operand in steps of the larger scale, and a sum, that is not shifted, too."""
+    scales = np.array([[1 << 30, 5 << 28, 3 << 29], exponents]).T
+    a, b = var("a", 1, 3, 4, 5), var("b", 1, 3, 4, 5)
+    (found,) = matches(Int16Addition((a, b), scales, sign, (0, 999)).build(a, b))
+    layer = found.layer
+    assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.ADD, 3, 4, 5, (0, 999))
+    assert (layer.input_dtype, layer.output_dtype, layer.broadcast) == ("int16", "int16", "")
+    assert found.constants.table is not None
+    assert found.constants.table.tolist() == [*scales[:, 0], *(-scales[:, 1]), sign]
+    assert [str(x.name_hint) for x in found.inputs] == ["a", "b"]
+
+
+def test_what_is_no_addition() -> None:
+    """A sum whose last shift is rounded otherwise."""
+    scales = np.array([[1 << 30, -1], [1 << 30, -1], [1 << 30, -10]])
+    a, b = var("a", 1, 3), var("b", 1, 3)
+    body = Int16Addition((a, b), scales, 1, CLIP).build(a, b)
+    total = body.args[0].args[0].args[0]
+    other = relay.right_shift(relay.add(total.args[0].args[0], integer_form.int64(1)), total.args[1])
+    assert not matches(integer_form.saturate(relay.cast(other, "int32"), CLIP, "int16"))
+
+
+def test_modules_say_that_they_take_16_bits() -> None:
+    """Others are not asked, whatever their constraints say of a layer."""
+    (found,) = matches(convolution(var("x", 1, 8, 8, 16), weights(3, 3, 16, 16)))
+    cluster, ne16 = match.get_target("gap9").modules
+    assert accepts(cluster, found.layer).ok
+    assert accepts(ne16, found.layer).reason == "its activations have 16 bits and ne16 reads 8"
+    (digital,) = match.get_target("diana").modules
+    assert accepts(digital, found.layer).reason == "its activations have 16 bits and digital reads 8"
+
+
+def test_no_chains_of_16_bits() -> None:
+    first = convolution(var("x", 1, 8, 8, 16), weights(1, 1, 16, 16))
+    second = convolution(first, weights(3, 3, 16, 1), groups=16, kernel_layout="HWOI")
+    module = relay.transform.InferType()(
+        tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(second), second))
+    )
+    layers = dict(enumerate(one for one in find(module) if isinstance(one, Match)))
+    assert len(layers) == 2
+    assert not find_chains(main_function(module), layers, match.get_target("gap9"))
+
+
+MOVES = {
+    "concatenation": lambda x: relay.concatenate([x, relay.nn.relu(x)], 3),
+    "slice": lambda x: relay.strided_slice(x, [0, 0, 0, 1], [1, 4, 6, 3]),
+    "columns": lambda x: relay.take(x, relay.const(np.array([0, 0, 3, 2])), axis=2),
+    "padding": lambda x: relay.nn.pad(x, [(0, 0), (1, 2), (0, 0), (0, 0)]),
+    "transposition": lambda x: relay.transpose(x, (0, 2, 1, 3)),
+}
+"""Of a tensor (1, 4, 6, 5)."""
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_moves_are_of_bytes(name: str) -> None:
+    """Twice the channels, or an element of two bytes."""
+    body = MOVES[name](var("x", 1, 4, 6, 5))
+    (found,) = matches(body)
+    layer = found.layer
+    assert (layer.input_dtype, layer.output_dtype) == ("uint8", "uint8")
+    extents = [int(extent) for extent in found.root.checked_type.shape]
+    assert layer.output_channels * layer.oy * layer.ox * layer.unit == 2 * np.prod(extents)
+    if name in ("concatenation", "slice"):
+        assert layer.first_channels == {"concatenation": 10, "slice": 2}[name]
+
+
+def test_padding_whose_bytes_differ() -> None:
+    """It is left to the control core."""
+    x = var("x", 1, 4, 6, 5)
+    assert not matches(relay.nn.pad(x, [(0, 0), (1, 2), (0, 0), (0, 0)], relay.const(3, "int16")))
+    assert matches(relay.nn.pad(var("x", 1, 4, 6, 5, dtype="int8"), [(0, 0), (1, 2), (0, 0), (0, 0)], 3))
