@@ -9,7 +9,7 @@ import numpy as np
 from match.ir.layer import Layer, Op
 from match.target.cost import Tile, ceil_div, choose
 
-PAIR = 9
+_PAIR = 9
 """Two products of each of four channels: a load of activations, four loads of weights, four dot products."""
 
 
@@ -72,7 +72,7 @@ class Int16Cycles:
         elements = columns * tile.c
         odd = layer.fx * tile.c % 2
         pairs = (elements - odd) / 2
-        four = self.four + rows * (self.row + PAIR * pairs + self.odd * odd)
+        four = self.four + rows * (self.row + _PAIR * pairs + self.odd * odd)
         one = self.one + rows * (self.one_row + self.one_pair * pairs + self.one_odd * odd)
         units = tile.oy * ceil_div(tile.ox, 2) * (fours + choose(ones > 0, 1, 0))
         pixels = tile.oy * tile.ox * (self.pixel + fours * four + ones * one)

@@ -63,8 +63,9 @@ def hard_swish(x: QuantizedType, output: QuantizedType) -> Int64Array | None:
     None if the output's scale is so much smaller than the input's that TFLite Micro refuses the operator.
     """
     hires_scale = np.float32(1 / 128) * x.scale
-    scaled, exponent = _multiplier(hires_scale / output.scale)
-    gate_factor, gate_exponent = _multiplier(hires_scale / (np.float32(3) / np.float32(32768)))
+    factors = hires_scale / np.array([output.scale, np.float32(3) / np.float32(32768)])
+    (scaled, gate_factor), shifts = reduced_multiplier(factors)
+    exponent, gate_exponent = 15 - shifts
     if exponent > 0:
         return None
     hires = (x.levels - x.zero_point) << _HIRES
@@ -122,12 +123,6 @@ def _saturated(x: QuantizedType, inside: Mask, outputs: Int64Array, limits: tupl
     """Outputs within their limits, one of these where an input did not fit."""
     beyond = np.where(x.levels <= x.zero_point, *limits)
     return np.where(inside, np.clip(outputs, *limits), beyond)
-
-
-def _multiplier(factor: np.float32) -> tuple[int, int]:
-    """Mantissa of 15 bits and exponent e: the factor is about ``mantissa * 2**(e - 15)``."""
-    mantissa, shift = reduced_multiplier(np.float64(factor))
-    return int(mantissa), 15 - int(shift)
 
 
 def _saturated16(x: Int64Array) -> Int64Array:

@@ -19,7 +19,6 @@ from match.mapping.storage import Storage, part_of
 from match.partitioning.pattern import Match
 from match.relay import relay
 from match.relay.graph import users
-from match.relay.rewrite import is_8bit
 
 Pitches = tuple[int, ...]
 """The pitches of a layer's inputs and output, see `Layer.pitches`."""
@@ -58,7 +57,7 @@ def find_parts(main: relay.Function, layers: Mapping[int, Match]) -> Parts:
 
     A tensor is part of at most one whole: the first concatenation that joins it, else the tensor that it is sliced
     from. All readers of parts and wholes are layers, and the writer of a part sees the same pixels and channels as its
-    reader. Channels are bytes.
+    reader.
     """
     readers = users(main)
     written = {row.root: row.layer for row in layers.values()}
@@ -75,7 +74,7 @@ def find_parts(main: relay.Function, layers: Mapping[int, Match]) -> Parts:
     for op in (Op.CONCATENATE, Op.SLICE):
         for place, row in layers.items():
             tensors = (*row.inputs, row.root)
-            if row.layer.op is not op or not is_8bit(row.root) or not _copies(row) or len({*tensors}) < len(tensors):
+            if row.layer.op is not op or not _copies(row) or len({*tensors}) < len(tensors):
                 continue
             pixels, channels, parts = row.layer.oy * row.layer.ox, _channels(row.layer), _parts(row.layer)
             inside = {part.argument for part in parts}

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from match.passes.wide_weights import in_bytes
 from match.relay import integer_form, relay
+from match.relay.convolution_phases import Phases, phases_of
 from match.relay.integer_form import Weights
-from match.relay.phases import Phases, phases_of
 from match.relay.qnn import LinearSums
 from match.relay.rewrite import shape
 

@@ -7,13 +7,13 @@ from match.target.hardware import Verdict
 
 
 def uint8_input(layer: Layer) -> Verdict:
-    """The input is uint8; the compiler shifts int8 networks to it where every operator allows."""
-    return Verdict(layer.input_dtype == "uint8", f"its input is {layer.input_dtype} and the kernels read uint8")
+    """An input of 8 bits is uint8; the compiler shifts int8 networks to it where every operator allows."""
+    return Verdict(layer.input_dtype != "int8", "its input is int8 and the kernels read uint8")
 
 
 def int8_input(layer: Layer) -> Verdict:
-    """The input is int8; networks of uint8 are not shifted to it."""
-    return Verdict(layer.input_dtype == "int8", f"its input is {layer.input_dtype} and the kernels read int8")
+    """An input of 8 bits is int8; networks of uint8 are not shifted to it."""
+    return Verdict(layer.input_dtype != "uint8", "its input is uint8 and the kernels read int8")
 
 
 def no_dilation(layer: Layer) -> Verdict:

@@ -70,6 +70,7 @@ GRU_BYTES = 4 * (7 * 4 + 1) + 2 * 256
 """Of match_gru_t."""
 
 _STRUCT_BYTES = {
+    Op.ADD: ADD_INT16_BYTES,
     Op.QUANTIZE: QUANTIZE_BYTES,
     Op.FLOAT_AVG_POOL2D: FLOAT_AVERAGE_BYTES,
     Op.SOFTMAX: SOFTMAX_BYTES,
@@ -170,8 +171,6 @@ def table_component(layer: Layer) -> Component:
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
-    if layer.op is Op.ADD:
-        return Component(TABLE, (), ADD_INT16_BYTES)
     if layer.op in _STRUCT_BYTES:
         return Component(TABLE, (), _STRUCT_BYTES[layer.op])
     if layer.op is Op.CHANNEL_LOOKUP:

@@ -155,8 +155,8 @@ class Cluster(HwModule):
     def tile_multiples(self, layer: Layer) -> Mapping[Dim, int]:
         """Input channels are cut into groups of 16: whole SIMD words, and two beats of the DMA for each pixel.
 
-        Those of 16 bits stay whole. Channels of a concatenation stay together, for a tile has some of each input; so
-        do those of a function of a pixel. States of recurrent layers stay in the kernel: its tile is the layer.
+        Input channels of 16 bits are not cut. Nor are the channels of a concatenation, for a tile has some of each
+        input, and those of a function of a pixel. States of recurrent layers stay in the kernel: its tile is the layer.
         """
         if layer.op in GATES:
             return {Dim.K: 0, Dim.OY: 0, Dim.OX: 0}

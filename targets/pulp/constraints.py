@@ -9,12 +9,6 @@ from match.target.hardware import Constraint, Verdict
 MAX_PRODUCTS = (2**31 - 1) // (255 * 128)
 
 
-def uint8_or_int16(layer: Layer) -> Verdict:
-    """The input is uint8, to which the compiler shifts int8 networks where every operator allows; or it is int16."""
-    verdict = uint8_input(layer)
-    return Verdict(True) if layer.input_dtype == "int16" else verdict
-
-
 def whole_int16(layer: Layer) -> Verdict:
     """Both inputs of an addition of int16 have the output's shape."""
     return whole_addend(layer) if layer.input_dtype == "int16" else Verdict(True)
@@ -23,13 +17,11 @@ def whole_int16(layer: Layer) -> Verdict:
 def accumulator_fits(layer: Layer) -> Verdict:
     """An output is the sum of at most 65,793 products (C * FY * FX), so that it fits 32 bits whatever they are.
 
-    Layers of int16 have weights with which it does.
+    Layers of int16 are found only where every sum fits 32 bits.
     """
     products = layer.c * layer.fy * layer.fx
-    if layer.input_dtype == "int16":
-        return Verdict(True)
     return Verdict(
-        products <= MAX_PRODUCTS,
+        layer.input_dtype == "int16" or products <= MAX_PRODUCTS,
         f"an output is the sum of {products} products, which may overflow 32 bits; {MAX_PRODUCTS} are safe",
     )
 
@@ -46,15 +38,15 @@ def uint8_states(layer: Layer) -> Verdict:
 
 
 CLUSTER: dict[Op, tuple[Constraint, ...]] = {
-    Op.CONV2D: (uint8_or_int16, accumulator_fits),
-    Op.DEPTHWISE_CONV2D: (uint8_or_int16, accumulator_fits),
+    Op.CONV2D: (uint8_input, accumulator_fits),
+    Op.DEPTHWISE_CONV2D: (uint8_input, accumulator_fits),
     Op.GROUPED_CONV2D: (uint8_input, accumulator_fits),
-    Op.DENSE: (uint8_or_int16, accumulator_fits),
+    Op.DENSE: (uint8_input, accumulator_fits),
     Op.MATRICES: (uint8_input, matrices_fit),
-    Op.ADD: (uint8_or_int16, whole_int16),
+    Op.ADD: (uint8_input, whole_int16),
     Op.AVG_POOL2D: (uint8_input,),
     Op.FLOAT_AVG_POOL2D: (uint8_input, no_dilation),
-    Op.MAX_POOL2D: (uint8_or_int16, no_dilation),
+    Op.MAX_POOL2D: (uint8_input, no_dilation),
     Op.LOOKUP: (),
     Op.CHANNEL_LOOKUP: (),
     Op.MULTIPLY: (uint8_input,),

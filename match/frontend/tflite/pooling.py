@@ -17,7 +17,7 @@ _SCALES_WITHIN = 1e-6
 """By how much the scales of input and output may differ in TFLite Micro."""
 
 
-def window_of(read: TfliteReader, operator: FileOperator) -> list[WindowAxis]:
+def _window(read: TfliteReader, operator: FileOperator) -> list[WindowAxis]:
     """Rows and columns of an operator's windows."""
     read.check_alike(operator, [0], _SCALES_WITHIN)
     options = operator.options(tflite.Pool2DOptions)
@@ -30,10 +30,10 @@ def window_of(read: TfliteReader, operator: FileOperator) -> list[WindowAxis]:
     )
 
 
-def max_pool(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """MAX_POOL_2D."""
-    rows, columns = window_of(read, operator)
-    pooled = relay.nn.max_pool2d(
+def largest_in_windows(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+    """MAX_POOL_2D without its fused activation."""
+    rows, columns = _window(read, operator)
+    return relay.nn.max_pool2d(
         read.expr(operator),
         (rows.window, columns.window),
         (rows.stride, columns.stride),
@@ -42,7 +42,11 @@ def max_pool(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         "NHWC",
         "NHWC",
     )
-    return _activated(read, operator, pooled)
+
+
+def max_pool(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+    """MAX_POOL_2D."""
+    return _activated(read, operator, largest_in_windows(read, operator))
 
 
 def average_pool(read: TfliteReader, operator: FileOperator) -> relay.Expr:
@@ -59,7 +63,7 @@ def inside(read: TfliteReader, operator: FileOperator, pool: Pool) -> relay.Expr
     """The operator's windows without what lies over the border, pooled by a function."""
     extents = read.tensor(operator).shape[1:3], read.output(operator).shape[1:3]
     axes: dict[int, tuple[int, Sequence[AlikeWindows]]] = {}
-    for number, (axis, extent, outputs) in enumerate(zip(window_of(read, operator), *extents, strict=True), start=1):
+    for number, (axis, extent, outputs) in enumerate(zip(_window(read, operator), *extents, strict=True), start=1):
         parts = alike_windows(extent, axis.window, axis.stride, axis.before, outputs)
         if parts is None:
             raise read.error(operator, "has windows that lie in the padding; make them or the padding smaller")

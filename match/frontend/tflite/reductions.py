@@ -21,7 +21,7 @@ from match.relay.fixed_point import alone, rounded_shift
 from match.relay.largest import pooled_largest, pooled_smallest
 
 
-def axes_of(read: TfliteReader, operator: FileOperator) -> list[int]:
+def reduced_axes(read: TfliteReader, operator: FileOperator) -> list[int]:
     """The axes that are reduced, counted from the first."""
     rank = len(read.tensor(operator).shape)
     return sorted({axis % rank for axis in read.integers(operator, 1)})
@@ -29,7 +29,7 @@ def axes_of(read: TfliteReader, operator: FileOperator) -> list[int]:
 
 def mean(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """MEAN: one over rows and columns as QNN, others as layers of the integer form."""
-    x, axes = read.tensor(operator), axes_of(read, operator)
+    x, axes = read.tensor(operator), reduced_axes(read, operator)
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     if len(x.shape) == 4 and axes == [1, 2]:
         keep = bool(operator.options(tflite.ReducerOptions).KeepDims())
@@ -43,7 +43,7 @@ def mean(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 def total(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SUM."""
-    x, axes = read.tensor(operator), axes_of(read, operator)
+    x, axes = read.tensor(operator), reduced_axes(read, operator)
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     count = math.prod(x.shape[axis] for axis in axes)
     offset, one = np.array([-inputs.zero_point * count]), np.ones(1, np.float32)
@@ -77,7 +77,7 @@ def largest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     if x.dtype not in ("int8", "uint8"):
         return extreme(relay.max)(read, operator)
     read.check_alike(operator, [0])
-    pooled = pooled_largest(read.expr(operator), x.shape, axes_of(read, operator))
+    pooled = pooled_largest(read.expr(operator), x.shape, reduced_axes(read, operator))
     return relay.reshape(pooled, read.output(operator).shape)
 
 
@@ -87,7 +87,7 @@ def smallest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     if x.dtype not in ("int8", "uint8"):
         return extreme(relay.min)(read, operator)
     read.check_alike(operator, [0])
-    pooled = pooled_smallest(read.expr(operator), x.dtype, x.shape, axes_of(read, operator))
+    pooled = pooled_smallest(read.expr(operator), x.dtype, x.shape, reduced_axes(read, operator))
     return relay.reshape(pooled, read.output(operator).shape)
 
 
@@ -95,7 +95,7 @@ def extreme(build: Callable[..., relay.Expr]) -> Handler:
     """A reader of REDUCE_ANY or REDUCE_ALL; of REDUCE_MAX or REDUCE_MIN, if integers have more than 8 bits."""
 
     def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-        axes = axes_of(read, operator)
+        axes = reduced_axes(read, operator)
         if not axes:
             return read.expr(operator)
         return relay.reshape(build(read.expr(operator), axes), read.output(operator).shape)

@@ -109,7 +109,7 @@ def gathering(root: relay.Expr) -> Match | None:
 
 
 def _bytes(expr: relay.Expr) -> int:
-    """Of an element."""
+    """Bytes of an element."""
     return np.dtype(dtype(expr)).itemsize
 
 

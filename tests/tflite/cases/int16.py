@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 
 import numpy as np
 
 from tests.tflite.case import NONE, RELU, RELU6, RELU_N1_TO_1, SAME, VALID, Network, cases
+from tests.tflite.cases import products
 from tests.tflite.cases.products import Pair, scales_of, windows
 
 INT16 = "int16"
@@ -20,118 +22,18 @@ GATES = (X, 2.0**-12, 2.0**-11, 1.0005 * 2.0**-12, 0.9996 * 2.0**-11, 5e-6, 1.3)
 """Scales of gates' inputs; TFLite Micro rounds those near powers of two."""
 
 
-def bias_of(network: Network, count: int, scales: object, scale: float, dtype: str | None) -> list[int]:
-    """Biases as large as some sums of products; none without a type."""
-    if dtype is None:
-        return []
-    most = 30000 if dtype == INT16 else 3_000_000
-    values = network.rng.integers(-most, most, count)
-    return [network.constant(values, (np.asarray(scales) * scale, 0), dtype)]
+def on_int16(write: Callable[..., None]) -> Callable[..., None]:
+    """An operator of `products` on 16 bits, with biases as large as some sums."""
+    return partial(write, x=(X, 0), y=(Y, 0), dtype=INT16, bias="int64", most=3_000_000)
 
 
-def conv2d(
-    network: Network,
-    name: str,
-    shape: Sequence[int] = SHAPE,
-    filters: int = 6,
-    kernel: Pair = (3, 3),
-    stride: Pair = (1, 1),
-    dilation: Pair = (1, 1),
-    padding: int = SAME,
-    activation: int = NONE,
-    groups: int = 1,
-    per_channel: bool = True,
-    bias: str | None = "int64",
-    accumulates: int = 0,
-    y: float = Y,
-) -> None:
-    """A convolution; `accumulates` is the type of sums without a bias, as the schema numbers it."""
-    scales = scales_of(network, filters, per_channel)
-    operands = [network.input(shape, (X, 0), INT16), network.weights((filters, *kernel, shape[3] // groups), scales)]
-    operands += bias_of(network, filters, scales, X, bias)
-    size = windows(shape[1:3], kernel, stride, dilation, padding)
-    network.apply(
-        name, operands, network.tensor((shape[0], *size, filters), (y, 0), INT16), "Conv2DOptions",
-        padding=padding, strideH=stride[0], strideW=stride[1], quantizedBiasType=accumulates,
-        dilationHFactor=dilation[0], dilationWFactor=dilation[1], fusedActivationFunction=activation,
-    )  # fmt: skip
-
-
-def depthwise(
-    network: Network,
-    name: str,
-    multiplier: int = 1,
-    stride: Pair = (1, 1),
-    padding: int = SAME,
-    activation: int = NONE,
-    per_channel: bool = True,
-    bias: bool = True,
-    shape: Sequence[int] = SHAPE,
-) -> None:
-    """A convolution of each channel with filters of its own."""
-    filters = shape[3] * multiplier
-    scales = scales_of(network, filters, per_channel)
-    operands = [network.input(shape, (X, 0), INT16), network.weights((1, 3, 3, filters), scales, 3)]
-    operands += bias_of(network, filters, scales, X, "int64" if bias else None)
-    size = windows(shape[1:3], (3, 3), stride, (1, 1), padding)
-    network.apply(
-        name, operands, network.tensor((1, *size, filters), (Y, 0), INT16), "DepthwiseConv2DOptions",
-        padding=padding, strideH=stride[0], strideW=stride[1], depthMultiplier=multiplier,
-        dilationHFactor=1, dilationWFactor=1, fusedActivationFunction=activation,
-    )  # fmt: skip
-
-
-def transposed(
-    network: Network,
-    name: str,
-    kernel: Pair = (3, 3),
-    stride: Pair = (2, 2),
-    padding: int = SAME,
-    activation: int = NONE,
-    bias: str | None = "int64",
-) -> None:
-    """A transposed convolution."""
-    shape, filters = (1, 5, 4, 6), 3
-    scales = scales_of(network, filters, True)
-    extra = [0 if padding == SAME else max(k - s, 0) for k, s in zip(kernel, stride, strict=True)]
-    output = (1, *(n * s + e for n, s, e in zip(shape[1:3], stride, extra, strict=True)), filters)
-    operands = [network.constant(output), network.weights((filters, *kernel, shape[3]), scales)]
-    operands.append(network.input(shape, (X, 0), INT16))
-    operands += bias_of(network, filters, scales, X, bias)
-    network.apply(
-        name, operands, network.tensor(output, (Y, 0), INT16), "TransposeConvOptions",
-        padding=padding, strideH=stride[0], strideW=stride[1], fusedActivationFunction=activation,
-    )  # fmt: skip
-
-
-def fully_connected(
-    network: Network,
-    name: str,
-    shape: Sequence[int] = (3, 40),
-    units: int = 7,
-    per_channel: bool = True,
-    bias: str | None = "int64",
-    activation: int = NONE,
-    accumulates: int = 0,
-    y: float = Y,
-    largest: int | None = None,
-) -> None:
-    """A dense layer; with `largest`, biases are this number and its negative, and all weights 127."""
-    scales = scales_of(network, units, per_channel)
-    operands = [network.input(shape, (X, 0), INT16)]
-    if largest is None:
-        operands.append(network.weights((units, shape[-1]), scales))
-        # TFLite Micro compares the scale of the bias with the others'.
-        operands += bias_of(network, units, scales, X, bias)
-    else:
-        operands.append(network.constant(np.full((units, shape[-1]), 127), (scales, 0), "int8", 0))
-        values = largest * (-1) ** np.arange(units)
-        operands.append(network.constant(values, (np.asarray(scales) * X, 0), "int64"))
-    output = network.tensor((int(np.prod(shape)) // shape[-1], units), (y, 0), INT16)
-    network.apply(
-        name, operands, output, "FullyConnectedOptions",
-        fusedActivationFunction=activation, quantizedBiasType=accumulates,
-    )  # fmt: skip
+def of_equal_weights(network: Network, name: str, shape: Sequence[int], units: int, bias: int, y: float) -> None:
+    """A dense layer whose weights are all 127, with biases of one magnitude."""
+    scales = scales_of(network, units, True)
+    weights = network.constant(np.full((units, shape[-1]), 127), (scales, 0), "int8", 0)
+    biases = network.constant(bias * (-1) ** np.arange(units), (scales * X, 0), "int64")
+    output = network.tensor((shape[0], units), (y, 0), INT16)
+    network.apply(name, [network.input(shape, (X, 0), INT16), weights, biases], output, "FullyConnectedOptions")
 
 
 def batch_matmul(network: Network, name: str, adj_x: bool = False, adj_y: bool = False) -> None:
@@ -243,7 +145,7 @@ def nearest(network: Network, name: str) -> None:
 CASES = (
     *cases(
         "CONV_2D",
-        conv2d,
+        on_int16(products.conv2d),
         [
             {},
             {"stride": (2, 1), "padding": VALID, "activation": RELU},
@@ -253,41 +155,47 @@ CASES = (
             {"bias": None, "accumulates": 2},
             {"groups": 2, "shape": (1, 5, 5, 8)},
             {"groups": 4, "shape": (1, 5, 5, 4), "filters": 8},
-            {"kernel": (3, 3), "shape": (1, 4, 4, 192), "y": 0.02},
+            {"kernel": (3, 3), "shape": (1, 4, 4, 192), "y": (0.02, 0)},
         ],
     ),
     *cases(
         "DEPTHWISE_CONV_2D",
-        depthwise,
+        on_int16(products.depthwise),
         [
             {},
             {"multiplier": 2, "stride": (2, 2)},
             {"padding": VALID, "activation": RELU, "per_channel": False},
-            {"bias": False, "shape": (1, 6, 6, 1), "multiplier": 4},
+            {"bias": None, "shape": (1, 6, 6, 1), "multiplier": 4},
         ],
     ),
     *cases(
         "TRANSPOSE_CONV",
-        transposed,
+        on_int16(products.transposed),
         [
             {},
             {"padding": VALID, "bias": None, "activation": RELU},
-            {"kernel": (2, 2), "bias": INT16},
+            {"kernel": (2, 2), "bias": INT16, "most": 30_000},
             {"kernel": (1, 2), "stride": (3, 1)},
         ],
     ),
     *cases(
         "FULLY_CONNECTED",
-        fully_connected,
+        on_int16(products.fully_connected),
         [
-            {},
+            {"shape": (3, 40)},
             {"per_channel": False, "activation": RELU},
             {"per_channel": False, "bias": None, "shape": (2, 3, 20)},
             {"bias": "int32"},
             {"bias": None, "accumulates": 2},
             {"shape": (1, 1400), "units": 3},
-            {"shape": (1, 1400), "units": 3, "largest": 5, "y": 0.1},
-            {"shape": (1, 40), "units": 2, "largest": 1 << 34},
+        ],
+    ),
+    *cases(
+        "FULLY_CONNECTED",
+        of_equal_weights,
+        [
+            {"shape": (1, 1400), "units": 3, "bias": 5, "y": 0.1},
+            {"shape": (1, 40), "units": 2, "bias": 1 << 34, "y": Y},
         ],
     ),
     *cases("BATCH_MATMUL", batch_matmul, [{}, {"adj_x": True}, {"adj_y": True}]),

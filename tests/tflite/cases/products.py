@@ -26,10 +26,10 @@ def scales_of(network: Network, count: int, per_channel: bool) -> Any:
     return 2 ** network.rng.uniform(-12, -4, count) if per_channel else 0.0113
 
 
-def bias_of(network: Network, count: int, scales: Any, scale: float) -> int:
-    """Biases as large as some sums of products, at scales that are those of input and weights together."""
-    values = network.rng.integers(-3000, 3000, count)
-    return network.constant(values, (np.asarray(scales) * scale, 0), "int32")
+def bias_of(network: Network, count: int, scales: Any, scale: float, dtype: str, most: int) -> int:
+    """Biases of at most a magnitude, at scales that are those of input and weights together."""
+    values = network.rng.integers(-most, most, count)
+    return network.constant(values, (np.asarray(scales) * scale, 0), dtype)
 
 
 def conv2d(
@@ -45,17 +45,23 @@ def conv2d(
     x: Quantization = X,
     y: Quantization = Y,
     groups: int = 1,
+    accumulates: int = 0,
     per_channel: bool = True,
-    bias: bool = True,
+    bias: str | None = "int32",
+    most: int = 3000,
+    dtype: str = "int8",
 ) -> None:
-    """A convolution, grouped where the weights have fewer channels than the input."""
+    """A convolution, grouped where the weights have fewer channels than the input.
+
+    accumulates: of 16 bits, the type of sums without a bias, as the schema numbers it.
+    """
     scales = scales_of(network, filters, per_channel)
-    operands = [network.input(shape, x), network.weights((filters, *kernel, shape[3] // groups), scales)]
-    operands.append(bias_of(network, filters, scales, x[0]) if bias else -1)
+    operands = [network.input(shape, x, dtype), network.weights((filters, *kernel, shape[3] // groups), scales)]
+    operands.append(bias_of(network, filters, scales, x[0], bias, most) if bias else -1)
     size = windows(shape[1:3], kernel, stride, dilation, padding)
     network.apply(
-        name, operands, network.tensor((shape[0], *size, filters), y), "Conv2DOptions",
-        padding=padding, strideH=stride[0], strideW=stride[1],
+        name, operands, network.tensor((shape[0], *size, filters), y, dtype), "Conv2DOptions",
+        padding=padding, strideH=stride[0], strideW=stride[1], quantizedBiasType=accumulates,
         dilationHFactor=dilation[0], dilationWFactor=dilation[1], fusedActivationFunction=activation,
     )  # fmt: skip
 
@@ -73,16 +79,20 @@ def depthwise(
     x: Quantization = X,
     y: Quantization = Y,
     per_channel: bool = True,
-    bias: bool = True,
+    bias: str | None = "int32",
+    most: int = 3000,
+    dtype: str = "int8",
 ) -> None:
     """A convolution of each channel with filters of its own."""
     filters = shape[3] * multiplier
     scales = scales_of(network, filters, per_channel)
-    operands = [network.input(shape, x), network.weights((1, *kernel, filters), scales, 3)]
-    operands += [bias_of(network, filters, scales, x[0])] if bias else []  # TFLite Micro crashes on a -1 here
+    operands = [network.input(shape, x, dtype), network.weights((1, *kernel, filters), scales, 3)]
+    operands += (
+        [bias_of(network, filters, scales, x[0], bias, most)] if bias else []
+    )  # TFLite Micro crashes on a -1 here
     size = windows(shape[1:3], kernel, stride, dilation, padding)
     network.apply(
-        name, operands, network.tensor((shape[0], *size, filters), y), "DepthwiseConv2DOptions",
+        name, operands, network.tensor((shape[0], *size, filters), y, dtype), "DepthwiseConv2DOptions",
         padding=padding, strideH=stride[0], strideW=stride[1], depthMultiplier=multiplier,
         dilationHFactor=dilation[0], dilationWFactor=dilation[1], fusedActivationFunction=activation,
     )  # fmt: skip
@@ -99,18 +109,20 @@ def transposed(
     activation: int = NONE,
     x: Quantization = X,
     y: Quantization = Y,
-    bias: bool = True,
+    bias: str | None = "int32",
+    most: int = 3000,
+    dtype: str = "int8",
 ) -> None:
-    """A transposed convolution: weights for each output channel, biases of 32 bits."""
+    """A transposed convolution: weights for each output channel."""
     scales = scales_of(network, filters, True)
     extra = [0 if padding == SAME else max(k - s, 0) for k, s in zip(kernel, stride, strict=True)]
     size = [n * s + e for n, s, e in zip(shape[1:3], stride, extra, strict=True)]
     output = (shape[0], *size, filters)
     operands = [network.constant(output), network.weights((filters, *kernel, shape[3]), scales)]
-    operands.append(network.input(shape, x))
-    operands += [bias_of(network, filters, scales, x[0])] if bias else []
+    operands.append(network.input(shape, x, dtype))
+    operands += [bias_of(network, filters, scales, x[0], bias, most)] if bias else []
     network.apply(
-        name, operands, network.tensor(output, y), "TransposeConvOptions",
+        name, operands, network.tensor(output, y, dtype), "TransposeConvOptions",
         padding=padding, strideH=stride[0], strideW=stride[1], fusedActivationFunction=activation,
     )  # fmt: skip
 
@@ -124,18 +136,24 @@ def fully_connected(
     x: Quantization = X,
     y: Quantization = (0.8, -11),
     per_channel: bool = True,
-    bias: bool = True,
+    bias: str | None = "int32",
+    most: int = 3000,
+    dtype: str = "int8",
     keep: bool = False,
+    accumulates: int = 0,
     output: Sequence[int] | None = None,
 ) -> None:
-    """A product with constant weights; with `keep`, over the last axis of a tensor of more than two."""
+    """A product with constant weights; with `keep`, over the last axis of a tensor of more than two.
+
+    `accumulates` as in `conv2d`.
+    """
     scales = scales_of(network, units, per_channel)
-    operands = [network.input(shape, x), network.weights((units, shape[-1]), scales)]
-    operands.append(bias_of(network, units, scales, x[0]) if bias else -1)
+    operands = [network.input(shape, x, dtype), network.weights((units, shape[-1]), scales)]
+    operands.append(bias_of(network, units, scales, x[0], bias, most) if bias else -1)
     result = (*shape[:-1], units) if keep else (int(np.prod(shape[:-1])), units)
     network.apply(
-        name, operands, network.tensor(output or result, y), "FullyConnectedOptions",
-        fusedActivationFunction=activation, keepNumDims=keep,
+        name, operands, network.tensor(output or result, y, dtype), "FullyConnectedOptions",
+        fusedActivationFunction=activation, keepNumDims=keep, quantizedBiasType=accumulates,
     )  # fmt: skip
 
 
@@ -187,7 +205,7 @@ CASES = (
             {"kernel": (3, 3), "dilation": (3, 2), "padding": VALID},
             {"kernel": (1, 1), "x": (0.05, -128), "y": (0.08, -128), "activation": RELU},
             {"kernel": (1, 1), "x": (0.05, 127), "y": (0.08, 127), "per_channel": False},
-            {"kernel": (1, 1), "bias": False},
+            {"kernel": (1, 1), "bias": None},
             {"shape": (1, 1, 20, 4), "kernel": (1, 5), "dilation": (1, 3), "filters": 7},
             {"shape": (2, 6, 6, 3), "kernel": (5, 5), "stride": (3, 1)},
             {"shape": (1, 6, 6, 6), "filters": 9, "groups": 3},
@@ -205,7 +223,7 @@ CASES = (
             {"dilation": (2, 2)},
             {"kernel": (5, 3), "padding": VALID, "x": (0.05, -128), "y": (0.08, 127)},
             {"kernel": (1, 4), "shape": (1, 1, 18, 6), "stride": (1, 2), "per_channel": False},
-            {"kernel": (4, 1), "shape": (2, 8, 3, 4), "bias": False},
+            {"kernel": (4, 1), "shape": (2, 8, 3, 4), "bias": None},
             {"shape": (1, 5, 5, 8), "kernel": (5, 5), "padding": VALID},
         ],
     ),
@@ -214,7 +232,7 @@ CASES = (
         transposed,
         [
             {},
-            {"bias": False},
+            {"bias": None},
             {"kernel": (2, 2), "padding": VALID},
             {"kernel": (4, 4), "activation": RELU},
             {"kernel": (3, 5), "stride": (1, 2), "padding": VALID, "activation": RELU6, "y": (0.04, -128)},
@@ -228,7 +246,7 @@ CASES = (
         [
             {},
             {"per_channel": False},
-            {"bias": False, "activation": RELU},
+            {"bias": None, "activation": RELU},
             {"activation": RELU6, "y": (0.04, -128)},
             {"shape": (5, 12), "units": 7, "x": (0.05, -128)},
             {"shape": (1, 6, 12), "units": 7, "keep": True},

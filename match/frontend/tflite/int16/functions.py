@@ -8,7 +8,7 @@ import tflite
 from match.arithmetic import tflite_functions
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.int16.quantization import of_input, of_output
+from match.frontend.tflite.int16.quantization import of_input, of_output, ratio
 from match.frontend.tflite.integers import int64
 from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.ir.dtypes import value_range
@@ -101,7 +101,7 @@ def _interpolated(x: relay.Expr, table: Int64Array) -> relay.Expr:
 def relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """RELU: a change of scale."""
     output, x = of_output(read, operator), integers.wide(read.expr(operator))
-    scaled = integers.scaled(x, _ratio(read, operator))
+    scaled = integers.scaled(x, ratio(read, operator))
     return integers.narrowed(scaled, output, (0, value_range("int16")[1]))
 
 
@@ -121,7 +121,7 @@ def leaky_relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     below = integers.scaled(x, np.abs(slope))
     below = relay.negative(below) if slope < 0 else below
     positive = relay.greater_equal(x, int64(0))
-    return integers.narrowed(relay.where(positive, integers.scaled(x, _ratio(read, operator)), below), output)
+    return integers.narrowed(relay.where(positive, integers.scaled(x, ratio(read, operator)), below), output)
 
 
 def prelu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
@@ -133,7 +133,7 @@ def prelu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     factor = np.float64(inputs.scale) * np.float64(of_slopes.scale) / np.float64(output.scale)
     x = integers.wide(read.expr(operator))
     by_slope = relay.multiply(x, integers.wide(read.expr(operator, 1), of_slopes.zero_point))
-    above, below = integers.scaled(x, _ratio(read, operator)), integers.scaled(by_slope, factor)
+    above, below = integers.scaled(x, ratio(read, operator)), integers.scaled(by_slope, factor)
     return integers.narrowed(relay.where(relay.greater_equal(x, int64(0)), above, below), output)
 
 
@@ -141,11 +141,7 @@ def absolute(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """ABS."""
     output, x = of_output(read, operator), relay.abs(integers.wide(read.expr(operator)))
     alike = of_input(read, operator).scale == output.scale
-    return integers.narrowed(x if alike else integers.scaled(x, _ratio(read, operator)), output)
-
-
-def _ratio(read: TfliteReader, operator: FileOperator) -> np.float64:
-    return np.float64(of_input(read, operator).scale) / np.float64(of_output(read, operator).scale)
+    return integers.narrowed(x if alike else integers.scaled(x, ratio(read, operator)), output)
 
 
 def handlers() -> Handlers:

@@ -1,7 +1,7 @@
 """Layers with weights of 8 bits on activations of 16 bits, and products of two activations of 16 bits.
 
-Sums are scaled by multipliers of 15 bits and rounded once. With biases of 32 bits, they are scaled as those of 8-bit
-layers are.
+A sum is multiplied by a number of 15 bits, shifted, and rounded once. A layer whose bias has 32 bits scales its sums as
+an 8-bit layer does: it multiplies by a number of 31 bits and rounds twice.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from match.ir.dtypes import value_range
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
-from match.relay.phases import Phases, phases_of
+from match.relay.convolution_phases import Phases, phases_of
 
 _LARGEST = 1 << 15
 """The largest magnitude of an activation."""
@@ -68,7 +68,7 @@ def _convolved(
         dilation=(rows.dilation, columns.dilation),
         groups=filters.groups,
         kernel_layout=filters.layout,
-        sums=_sums(filters.weights.values, 3 if operator.name == "DEPTHWISE_CONV_2D" else 0),
+        sums=_sums(filters.kernel.reshape(-1, filters.count)),
     )
     return _requantized(read, operator, sums, filters.weights, activation, 2, biases, single=single)
 
@@ -88,7 +88,7 @@ def transpose_conv(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         phases.kernel.astype(np.int16),
         x_dtype="int16",
         padding=phases.padding,
-        sums=_sums(weights.values, 0),
+        sums=_sums(phases.kernel.reshape(-1, np.prod(strides) * channels)),
     )
     activation, biases = options.FusedActivationFunction(), ("int64", "int16")
     result = _requantized(read, operator, sums, weights, activation, 3, biases, position=2, phases=phases)
@@ -105,7 +105,7 @@ def fully_connected(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     weights = constant_weights(read, operator, axis=0)
     read.check_symmetric(operator, read.tensor(operator, 1))
     x = relay.reshape(read.expr(operator), (-1, weights.values.shape[1]))
-    sums = integer_form.product(x, weights.values.astype(np.int16), _sums(weights.values, 0))
+    sums = integer_form.product(x, weights.values.astype(np.int16), _sums(weights.values.T))
     single = options.QuantizedBiasType() == tflite.TensorType.INT32
     activation, biases = options.FusedActivationFunction(), ("int64", "int32")
     result = _requantized(read, operator, sums, weights, activation, 2, biases, single=single)
@@ -128,10 +128,10 @@ def batch_matmul(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     return relay.reshape(integer_form.requantize(sums, line, "int16"), shape)
 
 
-def _sums(weights: npt.NDArray[np.integer], axis: int) -> Literal["int32", "int64"]:
-    """The type that holds all sums of activations times weights, whose output channels lie along an axis."""
-    channels = np.moveaxis(np.abs(weights.astype(np.int64)), axis, 0).reshape(weights.shape[axis], -1)
-    return "int32" if int(channels.sum(axis=1).max()) * _LARGEST < 1 << 31 else "int64"
+def _sums(weights: npt.NDArray[np.integer]) -> Literal["int32", "int64"]:
+    """The type that holds all sums of activations times weights (products, outputs)."""
+    largest = int(np.abs(weights.astype(np.int64)).sum(axis=0).max()) * _LARGEST
+    return "int32" if largest < 1 << 31 else "int64"
 
 
 def _requantized(
@@ -190,10 +190,10 @@ def _line(
 
 
 def _by_words(line: Requantization) -> Requantization:
-    """The same line, for sums of 32 bits, with shifts of 32 and more, as far as multipliers of 32 bits go.
+    """The same line for sums of 32 bits, with shifts of 32 and more where the multiplier then still has 32 bits.
 
-    The upper word of a product is a word of its own on machines of 32 bits. Outputs have 32 bits before they are
-    clipped, so that scaled biases fit in 64.
+    A machine of 32 bits computes the upper half of a product in one instruction, and such a shift needs no other half.
+    An output has at most 32 bits before it is clipped, so a scaled bias fits in 64 bits.
     """
     more = np.clip(_WORD - line.shift, 0, _WORD - 1 - _MULTIPLIER_BITS)
     return replace(line, multiplier=line.multiplier << more, bias=line.bias << more, shift=line.shift + more)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from match.arithmetic.interface import QuantizedType
 from match.frontend.tflite.file import FileOperator, FileTensor
 from match.frontend.tflite.reader import TfliteReader
@@ -15,6 +17,11 @@ def of_input(read: TfliteReader, operator: FileOperator, position: int = 0) -> Q
 def of_output(read: TfliteReader, operator: FileOperator) -> QuantizedType:
     """The quantization of the operator's output, of 16 bits."""
     return _symmetric(read, operator, read.output(operator))
+
+
+def ratio(read: TfliteReader, operator: FileOperator) -> np.float64:
+    """The scale of the first input over that of the output."""
+    return np.float64(of_input(read, operator).scale) / np.float64(of_output(read, operator).scale)
 
 
 def _symmetric(read: TfliteReader, operator: FileOperator, tensor: FileTensor) -> QuantizedType:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import tflite
 
 from match.arithmetic.tflite import mean_multiplier
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.int16.quantization import of_input, of_output
+from match.frontend.tflite.int16.quantization import of_output, ratio
 from match.frontend.tflite.integers import int64
-from match.frontend.tflite.pooling import inside, window_of
+from match.frontend.tflite.pooling import inside, largest_in_windows
 from match.frontend.tflite.reader import Handlers, TfliteReader
-from match.frontend.tflite.reductions import axes_of
+from match.frontend.tflite.reductions import reduced_axes
 from match.ir.dtypes import value_range
 from match.relay import fixed_point, integer_form, relay
 from match.relay.fixed_point import alone
@@ -22,16 +21,7 @@ from match.relay.fixed_point import alone
 
 def max_pool(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """MAX_POOL_2D."""
-    rows, columns = window_of(read, operator)
-    pooled = relay.nn.max_pool2d(
-        read.expr(operator),
-        (rows.window, columns.window),
-        (rows.stride, columns.stride),
-        (1, 1),
-        (rows.before, columns.before, rows.behind, columns.behind),
-        "NHWC",
-        "NHWC",
-    )
+    pooled = largest_in_windows(read, operator)
     clip = _clip(read, operator)
     return pooled if clip == value_range("int16") else relay.clip(pooled, *clip)
 
@@ -57,25 +47,19 @@ def _clip(read: TfliteReader, operator: FileOperator) -> tuple[int, int]:
 
 def mean(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """MEAN."""
-    count = math.prod(read.tensor(operator).shape[axis] for axis in axes_of(read, operator))
-    scaled = fixed_point.scaled(_summed(read, operator), *mean_multiplier(_ratio(read, operator), count))
+    count = math.prod(read.tensor(operator).shape[axis] for axis in reduced_axes(read, operator))
+    scaled = fixed_point.scaled(_summed(read, operator), *mean_multiplier(ratio(read, operator), count))
     return integers.narrowed(scaled, of_output(read, operator))
 
 
 def total(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """SUM."""
-    return integers.narrowed(
-        integers.scaled(_summed(read, operator), _ratio(read, operator)), of_output(read, operator)
-    )
-
-
-def _ratio(read: TfliteReader, operator: FileOperator) -> np.float64:
-    return np.float64(of_input(read, operator).scale) / np.float64(of_output(read, operator).scale)
+    return integers.narrowed(integers.scaled(_summed(read, operator), ratio(read, operator)), of_output(read, operator))
 
 
 def _summed(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """Sums over the operator's axes, int64, in the output's shape."""
-    sums = relay.sum(relay.cast(read.expr(operator), "int32"), axes_of(read, operator))
+    sums = relay.sum(relay.cast(read.expr(operator), "int32"), reduced_axes(read, operator))
     return relay.reshape(integers.wide(alone(sums)), read.output(operator).shape)
 
 

@@ -90,7 +90,8 @@ def phases_of(
 ) -> Phases:
     """The phases of a transposed convolution, without dilation, of a map of these extents (N, H, W, C).
 
-    `kernel` is HWIO, `before` are rows and columns that the result has less in front, `outputs` those that it has.
+    kernel: HWIO. outputs: rows and columns of the result. before: rows at its top and columns at its left that are cut
+    off, as the padding of the convolution that is transposed.
     """
     sizes = zip(extents[1:3], outputs, kernel.shape[:2], strides, before, strict=True)
     rows, columns = (_axis(*one) for one in sizes)
