@@ -256,6 +256,14 @@ def test_16_bits_beside_others(tmp_path: Path, types: tuple[str, str, str], zero
     assert said in refused(written(tmp_path, model, [x, y], [output]))
 
 
+def test_pooling_from_one_scale_of_16_bits_to_another(tmp_path: Path) -> None:
+    """It passes integers on, as that of 8 bits does."""
+    model = TfliteModel()
+    x, output = model.tensor((1, 4, 4, 2), "int16", 0.1), model.tensor((1, 4, 4, 2), "int16", 0.2)
+    model.operator("MAX_POOL_2D", [x], output, "Pool2DOptions", strideH=1, strideW=1, filterHeight=1, filterWidth=1)
+    assert "has 't0' in another quantization than its output" in refused(written(tmp_path, model, [x], [output]))
+
+
 def test_real_numbers_between_16_bits(tmp_path: Path) -> None:
     """What a converter leaves of an activation that it does not quantize."""
     model = TfliteModel()

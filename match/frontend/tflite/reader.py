@@ -139,7 +139,7 @@ class TfliteReader:
         TFLite Micro refuses them, too. `within` is by how much scales may differ.
         """
         output = self.output(operator)
-        if output.dtype not in ("int8", "uint8"):
+        if output.dtype not in ("int8", "uint8", "int16"):
             return
         tensors = [self.tensor(operator, position) for position in positions]
         if not any(len(tensor.scales) for tensor in (output, *tensors)):

@@ -31,7 +31,9 @@ def _sum(read: TfliteReader, operator: FileOperator, activation: int, sign: int)
     twice = 2 * max(scales)
     last = twice / (np.float64(1 << LEFT_SHIFT) * np.float64(output.scale))
     if last >= 1:
-        raise read.error(operator, f"has an output with the scale {output.scale}, too fine for its inputs' scales")
+        raise read.error(
+            operator, f"has an output with the scale {output.scale}, too fine for its inputs' scales; quantize it again"
+        )
     factors = np.stack(quantize_multiplier([*(scale / twice for scale in scales), last]), axis=1)
     operands = read.expr(operator), read.expr(operator, 1)
     return Int16Addition(operands, factors, sign, integers.clip_of(read, operator, activation, output)).build(*operands)

@@ -44,7 +44,9 @@ def _in_table(read: TfliteReader, operator: FileOperator, most: int) -> relay.Ex
     while factor <= 32767 / 2 and doublings < _MOST_DOUBLINGS:
         factor, doublings = 2 * factor, doublings + 1
     if factor >= 1 << 15:
-        raise read.error(operator, f"has an input with the scale {scale}, too large for TFLite Micro's table")
+        raise read.error(
+            operator, f"has an input with the scale {scale}, too large for TFLite Micro's table; quantize it again"
+        )
     moved = relay.multiply(x, int64(int(factor)))
     if not doublings:
         return moved
@@ -59,7 +61,9 @@ def _power_near(scale: np.float32) -> int | None:
 
 def _check_scale(read: TfliteReader, operator: FileOperator) -> None:
     if _power_near(of_output(read, operator).scale) != gates.FUNCTION_POWER:
-        raise read.error(operator, "has an output with another quantization than the kernel's (scale 1/32768)")
+        raise read.error(
+            operator, "has an output with another quantization than the kernel's (scale 1/32768); quantize it again"
+        )
 
 
 def softmax(read: TfliteReader, operator: FileOperator) -> relay.Expr:

@@ -185,7 +185,8 @@ def _line(
     """Sums plus biases, scaled and clipped, by channel."""
     multiplier, shift = reduced_multiplier(factors)
     if np.any(shift < 1):
-        raise read.error(operator, f"scales sums by {factors.max():.3g}; 16-bit kernels scale by less than {1 << 14}")
+        problem = f"scales sums by {factors.max():.3g}, and 16-bit kernels scale by less than {1 << 14}"
+        raise read.error(operator, f"{problem}; quantize its output again")
     return Requantization(multiplier, biases * multiplier + (np.int64(1) << (shift - 1)), shift, clip)
 
 
