@@ -26,7 +26,7 @@ from match.frontend.onnx_attributes import (
 from match.frontend.onnx_batch_normalization import without_batch_normalization
 from match.frontend.onnx_canonical import canonical, with_shaped_outputs
 from match.frontend.onnx_constants import with_constants
-from match.frontend.onnx_importer import import_onnx
+from match.frontend.onnx_importer import ScaleError, import_onnx
 from match.frontend.onnx_order import in_order
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_recurrent import without_unread_cells
@@ -134,6 +134,8 @@ def _imported(proto: Any, path: Path) -> tuple[tvm.IRModule, Any]:
     except tvm.error.OpNotImplemented as error:
         operators = str(error).strip().splitlines()[-1].rpartition(":")[2].strip() or "an operator"
         raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
+    except ScaleError as error:
+        raise ModelError(f"{path} has {error}; export it again") from error
     except tvm.error.DiagnosticError:
         raise  # `tvm_failures` knows what was said
     except (AssertionError, ValueError, KeyError, NotImplementedError, tvm.TVMError) as error:

@@ -14,7 +14,7 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from functools import cache, partial
 from typing import Any
 
@@ -245,9 +245,21 @@ def _stacked(x: relay.Expr, shape: tuple[int, ...], batch: tuple[int, ...]) -> r
     return x if len(batch) == 1 else relay.reshape(x, (-1, *shape[-2:]))
 
 
-def _axis(x: relay.Expr, attributes: Any) -> int:
-    axes = len(_infer_shape(x))
-    return 0 if axes < 2 else int(attributes.get("axis", 1)) % axes
+class ScaleError(Exception):
+    """An operator whose scales or zero points are neither one nor one for each place of an axis; the text is both."""
+
+
+def _axis(kind: str, x: relay.Expr, parameters: Iterable[relay.Expr], attributes: Any) -> int:
+    """The axis that scales and zero points lie along."""
+    extents, axis = _infer_shape(x), int(attributes.get("axis", 1))
+    if len(extents) < 2:
+        return 0
+    for shape in map(_infer_shape, parameters):
+        along = extents[axis] if -len(extents) <= axis < len(extents) else None
+        if math.prod(shape) != 1 and shape != (along,):
+            name = attributes["tvm_custom"]["name"]
+            raise ScaleError(f"{kind} ({name}) with scales or zero points {list(shape)} along axis {axis} of {extents}")
+    return axis % len(extents)
 
 
 class _QuantizeLinear(_importer.OnnxOpConverter):
@@ -257,9 +269,8 @@ class _QuantizeLinear(_importer.OnnxOpConverter):
     def _impl_v10(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
         x, scale, zero_point = inputs
         dtype = _infer_type(zero_point).checked_type.dtype
-        return relay.qnn.op.quantize(
-            x, one_number(scale), one_number(zero_points(zero_point)), _axis(x, attributes), dtype
-        )
+        axis = _axis("QuantizeLinear", x, (scale, zero_point), attributes)
+        return relay.qnn.op.quantize(x, one_number(scale), one_number(zero_points(zero_point)), axis, dtype)
 
 
 class _DequantizeLinear(_importer.OnnxOpConverter):
@@ -268,7 +279,8 @@ class _DequantizeLinear(_importer.OnnxOpConverter):
     @classmethod
     def _impl_v10(cls, inputs: Any, attributes: Any, _params: Any) -> relay.Expr:
         x, scale, zero_point = inputs
-        return relay.qnn.op.dequantize(x, one_number(scale), one_number(zero_points(zero_point)), _axis(x, attributes))
+        axis = _axis("DequantizeLinear", x, (scale, zero_point), attributes)
+        return relay.qnn.op.dequantize(x, one_number(scale), one_number(zero_points(zero_point)), axis)
 
 
 _OriginalLpPool = _importer.LpPool

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from match import run as runs
 from match.codegen.project import Manifest
 from match.compilation.stopwatch import Progress, unheard
-from match.errors import InputError
+from match.errors import InputError, OptionError
 from match.frontend.model import Model, ModelTensor
 from match.partitioning.partitioner import Partitioned
 from match.relay import tvm
@@ -42,6 +42,9 @@ LABELS = "labels"
 """In a file of inputs: the class of each sample."""
 
 SAMPLES = 16
+
+_MOST_BYTES = 1 << 30
+"""Of random inputs, which are all in memory at once."""
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
@@ -140,6 +143,12 @@ def _listed(tensors: Sequence[ModelTensor]) -> str:
 
 
 def _drawn(manifest: Manifest, samples: int, seed: int) -> Arrays:
+    each = sum(math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize for tensor in manifest.inputs)
+    if samples * each > _MOST_BYTES:
+        raise OptionError(
+            f"{samples} random samples of {each} bytes are more than this machine may hold; "
+            f"{_MOST_BYTES // each} are the most."
+        )
     drawn = [runs.random_inputs(manifest, seed + index) for index in range(samples)]
     return {tensor.name: np.stack([sample[tensor.name] for sample in drawn]) for tensor in manifest.inputs}
 

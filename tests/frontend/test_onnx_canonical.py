@@ -154,6 +154,23 @@ def in_float16(model: onnx.ModelProto) -> None:
     model.graph.node[2].input[1] = "half"
 
 
+def of_another_axis(model: onnx.ModelProto) -> None:
+    """Four scales, and four zero points, for the six places of an axis."""
+    for name, values in (("s4", np.full(4, 0.03, np.float32)), ("z4", np.zeros(4, np.int8))):
+        model.graph.initializer.append(numpy_helper.from_array(values, name))
+    for one in model.graph.node[:2]:
+        one.input[1:] = ["s4", "z4"]
+
+
+def beyond_all_axes(model: onnx.ModelProto) -> None:
+    """As many scales as places of an axis, but along none of the tensor's."""
+    for name, values in (("s6", np.full(6, 0.03, np.float32)), ("z6", np.zeros(6, np.int8))):
+        model.graph.initializer.append(numpy_helper.from_array(values, name))
+    for one in model.graph.node[:2]:
+        one.input[1:] = ["s6", "z6"]
+        one.attribute.append(helper.make_attribute("axis", 3))
+
+
 def in_float8(model: onnx.ModelProto) -> None:
     model.graph.initializer.append(helper.make_tensor("z8", TensorProto.FLOAT8E4M3FN, [], [0.0]))
     for one in model.graph.node[:2]:
@@ -213,6 +230,11 @@ def with_places_of_maxima(model: onnx.ModelProto) -> None:
             in_float8,
             "has QuantizeLinear (quantizelinear_levels) of type float8e4m3fn; quantize the model to int8 or uint8",
         ),
+        (
+            of_another_axis,
+            "has QuantizeLinear (quantizelinear_levels) with scales or zero points [4] along axis 1 of (3, 6)",
+        ),
+        (beyond_all_axes, "with scales or zero points [6] along axis 3 of (3, 6); export it again"),
         (with_a_loop, "has Loop (loop_repeated), which repeats operators; export it with these written out"),
         (with_a_branch, "whose branch the data choose; export the model with the branch that is taken"),
         (with_places_of_maxima, "has MaxPool (maxpool_most) that also says where maxima are, which cannot be compiled"),

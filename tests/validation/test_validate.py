@@ -237,6 +237,8 @@ def test_what_is_missing_is_one_sentence(
     report["layers"][0]["name"] += "_by_another_version"
     (project / "report.json").write_text(json.dumps(report))
     assert "compile it again" in command("validate", project, "--against", DIGITS, "--layers").error
+    many = command("validate", exact, "--against", DIGITS, "--samples", str(10**30)).error
+    assert f"; {(1 << 30) // (16 * 16 * 4)} are the most" in many
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert "pip install 'match-compiler[validate]'" in command("validate", exact, "--against", DIGITS).error
 
