@@ -30,7 +30,7 @@ from match.cost_models.pulp_cycles import (
     looked_up,
 )
 from match.cost_models.pulp_depthwise import Depthwise
-from match.cost_models.pulp_int16 import Int16Cycles
+from match.cost_models.pulp_int16 import INT16_ELEMENTS, Int16Cycles
 from match.cost_models.pulp_loops import (
     STRIP_READS,
     WORD,
@@ -151,10 +151,8 @@ class PulpClusterCost(CostModel):
         return cycles
 
     def _work(self, layer: Layer, tile: Tile) -> float:
-        if layer.input_dtype == "int16" and layer.op is Op.ADD:
-            return self.cycles.addition + self._elements(layer, tile, self.int16.add)
         if layer.input_dtype == "int16":
-            return self.int16.work(layer, tile, self.cores)
+            return self._of_int16(layer, tile)
         match layer.op:
             case Op.CONV2D:
                 return self._pointwise(tile) if is_pointwise(layer) else self._convolution(layer, tile)
@@ -179,6 +177,8 @@ class PulpClusterCost(CostModel):
                 return choose(enough, signs, self._looked_up(layer, tile))
             case Op.LOOKUP | Op.SLICE:
                 return self._looked_up(layer, tile)
+            case Op.REQUANTIZE | Op.LEAKY_RELU | Op.LOGISTIC | Op.TANH:
+                return self._of_int16(layer, tile)
             case Op.QUANTIZE | Op.DEQUANTIZE | Op.DEQUANTIZE_SUMS:
                 return self._elements(layer, tile, getattr(self.cycles, layer.op))
             case Op.CHANNEL_LOOKUP:
@@ -402,6 +402,11 @@ class PulpClusterCost(CostModel):
         pairs = ceil_div(tile.oy * ceil_div(tile.ox, 2), self.cores)
         pixels = at_each(smaller(2 * pairs, tile.ox), lambda ox: self._mean_row(layer, tile._replace(ox=ox)))
         return choose_for(tile, self._units(tile) < ceil_div(tile.k, 4), channels, pixels)
+
+    def _of_int16(self, layer: Layer, tile: Tile) -> float:
+        if layer.op in INT16_ELEMENTS:
+            return self._elements(layer, tile, getattr(self.int16, layer.op))
+        return self.int16.work(layer, tile, self.cores)
 
     def _units(self, tile: Tile) -> int:
         """Pairs of pixels by fours of channels that a core has."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.fixed_point import product, shifted_right
+from match.arithmetic.recurrent import logistic_in_16_bits, tanh_in_16_bits
+from match.arithmetic.tflite_functions import exponentials_of_16_bits, logistic_of_16_bits, reciprocals_of_16_bits
 from match.cost_models.pulp_cycles import Form
 from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.exception_lists import ExceptionLists, exception_lists
@@ -33,6 +36,9 @@ _SPLIT = [("addend", "<i4"), ("largest", "<i4"), ("low", "<u4"), ("bias", "<u4")
 """match_requant_split_t."""
 
 _NONE = np.zeros(0, np.uint8)
+
+_MANTISSA = 0x61234567
+"""Of fixed-point numbers."""
 
 SCALE = np.float32(0.0123)
 """Of a quantize."""
@@ -166,16 +172,20 @@ def _numbers(layer: Layer, rng: np.random.Generator) -> Tensors:
 def _in_halves(layer: Layer, rng: np.random.Generator) -> Tensors:
     """Activations of 16 bits and weights of 8, most of whose outputs are inside the clip."""
     x = rng.integers(-(2**15), 2**15, (layer.iy, layer.ix, layer.input_channels)).astype(np.int16)
-    if layer.op is Op.ADD:
-        return _int16_addition(x, rng.integers(-(2**15), 2**15, x.shape).astype(np.int16))
+    if layer.op in (Op.ADD, Op.MULTIPLY):
+        b = rng.integers(-(2**15), 2**15, x.shape).astype(np.int16)
+        return _int16_addition(x, b) if layer.op is Op.ADD else _int16_product(x, b)
+    if layer.op in _INT16_FUNCTIONS:
+        parameters, outputs = _INT16_FUNCTIONS[layer.op](x.astype(np.int64))
+        return Tensors(x, _NONE, _NONE.view(np.int8), parameters, outputs.astype(np.int16))
     if layer.op is Op.MAX_POOL2D:
         return Tensors(x, _NONE, _NONE.view(np.int8), b"", _windows(layer, x).max(axis=(2, 3)).astype(np.int16))
     weights = _weights(layer, rng).astype(np.int16)
     acc = _accumulators(layer, _windows(layer, x), weights)
-    multiplier, shift = rng.integers(2**29, 2**30, layer.k), 44
+    multiplier, shift = rng.integers(2**29, 2**30, layer.output_channels), 44
     multiplier = (multiplier * min(1.0, 2.0**14 / (np.abs(acc).max() >> 14))).astype(np.int64)
-    bias = rng.integers(-(2**10), 2**10, layer.k) << shift
-    parameters = np.zeros(layer.k, [("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
+    bias = rng.integers(-(2**10), 2**10, layer.output_channels) << shift
+    parameters = np.zeros(layer.output_channels, [("bias", "<i8"), ("multiplier", "<i4"), ("shift", "<i4")])
     parameters["bias"], parameters["multiplier"], parameters["shift"] = bias, multiplier, shift
     outputs = np.clip((acc * multiplier + bias) >> shift, *layer.clip).astype(np.int16)
     return Tensors(x, _NONE, weights, parameters.tobytes(), outputs)
@@ -192,6 +202,61 @@ def _int16_addition(a: Halves, b: Halves) -> Tensors:
     parameters = np.concatenate([*scales, [-1]]).astype("<i4").tobytes()
     outputs = np.clip(total, -(2**15), 2**15 - 1).astype(np.int16)
     return Tensors(a, b, np.zeros(0, np.int8), parameters, outputs)
+
+
+def _int16_product(a: Halves, b: Halves) -> Tensors:
+    """Products times half a mantissa / 2^14."""
+    value = shifted_right(product(a.astype(np.int64) * b, _MANTISSA), 15)
+    parameters = np.array([_MANTISSA, 1, 15, 1 << 14], "<i4").tobytes()
+    return Tensors(a, b, np.zeros(0, np.int8), parameters, value.clip(-(2**15), 2**15 - 1).astype(np.int16))
+
+
+def _int16_requantized(x: Ints) -> tuple[bytes, Ints]:
+    """Parameters and outputs of a change of scale."""
+    return np.array([_MANTISSA, 1, 1, 1], "<i4").tobytes(), shifted_right(product(x, _MANTISSA), 1)
+
+
+def _int16_leaky_relu(x: Ints) -> tuple[bytes, Ints]:
+    """Of a change of scale, and of another one below 0."""
+    words = [_MANTISSA, 1, 0, 0, _MANTISSA, 1, 3, 4]
+    outputs = np.where(x < 0, shifted_right(product(x, _MANTISSA), 3), product(x, _MANTISSA))
+    return np.array(words, "<i4").tobytes(), outputs
+
+
+def _int16_gate(function: Callable[[Ints], Ints]) -> Callable[[Ints], tuple[bytes, Ints]]:
+    """Of a function of steps of a third of 2^-12."""
+    table = np.array([3, 0], "<i4").tobytes() + logistic_of_16_bits().astype("<u2").tobytes()
+    return lambda x: (table, function(3 * x))
+
+
+def _int16_softmax(x: Ints) -> tuple[bytes, Ints]:
+    """Of rows, with distances times half a mantissa / 2^30."""
+    tables = exponentials_of_16_bits(), reciprocals_of_16_bits()
+    distances = shifted_right(product(x - x.max(axis=2, keepdims=True), _MANTISSA), 1)
+    exponential = _between(tables[0], distances + 2**15 - 1)
+    total = exponential.sum(axis=2, keepdims=True)
+    bits = np.floor(np.log2(total)).astype(np.int64) + 1
+    reciprocal = _between(tables[1], (((total << 31 - bits) + (1 << 13)) >> 14) - (3 << 15))
+    outputs = (exponential * reciprocal + (np.int64(1) << bits - 2)) >> (bits - 1)
+    parameters = [np.array([_MANTISSA, 1, 1, 1], "<i4").tobytes()]
+    parameters += [np.append(table, 0).astype("<i2").tobytes() for table in tables]
+    return b"".join(parameters), outputs.clip(0, 2**15 - 1)
+
+
+def _between(table: Ints, x: Ints) -> Ints:
+    """Between two of 513 entries, for numbers clipped to 16 bits."""
+    place, rest = np.divmod(x.clip(-(2**15), 2**15 - 1) + 2**15, 128)
+    return table[place] + (((table[place + 1] - table[place]) * rest + 64) >> 7)
+
+
+_INT16_FUNCTIONS = {
+    Op.REQUANTIZE: _int16_requantized,
+    Op.LEAKY_RELU: _int16_leaky_relu,
+    Op.LOGISTIC: _int16_gate(lambda x: logistic_in_16_bits(x // 3)),
+    Op.TANH: _int16_gate(tanh_in_16_bits),
+    Op.SOFTMAX: _int16_softmax,
+}
+"""Parameters and outputs of functions of one tensor of 16 bits."""
 
 
 def _in_float(layer: Layer, windows: Ints) -> tuple[bytes, Bytes]:

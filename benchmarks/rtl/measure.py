@@ -82,10 +82,14 @@ def called(simulator: Simulator, case: Case, core: int, cores: int) -> tuple[int
 
 
 def _weights(case: Case) -> bytes:
-    """As the kernel has them: rows of a convolution are whole words, of columns of the filter."""
+    """As the kernel has them: rows of a convolution are whole words, of columns of the filter.
+
+    Those of a depthwise convolution of 16 bits lie channels last.
+    """
     weights = case.tensors.weights
     if case.layer.input_dtype == "int16":
-        return weights.tobytes()
+        depthwise = case.layer.op is Op.DEPTHWISE_CONV2D
+        return (weights[..., 0].transpose(1, 2, 0) if depthwise else weights).tobytes()
     if case.layer.op is Op.GROUPED_CONV2D or (case.layer.op is Op.CONV2D and not is_pointwise(case.layer)):
         rows = weights.transpose(0, 2, 1, 3).reshape(case.layer.output_channels, -1)
         weights = np.pad(rows, ((0, 0), (0, -rows.shape[1] % 4)))

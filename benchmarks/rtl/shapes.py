@@ -326,8 +326,17 @@ def tested() -> list[Case]:
             *(dense(k, c) for k, c in [(64, 64), (10, 64), (24, 640), (5, 40)]),
             *(depthwise(k, size) for k, size in [(4, (8, 8)), (32, (3, 3))]),
             *(depthwise(8, (6, 8), 5), depthwise(6, (4, 6), 3, 2)),
-            *(plain(Op.ADD, k, size) for k, size in [(16, (4, 4)), (5, (6, 7)), (64, (8, 8))]),
-            *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(32, (3, 3), 2, 2), (13, (2, 2), 3, 1)]),
+            *(grouped(groups, k, c, size) for groups, k, c, size in [(4, 8, 8, (3, 4)), (3, 5, 4, (2, 5))]),
+            *(
+                plain(op, k, size)
+                for op in (Op.ADD, Op.MULTIPLY, Op.REQUANTIZE, Op.LEAKY_RELU, Op.LOGISTIC, Op.TANH, Op.SOFTMAX)
+                for k, size in [(16, (4, 4)), (5, (6, 7)), (64, (2, 8))]
+            ),
+            *(
+                pool(op, k, size, f, s)
+                for op in (Op.MAX_POOL2D, Op.AVG_POOL2D)
+                for k, size, f, s in [(32, (3, 3), 2, 2), (13, (2, 2), 3, 1)]
+            ),
         )
     ]
     cases = _cases([*products, *pixels, *short], [*rare, *short], others, [*partial, *short])

@@ -169,6 +169,23 @@ typedef struct {
     int32_t half;
 } match_scaling_t;
 
+/* A function of int16 that is interpolated in a table, the logistic function or the hyperbolic tangent: of
+ * x * multiplier / 2^shift, rounded half up. */
+typedef struct {
+    int32_t multiplier;
+    int32_t shift;
+    uint16_t logistic[256]; /* 65536 times the logistic function of i / 24 */
+} match_gate_int16_t;
+
+/* Softmax of int16, in TFLite Micro's fixed point. Scaled, distances to a row's largest value are steps of the table of
+ * exponentials, from -10 to 0. The other table has 1 / (1 + x) for x from 0 to 1. Of both, 513 entries are read, which
+ * have 15 bits behind the point. */
+typedef struct {
+    match_scaling_t distances;
+    int16_t exponentials[514];
+    int16_t reciprocals[514];
+} match_softmax_int16_t;
+
 /* An LSTM. A gate's sum over the input and its sum over the states become 16 bits, 12 of them behind the point, with the
  * scalings of the gate: input, forget, output, cell. `added` brings the product of two functions to the steps of a cell,
  * `shown` to those of the output. Shifted left, then right and rounded half up, a cell has 12 bits behind the point. */

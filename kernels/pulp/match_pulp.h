@@ -54,14 +54,41 @@ void match_pulp_pointwise_split(const match_tile_t *tile);
 void match_pulp_pointwise_int32(const match_tile_t *tile);
 
 /* Convolutions and dense layers of activations and weights of 16 bits, whose weights are numbers of 8 bits; parameters are
- * a match_requant_t for each channel, strides of tensors count elements, and padding is 0. All input channels come at
- * once. Cores share out pairs of pixels by fours of channels, of the depthwise one pixels. */
+ * a match_requant_t for each channel, or a match_requant_signed_t where there is a negative step, strides of tensors count
+ * elements, and padding is 0. All input channels come at once. Filters of the depthwise one lie channels last. Cores share
+ * out pairs of pixels by fours of channels. */
 void match_pulp_conv2d_int16(const match_tile_t *tile);
+void match_pulp_grouped_conv2d_int16(const match_tile_t *tile);
 void match_pulp_depthwise_conv2d_int16(const match_tile_t *tile);
 void match_pulp_dense_int16(const match_tile_t *tile);
 
-/* Largest values of windows of int16, with no clip; strides count elements. Cores share out the pixels. */
+/* Largest values of windows of int16, with no clip; strides count elements. Cores share out pairs of pixels by fours of
+ * channels. */
 void match_pulp_max_pool2d_int16(const match_tile_t *tile);
+
+/* Means of windows of int16; parameters are a match_requant_t for each channel, or a match_requant_signed_t where there is
+ * a negative step, strides count elements. Cores share out pairs of pixels by fours of channels. */
+void match_pulp_avg_pool2d_int16(const match_tile_t *tile);
+
+/* A change of scale of int16; parameters are one match_scaling_t, strides count elements. Cores share out the
+ * elements. */
+void match_pulp_requantize_int16(const match_tile_t *tile);
+
+/* Product of two tensors of int16; parameters are one match_scaling_t, which multiplies a product by at most 1, strides
+ * count elements. Cores share out the elements. */
+void match_pulp_multiply_int16(const match_tile_t *tile);
+
+/* LeakyReLU of int16; parameters are two match_scaling_t, for numbers from 0 on and for those below; strides count
+ * elements. Cores share out the elements. */
+void match_pulp_leaky_relu_int16(const match_tile_t *tile);
+
+/* Functions of int16; parameters are a match_gate_int16_t, strides count elements. Cores share out the elements. */
+void match_pulp_logistic_int16(const match_tile_t *tile);
+void match_pulp_tanh_int16(const match_tile_t *tile);
+
+/* Softmax of int16 over the channels of each pixel; parameters are a match_softmax_int16_t, strides count elements. Cores
+ * share out the pixels. */
+void match_pulp_softmax_int16(const match_tile_t *tile);
 
 /* Addition of two tensors of int16; parameters are one match_add_int16_t, strides count elements. Cores share out the
  * elements. */

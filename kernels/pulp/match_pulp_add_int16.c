@@ -1,8 +1,7 @@
 #include "match_pulp.h"
+#include "match_pulp_int16.h"
 #include "match_pulp_runs.h"
 #include "match_pulp_simd.h"
-
-typedef int16_t __attribute__((may_alias)) half_t;
 
 /* A right shift, half away from zero: what is added before it, and whether negative numbers have one less. */
 typedef struct {
@@ -35,18 +34,13 @@ void match_pulp_add_int16(const match_tile_t *tile)
     int32_t a_multiplier = line->multipliers[0], b_multiplier = line->multipliers[1], multiplier = line->multipliers[2];
     int32_t sign = line->sign, clip_low = tile->clip_low, clip_high = tile->clip_high;
     for (match_run_t run = match_first_run_of_two(tile); run.count > 0; match_next_run(tile, &run)) {
-        const half_t *a = (const half_t *)(const void *)tile->input +
-                          match_run_offset(&run, tile->input_row_stride, tile->input_pixel_stride);
-        const half_t *b = (const half_t *)(const void *)tile->addend +
-                          match_run_offset(&run, tile->addend_row_stride, tile->addend_pixel_stride);
-        half_t *output = (half_t *)(void *)tile->output +
-                         match_run_offset(&run, tile->output_row_stride, tile->output_pixel_stride);
-        for (int32_t i = 0; i < run.count; i++) {
-            int32_t sum = shifted(first, multiplied(a[i], a_multiplier));
-            sum += sign * shifted(second, multiplied(b[i], b_multiplier));
+        match_operands_int16_t of = match_operands_int16_of(tile, &run);
+        for (int32_t i = 0; i < run.count; i++, of.addend += of.step) {
+            int32_t sum = shifted(first, multiplied(of.input[i], a_multiplier));
+            sum += sign * shifted(second, multiplied(*of.addend, b_multiplier));
             int64_t product = (int64_t)sum * multiplier + (1 << 30);
             int32_t value = shifted(last, (int32_t)(product >> 31));
-            output[i] = (int16_t)match_smaller(match_larger(value, clip_low), clip_high);
+            of.output[i] = (int16_t)match_smaller(match_larger(value, clip_low), clip_high);
         }
     }
 }

@@ -41,14 +41,18 @@ static inline int32_t match_interpolated(const uint16_t *logistic, int32_t magni
     return (low << bits) + (magnitude & ((1 << bits) - 1)) * (logistic[index + 1] - low);
 }
 
-/* Both functions give 15 bits behind the point. A sum of 16 bits, 12 of them behind the point, is 3 times as many steps of
- * the table's. */
-static inline int32_t match_logistic_of(const uint16_t *logistic, int32_t sum)
+/* Both functions, of steps of the table's, give 15 bits behind the point. */
+static inline int32_t match_logistic_at(const uint16_t *logistic, int32_t x)
 {
-    int32_t x = 3 * sum;
     int32_t positive = match_interpolated(logistic, x < 0 ? -x : x, MATCH_LOGISTIC_BITS, 0x7fff << 10);
     int32_t half = 1 << 9;
     return (x < 0 ? (1 << 25) + half - 1 - positive : positive + half) >> 10;
+}
+
+/* Of a sum of 16 bits, 12 of them behind the point, which is 3 times as many steps. */
+static inline int32_t match_logistic_of(const uint16_t *logistic, int32_t sum)
+{
+    return match_logistic_at(logistic, 3 * sum);
 }
 
 static inline int32_t match_tanh_of(const uint16_t *logistic, int32_t x)

@@ -141,15 +141,43 @@ def _scaled(
     `multiplier` is mantissa and exponent, `reachable` the smallest and largest accumulator, arrays (channels,). No sign
     is corrected where everything below the zero point is clamped away.
     """
-    mantissa, exponent = multiplier
+    relative = clip[0] - zero_point, clip[1] - zero_point
+    return with_zero_point(replace(scaling(*multiplier, offset, relative), clip=clip), zero_point, reachable)
+
+
+def scaling(mantissa: Int64Array, exponent: Int64Array, offset: Int64Array, clip: tuple[int, int]) -> Requantization:
+    """``clip(multiply(acc + offset))`` per channel; no sign is corrected where no output is below 0."""
     shift = 31 - exponent
     rounding = np.where(exponent < 0, (1 << 30) + (np.int64(1) << (shift - 1)), np.int64(1) << np.maximum(shift - 1, 0))
     # Below this sum the first rounding gives a negative number.
     negative = -((1 << 30) // np.maximum(mantissa, 1))
-    corrected = (exponent < 0) & (clip[0] < zero_point)
+    corrected = (exponent < 0) & (clip[0] < 0)
+    line = Requantization(mantissa, offset * mantissa + rounding, shift, clip)
+    if not corrected.any():
+        return line
     below = np.where(corrected, np.clip(negative - offset, UNREACHED, np.iinfo(np.int32).max), UNREACHED)
-    line = Requantization(mantissa, offset * mantissa + rounding, shift, clip, below, np.full_like(below, 1 << 31))
-    return with_zero_point(line, zero_point, reachable)
+    return replace(line, negative_below=below, negative_step=np.full_like(below, 1 << 31))
+
+
+def division(count: int, clip: tuple[int, int]) -> Requantization:
+    """A sum of `count` values of 16 bits divided by `count`, half away from zero, and clipped.
+
+    Rounded, a sum is ``floor((sum + half) / count)``; below 0 an even `count` has one less than its half. A dividend n,
+    with ``2**15 * count`` added not negative, is divided by a product: ``n * m >> S`` is ``n // count`` if m is
+    ``2**S / count`` rounded up and n times the excess ``m * count - 2**S`` is less than 2**S (Granlund and Montgomery,
+    "Division by invariant integers using multiplication", 1994).
+    """
+    lowest, half = 1 << 15, count // 2
+    # From 32 on, where the multiplier has 31 bits then: a shift of words takes their upper ones alone.
+    shifts = range(32 if count > 2 else 0, 64)
+    shift = next(s for s in shifts if (-(1 << s) % count) * (2 * lowest * count) < 1 << s)
+    multiplier = -(-(1 << shift) // count)
+    bias = (half + lowest * count) * multiplier - (lowest << shift)
+    one = np.ones(1, np.int64)
+    line = Requantization(one * multiplier, one * bias, one * shift, clip)
+    if count % 2 or clip[0] >= 0:
+        return line
+    return replace(line, negative_below=0 * one, negative_step=one * multiplier)
 
 
 def with_zero_point(line: Requantization, zero_point: int, reachable: tuple[Int64Array, Int64Array]) -> Requantization:
@@ -160,9 +188,9 @@ def with_zero_point(line: Requantization, zero_point: int, reachable: tuple[Int6
     """
     low, high = reachable
     below, clip, shift = line.negative_below, line.clip, line.shift
-    assert below is not None, "a line without sign correction has one that nothing reaches"
-    below = np.where(below > low, below, UNREACHED)
-    relative = replace(line, clip=(clip[0] - zero_point, clip[1] - zero_point), negative_below=below)
+    relative = replace(line, clip=(clip[0] - zero_point, clip[1] - zero_point))
+    if below is not None:
+        relative = replace(relative, negative_below=np.where(below > low, below, UNREACHED))
     steps = replace(step_function(relative, low, high), clip=clip)
     result = replace(
         relative, bias=relative.bias + (np.int64(zero_point) << np.minimum(shift, _WIDEST_SHIFT)), clip=clip

@@ -46,6 +46,8 @@ class LayerConstants:
     table: by operator.
         lookup: uint8, shape (256,): the output's byte for each input byte, both as unsigned numbers; of a dequantize
         float32. concatenation: one for each input, shape (2, 256).
+        of int16, int32: addition, match_add_int16_t; requantize and multiplication, match_scaling_t; leaky relu, two of
+        these; logistic and tanh, match_gate_int16_t; softmax, match_softmax_int16_t.
         softmax: int32, shape (3 + 256,), match_softmax_t (match_tile.h); its logarithm: shape (1 + 2 * 256,),
         match_log_softmax_t; recurrent layers: match_lstm_t, match_gru_t.
         squared difference: int16, shape (2, 256): both inputs in steps of one size.

@@ -60,6 +60,10 @@ class Op(enum.StrEnum):
     QUANTIZE = "quantize"
     DEQUANTIZE = "dequantize"
     DEQUANTIZE_SUMS = "dequantize_sums"
+    REQUANTIZE = "requantize"
+    LEAKY_RELU = "leaky_relu"
+    LOGISTIC = "logistic"
+    TANH = "tanh"
     MULTIPLY = "multiply"
     SQUARED_DIFFERENCE = "squared_difference"
     ABSOLUTE_DIFFERENCE = "absolute_difference"
@@ -82,7 +86,19 @@ class Op(enum.StrEnum):
 GROUP = "group"
 """What a group is called in place of an operator."""
 
-ELEMENTWISE = frozenset({Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.QUANTIZE, Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS})
+ELEMENTWISE = frozenset(
+    {
+        Op.LOOKUP,
+        Op.CHANNEL_LOOKUP,
+        Op.QUANTIZE,
+        Op.DEQUANTIZE,
+        Op.DEQUANTIZE_SUMS,
+        Op.REQUANTIZE,
+        Op.LEAKY_RELU,
+        Op.LOGISTIC,
+        Op.TANH,
+    }
+)
 """Operators of one input whose elements know nothing of one another."""
 
 Broadcast = Literal["", "pixel", "channel", "outer"]

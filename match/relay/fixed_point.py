@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
-from match.relay.rewrite import is_8bit, is_call
+from match.relay.rewrite import is_8bit, is_call, reached, scalar
 
 ALONE = "annotation.stop_fusion"
 """The operator that marks its operand: TVM computes it once, in a loop of its own."""
@@ -42,6 +42,21 @@ def scaled(x: relay.Expr, mantissa: Int64Array, exponent: Int64Array) -> relay.E
     return rounded_shift(high, right) if np.any(right) else high
 
 
+def read_scaled(expr: relay.Expr) -> tuple[relay.Expr, int, int] | None:
+    """The numbers, the mantissa and the exponent that `scaled` may have built an expression of, one for all numbers."""
+    bits, total = scalar(expr.args[1]) if is_call(expr, "right_shift") else None, reached(expr, "right_shift", "add")
+    if bits is None or total is None:
+        return None
+    if not is_call(total, "multiply"):
+        high = read_scaled(total.args[0]) if is_call(total, "add") else None
+        return None if high is None or high[2] else (*high[:2], -int(bits))
+    mantissa = scalar(total.args[1])
+    if mantissa is None or bits != 31:
+        return None
+    left = max(int(mantissa).bit_length() - 31, 0)
+    return total.args[0], int(mantissa) >> left, left
+
+
 def rounded_shift(x: relay.Expr, bits: npt.ArrayLike) -> relay.Expr:
     """``x / 2**bits`` of int64 numbers, rounded half away from zero."""
     bits = np.asarray(bits, np.int64)
@@ -51,6 +66,14 @@ def rounded_shift(x: relay.Expr, bits: npt.ArrayLike) -> relay.Expr:
         negative = relay.multiply(negative, integer_form.int64(bits > 0))
     rounded = relay.add(relay.add(x, integer_form.int64(half)), negative)
     return relay.right_shift(rounded, integer_form.int64(bits))
+
+
+def bits_of(x: relay.Expr, least: int, most: int) -> relay.Expr:
+    """How many bits positive int64 numbers have, which is from `least` to `most`."""
+    count: relay.Expr = integer_form.int64(least)
+    for bits in range(least, most):
+        count = relay.add(count, relay.cast(relay.greater_equal(x, integer_form.int64(1 << bits)), "int64"))
+    return count
 
 
 def inside(root: relay.Expr, known: Container[relay.Expr] = ()) -> frozenset[relay.Call]:

@@ -8,9 +8,9 @@ import numpy as np
 
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
-from match.relay.fixed_point import scaled
+from match.relay.fixed_point import read_scaled, scaled
 from match.relay.integer_form import int64
-from match.relay.rewrite import dtype, is_call, reached, same, scalar, shape
+from match.relay.rewrite import dtype, is_call, reached, same, shape
 
 LEFT_SHIFT = 15
 """Bits by which both operands are shifted left before they are scaled."""
@@ -44,11 +44,12 @@ def read_int16_addition(root: relay.Expr) -> Int16Addition | None:
     """The addition that a typed expression is, every operator of it; None for other expressions."""
     if not is_call(root, "cast") or dtype(root) != "int16" or not is_call(root.args[0], "clip") or not shape(root):
         return None
-    sum_of = _scaled(reached(root, "cast", "clip", "cast"))
+    last = reached(root, "cast", "clip", "cast")
+    sum_of = None if last is None else read_scaled(last)
     if sum_of is None or not is_call(sum_of[0], "add", "subtract"):
         return None
     total, *scale = sum_of
-    both = [_scaled(operand) for operand in total.args]
+    both = [read_scaled(operand) for operand in total.args]
     if both[0] is None or both[1] is None:
         return None
     operands = [reached(one[0], "multiply", "cast") for one in both if one is not None]
@@ -59,17 +60,3 @@ def read_int16_addition(root: relay.Expr) -> Int16Addition | None:
     sign = 1 if is_call(total, "add") else -1
     found = Int16Addition((a, b), scales, sign, (int(clip.a_min), int(clip.a_max)))
     return found if same(root, found.build(a, b)) else None
-
-
-def _scaled(expr: relay.Expr | None) -> tuple[relay.Expr, int, int] | None:
-    """The number, mantissa and exponent of `match.relay.fixed_point.scaled`, if an expression may be that."""
-    if expr is None or not is_call(expr, "right_shift"):
-        return None
-    bits, product = scalar(expr.args[1]), reached(expr, "right_shift", "add")
-    if bits is None or product is None:
-        return None
-    if is_call(product, "multiply"):
-        mantissa = scalar(product.args[1])
-        return None if mantissa is None or bits != 31 else (product.args[0], int(mantissa), 0)
-    high = _scaled(reached(product, "add"))
-    return None if high is None or high[2] else (*high[:2], -int(bits))

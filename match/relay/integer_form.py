@@ -37,7 +37,7 @@ def saturate(value: relay.Expr, clip: tuple[int, int], dtype: str) -> relay.Expr
 
 
 def requantize(accumulator: relay.Expr, requantization: Requantization, dtype: str) -> relay.Expr:
-    """REQ of the contract: an int32 accumulator (..., K) to `dtype` ("uint8", "int8")."""
+    """REQ of the contract: an int32 accumulator (..., K) to `dtype` ("uint8", "int8", "int16")."""
     bias: relay.Expr = int64(requantization.bias)
     if requantization.negative_below is not None and requantization.negative_step is not None:
         below = relay.const(np.asarray(requantization.negative_below, np.int32), dtype="int32")
@@ -166,7 +166,7 @@ def convolution(
     )
 
 
-def dense(x: relay.Expr, weights: Int8Array, requantization: Requantization, dtype: str) -> relay.Expr:
+def dense(x: relay.Expr, weights: Weights, requantization: Requantization, dtype: str) -> relay.Expr:
     """Product of x (N, C) with weights (K, C), transposed, requantized."""
     return requantize(product(x, weights), requantization, dtype)
 

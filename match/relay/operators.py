@@ -249,6 +249,14 @@ class AbsoluteDifference:
 
 
 @dataclass(frozen=True, eq=False)
+class Requantize:
+    """A change of scale of a tensor of 16 bits, by one line for all elements."""
+
+    x: relay.Expr
+    requantization: Requantization
+
+
+@dataclass(frozen=True, eq=False)
 class Quantize:
     """float32 numbers of x as 8 bits."""
 

@@ -37,6 +37,7 @@ from match.relay.operators import (
     Matrices,
     Multiplication,
     Quantize,
+    Requantize,
     SquaredDifference,
 )
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
@@ -71,14 +72,35 @@ def _sums(accumulator: relay.Expr, requantization: Requantization, out_dtype: st
     return None
 
 
-def read_int16_layer(expr: relay.Expr) -> Convolution | Dense | None:
-    """A convolution or dense layer from 16 bits to 16 bits, of int32 sums; its weights are numbers of 8 bits."""
+def read_requantize(expr: relay.Expr) -> Requantize | None:
+    """A change of scale of a tensor of 16 bits."""
+    requantized = _requantized(expr, _is_int16)
+    if requantized is None or not is_call(requantized[0], "cast") or not _is_int16(requantized[0].args[0]):
+        return None
+    return Requantize(requantized[0].args[0], requantized[1])
+
+
+def read_int16_multiplication(expr: relay.Expr) -> Multiplication | None:
+    """A multiplication of two tensors of 16 bits, element by element."""
+    requantized = _requantized(expr, _is_int16)
+    if requantized is None or not is_call(requantized[0], "multiply"):
+        return None
+    factors = requantized[0].args
+    if not all(is_call(factor, "cast") and _is_int16(factor.args[0]) for factor in factors):
+        return None
+    return Multiplication((factors[0].args[0], factors[1].args[0]), (0, 0), requantized[1], requantized[2])
+
+
+def read_int16_layer(expr: relay.Expr) -> Accumulation | None:
+    """A convolution, dense layer or average of 16 bits to 16 bits, of int32 sums; its weights are numbers of 8 bits."""
     requantized = _requantized(expr, _is_int16)
     if requantized is None:
         return None
     accumulator, requantization, out_dtype = requantized
     if is_call(accumulator, "nn.conv2d"):
         return _convolution(accumulator, requantization, out_dtype, _int16_operands)
+    if is_call(accumulator, "sum", "nn.avg_pool2d"):
+        return _average(accumulator, requantization, out_dtype, _is_int16)
     if not is_call(accumulator, "nn.dense"):
         return None
     weights = _int16_operands(*accumulator.args)
@@ -124,7 +146,7 @@ def read_sums(expr: relay.Expr) -> Convolution | Dense | None:
 
 
 def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
-    """REQ: the accumulator, the parameters (shape (K,); of a product of two tensors (1,)), the type of the result."""
+    """REQ: the accumulator, the parameters (shape (K,); element by element (1,)), the type of the result."""
     return kept(expr, "match_requantized", _requantized)
 
 
@@ -145,8 +167,9 @@ def _requantized(
     accumulator = product.args[0].args[0]
     if dtype(accumulator) != "int32" or not shape(accumulator):
         return None
-    of_two = is_call(unmarked(accumulator), "multiply") and shape(product.args[1]) == (1,)
-    channels = 1 if of_two else shape(accumulator)[-1]
+    of_elements = ("multiply", "cast") if out_dtype == "int16" else ("multiply",)
+    element_wise = is_call(unmarked(accumulator), *of_elements) and shape(product.args[1]) == (1,)
+    channels = 1 if element_wise else shape(accumulator)[-1]
     exceptional = is_call(bias_expr, "where") and is_call(bias_expr.args[0], "equal", "logical_or")
     line = bias_expr.args[2] if exceptional else bias_expr
     negative = line.args[:2] if is_call(line, "where") else None
@@ -554,7 +577,12 @@ def read_padding(x: relay.Expr) -> tuple[Padding, int] | None:
     return Padding(top, left, bottom, right), int(value)
 
 
-def _average(pool: relay.Call, requantization: Requantization, out_dtype: str) -> Average | None:
+def _average(
+    pool: relay.Call,
+    requantization: Requantization,
+    out_dtype: str,
+    of_type: Callable[[relay.Expr], bool] = is_8bit,
+) -> Average | None:
     wide, attrs = pool.args[0], pool.attrs
     window, strides = None, (1, 1)
     if is_call(pool, "nn.avg_pool2d"):
@@ -568,7 +596,7 @@ def _average(pool: relay.Call, requantization: Requantization, out_dtype: str) -
         wide = wide.args[0]
     elif sorted(int(axis) for axis in attrs.axis or ()) != [1, 2] or not attrs.keepdims or attrs.exclude:
         return None
-    if not is_call(wide, "cast") or not is_8bit(wide.args[0]) or len(shape(wide)) != 4:
+    if not is_call(wide, "cast") or not of_type(wide.args[0]) or len(shape(wide)) != 4:
         return None
     x = wide.args[0]
     rows, columns = shape(x)[1:3]

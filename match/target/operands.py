@@ -51,6 +51,15 @@ LINE_BYTES = 4 * 3
 ADD_INT16_BYTES = 4 * 7
 """Of match_add_int16_t."""
 
+SCALING_BYTES = 4 * 4
+"""Of match_scaling_t."""
+
+GATE_INT16_BYTES = 4 * 2 + 2 * 256
+"""Of match_gate_int16_t."""
+
+SOFTMAX_INT16_BYTES = SCALING_BYTES + 2 * 2 * 514
+"""Of match_softmax_int16_t."""
+
 QUANTIZE_BYTES = 4 * (4 + 256)
 """Of match_quantize_t."""
 
@@ -70,7 +79,6 @@ GRU_BYTES = 4 * (7 * 4 + 1) + 2 * 256
 """Of match_gru_t."""
 
 _STRUCT_BYTES = {
-    Op.ADD: ADD_INT16_BYTES,
     Op.QUANTIZE: QUANTIZE_BYTES,
     Op.FLOAT_AVG_POOL2D: FLOAT_AVERAGE_BYTES,
     Op.SOFTMAX: SOFTMAX_BYTES,
@@ -80,6 +88,17 @@ _STRUCT_BYTES = {
     Op.GRU_RESET_FIRST: GRU_BYTES,
 }
 """Of tables that are structs."""
+
+_INT16_BYTES = {
+    Op.ADD: ADD_INT16_BYTES,
+    Op.MULTIPLY: SCALING_BYTES,
+    Op.REQUANTIZE: SCALING_BYTES,
+    Op.LEAKY_RELU: 2 * SCALING_BYTES,
+    Op.LOGISTIC: GATE_INT16_BYTES,
+    Op.TANH: GATE_INT16_BYTES,
+    Op.SOFTMAX: SOFTMAX_INT16_BYTES,
+}
+"""Of those of operators on int16."""
 
 UNIT_BYTES = {Op.LSTM: 4 * 2 * 4, Op.GRU: 4 * (2 * 3 + 1), Op.GRU_RESET_FIRST: 4 * (2 * 3 + 1)}
 """Of match_lstm_unit_t and match_gru_unit_t without weights."""
@@ -164,15 +183,18 @@ def table_component(layer: Layer) -> Component:
     - lookup by channel: the same for each channel. Concatenation: the same for each input.
     - sum of lookups, absolute difference: an int32 for each of the 256 values of each input.
     - looked-up line: two int32 for each of the 256 values of the second input.
-    - addition of int16: match_add_int16_t. Quantize: match_quantize_t. Float average: match_float_average_t.
+    - of int16: addition, match_add_int16_t; multiplication and requantize, match_scaling_t; leaky relu, two of these;
+      logistic and tanh, match_gate_int16_t; softmax, match_softmax_int16_t.
+    - quantize: match_quantize_t. Float average: match_float_average_t.
     - softmax: match_softmax_t. Its logarithm: match_log_softmax_t.
     - recurrent layers: match_lstm_t, match_gru_t.
     - a module's own operator: its constants.
     """
     if layer.own:
         return Component(TABLE, (), layer.own.constant_bytes)
-    if layer.op in _STRUCT_BYTES:
-        return Component(TABLE, (), _STRUCT_BYTES[layer.op])
+    structs = _INT16_BYTES if layer.input_dtype == "int16" else _STRUCT_BYTES
+    if layer.op in structs:
+        return Component(TABLE, (), structs[layer.op])
     if layer.op is Op.CHANNEL_LOOKUP:
         return Component(TABLE, (Axis(Dim.K, layer.k),), 256)
     if layer.op is Op.DEQUANTIZE_SUMS:
@@ -230,12 +252,13 @@ def standard_operands(
     if parameter_bytes:
         components.append(requantization_component(layer, parameter_bytes))
         components += exception_components(layer, requantizer)
-    adds_int16 = layer.op is Op.ADD and layer.input_dtype == "int16"
-    if layer.op in _WITH_TABLE or adds_int16 or (layer.own and layer.own.constant_bytes):
+    int16 = layer.input_dtype == "int16"
+    with_table = layer.op in (_INT16_BYTES if int16 else _WITH_TABLE)
+    if with_table or (layer.own and layer.own.constant_bytes):
         components.append(table_component(layer))
     if layer.op is Op.SQUARED_DIFFERENCE:
         components.append(steps_component())
-    if layer.op in (Op.MULTIPLY, Op.MATRICES):
+    if layer.op in (Op.MULTIPLY, Op.MATRICES) and not int16:
         components.append(zero_points_component())
     if layer.op is Op.NORMALIZE:
         components.append(normalization_component(layer))

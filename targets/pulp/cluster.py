@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
+import numpy.typing as npt
+
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_loops import WORD, is_pointwise, widened
 from match.ir.constants import LayerConstants
@@ -68,6 +71,10 @@ _KERNELS = {
     Op.QUANTIZE: "match_pulp_quantize",
     Op.DEQUANTIZE: "match_pulp_dequantize",
     Op.DEQUANTIZE_SUMS: "match_pulp_dequantize_sums",
+    Op.REQUANTIZE: "match_pulp_requantize",
+    Op.LEAKY_RELU: "match_pulp_leaky_relu",
+    Op.LOGISTIC: "match_pulp_logistic",
+    Op.TANH: "match_pulp_tanh",
 }
 
 _WIDE = frozenset({Op.SQUARED_DIFFERENCE, Op.NORMALIZE})
@@ -86,7 +93,23 @@ class Cluster(HwModule):
     name = "cluster"
     requantizers = (INT32, SPLIT, SPLIT_SIGNED, HIGH, SPLIT_EXCEPT, INT64, INT64_SIGNED, INT64_EXCEPT)
     sums = _ACCUMULATING
-    int16 = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE, Op.ADD, Op.MAX_POOL2D})
+    int16 = frozenset(
+        {
+            Op.CONV2D,
+            Op.DEPTHWISE_CONV2D,
+            Op.GROUPED_CONV2D,
+            Op.DENSE,
+            Op.ADD,
+            Op.MULTIPLY,
+            Op.REQUANTIZE,
+            Op.LEAKY_RELU,
+            Op.LOGISTIC,
+            Op.TANH,
+            Op.AVG_POOL2D,
+            Op.MAX_POOL2D,
+            Op.SOFTMAX,
+        }
+    )
     groups = True
     peak_macs = 8 * 4  # on 8 cores a dot product of four bytes each
     api = ModuleApi(
@@ -121,7 +144,7 @@ class Cluster(HwModule):
         halves go to even outputs.
         """
         if layer.input_dtype == "int16":
-            return (INT64,)
+            return INT64_SIGNED, INT64
         if layer.op is Op.ADD:
             return INT32, SPLIT, INT64
         others = (SPLIT, SPLIT_SIGNED, SPLIT_EXCEPT, INT64_EXCEPT) if layer.op in _WIDE else (HIGH,)
@@ -147,7 +170,7 @@ class Cluster(HwModule):
         spans = output_spans(layer, spans)
         packed = pack(constants, requantizer, spans)
         if constants.weights is not None and layer.input_dtype == "int16":
-            return (channels(constants.weights, spans).astype("<i2").tobytes(), *packed[1:])
+            return (_wide(layer, channels(constants.weights, spans)), *packed[1:])
         if constants.weights is None or not _has_columns(layer):
             return packed
         return (columns(constants.weights, spans), *packed[1:])
@@ -193,6 +216,12 @@ def _has_columns(layer: Layer) -> bool:
     if layer.input_dtype == "int16":
         return False
     return layer.op is Op.GROUPED_CONV2D or (layer.op is Op.CONV2D and not is_pointwise(layer))
+
+
+def _wide(layer: Layer, weights: npt.NDArray[np.int8]) -> bytes:
+    """Weights (K, FY, FX, C) of two bytes; those of a depthwise convolution channels last, (FY, FX, K)."""
+    ordered = weights[..., 0].transpose(1, 2, 0) if layer.op is Op.DEPTHWISE_CONV2D else weights
+    return ordered.astype("<i2").tobytes()
 
 
 def _with_wide_weights(operand: Operand) -> Operand:

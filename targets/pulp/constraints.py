@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from match.ir.layer import Layer, Op
-from match.target.constraints import no_dilation, uint8_input, whole_addend
+from match.target.constraints import no_dilation, uint8_input
 from match.target.hardware import Constraint, Verdict
 
 MAX_PRODUCTS = (2**31 - 1) // (255 * 128)
-
-
-def whole_int16(layer: Layer) -> Verdict:
-    """Both inputs of an addition of int16 have the output's shape."""
-    return whole_addend(layer) if layer.input_dtype == "int16" else Verdict(True)
 
 
 def accumulator_fits(layer: Layer) -> Verdict:
@@ -43,7 +38,7 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.GROUPED_CONV2D: (uint8_input, accumulator_fits),
     Op.DENSE: (uint8_input, accumulator_fits),
     Op.MATRICES: (uint8_input, matrices_fit),
-    Op.ADD: (uint8_input, whole_int16),
+    Op.ADD: (uint8_input,),
     Op.AVG_POOL2D: (uint8_input,),
     Op.FLOAT_AVG_POOL2D: (uint8_input, no_dilation),
     Op.MAX_POOL2D: (uint8_input, no_dilation),
@@ -68,6 +63,10 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.QUANTIZE: (),
     Op.DEQUANTIZE: (),
     Op.DEQUANTIZE_SUMS: (),
+    Op.REQUANTIZE: (),
+    Op.LEAKY_RELU: (),
+    Op.LOGISTIC: (),
+    Op.TANH: (),
 }
 
 CLUSTER_CHAINS: tuple[tuple[Op, ...], ...] = (

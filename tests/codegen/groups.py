@@ -23,14 +23,14 @@ from match.target.group import GroupCost
 from match.target.hardware import MatchTarget
 from match.target.layers import cost_model_of, operands_of
 from tests.analysis.simulate.layers import WINDOWED, WINDOWS, accumulator, random_outer_memory
-from tests.codegen.layers import Case, Tensor, make
+from tests.codegen.layers import INT16, Case, Tensor, make
 from tests.codegen.mock_target import EXTERNAL_API
 
 OPTIONS = Options.parse("exact", "latency", "exact", 1, cache=False)
 SIZES = (1, 2, 3, 4, 5, 7, 8)
 CHANNELS = (1, 2, 3, 4, 5, 8, 12, 16, 17)
 BORDERS = Op.QUANTIZE, Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.LOG_SOFTMAX
-OPS = tuple(op for op in Op if op not in (*GATES, Op.OWN, *BORDERS))
+OPS = tuple(op for op in Op if op not in (*GATES, Op.OWN, *BORDERS, *INT16))
 
 
 @dataclass(frozen=True, eq=False)

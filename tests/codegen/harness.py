@@ -113,7 +113,8 @@ def _outputs(plans: Sequence[LayerPlan], written: bytes) -> list[Tensor]:
     for item in plans:
         size = tensor_bytes(item)[-1]
         unit = f"V{item.layer.unit}" if item.layer.unit > 1 else "uint8"
-        elements = stream[:size].view("float32" if item.layer.output_dtype == "float32" else unit)
+        wide = item.layer.output_dtype in ("float32", "int16")
+        elements = stream[:size].view(item.layer.output_dtype if wide else unit)
         outputs.append(plain(elements, layouts(item)[-1]))
         stream = stream[size:]
     assert stream.size == 0

@@ -13,11 +13,24 @@ from match.ir.float_average import FloatAverage
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import TWO_INPUTS, Broadcast, Layer, Op, Padding
 from match.ir.requantization import Requantization
-from tests.kernels.reference import log_softmax_of, normalized, random_columns, random_positions, resized, softmax_of
+from tests.kernels.reference import (
+    gate_of,
+    log_softmax_of,
+    normalized,
+    random_columns,
+    random_positions,
+    resized,
+    softmax_of,
+    twice_rounded,
+)
 
 Uint8 = npt.NDArray[np.uint8]
+
+INT16 = Op.REQUANTIZE, Op.LEAKY_RELU, Op.LOGISTIC, Op.TANH
+"""Of 16 bits alone."""
+
 Tensor = npt.NDArray[Any]
-"""Of uint8, of float32 where a layer begins or ends in it, or of elements of some bytes."""
+"""Of uint8, of int16, of float32 where a layer begins or ends in it, or of elements of some bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +56,16 @@ class Case:
         if layer.op is Op.SLICE:
             assert self.constants.table is not None
             return self.constants.table[self.inputs[0][..., layer.first_channels :][..., : layer.k]]
+        if layer.op in INT16:
+            assert self.constants.table is not None
+            words, x = self.constants.table, self.inputs[0].astype(np.int64)
+            if layer.op is Op.REQUANTIZE:
+                return twice_rounded(x, int(words[0]), int(words[1]) - 1, int(words[2])).astype(np.int16)
+            if layer.op is Op.LEAKY_RELU:
+                above, below = (twice_rounded(x, int(by[0]), int(by[1]) - 1, int(by[2])) for by in words.reshape(2, 4))
+                return np.where(x < 0, below, above).astype(np.int16)
+            logistic = words[2:].view(np.uint16).astype(np.int64)
+            return gate_of(layer.op, x * int(words[0]), logistic).astype(np.int16)
         if layer.op is Op.SOFTMAX:
             assert self.constants.table is not None
             (factor, shift, zero), exponentials = np.split(self.constants.table.astype(np.int64), [3])
@@ -280,9 +303,12 @@ _UNWEIGHTED = (
     Op.QUANTIZE,
     Op.DEQUANTIZE,
     Op.DEQUANTIZE_SUMS,
+    *INT16,
 )
 
 
+_HALVES = dict.fromkeys(INT16, "int16")
+_REAL = Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.LOG_SOFTMAX
 _SCALED = (Op.MULTIPLY, Op.SQUARED_DIFFERENCE)
 _MET = (*_SCALED, Op.LOOKUP_SUM, Op.LOOKUP_LINE, Op.ABSOLUTE_DIFFERENCE)
 
@@ -318,10 +344,10 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         iy=1 if broadcast == "outer" else height,
         ix=1 if broadcast == "outer" else width,
         pad_value=int(rng.integers(256)) if op in (Op.RESIZE, Op.GATHER) else 0,
-        input_dtype={Op.QUANTIZE: "float32", Op.DEQUANTIZE_SUMS: "int32"}.get(op, "uint8"),
+        input_dtype={Op.QUANTIZE: "float32", Op.DEQUANTIZE_SUMS: "int32", **_HALVES}.get(op, "uint8"),
         weight_dtype="",
-        output_dtype="float32" if op in (Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.LOG_SOFTMAX) else "uint8",
-        clip=(3, 250) if op in _MET else (0, 255),
+        output_dtype={**dict.fromkeys(_REAL, "float32"), **_HALVES}.get(op, "uint8"),
+        clip=(-(1 << 15), (1 << 15) - 1) if op in INT16 else (3, 250) if op in _MET else (0, 255),
         first_channels=first if moved else 0,
         source_channels=both if op is Op.SLICE else 0,
         broadcast=broadcast,
@@ -363,6 +389,12 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         inputs = (rng.integers(-(2**30), 2**30, shapes[0]).astype(np.int32),)
         numbers = (rng.uniform(low, 1, layer.k).astype(np.float32).view(np.int32) for low in (0, -1))
         lines = np.stack([rng.integers(-999, 999, layer.k).astype(np.int32), *numbers], axis=1)
+    if op in INT16:
+        inputs = (rng.integers(-(2**15), 2**15, shapes[0]).astype(np.int16),)
+        logistic = np.rint(65535 / (1 + np.exp(-np.arange(256) / 24))).astype("<u2").view("<i4")
+        scaled = [5 << 28, 1, 2, 2]
+        words = {Op.REQUANTIZE: scaled, Op.LEAKY_RELU: [1 << 30, 2, 0, 0, *scaled]}.get(op, [3, 0, *logistic])
+        table = np.array(words, np.int32)
     if op is Op.DEQUANTIZE:
         table = rng.normal(0, 1, 256).astype(np.float32)
     if op is Op.MULTIPLY:

@@ -467,3 +467,21 @@ def resized(image: npt.NDArray[np.uint8], rows: Ints, columns: Ints, zero: int) 
         distance = distance.take(own[:, 0], axis) * (1024 - weight) + distance.take(own[:, 1], axis) * weight
     magnitude = (np.abs(distance) + (1 << 19)) >> 20
     return (zero + np.sign(distance) * magnitude).astype(np.uint8)
+
+
+def twice_rounded(x: Ints, mantissa: int, left: int, right: int) -> Ints:
+    """``x * 2**left * mantissa`` rounded at bit 31, half up, and where it is shifted right, half away from zero."""
+    high = ((x << left) * mantissa + (1 << 30)) >> 31
+    return np.sign(high) * ((np.abs(high) + ((1 << right) >> 1)) >> right)
+
+
+def gate_of(function: str, place: Ints, table: Ints) -> Ints:
+    """The logistic function or the hyperbolic tangent, between entries of a table as TFLite Micro takes them."""
+    bits = 9 if function == "logistic" else 8
+    index, rest = np.divmod(np.abs(place), 1 << bits)
+    near = np.minimum(index, 254)
+    most = 0x7FFF << 10 if function == "logistic" else 0xFFFF << 8
+    value = np.where(index < 255, (table[near] << bits) + rest * (table[near + 1] - table[near]), most)
+    if function == "logistic":
+        return np.where(place < 0, (1 << 25) + (1 << 9) - 1 - value, value + (1 << 9)) >> 10
+    return np.where(place < 0, (1 << 23) + (1 << 7) - 1 - value, value - (1 << 23) + (1 << 7)) >> 8

@@ -11,9 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kernels.harness import Harness
-from tests.kernels.int16_tiles import Margin, embed_halves, in_halves, int16_on, maxima
-from tests.kernels.pulp_tiles import EXAMPLES, before_pixels, expect, seeds
-from tests.kernels.reference import Geometry, Ints, geometries, margins, output_strides_of, strides_of
+from tests.kernels.int16_tiles import (
+    Margin,
+    averages,
+    gate,
+    grouped,
+    int16_on,
+    leaky_relu,
+    maxima,
+    multiplied,
+    of_two,
+    requantized,
+    second_shape,
+    softmax,
+)
+from tests.kernels.pulp_tiles import EXAMPLES, before_pixels, seeds
+from tests.kernels.reference import Geometry, Ints, geometries, margins
 
 pytestmark = pytest.mark.cc
 
@@ -43,6 +56,20 @@ def test_layers(
     int16_on(harness, *call, (before, behind), clip, np.random.default_rng(seed))
 
 
+@EXAMPLES
+@given(st.integers(1, 5), geometries(most_channels=6, most_output=4), before_pixels, margins, clips, seeds)
+def test_grouped_conv2d(
+    harness: Harness,
+    groups: int,
+    geometry: Geometry,
+    before: Margin,
+    behind: Margin,
+    clip: tuple[int, int],
+    seed: int,
+) -> None:
+    grouped(harness, groups, geometry, (before, behind), clip, np.random.default_rng(seed))
+
+
 @pytest.mark.parametrize("kernel", ["conv2d", "depthwise_conv2d", "dense"])
 def test_on_any_number_of_cores(harness_for: Callable[[int], Harness], kernel: str) -> None:
     rng, gaps, clip = np.random.default_rng(5), ((0, 0, 0, 0), (0, 1, 2, 0)), (-(1 << 15), (1 << 15) - 1)
@@ -67,6 +94,87 @@ def test_max_pool2d_on_any_number_of_cores(harness_for: Callable[[int], Harness]
             maxima(harness_for(cores), geometry, gaps, rng)
 
 
+means = geometries(
+    filters=st.tuples(st.integers(1, 4), st.integers(1, 9)), channelwise=True, most_padding=0, most_dilation=1
+)
+
+
+@EXAMPLES
+@given(means, before_pixels, margins, clips, seeds)
+def test_avg_pool2d(
+    harness: Harness, geometry: Geometry, before: Margin, behind: Margin, clip: tuple[int, int], seed: int
+) -> None:
+    averages(harness, geometry, (before, behind), clip, np.random.default_rng(seed))
+
+
+def test_avg_pool2d_on_any_number_of_cores(harness_for: Callable[[int], Harness]) -> None:
+    rng, gaps, clip = np.random.default_rng(9), ((0, 0, 0, 0), (0, 1, 2, 0)), (-(1 << 15), (1 << 15) - 1)
+    for channels, output in ((5, (3, 4)), (16, (1, 1)), (1, (7, 2)), (9, (2, 5))):
+        geometry = Geometry(channels, channels, output, (3, 2), (2, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+        for cores in (1, 2, 4, 8):
+            averages(harness_for(cores), geometry, gaps, clip, rng)
+
+
+shapes = st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 20))
+gaps_of_three = st.tuples(margins, margins, margins)
+broadcasts = st.sampled_from(["", "pixel", "channel"])
+SOME = [((1, 1, 1), ""), ((3, 5, 7), "pixel"), ((2, 4, 16), "channel"), ((4, 3, 9), "")]
+
+
+@EXAMPLES
+@given(shapes, gaps_of_three, seeds)
+def test_requantize(harness: Harness, shape: tuple[int, int, int], gaps: tuple[Margin, ...], seed: int) -> None:
+    requantized(harness, shape, gaps, np.random.default_rng(seed))
+
+
+@EXAMPLES
+@given(shapes, gaps_of_three, seeds)
+def test_leaky_relu(harness: Harness, shape: tuple[int, int, int], gaps: tuple[Margin, ...], seed: int) -> None:
+    leaky_relu(harness, shape, gaps, np.random.default_rng(seed))
+
+
+@EXAMPLES
+@given(shapes, broadcasts, gaps_of_three, seeds)
+def test_multiply(
+    harness: Harness, shape: tuple[int, int, int], broadcast: str, gaps: tuple[Margin, ...], seed: int
+) -> None:
+    multiplied(harness, shape, broadcast, gaps, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("function", ["logistic", "tanh"])
+@EXAMPLES
+@given(shapes, gaps_of_three, seeds)
+def test_gates(
+    harness: Harness, function: str, shape: tuple[int, int, int], gaps: tuple[Margin, ...], seed: int
+) -> None:
+    gate(harness, function, shape, gaps, np.random.default_rng(seed))
+
+
+@EXAMPLES
+@given(shapes, gaps_of_three, seeds)
+def test_softmax(harness: Harness, shape: tuple[int, int, int], gaps: tuple[Margin, ...], seed: int) -> None:
+    softmax(harness, shape, gaps, np.random.default_rng(seed))
+
+
+def test_softmax_of_long_rows(harness: Harness) -> None:
+    for seed in range(4):
+        softmax(harness, (1, 2, 1000), ((0, 0, 0, 0),) * 2, np.random.default_rng(seed))
+
+
+def test_elements_on_any_number_of_cores(harness_for: Callable[[int], Harness]) -> None:
+    rng = np.random.default_rng(8)
+    for shape, broadcast in SOME:
+        for gap in ((0, 0, 0, 0), (1, 0, 2, 0)):
+            for cores in (1, 2, 4, 8):
+                harness = harness_for(cores)
+                requantized(harness, shape, (gap, gap), rng)
+                leaky_relu(harness, shape, (gap, gap), rng)
+                softmax(harness, shape, (gap, gap), rng)
+                gate(harness, "tanh", shape, (gap, gap), rng)
+                multiplied(harness, shape, broadcast, (gap, gap, gap), rng)
+                add(harness, shape, broadcast, (gap, gap, gap), rng)
+
+
 def half_away(x: Ints, bits: int) -> Ints:
     """X / 2^bits, rounded half away from zero."""
     return np.sign(x) * ((np.abs(x) + ((1 << bits) >> 1)) >> bits)
@@ -77,51 +185,39 @@ def high_product(x: Ints, multiplier: int) -> Ints:
     return (x * multiplier + (1 << 30)) >> 31
 
 
-def add(harness: Harness, shape: tuple[int, int, int], gaps: tuple[Margin, ...], rng: np.random.Generator) -> None:
+def add(
+    harness: Harness,
+    shape: tuple[int, int, int],
+    broadcast: str,
+    gaps: tuple[Margin, ...],
+    rng: np.random.Generator,
+) -> None:
     """Sums and differences with any multipliers and shifts, by the definition of their fixed point.
 
     Outputs of small numbers, shifted by little, tell each rounding apart.
     """
     small = rng.random() < 0.5
     low, high = (-2, 2) if small else (-(2**15), 2**15 - 1)
-    both = [rng.integers(low, high, shape, endpoint=True).astype(np.int16) for _ in range(2)]
-    both[0][rng.random(shape) < 0.2], both[1][rng.random(shape) < 0.2] = low, high
+    a, b = (
+        rng.integers(low, high, extents, endpoint=True).astype(np.int16)
+        for extents in (shape, second_shape(shape, broadcast))
+    )
+    a[rng.random(a.shape) < 0.2], b[rng.random(b.shape) < 0.2] = low, high
     multipliers, shifts = rng.integers(2**30, 2**31, 3), [int(rng.integers(1, 6)), int(rng.integers(1, 6)), 0]
     shifts[int(rng.integers(2))], shifts[2] = 1, int(rng.integers(4 if small else 18))
     sign = int(rng.choice([-1, 1]))
     clip = ((-(1 << 15), (1 << 15) - 1), (0, 999))[int(rng.integers(2))]
     left, right = (
-        half_away(high_product(x.astype(np.int64) << 15, int(multipliers[n])), shifts[n]) for n, x in enumerate(both)
+        half_away(high_product(x.astype(np.int64) << 15, int(multipliers[n])), shifts[n]) for n, x in enumerate((a, b))
     )
     total = half_away(high_product(left + sign * right, int(multipliers[2])), shifts[2])
     expected = np.clip(total, *clip).astype(np.int16)
-    source, addend = (embed_halves(x, gap) for x, gap in zip(both, gaps, strict=False))
-    target = embed_halves(np.zeros(shape, np.int16), gaps[2])
-    geometry = Geometry(shape[2], shape[2], shape[:2], (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
-    second = {name.replace("input", "addend"): stride for name, stride in strides_of(addend).items()}
-    fields = geometry.fields(
-        **in_halves(strides_of(source) | second | output_strides_of(target)), clip_low=clip[0], clip_high=clip[1]
-    )
-    output = harness.kernel(
-        "match_pulp_add_int16",
-        fields,
-        input=source.block,
-        addend=addend.block,
-        parameters=np.array([*multipliers, *shifts, sign], "<i4").view(np.uint8),
-        output=target.block,
-    )
-    expect(output, target, expected.view(np.uint8).reshape(target.tile.shape))
+    of_two(harness, "add", (a, b), [*multipliers, *shifts, sign], expected, gaps, clip)
 
 
 @EXAMPLES
-@given(st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(1, 20)), st.tuples(margins, margins, margins), seeds)
-def test_add(harness: Harness, shape: tuple[int, int, int], gaps: tuple[Margin, ...], seed: int) -> None:
-    add(harness, shape, gaps, np.random.default_rng(seed))
-
-
-def test_additions_on_any_number_of_cores(harness_for: Callable[[int], Harness]) -> None:
-    rng = np.random.default_rng(7)
-    for shape in ((1, 1, 1), (3, 5, 7), (2, 4, 16)):
-        for gaps in ((0, 0, 0, 0), (1, 0, 2, 0)):
-            for cores in (1, 2, 4, 8):
-                add(harness_for(cores), shape, (gaps, gaps, gaps), rng)
+@given(shapes, broadcasts, gaps_of_three, seeds)
+def test_add(
+    harness: Harness, shape: tuple[int, int, int], broadcast: str, gaps: tuple[Margin, ...], seed: int
+) -> None:
+    add(harness, shape, broadcast, gaps, np.random.default_rng(seed))

@@ -32,6 +32,7 @@ _TYPES = {
     Op.QUANTIZE: ("float32", "uint8"),
     Op.DEQUANTIZE: ("uint8", "float32"),
     Op.DEQUANTIZE_SUMS: ("int32", "float32"),
+    **dict.fromkeys((Op.REQUANTIZE, Op.LEAKY_RELU, Op.LOGISTIC, Op.TANH), ("int16", "int16")),
 }
 
 

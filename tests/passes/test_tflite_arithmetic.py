@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from match.arithmetic.interface import Accumulator, QuantizedType
-from match.arithmetic.tflite import TfliteArithmetic, quantize_multiplier, reduced_multiplier
-from match.ir.requantization import UNREACHED
+from match.arithmetic.tflite import TfliteArithmetic, division, quantize_multiplier, reduced_multiplier, scaling
+from match.ir.requantization import UNREACHED, Requantization
 from match.ir.step_function import step_function
 
 pytestmark = pytest.mark.unit
@@ -124,6 +124,45 @@ def test_average(count):
     half = count // 2
     expected = [min(truncating_division(s + half if s > 0 else s - half, count), 120) for s in sums]
     assert requantization(np.array(sums)[:, None])[:, 0].tolist() == expected
+
+
+def outputs(line: Requantization, accumulators: list[int]) -> list[int]:
+    """Of a line of one channel, by the definition."""
+    below, step = 0, 0
+    if line.negative_below is not None and line.negative_step is not None:
+        below, step = line.negative_below[0], line.negative_step[0]
+    values = ((x * int(line.multiplier[0]) + int(line.bias[0]) - (x < below) * int(step)) for x in accumulators)
+    return [min(max(value >> int(line.shift[0]), line.clip[0]), line.clip[1]) for value in values]
+
+
+@settings(max_examples=200)
+@given(st.integers(1, 65535), st.lists(st.floats(-1, 1), min_size=1, max_size=50), st.booleans())
+def test_division(count, shares, clipped):
+    """Sums of so many numbers of 16 bits, also halfway between two means, and next to that."""
+    clip = (0, 32767) if clipped else (-32768, 32767)
+    means = [round(32767 * share) for share in shares]
+    sums = [
+        mean * count + near for mean in means for near in (0, count // 2, (count + 1) // 2, -(count // 2), 1 - count)
+    ]
+    sums = [min(max(total, -32768 * count), 32767 * count) for total in sums]
+    expected = [int(math.copysign((2 * abs(total) + count) // (2 * count), total)) for total in sums]
+    line = division(count, clip)
+    assert outputs(line, sums) == [min(max(mean, clip[0]), clip[1]) for mean in expected]
+    assert count > 20000 or int(line.multiplier[0]) < 1 << 31
+
+
+@settings(max_examples=200)
+@given(
+    st.floats(-9, 4),
+    st.lists(st.integers(-32768, 32767), min_size=1, max_size=50),
+    st.integers(-999, 999),
+    st.booleans(),
+)
+def test_scaling(log_factor, numbers, offset, clipped):
+    clip, factor = (0, 32767) if clipped else (-32768, 32767), 10.0**log_factor
+    line = scaling(*quantize_multiplier(np.array([factor])), np.array([offset]), clip)
+    expected = [multiply_by_definition(number + offset, factor) for number in numbers]
+    assert outputs(line, numbers) == [min(max(value, clip[0]), clip[1]) for value in expected]
 
 
 @pytest.mark.parametrize("sign", [1, -1])

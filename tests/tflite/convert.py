@@ -423,7 +423,9 @@ NETWORKS: dict[str, Callable[[], Any]] = {
 }
 
 
-NETWORKS |= {build.__name__ + INT16: build for build in (mobilenet_v2, resnet, keyword_spotting, unet_transposed)}
+NETWORKS |= {
+    build.__name__ + INT16: build for build in (mobilenet_v2, efficientnet, resnet, keyword_spotting, unet_transposed)
+}
 
 
 def converted(build: Callable[[], Any], *, wide: bool) -> bytes:

@@ -9,15 +9,19 @@ from typing import Any
 import numpy as np
 
 from match.arithmetic.interface import QuantizedType
+from match.arithmetic.tflite import division, scaling
 from match.arithmetic.tflite_functions import exponentials
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION, Normalization
 from match.ir.dtypes import value_range
-from match.ir.layer import Padding
+from match.ir.layer import Op, Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
 from match.relay.float_averages import quantized_mean
 from match.relay.gru import Gru
 from match.relay.int16_addition import Int16Addition
+from match.relay.int16_gates import Int16Gate
+from match.relay.int16_leaky_relu import Int16LeakyRelu
+from match.relay.int16_softmax import Int16Softmax
 from match.relay.log_softmax import LogSoftmax, log_softmax
 from match.relay.lstm import Lstm
 from match.relay.normalization import normalization
@@ -136,6 +140,59 @@ class Builds:
 
         def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
             return Int16Addition((a, b), scales, -1, value_range("int16")).build(a, b)
+
+        return build
+
+    def int16_multiplication(self, *, pixel: bool = False) -> Build:
+        """A product of two maps of 16 bits, or of one and a pixel of 16, a constant."""
+        line = _scaling(5 << 28, -13)
+        constant = relay.const(np.linspace(*value_range("int16"), 16).astype(np.int16))
+
+        def build(a: relay.Expr, b: relay.Expr = constant) -> relay.Expr:
+            product = relay.multiply(relay.cast(a, "int32"), relay.cast(b, "int32"))
+            return integer_form.requantize(product, line, "int16")
+
+        return build
+
+    def requantize(self) -> Build:
+        """A map of 16 bits in a larger scale."""
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.requantize(relay.cast(x, "int32"), _scaling(5 << 28, -1), "int16")
+
+        return build
+
+    def int16_leaky_relu(self) -> Build:
+        """A map of 16 bits, an eighth of it below 0."""
+        scales = np.array([[1 << 30, 1], [1 << 30, -2]])
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return Int16LeakyRelu(x, scales).build(x)
+
+        return build
+
+    def int16_gate(self, op: Op) -> Build:
+        """Of a map of 16 bits in steps near 2^-12."""
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return Int16Gate(x, "tanh" if op is Op.TANH else "logistic", 25000, 13).build(x)
+
+        return build
+
+    def int16_softmax(self) -> Build:
+        """Of rows of 16."""
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return Int16Softmax(x, 5 << 28, -2).build(x, 16)
+
+        return build
+
+    def int16_average(self) -> Build:
+        """Of a whole map of 8 x 8."""
+        mean = division(64, value_range("int16")).take(np.zeros(16, np.intp))
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return integer_form.avg_pool2d(x, mean, "int16", window=(8, 8), whole_map=True)
 
         return build
 
@@ -440,3 +497,8 @@ class Builds:
             return relay.qnn.dequantize(x, relay.const(SCALE), relay.const(self._low + 130))
 
         return build
+
+
+def _scaling(mantissa: int, exponent: int) -> Requantization:
+    """Of integers to 16 bits."""
+    return scaling(np.array([mantissa]), np.array([exponent]), np.zeros(1, np.int64), value_range("int16"))

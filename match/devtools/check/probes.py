@@ -164,4 +164,15 @@ def int16_probes() -> Iterator[Probe]:
     yield Probe(Op.DEPTHWISE_CONV2D, depthwise, "int16", shape, 1, build)
     yield Probe(Op.DENSE, "a dense layer of 100 to 10 of 16 bits", "int16", (1, 100), 1, builds.int16_dense(100, 10))
     yield Probe(Op.MAX_POOL2D, "a 2x2 maximum over an 8x8x16 map of 16 bits", "int16", shape, 1, builds.maximum())
+    yield Probe(Op.AVG_POOL2D, "an average over an 8x8x16 map of 16 bits", "int16", shape, 1, builds.int16_average())
     yield Probe(Op.ADD, "a difference of two 8x8x16 maps of 16 bits", "int16", shape, 2, builds.int16_addition())
+    product = "a product of two 8x8x16 maps of 16 bits"
+    yield Probe(Op.MULTIPLY, product, "int16", shape, 2, builds.int16_multiplication())
+    pixel = "a product of an 8x8x16 map and one pixel of 16 bits"
+    yield Probe(Op.MULTIPLY, pixel, "int16", shape, 1, builds.int16_multiplication(pixel=True))
+    yield Probe(Op.REQUANTIZE, "an 8x8x16 map of 16 bits in another scale", "int16", shape, 1, builds.requantize())
+    leaky = "a leaky ReLU of an 8x8x16 map of 16 bits"
+    yield Probe(Op.LEAKY_RELU, leaky, "int16", shape, 1, builds.int16_leaky_relu())
+    for gate in (Op.LOGISTIC, Op.TANH):
+        yield Probe(gate, f"{gate} of an 8x8x16 map of 16 bits", "int16", shape, 1, builds.int16_gate(gate))
+    yield Probe(Op.SOFTMAX, "a softmax of 8x8 rows of 16 of 16 bits", "int16", shape, 1, builds.int16_softmax())

@@ -30,6 +30,8 @@ def quantize(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         outputs = multiply(inputs.levels - inputs.zero_point, factor) + output.zero_point
         table = np.clip(outputs, *value_range(output.dtype)).astype(output.dtype)
         return tables.lookup(read.expr(operator), table, inputs)
+    if inputs.dtype == output.dtype == "int16" and not (inputs.zero_point or output.zero_point):
+        return integers.requantized(relay.cast(read.expr(operator), "int32"), factor, value_range("int16"))
     wide = integers.wide(read.expr(operator), inputs.zero_point)
     return integers.narrowed(integers.scaled(wide, factor), output)
 

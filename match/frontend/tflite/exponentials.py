@@ -10,11 +10,11 @@ from match.arithmetic.fixed_point import RECIPROCAL_START, RECIPROCAL_STEPS, shi
 from match.arithmetic.interface import QuantizedType
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.integers import bits_of, doubled, int64, product, saturated
+from match.frontend.tflite.integers import doubled, int64, product, saturated
 from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.ir.dtypes import value_range
 from match.relay import relay
-from match.relay.fixed_point import alone, rounded_shift
+from match.relay.fixed_point import alone, bits_of, rounded_shift
 from match.relay.softmax import LONGEST_ROW
 from match.relay.softmax import softmax as integer_softmax
 

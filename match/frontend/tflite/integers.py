@@ -13,7 +13,7 @@ import numpy.typing as npt
 import tflite
 
 from match.arithmetic.interface import QuantizedType
-from match.arithmetic.tflite import quantize_multiplier
+from match.arithmetic.tflite import quantize_multiplier, scaling
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
@@ -51,12 +51,15 @@ def saturated(x: relay.Expr) -> relay.Expr:
     return relay.minimum(relay.maximum(x, int64(-(1 << 31))), int64((1 << 31) - 1))
 
 
-def bits_of(x: relay.Expr, least: int, most: int) -> relay.Expr:
-    """How many bits positive int64 numbers have, which is from `least` to `most`."""
-    count: relay.Expr = int64(least)
-    for bits in range(least, most):
-        count = relay.add(count, relay.cast(relay.greater_equal(x, int64(1 << bits)), "int64"))
-    return count
+def requantized(x: relay.Expr, factor: np.float64, clip: tuple[int, int]) -> relay.Expr:
+    """int32 numbers times a number, as TFLite Micro rounds it, clipped to 16 bits or fewer, whose zero point is 0."""
+    line = scaling(*quantize_multiplier(np.array([factor])), np.zeros(1, np.int64), clip)
+    return integer_form.requantize(x, line, "int16")
+
+
+def clipped(x: relay.Expr, clip: tuple[int, int]) -> relay.Expr:
+    """A tensor of int16 clipped to fewer values: a change of scale by 1."""
+    return requantized(relay.cast(x, "int32"), np.float64(1), clip)
 
 
 def narrowed(x: relay.Expr, output: QuantizedType, clip: tuple[int, int] | None = None) -> relay.Expr:

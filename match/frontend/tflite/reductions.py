@@ -12,12 +12,12 @@ from match.arithmetic.interface import Accumulator, sum_range
 from match.arithmetic.tflite import TfliteArithmetic
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.integers import bits_of, doubled, int64, product, saturated
+from match.frontend.tflite.integers import doubled, int64, product, saturated
 from match.frontend.tflite.reader import Handler, Handlers, TfliteReader
 from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
-from match.relay.fixed_point import alone, rounded_shift
+from match.relay.fixed_point import alone, bits_of, rounded_shift
 from match.relay.largest import pooled_largest, pooled_smallest
 
 
@@ -38,7 +38,8 @@ def mean(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         zeros = [relay.const(value.zero_point, "int32") for value in (inputs, output)]
         return relay.qnn.op.requantize(sums, scales[0], zeros[0], scales[1], zeros[1], out_dtype=output.dtype)
     count = math.prod(x.shape[axis] for axis in axes)
-    return _layer(read, operator, axes, TfliteArithmetic().mean(inputs, count, output, value_range(output.dtype)))
+    line = TfliteArithmetic().mean(inputs, count, output, value_range(output.dtype))
+    return summed(read, operator, axes, line)
 
 
 def total(read: TfliteReader, operator: FileOperator) -> relay.Expr:
@@ -48,10 +49,11 @@ def total(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     count = math.prod(x.shape[axis] for axis in axes)
     offset, one = np.array([-inputs.zero_point * count]), np.ones(1, np.float32)
     sums = Accumulator(offset, *sum_range(inputs.dtype, count), inputs.scale, one)
-    return _layer(read, operator, axes, TfliteArithmetic().linear(sums, output, value_range(output.dtype)))
+    line = TfliteArithmetic().linear(sums, output, value_range(output.dtype))
+    return summed(read, operator, axes, line)
 
 
-def _layer(read: TfliteReader, operator: FileOperator, axes: list[int], requantization: Requantization) -> relay.Expr:
+def summed(read: TfliteReader, operator: FileOperator, axes: list[int], requantization: Requantization) -> relay.Expr:
     """Sums over axes as a layer: over the first axes a pooling, over others, put last, a dense layer of ones."""
     x, output, values = read.tensor(operator), read.output(operator), read.expr(operator)
     longer = [axis for axis, extent in enumerate(x.shape) if extent > 1]
@@ -66,7 +68,7 @@ def _layer(read: TfliteReader, operator: FileOperator, axes: list[int], requanti
     else:
         if [*kept, *summed] != list(range(len(longer))):
             values = relay.transpose(relay.reshape(values, extents), [*kept, *summed])
-        ones = np.ones((1, count), np.int8)
+        ones = np.ones((1, count), np.int16 if output.dtype == "int16" else np.int8)
         layer = integer_form.dense(relay.reshape(values, (rows, count)), ones, requantization, output.dtype)
     return relay.reshape(layer, output.shape)
 

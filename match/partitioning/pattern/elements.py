@@ -8,17 +8,34 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.tflite_functions import exponentials_of_16_bits, logistic_of_16_bits, reciprocals_of_16_bits
 from match.ir.constants import LayerConstants
+from match.ir.dtypes import value_range
 from match.ir.layer import Layer, Op
-from match.partitioning.pattern.layers import byte_table, covered, element_wise, without_idle_parts
-from match.partitioning.pattern.types import Match
+from match.partitioning.pattern.layers import (
+    UNSCALED,
+    byte_table,
+    covered,
+    element_wise,
+    rejected,
+    scaling_of,
+    scaling_words,
+    without_idle_parts,
+)
+from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay
+from match.relay.int16_gates import Int16Gate
+from match.relay.int16_leaky_relu import Int16LeakyRelu
+from match.relay.int16_softmax import Int16Softmax
 from match.relay.log_softmax import IntegerLogSoftmax
 from match.relay.normalization import DEVIATION_FRACTION, RowNormalization
-from match.relay.operators import ChannelLookup, Dequantize, DequantizeSums, Lookup, Quantize
+from match.relay.operators import ChannelLookup, Dequantize, DequantizeSums, Lookup, Quantize, Requantize
 from match.relay.resize import Between, Resize
 from match.relay.rewrite import dtype, shape
 from match.relay.softmax import FACTOR_ONE, SHIFT, IntegerSoftmax
+
+_HALF = 16
+"""Bits of an element that is requantized."""
 
 
 def lookup(root: relay.Expr, found: Lookup) -> Match:
@@ -43,6 +60,16 @@ def quantize(root: relay.Expr, found: Quantize) -> Match:
     return _alone(root, found.x, layer, LayerConstants(None, None, quantization=found.function))
 
 
+def requantize(root: relay.Expr, found: Requantize) -> Match | Rejection:
+    """16 bits in another scale."""
+    line, x = found.requantization, found.x
+    table = scaling_words(line, _HALF)
+    if table is None:
+        return rejected(root, (x,), Op.REQUANTIZE, UNSCALED)
+    layer = replace(element_wise(Op.REQUANTIZE, shape(root), dtype(x), dtype(root)), clip=line.clip)
+    return _alone(root, x, layer, LayerConstants(None, None, table=table))
+
+
 def dequantize(root: relay.Expr, found: Dequantize) -> Match:
     """8 bits as float32 numbers."""
     x_dtype = dtype(found.x)
@@ -65,6 +92,36 @@ def softmax(root: relay.Expr, found: IntegerSoftmax) -> Match:
     table = np.concatenate([[factor, SHIFT - exponent, found.zero], found.exponentials]).astype(np.int32)
     match = _alone(root, found.x, layer, LayerConstants(None, None, table=table))
     return replace(match, reference=found.scale is None)
+
+
+def int16_softmax(root: relay.Expr, found: Int16Softmax) -> Match | Rejection:
+    """A softmax of 16 bits over each pixel."""
+    scaling = scaling_of(found.mantissa, found.exponent, _HALF + 1)
+    if scaling is None:
+        return rejected(root, (found.x,), Op.SOFTMAX, "its input's scale is too coarse")
+    layer = replace(element_wise(Op.SOFTMAX, shape(found.x), "int16", "int16"), clip=(0, value_range("int16")[1]))
+    tables = (
+        np.append(table, 0).astype("<i2").view("<i4") for table in (exponentials_of_16_bits(), reciprocals_of_16_bits())
+    )
+    return _alone(root, found.x, layer, LayerConstants(None, None, table=np.concatenate([scaling, *tables])))
+
+
+def int16_leaky_relu(root: relay.Expr, found: Int16LeakyRelu) -> Match | Rejection:
+    """16 bits in another scale from 0 on, and in a third one below."""
+    tables = [scaling_of(int(mantissa), int(exponent), _HALF) for mantissa, exponent in found.scales]
+    words = [table for table in tables if table is not None]
+    if len(words) < len(tables):
+        return rejected(root, (found.x,), Op.LEAKY_RELU, UNSCALED)
+    layer = replace(element_wise(Op.LEAKY_RELU, shape(root), "int16", "int16"), clip=value_range("int16"))
+    return _alone(root, found.x, layer, LayerConstants(None, None, table=np.concatenate(words)))
+
+
+def int16_gate(root: relay.Expr, found: Int16Gate) -> Match:
+    """The logistic function or the hyperbolic tangent of 16 bits."""
+    layer = element_wise(Op(found.function), shape(root), "int16", "int16")
+    logistic = logistic_of_16_bits().astype("<u2").view("<i4")
+    table = np.concatenate([[found.multiplier, found.shift], logistic]).astype(np.int32)
+    return _alone(root, found.x, layer, LayerConstants(None, None, table=table))
 
 
 def log_softmax(root: relay.Expr, found: IntegerLogSoftmax) -> Match:

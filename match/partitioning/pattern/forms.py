@@ -20,6 +20,9 @@ from match.partitioning.pattern.types import Match, Rejection
 from match.relay import readers, relay
 from match.relay.float_averages import FloatPooling, read_float_average
 from match.relay.int16_addition import read_int16_addition
+from match.relay.int16_gates import read_int16_gate
+from match.relay.int16_leaky_relu import read_int16_leaky_relu
+from match.relay.int16_softmax import read_int16_softmax
 from match.relay.integer_form import NO_PADDING, Int8Array
 from match.relay.log_softmax import read_log_softmax
 from match.relay.normalization import read_normalization
@@ -71,6 +74,11 @@ def _forms(ranges: Ranges) -> tuple[tuple[_Reader, _LayerOf], ...]:
         (readers.read_layer, partial(_accumulation, ranges=ranges)),
         (readers.read_sums, partial(_accumulation, ranges=ranges)),
         (readers.read_int16_layer, partial(_accumulation, ranges=ranges)),
+        (readers.read_requantize, elements.requantize),
+        (readers.read_int16_multiplication, pairs.int16_multiplication),
+        (read_int16_softmax, elements.int16_softmax),
+        (read_int16_gate, elements.int16_gate),
+        (read_int16_leaky_relu, elements.int16_leaky_relu),
         (read_int16_addition, pairs.int16_addition),
         (read_float_average, _float_average),
         (read_softmax, elements.softmax),

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.tflite import scaling
 from match.ir.dtypes import value_range
 from match.ir.layer import Layer, Op
 from match.ir.requantization import Int64Array, Requantization
@@ -18,6 +19,11 @@ from match.relay.objects import operands
 from match.relay.operators import ChannelLookup, Lookup
 from match.relay.rewrite import dtype, shape
 from match.relay.value_ranges import Range
+
+UNSCALED = "its output's scale is too fine for the input's"
+"""Why no kernel changes the scale of integers so."""
+
+_WORD = 32
 
 Ranges = Mapping[relay.Expr, Range]
 """Values that each channel of a tensor can have."""
@@ -81,3 +87,22 @@ def without_idle_parts(requantization: Requantization, low: Int64Array, high: In
     if exceptions is not None and not np.any((exceptions >= low[:, None]) & (exceptions <= high[:, None])):
         requantization = replace(requantization, exceptions=None)
     return requantization
+
+
+def scaling_words(line: Requantization, bits: int) -> npt.NDArray[np.int32] | None:
+    """match_scaling_t (match_tile.h) of a line of one channel, for numbers of so many bits.
+
+    None if the line is no `match.arithmetic.tflite.scaling` without offset, or the words do not hold it (`UNSCALED`).
+    """
+    exponent = 31 - line.shift
+    expected = scaling(line.multiplier, exponent, np.zeros(1, np.int64), line.clip)
+    parts = (line.bias, expected.bias), (line.negative_below, expected.negative_below)
+    if any((one is None) != (other is None) or np.any(one != other) for one, other in parts):
+        return None
+    return scaling_of(int(line.multiplier[0]), int(exponent[0]), bits)
+
+
+def scaling_of(mantissa: int, exponent: int, bits: int) -> npt.NDArray[np.int32] | None:
+    """The same of ``mantissa * 2**(exponent - 31)``; None if the words do not hold it."""
+    left, right = 1 + max(exponent, 0), max(-exponent, 0)
+    return None if bits + left > _WORD else np.array([mantissa, left, right, (1 << right) >> 1], np.int32)

@@ -12,7 +12,16 @@ from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.layer import Broadcast, Layer, Op
 from match.ir.requantization import Int64Array
-from match.partitioning.pattern.layers import Ranges, covered, element_wise, range_of, rejected, without_idle_parts
+from match.partitioning.pattern.layers import (
+    UNSCALED,
+    Ranges,
+    covered,
+    element_wise,
+    range_of,
+    rejected,
+    scaling_words,
+    without_idle_parts,
+)
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay
 from match.relay.int16_addition import Int16Addition
@@ -27,6 +36,9 @@ from match.relay.operators import (
     SquaredDifference,
 )
 from match.relay.rewrite import dtype, shape
+
+_PRODUCT = 31
+"""Bits of a product of two numbers of 16 bits."""
 
 
 def addition(root: relay.Expr, found: Addition, ranges: Ranges) -> Match | Rejection:
@@ -77,6 +89,22 @@ def multiplication(root: relay.Expr, found: Multiplication, ranges: Ranges) -> M
     parameters = without_idle_parts(found.requantization, *accumulator)
     constants = LayerConstants(None, parameters, zero_points=zero_points)
     return Match(root, (a, b), covered(root, (a, b)), layer, constants, accumulator, reference=not found.real)
+
+
+def int16_multiplication(root: relay.Expr, found: Multiplication) -> Match | Rejection:
+    """A product of two tensors of 16 bits, element by element."""
+    pair = _paired(root, Op.MULTIPLY, found.operands, (0, 1))
+    if isinstance(pair, Rejection):
+        return pair
+    line = found.requantization
+    table = scaling_words(line, _PRODUCT)
+    if table is None:
+        return rejected(root, pair.operands, Op.MULTIPLY, UNSCALED)
+    layer = replace(element_wise(Op.MULTIPLY, pair.extents, "int16", "int16"), clip=line.clip)
+    constants = LayerConstants(None, None, table=table)
+    return Match(
+        root, pair.operands, covered(root, pair.operands), _with_broadcast(layer, pair.broadcast), constants, None
+    )
 
 
 def squared_difference(root: relay.Expr, found: SquaredDifference) -> Match | Rejection:

@@ -20,7 +20,7 @@ from match.prediction.blocks import largest_tile
 from match.requantize.form import choose_form
 from match.target.hardware import HwModule, MatchTarget, Pattern
 from tests.codegen.harness import scheduled
-from tests.codegen.layers import Case, make
+from tests.codegen.layers import INT16, Case, make
 
 WINDOWED = (Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.AVG_POOL2D, Op.FLOAT_AVG_POOL2D, Op.MAX_POOL2D)
 WINDOWS = ((1, 1), (3, 3), (3, 3), (2, 2), (5, 5), (3, 2))
@@ -82,8 +82,9 @@ def random_case(rng: random.Random, op: Op, seed: int) -> Case:
 
 
 def _signed(case: Case) -> Case:
-    """The layer with int8 activations whose zero point is 0; those at the float border stay uint8."""
-    if case.layer.op in (Op.QUANTIZE, Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.FLOAT_AVG_POOL2D, Op.LOG_SOFTMAX):
+    """The layer with int8 activations whose zero point is 0; those at the float border and of 16 bits stay as is."""
+    border = Op.QUANTIZE, Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.FLOAT_AVG_POOL2D, Op.LOG_SOFTMAX
+    if case.layer.op in (*border, *INT16):
         return case
     clip = (-128, 127)
     layer = replace(case.layer, input_dtype="int8", output_dtype="int8", pad_value=0, clip=clip)

@@ -15,7 +15,7 @@ import pytest
 
 import match
 from match.devtools.check import Check, check_target
-from match.devtools.check.probes import network, probes
+from match.devtools.check.probes import int16_probes, network, probes
 from match.errors import TargetError
 from match.ir.layer import Dim, Layer, Op
 from match.ir.requantization import Requantizer
@@ -111,7 +111,7 @@ def test_a_chip_without_modules(minichip: Any) -> None:
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_every_operator_is_tried(dtype: str) -> None:
     """By layers that are the same whenever a network is made of them."""
-    layers = list(probes(dtype))
+    layers = [*probes(dtype), *int16_probes()]
     first, second = (network(layers) for _ in range(2))
     assert tvm.ir.structural_equal(first, second)
     assert {layer.op for layer in layers} == set(Op) - {Op.OWN}, "match/devtools/check/probes.py tries each operator"

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import match
+from match.arithmetic.tflite import division, scaling
+from match.compilation.options import Numerics
 from match.dispatch.request import accepts
 from match.ir.layer import Op, Padding
 from match.ir.requantization import Requantization
 from match.partitioning.chains import find_chains
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match, Rejection, find
 from match.relay import integer_form, relay, tvm
+from match.relay.fixed_point import alone
 from match.relay.int16_addition import Int16Addition
+from match.relay.int16_gates import Function, Int16Gate
+from match.relay.int16_leaky_relu import Int16LeakyRelu
+from match.relay.int16_softmax import Int16Softmax
 from match.relay.objects import main_function
+from match.requantize.form import Form, choose_form
+from match.target.operands import GATE_INT16_BYTES, SOFTMAX_INT16_BYTES
 
 CLIP = -(1 << 15), (1 << 15) - 1
 pytestmark = pytest.mark.tvm
@@ -32,11 +41,15 @@ def var(name: str, *shape: int, dtype: str = "int16") -> relay.Var:
     return relay.var(name, shape=shape, dtype=dtype)
 
 
+def typed(body: relay.Expr) -> tvm.IRModule:
+    """The module of an expression."""
+    function = relay.Function(relay.analysis.free_vars(body), body)
+    return relay.transform.InferType()(tvm.IRModule.from_expr(function))
+
+
 def matches(body: relay.Expr) -> list[Match]:
     """The layers of an expression."""
-    function = relay.Function(relay.analysis.free_vars(body), body)
-    module = relay.transform.InferType()(tvm.IRModule.from_expr(function))
-    return [one for one in find(module) if isinstance(one, Match)]
+    return [one for one in find(typed(body)) if isinstance(one, Match)]
 
 
 def weights(*shape: int) -> np.ndarray[Any, np.dtype[np.int16]]:
@@ -117,6 +130,123 @@ def test_what_is_no_addition() -> None:
     assert not matches(integer_form.saturate(relay.cast(other, "int32"), CLIP, "int16"))
 
 
+def scaled_by(mantissa: int, exponent: int, clip: tuple[int, int] = CLIP) -> Requantization:
+    return scaling(np.array([mantissa]), np.array([exponent]), np.zeros(1, np.int64), clip)
+
+
+def as_int32(x: relay.Expr) -> relay.Expr:
+    return relay.cast(x, "int32")
+
+
+@pytest.mark.parametrize("exponent", [15, 3, 0, -1, -30])
+@pytest.mark.parametrize("clip", [CLIP, (0, 999)])
+def test_requantize(exponent: int, clip: tuple[int, int]) -> None:
+    body = integer_form.requantize(as_int32(var("x", 1, 3, 4, 5)), scaled_by(5 << 28, exponent, clip), "int16")
+    (found,) = matches(body)
+    layer = found.layer
+    assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.REQUANTIZE, 3, 4, 5, clip)
+    right = max(-exponent, 0)
+    assert found.constants.table is not None
+    assert found.constants.table.tolist() == [5 << 28, 1 + max(exponent, 0), right, (1 << right) >> 1]
+
+
+def test_what_words_do_not_hold() -> None:
+    """A factor of 2^16 and more for numbers, of 1 and more for products, lines with other biases."""
+    x, y = var("x", 1, 3), var("y", 1, 3)
+    coarse = integer_form.requantize(as_int32(x), scaled_by(1 << 30, 16), "int16")
+    assert [type(one) for one in find(typed(coarse))] == [Rejection]
+    assert not matches(
+        integer_form.requantize(relay.multiply(as_int32(x), as_int32(y)), scaled_by(1 << 30, 1), "int16")
+    )
+    one = scaled_by(1 << 30, -1)
+    assert one.negative_below is not None
+    assert not matches(integer_form.requantize(as_int32(x), replace(one, bias=one.bias + 1), "int16"))
+    assert not matches(
+        integer_form.requantize(as_int32(x), replace(one, negative_below=one.negative_below - 1), "int16")
+    )
+    assert matches(integer_form.requantize(as_int32(x), one, "int16"))
+
+
+@pytest.mark.parametrize(("shape", "broadcast"), [((1, 3, 4, 5), ""), ((5,), "pixel"), ((1, 3, 4, 1), "channel")])
+@pytest.mark.parametrize("first", [True, False])
+def test_multiplication(shape: tuple[int, ...], broadcast: str, first: bool) -> None:
+    both = (as_int32(var("x", 1, 3, 4, 5)), as_int32(var("y", *shape)))
+    product = relay.multiply(*(both if first else both[::-1]))
+    (found,) = matches(integer_form.requantize(product, scaled_by(3 << 29, -14), "int16"))
+    layer = found.layer
+    assert (layer.op, layer.broadcast, layer.k, layer.clip) == (Op.MULTIPLY, broadcast, 5, CLIP)
+    assert [str(x.name_hint) for x in found.inputs] == (["x", "y"] if first or broadcast else ["y", "x"])
+    assert found.constants.table is not None
+    assert found.constants.table.tolist() == [3 << 29, 1, 14, 1 << 13]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("count", [16, 9])
+def test_average(whole: bool, count: int) -> None:
+    side = 4 if count == 16 else 3
+    mean = division(count, CLIP).take(np.zeros(5, np.intp))
+    x = var("x", 1, side, side, 5) if whole else var("x", 1, 2 * side, side, 5)
+    body = integer_form.avg_pool2d(
+        x, mean, "int16", window=(side, side), strides=(1, 1) if whole else (side, 1), whole_map=whole
+    )
+    (found,) = matches(body)
+    layer = found.layer
+    assert (layer.op, layer.fy, layer.fx, layer.oy, layer.clip) == (Op.AVG_POOL2D, side, side, 1 if whole else 2, CLIP)
+    line = found.constants.requantization
+    assert line is not None
+    assert (line.channels, line.negative_below is None) == (5, count == 9)
+    cluster = match.get_target("gap9").modules[0]
+    form = choose_form(cluster, layer, found.constants, found.accumulator, Numerics.EXACT)
+    assert isinstance(form, Form)
+    assert form.requantizer is not None
+    assert form.requantizer.name == ("int64" if count == 9 else "int64_signed")
+
+
+def test_leaky_relu() -> None:
+    x = var("x", 1, 3, 4)
+    (found,) = matches(alone(Int16LeakyRelu(x, np.array([[5 << 28, 2], [3 << 29, -3]])).build(x)))
+    assert (found.layer.op, found.layer.ox, found.layer.k, found.layer.clip) == (Op.LEAKY_RELU, 3, 4, CLIP)
+    assert found.constants.table is not None
+    assert found.constants.table.tolist() == [5 << 28, 3, 0, 0, 3 << 29, 1, 3, 4]
+    coarse = Int16LeakyRelu(x, np.array([[5 << 28, 2], [3 << 29, 16]])).build(x)
+    assert [type(one) for one in find(typed(coarse))] == [Rejection]
+
+
+def test_softmax() -> None:
+    x = var("x", 2, 3, 7)
+    (found,) = matches(alone(Int16Softmax(x, 5 << 28, 2).build(x, 7)))
+    layer, table = found.layer, found.constants.table
+    assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.SOFTMAX, 2, 3, 7, (0, CLIP[1]))
+    assert table is not None
+    assert table.nbytes == SOFTMAX_INT16_BYTES
+    assert table[:4].tolist() == [5 << 28, 3, 0, 0]
+    exponentials, reciprocals = table[4:].view(np.int16).reshape(2, 514)
+    assert (exponentials[512], reciprocals[0], reciprocals[512]) == (32767, 32767, 16384)
+    coarse = Int16Softmax(x, 5 << 28, 15).build(x, 7)
+    assert [type(one) for one in find(typed(coarse))] == [Rejection]
+
+
+def test_what_is_no_softmax() -> None:
+    """Probabilities that are rounded otherwise."""
+    whole = Int16Softmax(var("x", 2, 7), 5 << 28, 2).build(var("x", 2, 7), 7)
+    shifted = whole.args[0].args[0].args[0]
+    other = relay.right_shift(relay.add(shifted.args[0].args[0], integer_form.int64(1)), shifted.args[1])
+    assert not matches(integer_form.saturate(relay.cast(other, "int32"), (0, CLIP[1]), "int16"))
+
+
+@pytest.mark.parametrize("function", ["logistic", "tanh"])
+@pytest.mark.parametrize(("multiplier", "shift"), [(3, 0), (6, 0), (20000, 13), (32767, 31)])
+def test_gates(function: Function, multiplier: int, shift: int) -> None:
+    x = var("x", 1, 3, 4)
+    (found,) = matches(alone(Int16Gate(x, function, multiplier, shift).build(x)))
+    table = found.constants.table
+    assert (found.layer.op, found.layer.ox, found.layer.k) == (Op(function), 3, 4)
+    assert table is not None
+    assert table.nbytes == GATE_INT16_BYTES
+    assert table[:2].tolist() == [multiplier, shift]
+    assert table[2:].view(np.uint16)[[0, 255]].tolist() == [32768, 65535]
+
+
 def test_modules_say_that_they_take_16_bits() -> None:
     """Others are not asked, whatever their constraints say of a layer."""
     (found,) = matches(convolution(var("x", 1, 8, 8, 16), weights(3, 3, 16, 16)))
@@ -130,9 +260,7 @@ def test_modules_say_that_they_take_16_bits() -> None:
 def test_no_chains_of_16_bits() -> None:
     first = convolution(var("x", 1, 8, 8, 16), weights(1, 1, 16, 16))
     second = convolution(first, weights(3, 3, 16, 1), groups=16, kernel_layout="HWOI")
-    module = relay.transform.InferType()(
-        tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(second), second))
-    )
+    module = typed(second)
     layers = dict(enumerate(one for one in find(module) if isinstance(one, Match)))
     assert len(layers) == 2
     assert not find_chains(main_function(module), layers, match.get_target("gap9"))

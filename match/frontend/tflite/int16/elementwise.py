@@ -58,10 +58,8 @@ def multiply(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     output, activation = of_output(read, operator), operator.options(tflite.MulOptions).FusedActivationFunction()
     scales = [np.float64(of_input(read, operator, position).scale) for position in (0, 1)]
     factor = scales[0] * scales[1] / np.float64(output.scale)
-    product = relay.multiply(*(integers.wide(read.expr(operator, position)) for position in (0, 1)))
-    return integers.narrowed(
-        integers.scaled(product, factor), output, integers.clip_of(read, operator, activation, output)
-    )
+    product = relay.multiply(*(relay.cast(read.expr(operator, position), "int32") for position in (0, 1)))
+    return integers.requantized(product, factor, integers.clip_of(read, operator, activation, output))
 
 
 def handlers() -> Handlers:

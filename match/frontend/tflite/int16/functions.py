@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import tflite
 
-from match.arithmetic import tflite_functions
+from match.arithmetic.tflite import quantize_multiplier
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.int16.quantization import of_input, of_output, ratio
 from match.frontend.tflite.integers import int64
 from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.ir.dtypes import value_range
-from match.ir.requantization import Int64Array
 from match.relay import gates, relay
 from match.relay.fixed_point import alone
+from match.relay.int16_gates import Function, Int16Gate
+from match.relay.int16_leaky_relu import Int16LeakyRelu
+from match.relay.int16_softmax import Int16Softmax
 
 _MOST_DOUBLINGS = 31
 """How often TFLite Micro doubles the factor of a gate's input at most."""
@@ -22,24 +24,25 @@ _MOST_DOUBLINGS = 31
 
 def logistic(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """LOGISTIC."""
-    return integers.narrowed(gates.logistic_in_table(_in_table(read, operator, 0)), of_output(read, operator))
+    return _gate(read, operator, "logistic", 0)
 
 
 def tanh(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """TANH."""
-    return integers.narrowed(gates.tanh_in_table(_in_table(read, operator, 1)), of_output(read, operator))
+    return _gate(read, operator, "tanh", 1)
 
 
-def _in_table(read: TfliteReader, operator: FileOperator, most: int) -> relay.Expr:
-    """The input in steps of the table, int64, rounded half up.
+def _gate(read: TfliteReader, operator: FileOperator, function: Function, most: int) -> relay.Expr:
+    """A function interpolated in a table.
 
-    The factor has 15 bits. TFLite Micro takes scales near 2**-12, and up to 2**(most - 12), for these powers.
+    The factor to the table's steps has 15 bits. TFLite Micro takes scales near 2**-12, and up to 2**(most - 12), for
+    these powers.
     """
     scale = of_input(read, operator).scale
     _check_scale(read, operator)
-    x, power = integers.wide(read.expr(operator)), _power_near(scale)
+    x, power = read.expr(operator), _power_near(scale)
     if power is not None and 0 <= power - gates.GATE_POWER <= most:
-        return relay.multiply(x, int64(3 << (power - gates.GATE_POWER)))
+        return alone(Int16Gate(x, function, 3 << (power - gates.GATE_POWER), 0).build(x))
     factor, doublings = float(scale) * 4096.0 * 3.0, 0
     while factor <= 32767 / 2 and doublings < _MOST_DOUBLINGS:
         factor, doublings = 2 * factor, doublings + 1
@@ -47,10 +50,7 @@ def _in_table(read: TfliteReader, operator: FileOperator, most: int) -> relay.Ex
         raise read.error(
             operator, f"has an input with the scale {scale}, too large for TFLite Micro's table; quantize it again"
         )
-    moved = relay.multiply(x, int64(int(factor)))
-    if not doublings:
-        return moved
-    return relay.right_shift(relay.add(moved, int64(1 << (doublings - 1))), int64(doublings))
+    return alone(Int16Gate(x, function, int(factor), doublings).build(x))
 
 
 def _power_near(scale: np.float32) -> int | None:
@@ -74,58 +74,34 @@ def softmax(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     _check_scale(read, operator)
     x, width = read.expr(operator), read.tensor(operator).shape[-1]
     factor = np.float64(of_input(read, operator).scale) * np.float64(beta) / (10.0 / 65535.0)
-    distance = relay.subtract(integers.wide(x), integers.wide(relay.max(x, axis=-1, keepdims=True)))
-    least, largest = value_range("int16")
-    place = relay.add(integers.scaled(distance, factor), int64(largest))
-    exponentials = alone(_interpolated(_within(place, least, largest), tflite_functions.exponentials_of_16_bits()))
-    total = alone(relay.sum(exponentials, axis=-1, keepdims=True))
-    bits = alone(integers.bits_of(total, 15, 15 + width.bit_length()))
-    headroom = relay.subtract(int64(31), bits)
-    shifted = relay.add(relay.left_shift(total, headroom), int64(1 << 13))
-    place = relay.subtract(relay.right_shift(shifted, int64(14)), int64((1 << 15) + (1 << 16)))
-    reciprocal = alone(_interpolated(_within(place, least, largest), tflite_functions.reciprocals_of_16_bits()))
-    half = relay.left_shift(int64(1), relay.subtract(bits, int64(2)))
-    product = relay.add(relay.multiply(exponentials, reciprocal), half)
-    result = relay.right_shift(product, relay.subtract(bits, int64(1)))
-    return integers.narrowed(result, of_output(read, operator), (0, largest))
-
-
-def _within(x: relay.Expr, least: int, largest: int) -> relay.Expr:
-    return alone(relay.minimum(relay.maximum(x, int64(least)), int64(largest)))
-
-
-def _interpolated(x: relay.Expr, table: Int64Array) -> relay.Expr:
-    """Between two of the 513 entries of a table, for int64 numbers of 16 bits: 9 bits are the place, 7 the rest."""
-    place = relay.cast(relay.add(relay.right_shift(x, int64(7)), int64(256)), "int32")
-    rest = relay.bitwise_and(x, int64(127))
-    base, slope = (relay.take(int64(values), place) for values in (table[:-1], np.diff(table)))
-    return relay.add(base, relay.right_shift(relay.add(relay.multiply(slope, rest), int64(64)), int64(7)))
+    mantissa, exponent = quantize_multiplier(factor)
+    return alone(Int16Softmax(x, int(mantissa), int(exponent)).build(x, width))
 
 
 def relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """RELU: a change of scale."""
-    output, x = of_output(read, operator), integers.wide(read.expr(operator))
-    scaled = integers.scaled(x, ratio(read, operator))
-    return integers.narrowed(scaled, output, (0, value_range("int16")[1]))
+    x = relay.cast(read.expr(operator), "int32")
+    return integers.requantized(x, ratio(read, operator), (0, value_range("int16")[1]))
 
 
 def relu6(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """RELU6, which does not change the scale: whatever the output's is, values are clipped in the input's."""
     inputs = of_input(read, operator)
-    return relay.clip(
-        read.expr(operator), *integers.clip_of(read, operator, tflite.ActivationFunctionType.RELU6, inputs)
-    )
+    clip = integers.clip_of(read, operator, tflite.ActivationFunctionType.RELU6, inputs)
+    return integers.clipped(read.expr(operator), clip)
 
 
 def leaky_relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """LEAKY_RELU."""
     alpha = np.float32(operator.options(tflite.LeakyReluOptions).Alpha())
-    inputs, output, x = of_input(read, operator), of_output(read, operator), integers.wide(read.expr(operator))
+    inputs, output, x = of_input(read, operator), of_output(read, operator), read.expr(operator)
     slope = np.float64(inputs.scale) * np.float64(alpha) / np.float64(output.scale)
-    below = integers.scaled(x, np.abs(slope))
-    below = relay.negative(below) if slope < 0 else below
-    positive = relay.greater_equal(x, int64(0))
-    return integers.narrowed(relay.where(positive, integers.scaled(x, ratio(read, operator)), below), output)
+    if slope >= 0:
+        scales = quantize_multiplier([ratio(read, operator), slope])
+        return alone(Int16LeakyRelu(x, np.stack(scales, axis=1)).build(x))
+    wide = integers.wide(x)
+    above, below = integers.scaled(wide, ratio(read, operator)), relay.negative(integers.scaled(wide, -slope))
+    return integers.narrowed(relay.where(relay.greater_equal(wide, int64(0)), above, below), output)
 
 
 def prelu(read: TfliteReader, operator: FileOperator) -> relay.Expr:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
-from match.arithmetic.tflite import reduced_multiplier
+from match.arithmetic.tflite import quantize_multiplier, reduced_multiplier, scaling
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.int16.quantization import of_input, of_output
@@ -165,14 +165,18 @@ def _requantized(
         values, single = given.astype(np.int64), kind == "int32"
     scales = np.broadcast_to(weights.scales.astype(np.float64), channels)
     factors = np.float64(inputs.scale) * scales / np.float64(output.scale)
-    if single:
-        total = relay.add(integers.wide(sums), integers.int64(values))
-        return integers.narrowed(integers.scaled(total, factors), output, clip)
     if phases is not None:
         factors, values = phases.repeated(factors), phases.repeated(values)
-    line = _line(read, operator, factors, values, clip)
     narrow = str(sums.attrs.out_dtype) == "int32"
-    return integer_form.requantize(sums, _by_words(line) if narrow else line, output.dtype)
+    if single and not narrow:
+        total = relay.add(integers.wide(sums), integers.int64(values))
+        return integers.narrowed(integers.scaled(total, factors), output, clip)
+    if single:
+        line = scaling(*quantize_multiplier(factors), values, clip)
+    else:
+        line = _line(read, operator, factors, values, clip)
+        line = _by_words(line) if narrow else line
+    return integer_form.requantize(sums, line, output.dtype)
 
 
 def _line(

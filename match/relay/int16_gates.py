@@ -1,0 +1,48 @@
+"""The logistic function and the hyperbolic tangent of 16 bits, as TFLite Micro interpolates them in a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from match.ir.dtypes import value_range
+from match.relay import gates, integer_form, relay
+from match.relay.fixed_point import ALONE
+from match.relay.integer_form import int64
+from match.relay.rewrite import dtype, is_call, reached, same, scalar
+
+Function = Literal["logistic", "tanh"]
+
+
+@dataclass(frozen=True, eq=False)
+class Int16Gate:
+    """A function of ``x * multiplier / 2**shift``, rounded half up, in steps of the table (`gates.TABLE_STEP`)."""
+
+    x: relay.Expr
+    function: Function
+    multiplier: int
+    shift: int
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The expression, int16, of another input."""
+        place = relay.multiply(relay.cast(x, "int64"), int64(self.multiplier))
+        if self.shift:
+            place = relay.right_shift(relay.add(place, int64(1 << (self.shift - 1))), int64(self.shift))
+        result = gates.logistic_in_table(place) if self.function == "logistic" else gates.tanh_in_table(place)
+        return integer_form.saturate(relay.cast(result, "int32"), value_range("int16"), "int16")
+
+
+def read_int16_gate(root: relay.Expr) -> Int16Gate | None:
+    """The function that a typed expression is, every operator of it; None for other expressions."""
+    if not is_call(root, "cast") or dtype(root) != "int16":
+        return None
+    place, shift = reached(root, "cast", "clip", "cast", "right_shift", "where", "less", ALONE), 0
+    if place is not None and is_call(place, "right_shift"):
+        bits, place = scalar(place.args[1]), reached(place, "right_shift", "add")
+        shift = 0 if bits is None else int(bits)
+    multiplier = scalar(place.args[1]) if place is not None and is_call(place, "multiply") else None
+    x = None if place is None else reached(place, "multiply", "cast")
+    if x is None or multiplier is None or dtype(x) != "int16":
+        return None
+    found = (Int16Gate(x, function, int(multiplier), shift) for function in ("logistic", "tanh"))
+    return next((gate for gate in found if same(root, gate.build(x))), None)

@@ -1,0 +1,44 @@
+"""LeakyReLU of 16 bits, as TFLite Micro computes it: a scale for numbers from 0 on, another one for those below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from match.ir.dtypes import value_range
+from match.ir.requantization import Int64Array
+from match.relay import integer_form, relay
+from match.relay.fixed_point import read_scaled, scaled
+from match.relay.integer_form import int64
+from match.relay.rewrite import dtype, is_call, reached, same
+
+
+@dataclass(frozen=True, eq=False)
+class Int16LeakyRelu:
+    """scales: int64 of shape (2, 2), mantissa and exponent of numbers from 0 on, and of those below."""
+
+    x: relay.Expr
+    scales: Int64Array
+
+    def build(self, x: relay.Expr) -> relay.Expr:
+        """The expression, int16, of another input."""
+        wide = relay.cast(x, "int64")
+        above, below = (scaled(wide, *scale) for scale in self.scales)
+        result = relay.where(relay.greater_equal(wide, int64(0)), above, below)
+        return integer_form.saturate(relay.cast(result, "int32"), value_range("int16"), "int16")
+
+
+def read_int16_leaky_relu(root: relay.Expr) -> Int16LeakyRelu | None:
+    """The function that a typed expression is, every operator of it; None for other expressions."""
+    if not is_call(root, "cast") or dtype(root) != "int16":
+        return None
+    choice = reached(root, "cast", "clip", "cast")
+    if choice is None or not is_call(choice, "where"):
+        return None
+    scales = [read_scaled(branch) for branch in choice.args[1:]]
+    x = None if scales[0] is None else reached(scales[0][0], "cast")
+    if x is None or dtype(x) != "int16":
+        return None
+    found = Int16LeakyRelu(x, np.array([scale[1:] for scale in scales if scale is not None], np.int64))
+    return found if len(found.scales) == 2 and same(root, found.build(x)) else None

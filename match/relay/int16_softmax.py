@@ -1,0 +1,73 @@
+"""Softmax of 16 bits over the last axis, as TFLite Micro's kernel computes a row.
+
+The exponential of each number's distance to the row's largest one and the reciprocal of their sum are interpolated in
+tables of 513 entries, 15 bits behind the point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from match.arithmetic.tflite_functions import exponentials_of_16_bits, reciprocals_of_16_bits
+from match.ir.dtypes import value_range
+from match.ir.requantization import Int64Array
+from match.relay import integer_form, relay
+from match.relay.fixed_point import ALONE, alone, bits_of, read_scaled, scaled
+from match.relay.integer_form import int64
+from match.relay.rewrite import dtype, is_call, reached, same, shape
+
+_LEAST, _LARGEST = value_range("int16")
+
+
+@dataclass(frozen=True, eq=False)
+class Int16Softmax:
+    """Distances times ``mantissa * 2**(exponent - 31)`` are steps of the table of exponentials, 10 / 65535 each."""
+
+    x: relay.Expr
+    mantissa: int
+    exponent: int
+
+    def build(self, x: relay.Expr, width: int) -> relay.Expr:
+        """The expression, int16, of another input with rows of `width` elements."""
+        whole = relay.cast(x, "int64")
+        distance = relay.subtract(whole, relay.cast(relay.max(x, axis=-1, keepdims=True), "int64"))
+        place = relay.add(scaled(distance, np.array(self.mantissa), np.array(self.exponent)), int64(_LARGEST))
+        exponentials = alone(_interpolated(_within(place), exponentials_of_16_bits()))
+        total = alone(relay.sum(exponentials, axis=-1, keepdims=True))
+        bits = alone(bits_of(total, 15, 15 + width.bit_length()))
+        shifted = relay.add(relay.left_shift(total, relay.subtract(int64(31), bits)), int64(1 << 13))
+        place = relay.subtract(relay.right_shift(shifted, int64(14)), int64((1 << 15) + (1 << 16)))
+        reciprocal = alone(_interpolated(_within(place), reciprocals_of_16_bits()))
+        half = relay.left_shift(int64(1), relay.subtract(bits, int64(2)))
+        product = relay.add(relay.multiply(exponentials, reciprocal), half)
+        result = relay.right_shift(product, relay.subtract(bits, int64(1)))
+        return integer_form.saturate(relay.cast(result, "int32"), (0, _LARGEST), "int16")
+
+
+def read_int16_softmax(root: relay.Expr) -> Int16Softmax | None:
+    """The softmax that a typed expression is, every operator of it; None for other expressions."""
+    if not is_call(root, "cast") or dtype(root) != "int16":
+        return None
+    exponentials = reached(root, "cast", "clip", "cast", "right_shift", "add", "multiply")
+    index = None if exponentials is None else reached(exponentials, ALONE, "add", ("take", 1), "cast", "add")
+    place = None if index is None else reached(index, "right_shift", ALONE, "minimum", "maximum", "add")
+    found = None if place is None else read_scaled(place)
+    x = None if found is None else reached(found[0], "subtract", "cast")
+    if x is None or found is None or dtype(x) != "int16" or not shape(x):
+        return None
+    softmax = Int16Softmax(x, *found[1:])
+    return softmax if same(root, softmax.build(x, shape(x)[-1])) else None
+
+
+def _within(x: relay.Expr) -> relay.Expr:
+    return alone(relay.minimum(relay.maximum(x, int64(_LEAST)), int64(_LARGEST)))
+
+
+def _interpolated(x: relay.Expr, table: Int64Array) -> relay.Expr:
+    """Between two of the 513 entries of a table, for int64 numbers of 16 bits: 9 bits are the place, 7 the rest."""
+    place = relay.cast(relay.add(relay.right_shift(x, int64(7)), int64(256)), "int32")
+    rest = relay.bitwise_and(x, int64(127))
+    base, slope = (relay.take(int64(values), place) for values in (table[:-1], np.diff(table)))
+    return relay.add(base, relay.right_shift(relay.add(relay.multiply(slope, rest), int64(64)), int64(7)))
