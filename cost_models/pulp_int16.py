@@ -1,4 +1,4 @@
-"""Cycles of the cluster's kernels for activations of 16 bits (kernels/pulp/match_pulp_int16.c)."""
+"""Cycles of the cluster's kernels for activations of 16 bits (kernels/pulp/match_pulp_conv2d_int16.c)."""
 
 from __future__ import annotations
 
@@ -75,22 +75,22 @@ class Int16Cycles:
     average_block: float = 113
     """Four channels of such a pixel, their outputs included."""
     average_rest: float = 16.5
-    """A channel of it where fewer than four are left, its output included."""
+    """A single channel of such a pixel, its output included: each of the one to three behind the last four."""
     average_row: float = 12.3
     """A row of a window, of four channels or one."""
     average_four: float = 10.8
     """Four channels of an element of a window."""
     average_one: float = 9.9
     """One channel of it."""
-    softmax_row: float = 67
+    softmax_row: float = 71.5
     """A row of a softmax, beside its elements."""
-    softmax: float = 57.4
+    softmax: float = 55.3
     """An element of a softmax."""
-    add: float = 59
+    add: float = 58
     """An element of an addition."""
     multiply: float = 29
     """An element of a multiplication."""
-    requantize: float = 24
+    requantize: float = 23
     """An element of a change of scale."""
     leaky_relu: float = 31.5
     """An element of a leaky ReLU."""

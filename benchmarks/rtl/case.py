@@ -199,7 +199,11 @@ def _int16_addition(a: Halves, b: Halves) -> Tensors:
         for n, x in enumerate((a, b))
     )
     total = shifted_right(product(left - right, int(scales[0][2])), int(scales[1][2]))
-    parameters = np.concatenate([*scales, [-1]]).astype("<i4").tobytes()
+    words = [
+        [mantissa, 1 + left, right, (1 << right) >> 1]
+        for mantissa, right, left in zip(*scales, (15, 15, 0), strict=True)
+    ]
+    parameters = np.array([*words[0], *words[1], *words[2], -1], "<i4").tobytes()
     outputs = np.clip(total, -(2**15), 2**15 - 1).astype(np.int16)
     return Tensors(a, b, np.zeros(0, np.int8), parameters, outputs)
 

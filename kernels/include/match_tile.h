@@ -106,15 +106,6 @@ typedef struct {
     int32_t steps[256]; /* order of the last number whose output is at most lowest + at */
 } match_quantize_t;
 
-/* Addition of int16 in TFLite Micro's fixed point: both inputs, shifted left by 15 bits, are multiplied and shifted right,
- * then their sum, or their difference where the sign is -1. A product is rounded at bit 31, half up, a shift half away
- * from zero. */
-typedef struct {
-    int32_t multipliers[3];
-    int32_t shifts[3];
-    int32_t sign;
-} match_add_int16_t;
-
 /* A channel of sums that become float32: (float)(sum + offset) * scale + bias, rounded after each operation. */
 typedef struct {
     int32_t offset;
@@ -168,6 +159,14 @@ typedef struct {
     int32_t right;
     int32_t half;
 } match_scaling_t;
+
+/* Addition of int16: scaled inputs, the second one times the sign (-1: a difference), and their sum scaled. */
+typedef struct {
+    match_scaling_t input;
+    match_scaling_t addend;
+    match_scaling_t sum;
+    int32_t sign;
+} match_add_int16_t;
 
 /* A function of int16 that is interpolated in a table, the logistic function or the hyperbolic tangent: of
  * x * multiplier / 2^shift, rounded half up. */

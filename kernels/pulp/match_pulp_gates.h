@@ -4,31 +4,12 @@
 
 #include <stdint.h>
 
-#include "match_pulp_simd.h"
+#include "match_pulp_fixed_point.h"
 #include "match_tile.h"
 
 /* Numbers of the table, and bits of a position between two of them: of the logistic function and of the hyperbolic
  * tangent, which is twice as steep. */
 enum { MATCH_CURVE_LAST = 255, MATCH_LOGISTIC_BITS = 9, MATCH_TANH_BITS = 8 };
-
-static inline int32_t match_narrow(int32_t x)
-{
-    return match_smaller(match_larger(x, INT16_MIN), INT16_MAX);
-}
-
-/* x / 2^bits, rounded half away from zero, half being 2^bits / 2: a negative x lacks one where there is a half. */
-static inline int32_t match_rounded_shift(int32_t x, int32_t bits, int32_t half)
-{
-    return (x + half + ((x & -half) >> 31)) >> bits;
-}
-
-/* The upper word of the product, rounded by the lower word's first bit, and shifted. */
-static inline int32_t match_scaled(int32_t x, const match_scaling_t *by)
-{
-    int64_t product = (int64_t)(int32_t)((uint32_t)x << by->left) * by->mantissa;
-    int32_t upper = (int32_t)(product >> 32) + (int32_t)((uint32_t)product >> 31);
-    return match_rounded_shift(upper, by->right, by->half);
-}
 
 /* The logistic function's table at a magnitude, with as many more bits behind the point as its position has. */
 static inline int32_t match_interpolated(const uint16_t *logistic, int32_t magnitude, int32_t bits, int32_t most)

@@ -1,5 +1,5 @@
 #include "match_pulp.h"
-#include "match_pulp_gates.h"
+#include "match_pulp_fixed_point.h"
 #include "match_pulp_int16.h"
 #include "match_pulp_simd.h"
 
@@ -11,8 +11,7 @@ void match_pulp_multiply_int16(const match_tile_t *tile)
         match_operands_int16_t of = match_operands_int16_of(tile, &run);
         for (int32_t i = 0; i < run.count; i++, of.addend += of.step) {
             /* The product of the two lowest numbers is the only one that 31 bits do not hold. */
-            int64_t product = (int64_t)(of.input[i] * *of.addend) * by.mantissa + (1 << 30);
-            int32_t value = match_rounded_shift((int32_t)(product >> 31), by.right, by.half);
+            int32_t value = match_scaled_once(of.input[i] * *of.addend, &by);
             of.output[i] = (int16_t)match_smaller(match_larger(value, clip_low), clip_high);
         }
     }

@@ -1,5 +1,5 @@
 #include "match_pulp.h"
-#include "match_pulp_gates.h"
+#include "match_pulp_fixed_point.h"
 #include "match_pulp_int16.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_share.h"

@@ -43,7 +43,10 @@ def scaled(x: relay.Expr, mantissa: Int64Array, exponent: Int64Array) -> relay.E
 
 
 def read_scaled(expr: relay.Expr) -> tuple[relay.Expr, int, int] | None:
-    """The numbers, the mantissa and the exponent that `scaled` may have built an expression of, one for all numbers."""
+    """The arguments of `scaled`, read back from its result: the numbers, one mantissa and one exponent.
+
+    None if the result has another form. The operators are not all compared: build the expression again to be sure.
+    """
     bits, total = scalar(expr.args[1]) if is_call(expr, "right_shift") else None, reached(expr, "right_shift", "add")
     if bits is None or total is None:
         return None

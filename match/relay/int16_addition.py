@@ -41,7 +41,7 @@ class Int16Addition:
 
 
 def read_int16_addition(root: relay.Expr) -> Int16Addition | None:
-    """The addition that a typed expression is, every operator of it; None for other expressions."""
+    """Reads an addition back from a typed expression. None unless `build` gives just this expression."""
     if not is_call(root, "cast") or dtype(root) != "int16" or not is_call(root.args[0], "clip") or not shape(root):
         return None
     last = reached(root, "cast", "clip", "cast")

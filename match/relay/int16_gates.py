@@ -33,7 +33,7 @@ class Int16Gate:
 
 
 def read_int16_gate(root: relay.Expr) -> Int16Gate | None:
-    """The function that a typed expression is, every operator of it; None for other expressions."""
+    """Reads a function back from a typed expression. None unless `build` gives just this expression."""
     if not is_call(root, "cast") or dtype(root) != "int16":
         return None
     place, shift = reached(root, "cast", "clip", "cast", "right_shift", "where", "less", ALONE), 0

@@ -30,7 +30,7 @@ class Int16LeakyRelu:
 
 
 def read_int16_leaky_relu(root: relay.Expr) -> Int16LeakyRelu | None:
-    """The function that a typed expression is, every operator of it; None for other expressions."""
+    """Reads a function back from a typed expression. None unless `build` gives just this expression."""
     if not is_call(root, "cast") or dtype(root) != "int16":
         return None
     choice = reached(root, "cast", "clip", "cast")

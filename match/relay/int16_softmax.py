@@ -1,7 +1,7 @@
-"""Softmax of 16 bits over the last axis, as TFLite Micro's kernel computes a row.
+"""Softmax of int16 tensors over the last axis, with the integers of TFLite Micro's kernel.
 
-The exponential of each number's distance to the row's largest one and the reciprocal of their sum are interpolated in
-tables of 513 entries, 15 bits behind the point.
+Each number's distance to the largest one of its row has an exponential, and the sum of these a reciprocal. Both are
+interpolated in tables of 513 entries with 15 bits behind the point.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Int16Softmax:
 
 
 def read_int16_softmax(root: relay.Expr) -> Int16Softmax | None:
-    """The softmax that a typed expression is, every operator of it; None for other expressions."""
+    """Reads a softmax back from a typed expression. None unless `build` gives just this expression."""
     if not is_call(root, "cast") or dtype(root) != "int16":
         return None
     exponentials = reached(root, "cast", "clip", "cast", "right_shift", "add", "multiply")

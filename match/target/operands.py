@@ -48,11 +48,11 @@ POSITION_BYTES = 8
 LINE_BYTES = 4 * 3
 """Of match_dequantize_t."""
 
-ADD_INT16_BYTES = 4 * 7
-"""Of match_add_int16_t."""
-
 SCALING_BYTES = 4 * 4
 """Of match_scaling_t."""
+
+ADD_INT16_BYTES = 3 * SCALING_BYTES + 4
+"""Of match_add_int16_t."""
 
 GATE_INT16_BYTES = 4 * 2 + 2 * 256
 """Of match_gate_int16_t."""

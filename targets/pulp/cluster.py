@@ -143,7 +143,7 @@ class Cluster(HwModule):
         Additions have no accumulator whose sign to correct for. Nearly all of them fit 32 bits, but not those whose
         halves go to even outputs.
         """
-        if layer.input_dtype == "int16":
+        if layer.input_dtype == "int16":  # the step first, where a layer has one: no line without it is exact
             return INT64_SIGNED, INT64
         if layer.op is Op.ADD:
             return INT32, SPLIT, INT64

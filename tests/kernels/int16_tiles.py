@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,6 +77,28 @@ def lines_of(rng: np.random.Generator, acc: Ints) -> Lines:
     return Lines(lines, step)
 
 
+def computes(
+    harness: Harness,
+    kernel: str,
+    geometry: Geometry,
+    x: Halves,
+    expected: Halves,
+    gaps: tuple[Margin, ...],
+    clip: tuple[int, int],
+    *,
+    windowless: bool = False,
+    **given: Any,
+) -> None:
+    """A kernel of one input makes the expected outputs, and leaves what lies around them alone."""
+    source, target = embed_halves(x, gaps[0]), embed_halves(np.zeros(expected.shape, np.int16), gaps[1])
+    fields = _fields(geometry, source, target, clip)
+    if windowless:
+        names = ("filter_height", "filter_width", "stride_y", "stride_x", "dilation_y", "dilation_x")
+        fields = replace(fields, **dict.fromkeys(names, 0))
+    output = harness.kernel(f"match_pulp_{kernel}_int16", fields, input=source.block, output=target.block, **given)
+    expect(output, target, expected.view(np.uint8).reshape(target.tile.shape))
+
+
 def int16_on(
     harness: Harness,
     kernel: str,
@@ -93,21 +116,19 @@ def int16_on(
     acc = (depthwise_conv2d if kernel == "depthwise_conv2d" else conv2d)(x, weights, geometry, 0)
     lines = lines_of(rng, acc)
     expected = lines.outputs(acc, clip)
-    source, target = embed_halves(x, gaps[0]), embed_halves(np.zeros(acc.shape, np.int16), gaps[1])
-    fields = _fields(geometry, source, target, clip)
-    if kernel == "dense":  # which has no window
-        names = ("filter_height", "filter_width", "stride_y", "stride_x", "dilation_y", "dilation_x")
-        fields = replace(fields, **dict.fromkeys(names, 0))
-    output = harness.kernel(
-        f"match_pulp_{kernel}_int16",
-        fields,
-        input=source.block,
+    computes(
+        harness,
+        kernel,
+        geometry,
+        x,
+        expected,
+        gaps,
+        clip,
+        windowless=kernel == "dense",
         weights=np.frombuffer(ordered.tobytes(), np.uint8),
         parameters=lines.parameters.view(np.uint8),
         negative_step=lines.step,
-        output=target.block,
     )
-    expect(output, target, expected.view(np.uint8).reshape(target.tile.shape))
 
 
 def grouped(
@@ -125,19 +146,19 @@ def grouped(
     accs = [conv2d(x[:, :, group], weights[group], geometry, 0) for group in range(groups)]
     acc = np.concatenate(accs, axis=2)
     lines = lines_of(rng, acc)
-    source = embed_halves(np.ascontiguousarray(x.reshape(*geometry.input, -1)), gaps[0])
-    target = embed_halves(np.zeros(acc.shape, np.int16), gaps[1])
-    output = harness.kernel(
-        "match_pulp_grouped_conv2d_int16",
-        _fields(geometry, source, target, clip),
-        input=source.block,
+    computes(
+        harness,
+        "grouped_conv2d",
+        geometry,
+        np.ascontiguousarray(x.reshape(*geometry.input, -1)),
+        lines.outputs(acc, clip),
+        gaps,
+        clip,
         weights=weights.view(np.uint8),
         parameters=lines.parameters.view(np.uint8),
         negative_step=lines.step,
-        output=target.block,
         groups=groups,
     )
-    expect(output, target, lines.outputs(acc, clip).view(np.uint8).reshape(target.tile.shape))
 
 
 def _fields(geometry: Geometry, source: View, target: View, clip: tuple[int, int]) -> TileFields:
@@ -158,16 +179,17 @@ def averages(
     x[rng.random(x.shape) < 0.2] = rng.choice([-(2**15), 2**15 - 1])
     acc = windows(x, geometry, 0).sum(axis=(2, 3), dtype=np.int64)
     lines = lines_of(rng, acc)
-    source, target = embed_halves(x, gaps[0]), embed_halves(np.zeros(acc.shape, np.int16), gaps[1])
-    output = harness.kernel(
-        "match_pulp_avg_pool2d_int16",
-        _fields(geometry, source, target, clip),
-        input=source.block,
+    computes(
+        harness,
+        "avg_pool2d",
+        geometry,
+        x,
+        lines.outputs(acc, clip),
+        gaps,
+        clip,
         parameters=lines.parameters.view(np.uint8),
         negative_step=lines.step,
-        output=target.block,
     )
-    expect(output, target, lines.outputs(acc, clip).view(np.uint8).reshape(target.tile.shape))
 
 
 @dataclass(frozen=True)
@@ -215,15 +237,16 @@ def requantized(
     x, by = small_and_large(rng, shape), Scaling.drawn(rng, 15, 16)
     clip = ((-(1 << 15), (1 << 15) - 1), (0, (1 << 15) - 1))[int(rng.integers(2))]
     expected = np.clip(by(x.astype(np.int64)), *clip).astype(np.int16)
-    source, target = embed_halves(x, gaps[0]), embed_halves(np.zeros(shape, np.int16), gaps[1])
-    output = harness.kernel(
-        "match_pulp_requantize_int16",
-        _fields(elements(shape), source, target, clip),
-        input=source.block,
+    computes(
+        harness,
+        "requantize",
+        elements(shape),
+        x,
+        expected,
+        gaps,
+        clip,
         parameters=np.array(by.words, "<i4").view(np.uint8),
-        output=target.block,
     )
-    expect(output, target, expected.view(np.uint8).reshape(target.tile.shape))
 
 
 def leaky_relu(
@@ -233,15 +256,16 @@ def leaky_relu(
     x, above, below = small_and_large(rng, shape), Scaling.drawn(rng, 4, 8), Scaling.drawn(rng, 4, 8)
     wide = x.astype(np.int64)
     expected = np.where(x < 0, below(wide), above(wide)).clip(-(1 << 15), (1 << 15) - 1).astype(np.int16)
-    source, target = embed_halves(x, gaps[0]), embed_halves(np.zeros(shape, np.int16), gaps[1])
-    output = harness.kernel(
-        "match_pulp_leaky_relu_int16",
-        _fields(elements(shape), source, target, (0, 0)),
-        input=source.block,
+    computes(
+        harness,
+        "leaky_relu",
+        elements(shape),
+        x,
+        expected,
+        gaps,
+        (0, 0),
         parameters=np.array(above.words + below.words, "<i4").view(np.uint8),
-        output=target.block,
     )
-    expect(output, target, expected.view(np.uint8).reshape(target.tile.shape))
 
 
 def of_two(
@@ -289,6 +313,32 @@ def multiplied(
     of_two(harness, "multiply", both, by.words, np.clip(by(product), *clip).astype(np.int16), gaps, clip)
 
 
+def added(
+    harness: Harness,
+    shape: tuple[int, int, int],
+    broadcast: str,
+    gaps: tuple[Margin, ...],
+    rng: np.random.Generator,
+) -> None:
+    """Sums and differences, by the definition of their rounding; outputs of small numbers tell each rounding apart."""
+    small = rng.random() < 0.5
+    low, high = (-2, 2) if small else (-(2**15), 2**15 - 1)
+    a, b = (
+        rng.integers(low, high, extents, endpoint=True).astype(np.int16)
+        for extents in (shape, second_shape(shape, broadcast))
+    )
+    a[rng.random(a.shape) < 0.2], b[rng.random(b.shape) < 0.2] = low, high
+    rights = [int(rng.integers(1, 6)), int(rng.integers(1, 6)), int(rng.integers(4 if small else 18))]
+    first, second, last = (
+        Scaling(int(rng.integers(2**30, 2**31)), left, right) for left, right in zip((15, 15, 0), rights, strict=True)
+    )
+    sign = int(rng.choice([-1, 1]))
+    clip = ((-(1 << 15), (1 << 15) - 1), (0, 999))[int(rng.integers(2))]
+    total = last(first(a.astype(np.int64)) + sign * second(b.astype(np.int64)))
+    words = [*first.words, *second.words, *last.words, sign]
+    of_two(harness, "add", (a, b), words, np.clip(total, *clip).astype(np.int16), gaps, clip)
+
+
 def second_shape(shape: tuple[int, int, int], broadcast: str) -> tuple[int, int, int]:
     """Of the second input."""
     return {"": shape, "pixel": (1, 1, shape[2]), "channel": (*shape[:2], 1)}[broadcast]
@@ -303,16 +353,17 @@ def gate(
     table = np.rint(65535 / (1 + np.exp(-np.arange(256) / 24))).astype(np.int64)
     place = (x.astype(np.int64) * multiplier + ((1 << shift) >> 1)) >> shift
     outputs = gate_of(function, place, table)
-    source, target = embed_halves(x, gaps[0]), embed_halves(np.zeros(shape, np.int16), gaps[1])
     words = np.array([multiplier, shift], "<i4").view(np.uint8)
-    output = harness.kernel(
-        f"match_pulp_{function}_int16",
-        _fields(elements(shape), source, target, (0, 0)),
-        input=source.block,
+    computes(
+        harness,
+        function,
+        elements(shape),
+        x,
+        outputs.astype(np.int16),
+        gaps,
+        (0, 0),
         parameters=np.concatenate([words, table.astype("<u2").view(np.uint8)]),
-        output=target.block,
     )
-    expect(output, target, outputs.astype(np.int16).view(np.uint8).reshape(target.tile.shape))
 
 
 def softmax(harness: Harness, shape: tuple[int, int, int], gaps: tuple[Margin, ...], rng: np.random.Generator) -> None:
@@ -330,17 +381,18 @@ def softmax(harness: Harness, shape: tuple[int, int, int], gaps: tuple[Margin, .
     bits = np.floor(np.log2(total)).astype(np.int64) + 1
     reciprocal = _between(reciprocals, (((total << 31 - bits) + (1 << 13)) >> 14) - (3 << 15))
     outputs = (exponential * reciprocal + (np.int64(1) << bits - 2)) >> (bits - 1)
-    source, target = embed_halves(x, gaps[0]), embed_halves(np.zeros(shape, np.int16), gaps[1])
     parameters = [np.array(by.words, "<i4").view(np.uint8)]
     parameters += [np.append(table, 0).astype("<i2").view(np.uint8) for table in (exponentials, reciprocals)]
-    output = harness.kernel(
-        "match_pulp_softmax_int16",
-        _fields(elements(shape), source, target, (0, 32767)),
-        input=source.block,
+    computes(
+        harness,
+        "softmax",
+        elements(shape),
+        x,
+        outputs.clip(0, 32767).astype(np.int16),
+        gaps,
+        (0, 32767),
         parameters=np.concatenate(parameters),
-        output=target.block,
     )
-    expect(output, target, outputs.clip(0, 32767).astype(np.int16).view(np.uint8).reshape(target.tile.shape))
 
 
 def _between(table: Ints, x: Ints) -> Ints:
@@ -354,11 +406,12 @@ def maxima(harness: Harness, geometry: Geometry, gaps: tuple[Margin, Margin], rn
     x = rng.integers(-(2**15), 2**15, (*geometry.input, geometry.channels_in)).astype(np.int16)
     x[rng.random(x.shape) < 0.5] = -(2**15)
     expected = windows(x, geometry, -(1 << 16)).max(axis=(2, 3))
-    source, target = embed_halves(x, gaps[0]), embed_halves(np.zeros(expected.shape, np.int16), gaps[1])
-    output = harness.kernel(
-        "match_pulp_max_pool2d_int16",
-        geometry.fields(**in_halves(strides_of(source)), **in_halves(output_strides_of(target))),
-        input=source.block,
-        output=target.block,
+    computes(
+        harness,
+        "max_pool2d",
+        geometry,
+        x,
+        expected.astype(np.int16),
+        gaps,
+        (0, 0),
     )
-    expect(output, target, expected.astype(np.int16).view(np.uint8).reshape(target.tile.shape))

@@ -23,7 +23,8 @@ def test_products_are_rounded_half_up(tmp_path: Path) -> None:
         "int32_t product(int32_t a, int32_t b);\n"
         "int32_t product(int32_t a, int32_t b) { return match_fixed_product(a, b); }\n"
     )
-    command = ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", f"-I{KERNELS}", str(source)]
+    folders = f"-I{KERNELS}", f"-I{KERNELS.parent / 'include'}"
+    command = ["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", *folders, str(source)]
     subprocess.run([*command, "-o", str(library)], check=True)
     product = ctypes.CDLL(str(library)).product
     pairs = np.random.default_rng(0).integers(-(2**31) + 1, 2**31, (500, 2)).tolist()

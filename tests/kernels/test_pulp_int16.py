@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.kernels.harness import Harness
 from tests.kernels.int16_tiles import (
     Margin,
+    added,
     averages,
     gate,
     grouped,
@@ -20,13 +21,11 @@ from tests.kernels.int16_tiles import (
     leaky_relu,
     maxima,
     multiplied,
-    of_two,
     requantized,
-    second_shape,
     softmax,
 )
 from tests.kernels.pulp_tiles import EXAMPLES, before_pixels, seeds
-from tests.kernels.reference import Geometry, Ints, geometries, margins
+from tests.kernels.reference import Geometry, geometries, margins
 
 pytestmark = pytest.mark.cc
 
@@ -172,47 +171,7 @@ def test_elements_on_any_number_of_cores(harness_for: Callable[[int], Harness]) 
                 softmax(harness, shape, (gap, gap), rng)
                 gate(harness, "tanh", shape, (gap, gap), rng)
                 multiplied(harness, shape, broadcast, (gap, gap, gap), rng)
-                add(harness, shape, broadcast, (gap, gap, gap), rng)
-
-
-def half_away(x: Ints, bits: int) -> Ints:
-    """X / 2^bits, rounded half away from zero."""
-    return np.sign(x) * ((np.abs(x) + ((1 << bits) >> 1)) >> bits)
-
-
-def high_product(x: Ints, multiplier: int) -> Ints:
-    """X * multiplier, rounded at bit 31, half up."""
-    return (x * multiplier + (1 << 30)) >> 31
-
-
-def add(
-    harness: Harness,
-    shape: tuple[int, int, int],
-    broadcast: str,
-    gaps: tuple[Margin, ...],
-    rng: np.random.Generator,
-) -> None:
-    """Sums and differences with any multipliers and shifts, by the definition of their fixed point.
-
-    Outputs of small numbers, shifted by little, tell each rounding apart.
-    """
-    small = rng.random() < 0.5
-    low, high = (-2, 2) if small else (-(2**15), 2**15 - 1)
-    a, b = (
-        rng.integers(low, high, extents, endpoint=True).astype(np.int16)
-        for extents in (shape, second_shape(shape, broadcast))
-    )
-    a[rng.random(a.shape) < 0.2], b[rng.random(b.shape) < 0.2] = low, high
-    multipliers, shifts = rng.integers(2**30, 2**31, 3), [int(rng.integers(1, 6)), int(rng.integers(1, 6)), 0]
-    shifts[int(rng.integers(2))], shifts[2] = 1, int(rng.integers(4 if small else 18))
-    sign = int(rng.choice([-1, 1]))
-    clip = ((-(1 << 15), (1 << 15) - 1), (0, 999))[int(rng.integers(2))]
-    left, right = (
-        half_away(high_product(x.astype(np.int64) << 15, int(multipliers[n])), shifts[n]) for n, x in enumerate((a, b))
-    )
-    total = half_away(high_product(left + sign * right, int(multipliers[2])), shifts[2])
-    expected = np.clip(total, *clip).astype(np.int16)
-    of_two(harness, "add", (a, b), [*multipliers, *shifts, sign], expected, gaps, clip)
+                added(harness, shape, broadcast, (gap, gap, gap), rng)
 
 
 @EXAMPLES
@@ -220,4 +179,4 @@ def add(
 def test_add(
     harness: Harness, shape: tuple[int, int, int], broadcast: str, gaps: tuple[Margin, ...], seed: int
 ) -> None:
-    add(harness, shape, broadcast, gaps, np.random.default_rng(seed))
+    added(harness, shape, broadcast, gaps, np.random.default_rng(seed))

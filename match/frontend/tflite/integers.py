@@ -52,7 +52,7 @@ def saturated(x: relay.Expr) -> relay.Expr:
 
 
 def requantized(x: relay.Expr, factor: np.float64, clip: tuple[int, int]) -> relay.Expr:
-    """int32 numbers times a number, as TFLite Micro rounds it, clipped to 16 bits or fewer, whose zero point is 0."""
+    """``clip(x * factor)`` of int32 numbers, as int16 with zero point 0. TFLite Micro rounds so, twice."""
     line = scaling(*quantize_multiplier(np.array([factor])), np.zeros(1, np.int64), clip)
     return integer_form.requantize(x, line, "int16")
 

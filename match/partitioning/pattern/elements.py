@@ -17,10 +17,10 @@ from match.partitioning.pattern.layers import (
     byte_table,
     covered,
     element_wise,
+    fitting_words,
     rejected,
-    scaling_of,
-    scaling_words,
     without_idle_parts,
+    words_of_line,
 )
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay
@@ -63,7 +63,7 @@ def quantize(root: relay.Expr, found: Quantize) -> Match:
 def requantize(root: relay.Expr, found: Requantize) -> Match | Rejection:
     """16 bits in another scale."""
     line, x = found.requantization, found.x
-    table = scaling_words(line, _HALF)
+    table = words_of_line(line, _HALF)
     if table is None:
         return rejected(root, (x,), Op.REQUANTIZE, UNSCALED)
     layer = replace(element_wise(Op.REQUANTIZE, shape(root), dtype(x), dtype(root)), clip=line.clip)
@@ -96,7 +96,7 @@ def softmax(root: relay.Expr, found: IntegerSoftmax) -> Match:
 
 def int16_softmax(root: relay.Expr, found: Int16Softmax) -> Match | Rejection:
     """A softmax of 16 bits over each pixel."""
-    scaling = scaling_of(found.mantissa, found.exponent, _HALF + 1)
+    scaling = fitting_words(found.mantissa, found.exponent, _HALF + 1)
     if scaling is None:
         return rejected(root, (found.x,), Op.SOFTMAX, "its input's scale is too coarse")
     layer = replace(element_wise(Op.SOFTMAX, shape(found.x), "int16", "int16"), clip=(0, value_range("int16")[1]))
@@ -108,7 +108,7 @@ def int16_softmax(root: relay.Expr, found: Int16Softmax) -> Match | Rejection:
 
 def int16_leaky_relu(root: relay.Expr, found: Int16LeakyRelu) -> Match | Rejection:
     """16 bits in another scale from 0 on, and in a third one below."""
-    tables = [scaling_of(int(mantissa), int(exponent), _HALF) for mantissa, exponent in found.scales]
+    tables = [fitting_words(int(mantissa), int(exponent), _HALF) for mantissa, exponent in found.scales]
     words = [table for table in tables if table is not None]
     if len(words) < len(tables):
         return rejected(root, (found.x,), Op.LEAKY_RELU, UNSCALED)

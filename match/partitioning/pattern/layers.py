@@ -89,20 +89,30 @@ def without_idle_parts(requantization: Requantization, low: Int64Array, high: In
     return requantization
 
 
-def scaling_words(line: Requantization, bits: int) -> npt.NDArray[np.int32] | None:
-    """match_scaling_t (match_tile.h) of a line of one channel, for numbers of so many bits.
+def scaling_words(mantissa: npt.ArrayLike, exponent: npt.ArrayLike, shift: npt.ArrayLike = 0) -> npt.NDArray[np.int32]:
+    """match_scaling_t (match_tile.h) of ``mantissa * 2**(exponent + shift - 31)``, along a last axis of 4 words.
 
-    None if the line is no `match.arithmetic.tflite.scaling` without offset, or the words do not hold it (`UNSCALED`).
+    `shift` is a shift to the left before the product; an exponent below 0 shifts right behind it.
+    """
+    exponents = np.asarray(exponent, np.int64)
+    left, right = 1 + np.asarray(shift) + np.maximum(exponents, 0), np.maximum(-exponents, 0)
+    return np.stack([np.asarray(mantissa, np.int64), left, right, (1 << right) >> 1], axis=-1).astype(np.int32)
+
+
+def fitting_words(mantissa: int, exponent: int, bits: int) -> npt.NDArray[np.int32] | None:
+    """`scaling_words` of one scaling, if numbers of so many bits fit 32 bits when they are shifted left; else None."""
+    words = scaling_words(mantissa, exponent)
+    return words if bits + words[1] <= _WORD else None
+
+
+def words_of_line(line: Requantization, bits: int) -> npt.NDArray[np.int32] | None:
+    """`fitting_words` of a line of one channel.
+
+    None, too, if the line is no `match.arithmetic.tflite.scaling` without offset.
     """
     exponent = 31 - line.shift
     expected = scaling(line.multiplier, exponent, np.zeros(1, np.int64), line.clip)
     parts = (line.bias, expected.bias), (line.negative_below, expected.negative_below)
     if any((one is None) != (other is None) or np.any(one != other) for one, other in parts):
         return None
-    return scaling_of(int(line.multiplier[0]), int(exponent[0]), bits)
-
-
-def scaling_of(mantissa: int, exponent: int, bits: int) -> npt.NDArray[np.int32] | None:
-    """The same of ``mantissa * 2**(exponent - 31)``; None if the words do not hold it."""
-    left, right = 1 + max(exponent, 0), max(-exponent, 0)
-    return None if bits + left > _WORD else np.array([mantissa, left, right, (1 << right) >> 1], np.int32)
+    return fitting_words(int(line.multiplier[0]), int(exponent[0]), bits)

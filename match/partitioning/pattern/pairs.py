@@ -21,10 +21,11 @@ from match.partitioning.pattern.layers import (
     rejected,
     scaling_words,
     without_idle_parts,
+    words_of_line,
 )
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay
-from match.relay.int16_addition import Int16Addition
+from match.relay.int16_addition import LEFT_SHIFT, Int16Addition
 from match.relay.integer_form import largest_square
 from match.relay.operators import (
     AbsoluteDifference,
@@ -68,8 +69,9 @@ def int16_addition(root: relay.Expr, found: Int16Addition) -> Match | Rejection:
     if isinstance(pair, Rejection):
         return pair
     layer = replace(element_wise(Op.ADD, pair.extents, "int16", "int16"), clip=found.clip)
-    mantissas, exponents = found.scales.T
-    table = np.concatenate([mantissas, -exponents, [found.sign]]).astype(np.int32)
+    shifts = np.array([LEFT_SHIFT, LEFT_SHIFT, 0])
+    words = scaling_words(found.scales[:, 0], found.scales[:, 1], shifts)
+    table = np.append(words.reshape(-1), found.sign).astype(np.int32)
     constants = LayerConstants(None, None, table=table)
     return Match(
         root, pair.operands, covered(root, pair.operands), _with_broadcast(layer, pair.broadcast), constants, None
@@ -97,7 +99,7 @@ def int16_multiplication(root: relay.Expr, found: Multiplication) -> Match | Rej
     if isinstance(pair, Rejection):
         return pair
     line = found.requantization
-    table = scaling_words(line, _PRODUCT)
+    table = words_of_line(line, _PRODUCT)
     if table is None:
         return rejected(root, pair.operands, Op.MULTIPLY, UNSCALED)
     layer = replace(element_wise(Op.MULTIPLY, pair.extents, "int16", "int16"), clip=line.clip)

@@ -11,7 +11,7 @@ from match.arithmetic.tflite_functions import logistic_of_16_bits
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.layer import Op
-from match.partitioning.pattern.layers import covered, element_wise
+from match.partitioning.pattern.layers import covered, element_wise, scaling_words
 from match.partitioning.pattern.types import Match
 from match.relay import relay
 from match.relay.gates import tanh_shift
@@ -67,9 +67,7 @@ def _units(found: Lstm | Gru) -> npt.NDArray[np.int8]:
 
 def _table(found: Lstm | Gru) -> npt.NDArray[np.int32]:
     """match_lstm_t or match_gru_t as words."""
-    mantissas, exponents = found.scales.T
-    right = np.maximum(-exponents, 0)
-    scales = np.stack([mantissas, np.maximum(exponents, 0) + 1, right, (1 << right) >> 1], axis=1)
+    scales = scaling_words(found.scales[:, 0], found.scales[:, 1])
     numbers: list[int] = []
     if isinstance(found, Lstm):
         left = tanh_shift(found.power)

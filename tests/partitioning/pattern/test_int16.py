@@ -116,7 +116,11 @@ def test_addition(sign: int, exponents: tuple[int, int, int]) -> None:
     assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.ADD, 3, 4, 5, (0, 999))
     assert (layer.input_dtype, layer.output_dtype, layer.broadcast) == ("int16", "int16", "")
     assert found.constants.table is not None
-    assert found.constants.table.tolist() == [*scales[:, 0], *(-scales[:, 1]), sign]
+    *words, last = found.constants.table.tolist()
+    right = [-exponent for exponent in exponents]
+    expected = zip(scales[:, 0].tolist(), (16, 16, 1), right, [(1 << bits) >> 1 for bits in right], strict=True)
+    assert [words[:4], words[4:8], words[8:]] == [list(one) for one in expected]
+    assert last == sign
     assert [str(x.name_hint) for x in found.inputs] == ["a", "b"]
 
 

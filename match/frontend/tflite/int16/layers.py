@@ -198,7 +198,7 @@ def _by_words(line: Requantization) -> Requantization:
     """The same line for sums of 32 bits, with shifts of 32 and more where the multiplier then still has 32 bits.
 
     A machine of 32 bits computes the upper half of a product in one instruction, and such a shift needs no other half.
-    An output has at most 32 bits before it is clipped, so a scaled bias fits in 64 bits.
+    The scaled bias fits 64 bits: before the clip an output has at most 32 bits.
     """
     more = np.clip(_WORD - line.shift, 0, _WORD - 1 - _MULTIPLIER_BITS)
     return replace(line, multiplier=line.multiplier << more, bias=line.bias << more, shift=line.shift + more)
