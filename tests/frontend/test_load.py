@@ -256,6 +256,21 @@ def test_16_bits_beside_others(tmp_path: Path, types: tuple[str, str, str], zero
     assert said in refused(written(tmp_path, model, [x, y], [output]))
 
 
+def test_leaky_relu_of_16_bits_whose_slope_is_no_number(tmp_path: Path) -> None:
+    model = TfliteModel()
+    x, output = model.tensor((1, 4), "int16", 0.1), model.tensor((1, 4), "int16", 0.2)
+    model.operator("LEAKY_RELU", [x], output, "LeakyReluOptions", alpha=float("nan"))
+    assert "has an Alpha of nan; it must be a finite number" in refused(written(tmp_path, model, [x], [output]))
+
+
+def test_scales_of_16_bits_that_are_too_far_apart(tmp_path: Path) -> None:
+    """TFLite Micro would shift numbers of 32 bits by 40."""
+    model = TfliteModel()
+    x, output = model.tensor((1, 4), "int16", 1.0), model.tensor((1, 4), "int16", 1e-12)
+    model.operator("QUANTIZE", [x], output)
+    assert "a factor of 1e+12 between its scales" in refused(written(tmp_path, model, [x], [output]))
+
+
 def test_pooling_from_one_scale_of_16_bits_to_another(tmp_path: Path) -> None:
     """It passes integers on, as that of 8 bits does."""
     model = TfliteModel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,10 @@ def padded(model: TfliteModel, x: int, scale: float) -> int:
     return model.operator("PADV2", [x, widths, value], model.tensor((1, 11), "int8", 0.1), "PadV2Options")
 
 
+def leaky(model: TfliteModel, x: int, alpha: float) -> int:
+    return model.operator("LEAKY_RELU", [x], model.tensor((1, 8), "int8", 0.1), "LeakyReluOptions", alpha=alpha)
+
+
 def largest(model: TfliteModel, x: int, scale: float) -> int:
     axis = model.tensor((1,), "int32", data=np.array([1]))
     return model.operator("REDUCE_MAX", [x, axis], model.tensor((1,), "int8", scale), "ReducerOptions")
@@ -256,6 +261,8 @@ def mirrored(model: TfliteModel, x: int, width: int) -> int:
         (mirrored, 7, 8, "MIRROR_PAD (operator 0 at 't2'), which mirrors 8 elements of an axis that has 8"),
         (product, [0.1], [0.1, 0.2, 0.1, 0.1], "BATCH_MATMUL (operator 0 at 't2'), which has the constant 't1' with a"),
         (softmax, 2.0, 0.0, "SOFTMAX (operator 0 at 't1'), which has a Beta of 0.0"),
+        (leaky, 0.1, math.inf, "LEAKY_RELU (operator 0 at 't1'), which has an Alpha of inf; it must be a finite"),
+        (leaky, 0.1, math.nan, "LEAKY_RELU (operator 0 at 't1'), which has an Alpha of nan; it must be a finite"),
         (dense, 0, 1, "FULLY_CONNECTED (operator 0 at 't3'), which has the option WeightsFormat of 1"),
         (biased, "int32", "int64", "FULLY_CONNECTED (operator 0 at 't3'), which has a bias of type int64"),
         (joined, 0, 1, "CONCATENATION (operator 0 at 't1'), which has a fused activation"),

@@ -17,9 +17,13 @@ from match.arithmetic.tflite import quantize_multiplier, scaling
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.reader import TfliteReader
 from match.ir.dtypes import value_range
+from match.ir.requantization import Int64Array
 from match.relay import fixed_point, integer_form, relay
 from match.relay.fixed_point import alone
 from match.relay.integer_form import int64
+
+_MOST_LEFT = 30
+"""Bits by which numbers of 32 bits may be shifted left."""
 
 
 def wide(x: relay.Expr, zero_point: int = 0) -> relay.Expr:
@@ -33,7 +37,27 @@ def scaled(x: relay.Expr, factor: npt.ArrayLike) -> relay.Expr:
 
     x is int64 in the range of int32, `factor` one number or an array that is broadcast.
     """
-    return fixed_point.scaled(x, *quantize_multiplier(np.asarray(factor, np.float64)))
+    return fixed_point.scaled(x, *_multiplier(factor))
+
+
+def _multiplier(factor: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
+    """Mantissa and exponent of a factor, or of each in an array.
+
+    Raises:
+        ValueError: TFLite Micro would shift a number by more than it has bits.
+    """
+    mantissa, exponent = quantize_multiplier(factor)
+    if np.any(exponent > _MOST_LEFT):
+        raise ValueError(f"a factor of {np.max(factor):.3g} between its scales")
+    return mantissa, exponent
+
+
+def slope_below_zero(read: TfliteReader, operator: FileOperator) -> np.float32:
+    """The factor of LEAKY_RELU below 0."""
+    alpha = np.float32(operator.options(tflite.LeakyReluOptions).Alpha())
+    if not np.isfinite(alpha):
+        raise read.error(operator, f"has an Alpha of {alpha}; it must be a finite number")
+    return alpha
 
 
 def product(a: relay.Expr, b: relay.Expr) -> relay.Expr:
@@ -53,7 +77,7 @@ def saturated(x: relay.Expr) -> relay.Expr:
 
 def requantized(x: relay.Expr, factor: np.float64, clip: tuple[int, int]) -> relay.Expr:
     """``clip(x * factor)`` of int32 numbers, as int16 with zero point 0. TFLite Micro rounds so, twice."""
-    line = scaling(*quantize_multiplier(np.array([factor])), np.zeros(1, np.int64), clip)
+    line = scaling(*_multiplier(np.array([factor])), np.zeros(1, np.int64), clip)
     return integer_form.requantize(x, line, "int16")
 
 

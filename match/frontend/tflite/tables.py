@@ -105,7 +105,7 @@ def _ratio(inputs: QuantizedType, output: QuantizedType) -> np.float64:
 
 def leaky_relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """LEAKY_RELU."""
-    alpha = np.float32(operator.options(tflite.LeakyReluOptions).Alpha())
+    alpha = integers.slope_below_zero(read, operator)
 
     def function(x: Int64Array, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
         slope = np.float64(inputs.scale) * np.float64(alpha) / np.float64(output.scale)

@@ -93,7 +93,7 @@ def relu6(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 def leaky_relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """LEAKY_RELU."""
-    alpha = np.float32(operator.options(tflite.LeakyReluOptions).Alpha())
+    alpha = integers.slope_below_zero(read, operator)
     inputs, output, x = of_input(read, operator), of_output(read, operator), read.expr(operator)
     slope = np.float64(inputs.scale) * np.float64(alpha) / np.float64(output.scale)
     if slope >= 0:
