@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.requantization import UNREACHED, Requantization
-from match.ir.step_function import StepFunction
 from match.relay import relay, tvm
 from match.relay.objects import main_function, operands
 from match.relay.operators import Accumulation, Convolution, Dense
 from match.relay.readers import read_addition, read_layer, read_lookup
 from match.relay.rewrite import New, is_call, rewrite, shape
-from match.relay.value_ranges import Range, channel_copies, output_steps, value_ranges
+from match.relay.value_ranges import Range, channel_copies, value_ranges
 
 Mask = npt.NDArray[np.bool_]
 
@@ -141,7 +140,7 @@ class _Liveness:
 
 def _foldable(layer: Convolution | Dense, x: Range) -> Mask:
     """Input channels whose products are known: constants that padding does not interrupt, and weights of 0."""
-    constant = x.low == x.high
+    constant = x.constant
     if isinstance(layer, Dense):
         return constant | (layer.weights == 0).all(axis=0)
     if any(layer.padding):
@@ -155,17 +154,17 @@ def _reduced(
     """An operator on the channels that are kept of its inputs, computing those that are kept of its output."""
     layer = read_layer(call)
     if layer is not None and layer.x in kept:
-        steps = output_steps(layer, ranges[layer.x])
-        if kept[call].all() and kept[layer.x].all() and not steps.constant.any():
+        x, y = ranges[layer.x], ranges[call]
+        if kept[call].all() and kept[layer.x].all() and not y.constant.any():
             return None
-        return _reduced_layer(layer, kept[layer.x], kept[call], ranges[layer.x], steps).build(new(layer.x))
+        return _reduced_layer(layer, kept[layer.x], kept[call], x, y).build(new(layer.x))
     if is_call(call, "reshape") and channel_copies(call) and not kept[call].all():
         return relay.reshape(new(call.args[0]), (*shape(call)[:-1], int(kept[call].sum())))
     return None
 
 
-def _reduced_layer(layer: Accumulation, inputs: Mask, outputs: Mask, x: Range, steps: StepFunction) -> Accumulation:
-    requantization = _constants_written_out(layer, steps)
+def _reduced_layer(layer: Accumulation, inputs: Mask, outputs: Mask, x: Range, y: Range) -> Accumulation:
+    requantization = _constants_written_out(layer, y)
     if isinstance(layer, Dense):
         known = layer.weights[:, ~inputs].astype(np.int64) @ x.low[~inputs]
         requantization = requantization.moved(-known).take(outputs)
@@ -181,15 +180,15 @@ def _reduced_layer(layer: Accumulation, inputs: Mask, outputs: Mask, x: Range, s
     return replace(layer, weights=layer.weights[:, :, inputs][..., outputs], requantization=requantization)
 
 
-def _constants_written_out(layer: Accumulation, steps: StepFunction) -> Requantization:
+def _constants_written_out(layer: Accumulation, y: Range) -> Requantization:
     """The requantization with multiplier 0 for every channel that has one output for the inputs it can meet."""
     requantization = layer.requantization
-    below, exceptions, constant = requantization.negative_below, requantization.exceptions, steps.constant
+    below, exceptions, constant = requantization.negative_below, requantization.exceptions, y.constant
     ties = requantization.ties_to_even
     return replace(
         requantization,
         multiplier=np.where(constant, 0, requantization.multiplier),
-        bias=np.where(constant, steps.minimum, requantization.bias),
+        bias=np.where(constant, y.low, requantization.bias),
         shift=np.where(constant, 0, requantization.shift),
         negative_below=None if below is None else np.where(constant, UNREACHED, below),
         exceptions=None if exceptions is None else np.where(constant[:, None], UNREACHED, exceptions),

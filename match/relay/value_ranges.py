@@ -9,7 +9,6 @@ import numpy as np
 
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.ir.step_function import StepFunction, step_function
 from match.relay import relay, tvm
 from match.relay.objects import expressions, main_function
 from match.relay.operators import Accumulation, Average, Dense
@@ -61,11 +60,6 @@ def accumulator_range(layer: Accumulation, x: Range) -> tuple[Int64Array, Int64A
     return low.reshape(-1), high.reshape(-1)
 
 
-def output_steps(layer: Accumulation, x: Range) -> StepFunction:
-    """The layer's requantization over the accumulators that inputs in `x` can reach."""
-    return step_function(layer.requantization, *accumulator_range(layer, x))
-
-
 def _in_groups(weights: Int64Array, x: Range, groups: int) -> tuple[Int64Array, Int64Array]:
     """Bounds of the sums of a grouped convolution, weights (taps, inputs of a group, outputs of all groups)."""
     taps, inputs, outputs = weights.shape
@@ -84,8 +78,8 @@ def _weighted(weights: Int64Array, x: Range) -> tuple[Int64Array, Int64Array]:
 def _range(node: relay.Expr, ranges: dict[relay.Expr, Range]) -> Range:
     layer = read_layer(node)
     if layer is not None and layer.x in ranges:
-        steps = output_steps(layer, ranges[layer.x])
-        return Range(steps.minimum, steps.maximum)
+        ends = [layer.requantization(end) for end in accumulator_range(layer, ranges[layer.x])]
+        return Range(np.minimum(*ends), np.maximum(*ends))
     addition = read_addition(node)
     if addition is not None and all(operand in ranges for operand in addition.operands):
         low, high = np.zeros(1, np.int64), np.zeros(1, np.int64)
