@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from match.dispatch.plan_codec import PLAN_ATTRIBUTE
+from match.ir.moves import REARRANGEMENTS
 from match.relay import relay, tvm
 from match.relay.rewrite import dtype, is_call, operator_name, rebuild, shape
 
@@ -90,7 +91,7 @@ def _place_by_keys(call: relay.Call, replaced: Mapping[relay.Expr, relay.Expr]) 
         return None
     integers, axis = call.args[0], int(call.attrs.axis[0])
     widened = integers
-    while is_call(widened, "transpose", "reshape", "squeeze", "expand_dims"):
+    while is_call(widened, *REARRANGEMENTS):
         widened = widened.args[0]
     if not is_call(widened, "cast") or dtype(widened.args[0]) not in ("int8", "uint8") or dtype(call) != "int32":
         return None

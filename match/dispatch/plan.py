@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Literal, SupportsIndex, overload
 
 from match.ir.layer import Layer, Operand
+from match.ir.moves import RESHAPES
 from match.ir.requantization import RequantizationFit, Requantizer
 from match.mapping.schedule import Schedule
 from match.mapping.storage import Storage
@@ -19,7 +20,7 @@ CPU = "cpu"
 IN_PLACE = "in place"
 """A concatenation or slice that copies nothing, in place of a decision's operator."""
 
-WITHOUT_CODE = frozenset({"reshape", "squeeze", "expand_dims", "nn.batch_flatten", IN_PLACE})
+WITHOUT_CODE = frozenset({*RESHAPES, IN_PLACE})
 """Operators of decisions without any code: they say how a tensor is read, and cost nothing on any core."""
 
 

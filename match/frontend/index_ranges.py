@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from match.frontend.model import ModelTensor
+from match.ir.moves import REARRANGEMENTS
 from match.relay import relay, tvm
 from match.relay.objects import expressions, main_function, operands
 from match.relay.rewrite import constant, is_call, operator_name, scalar, shape
@@ -19,20 +20,7 @@ Bounds = tuple[int, int]
 _EVERY: Bounds = (-(2**63), 2**63 - 1)
 
 _MOVING = frozenset(
-    (
-        "broadcast_to",
-        "cast",
-        "concatenate",
-        "expand_dims",
-        "repeat",
-        "reshape",
-        "split",
-        "squeeze",
-        "strided_slice",
-        "take",
-        "tile",
-        "transpose",
-    )
+    {*REARRANGEMENTS, "broadcast_to", "cast", "concatenate", "repeat", "split", "strided_slice", "take", "tile"}
 )
 """Operators whose output has values of their first operand; of a cast those that the other type has."""
 

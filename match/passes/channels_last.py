@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from match.ir.moves import RESHAPES
 from match.passes.element_functions import ELEMENTWISE
 from match.relay import relay, tvm
 from match.relay.fixed_point import inside
@@ -239,7 +240,7 @@ class _Layouts:
             self._last.add(call)
             widths = [call.attrs.pad_width[axis] for axis in _TO_LAST]
             return relay.nn.pad(new(call.args[0]), widths, new(call.args[1]), call.attrs.pad_mode)
-        if name in ("reshape", "nn.batch_flatten", "squeeze") and len(shape(call)) == 2:
+        if name in RESHAPES and len(shape(call)) == 2:
             batch, channels, rows, columns = shape(call.args[0])
             if shape(call) != (batch, channels * rows * columns):
                 return None

@@ -19,6 +19,7 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
+from match.ir.moves import REARRANGEMENTS
 from match.passes.quantized_groups.moves import IN_FLOATING_POINT, on_integers, real_number
 from match.passes.quantized_groups.quantities import parameters
 from match.relay import integer_form, relay, tvm
@@ -28,10 +29,7 @@ from match.relay.objects import main_function, operands
 from match.relay.qnn import Dequantized, dequantized, quantized
 from match.relay.rewrite import New, constant, is_call, rewrite, shape
 
-MOVES = (
-    *("nn.max_pool2d", "nn.global_max_pool2d", "reshape", "squeeze", "expand_dims", "nn.batch_flatten"),
-    *("strided_slice", "transpose", "nn.pad"),
-)
+MOVES = (*REARRANGEMENTS, "strided_slice", "nn.pad", "nn.max_pool2d", "nn.global_max_pool2d")
 _RELU = "nn.relu"
 _QUANTIZE = "qnn.quantize"
 _LAYERS = "nn.conv2d", "nn.conv2d_transpose", "nn.dense"

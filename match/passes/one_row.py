@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from match.ir.moves import RESHAPES
 from match.passes.element_functions import ELEMENTWISE
 from match.relay import relay, tvm
 from match.relay.objects import operands
@@ -14,7 +15,6 @@ from match.relay.rewrite import New, constant, is_call, operator_name, rebuild, 
 _ELEMENTWISE = ELEMENTWISE | {
     *("round", "nn.bias_add", "qnn.quantize", "qnn.dequantize", "qnn.requantize", "qnn.add", "qnn.mul"),
 }
-_FLATTENING = ("reshape", "nn.batch_flatten", "squeeze")
 _QUANTIZING = ("qnn.quantize", "qnn.dequantize")
 
 
@@ -137,7 +137,7 @@ class _Maps:
             if call.attrs.keepdims:
                 self._maps.add(call)
             return relay.mean(new(call.args[0]), (2, 3), keepdims=call.attrs.keepdims)
-        if name in _FLATTENING and len(shape(call)) == 2:
+        if name in RESHAPES and len(shape(call)) == 2:
             return relay.reshape(new(call.args[0]), shape(call))
         return None
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from match.arithmetic.interface import QuantizedType
 from match.errors import OptionError
+from match.ir.moves import REARRANGEMENTS
 from match.passes.moved import Moved
 from match.passes.recurrent_integers import STATES, quantized_cells
 from match.relay import relay, tvm
@@ -18,7 +19,7 @@ from match.relay.qnn import dequantized
 from match.relay.recurrent import read_recurrent
 from match.relay.rewrite import New, is_call, named, rewrite, shape, source_name
 
-_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "take")
+_MOVES = (*REARRANGEMENTS, "strided_slice", "take")
 
 
 @dataclass(frozen=True)

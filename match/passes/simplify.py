@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.ir.dtypes import value_range
+from match.ir.moves import RESHAPES
 from match.relay import relay, tvm
 from match.relay.rewrite import New, dtype, is_8bit, is_call, keeps_order, permutation, rewrite, shape
-
-_RESHAPES = ("reshape", "squeeze", "expand_dims", "nn.batch_flatten")
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ def _reshapes(expr: relay.Expr) -> bool:
     """Whether an operator leaves all elements in their order."""
     if is_call(expr, "transpose"):
         return keeps_order(shape(expr.args[0]), permutation(expr))
-    return is_call(expr, *_RESHAPES)
+    return is_call(expr, *RESHAPES)
 
 
 def _idle(call: relay.Call) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.dtypes import value_range
+from match.ir.moves import REARRANGEMENTS
 from match.ir.requantization import Int64Array
 from match.relay import relay, tvm
 from match.relay.objects import expressions, main_function
@@ -20,9 +21,7 @@ from match.relay.rewrite import dtype, is_8bit, is_call, shape
 SIGNED, UNSIGNED = (-128, 127), (0, 127)
 """The ranges of stored values: all of int8, and what a ReLU leaves."""
 
-MOVES = frozenset(
-    {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "copy", "nn.max_pool2d"}
-)
+MOVES = frozenset({*REARRANGEMENTS, "strided_slice", "copy", "nn.max_pool2d"})
 """Operators whose output is stored as their input is."""
 
 _NEAR = 0.5

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
+from match.ir.moves import REARRANGEMENTS
 from match.ir.requantization import Int64Array, Requantization
 from match.relay import integer_form, relay, tvm
 from match.relay.float_averages import read_float_average
@@ -65,8 +66,8 @@ from match.relay.rewrite import (
 _OFFSET = 128
 _STORED = np.arange(256, dtype=np.int64)
 _MOVES = frozenset(
-    {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "copy"}
-    | {"nn.max_pool2d", "max", "min", "tile", "reverse", "broadcast_to", "take", "annotation.stop_fusion"}
+    {*REARRANGEMENTS, "strided_slice", "copy", "tile", "reverse", "broadcast_to", "take"}
+    | {"nn.max_pool2d", "max", "min", "annotation.stop_fusion"}
 )
 
 _Read = Callable[[relay.Expr], Any]

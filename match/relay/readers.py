@@ -16,6 +16,7 @@ from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.dtypes import value_range
 from match.ir.float_border import FloatQuantization, can_be_packed
 from match.ir.layer import Axis, Dim, Padding
+from match.ir.moves import REARRANGEMENTS
 from match.ir.requantization import BoolArray, Int64Array, Requantization
 from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
@@ -509,7 +510,7 @@ def _of_channels(call: relay.Expr, channels: int) -> npt.NDArray[Any] | None:
 
 def output_range(expr: relay.Expr, dtype: str) -> tuple[int, int]:
     """Values that an expression of 8-bit type `dtype`, typed or not, can have: those of its clip, if it ends in one."""
-    while is_call(expr, "reshape", "nn.max_pool2d", "transpose", "squeeze", "nn.batch_flatten", "expand_dims"):
+    while is_call(expr, *REARRANGEMENTS, "nn.max_pool2d"):
         expr = expr.args[0]
     if is_call(expr, "cast") and is_call(expr.args[0], "clip"):
         return int(expr.args[0].attrs.a_min), int(expr.args[0].attrs.a_max)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from match.errors import InputError, ToolchainError
 from match.frontend.model import Model, Rounding
+from match.ir.moves import REARRANGEMENTS
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
 from match.relay.rewrite import is_call, scalar
@@ -78,7 +79,7 @@ def steps(model: Model) -> tuple[float | None, ...]:
 def _step(expr: Any, dtype: str) -> float | None:
     if np.dtype(dtype).kind != "f":
         return 1.0
-    while is_call(expr, "reshape", "squeeze", "transpose", "nn.batch_flatten", "expand_dims"):
+    while is_call(expr, *REARRANGEMENTS):
         expr = expr.args[0]
     if not is_call(expr, "qnn.dequantize"):
         return None

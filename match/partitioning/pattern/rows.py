@@ -6,6 +6,7 @@ import math
 from collections.abc import Container, Iterable, Sequence
 
 from match.ir.layer import Op
+from match.ir.moves import REARRANGEMENTS
 from match.partitioning.pattern.types import Match, Rejection
 from match.relay import relay, tvm
 from match.relay.fixed_point import ALONE, inside
@@ -26,8 +27,8 @@ _REDUCTION = 3
 """The same of operators that combine elements along axes."""
 
 _MOVES = frozenset(
-    {"reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "concatenate", "split"}
-    | {"take", "nn.pad", "layout_transform", "broadcast_to", "tile", "repeat", "stack", "reverse", "copy"}
+    {*REARRANGEMENTS, "strided_slice", "concatenate", "split", "take", "nn.pad", "layout_transform"}
+    | {"broadcast_to", "tile", "repeat", "stack", "reverse", "copy"}
 )
 _ROUNDED_ONCE = frozenset({"add", "subtract", "multiply"})
 _EXACT_REALS = _MOVES | {

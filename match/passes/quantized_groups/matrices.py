@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import QuantizedType
+from match.ir.moves import REARRANGEMENTS
 from match.passes.quantized_groups.linear import dense_sums, weights_of
 from match.passes.quantized_groups.quantities import parameters, requantized
 from match.relay import integer_form, relay
 from match.relay.qnn import Dequantized, dequantized
 from match.relay.rewrite import New, constant, is_call, permutation, reached, shape
 
-_MOVES = ("reshape", "transpose", "squeeze", "expand_dims", "broadcast_to")
+_MOVES = (*REARRANGEMENTS, "broadcast_to")
 _LONGEST = 256
 """Numbers along an axis whose running sums are a product: its weights take as many bytes squared."""
 

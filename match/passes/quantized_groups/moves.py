@@ -11,6 +11,7 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
+from match.ir.moves import REARRANGEMENTS
 from match.passes.quantized_groups.quantities import rescaled
 from match.relay import relay
 from match.relay.largest import pooled_largest, pooled_smallest
@@ -18,8 +19,8 @@ from match.relay.qnn import dequantized, real_constant
 from match.relay.rewrite import New, constant, is_call, scalar, shape
 
 _MOVES = (
-    *("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice"),
-    *("nn.max_pool2d", "nn.depth_to_space", "nn.space_to_depth", "tile", "broadcast_to", "max", "min"),
+    *(*REARRANGEMENTS, "strided_slice", "tile", "broadcast_to", "nn.depth_to_space", "nn.space_to_depth"),
+    *("nn.max_pool2d", "max", "min"),
 )
 IN_FLOATING_POINT = "concatenate", "take", "tile", "nn.depth_to_space", "nn.space_to_depth"
 """Operators that onnxruntime does not move past a dequantize: it computes layers behind them with real numbers."""
