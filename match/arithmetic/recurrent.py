@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array
-from match.arithmetic.tflite import multiply_by
+from match.arithmetic.tflite import multiply_by, reduced
 from match.arithmetic.tflite_functions import logistic_of_16_bits
 from match.ir.requantization import Int64Array
 
@@ -80,14 +80,18 @@ def narrow(x: Int64Array) -> Int64Array:
 
 
 def scaled_sums(
-    vectors: Int64Array, weights: npt.NDArray[np.int8], offsets: Int64Array, scales: Int64Array
+    vectors: Int64Array, weights: npt.NDArray[np.int8], offsets: Int64Array, scales: Int64Array, *, int16: bool
 ) -> Int64Array:
     """Of all gates over vectors (batch, depth), shape (gates, batch, units), in steps of 2**-12.
 
-    offsets: (gates, units). scales: (gates, 2), mantissas and exponents of TFLite's multipliers.
+    offsets: (gates, units). scales: (gates, 2), mantissas and exponents of TFLite's multipliers. int16: whether vectors
+    have 16 bits, whose sums are multiplied by 15 bits of a mantissa and rounded once.
     """
-    sums = _products(vectors, weights.astype(np.int64)) + offsets[:, None]
-    return multiply_by(sums, *scales.T.reshape(2, -1, 1, 1))
+    sums, factors = _products(vectors, weights.astype(np.int64)) + offsets[:, None], scales.T.reshape(2, -1, 1, 1)
+    if not int16:
+        return multiply_by(sums, *factors)
+    multiplier, shift = reduced(*factors)
+    return (sums * multiplier + (np.int64(1) << (shift - 1))) >> shift
 
 
 def _products(vectors: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArray[Any]:

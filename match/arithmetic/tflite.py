@@ -107,7 +107,11 @@ def reduced_multiplier(factor: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
     TFLite Micro rounds the product at once: ``(acc * m + 2**(S - 1)) >> S``. S is less than 1 for factors of 2**14 on,
     for which its kernels are not made.
     """
-    mantissa, exponent = quantize_multiplier(factor)
+    return reduced(*quantize_multiplier(factor))
+
+
+def reduced(mantissa: Int64Array, exponent: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """`reduced_multiplier` of the factor ``mantissa * 2**(exponent - 31)``."""
     return np.minimum((mantissa + (1 << 15)) >> 16, (1 << 15) - 1), 15 - exponent
 
 

@@ -312,7 +312,9 @@ class _Conversion:
         return replace(resize, zero=resize.zero + offset, dtype="uint8").build(self._unsigned(resize.x, new))
 
     def _recurrent(self, call: relay.Expr, found: RecurrentLayer, new: New) -> relay.Expr:
-        """States are activations, too."""
+        """States are activations, too; those of 16 bits stay."""
+        if found.dtype == "int16":
+            return found.build(new(found.x))
         more = self._stored(call, np.iinfo(found.dtype).min)
         inputs, states = (
             weights.sum(axis=2, dtype=np.int64) * offset

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from match.arithmetic.tflite import reduced
 from match.arithmetic.tflite_functions import logistic_of_16_bits
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
@@ -25,17 +26,22 @@ TABLE_STEP = 1 / (3 << 12)
 """Steps of the numbers that the table of the logistic function is read by."""
 
 
-def sums(x: relay.Expr, weights: Int8Array, offsets: Int64Array, scales: Int64Array) -> relay.Expr:
+def sums(x: relay.Expr, weights: Int8Array, offsets: Int64Array, scales: Int64Array, *, int16: bool) -> relay.Expr:
     """Rows of x times the weights of all gates, side by side, int64 in steps of 2**-12.
 
     weights: (gates, units, depth). offsets: (gates, units), added before scaling. scales: (gates, 2), mantissas and
-    exponents.
+    exponents. int16: whether x has 16 bits, whose sums are multiplied by 15 bits of a mantissa and rounded once.
     """
     gates, units, _ = weights.shape
-    addends = relay.const(offsets.reshape(-1).astype(np.int32))
-    products = relay.add(integer_form.product(x, weights.reshape(gates * units, -1)), addends)
-    mantissas, exponents = np.repeat(scales, units, axis=0).T
-    return scaled(relay.cast(products, "int64"), mantissas, exponents)
+    rows, addends = weights.reshape(gates * units, -1), offsets.reshape(-1)
+    factors = np.repeat(scales, units, axis=0).T
+    if not int16:
+        products = relay.add(integer_form.product(x, rows), relay.const(addends.astype(np.int32)))
+        return scaled(relay.cast(products, "int64"), *factors)
+    products = relay.add(integer_form.product(x, rows.astype(np.int16), "int64"), int64(addends))
+    multiplier, shift = reduced(*factors)
+    wide = relay.add(relay.multiply(products, int64(multiplier)), int64(np.int64(1) << (shift - 1)))
+    return relay.right_shift(wide, int64(shift))
 
 
 def columns(x: relay.Expr, first: int, count: int) -> relay.Expr:

@@ -28,12 +28,12 @@ ALL_GATES = slice(None)
 class RecurrentLayer(ABC):
     """All steps of a layer of cells with some gates.
 
-    x: 8 bits, shape (steps, batch, features), of type `x_dtype`.
+    x: 8 or 16 bits, shape (steps, batch, features), of type `x_dtype`.
     input_weights, state_weights: int8, shapes (gates, units, features) and (gates, units, units).
     offsets: shape (2, gates, units), added to the sums over x and over states, which they free of zero points.
     scales: shape (2 * gates + others, 2), mantissa and exponent of TFLite's multipliers: of the gates' sums over x,
         over states, and of what a kind of cells has beside them, that of an output at the end.
-    zero: the output's, of type `dtype`.
+    zero: the output's, of type `dtype`, which has as many bits as x.
     moved: by how much outputs differ from the reference, which computes the layer in floating point, at most and on
         average, in steps of the output; None where these integers are the reference's.
     """
@@ -83,7 +83,7 @@ class RecurrentLayer(ABC):
         return relay.stack(states, 0)
 
     def states(self, levels: Int64Array) -> Int64Array:
-        """The states of all steps of 8-bit inputs, both (steps, batch, ...), in NumPy."""
+        """The states of all steps of integer inputs, both (steps, batch, ...), in NumPy."""
         memory = np.zeros((levels.shape[1], self.units), np.int64)
         state: Int64Array | None = None
         found: list[Int64Array] = []
@@ -95,14 +95,14 @@ class RecurrentLayer(ABC):
 
     @abstractmethod
     def next(self, fed: Int64Array, state: Int64Array | None, memory: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """What cells remember after a step, and their outputs before these are scaled to 8 bits, as NumPy arrays.
+        """What cells remember after a step, and their outputs before these are scaled, as NumPy arrays.
 
         `fed` are the scaled sums over inputs, shape (gates, batch, units); `state` and `memory` as in `step`.
         """
 
     def scaled_sums(self, vectors: Int64Array, part: int, gates: slice = ALL_GATES) -> Int64Array:
         """As `sums`, in NumPy: shape (gates, batch, units)."""
-        return scaled_sums(vectors, *self._part(part, gates))
+        return scaled_sums(vectors, *self._part(part, gates), int16=self.x_dtype == "int16")
 
     def levels(self, outputs: Int64Array) -> Int64Array:
         """As `shown`, in NumPy."""
@@ -110,7 +110,7 @@ class RecurrentLayer(ABC):
 
     def sums(self, vectors: relay.Expr, part: int, gates: slice = ALL_GATES) -> relay.Expr:
         """The sums of these gates over inputs (part 0) or states (1), side by side, in steps of 2**-12."""
-        return alone(sums(vectors, *self._part(part, gates)))
+        return alone(sums(vectors, *self._part(part, gates), int16=self.x_dtype == "int16"))
 
     def _part(self, part: int, gates: slice) -> tuple[Int8Array, Int64Array, Int64Array]:
         """The weights, offsets and scales of gates' sums."""
@@ -119,16 +119,17 @@ class RecurrentLayer(ABC):
         return weights[gates], self.offsets[part, gates], scales[gates]
 
     def shown(self, outputs: relay.Expr) -> relay.Expr:
-        """Outputs of cells, scaled to 8 bits."""
+        """Outputs of cells, scaled."""
         levels = relay.cast(relay.add(scaled(outputs, *self.scales[-1]), int64(self.zero)), "int32")
         return alone(integer_form.saturate(levels, value_range(self.dtype), self.dtype))
 
     def call(self, operator: str, x: relay.Expr, own: Int64Array) -> relay.Expr:
         """An operator of this name with the layer's constants; `own` are those that this kind of cells alone has."""
-        numbers = (values.astype(np.int32) for values in (self.offsets, self.scales, own))
-        moved = np.array(_NOT_MOVED if self.moved is None else self.moved, np.float32)
-        arrays = (self.input_weights, self.state_weights, *numbers, moved)
-        return relay.Call(tvm.ir.Op.get(operator), [x, *map(relay.const, arrays), relay.const(self.zero, self.dtype)])
+        weights = (relay.const(values) for values in (self.input_weights, self.state_weights))
+        numbers = (relay.const(values.astype(np.int32)) for values in (self.scales, own))
+        moved = relay.const(np.array(_NOT_MOVED if self.moved is None else self.moved, np.float32))
+        zero = relay.const(self.zero, self.dtype)
+        return relay.Call(tvm.ir.Op.get(operator), [x, *weights, int64(self.offsets), *numbers, moved, zero])
 
 
 @dataclass(frozen=True, eq=False)

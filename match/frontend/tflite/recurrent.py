@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM with activations of 8 bits, weights of 8 and a cell of 16.
+"""UNIDIRECTIONAL_SEQUENCE_LSTM with activations of 8 or 16 bits, weights of 8 and a cell of 16.
 
 State is zero at the start of every inference, as TFLite Micro's is after a reset.
 """
@@ -12,6 +12,7 @@ import tflite
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.tflite import quantize_multiplier
 from match.frontend.tflite.file import Array, FileOperator
+from match.frontend.tflite.int16.quantization import of_input
 from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.ir.requantization import Int64Array
 from match.relay import relay
@@ -36,9 +37,15 @@ def lstm(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         raise read.error(operator, "has peepholes, a projection or a normalization; only the plain cell is supported")
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.TANH or options.DiagonalRecurrentTensors():
         raise read.error(operator, "has another activation than the hyperbolic tangent, or diagonal weights")
-    x, inputs, output = read.tensor(operator), read.input_quantization(operator), read.output(operator)
+    x, output = read.tensor(operator), read.output(operator)
     hidden, cell = read.tensor(operator, _HIDDEN), read.tensor(operator, _CELL)
-    hidden_values, cell_scale = read.quantization(operator, hidden), read.quantization(operator, cell).scale
+    if hidden.dtype != x.dtype:
+        raise read.error(operator, f"has states of {hidden.dtype} and an input of {x.dtype}; quantize them alike")
+    if x.dtype == "int16":
+        inputs, states = of_input(read, operator), of_input(read, operator, _HIDDEN)
+    else:
+        inputs, states = read.input_quantization(operator), read.input_quantization(operator, _HIDDEN)
+    cell_scale = read.quantization(operator, cell).scale
     power = round(float(np.log2(cell_scale)))
     if cell.dtype != "int16" or not POWERS[0] <= power <= POWERS[1]:
         raise read.error(
@@ -46,9 +53,9 @@ def lstm(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         )
     clip = float(options.CellClip())
     over_x, input_weights, input_offsets = _gates(read, operator, _INPUT_WEIGHTS, inputs, bias=True)
-    over_states, state_weights, state_offsets = _gates(read, operator, _RECURRENT_WEIGHTS, hidden_values, bias=False)
+    over_states, state_weights, state_offsets = _gates(read, operator, _RECURRENT_WEIGHTS, states, bias=False)
     product = np.float64(_FUNCTION_SCALE) * np.float64(_FUNCTION_SCALE)
-    factors = [*over_x, *over_states, product / np.float64(cell_scale), product / np.float64(hidden_values.scale)]
+    factors = [*over_x, *over_states, product / np.float64(cell_scale), product / np.float64(states.scale)]
     sequence = read.expr(operator)
     turned = not options.TimeMajor() and 1 not in x.shape[:2]
     if turned:
@@ -64,11 +71,11 @@ def lstm(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         scales=np.stack(quantize_multiplier(factors), axis=1),
         power=power,
         limit=int(min(clip / float(cell_scale), float(MOST))) if clip > 0 else MOST,
-        zero=hidden_values.zero_point,
+        zero=states.zero_point,
         dtype=hidden.dtype,
     )
-    states = found.build(sequence)
-    return relay.reshape(relay.transpose(states, (1, 0, 2)) if turned else states, output.shape)
+    outputs = found.build(sequence)
+    return relay.reshape(relay.transpose(outputs, (1, 0, 2)) if turned else outputs, output.shape)
 
 
 def svdf(read: TfliteReader, operator: FileOperator) -> relay.Expr:
@@ -95,12 +102,24 @@ def _gates(
         read.check_symmetric(operator, tensor)
         weights.append(values)
         offset = -inputs.zero_point * values.sum(axis=1, dtype=np.int64)
-        if bias and read.has(operator, _BIASES + gate):
-            read.check_bias(operator, _BIASES + gate)
-        biases: npt.NDArray[np.int32] | None = read.constant(operator, _BIASES + gate) if bias else None
+        biases = _biases(read, operator, gate, inputs) if bias else None
         offsets.append(offset if biases is None else offset + biases.astype(np.int64))
         factors.append(np.float64(inputs.scale) * np.float64(scale) / np.float64(_GATE_SCALE))
     return factors, np.stack(weights), np.stack(offsets)
+
+
+def _biases(
+    read: TfliteReader, operator: FileOperator, gate: int, inputs: QuantizedType
+) -> npt.NDArray[np.integer] | None:
+    """Those of a gate, none if it has none: beside inputs of 16 bits TFLite Micro takes all for int64."""
+    position = _BIASES + gate
+    if not read.has(operator, position):
+        return None
+    if inputs.dtype != "int16":
+        read.check_bias(operator, position)
+    elif (kind := read.tensor(operator, position).dtype) != "int64":
+        raise read.error(operator, f"has a bias of type {kind} beside inputs of int16; quantize it to int64")
+    return read.constant(operator, position)
 
 
 def handlers() -> Handlers:

@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 
 from tests.tflite.case import NONE, RELU, RELU6, RELU_N1_TO_1, SAME, VALID, Network, cases
-from tests.tflite.cases import products
+from tests.tflite.cases import products, recurrent
 from tests.tflite.cases.products import Pair, scales_of, windows
 
 INT16 = "int16"
@@ -282,6 +282,18 @@ CASES = (
         ],
     ),
     *cases("DEQUANTIZE", real, [{}, {"again": X / 3}, {"source": "int8", "again": 1e-3}]),
+    *cases(
+        "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        partial(recurrent.lstm, x=(X, 0), hidden=(STEP, 0), dtype=INT16, biases_as="int64", most=300_000),
+        [
+            {"size": 6, "units": 8, "steps": 5},
+            {"size": 3, "units": 5, "steps": 7, "time_major": True, "batch": 2},
+            {"size": 6, "units": 5, "steps": 4, "cell_clip": 2.0},
+            {"size": 4, "units": 6, "steps": 6, "cell": 2**-12, "x": (2.0**-12, 0)},
+            {"size": 4, "units": 3, "steps": 3, "x": (1e-6, 0), "most": 1 << 33},
+            {"size": 5, "units": 4, "steps": 3, "batch": 3, "hidden": (1e-5, 0)},
+        ],
+    ),
     *cases("CONCATENATION", concatenation, [{}]),
     *cases("PAD", pad, [{}]),
     *cases("RESIZE_NEAREST_NEIGHBOR", nearest, [{}]),

@@ -50,23 +50,26 @@ def lstm(
     x: Quantization = (0.03, -5),
     hidden: Quantization = (0.0078, -3),
     cell: float = 2**-11,
+    dtype: str = "int8",
+    biases_as: str = "int32",
+    most: int = 2000,
 ) -> None:
     """A layer of LSTM cells without peepholes, projection and layer normalization; cells of 16 bits."""
     order = (steps, batch) if time_major else (batch, steps)
-    given = network.input((*order, size), x)
+    given = network.input((*order, size), x, dtype)
     scales = network.rng.uniform(0.003, 0.012, 8)
     weights = [
         network.weights((units, size if gate < 4 else units), scale) for gate, scale in enumerate(scales.tolist())
     ]
     biases = [
-        network.constant(network.rng.integers(-2000, 2000, units), (scale * x[0], 0), "int32")
+        network.constant(network.rng.integers(-most, most, units), (scale * x[0], 0), biases_as)
         for scale in scales[:4].tolist()
     ]
     states = [
-        network.tensor((batch, units), hidden, variable=True),
+        network.tensor((batch, units), hidden, dtype, variable=True),
         network.tensor((batch, units), (cell, 0), "int16", variable=True),
     ]
-    output = network.tensor((*order, units), hidden)
+    output = network.tensor((*order, units), hidden, dtype)
     network.apply(
         name, [given, *weights, -1, -1, -1, *biases, -1, -1, *states, -1, -1, -1, -1], output,
         "UnidirectionalSequenceLSTMOptions",
