@@ -99,6 +99,8 @@ class PulpClusterCost(CostModel):
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""
+        if layer.op in GATES:
+            return align4((5 if layer.op is Op.GRU_RESET_FIRST else 2) * tile.ox * tile.k)
         if layer.input_dtype == "int16":
             return 0
         if layer.op is Op.GROUPED_CONV2D or (layer.op is Op.CONV2D and not is_pointwise(layer)):
@@ -111,8 +113,6 @@ class PulpClusterCost(CostModel):
             some = (wide.fy == 5 or wide.stride[0] == 2) and not is_lone(layer)
             narrow = STRIP_READS * tile.iy * tile.k if some else 0
             return columns + align4(wide.fy * wide.fx * tile.k) + narrow
-        if layer.op in GATES:
-            return align4((5 if layer.op is Op.GRU_RESET_FIRST else 2) * tile.ox * tile.k)
         return 0
 
     def compute(self, layer: Layer, tile: Tile) -> float:

@@ -20,8 +20,8 @@ _PAIR = 9
 class Int16Cycles:
     """Of one core, from RTL.
 
-    37 products, 17 depthwise layers, 24 poolings, six softmaxes and the functions of 200 elements and more are within
-    5 %, six grouped layers and a dilated one within 8 %.
+    37 products, 17 depthwise layers, 24 poolings, six softmaxes, twelve LSTM layers and the functions of 200 elements
+    and more are within 5 %, six grouped layers and a dilated one within 8 %.
     """
 
     call: float = 160
@@ -98,9 +98,19 @@ class Int16Cycles:
     """An element of the logistic function."""
     tanh: float = 29.5
     """An element of the hyperbolic tangent."""
+    lstm_step: float = 253
+    """A step of an LSTM."""
+    lstm_unit: float = 328
+    """A unit in a step, beside its sums."""
+    lstm_sums: float = 78
+    """The sums of a unit's gates over a vector, beside their products."""
+    lstm_odd: float = 32
+    """More for a vector of an odd number of elements."""
 
     def work(self, layer: Layer, tile: Tile, cores: int) -> float:
         """Cycles of the core that has most of a tile; windows have the rows and columns they have in the mean."""
+        if layer.op is Op.LSTM:
+            return self._lstm(tile, cores)
         if layer.op is Op.SOFTMAX:
             return ceil_div(tile.oy * tile.ox, cores) * (self.softmax_row + tile.k * self.softmax)
         if layer.op is Op.GROUPED_CONV2D:
@@ -108,6 +118,12 @@ class Int16Cycles:
         if layer.op in (Op.CONV2D, Op.DENSE):
             return self._products(layer, tile, cores)
         return self._channelwise(layer, tile, cores)
+
+    def _lstm(self, tile: Tile, cores: int) -> float:
+        """Units are shared out; in the first step states are zero and not multiplied."""
+        fed, back = (self.lstm_sums + _PAIR * (n // 2) + self.lstm_odd * (n % 2) for n in (tile.c, tile.k))
+        unit = tile.oy * (self.lstm_unit + fed) + (tile.oy - 1) * back
+        return tile.oy * self.lstm_step + tile.ox * ceil_div(tile.k, cores) * unit
 
     def _channelwise(self, layer: Layer, tile: Tile, cores: int) -> float:
         """Of a depthwise convolution or a pooling."""

@@ -201,7 +201,8 @@ typedef struct {
 } match_lstm_t;
 
 /* A unit of it, at a multiple of 4: what is added to the sums of its four gates over the input and over the states.
- * Behind it lie the gates' weights of the input, channels_in each, then those of the states, channels_out each. */
+ * Behind it lie the gates' weights of the input, channels_in each, then those of the states, channels_out each: bytes, or
+ * int16 where activations are. */
 typedef struct {
     int32_t inputs[4];
     int32_t states[4];

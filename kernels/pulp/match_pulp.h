@@ -216,6 +216,9 @@ void match_pulp_normalize_int32(const match_tile_t *tile);
  * wait for one another after each step. Scratch: align4(2 * output_width * channels_out). */
 void match_pulp_lstm(const match_tile_t *tile);
 
+/* The same of int16, weights and clips as well; strides count elements. */
+void match_pulp_lstm_int16(const match_tile_t *tile);
+
 /* The same of a GRU, with match_gru_unit_t and one match_gru_t. Scratch holds the states with 16 bits. */
 void match_pulp_gru(const match_tile_t *tile);
 

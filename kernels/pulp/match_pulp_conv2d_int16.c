@@ -1,54 +1,11 @@
 #include <stdbool.h>
 
 #include "match_pulp.h"
-#include "match_pulp_dot.h"
+#include "match_pulp_dot_int16.h"
 #include "match_pulp_int16.h"
 #include "match_pulp_simd.h"
 
-/* Add `count` products of elements from x on to each of four channels, whose filters are `length` elements apart. */
-MATCH_INLINE void add_to_four(int32_t accs[MATCH_HALVES], const match_half_t *x, const match_half_t *filters,
-                              int32_t length, int32_t count)
-{
-    int32_t pairs = count >> 1;
-    const match_half_t *a = filters, *b = a + length, *c = b + length, *d = c + length;
-#if defined(MATCH_PULP_INSN)
-    if (pairs > 0) {
-        uint32_t values, u, v;
-        __asm__ volatile(MATCH_INSN_LOOP("%[pairs]", 9)
-                             MATCH_INSN_LOAD4("%[values]", "%[x]")
-                             MATCH_INSN_LOAD4("%[u]", "%[a]")
-                             MATCH_INSN_LOAD4("%[v]", "%[b]")
-                             MATCH_INSN_DOT2("%[first]", "%[values]", "%[u]")
-                             MATCH_INSN_LOAD4("%[u]", "%[c]")
-                             MATCH_INSN_DOT2("%[second]", "%[values]", "%[v]")
-                             MATCH_INSN_LOAD4("%[v]", "%[d]")
-                             MATCH_INSN_DOT2("%[third]", "%[values]", "%[u]")
-                             MATCH_INSN_DOT2("%[fourth]", "%[values]", "%[v]")
-                         MATCH_INSN_LOOP_END
-                         : [x] "+r"(x), [a] "+r"(a), [b] "+r"(b), [c] "+r"(c), [d] "+r"(d), [first] "+r"(accs[0]),
-                           [second] "+r"(accs[1]), [third] "+r"(accs[2]), [fourth] "+r"(accs[3]),
-                           [values] "=&r"(values), [u] "=&r"(u), [v] "=&r"(v)
-                         : [pairs] "r"(pairs)
-                         : "memory");
-    }
-#else
-    for (; pairs > 0; pairs--, x += 2, a += 2, b += 2, c += 2, d += 2) {
-        uint32_t values = match_load4(x);
-        accs[0] = match_dot2(values, match_load4(a), accs[0]);
-        accs[1] = match_dot2(values, match_load4(b), accs[1]);
-        accs[2] = match_dot2(values, match_load4(c), accs[2]);
-        accs[3] = match_dot2(values, match_load4(d), accs[3]);
-    }
-#endif
-    if (count & 1) {
-        accs[0] = match_multiply_add(accs[0], *x, *a);
-        accs[1] = match_multiply_add(accs[1], *x, *b);
-        accs[2] = match_multiply_add(accs[2], *x, *c);
-        accs[3] = match_multiply_add(accs[3], *x, *d);
-    }
-}
-
-/* The same of one channel. */
+/* Add `count` products of elements from x on to a channel. */
 MATCH_INLINE void add_to_one(int32_t accs[MATCH_HALVES], const match_half_t *x, const match_half_t *filter,
                              int32_t count)
 {
@@ -76,7 +33,7 @@ MATCH_INLINE void convolve(const match_tile_t *tile, const match_finish_int16_t 
         const match_half_t *x = pixels, *filter = filters;
         for (int32_t run = runs; run > 0; run--, x += tile->dilation_x * tile->input_pixel_stride, filter += count) {
             if (channels == MATCH_HALVES) {
-                add_to_four(accs, x, filter, length, count);
+                match_add_to_four(accs, x, filter, length, count);
             } else {
                 add_to_one(accs, x, filter, count);
             }

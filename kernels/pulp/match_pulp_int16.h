@@ -6,19 +6,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "match_pulp_dot.h"
+#include "match_pulp_dot_int16.h"
 #include "match_pulp_pixel.h"
 #include "match_pulp_requantize.h"
 #include "match_pulp_runs.h"
 #include "match_pulp_share.h"
 #include "match_pulp_simd.h"
 #include "match_tile.h"
-
-/* An element; strides of tensors count elements. */
-typedef int16_t __attribute__((may_alias)) match_half_t;
-
-/* Four channels, which are computed together. */
-enum { MATCH_HALVES = 4 };
 
 static inline const match_half_t *match_input_half(const match_tile_t *tile, int32_t y, int32_t x)
 {

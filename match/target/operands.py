@@ -97,6 +97,7 @@ _INT16_BYTES = {
     Op.LOGISTIC: GATE_INT16_BYTES,
     Op.TANH: GATE_INT16_BYTES,
     Op.SOFTMAX: SOFTMAX_INT16_BYTES,
+    Op.LSTM: LSTM_BYTES,
 }
 """Of those of operators on int16."""
 
@@ -141,10 +142,12 @@ def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
 def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> Component:
     """The filter, one byte an element: (K, FY, FX, C) or, channelwise, (K, FY, FX); of recurrent layers their units.
 
+    Weights of a unit have as many bytes as activations.
     Channels are rounded up to the multiples, for modules whose weights come in groups.
     """
     if layer.op in GATES:
-        words = sum((GATES[layer.op] * depth + 3) // 4 for depth in (layer.c, layer.k))
+        row = GATES[layer.op] * element_bytes(layer.input_dtype)
+        words = sum((row * depth + 3) // 4 for depth in (layer.c, layer.k))
         return Component(FILTER, (Axis(Dim.K, layer.k),), UNIT_BYTES[layer.op] + 4 * words)
     axes = (Axis(Dim.K, layer.k, multiple=k_multiple), Axis(Dim.FY, layer.fy), Axis(Dim.FX, layer.fx))
     if not layer.channelwise:

@@ -34,6 +34,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_lay_out.c",
     "kernels/pulp/match_pulp_lookup.c",
     "kernels/pulp/match_pulp_lstm.c",
+    "kernels/pulp/match_pulp_lstm_int16.c",
     "kernels/pulp/match_pulp_multiply.c",
     "kernels/pulp/match_pulp_transpose.c",
     "kernels/pulp/match_pulp_matmul.c",

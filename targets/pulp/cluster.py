@@ -108,6 +108,7 @@ class Cluster(HwModule):
             Op.AVG_POOL2D,
             Op.MAX_POOL2D,
             Op.SOFTMAX,
+            Op.LSTM,
         }
     )
     groups = True
@@ -160,7 +161,7 @@ class Cluster(HwModule):
         partial_bytes = _PARTIAL_BYTES if _keeps_sums(layer) else 0
         operands = standard_operands(layer, parameter_bytes(layer, requantizer), partial_bytes, requantizer)
         if layer.input_dtype == "int16":
-            return tuple(map(_with_wide_weights, operands))
+            return operands if layer.op in GATES else tuple(map(_with_wide_weights, operands))
         return tuple(_with_whole_words(operand, layer) for operand in operands) if _has_columns(layer) else operands
 
     def pack(

@@ -27,9 +27,10 @@ def matrices_fit(layer: Layer) -> Verdict:
     return Verdict(layer.c <= most, f"an output is the sum of {layer.c} products, which may overflow 32 bits")
 
 
-def uint8_states(layer: Layer) -> Verdict:
-    """Outputs that the next step multiplies, the states, are uint8."""
-    return Verdict(layer.output_dtype == "uint8", f"its states are {layer.output_dtype} and the kernel reads uint8")
+def states_like_input(layer: Layer) -> Verdict:
+    """Outputs, which the next step multiplies as it does its input, have the type of the input."""
+    same = layer.output_dtype == layer.input_dtype
+    return Verdict(same, f"its states are {layer.output_dtype} and its input {layer.input_dtype}")
 
 
 CLUSTER: dict[Op, tuple[Constraint, ...]] = {
@@ -56,9 +57,9 @@ CLUSTER: dict[Op, tuple[Constraint, ...]] = {
     Op.SOFTMAX: (uint8_input,),
     Op.LOG_SOFTMAX: (uint8_input,),
     Op.NORMALIZE: (uint8_input,),
-    Op.LSTM: (uint8_input, uint8_states),
-    Op.GRU: (uint8_input, uint8_states),
-    Op.GRU_RESET_FIRST: (uint8_input, uint8_states),
+    Op.LSTM: (uint8_input, states_like_input),
+    Op.GRU: (uint8_input, states_like_input),
+    Op.GRU_RESET_FIRST: (uint8_input, states_like_input),
     Op.RESIZE: (uint8_input,),
     Op.QUANTIZE: (),
     Op.DEQUANTIZE: (),

@@ -362,6 +362,19 @@ def test_lstm_takes_what_was_measured_on_rtl(
 
 @pytest.mark.parametrize(
     ("features", "units", "steps", "sequences", "cycles"),
+    [(12, 20, 5, 1, 61_234), (33, 16, 4, 1, 46_535), (18, 10, 3, 2, 34_993)],
+)
+def test_lstm_of_16_bits_takes_what_was_measured_on_rtl(
+    features: int, units: int, steps: int, sequences: int, cycles: int
+) -> None:
+    """As for one of 8 bits."""
+    half = {"input_dtype": "int16", "output_dtype": "int16", "clip": (-(1 << 15), (1 << 15) - 1)}
+    layer = Layer("lstm", Op.LSTM, units, features, steps, sequences, steps, sequences, **half)
+    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("features", "units", "steps", "sequences", "cycles"),
     [(20, 24, 5, 1, 50_268), (10, 40, 6, 1, 111_549), (24, 12, 3, 2, 28_621)],
 )
 def test_gru_takes_what_was_measured_on_rtl(features: int, units: int, steps: int, sequences: int, cycles: int) -> None:

@@ -93,6 +93,7 @@ static const entry_t entries[] = {
     {"match_pulp_gru", match_pulp_gru, false},
     {"match_pulp_gru_reset_first", match_pulp_gru_reset_first, false},
     {"match_pulp_lstm", match_pulp_lstm, false},
+    {"match_pulp_lstm_int16", match_pulp_lstm_int16, false},
     {"match_pulp_normalize", match_pulp_normalize, false},
     {"match_pulp_normalize_high", match_pulp_normalize_high, false},
     {"match_pulp_normalize_int32", match_pulp_normalize_int32, false},

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.kernels.harness import Harness, TileFields, View, embed
-from tests.kernels.pulp_tiles import expect
+from tests.kernels.pulp_tiles import align4, expect
+from tests.kernels.recurrent import LstmInt16
 from tests.kernels.reference import (
     Geometry,
     Ints,
@@ -363,6 +364,31 @@ def gate(
         gaps,
         (0, 0),
         parameters=np.concatenate([words, table.astype("<u2").view(np.uint8)]),
+    )
+
+
+def lstm(
+    harness: Harness,
+    sizes: tuple[int, int, int, int],
+    gaps: tuple[Margin, ...],
+    clip: tuple[int, int],
+    rng: np.random.Generator,
+) -> None:
+    """All steps of a layer, of so many steps, sequences, features and units."""
+    steps, sequences, features, units = sizes
+    x, layer = small_and_large(rng, (steps, sequences, features)), LstmInt16.random(rng, features, units)
+    weights, parameters = layer.packed()
+    computes(
+        harness,
+        "lstm",
+        Geometry(features, units, (steps, sequences), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0)),
+        x,
+        layer(x.astype(np.int64), clip).astype(np.int16),
+        gaps,
+        clip,
+        weights=weights,
+        parameters=parameters,
+        scratch=align4(2 * sequences * units),
     )
 
 

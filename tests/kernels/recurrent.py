@@ -118,6 +118,49 @@ class Lstm:
         return _in_16_bits(_multiplied(sums, *self.scales[4 * part + gate]))
 
 
+class LstmInt16(Lstm):
+    """One of 16 bits, whose scales of sums over inputs and states are multipliers of 15 bits and shifts."""
+
+    @classmethod
+    def random(cls, rng: np.random.Generator, features: int, units: int) -> Lstm:
+        """As one of 8 bits; shifts are on both sides of 16."""
+        narrow = Lstm.random(rng, features, units)
+        once = np.stack([rng.integers(1 << 14, 1 << 15, 8), rng.integers(20, 28, 8)], axis=1)
+        once[:, 1] = np.where(rng.random(8) < 0.2, rng.choice([14, 15, 16, 32], 8), once[:, 1])
+        scales = np.concatenate([once, narrow.scales[8:]])
+        scales[9, 1] = rng.integers(-16, -12)
+        most = int(rng.choice([100, 1 << 20, 1 << 27]))
+        return cls(
+            narrow.weights,
+            rng.integers(-most, most, narrow.offsets.shape),
+            scales,
+            narrow.power,
+            narrow.limit,
+            0,
+            narrow.curve,
+        )
+
+    def packed(self) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+        """The same structs; weights are int16."""
+        once = [_word_of(int(multiplier), int(shift)) for multiplier, shift in self.scales[:8]]
+        _, parameters = super().packed()
+        parameters = parameters.copy()
+        parameters[: 8 * 16] = np.array(once, "<i4").view(np.uint8).reshape(-1)
+        units = [
+            self.offsets[:, :, unit].astype("<i4").tobytes()
+            + b"".join(part[:, unit].astype("<i2").tobytes() for part in self.weights)
+            for unit in range(self.offsets.shape[2])
+        ]
+        return np.frombuffer(b"".join(units), np.uint8), parameters
+
+    def _sum(self, part: int, gate: int, vectors: Ints | None) -> Ints:
+        if vectors is None:
+            return np.zeros(1, np.int64)
+        multiplier, shift = self.scales[4 * part + gate]
+        sums = vectors @ self.weights[part][gate].T + self.offsets[part, gate]
+        return _in_16_bits(np.floor(sums * (multiplier / 2.0**shift) + 0.5).astype(np.int64))
+
+
 @dataclass(frozen=True, eq=False)
 class Gru:
     """A GRU as gates in the order update, reset, candidate: weights (3, units, depth) of inputs and of states.
@@ -206,6 +249,12 @@ def _scalings(scales: Ints) -> bytes:
         for mantissa, exponent in scales.tolist()
     ]
     return np.array(words, "<i4").tobytes()
+
+
+def _word_of(multiplier: int, shift: int) -> tuple[int, int, int, int]:
+    """match_scaling_t of a product that is shifted by at most 32 bits and rounded once."""
+    left = max(16 - shift, 0)
+    return multiplier << (32 - shift - left), left, 0, 0
 
 
 def _of_one(x: Ints) -> Ints:

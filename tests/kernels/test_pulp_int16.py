@@ -19,6 +19,7 @@ from tests.kernels.int16_tiles import (
     grouped,
     int16_on,
     leaky_relu,
+    lstm,
     maxima,
     multiplied,
     requantized,
@@ -155,6 +156,23 @@ def test_softmax(harness: Harness, shape: tuple[int, int, int], gaps: tuple[Marg
     softmax(harness, shape, gaps, np.random.default_rng(seed))
 
 
+@EXAMPLES
+@given(
+    st.tuples(st.integers(1, 7), st.integers(1, 3), st.integers(1, 21), st.integers(1, 21)),
+    st.tuples(margins, margins),
+    clips,
+    seeds,
+)
+def test_lstm(
+    harness: Harness,
+    sizes: tuple[int, int, int, int],
+    gaps: tuple[Margin, Margin],
+    clip: tuple[int, int],
+    seed: int,
+) -> None:
+    lstm(harness, sizes, gaps, clip, np.random.default_rng(seed))
+
+
 def test_softmax_of_long_rows(harness: Harness) -> None:
     for seed in range(4):
         softmax(harness, (1, 2, 1000), ((0, 0, 0, 0),) * 2, np.random.default_rng(seed))
@@ -162,6 +180,8 @@ def test_softmax_of_long_rows(harness: Harness) -> None:
 
 def test_elements_on_any_number_of_cores(harness_for: Callable[[int], Harness]) -> None:
     rng = np.random.default_rng(8)
+    for cores in (1, 2, 4, 8):
+        lstm(harness_for(cores), (3, 2, 5, 11), ((0, 0, 0, 0), (0, 0, 0, 0)), (-(1 << 15), (1 << 15) - 1), rng)
     for shape, broadcast in SOME:
         for gap in ((0, 0, 0, 0), (1, 0, 2, 0)):
             for cores in (1, 2, 4, 8):

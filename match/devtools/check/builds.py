@@ -412,6 +412,19 @@ class Builds:
 
         return build
 
+    def int16_lstm(self, features: int, units: int) -> Build:
+        """The same on 16 bits, sums of which are 256 times as many steps."""
+        cells = self._cells(4, features, units)
+        offsets = self.rng.integers(-500_000, 500_000, (2, 4, units))
+        exponents = [*self.rng.integers(-11, -8, 8), -18, -14]
+        scales = np.stack([self.rng.integers(1 << 30, (1 << 31) - 1, 10), exponents], axis=1)
+        wide: dict[str, Any] = {**cells, "x_dtype": "int16", "dtype": "int16", "offsets": offsets, "zero": 0}
+
+        def build(x: relay.Expr) -> relay.Expr:
+            return Lstm(x=x, scales=scales, power=-11, limit=30000, **wide).build(x)
+
+        return build
+
     def gru(self, features: int, units: int, reset_first: bool = False) -> Build:
         """The same of another kind of cells."""
         cells = self._cells(3, features, units)

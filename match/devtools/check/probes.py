@@ -176,3 +176,5 @@ def int16_probes() -> Iterator[Probe]:
     for gate in (Op.LOGISTIC, Op.TANH):
         yield Probe(gate, f"{gate} of an 8x8x16 map of 16 bits", "int16", shape, 1, builds.int16_gate(gate))
     yield Probe(Op.SOFTMAX, "a softmax of 8x8 rows of 16 of 16 bits", "int16", shape, 1, builds.int16_softmax())
+    lstm = "an LSTM of 10 units of 16 bits, 5 steps of 7 features"
+    yield Probe(Op.LSTM, lstm, "int16", (5, 1, 7), 1, builds.int16_lstm(7, 10))
