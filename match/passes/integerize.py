@@ -17,6 +17,7 @@ from match.ir.step_function import reachable_sums
 from match.passes.functions_of_two import function_of_two
 from match.passes.integer_sums import integer_sums
 from match.relay import float_arithmetic, integer_form, relay, tvm
+from match.relay.fixed_point import alone
 from match.relay.integer_form import Weights, is_real_sums, unmarked
 from match.relay.operators import Matrices
 from match.relay.qnn import (
@@ -136,7 +137,9 @@ class Integerize:
         if is_call(call, "qnn.mul"):
             requantization = self.arithmetic.multiply(a, b, output, clip)
             zero_points = a.zero_point, b.zero_point
-            return integer_form.multiply(new(left), new(right), zero_points, requantization, output.dtype, real=real)
+            y = integer_form.multiply(new(left), new(right), zero_points, requantization, output.dtype, real=real)
+            # A step reads the sum a second time, so that TVM's products of products would double with each.
+            return y if requantization.negative_step is None else alone(y)
         sign = -1 if is_call(call, "qnn.subtract") else 1
         outputs = self.arithmetic.add(a, b, output, clip, sign)
         slopes = float(a.scale / output.scale), sign * float(b.scale / output.scale)

@@ -26,7 +26,6 @@ from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.differences import of_difference
-from match.relay.fixed_point import alone
 from match.relay.pairs import function_of_pairs
 from match.relay.rewrite import constant
 
@@ -77,9 +76,7 @@ def multiplication(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     known = _of_constants(read, operator, of_levels, output)
     if known is not None:
         return known
-    product = relay.qnn.op.mul(*_qnn_operands(read, operator, a, b, output))
-    # A requantization reads its sum twice, so that products of products would double with each.
-    return alone(_clipped(product, clip, output))
+    return _clipped(relay.qnn.op.mul(*_qnn_operands(read, operator, a, b, output)), clip, output)
 
 
 def division(read: TfliteReader, operator: FileOperator) -> relay.Expr:
