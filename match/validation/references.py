@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from contextlib import suppress
 from typing import Any
@@ -26,14 +24,11 @@ from match.validation.exact_session import (
     with_own_weights,
 )
 from match.validation.execute import Executable
+from match.validation.micro import EndedError, MicroProcess, RefusedError
 from match.validation.schema import Reference
 from match.validation.undefined import undefined
 
 Array = npt.NDArray[Any]
-_TRIAL = (
-    "import json, sys; file = sys.stdin.buffer; sys.path[:] = json.loads(file.readline()); "
-    "from tflite_micro import runtime; runtime.Interpreter.from_bytes(file.read())"
-)
 _INSTALL = "`pip install 'match-compiler[validate]'` installs it"
 
 
@@ -89,42 +84,34 @@ def _step(expr: Any, dtype: str) -> float | None:
 
 def _tflite_micro(model: Model, data: bytes) -> Run:
     try:
-        from tflite_micro import runtime
+        whole = with_buffers_inside(data)
     except ImportError as error:
         raise ToolchainError(f"TFLite Micro is the reference of {model.name} and is missing; {_INSTALL}.") from error
-    whole = with_buffers_inside(data)
-    if _aborts(whole):
-        raise ToolchainError(
-            f"TFLite Micro ends the process that loads {model.name}: a condition on scales or shapes that its kernels "
-            "check does not hold. Use a version that runs it, or compare outputs by other means."
-        )
+    if not sys.executable or getattr(sys, "frozen", False):
+        raise ToolchainError("TFLite Micro is run by a Python interpreter, and this program has none beside it.")
     try:
-        interpreter: Any = runtime.Interpreter.from_bytes(whole)
-    except (RuntimeError, ValueError) as error:
+        process = MicroProcess(whole)
+    except EndedError as error:
+        raise _ended_by_micro(model, "loads", "a condition on scales or shapes that its kernels check") from error
+    except RefusedError as error:
         raise _refused_by_micro(model, error) from error
 
     def run(inputs: list[Array]) -> list[Array]:
         try:
-            interpreter.reset()  # the state of recurrent layers
-            for index, tensor in enumerate(inputs):
-                interpreter.set_input(tensor, index)
-            interpreter.invoke()
-        except (RuntimeError, ValueError) as error:  # some kernels look at types when they compute
+            return process.outputs(inputs, len(model.outputs))
+        except EndedError as error:
+            raise _ended_by_micro(model, "computes", "a condition on these inputs that a kernel checks") from error
+        except RefusedError as error:  # some kernels look at types when they compute
             raise _refused_by_micro(model, error) from error
-        return [interpreter.get_output(index).copy() for index in range(len(model.outputs))]
 
     return run
 
 
-def _aborts(data: bytes) -> bool:
-    """Whether TFLite Micro ends the process that loads a file, instead of raising an exception.
-
-    Another process tries it.
-    """
-    if not sys.executable or getattr(sys, "frozen", False):
-        return False
-    text = json.dumps(sys.path).encode() + b"\n" + data
-    return subprocess.run([sys.executable, "-c", _TRIAL], input=text, capture_output=True, check=False).returncode < 0
+def _ended_by_micro(model: Model, doing: str, what: str) -> ToolchainError:
+    return ToolchainError(
+        f"TFLite Micro ends the process that {doing} {model.name}: {what} does not hold. Use a version that runs it, "
+        "or compare outputs by other means."
+    )
 
 
 def _refused_by_micro(model: Model, error: Exception) -> ToolchainError:

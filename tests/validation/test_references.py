@@ -133,6 +133,19 @@ def test_networks_that_tflite_micro_aborts_at(tmp_path: Path) -> None:
         references.reference(load(tmp_path / "model.tflite"))
 
 
+def test_inputs_that_tflite_micro_aborts_at(tmp_path: Path) -> None:
+    """As it does at a row of so many equal numbers that the sum of their exponentials has too many bits."""
+    model = TfliteModel()
+    x, output = model.tensor((1, 1152), "int8", 0.1), model.tensor((1, 1152), "int8", 1 / 256, -128)
+    model.operator("SOFTMAX", [x], output, "SoftmaxOptions", beta=1.0)
+    (tmp_path / "model.tflite").write_bytes(model.build([x], [output]))
+    _, run = references.reference(load(tmp_path / "model.tflite"))
+    rising = np.linspace(-128, 127, 1152).astype(np.int8).reshape(1, 1152)
+    assert len(run([rising])) == 1
+    with pytest.raises(ToolchainError, match="TFLite Micro ends the process that computes model"):
+        run([np.zeros((1, 1152), np.int8)])
+
+
 def test_inputs_that_the_reference_refuses_are_told(tmp_path: Path) -> None:
     """Such as places that a table of four rows does not have."""
     rows, places = [helper.make_tensor_value_info(*one) for one in (("y", 1, [2, 3]), ("places", 7, [2]))]
