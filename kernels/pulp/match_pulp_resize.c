@@ -19,7 +19,7 @@ static void interpolate(match_corners_t from, int32_t up, int32_t right, int32_t
     int32_t below_right = (ONE - up) * right;
     int32_t above = up * (ONE - right);
     int32_t above_right = up * right;
-    int32_t half_of_zero = (zero << FRACTION) + HALF;
+    int32_t half_of_zero = zero * (1 << FRACTION) + HALF;
 #if defined(MATCH_PULP_INSN)
     int32_t a, b, c, d, sum;
     __asm__ volatile(MATCH_INSN_LOOP("%[count]", 13)

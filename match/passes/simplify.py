@@ -1,6 +1,7 @@
 """Removes operators that do nothing: reshapes in a row or to the same shape, casts to the same type, idle clips.
 
-Slices of the whole do nothing, either. A transposition in which only extents of 1 change their places is a reshape.
+Slices of the whole and extrema of a tensor and itself do nothing, either. A transposition in which only extents of 1
+change their places is a reshape.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class RemoveIdle:
 
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    if _idle(call):
+    if _idle(call) or (is_call(call, "maximum", "minimum") and new(call.args[0]) == new(call.args[1])):
         return new(call.args[0])
     if not _reshapes(call):
         return None

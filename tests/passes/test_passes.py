@@ -233,6 +233,16 @@ def test_idle_operators_go():
     assert after["main"].body.fields[1] == after["main"].params[0]
 
 
+def test_extrema_of_a_tensor_and_itself_go():
+    x = relay.var("x", shape=(2, 5), dtype="int16")
+    turned = relay.reverse(x, 1)
+    before = typed(x, relay.maximum(relay.minimum(turned, relay.cast(turned, "int16")), x))
+    after = RemoveIdle()(before)
+    assert_same_outputs(before, after)
+    assert not calls(after, "minimum")
+    assert len(calls(after, "maximum")) == 1
+
+
 def test_slices_of_the_whole_go():
     x = relay.var("x", shape=(2, 5), dtype="uint8")
     whole = relay.strided_slice(x, [0], [9], axes=[1])
