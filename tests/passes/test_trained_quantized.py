@@ -136,7 +136,7 @@ def test_normalized_layers(
     ours, reference = compared(ended(model, 0.05 * scale, outputs, 20), tmp_path_factory.mktemp("model"))
     assert len(np.unique(reference)) > 4
     assert np.abs(ours - reference).max() <= 1
-    assert np.mean(ours != reference) < 0.002
+    assert np.count_nonzero(ours != reference) <= max(1, 0.002 * ours.size)
 
 
 @pytest.mark.parametrize(("layer", "shape"), [("Conv", (1, 4, 9, 8)), ("Gemm", (1, 4))])
