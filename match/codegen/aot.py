@@ -1,9 +1,10 @@
-"""Relay made ready for TVM's AOT executor in C, around six of its faults.
+"""Relay made ready for TVM's AOT executor in C, around seven of its faults.
 
 - It prints float constants with seven digits. float32 needs nine.
 - It fails at arrays of truth values.
 - It names C variables like inputs, and the name of an input may begin with a digit.
 - If several outputs are one tensor, reshaped or not, it writes one of them.
+- If several operators read one tuple, it reserves memory for the tuple's fields, which nobody writes.
 - For each argmax it prints a page of its own terms on the terminal.
 - It infers all types some thirty times. So functions whose C comes from a plan have no body here.
 """
@@ -41,6 +42,13 @@ def prepare(module: tvm.IRModule) -> tvm.IRModule:
     """
     main = module["main"]
     replaced: dict[relay.Expr, relay.Expr] = {}
+    read: set[relay.Expr] = set()
+
+    def operand(argument: relay.Expr) -> relay.Expr:
+        """What an argument of a call became; a tuple that another call reads, too, once more."""
+        again, now = argument in read, replaced[argument]
+        read.add(argument)
+        return relay.Tuple(now.fields) if again and isinstance(now, relay.Tuple) else now
 
     def visit(expr: Any) -> None:
         if isinstance(expr, relay.Call):
@@ -49,7 +57,7 @@ def prepare(module: tvm.IRModule) -> tvm.IRModule:
                 replaced[expr] = place
                 return
             exact = _exact if operator_name(expr) in _BROADCASTING and expr.checked_type.shape else _same
-            replaced[expr] = rebuild(expr, lambda argument: exact(replaced[argument]))
+            replaced[expr] = rebuild(expr, lambda argument: exact(operand(argument)))
         elif isinstance(expr, relay.Tuple | relay.TupleGetItem):
             replaced[expr] = rebuild(expr, replaced.__getitem__)
         else:

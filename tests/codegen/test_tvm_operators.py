@@ -39,3 +39,15 @@ def test_built_by_tvm_no_variable_keeps_what_was_in_memory() -> None:
     sources = [library.lib.get_source(), *(part.get_source() for part in library.lib.imported_modules)]
     assert any("255" in source for source in sources)
     assert not any(re.search(r"int64_t \w+ = \(\(int64_t\*\)\w+\)\[0\];", source) for source in sources)
+
+
+def test_a_tuple_that_two_operators_read() -> None:
+    """Such as two outputs of a network that are the same concatenation."""
+    x, y = (relay.var(name, shape=(1, 3, 2), dtype="int8") for name in NAMES)
+    one = relay.concatenate([x, y], 1)
+    other = relay.Call(one.op, one.args, one.attrs)
+    module = tvm.IRModule.from_expr(relay.Function([x, y], relay.Tuple([one, other])))
+    arrays = [np.arange(first, first + 6, dtype=np.int8).reshape(1, 3, 2) for first in (1, 50)]
+    given = dict(zip(NAMES, arrays, strict=True))
+    for result in match.compile(module, "diana", modules=[], name="joined").run(given).values():
+        np.testing.assert_array_equal(result, np.concatenate(arrays, 1))
