@@ -14,7 +14,6 @@ from match.partitioning.pattern.rows import CoreCalls, called, has_real_products
 from match.partitioning.pattern.rows import combined as values_combined
 from match.partitioning.sums import REQUANTIZE, Halves
 from match.relay import relay, tvm
-from match.relay.integer_form import is_real_sums
 from match.relay.objects import operands
 from match.relay.rewrite import dtype, first_source, shape
 
@@ -113,12 +112,9 @@ def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...],
         name, elements = f"{op}_{index}", outputs(layer)
         return Operator(name, op, op, layer.macs, combined(layer), elements, reads, writes, rows=rows(layer))
     if isinstance(row, Rejection):
-        op, calls = row.op.value, tuple(expr for expr in row.covered if isinstance(expr, relay.Call))
-        source = first_source(reversed(row.covered))
-        reference = is_reference(calls) and not any(map(is_real_sums, calls))
-        return Operator(
-            f"{op}_{index}", op, op, row.macs, row.macs, row.outputs, reads, writes, source=source, reference=reference
-        )
+        op, source = row.op.value, first_source(reversed(row.covered))
+        own = row.macs, row.macs, row.outputs, reads, writes
+        return Operator(f"{op}_{index}", op, op, *own, source=source, reference=row.reference)
     elements = _elements(row[-1].checked_type)
     if isinstance(whole, Halves):
         kind = whole.whole.layer.op.value

@@ -48,6 +48,6 @@ def test_a_tuple_that_two_operators_read() -> None:
     other = relay.Call(one.op, one.args, one.attrs)
     module = tvm.IRModule.from_expr(relay.Function([x, y], relay.Tuple([one, other])))
     arrays = [np.arange(first, first + 6, dtype=np.int8).reshape(1, 3, 2) for first in (1, 50)]
-    given = dict(zip(NAMES, arrays, strict=True))
+    given: dict[str, Any] = dict(zip(NAMES, arrays, strict=True))
     for result in match.compile(module, "diana", modules=[], name="joined").run(given).values():
         np.testing.assert_array_equal(result, np.concatenate(arrays, 1))

@@ -130,8 +130,8 @@ def _check_one_type(read: TfliteReader, operator: FileOperator) -> None:
 
 
 def _named(result: relay.Expr, name: str) -> relay.Expr:
-    """A call with the name of the file's tensor that it computes."""
-    if not isinstance(result, relay.Call) or not name:
+    """A call with the name of the file's tensor that it computes, the first of those that are this one."""
+    if not isinstance(result, relay.Call) or not name or result.span:
         return result
     span = relay.Span(relay.SourceName(name), 0, 0, 0, 0)
     return relay.Call(result.op, result.args, result.attrs, result.type_args, span)

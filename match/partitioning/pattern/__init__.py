@@ -93,5 +93,6 @@ def _alone(match: Match, used_by: dict[relay.Expr, list[relay.Expr]]) -> Match |
                 layer.macs,
                 layer.output_channels * layer.oy * layer.ox,
                 "another operator needs one of its intermediate values",
+                match.reference,
             )
     return match

@@ -98,7 +98,7 @@ def int16_softmax(root: relay.Expr, found: Int16Softmax) -> Match | Rejection:
     """A softmax of 16 bits over each pixel."""
     scaling = fitting_words(found.mantissa, found.exponent, _HALF + 1)
     if scaling is None:
-        return rejected(root, (found.x,), Op.SOFTMAX, "its input's scale is too coarse")
+        return replace(rejected(root, (found.x,), Op.SOFTMAX, "its input's scale is too coarse"), reference=True)
     layer = replace(element_wise(Op.SOFTMAX, shape(found.x), "int16", "int16"), clip=(0, value_range("int16")[1]))
     tables = (
         np.append(table, 0).astype("<i2").view("<i4") for table in (exponentials_of_16_bits(), reciprocals_of_16_bits())

@@ -13,8 +13,10 @@ from match.arithmetic.tflite import scaling
 from match.ir.dtypes import value_range
 from match.ir.layer import Layer, Op
 from match.ir.requantization import Int64Array, Requantization
+from match.partitioning.pattern.rows import is_reference
 from match.partitioning.pattern.types import Rejection
 from match.relay import relay
+from match.relay.integer_form import is_real_sums
 from match.relay.objects import operands
 from match.relay.operators import ChannelLookup, Lookup
 from match.relay.rewrite import dtype, shape
@@ -70,7 +72,10 @@ def byte_table(lookup: Lookup | ChannelLookup) -> npt.NDArray[np.uint8]:
 
 def rejected(root: relay.Expr, inputs: tuple[relay.Expr, ...], op: Op, reason: str, macs: int = 0) -> Rejection:
     """An operator that ends in `root` and that no module can be asked for."""
-    return Rejection(root, covered(root, inputs), op, macs, math.prod(shape(root)), reason)
+    inside = covered(root, inputs)
+    calls = tuple(expr for expr in inside if isinstance(expr, relay.Call))
+    reference = is_reference(calls) and not any(map(is_real_sums, calls))
+    return Rejection(root, inside, op, macs, math.prod(shape(root)), reason, reference)
 
 
 def range_of(x: relay.Expr, channels: int, ranges: Ranges) -> Range:

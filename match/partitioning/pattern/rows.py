@@ -122,6 +122,8 @@ def _is_reference(call: relay.Call) -> bool:
     name = operator_name(call)
     if name.startswith("fixed_point_multiply") or (name == "take" and is_real_sums(call.args[1])):
         return False
+    if name == "cast" and dtype(call) == "float32" and _has_real_sums(call.args[0]):
+        return False
     if not is_floating((call,)):
         return True
     constants = [argument for argument in call.args if isinstance(argument, relay.Constant)]
@@ -130,6 +132,13 @@ def _is_reference(call: relay.Call) -> bool:
     if name == _WINDOWED_MEAN:
         return math.prod(map(int, call.attrs.pool_size)).bit_count() == 1
     return name in _EXACT_REALS or (name in _ROUNDED_ONCE and bool(constants))
+
+
+def _has_real_sums(expr: relay.Expr) -> bool:
+    """Whether a tensor is sums of a layer that the reference computes in floating point, maybe with a bias."""
+    while is_call(expr, *REARRANGEMENTS, "add", "nn.bias_add"):
+        expr = expr.args[0]
+    return is_real_sums(expr)
 
 
 def products(calls: CoreCalls) -> tuple[Op, int] | None:

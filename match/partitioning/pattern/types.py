@@ -34,7 +34,10 @@ class Match:
 
 @dataclass(frozen=True, eq=False)
 class Rejection:
-    """An expression like a layer that cannot be offered to modules, with the reason; `outputs` in elements."""
+    """An expression like a layer that cannot be offered to modules, with the reason; `outputs` in elements.
+
+    `reference` as in `Match`.
+    """
 
     root: relay.Expr
     covered: tuple[relay.Expr, ...]
@@ -42,3 +45,4 @@ class Rejection:
     macs: int
     outputs: int
     reason: str
+    reference: bool
