@@ -22,7 +22,7 @@ from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, requests
 from match.errors import OptionError
 from match.ir.float_average import core_is_reference
-from match.ir.layer import BY_PIXEL, Layer, Op, Operand
+from match.ir.layer import BY_PIXEL, FLOATING_ON_CORE, Layer, Operand
 from match.mapping.schedule import Memory, Schedule
 from match.processes.workers import Workers
 from match.requantize.form import Form
@@ -111,7 +111,7 @@ class Offers:
             plan=plan_layer(offer.request, offer.schedule, self.workload, self.target) if offer else None,
             source=self.workload.source,
             reference=self.workload.reference and (offer is not None or core_is_reference(layer)),
-            floating=layer.floating or (offer is None and layer.op is Op.FLOAT_AVG_POOL2D),
+            floating=layer.floating or (offer is None and layer.op in FLOATING_ON_CORE),
             runner_up=runner_up,
         )
 

@@ -116,6 +116,9 @@ WIDEST_WEIGHTS = 8
 
 CHANNELWISE = frozenset(Op) - {Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES, *GATES}
 
+FLOATING_ON_CORE = frozenset({Op.FLOAT_AVG_POOL2D})
+"""Operators that modules compute in integers, and TVM's C for the control core in floating point."""
+
 BY_PIXEL = frozenset({Op.SOFTMAX, Op.LOG_SOFTMAX, Op.NORMALIZE})
 """Functions of all channels of a pixel together, in fixed point."""
 

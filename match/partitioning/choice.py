@@ -15,7 +15,7 @@ from match.dispatch.choice import Offers, ask, cpu_cost, outputs, price
 from match.dispatch.plan import CPU, LayerDecision, RunnerUp
 from match.dispatch.request import Workload
 from match.ir.graph import Graph, Operator
-from match.ir.layer import Op, Role
+from match.ir.layer import FLOATING_ON_CORE, Role
 from match.mapping.schedule import Schedule
 from match.mapping.storage import Storage, storage
 from match.partitioning.chains import find_chains
@@ -367,7 +367,7 @@ class _Candidates:
                 offers,
                 source=operator.source,
                 reference=operator.reference,
-                floating=operator.floating or operator.op == Op.FLOAT_AVG_POOL2D,
+                floating=operator.floating or operator.op in FLOATING_ON_CORE,
                 runner_up=runner_up,
             )
 

@@ -32,6 +32,7 @@ def test_only_kernels_divide_by_any_number(window: list[int], pads: list[int], o
         report = match.compile(model, target, numerics="exact", jobs=1, fuse=False).report
         (means,) = [layer for layer in report.layers if layer.op == "float_avg_pool2d"]
         assert (means.module == "cluster", means.exact) == (target == "gap9", exact)
+        assert means.floating == (means.module == "cpu")
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,11 @@ def test_several_maps_are_as_exact_as_one(kind: str, attributes: Any, batch: int
     report = match.compile(onnx.shape_inference.infer_shapes(model), "diana", jobs=1).report
     inexact = [layer.op for layer in report.layers if not layer.exact]
     assert len(inexact) == 1
+
+
+def test_means_of_several_maps_are_in_floating_point() -> None:
+    """No module is asked for them."""
+    model = quantized("AveragePool", (2, 8, 8, 9), KIND, kernel_shape=[3, 4])
+    report = match.compile(model, "gap9", numerics="exact", jobs=1, fuse=False).report
+    (means,) = [layer for layer in report.layers if layer.op == "float_avg_pool2d"]
+    assert (means.module, means.exact, means.floating) == ("cpu", False, True)

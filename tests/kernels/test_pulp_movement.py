@@ -39,7 +39,7 @@ def test_resize(
     """From maps of another size, larger or smaller; halves go away from any number, which others are near to."""
     rng = np.random.default_rng(seed)
     size = [int(extent) for extent in rng.integers(1, 9, 2)]
-    zero = int(rng.integers(0, 256))
+    zero = int(rng.integers(-128, 256))  # negative where all values are above the zero point, and are stored from 0 on
     near = zero + rng.integers(-2, 3, (*size, geometry.channels_out))
     far = rng.integers(0, 256, near.shape)
     source = embed(np.where(rng.random(near.shape) < 0.7, near.clip(0, 255), far).astype(np.uint8), before)

@@ -113,7 +113,7 @@ def fitting_words(mantissa: int, exponent: int, bits: int) -> npt.NDArray[np.int
 def words_of_line(line: Requantization, bits: int) -> npt.NDArray[np.int32] | None:
     """`fitting_words` of a line of one channel.
 
-    None, too, if the line is no `match.arithmetic.tflite.scaling` without offset.
+    None also for a line that `match.arithmetic.tflite.scaling` does not make of an offset of 0.
     """
     exponent = 31 - line.shift
     expected = scaling(line.multiplier, exponent, np.zeros(1, np.int64), line.clip)
