@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import match
+from match.errors import ModelError
+from match.frontend import load
 from tests.passes.tflite_models import Micro
 from tests.tflite.case import Network, written
 from tests.tflite.cases import by_operator
@@ -71,14 +73,29 @@ def test_a_layer_or_steps(tmp_path: Path, l1: int | None, taken: list[str], dtyp
 )
 def test_what_kernels_of_16_bits_take(tmp_path: Path, how: dict[str, Any], taken: list[str]) -> None:
     """Sums and shifts that 32 bits do not hold are the control core's, and the same bytes."""
-    path = file(tmp_path / "network.tflite", 4, 6, 2, "int16", **how)
+    path = file(tmp_path / "network.tflite", 4, 12, 5, "int16", **how)
     compiled = match.compile(path, "gap9", modules=["cluster"])
     assert [layer.module for layer in compiled.layers if layer.op == "lstm"] == taken
-    x = np.random.default_rng(3).integers(-(1 << 15), 1 << 15, (1, 2, 4)).astype(np.int16)
+    x = np.random.default_rng(3).integers(-(1 << 15), 1 << 15, (1, 5, 4)).astype(np.int16)
     (given,) = compiled.run({compiled.report.model.inputs[0].name: x}, sanitize=True).values()
     (expected,) = Micro(path.read_bytes(), 1)(x)
     assert np.array_equal(given.reshape(-1), expected.reshape(-1))
     assert len(np.unique(expected)) > 5
+
+
+@pytest.mark.parametrize(
+    ("dtype", "how", "said"),
+    [
+        ("int16", {"x": (1e6, 0)}, "scales sums by .* scale by less than 16384"),
+        ("int16", {"hidden": (1e-20, 0)}, "a factor of .* between its scales"),
+        ("int8", {"hidden": (1e-20, 0)}, "a factor of .* between its scales"),
+        ("int16", {"biases_as": "int32"}, "a bias of type int32 beside inputs of int16"),
+        ("int16", {"hidden": (2.0**-15, 3)}, "the zero point 3, which 16-bit kernels take for 0"),
+    ],
+)
+def test_what_no_kernel_takes(tmp_path: Path, dtype: str, how: dict[str, Any], said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        load(file(tmp_path / "network.tflite", 4, 3, 2, dtype, **how))
 
 
 def test_the_control_core_has_the_steps_of_a_layer_that_a_module_is_worse_at(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class Network:
     inputs: list[tuple[int, Input]] = field(default_factory=list)
     outputs: dict[int, str] = field(default_factory=dict)
     label: str = ""
-    rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(5))
 
     def input(
         self,

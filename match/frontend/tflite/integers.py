@@ -37,10 +37,10 @@ def scaled(x: relay.Expr, factor: npt.ArrayLike) -> relay.Expr:
 
     x is int64 in the range of int32, `factor` one number or an array that is broadcast.
     """
-    return fixed_point.scaled(x, *_multiplier(factor))
+    return fixed_point.scaled(x, *multiplier(factor))
 
 
-def _multiplier(factor: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
+def multiplier(factor: npt.ArrayLike) -> tuple[Int64Array, Int64Array]:
     """Mantissa and exponent of a factor, or of each in an array.
 
     Raises:
@@ -77,7 +77,7 @@ def saturated(x: relay.Expr) -> relay.Expr:
 
 def requantized(x: relay.Expr, factor: np.float64, clip: tuple[int, int]) -> relay.Expr:
     """``clip(x * factor)`` of int32 numbers, as int16 with zero point 0. TFLite Micro rounds so, twice."""
-    line = scaling(*_multiplier(np.array([factor])), np.zeros(1, np.int64), clip)
+    line = scaling(*multiplier(np.array([factor])), np.zeros(1, np.int64), clip)
     return integer_form.requantize(x, line, "int16")
 
 

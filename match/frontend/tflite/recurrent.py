@@ -10,9 +10,9 @@ import numpy.typing as npt
 import tflite
 
 from match.arithmetic.interface import QuantizedType
-from match.arithmetic.tflite import quantize_multiplier
 from match.frontend.tflite.file import Array, FileOperator
-from match.frontend.tflite.int16.quantization import of_input
+from match.frontend.tflite.int16.quantization import LEAST_UNSCALED, of_input
+from match.frontend.tflite.integers import multiplier
 from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.ir.requantization import Int64Array
 from match.relay import relay
@@ -56,6 +56,10 @@ def lstm(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     over_states, state_weights, state_offsets = _gates(read, operator, _RECURRENT_WEIGHTS, states, bias=False)
     product = np.float64(_FUNCTION_SCALE) * np.float64(_FUNCTION_SCALE)
     factors = [*over_x, *over_states, product / np.float64(cell_scale), product / np.float64(states.scale)]
+    largest = max(*over_x, *over_states)
+    if x.dtype == "int16" and largest >= LEAST_UNSCALED:
+        problem = f"scales sums by {largest:.3g}, and 16-bit kernels scale by less than {LEAST_UNSCALED}"
+        raise read.error(operator, f"{problem}; quantize its input and states again")
     sequence = read.expr(operator)
     turned = not options.TimeMajor() and 1 not in x.shape[:2]
     if turned:
@@ -68,7 +72,7 @@ def lstm(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         input_weights=input_weights,
         state_weights=state_weights,
         offsets=np.stack([input_offsets, state_offsets]),
-        scales=np.stack(quantize_multiplier(factors), axis=1),
+        scales=np.stack(multiplier(factors), axis=1),
         power=power,
         limit=int(min(clip / float(cell_scale), float(MOST))) if clip > 0 else MOST,
         zero=states.zero_point,

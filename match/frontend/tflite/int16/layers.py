@@ -17,7 +17,7 @@ import tflite
 from match.arithmetic.tflite import quantize_multiplier, reduced_multiplier, scaling
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.int16.quantization import of_input, of_output
+from match.frontend.tflite.int16.quantization import LEAST_UNSCALED, of_input, of_output
 from match.frontend.tflite.layers import Filters, Weights, constant_weights, depthwise_filters_of, filters_of, matrices
 from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.frontend.tflite.windows import axes_of
@@ -189,7 +189,7 @@ def _line(
     """Sums plus biases, scaled and clipped, by channel."""
     multiplier, shift = reduced_multiplier(factors)
     if np.any(shift < 1):
-        problem = f"scales sums by {factors.max():.3g}, and 16-bit kernels scale by less than {1 << 14}"
+        problem = f"scales sums by {factors.max():.3g}, and 16-bit kernels scale by less than {LEAST_UNSCALED}"
         raise read.error(operator, f"{problem}; quantize its output again")
     return Requantization(multiplier, biases * multiplier + (np.int64(1) << (shift - 1)), shift, clip)
 

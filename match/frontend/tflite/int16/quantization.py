@@ -8,6 +8,9 @@ from match.arithmetic.interface import QuantizedType
 from match.frontend.tflite.file import FileOperator, FileTensor
 from match.frontend.tflite.reader import TfliteReader
 
+LEAST_UNSCALED = 1 << 14
+"""Factors of sums from here on are none of 16-bit kernels (`match.arithmetic.tflite.reduced_multiplier`)."""
+
 
 def of_input(read: TfliteReader, operator: FileOperator, position: int = 0) -> QuantizedType:
     """The quantization of an input of 16 bits."""
