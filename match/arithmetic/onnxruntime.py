@@ -14,6 +14,9 @@ from match.ir.step_function import StepFunction
 
 _ROUNDING_ERROR = 2.0**-22
 _MOST_LEVELS = 2.0**31
+_FARTHEST = 2.0**52
+"""Beyond all sums, and small enough for float64 to have all integers around it."""
+_SAME_SCALE, _SAME_STEP = 1e-2, 1e-6
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,20 @@ class OnnxruntimeArithmetic:
     def requantize(self, x: QuantizedType, output: QuantizedType, clip: tuple[int, int]) -> Int64Array:
         """DequantizeLinear, then QuantizeLinear."""
         return quantize(x.numbers, output, clip)
+
+
+def counts_in_steps(
+    scale: npt.NDArray[np.floating], zero_point: npt.NDArray[np.integer], steps: npt.NDArray[np.floating]
+) -> bool:
+    """Whether onnxruntime takes the integers of a quantized bias for numbers of steps of a convolution's sums.
+
+    `scale` and `zero_point` are those of the bias, `steps` the products of input scale and weight scales. There have to
+    be as many scales as steps, each within 10^-6 and a hundredth of its step, and no zero points but 0. A convolution
+    with another bias is computed in floating point (measured: version 1.32).
+    """
+    if np.any(zero_point) or scale.size != steps.size:
+        return False
+    return bool(np.allclose(scale.reshape(-1), steps.reshape(-1), rtol=_SAME_SCALE, atol=_SAME_STEP))
 
 
 def softmax_exponentials(scale: np.float32) -> Int64Array:
@@ -121,8 +138,9 @@ def _first_sums(factor: Float32Array, levels: npt.NDArray[np.int64], zero_point:
     float32 put it; bisection between sums that are certainly on either side finds it.
     """
     scale = factor.astype(np.float64)[:, None]
-    about = (levels - zero_point - 0.5) / scale
-    margin = np.ceil((np.abs(about) + abs(zero_point) / scale) * _ROUNDING_ERROR).astype(np.int64) + 2
+    about = np.clip((levels - zero_point - 0.5) / scale, -_FARTHEST, _FARTHEST)
+    size = np.minimum(np.abs(about) + abs(zero_point) / scale, _FARTHEST)
+    margin = np.ceil(size * _ROUNDING_ERROR).astype(np.int64) + 2
     below, reached = np.floor(about).astype(np.int64) - margin, np.ceil(about).astype(np.int64) + margin
     while np.any(reached - below > 1):
         middle = (below + reached) // 2

@@ -24,8 +24,11 @@ from match.frontend.onnx_attributes import (
     zero_points_left_out,
 )
 from match.frontend.onnx_batch_normalization import without_batch_normalization
+from match.frontend.onnx_biases import with_held_biases
 from match.frontend.onnx_canonical import canonical, with_shaped_outputs
 from match.frontend.onnx_constants import with_constants
+from match.frontend.onnx_fusions import Fusions, mark_real_numbers
+from match.frontend.onnx_graph import opset_of
 from match.frontend.onnx_importer import ScaleError, import_onnx
 from match.frontend.onnx_order import in_order
 from match.frontend.onnx_quantization import check_scales, with_quantization
@@ -114,7 +117,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
     check_scales(graph, path)
     check_attributes(proto, path)
     _check_types(proto, path)
-    proto = without_repeated_pairs(with_constants(proto, path))
+    proto = with_held_biases(without_repeated_pairs(with_constants(proto, path)))
     check_reshapes(proto, path)
     module, params = _imported(proto, path)
     bound = bind(_in_order(module, inputs), params, str(path))
@@ -273,7 +276,9 @@ def _written_out(proto: Any, path: Path) -> Any:
         for at in zero_points_left_out(node):
             node.input.extend([""] * (at + 1 - len(node.input)))
             node.input[at] = _ZERO
+    fusions = Fusions(graph, opset_of(proto), shapes)
     write_pads(inferred, shapes, path)
+    mark_real_numbers(graph, fusions)
     return inferred
 
 

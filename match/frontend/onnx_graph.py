@@ -68,6 +68,16 @@ def read_constants(graph: Any) -> dict[str, Array]:
     return constants
 
 
+def opset_of(model: onnx.ModelProto) -> int:
+    """The version of ONNX's own operators that a model uses."""
+    return next((opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")), 1)
+
+
+def attribute_of(node: Any, name: str, default: Any) -> Any:
+    """The value of an operator's attribute, or a default where it has none."""
+    return next((onnx.helper.get_attribute_value(each) for each in node.attribute if each.name == name), default)
+
+
 def read_by(nodes: Iterable[Any]) -> Iterator[str]:
     """The names of tensors that operators read, those in branches and loops included."""
     for node in nodes:

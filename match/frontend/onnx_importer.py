@@ -23,6 +23,8 @@ import onnx
 
 from match.frontend.onnx_einsum import einsum
 from match.frontend.onnx_elementwise import CONVERTERS
+from match.frontend.onnx_fusions import REAL_NUMBERS
+from match.frontend.onnx_graph import opset_of
 from match.frontend.onnx_normalization import NORMALIZATIONS
 from match.frontend.onnx_qlinear import QLINEAR, one_number, zero_points
 from match.frontend.onnx_recurrent import gru, lstm
@@ -30,6 +32,7 @@ from match.frontend.onnx_reductions import REDUCTIONS
 from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
 from match.frontend.onnx_transposed import conv_transpose
 from match.relay import relay, tvm
+from match.relay.integer_form import real_sums
 from match.relay.objects import operands
 from match.relay.places import placed
 from match.relay.rewrite import constant
@@ -72,15 +75,10 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
     }
     importer = _importer.GraphProto({}, "float32", True, {})
     with _ONE_AT_A_TIME, _environment(), _replaced(_importer, quicker), importer as graph:
-        module, params = graph.from_onnx(proto.graph, _opset(proto))
+        module, params = graph.from_onnx(proto.graph, opset_of(proto))
     if any(name.startswith("dyn.") for name in relay.analysis.list_op_freqs(module)):
         module = relay.transform.DynamicToStatic()(module)
     return relay.transform.FoldConstant()(module), params
-
-
-def _opset(proto: onnx.ModelProto) -> int:
-    """The version of ONNX's own operators that a model uses."""
-    return next((opset.version for opset in proto.opset_import if opset.domain in ("", "ai.onnx")), 1)
 
 
 def _converters(opset: int) -> dict[str, Any]:
@@ -88,11 +86,17 @@ def _converters(opset: int) -> dict[str, Any]:
     original: dict[str, Any] = _original_converters(opset)
     scattering = {name: partial(_scattered, original[name]) for name in _SCATTERING if name in original}
     own = {**CONVERTERS, **QLINEAR, **NORMALIZATIONS, **REDUCTIONS, **scattering, "Einsum": einsum}
+    own[REAL_NUMBERS] = _real_numbers
     own["ConvTranspose"] = partial(conv_transpose, original["ConvTranspose"])
     gathering = {"Gather": partial(_gathered, original["Gather"])}
     if "GatherND" in original:
         gathering["GatherND"] = partial(_gathered_each, original["GatherND"])
     return {**original, **own, **gathering}
+
+
+def _real_numbers(inputs: Any, attr: dict[str, Any], params: Any) -> relay.Expr:
+    """A tensor, marked: the reference computes in floating point what reads it."""
+    return real_sums(inputs[0])
 
 
 def _gathered(convert: Callable[..., relay.Expr], inputs: Any, attr: dict[str, Any], params: Any) -> relay.Expr:

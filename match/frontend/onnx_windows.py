@@ -11,6 +11,7 @@ import onnx
 
 from match.errors import ModelError
 from match.frontend.onnx_attributes import drop_attributes
+from match.frontend.onnx_graph import attribute_of
 
 _PADS_ARE_AN_INPUT = 11
 """The opset since which they are no attribute of Pad."""
@@ -34,32 +35,52 @@ def write_pads(model: Any, shapes: Mapping[str, Sequence[int]], path: Path) -> N
     graph = model.graph
     padded: list[tuple[int, Any]] = []
     for position, node in enumerate(graph.node):
-        if not node.input:
+        axes = _axes(node, shapes)
+        if not axes:
             continue
-        attributes = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
-        weights: Sequence[int] = (
-            shapes.get(node.input[3 if node.op_type == "QLinearConv" else 1], []) if len(node.input) > 1 else []
-        )
-        window: list[int] = list(attributes.get("kernel_shape") or weights[2:])
-        extents = shapes.get(node.input[0], [])[2:]
-        if not window or not all(extents) or len(extents) != len(window) or node.op_type == "ConvTranspose":
-            continue
-        strides: list[int] = attributes.get("strides") or [1] * len(window)
-        dilations: list[int] = attributes.get("dilations") or [1] * len(window)
-        axes: list[_Axis] = list(zip(extents, window, strides, dilations, strict=True))
-        pads: list[int] = attributes.get("pads") or [0] * (2 * len(window))
-        if attributes.get("auto_pad", b"NOTSET") != b"NOTSET":
-            pads = _of_mode(node, attributes["auto_pad"].decode(), axes, path)
+        pads: list[int] = attribute_of(node, "pads", None) or [0] * (2 * len(axes))
+        mode = attribute_of(node, "auto_pad", b"NOTSET")
+        if mode != b"NOTSET":
+            pads = _of_mode(node, mode.decode(), axes, path)
             _write(node, pads, "auto_pad")
-        if attributes.get("ceil_mode"):
+        if attribute_of(node, "ceil_mode", 0):
             before, behind = np.reshape(pads, (2, -1)).tolist()
-            missing = [_hanging(axis, *sides) for axis, *sides in zip(axes, before, behind, strict=True)]
-            if any(missing) and attributes.get("count_include_pad"):
+            missing = _beyond(axes, pads)
+            if any(missing) and attribute_of(node, "count_include_pad", 0):
                 padded.append((position + len(padded), _pad(node, [0, 0, *before, 0, 0, *behind], model)))
-                before, behind = [0] * len(window), [0] * len(window)
+                before, behind = [0] * len(axes), [0] * len(axes)
             _write(node, before + [a + b for a, b in zip(behind, missing, strict=True)], "ceil_mode")
     for position, pad in padded:
         graph.node.insert(position, pad)
+
+
+def reach_beyond_padding(pool: Any, shapes: Mapping[str, Sequence[int]]) -> bool:
+    """Whether last windows of a pooling with a ceil_mode reach beyond its map and the padding around that."""
+    axes = _axes(pool, shapes)
+    pads = attribute_of(pool, "pads", None) or [0] * (2 * len(axes))
+    return bool(attribute_of(pool, "ceil_mode", 0)) and any(_beyond(axes, pads))
+
+
+def _axes(node: Any, shapes: Mapping[str, Sequence[int]]) -> list[_Axis]:
+    """The axes along which the windows of an operator move; none of an operator without windows or known extents."""
+    if not node.input or node.op_type == "ConvTranspose":
+        return []
+    weights: Sequence[int] = (
+        shapes.get(node.input[3 if node.op_type == "QLinearConv" else 1], []) if len(node.input) > 1 else []
+    )
+    window: list[int] = list(attribute_of(node, "kernel_shape", None) or weights[2:])
+    extents = shapes.get(node.input[0], [])[2:]
+    if not window or not all(extents) or len(extents) != len(window):
+        return []
+    strides: list[int] = attribute_of(node, "strides", None) or [1] * len(window)
+    dilations: list[int] = attribute_of(node, "dilations", None) or [1] * len(window)
+    return list(zip(extents, window, strides, dilations, strict=True))
+
+
+def _beyond(axes: Sequence[_Axis], pads: Sequence[int]) -> list[int]:
+    """How far the last windows of a ceil_mode reach beyond the padding, along each axis."""
+    before, behind = np.reshape(pads, (2, -1)).tolist()
+    return [_hanging(axis, *sides) for axis, *sides in zip(axes, before, behind, strict=True)]
 
 
 def _of_mode(node: Any, mode: str, axes: Sequence[_Axis], path: Path) -> list[int]:

@@ -3,14 +3,14 @@
 Some quantizers leave a pooling, a reshape or a slice in floating point, in front of a layer or behind it. Such an
 operator gives the same values in 8 bits. Between the dequantize and the quantize then stands the layer alone.
 
-The reference does the same with some of them. Behind the others it computes layers in floating point, and a layer in
-integers is within one step of that (`moves_in_floating_point`).
+The reference does the same with some of them. Layers behind the others, which it computes in floating point, read a
+marked tensor (`match.relay.integer_form.real_sums`), and the mark stays in front of them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -20,7 +20,7 @@ from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.ir.dtypes import value_range
 from match.ir.moves import REARRANGEMENTS
-from match.passes.quantized_groups.moves import IN_FLOATING_POINT, on_integers, real_number
+from match.passes.quantized_groups.moves import on_integers, real_number
 from match.passes.quantized_groups.quantities import parameters
 from match.relay import integer_form, relay, tvm
 from match.relay.graph import users
@@ -30,6 +30,9 @@ from match.relay.qnn import Dequantized, dequantized, quantized
 from match.relay.rewrite import New, constant, is_call, rewrite, shape
 
 MOVES = (*REARRANGEMENTS, "strided_slice", "nn.pad", "nn.max_pool2d", "nn.global_max_pool2d")
+_FOR_LAYERS = "concatenate", "take", "tile", "nn.depth_to_space", "nn.space_to_depth"
+"""Operators that are moved where layers alone read what they make."""
+
 _RELU = "nn.relu"
 _QUANTIZE = "qnn.quantize"
 _LAYERS = "nn.conv2d", "nn.conv2d_transpose", "nn.dense"
@@ -65,7 +68,7 @@ def _rule(readers: Readers, known: dict[relay.Expr, Dequantized], call: relay.Ca
         known[call] = replace(known[call.args[0]], real=True)
         return integer_form.real_sums(new(call.args[0]))
     if not (is_call(call, *MOVES) or _clips_for_others(call, readers)) and not (
-        is_call(call, *IN_FLOATING_POINT) and _is_for_layers(call, readers)
+        is_call(call, *_FOR_LAYERS) and _is_for_layers(call, readers)
     ):
         return None
     parts = [known.get(part) or _in_bytes(part, new) for part in _parts(call)]
@@ -110,17 +113,26 @@ def _clips_for_others(call: relay.Call, readers: Readers) -> bool:
         is_call(call, _RELU)
         and not all(is_call(reader, _QUANTIZE) for reader in readers[call])
         and all(
-            isinstance(reader, relay.Tuple) or is_call(reader, *MOVES, *IN_FLOATING_POINT, *_LAYERS, _MEAN, _QUANTIZE)
-            for reader in readers[call]
+            isinstance(reader, relay.Tuple) or is_call(reader, *MOVES, *_FOR_LAYERS, *_LAYERS, _MEAN, _QUANTIZE)
+            for reader in _unmarked_readers(call, readers)
         )
     )
+
+
+def _unmarked_readers(expr: relay.Expr, readers: Readers) -> Iterator[relay.Expr]:
+    """The operators that read an expression, or a mark on it."""
+    for reader in readers[expr]:
+        if is_real_sums(reader):
+            yield from _unmarked_readers(reader, readers)
+        else:
+            yield reader
 
 
 def _is_for_layers(expr: relay.Expr, readers: Readers) -> bool:
     """Whether layers, means or nobody read what is made of a tensor: other readers may promise the reference's bits."""
     return all(
         _is_for_layers(reader, readers)
-        if isinstance(reader, relay.Tuple) or is_call(reader, *MOVES, _RELU, *IN_FLOATING_POINT) or is_real_sums(reader)
+        if isinstance(reader, relay.Tuple) or is_call(reader, *MOVES, _RELU, *_FOR_LAYERS) or is_real_sums(reader)
         else isinstance(reader, relay.Function) or is_call(reader, *_LAYERS, _MEAN)
         for reader in readers[expr]
     )

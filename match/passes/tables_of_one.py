@@ -17,7 +17,7 @@ import numpy.typing as npt
 from match.ir.dtypes import value_range
 from match.passes.element_functions import OF_ANY_TYPE
 from match.relay import integer_form, relay, tvm
-from match.relay.readers import read_addition
+from match.relay.readers import read_addition, read_multiplication
 from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, operator_name, rewrite, shape
 
 Values = npt.NDArray[Any]
@@ -103,8 +103,8 @@ class _Functions:
         else:
             result = _OPERATORS[operator_name(call)](*values)
         real = any(function.real for function in functions) or (numbered and integer_form.is_real_sums(call.args[1]))
-        addition = read_addition(call) if is_8bit(call) else None
-        real |= addition is not None and addition.real
+        of_two = read_addition(call) or read_multiplication(call) if is_8bit(call) else None
+        real |= of_two is not None and of_two.real
         return _Function(functions[0].source, np.asarray(result).astype(dtype(call)), real)
 
     def _operand(self, expr: relay.Expr) -> _Function | Values | None:

@@ -80,8 +80,8 @@ def sliced(model: TrainedModel) -> None:
     model.channels = 5
 
 
-REAL = concatenated, depth_to_space, space_to_depth, tiled, upsampled, split
-INTEGER = padded, reflected, turned, sliced
+REAL = concatenated, depth_to_space, space_to_depth, tiled, upsampled, reflected, split
+INTEGER = padded, turned, sliced
 
 
 def moved(move: Callable[[TrainedModel], None]) -> TrainedModel:

@@ -11,6 +11,8 @@ from match.ir.requantization import Requantization
 from match.passes.tables_of_one import FuseTables
 from match.relay import integer_form, relay, tvm
 from match.relay.graph import post_order
+from match.relay.objects import main_function
+from match.relay.readers import read_lookup
 from match.relay.rewrite import operator_name
 from tests.passes.running import Compiled
 
@@ -68,6 +70,16 @@ def names(module: tvm.IRModule) -> list[str]:
 
 def module_of(body: relay.Expr, *parameters: relay.Expr) -> tvm.IRModule:
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(list(parameters), body)))
+
+
+@pytest.mark.parametrize("real", [False, True])
+def test_a_product_that_the_reference_computes_in_floating_point_stays_marked(*, real: bool) -> None:
+    x = relay.var("x", shape=SHAPE, dtype="int8")
+    parameters = Requantization(np.array([77]), np.array([1 << 13]), np.array([14]), (-128, 127))
+    module = module_of(integer_form.multiply(x, table(x, 3), (-3, 9), parameters, "int8", real=real), x)
+    lookup = read_lookup(main_function(FuseTables()(module)).body)
+    assert lookup is not None
+    assert lookup.real == real
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

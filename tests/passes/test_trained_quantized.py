@@ -262,17 +262,25 @@ def test_windows_whose_type_changes(tmp_path: Path) -> None:
     assert np.abs(ours - reference).max() <= 1
 
 
-def test_values_are_chosen_before_they_are_dequantized(tmp_path: Path) -> None:
-    """Poolings and reshapes without a quantize behind them, in front of layers that multiply."""
+@pytest.mark.parametrize("flattened", [False, True])
+def test_values_are_chosen_before_they_are_dequantized(flattened: bool, tmp_path: Path) -> None:
+    """Poolings and reshapes without a quantize behind them, in front of layers that multiply.
+
+    onnxruntime moves a quantization past a Reshape, but not past a Flatten or the pooling of a whole map.
+    """
     model = TrainedModel((1, 4, 8, 8))
     model.quantize(0.03, "int8", 3)
     model.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2], pads=[1, 0, 0, 1])
     model.conv(6)
     model.quantize(0.3, "uint8", 100)
-    model.add("GlobalMaxPool")
-    model.add("Flatten")
+    if flattened:
+        model.add("GlobalMaxPool")
+        model.add("Flatten")
+    else:
+        model.add("MaxPool", kernel_shape=[2, 2])
+        model.add("Reshape", model.constant(np.array([1, 6])))
     model.add("Gemm", model.weights((5, 6)), transB=1)
-    ours, reference = compared(ended(model, 0.2, "int8"), tmp_path, real=False)
+    ours, reference = compared(ended(model, 0.2, "int8"), tmp_path, real=flattened)
     assert len(np.unique(reference)) > 3
     assert np.array_equal(ours, reference)
 

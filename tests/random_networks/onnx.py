@@ -52,6 +52,9 @@ def _style(rng: np.random.Generator) -> Style:
     return Style(
         types=types,
         bare=bare,
+        activated=(0.0, 0.0, 0.1, 0.3)[int(rng.integers(4))],
+        twice=(0.0, 0.0, 0.0, 0.15)[int(rng.integers(4))],
+        odd=(0.0, 0.0, 0.0, 0.3)[int(rng.integers(4))],
         own_pairs=bool(rng.random() < 0.3),
         opset=(17, 17, 20)[int(rng.integers(3))],
         real=bool(rng.random() < 0.5),

@@ -23,12 +23,18 @@ class Style:
     """How a quantizer writes a graph.
 
     types: of the integers of activations. bare: the share of operators with no pair of quantize nodes behind them.
+    activated, twice: the shares of those with a Relu or Clip between them and their pair, and of those whose real
+    numbers others read beside what the pair makes of them. odd: the share of layers whose bias, or whose weights' scale
+    in some channels, no quantizer should write.
     own_pairs: each reader of a tensor has a pair of its own. real: there are operators that onnxruntime computes in
     floating point. weights: the type and the zero point of weights.
     """
 
     types: tuple[str, ...]
     bare: float
+    activated: float
+    twice: float
+    odd: float
     own_pairs: bool
     opset: int
     real: bool
@@ -163,7 +169,8 @@ class Growing(Drawing[Tensor]):
         self, op: str, inputs: Sequence[Tensor | str], outputs: int = 1, like: Tensor | None = None, **attributes: Any
     ) -> None:
         """Add an operator whose outputs others may read, quantized as the style has it, maybe like a tensor."""
-        for tensor in self.computed(op, inputs, outputs, **attributes):
+        for computed in self.computed(op, inputs, outputs, **attributes):
+            tensor = self._activated(computed) if self.chance(self.style.activated) else computed
             same = like.quantization if like and self.chance(0.6) else None
             quantization = same or self.quantization(tensor.values)
             if self.chance(self.style.bare):
@@ -172,6 +179,17 @@ class Growing(Drawing[Tensor]):
                 self.tensors.append(replace(tensor, quantization=quantization, unpaired=True))
             else:
                 self.tensors.append(self.paired(tensor, quantization))
+                if self.chance(self.style.twice):
+                    self.tensors.append(self.draw((tensor, computed)))
+
+    def _activated(self, tensor: Tensor) -> Tensor:
+        """The tensor behind a Relu or a Clip, which may cut off nothing, or behind two of these."""
+        bounds = self.draw(((0.0, 6.0), (0.0, None), (None, 1.0), (-1.0, 1.0), (-1e4, 1e4), (0.0, 1e4)))
+        names = ["" if bound is None else self.constant(np.float32(bound)) for bound in bounds]
+        clip = ("Clip", names if names[1] else names[:1])
+        for op, operands in self.draw(([("Relu", [])], [("Relu", [])], [clip], [clip], [("Relu", []), clip])):
+            (tensor,) = self.computed(op, [tensor, *operands])
+        return tensor
 
     def levels(self, values: Array) -> str:
         """A constant in 8 bits with one scale, dequantized."""
@@ -194,9 +212,33 @@ class Growing(Drawing[Tensor]):
         dtype, zero_point = self.style.weights
         integers = self.constant((np.rint(reals / scales) + zero_point).astype(dtype))
         flat = scales.reshape(-1) if along else scales.reshape(())
+        odd = self.chance(self.style.odd)
+        if odd and along and self.chance(0.4):
+            flat = np.where(self.rng.random(count) < 0.3, self.draw((0.0, 1e-12, 1e-30)), flat).astype(np.float32)
         parameters = self.constant(flat), self.constant(np.full(flat.shape, zero_point, dtype))
         operands = self.node("DequantizeLinear", [integers, *parameters], **along)
-        return [*operands, self._biases(x, count, flat)] if biased else operands
+        if not biased:
+            return operands
+        return [*operands, self._odd_biases(x, count, flat) if odd else self._biases(x, count, flat)]
+
+    def _odd_biases(self, x: Tensor, count: int, scales: Array) -> str:
+        """Real biases, or quantized ones whose scale or zero point is not that of the sums."""
+        reals, form = self.rng.normal(0, 0.4, count), self.draw(("real", "scale", "scales", "zero point", "narrow"))
+        if form == "real" or x.quantization is None:
+            return self.constant(reals)
+        steps = np.broadcast_to(scales * np.float32(x.quantization.scale), count).astype(np.float32)
+        if form == "zero point":
+            steps, zero_point, dtype = np.maximum(steps, np.float32(1e-9)), int(self.rng.integers(-9, 10)), "int32"
+        elif form == "narrow":
+            steps, zero_point, dtype = np.array(np.abs(reals).max() / 127, np.float32), 0, "int8"
+        else:
+            other = self.rng.uniform(0.2, 3, count if form == "scales" else ())
+            steps, zero_point, dtype = (np.float32(2e-4) * other).astype(np.float32), 0, "int32"
+        limits = np.iinfo(dtype)
+        integers = np.clip(np.rint(reals / steps) + zero_point, limits.min, limits.max).astype(dtype)
+        parameters = self.constant(steps), self.constant(np.full(steps.shape, zero_point, dtype))
+        along = {"axis": 0} if steps.ndim else {}
+        return self.node("DequantizeLinear", [self.constant(integers), *parameters], **along)[0]
 
     def _biases(self, x: Tensor, count: int, scales: Array) -> str:
         """Biases in 32 bits at the scales of input and weights, or real numbers where the input is not quantized."""

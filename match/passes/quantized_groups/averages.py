@@ -155,6 +155,7 @@ def _windows(expr: relay.Expr, output: QuantizedType, new: New, *, exact: bool) 
         axes[axis] = extents[axis], parts
     rows, columns = ({part.size for part in axes[layout.index(letter)][1]} for letter in "HW")
     counts = {height * width for height in rows for width in columns}
+    close = close or real.real
     proven = {count: not close and is_mean_of_sum(real.quantization, count, output) for count in counts}
     if exact and not real.real and not all(proven.values()):
         return None

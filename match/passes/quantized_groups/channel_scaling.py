@@ -21,7 +21,9 @@ Float64Array = npt.NDArray[np.float64]
 
 _MOST_BITS = 8
 _LARGEST_SUM = 1 << 30
-_LARGEST_INPUT = 255
+LARGEST_INPUT = 255
+"""Of 8 bits, less their zero point."""
+
 _NEGLIGIBLE = 2.0**-8
 """Of an output's step: what a channel moves outputs by that is taken for constant."""
 
@@ -97,7 +99,7 @@ class ScaledLayer:
 def scaled(
     weights: QuantizedWeights,
     output_axis: int,
-    bias: npt.NDArray[np.int32],
+    bias: Float64Array,
     scaling: ChannelScaling,
     inputs: QuantizedType,
     output: QuantizedType,
@@ -113,7 +115,7 @@ def scaled(
     own = inputs.scale.astype(np.float64) * np.broadcast_to(weights.scales, channels)
     slope = own * scaling.slope
     by_channel = np.moveaxis(weights.values.astype(np.int64), output_axis, -1) - zero_points
-    reach = _LARGEST_INPUT * np.abs(by_channel).reshape(-1, channels).sum(axis=0)
+    reach = LARGEST_INPUT * np.abs(by_channel).reshape(-1, channels).sum(axis=0)
     idle = np.abs(slope) * reach < _NEGLIGIBLE * output.scale
     by_channel = np.where(idle, 0, np.sign(slope).astype(np.int64) * by_channel) + zero_points
     scales = (np.where(idle, output.scale / 2, np.abs(slope)) / inputs.scale).astype(np.float32)
@@ -121,13 +123,18 @@ def scaled(
     offset = (slope * bias + scaling.offset) / step
     largest = float((reach + np.abs(offset)).max())
     ends = np.iinfo(weights.values.dtype)
-    fits = largest < _LARGEST_SUM and by_channel.min() >= ends.min and by_channel.max() <= ends.max
-    if not fits or np.any(step > output.scale):
+    bits = fraction_bits(largest)
+    fits = by_channel.min() >= ends.min and by_channel.max() <= ends.max
+    if bits is None or not fits or np.any(step > output.scale):
         return None
-    bits = min(_MOST_BITS, int(np.log2(_LARGEST_SUM / max(1.0, largest))))
     values = np.ascontiguousarray(np.moveaxis(by_channel, -1, output_axis)).astype(weights.values.dtype)
     fine = np.rint(offset * 2**bits).astype(np.int32)
     return ScaledLayer(QuantizedWeights(values, scales, zero_points.copy()), fine, bits)
+
+
+def fraction_bits(largest: float) -> int | None:
+    """Bits behind the point for sums up to `largest` in int32, with one bit to spare; None if these do not fit."""
+    return None if largest >= _LARGEST_SUM else min(_MOST_BITS, int(np.log2(_LARGEST_SUM / max(1.0, largest))))
 
 
 def _by_channel(step: ChannelStep, rank: int, axis: int, channels: int) -> Float64Array | None:

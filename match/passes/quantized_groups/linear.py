@@ -8,19 +8,21 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, QuantizedType
+from match.arithmetic.onnxruntime import counts_in_steps
 from match.passes.quantized_groups.channel_scaling import (
+    LARGEST_INPUT,
     ChannelStep,
     QuantizedWeights,
     channel_scaling,
     channel_step,
+    fraction_bits,
     scaled,
 )
-from match.passes.quantized_groups.moves import moves_in_floating_point
 from match.passes.quantized_groups.quantities import requantized
 from match.passes.transposed_convolution import sees_one_row
 from match.relay import integer_form, relay
-from match.relay.qnn import Dequantized, dequantized, real_constant
-from match.relay.rewrite import New, constant, dtype, is_call, permutation, shape
+from match.relay.qnn import Dequantized, dequantized
+from match.relay.rewrite import New, constant, is_call, permutation, shape
 
 _CONVOLUTION = "nn.conv2d"
 _TRANSPOSED = "nn.conv2d_transpose"
@@ -34,6 +36,7 @@ _CONVOLUTION_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "k
 _TRANSPOSED_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "kernel_layout", "output_padding", "groups"
 
 
+_INT32 = 2.0**31
 _EXACT_IN_FLOAT32 = 1 << 24
 """All integers below are float32 numbers."""
 
@@ -63,23 +66,21 @@ def linear(expr: relay.Expr, output: QuantizedType, new: New, slopes: Float32Arr
         return None
     inputs = real.quantization
     axis, channels = channels_of(operator)
-    bias, bits = np.zeros(channels, np.int32), 0
+    bias, bits, in_float = np.zeros(channels, np.int32), 0, real.real
     if layer.bias is not None:
-        integers = _bias(layer.bias, inputs.scale * weights.scales, channels)
-        if integers is None:
-            return None
-        bias = integers
-    if layer.steps:
-        scaling = channel_scaling(layer.steps, len(shape(operator)), axis, channels)
-        found = None if scaling is None else scaled(weights, _output_axis(operator), bias, scaling, inputs, output)
+        found = _bias(layer.bias, inputs.scale * weights.scales, channels, _reach(operator, weights))
         if found is None:
             return None
-        weights, bias, bits = found.weights, found.bias, found.bits
+        bias, bits, in_float = found.integers, found.bits, in_float or found.real
+    if layer.steps:
+        scaling = channel_scaling(layer.steps, len(shape(operator)), axis, channels)
+        whole = np.ldexp(bias.astype(np.float64), -bits)
+        moved = None if scaling is None else scaled(weights, _output_axis(operator), whole, scaling, inputs, output)
+        if moved is None:
+            return None
+        weights, bias, bits, in_float = moved.weights, moved.bias, moved.bits, True
     sums = qnn_sums(operator, Dequantized(new(real.x), inputs), weights, channels)
-    without_kernel = layer.steps or is_call(operator, _TRANSPOSED) or moves_in_floating_point(real.x)
-    narrow = layer.bias is not None and _is_narrow(layer.bias)
-    in_float = real.real or without_kernel or narrow  # onnxruntime computes it in floating point
-    if in_float and (layer.steps or not _is_exact(layer, inputs, weights, bias, output)):
+    if in_float and (bits or layer.steps or not _is_exact(layer, inputs, weights, bias, output)):
         sums = integer_form.real_sums(sums)
     if bits:
         sums = relay.multiply(sums, relay.const(1 << bits, "int32"))
@@ -197,11 +198,6 @@ def _output_axis(operator: relay.Call) -> int:
     return str(operator.attrs.kernel_layout).index("O")
 
 
-def _is_narrow(bias: relay.Expr) -> bool:
-    """Whether a bias has 8 or 16 bits and a scale of its own, as quantizers for some accelerators write it."""
-    return is_call(bias, "qnn.dequantize") and dtype(bias.args[0]) != "int32"
-
-
 def _is_exact(
     layer: _Layer, inputs: QuantizedType, weights: QuantizedWeights, bias: npt.NDArray[np.int32], output: QuantizedType
 ) -> bool:
@@ -234,15 +230,46 @@ def _real_bias(bias: relay.Expr) -> Float32Array | None:
     return (levels.astype(np.int64) - zero_point).reshape(-1).astype(np.float32) * scale.reshape(-1)
 
 
-def _bias(bias: relay.Expr, scale: Float32Array, channels: int) -> npt.NDArray[np.int32] | None:
-    """The integers of a bias in the accumulator's scale, shape (channels,)."""
-    if is_call(bias, "qnn.dequantize") and not _is_narrow(bias):
-        integers = constant(bias.args[0])
-        if integers is None or integers.dtype != np.int32:
-            return None
-    else:
-        values = real_constant(bias)
-        if values is None:
-            return None
-        integers = np.rint(values.reshape(-1) / scale.reshape(-1)).astype(np.int32)
-    return integers.reshape(-1) if integers.size == channels else None
+@dataclass(frozen=True, eq=False)
+class _Bias:
+    """A bias: int32 of shape (channels,), in units of ``2**-bits`` of a sum.
+
+    real: the reference adds real numbers to the sums, in floating point.
+    """
+
+    integers: npt.NDArray[np.int32]
+    bits: int
+    real: bool
+
+
+def _bias(bias: relay.Expr, steps: Float32Array, channels: int, reach: npt.NDArray[np.int64]) -> _Bias | None:
+    """The bias of sums with these steps that reach so far on either side; None if int32 does not hold it.
+
+    Real numbers are rounded to whole steps, as onnxruntime does. Integers with a scale or zero point of their own are
+    not: onnxruntime computes their layer in floating point.
+    """
+    numbers = _real_bias(bias)
+    if numbers is None or numbers.size != channels:
+        return None
+    if not is_call(bias, "qnn.dequantize"):
+        whole = np.rint(numbers / steps.reshape(-1))
+        return _Bias(whole.astype(np.int32), 0, False) if np.all(np.abs(whole) < _INT32) else None
+    integers, scale, zero_point = (constant(argument) for argument in bias.args)
+    assert integers is not None
+    assert scale is not None
+    assert zero_point is not None
+    if integers.dtype == np.int32 and counts_in_steps(scale, zero_point, steps):
+        return _Bias(integers.reshape(-1), 0, False)
+    offset = numbers.astype(np.float64) / steps.reshape(-1)
+    bits = fraction_bits(float((reach + np.abs(offset)).max()))
+    if bits is None:
+        return None
+    bits = 0 if np.array_equal(offset, np.rint(offset)) else bits
+    return _Bias(np.rint(np.ldexp(offset, bits)).astype(np.int32), bits, True)
+
+
+def _reach(operator: relay.Call, weights: QuantizedWeights) -> npt.NDArray[np.int64]:
+    """The largest sum of each output channel, on either side of 0; shape (channels,) or (1,)."""
+    kernel = np.moveaxis(weights.values.astype(np.int64), _output_axis(operator), -1)
+    sums = np.abs(kernel - np.resize(weights.zero_points, kernel.shape[-1])).reshape(-1, kernel.shape[-1]).sum(axis=0)
+    return LARGEST_INPUT * sums.max(keepdims=True)

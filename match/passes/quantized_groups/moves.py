@@ -22,9 +22,6 @@ _MOVES = (
     *(*REARRANGEMENTS, "strided_slice", "tile", "broadcast_to", "nn.depth_to_space", "nn.space_to_depth"),
     *("nn.max_pool2d", "max", "min"),
 )
-IN_FLOATING_POINT = "concatenate", "take", "tile", "nn.depth_to_space", "nn.space_to_depth"
-"""Operators that onnxruntime does not move past a dequantize: it computes layers behind them with real numbers."""
-
 _PAD = "nn.pad"
 _LARGEST = "nn.global_max_pool2d"
 
@@ -70,13 +67,6 @@ def _rows_of_table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.E
         return None
     integers = quantize(values, output, value_range(output.dtype)).astype(output.dtype)
     return relay.Call(expr.op, [relay.const(integers), new(expr.args[1])], expr.attrs)
-
-
-def moves_in_floating_point(x: relay.Expr) -> bool:
-    """Whether the 8-bit input of a layer comes from an operator behind which onnxruntime computes in floating point."""
-    while is_call(x, _PAD, _LARGEST, *_MOVES) and not is_call(x, *IN_FLOATING_POINT):
-        x = x.args[0]
-    return is_call(x, *IN_FLOATING_POINT)
 
 
 def on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Expr | None:
