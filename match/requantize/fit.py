@@ -25,6 +25,7 @@ from match.requantize.shifts import shifted
 from match.requantize.split import split
 from match.requantize.steps import Steps
 
+_SHORT_SUM = 32
 _Fitter = Callable[[Requantization, Steps, Requantizer], Requantization | None]
 
 
@@ -54,6 +55,8 @@ def fit(
     steps = Steps.of(requantization, low, high, clip)
     closest: tuple[Requantization, RequantizationFit] | None = None
     for fitter in _fitters(requantizer):
+        if closest is not None and fitter is narrow and requantizer.sum_bits > _SHORT_SUM:
+            break  # a long sum that has room for the layer's own multipliers comes no closer with others
         fitted = fitter(requantization, steps, requantizer)
         if fitted is not None:
             verdict = compare(steps, requantization.clip, fitted)

@@ -13,6 +13,7 @@ from match.requantize.steps import BoolArray, Steps, candidate_biases, count_mis
 
 _MULTIPLIER_NEIGHBOURS = (0, 1, -1)
 _SHIFT_ATTEMPTS = 3
+_MOST_SUM_BITS = 62
 
 
 def uncorrected(requantization: Requantization, steps: Steps) -> Requantization:
@@ -40,9 +41,11 @@ def same_slope(requantization: Requantization, steps: Steps, requantizer: Requan
 
 
 def narrow(requantization: Requantization, steps: Steps, requantizer: Requantizer) -> Requantization | None:
-    """Multipliers, biases and shifts chosen anew for a form with a sum of at most 32 bits; None if there are none."""
-    if requantizer.sum_bits > 32:
-        return None
+    """Multipliers, biases and shifts chosen anew; None if there are none.
+
+    Of a register for sums 62 bits are used, so that all that is compared with sums fits int64.
+    """
+    requantizer = replace(requantizer, sum_bits=min(requantizer.sum_bits, _MOST_SUM_BITS))
     slope = requantization.multiplier / np.exp2(requantization.shift)
     slope = np.where(steps.interior.any(axis=1), slope, 0.0)
     offset = requantization.bias / np.exp2(requantization.shift)

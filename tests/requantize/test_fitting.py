@@ -31,6 +31,9 @@ UINT8_ONLY = Requantizer("uint8", 32, False, 32, 32, (0, 31), True, False, 9, ap
 ONE_SHIFT = Requantizer("one_shift", 16, False, 32, 32, (0, 31), False, False, 8, approximates=True)
 SHIFT = Requantizer("shift", 0, False, 32, 32, (0, 31), False, False, 4, approximates=True)
 SHIFTS = Requantizer("shifts", 0, False, 32, 32, (0, 31), True, False, 5, approximates=True)
+LONG_SUM = Requantizer("long_sum", 16, False, 48, 48, (0, 47), True, False, 8)
+SHORT_BIAS = Requantizer("short_bias", 16, True, 64, 32, (0, 63), True, False, 6)
+LONG_ONE_SHIFT = Requantizer("long_one_shift", 24, False, 62, 62, (0, 61), False, False, 8)
 SHIFT_SUM = Requantizer("shift_sum", 0, False, 32, 0, (0, 31), False, False, 0, approximates=True)
 
 
@@ -86,7 +89,10 @@ def layers(draw: st.DrawFn) -> tuple[Requantization, np.ndarray, np.ndarray]:
     return layer, low, low + rng.integers(0, 120000, channels)
 
 
-@given(layers(), st.sampled_from([NARROW, UINT8_ONLY, ONE_SHIFT, SHIFT, SHIFTS, SHIFT_SUM]))
+LONG = LONG_SUM, SHORT_BIAS, LONG_ONE_SHIFT
+
+
+@given(layers(), st.sampled_from([NARROW, UINT8_ONLY, ONE_SHIFT, SHIFT, SHIFTS, SHIFT_SUM, *LONG]))
 def test_fit_equals_brute_force(
     layer_and_range: tuple[Requantization, np.ndarray, np.ndarray], form: Requantizer
 ) -> None:
@@ -156,6 +162,20 @@ def test_typical_layer_is_close_in_sixteen_bits() -> None:
     assert not result[1].exact
     assert result[1].share < 0.02
     assert result[1].max_step == 1
+
+
+def test_a_longer_sum_comes_closer() -> None:
+    """Of long sums of many channels, where 32 bits leave few for the multiplier."""
+    rng = np.random.default_rng(1)
+    layer = gemmlowp(list(10 ** rng.uniform(-3.2, -2.2, 64)), 0, (0, 255), rng)
+    reach = np.full(64, 4_000_000)
+    shares: list[float] = []
+    for form in (NARROW, LONG_SUM):
+        result = fit(layer, -reach, reach, form)
+        assert result is not None
+        check_registers(result[0], form, -reach, reach)
+        shares.append(result[1].share)
+    assert shares[1] < 0.002 < 10 * shares[1] < shares[0]
 
 
 @pytest.mark.parametrize("scale", [0.02, 0.004, 0.0007])

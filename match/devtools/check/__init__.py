@@ -22,7 +22,8 @@ SCHEMA_VERSION = 1
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`problems` are sentences about what is wrong with a target, `coverage` is what was run to find that out.
 
-    `untried` are sentences about what the target lists and none of the small layers could try.
+    `untried` are sentences about what the target lists and none of the small layers could try, and about operators that
+    a module takes with scales of few bits alone.
     """
 
     target: str

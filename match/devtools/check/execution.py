@@ -21,6 +21,7 @@ from match.devtools.check.form_probes import FormProbes, untried_forms
 from match.devtools.check.methods import method_problems
 from match.devtools.check.own_examples import example_problem
 from match.devtools.check.probes import Probe, inputs, int16_probes, network, own_probes, probes
+from match.devtools.check.real_scales import refused_scales
 from match.devtools.check.undefined import undefined_function
 from match.dispatch.request import accepts
 from match.errors import CostModelError, MatchError, ToolchainError
@@ -205,6 +206,7 @@ def _try_module(
         problems, idle = _form(target, module, probes_of_form, outputs)
         found.problems.extend(problems)
         found.untried.extend(idle)
+    found.untried.extend(f"{_words(target, module)} {said}." for said in refused_scales(module, tried.types))
     return found
 
 

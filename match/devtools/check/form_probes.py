@@ -33,7 +33,7 @@ def untried_forms(module: HwModule, types: Sequence[str]) -> Iterator[FormProbes
 
     Layers for a form with corrections or exceptions have them: without, the form is chosen for none.
     """
-    ordinary = _accepted(module, _found(types))
+    ordinary = accepted_layers(module, types)
     listed = {form.name: form for _, row in ordinary for form in module.forms(row.layer)}
     chosen = {_chosen(module, row) for _, row in ordinary}
     for name, form in listed.items():
@@ -46,6 +46,11 @@ def untried_forms(module: HwModule, types: Sequence[str]) -> Iterator[FormProbes
             if (probe.name, probe.dtype) not in firsts and _chosen(alone, row) == name:
                 firsts[probe.name, probe.dtype] = probe
         yield FormProbes(form, alone, tuple(firsts.values()))
+
+
+def accepted_layers(module: HwModule, types: Sequence[str]) -> list[tuple[Probe, Match]]:
+    """The ordinary small layers with a requantization whose patterns and constraints a module has."""
+    return _accepted(module, _found(types))
 
 
 def _found(

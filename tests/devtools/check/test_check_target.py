@@ -16,6 +16,7 @@ import pytest
 import match
 from match.devtools.check import Check, check_target
 from match.devtools.check.probes import int16_probes, network, probes
+from match.devtools.check.real_scales import refused_scales
 from match.errors import TargetError
 from match.ir.layer import Dim, Layer, Op
 from match.ir.requantization import Requantizer
@@ -449,6 +450,20 @@ def test_a_form_that_no_small_layer_has(minichip: Any) -> None:
         "module engine of target minichip lists the form tiny, which is exact for none of the small layers: it was not "
         "tried.",
     )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"multiplier_bits": 16, "signed_multiplier": False, "sum_bits": 48}, ""),
+        ({"shift": (0, 8)}, "engine would be off by up to 65 steps for 100% of its accumulators"),
+        ({"multiplier_bits": 0, "sum_bits": 32}, "for it can only shift and clip"),
+    ],
+)
+def test_forms_that_real_scales_do_not_fit(minichip: Any, changes: dict[str, Any], said: str) -> None:
+    (told,) = list(refused_scales(with_forms(minichip, replace(INT64, **changes)).modules[0], ("uint8",))) or [""]
+    assert said in told
+    assert not told or told.startswith("takes no conv2d with scales that are any real numbers")
 
 
 @pytest.mark.parametrize(("constraint", "wrong"), [(uint8_input, 0), (int8_input, 7)])
