@@ -1,13 +1,14 @@
 """The canonical form of an ONNX model: of several ways to write the same, the one that the importer reads.
 
 Functions are written out, and numbers of Constant operators are tensors. The output of a QuantizeLinear has the type of
-its zero point. Maps have channels first.
+its zero point. Maps have channels first. Inputs that are left out at the end of an operator, and outputs there that
+nothing reads, are not named.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import onnx.inliner
 
 from match.frontend.onnx_attributes import drop_attributes
 from match.frontend.onnx_channels_last import channels_first
-from match.frontend.onnx_graph import with_fields
+from match.frontend.onnx_graph import read_by, with_fields
 
 _NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
 """Attributes of Constant that hold numbers, and the types of these as ONNX defines them."""
@@ -48,12 +49,32 @@ def canonical(proto: Any) -> Any:
             (attribute,) = node.attribute
             numbers = np.asarray(onnx.helper.get_attribute_value(attribute), _NUMBERS[attribute.name])
             node.attribute[0].CopyFrom(onnx.helper.make_attribute("value", onnx.numpy_helper.from_array(numbers)))
+    read = {*read_by(copy.graph.node), *(output.name for output in copy.graph.output)}
+    for node in copy.graph.node:
+        _end_at_last_name(node, read)
     constants = constant_tensors(copy.graph)
     for node in copy.graph.node:
         if node.op_type == "QuantizeLinear":
             _type_by_zero_point(node, constants, copy.graph)
     nodes = [one for node in copy.graph.node for one in channels_first(node, constants)]
     return with_fields(copy, node=nodes)
+
+
+def _end_at_last_name(node: Any, read: Set[str]) -> None:
+    """Drop names at the end of an operator's inputs that are empty, and of its outputs that nothing needs.
+
+    `read` has the names that operators and the network's outputs have use for.
+    """
+    while node.input and not node.input[-1]:
+        node.input.pop()
+    if not onnx.defs.has(node.op_type, node.domain):
+        return
+    optional = onnx.defs.OpSchema.FormalParameterOption.Optional
+    needed = [
+        output.name for output in onnx.defs.get_schema(node.op_type, node.domain).outputs if output.option != optional
+    ]
+    while len(node.output) > max(1, len(needed)) and node.output[-1] not in read:
+        node.output.pop()
 
 
 def _with_definitions(proto: Any) -> Any:

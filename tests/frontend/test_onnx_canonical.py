@@ -207,6 +207,8 @@ def with_a_branch(model: onnx.ModelProto) -> None:
 
 
 def with_places_of_maxima(model: onnx.ModelProto) -> None:
+    """Which are an output of the network."""
+    model.graph.output.append(helper.make_tensor_value_info("places", TensorProto.INT64, None))
     model.graph.node[4].input[0] = "flat"
     model.graph.initializer.append(numpy_helper.from_array(np.array([1]), "axes"))
     pooled = node("MaxPool", "rows", "most places", kernel_shape=[1])
@@ -245,3 +247,27 @@ def test_what_cannot_be_compiled(change: Callable[[onnx.ModelProto], None], said
     model = network()
     change(model)
     assert said in refusal(load, model)
+
+
+def ends_in_nothing(model: onnx.ModelProto) -> None:
+    """Inputs that are left out, behind those that there are."""
+    model.graph.node[4].input[0] = "clipped"
+    model.graph.node.insert(4, node("Clip", "products - -", "clipped"))
+
+
+def names_what_nothing_reads(model: onnx.ModelProto) -> None:
+    model.graph.node[4].input[0] = "kept"
+    model.graph.node.insert(4, node("Dropout", "flat", "kept mask"))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1]), "axes"))
+    pooled = node("MaxPool", "rows", "most places", kernel_shape=[1])
+    for one in (node("Squeeze", "most axes", "flat"), pooled, node("Unsqueeze", "products axes", "rows")):
+        model.graph.node.insert(4, one)
+
+
+@pytest.mark.parametrize("change", [ends_in_nothing, names_what_nothing_reads], ids=lambda change: change.__name__)
+def test_optional_inputs_and_outputs_that_nothing_needs(change: Callable[[onnx.ModelProto], None]) -> None:
+    model, changed = network(), network()
+    change(changed)
+    x = {"x": np.random.default_rng(2).normal(0, 1, (3, 6)).astype(np.float32)}
+    outputs = [executable(load(one).module)(x)[0] for one in (model, changed)]
+    assert np.array_equal(*outputs)

@@ -331,3 +331,17 @@ def test_slices_are_of_integers_unless_they_keep_little(step: int, *, of_numbers
     module = integer_relay(load(tmp_path / "model.onnx"))
     slices = [expr for expr in expressions(main_function(module)) if is_call(expr, "strided_slice")]
     assert any(str(cut.checked_type.dtype) == "float32" for cut in slices) == of_numbers
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4, 8])
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_transposed_convolutions_in_groups(groups: int, tmp_path: Path, *, per_channel: bool) -> None:
+    """Groups share the scales of the outputs that each of them has."""
+    model = TrainedModel((1, 8, 5, 4), per_channel=per_channel)
+    model.quantize(0.03, "uint8", 117)
+    weights = model.weights((8, 3, 3, 2), axis=1)
+    model.add("ConvTranspose", weights, group=groups, strides=[2, 1], pads=[1, 0, 1, 1], output_padding=[1, 0])
+    ours, reference = compared(ended(model, 0.2, "uint8", 120), tmp_path)
+    assert len(np.unique(reference)) > 50
+    assert np.abs(ours - reference).max() <= 1
+    assert np.mean(ours != reference) < 0.002

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -151,7 +152,26 @@ def qnn_sums(operator: relay.Call, x: Dequantized, weights: QuantizedWeights, ch
         attributes = {name: operator.attrs[name] for name in _CONVOLUTION_ATTRIBUTES}
         return relay.qnn.op.conv2d(*_arguments(x, weights), channels=channels, **attributes)
     attributes = {name: operator.attrs[name] for name in _TRANSPOSED_ATTRIBUTES}
+    groups = int(attributes["groups"])
+    if weights.scales.size not in (1, math.prod(weights.values.shape[:2])) and groups > 1:
+        weights, attributes["groups"] = _ungrouped(weights, groups), 1
     return relay.qnn.op.conv2d_transpose(*_arguments(x, weights), channels=channels, **attributes)
+
+
+def _ungrouped(weights: QuantizedWeights, groups: int) -> QuantizedWeights:
+    """Filters (C, K / groups, ...) of a transposed convolution in groups as those (C, K, ...) of one without.
+
+    QNN has no such convolution with a scale for each output channel. Weights between groups are 0.
+    """
+    inputs, outputs = weights.values.shape[:2]
+    zeros = np.broadcast_to(weights.zero_points, outputs * groups).astype(weights.values.dtype)
+    own = zeros.reshape(1, -1, *(1 for _ in weights.values.shape[2:]))
+    values = np.broadcast_to(own, (inputs, outputs * groups, *weights.values.shape[2:])).copy()
+    size = inputs // groups
+    for group in range(groups):
+        rows, columns = slice(group * size, (group + 1) * size), slice(group * outputs, (group + 1) * outputs)
+        values[rows, columns] = weights.values[rows]
+    return replace(weights, values=values)
 
 
 def dense_sums(x: Dequantized, weights: QuantizedWeights) -> relay.Expr:
