@@ -28,13 +28,13 @@ from match.frontend.onnx_biases import with_held_biases
 from match.frontend.onnx_canonical import canonical, with_shaped_outputs
 from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_fusions import Fusions, mark_real_numbers
-from match.frontend.onnx_graph import opset_of
+from match.frontend.onnx_graph import opset_of, type_name
 from match.frontend.onnx_importer import ScaleError, import_onnx
 from match.frontend.onnx_order import in_order
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_recurrent import without_unread_cells
 from match.frontend.onnx_repeated_pairs import without_repeated_pairs
-from match.frontend.onnx_stored import check_other_files, with_dense_constants
+from match.frontend.onnx_stored import check_other_files, check_tensors, with_dense_constants
 from match.frontend.onnx_windows import write_pads
 from match.frontend.relay import bind, check_quantized
 from match.relay import relay, tvm
@@ -82,6 +82,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         _check_names(proto)
         check_other_files(proto, path)
         onnx.load_external_data_for_model(proto, str(path.parent))
+        check_tensors(proto, path)
         _write_out_sparse(proto, path)
         dialect = is_integer_dialect(proto.graph)
         proto = in_order(proto)
@@ -194,7 +195,7 @@ def _typed(value: Any, path: Path) -> ModelTensor:
     """An input or output whose shape is not asked."""
     kind = value.type.tensor_type
     if kind.elem_type not in _DTYPES:
-        dtype = onnx.TensorProto.DataType.Name(kind.elem_type).lower()
+        dtype = type_name(kind.elem_type)
         raise ModelError(f"{path} has {value.name!r} of type {dtype}; inputs and outputs must be float32 or integers")
     return ModelTensor(value.name, (), _DTYPES[kind.elem_type])
 

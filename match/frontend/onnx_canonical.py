@@ -17,7 +17,7 @@ import onnx.inliner
 
 from match.frontend.onnx_attributes import drop_attributes
 from match.frontend.onnx_channels_last import channels_first
-from match.frontend.onnx_graph import read_by, with_fields
+from match.frontend.onnx_graph import read_by, type_name, with_fields
 
 _NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
 """Attributes of Constant that hold numbers, and the types of these as ONNX defines them."""
@@ -110,7 +110,7 @@ def _type_by_zero_point(node: Any, constants: Mapping[str, Any], graph: Any) -> 
     Without a zero point it gets one, 0. The attribute stays if its type is not an integer's or not the zero point's.
     """
     kind = next((each.i for each in node.attribute if each.name == "output_dtype"), 0)
-    if not kind or not onnx.TensorProto.DataType.Name(kind).startswith(("INT", "UINT")):
+    if not kind or not type_name(kind).startswith(("int", "uint")):
         return
     if len(node.input) < 3 or not node.input[2]:
         scale = constants.get(node.input[1])

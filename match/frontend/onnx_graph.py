@@ -68,6 +68,12 @@ def read_constants(graph: Any) -> dict[str, Array]:
     return constants
 
 
+def type_name(kind: int) -> str:
+    """What ONNX calls a type of numbers, in lower case; the number itself where it has no such type."""
+    known = kind in onnx.TensorProto.DataType.values()
+    return onnx.TensorProto.DataType.Name(kind).lower() if known else f"number {kind}"
+
+
 def opset_of(model: onnx.ModelProto) -> int:
     """The version of ONNX's own operators that a model uses."""
     return next((opset.version for opset in model.opset_import if opset.domain in ("", "ai.onnx")), 1)

@@ -12,6 +12,7 @@ import onnx
 from match.errors import ModelError
 from match.frontend.model import ModelTensor, Quantization
 from match.frontend.onnx_canonical import constant_tensors
+from match.frontend.onnx_graph import type_name
 
 _QLINEAR_INPUTS = {"QLinearConv": ((0, 1),), "QLinearMatMul": ((0, 1),), "QGemm": ((0, 1),)}
 """Of operators on quantized tensors: positions of activations among the inputs, and of their scales."""
@@ -51,14 +52,14 @@ def check_scales(graph: Any, path: object) -> None:
         kind = constants[node.input[1]].data_type
         if kind != onnx.TensorProto.FLOAT:
             raise ModelError(
-                f"{path} has {what} with a scale of type {_type_name(kind)}; export the network in float32, then "
+                f"{path} has {what} with a scale of type {type_name(kind)}; export the network in float32, then "
                 "quantize it"
             )
         levels = next((each.i for each in node.attribute if each.name == "output_dtype"), 0)
         if len(node.input) > 2 and node.input[2] in constants:
             levels = constants[node.input[2]].data_type
-        if levels and levels != onnx.TensorProto.FLOAT and not _type_name(levels).startswith(("int", "uint")):
-            raise ModelError(f"{path} has {what} of type {_type_name(levels)}; quantize the model to int8 or uint8")
+        if levels and levels != onnx.TensorProto.FLOAT and not type_name(levels).startswith(("int", "uint")):
+            raise ModelError(f"{path} has {what} of type {type_name(levels)}; quantize the model to int8 or uint8")
         scales = np.ravel(onnx.numpy_helper.to_array(constants[node.input[1]])).astype(np.float64)
         wrong = scales[~np.isfinite(scales) | ((scales <= 0) & (node.op_type == "QuantizeLinear"))]
         if wrong.size:
@@ -66,10 +67,6 @@ def check_scales(graph: Any, path: object) -> None:
                 f"{path} has {what} with a scale of {wrong[0]:g}; scales "
                 "must be positive, finite numbers, so quantize the model again"
             )
-
-
-def _type_name(kind: int) -> str:
-    return onnx.TensorProto.DataType.Name(kind).lower()
 
 
 def _take(found: dict[str, Quantization], tensor: str, node: Any, at: int, constants: dict[str, Any]) -> None:

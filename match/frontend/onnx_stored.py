@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import onnx
 from onnx import numpy_helper
 
 from match.errors import ModelError
+from match.frontend.failures import reason
 
 
 def check_other_files(proto: Any, path: Path) -> None:
@@ -26,10 +28,34 @@ def check_other_files(proto: Any, path: Path) -> None:
             raise ModelError(f"{path} keeps its weights in {file}, which is {what}; {advice}")
 
 
+def check_tensors(proto: Any, path: Path) -> None:
+    """Raise ModelError if a tensor has no type, or other bytes than its shape: it can be read by NumPy after this."""
+    graphs = (proto.graph, *proto.functions)
+    for tensor in chain.from_iterable(map(_tensors, graphs)):
+        try:
+            numpy_helper.to_array(tensor)
+        except (ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
+            what = f"the tensor {tensor.name!r}" if tensor.name else "a tensor without a name"
+            raise ModelError(
+                f"{path} has {what} that cannot be read: {reason(error)}; download or export the model again"
+            ) from error
+
+
 def _tensors(graph: Any) -> Iterator[Any]:
-    yield from graph.initializer
-    for node in graph.node:
-        yield from (attribute.t for attribute in node.attribute if attribute.type == onnx.AttributeProto.TENSOR)
+    """The dense tensors of a graph or a function, those of sparse ones and of its branches and loops included."""
+    if isinstance(graph, onnx.GraphProto):
+        yield from graph.initializer
+        yield from (part for sparse in graph.sparse_initializer for part in (sparse.values, sparse.indices))
+    for attribute in chain.from_iterable(node.attribute for node in graph.node):
+        yield from (attribute.t,) if attribute.HasField("t") else ()
+        yield from attribute.tensors
+        sparse_tensors = (
+            *([attribute.sparse_tensor] if attribute.HasField("sparse_tensor") else []),
+            *attribute.sparse_tensors,
+        )
+        yield from (part for sparse in sparse_tensors for part in (sparse.values, sparse.indices))
+        graphs = (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs)
+        yield from chain.from_iterable(map(_tensors, graphs))
 
 
 def with_dense_constants(proto: Any) -> None:

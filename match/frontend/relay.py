@@ -112,7 +112,7 @@ def bind(module: tvm.IRModule, params: Mapping[str, Any], what: str) -> tvm.IRMo
         except tvm.TVMError as error:
             advice = "check it with relay.transform.InferType"
             raise ModelError(f"{what} is ill-typed Relay ({said[0] if said else reason(error)}); {advice}") from error
-    _check_shapes(bound, what)
+    check_shapes(bound, what)
     return rewrite(bound, _broadcast) if "broadcast_to" in relay.analysis.list_op_freqs(bound) else bound
 
 
@@ -124,10 +124,13 @@ def _broadcast(call: relay.Call, new: New) -> relay.Expr | None:
     return x if extents == shape(call.args[0]) else named(relay.broadcast_to(x, list(extents)), call)
 
 
-def _check_shapes(module: tvm.IRModule, what: str) -> None:
+def check_shapes(module: tvm.IRModule, what: str) -> None:
     """Refuse operators whose outputs have no elements, or as many as the data say, and branches that the data choose.
 
     Dynamic inputs have errors of their own.
+
+    Raises:
+        ModelError: there is one; `what` begins the sentence.
     """
     dynamic: list[str] = []
     chosen: list[str] = []
@@ -142,12 +145,12 @@ def _check_shapes(module: tvm.IRModule, what: str) -> None:
             inputs = [argument.checked_type for argument in node.args]
             if not any(map(relay.ty.is_dynamic, inputs)):
                 dynamic.append(_called(node))
-        elif any(0 in map(int, kind.shape) for kind in _tensors(node.checked_type)):
+        elif any(int(extent) <= 0 for kind in _tensors(node.checked_type) for extent in kind.shape):
             empty.append(_called(node))
 
     relay.analysis.post_order_visit(module["main"].body, visit)
     if empty:
-        raise ModelError(f"{what} uses {empty[0]}, whose output has a dimension of 0; remove it from the model")
+        raise ModelError(f"{what} uses {empty[0]}, whose output has no elements; remove it from the model")
     if chosen:
         advice = "export the model with the branch that is taken"
         raise ModelError(f"{what} uses {chosen[0]}, whose branch the data choose; {advice}")

@@ -129,7 +129,7 @@ def test_a_parameter_without_name():
 
 def test_a_dimension_of_zero():
     x = relay.var("x", shape=(1, 0), dtype="int8")
-    assert "a dimension of 0" in refusal(from_relay, tvm.IRModule.from_expr(relay.Function([x], relay.clip(x, 0, 5))))
+    assert "no elements" in refusal(from_relay, tvm.IRModule.from_expr(relay.Function([x], relay.clip(x, 0, 5))))
 
 
 def test_no_input():

@@ -18,6 +18,7 @@ from match.errors import ModelError
 from match.frontend.failures import diagnostics, reason
 from match.frontend.index_ranges import with_index_ranges
 from match.frontend.model import Model, ModelTensor, Quantization, Rounding
+from match.frontend.relay import check_shapes
 from match.frontend.tflite import (
     borders,
     elementwise,
@@ -76,6 +77,7 @@ def from_tflite(data: bytes, path: Path) -> Model:
     for operator in file.operators:
         handled(read, operator, partial(_compute, handlers=handlers[int16.has_int16(read, operator)]))
     module = _module(read, parameters)
+    check_shapes(module, str(path))
     return Model(
         path.stem,
         hashlib.sha256(data).hexdigest(),
