@@ -234,6 +234,7 @@ def gap_sdk_platform(
             "MATCH_PULP_ISA_AUTO": "1",
         },
         compiler="riscv32-unknown-elf-gcc",
+        standard="gnu11",  # GAP8's headers use the keyword asm
         link=("-r", "-nostdlib"),
         runner="sdk",
         io=Path("targets/pulp/gap_sdk/pulp_gap_sdk_io.c"),

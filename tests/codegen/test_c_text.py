@@ -19,6 +19,7 @@ pytestmark = pytest.mark.unit
         ("double", "_double"),
         ("_Bool", "_bool"),
         ("class", "_class"),
+        ("linux", "_linux"),
         ("", "_"),
         ("größe", "gr_e"),
     ],

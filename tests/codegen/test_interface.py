@@ -15,6 +15,7 @@ import pytest
 import match
 from match import zoo
 from match.compiled.model import CompiledModel
+from tests.gap_sdk.sdk import plain_flags
 
 pytestmark = pytest.mark.cc
 
@@ -181,7 +182,11 @@ def test_real_numbers_become_integers_as_numpy_rounds_them(scenario: Callable[[s
 )
 @pytest.mark.usefixtures("qemu")
 def test_every_symbol_of_an_archive_has_a_prefix(folder: Path, platform: str, tools: str) -> None:
-    options = ["CC=riscv64-unknown-elf-gcc", f"CFLAGS={sdk_flags()}"] if platform == "gap_sdk" else []
+    options = (
+        ["CC=riscv64-unknown-elf-gcc", f"CFLAGS=-O2 {' '.join(plain_flags('gap9', 'freertos'))}"]
+        if platform == "gap_sdk"
+        else []
+    )
     call("make", "-s", "-C", folder, "WERROR=1", f"PLATFORM={platform}", *options, "lib")
     printed = call(f"{tools}nm", "-g", "--defined-only", folder / "build" / platform / "libdigits.a")
     names = {line.split()[2] for line in printed.splitlines() if len(line.split()) == 3}
@@ -190,12 +195,6 @@ def test_every_symbol_of_an_archive_has_a_prefix(folder: Path, platform: str, to
     assert "match_pulp_avg_pool2d_int32" in names
     assert "match_pulp_conv2d" not in names
     assert not names & {"main", "match_io_open", "match_application"}
-
-
-def sdk_flags() -> str:
-    from tests.targets.test_gap_sdk import FLAGS
-
-    return " ".join(FLAGS)
 
 
 @pytest.mark.parametrize("level", ["-O0", pytest.param("-Og", marks=pytest.mark.sweep), "-Os", "-O3"])

@@ -38,8 +38,13 @@ void ne16_write_job(const ne16_job_t *job, uint32_t first, uint32_t last)
     }
 }
 
-/* Sleeps in the event unit; an event that has come already ends it at once. */
+/* Sleeps in the event unit; an event that has come already ends it at once. The SDK's operating systems, FreeRTOS and
+ * PulpOS, have names of their own for it. */
 void ne16_wait_event(void)
 {
+#ifdef __FREERTOS__
+    hal_eu_evt_mask_wait_and_clr(1u << NE16_EVENT);
+#else
     eu_evt_maskWaitAndClr(1u << NE16_EVENT);
+#endif
 }

@@ -22,8 +22,6 @@
 #define PULP_LOOK_US 50
 #endif
 
-enum { MASTER_STACK = 3072, WORKER_STACK = 1152 };
-
 /* The chip: there is one. */
 static struct {
     struct pi_device *cluster; /* NULL while it is not open */
@@ -57,6 +55,9 @@ static int32_t open_cluster(void)
 {
     pi_cluster_conf_init(&chip.configuration);
     chip.configuration.id = 0;
+#ifdef __GAP9__
+    chip.configuration.cc_stack_size = PULP_MASTER_STACK; /* there the master has its stack while the cluster is open */
+#endif
     pi_open_from_conf(&chip.own, &chip.configuration);
     if (pi_cluster_open(&chip.own) != 0) {
         return MATCH_ERROR_PLATFORM;
@@ -143,8 +144,10 @@ int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
     }
     offload = (offload_t){.layer = layer, .arguments = args, .status = MATCH_ERROR_PLATFORM};
     pi_cluster_task(&chip.task, run_layer, &offload);
-    chip.task.stack_size = MASTER_STACK;
-    chip.task.slave_stack_size = WORKER_STACK;
+#ifndef __GAP9__
+    chip.task.stack_size = PULP_MASTER_STACK;
+#endif
+    chip.task.slave_stack_size = PULP_WORKER_STACK;
     chip.task.nb_cores = PULP_CLUSTER_CORES;
     pi_task_block(&chip.ended);
     if (pi_cluster_send_task_to_cl_async(chip.cluster, &chip.task, &chip.ended) != 0) {

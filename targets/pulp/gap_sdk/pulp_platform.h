@@ -6,6 +6,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The stacks, in bytes, of the core that executes layers and of each that executes a kernel. A cluster of GAP9 that is
+ * handed in (pulp_open_with) was opened with a cc_stack_size of no less; on GAP8 each layer brings its stacks along. */
+#define PULP_MASTER_STACK 3072
+#define PULP_WORKER_STACK 1152
+
 /* Commands of one transfer that are under way at a time. The DMA has 16 counters and a layer no more than 8 transfers. */
 #define PULP_DMA_COMMANDS 2
 

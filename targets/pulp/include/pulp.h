@@ -41,7 +41,8 @@ int32_t pulp_open(void);
 
 /* What a program that uses the cluster for more than networks hands to them. All zero: nothing, as pulp_open does. */
 typedef struct {
-    void *device;      /* the vendor's SDK: the open cluster, a struct pi_device; it stays open */
+    void *device;      /* the vendor's SDK: the open cluster, a struct pi_device; it stays open. That of GAP9 was
+                        * opened with a cc_stack_size of PULP_MASTER_STACK or more */
     void *l1;          /* bytes of L1 that are the networks' from now on, at a multiple of 4; NULL: they are reserved */
     uint32_t l1_bytes; /* how many; 0: PULP_L1_BYTES */
 } pulp_setup_t;
