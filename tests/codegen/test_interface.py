@@ -98,6 +98,14 @@ def test_hooks_see_every_operator_and_another_task_is_refused(
     assert lines[-3:] == ["0", "0", "1"]
 
 
+@pytest.mark.parametrize("sanitize", ["address,undefined", "thread"])
+def test_every_function_is_refused_while_a_network_runs(folder: Path, sanitize: str) -> None:
+    """Of a run and of one that was started, from their hooks; with a lock that lets a task in twice as well."""
+    program = linked(folder, sanitize)
+    assert set(call(program, "refused_from_hooks").split()) == {"0"}
+    assert set(call(program, "refused_under_a_lock").split()) == {"0"}
+
+
 def test_a_hook_ends_a_run_in_front_of_any_operator(scenario: Callable[[str], list[str]]) -> None:
     opened_and_run = ["0"] * 4
     assert scenario("ended_by_a_hook") == [*opened_and_run, "0"]

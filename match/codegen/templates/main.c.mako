@@ -73,7 +73,7 @@ int MATCH_MAIN(int argc, char **argv)
 % for tensor in reversed((*inputs, *outputs)):
         ${api.free}(${tensor.variable});
 % endfor
-        match_platform_close();
+        (void)match_platform_close();
     }
     if (match_io_close() != MATCH_OK && status == MATCH_OK) {
         status = MATCH_ERROR_PLATFORM;

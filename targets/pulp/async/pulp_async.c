@@ -93,7 +93,7 @@ int32_t match_async_start(void (*run)(void *), void *arg)
 
 bool match_async_poll(int32_t *status)
 {
-    if (!job.done) {
+    if (!job.done && !job.inside) { /* a hook of the run may ask, too */
         resume();
     }
     const bool whole = stack[0] == CANARY;
