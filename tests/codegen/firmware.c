@@ -7,7 +7,7 @@
 
 #include "digits.h"
 #include "match_host_faults.h"
-#include "pulp.h"
+#include "match_pulp_chip.h"
 
 enum { RUNS = 20 };
 
@@ -87,7 +87,7 @@ static void arguments(void)
     say(digits_run(&one, &inputs, &outputs));
     say(digits_init(&one, digits_workspace, DIGITS_WORKSPACE_BYTES));
     const bool room = DIGITS_WORKSPACE_BYTES == DIGITS_WORKSPACE_IO_BYTES;
-    say(digits_run(&one, NULL, &outputs) == (room ? MATCH_OK : MATCH_ERROR_ARGUMENT));
+    say(digits_run(&one, NULL, &outputs) == (room ? MATCH_OK : MATCH_ERROR_SIZE));
     say(digits_run(&one, &inputs, &outputs));
     match_platform_close();
 }
@@ -398,7 +398,7 @@ static void faults(void)
             expected = statuses[kind];
         } else if (kind == 4) { /* too small an L1 */
             match_platform_close();
-            say(pulp_open_with(&(pulp_setup_t){.l1_bytes = 4 * (1 + below(DIGITS_L1_BYTES / 4 - 1))}));
+            say(match_pulp_open_with(&(match_pulp_setup_t){.l1_bytes = 4 * (1 + below(DIGITS_L1_BYTES / 4 - 1))}));
             expected = MATCH_ERROR_MEMORY;
         } else { /* another task in between */
             digits_set_hooks(&one, &hooks);

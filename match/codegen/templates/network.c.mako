@@ -283,6 +283,9 @@ int32_t ${name}_execute(${name}_context_t *context, const ${name}_inputs_t *inpu
         .${tensor.c_name} = ${name}_${tensor.variable}(context),
 % endfor
     };
+    if ((inputs == NULL || outputs == NULL) && !context->context.holds_tensors) {
+        return MATCH_ERROR_SIZE;
+    }
     current = &context->context;
     return run(inputs != NULL ? inputs : &inputs_inside, outputs != NULL ? outputs : &outputs_inside);
 }

@@ -98,8 +98,9 @@ extern const match_network_t ${name}_network;
 extern uint8_t ${name}_workspace[${prefix}_WORKSPACE_IO_BYTES];
 
 /* Begins to use the network with `bytes` bytes of workspace, which stay the context's until deinit. With
- * WORKSPACE_IO_BYTES or more, inputs and outputs may lie inside. MATCH_ERROR_ARGUMENT if the workspace is NULL, too
- * small or not aligned; MATCH_ERROR_BUSY, at once, if the context has a run that was started and not polled to its end.
+ * WORKSPACE_IO_BYTES or more, inputs and outputs may lie inside. MATCH_ERROR_ARGUMENT if context or workspace are NULL,
+ * MATCH_ERROR_ALIGNMENT or MATCH_ERROR_SIZE if the workspace is not aligned or too small; MATCH_ERROR_BUSY, at once, if
+ * the context has a run that was started and not polled to its end.
 % if network.memory:
  * Reserves ${beyond} and brings in what stays: the platform has to be open.
 % endif
@@ -107,7 +108,8 @@ extern uint8_t ${name}_workspace[${prefix}_WORKSPACE_IO_BYTES];
 int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes);
 
 /* Runs the network once. NULL for inputs or outputs: those inside the workspace. Inputs inside are lost; outputs there
- * stay until the next input is written. MATCH_ERROR_STATE without init; MATCH_ERROR_ARGUMENT if a tensor is NULL, not
+ * stay until the next input is written. MATCH_ERROR_STATE without init; MATCH_ERROR_SIZE if the workspace has no room for
+ * them; MATCH_ERROR_ARGUMENT, MATCH_ERROR_ALIGNMENT or MATCH_ERROR_OVERLAP if a tensor of the caller's is NULL, not
  * aligned, or overlaps the workspace; the status of the operator that failed, or of the hook that ended the run. The
  * context may be used again after each of them. */
 int32_t ${name}_run(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
