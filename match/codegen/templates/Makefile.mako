@@ -25,7 +25,7 @@ FLAGS := ${" ".join(placed.platform.flags)}
 LINK := ${" ".join(placed.platform.link)}
 % endfor
 else
-$(error ${comment(network.name)} has no platform $(PLATFORM); there are: ${", ".join(placed.platform.name for placed in platforms)})
+$(error ${name} has no platform $(PLATFORM); there are: ${", ".join(placed.platform.name for placed in platforms)})
 endif
 
 comma := ,

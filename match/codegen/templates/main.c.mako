@@ -79,7 +79,7 @@ int MATCH_MAIN(int argc, char **argv)
         status = MATCH_ERROR_PLATFORM;
     }
     if (status != MATCH_OK) {
-        fprintf(stderr, "${comment(network.name).replace('%', '%%')}: status %d, %s\n", (int)status, match_status_text(status));
+        fprintf(stderr, "%s: status %d, %s\n", ${quoted(network.name)}, (int)status, match_status_text(status));
     }
     return status == MATCH_OK ? 0 : 1;
 }
