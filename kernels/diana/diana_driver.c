@@ -1,11 +1,10 @@
 #include "diana_driver.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "diana_registers.h"
 
-static_assert(sizeof(match_diana_job_t) == DIANA_JOB_WORDS * sizeof(uint32_t), "a job is its registers");
+_Static_assert(sizeof(match_diana_job_t) == DIANA_JOB_WORDS * sizeof(uint32_t), "a job is its registers");
 
 void match_diana_execute(const match_diana_job_t *job)
 {

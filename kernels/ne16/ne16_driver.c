@@ -1,9 +1,8 @@
 #include "ne16_driver.h"
 
-#include <assert.h>
 #include <stdbool.h>
 
-static_assert(sizeof(match_ne16_job_t) == NE16_JOB_WORDS * sizeof(uint32_t), "a job is its registers");
+_Static_assert(sizeof(match_ne16_job_t) == NE16_JOB_WORDS * sizeof(uint32_t), "a job is its registers");
 
 void match_ne16_prepare(const match_ne16_job_t *job, match_ne16_change_t change)
 {

@@ -16,7 +16,10 @@ VENDOR = "riscv32-unknown-elf-gcc"
 PLAIN = "riscv64-unknown-elf-gcc"
 
 CHIPS = ("gap8", "gap9")
-SYSTEMS = ("pulpos", "freertos")
+STANDARDS = {"pulpos": "gnu11", "freertos": "gnu99"}
+"""Of the SDK's Makefiles with each operating system; with PulpOS it is its compiler's own."""
+
+SYSTEMS = tuple(STANDARDS)
 
 
 class CompilerError(Exception):
@@ -25,16 +28,17 @@ class CompilerError(Exception):
 
 @dataclass(frozen=True)
 class Headers:
-    """Flags of the compiler for one chip's headers; `about` says whose they are."""
+    """Flags of the compiler for one chip's headers; `about` says whose they are, `standard` which C goes with them."""
 
     about: str
     flags: tuple[str, ...]
+    standard: str = "gnu11"
 
 
 def stand_in(chip: str, system: str) -> Headers:
     """The headers of this folder that declare what is used of a chip's SDK."""
     about = f"headers that stand in for the SDK of {chip} with {system}"
-    return Headers(about, (f"-I{STAND_IN / chip}", f"-I{STAND_IN}", *_defined(chip, system)))
+    return Headers(about, (f"-I{STAND_IN / chip}", f"-I{STAND_IN}", *_defined(chip, system)), STANDARDS[system])
 
 
 def of_sdk(home: Path, chip: str, system: str) -> Headers:
@@ -43,18 +47,20 @@ def of_sdk(home: Path, chip: str, system: str) -> Headers:
     flags = _defined(chip, system)
     about = f"{chip.upper()} with {system}"
     if chip == "gap9":
-        return _headers(f"the interface of {about}", [STAND_IN / "gap9_system", STAND_IN, *interface], flags)
-    if system == "freertos":
-        return _headers(about, [*_of_freertos(home / "rtos/freeRTOS", chip), *interface], [*flags, *_FREERTOS])
-    pulpos = [home / "gap8/rtos/pulp" / part / "include" for part in ("pulp-os", "archi_pulp", "hal_pulp")]
-    return _headers(about, [*pulpos, *interface], [*flags, "-include", "rt/chips/gap/config.h"])
+        folders, about = [STAND_IN / "gap9_system", STAND_IN, *interface], f"the interface of {about}"
+    elif system == "freertos":
+        folders, flags = [*_of_freertos(home / "rtos/freeRTOS", chip), *interface], (*flags, *_FREERTOS)
+    else:
+        pulpos = [home / "gap8/rtos/pulp" / part / "include" for part in ("pulp-os", "archi_pulp", "hal_pulp")]
+        folders, flags = [*pulpos, *interface], (*flags, "-include", "rt/chips/gap/config.h")
+    return _headers(about, folders, flags, STANDARDS[system])
 
 
-def _headers(about: str, folders: Sequence[Path], flags: Sequence[str]) -> Headers:
+def _headers(about: str, folders: Sequence[Path], flags: Sequence[str], standard: str) -> Headers:
     missing = [str(folder) for folder in folders if not folder.is_dir()]
     if missing:
         raise CompilerError(f"there is no {missing[0]}: say with --flags where the headers of {about} are")
-    return Headers(about, (*(f"-isystem{folder}" for folder in folders), *flags))
+    return Headers(about, (*(f"-isystem{folder}" for folder in folders), *flags), standard)
 
 
 def _defined(chip: str, system: str) -> tuple[str, ...]:
@@ -134,7 +140,16 @@ def check_declarations(compiler: Compiler, headers: Headers) -> None:
     Raises:
         CompilerError: where the headers say something else.
     """
-    _call([compiler.command, "-std=gnu11", *compiler.flags, *headers.flags, "-fsyntax-only", str(DECLARATIONS)])
+    _call(
+        [
+            compiler.command,
+            f"-std={headers.standard}",
+            *compiler.flags,
+            *headers.flags,
+            "-fsyntax-only",
+            str(DECLARATIONS),
+        ]
+    )
 
 
 def build(project: Path, compiler: Compiler, headers: Headers, *options: str, macros: str = "") -> Path:
@@ -146,19 +161,8 @@ def build(project: Path, compiler: Compiler, headers: Headers, *options: str, ma
     shutil.rmtree(project / "build", ignore_errors=True)
     flags = " ".join(["-O2", *compiler.flags, *headers.flags, *([macros] if macros else [])])
     warnings = "WARNINGS=-Wall -Wextra -Werror -Wno-unused-function"  # the SDK's inline functions
-    _call(
-        [
-            "make",
-            "-s",
-            "-C",
-            str(project),
-            "PLATFORM=gap_sdk",
-            f"CC={compiler.command}",
-            f"CFLAGS={flags}",
-            warnings,
-            *options,
-        ]
-    )
+    variables = ["PLATFORM=gap_sdk", f"STANDARD={headers.standard}", f"CC={compiler.command}", f"CFLAGS={flags}"]
+    _call(["make", "-s", "-C", str(project), *variables, warnings, *options])
     (program,) = (project / "build").glob("gap_sdk*/network")
     return program
 
