@@ -231,6 +231,10 @@ int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes)
     };
     int32_t status = context != NULL ? match_check_workspace(&${name}_network, workspace, bytes) : MATCH_ERROR_ARGUMENT;
 % if memory:
+    if (status == MATCH_OK && initialised(context)) { /* its use begins again */
+        ${memory.api.free}(context->context.external);
+        context->context = (match_context_t){.network = NULL};
+    }
     if (status == MATCH_OK) {
         status = reserve(&made);
     }

@@ -97,8 +97,8 @@ extern const match_network_t ${name}_network;
  * ${prefix}_WORKSPACE, an attribute, places it. */
 extern uint8_t ${name}_workspace[${prefix}_WORKSPACE_IO_BYTES];
 
-/* Begins to use the network with `bytes` bytes of workspace, which stay the context's until deinit. With
- * WORKSPACE_IO_BYTES or more, inputs and outputs may lie inside. MATCH_ERROR_ARGUMENT if context or workspace are NULL,
+/* Begins to use the network with `bytes` bytes of workspace, which stay the context's until deinit, or until it begins
+ * again. With WORKSPACE_IO_BYTES or more, inputs and outputs may lie inside. MATCH_ERROR_ARGUMENT if context or workspace are NULL,
  * MATCH_ERROR_ALIGNMENT or MATCH_ERROR_SIZE if the workspace is not aligned or too small; MATCH_ERROR_BUSY, at once, if
  * the context has a run that was started and not polled to its end.
 % if network.memory:
