@@ -92,8 +92,10 @@ def test_sizes_in_the_report_and_as_macros(tmp_path: Path, monkeypatch: pytest.M
     assert macros["TEXT"] == str(found.text)
     assert macros["LAYER_STACK"] == str(found.layer_stack)
     assert macros["CLUSTER_KERNEL_STACK"] == macros["KERNEL_STACK"] == str(found.kernel_stack)
-    monkeypatch.setenv("CFLAGS", "-Os")
+    monkeypatch.setenv("CFLAGS", "-Os -I/opt/*/sdk")
     assert size(tmp_path / "digits").text < found.text, "objects of other flags are built anew"
+    made = str(tmp_path / "digits/build/size-host/digits_size.h")
+    subprocess.run(["cc", "-Wall", "-Werror", "-fsyntax-only", "-x", "c", made], check=True)
 
 
 LEVELS = ("-O1", "-O2", "-O3", "-Os", "-Og")
