@@ -30,22 +30,22 @@ typedef struct {
     uint32_t addend_channel_stride;
     uint32_t output_row_stride;
     uint32_t output_channel_stride;
-} diana_job_t;
+} match_diana_job_t;
 
 /* Execute a job and wait for its end. */
-void diana_execute(const diana_job_t *job);
+void match_diana_execute(const match_diana_job_t *job);
 
 /* ---- provided by the platform ---- */
 
 /* Write and read a register, by its word. */
-void diana_write(uint32_t word, uint32_t value);
-uint32_t diana_read(uint32_t word);
+void match_diana_write(uint32_t word, uint32_t value);
+uint32_t match_diana_read(uint32_t word);
 
 /* Sleep until the accelerator has finished its job. */
-void diana_wait_event(void);
+void match_diana_wait_event(void);
 
 /* Address of a byte of the activation memory or of the weight memory on the accelerator's side. */
-uint32_t diana_activation_address(const void *pointer);
-uint32_t diana_weight_address(const void *pointer);
+uint32_t match_diana_activation_address(const void *pointer);
+uint32_t match_diana_weight_address(const void *pointer);
 
 #endif

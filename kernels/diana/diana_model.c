@@ -85,7 +85,7 @@ static bool is_possible(const job_t *job)
 /* ---- memories ---- */
 
 /* A byte of a memory; 0, and the status set, outside of it. */
-static int8_t load(diana_model_t *diana, const diana_memory_t *memory, uint32_t address)
+static int8_t load(match_diana_model_t *diana, const match_diana_memory_t *memory, uint32_t address)
 {
     uint32_t offset = address - memory->address;
     if (offset >= memory->size) {
@@ -96,7 +96,7 @@ static int8_t load(diana_model_t *diana, const diana_memory_t *memory, uint32_t 
 }
 
 /* Not after something has failed. */
-static void store(diana_model_t *diana, uint32_t address, int32_t value)
+static void store(match_diana_model_t *diana, uint32_t address, int32_t value)
 {
     uint32_t offset = address - diana->activations.address;
     if (offset >= diana->activations.size) {
@@ -114,13 +114,13 @@ static uint32_t place(uint32_t index)
 }
 
 /* Byte `index` of weights that start at an address. */
-static int8_t load_weight(diana_model_t *diana, uint32_t start, uint32_t index)
+static int8_t load_weight(match_diana_model_t *diana, uint32_t start, uint32_t index)
 {
     return load(diana, &diana->weights, start + place(index));
 }
 
 /* A 32-bit number whose byte i is byte `first` + i * `step` of weights that start at an address. */
-static uint32_t load_bias(diana_model_t *diana, uint32_t start, uint32_t first, uint32_t step)
+static uint32_t load_bias(match_diana_model_t *diana, uint32_t start, uint32_t first, uint32_t step)
 {
     uint32_t value = 0;
     for (uint32_t i = 0; i < BIAS_BYTES; i++) {
@@ -130,7 +130,7 @@ static uint32_t load_bias(diana_model_t *diana, uint32_t start, uint32_t first, 
 }
 
 /* An input's byte; 0 in the padding, which is what lies outside of it. */
-static int8_t load_input(diana_model_t *diana, const job_t *job, uint32_t y, uint32_t x, uint32_t channel)
+static int8_t load_input(match_diana_model_t *diana, const job_t *job, uint32_t y, uint32_t x, uint32_t channel)
 {
     if (y < job->pad_top || x < job->pad_left || y - job->pad_top >= job->input_height ||
         x - job->pad_left >= job->input_width) {
@@ -166,7 +166,7 @@ static int32_t finished(const job_t *job, uint32_t sum)
 }
 
 /* A row of a channel's outputs is complete: fill up its last word. */
-static void fill_row(diana_model_t *diana, const job_t *job, uint32_t y, uint32_t channel, uint32_t from)
+static void fill_row(match_diana_model_t *diana, const job_t *job, uint32_t y, uint32_t channel, uint32_t from)
 {
     for (uint32_t x = from; x < whole_groups(job->output_width); x++) {
         store(diana, output_address(job, y, x, channel), NO_OUTPUT);
@@ -174,7 +174,7 @@ static void fill_row(diana_model_t *diana, const job_t *job, uint32_t y, uint32_
 }
 
 /* All outputs of channels are complete: fill up the last group of channels. */
-static void fill_channels(diana_model_t *diana, const job_t *job)
+static void fill_channels(match_diana_model_t *diana, const job_t *job)
 {
     for (uint32_t k = job->output_channels; k < whole_groups(job->output_channels); k++) {
         for (uint32_t y = 0; y < job->output_height; y++) {
@@ -205,7 +205,7 @@ static filter_t filter_of(const job_t *job, uint32_t channel)
     return filter;
 }
 
-static uint32_t convolve(diana_model_t *diana, const job_t *job, const filter_t *filter, uint32_t y, uint32_t x)
+static uint32_t convolve(match_diana_model_t *diana, const job_t *job, const filter_t *filter, uint32_t y, uint32_t x)
 {
     uint32_t sum = load_bias(diana, filter->start, filter->bias, DIANA_ARRAY);
     uint32_t row = 0;
@@ -222,7 +222,7 @@ static uint32_t convolve(diana_model_t *diana, const job_t *job, const filter_t 
     return sum;
 }
 
-static void execute_convolution(diana_model_t *diana, const job_t *job)
+static void execute_convolution(match_diana_model_t *diana, const job_t *job)
 {
     for (uint32_t k = 0; k < job->output_channels; k++) {
         filter_t filter = filter_of(job, k);
@@ -239,7 +239,7 @@ static void execute_convolution(diana_model_t *diana, const job_t *job)
     }
 }
 
-static void execute_fully_connected(diana_model_t *diana, const job_t *job)
+static void execute_fully_connected(match_diana_model_t *diana, const job_t *job)
 {
     uint32_t columns = whole_groups(job->input_channels);
     for (uint32_t k = 0; k < job->output_channels && diana->status == MATCH_OK; k++) {
@@ -257,7 +257,7 @@ static void execute_fully_connected(diana_model_t *diana, const job_t *job)
     }
 }
 
-static void execute_addition(diana_model_t *diana, const job_t *job)
+static void execute_addition(match_diana_model_t *diana, const job_t *job)
 {
     for (uint32_t k = 0; k < job->output_channels; k++) {
         for (uint32_t y = 0; y < job->output_height; y++) {
@@ -272,7 +272,7 @@ static void execute_addition(diana_model_t *diana, const job_t *job)
     fill_channels(diana, job);
 }
 
-static void execute(diana_model_t *diana)
+static void execute(match_diana_model_t *diana)
 {
     job_t job = decode(diana->words);
     if (!is_possible(&job)) {
@@ -288,12 +288,12 @@ static void execute(diana_model_t *diana)
 
 /* ---- registers ---- */
 
-void diana_model_reset(diana_model_t *diana, diana_memory_t activations, diana_memory_t weights)
+void match_diana_model_reset(match_diana_model_t *diana, match_diana_memory_t activations, match_diana_memory_t weights)
 {
-    *diana = (diana_model_t){.activations = activations, .weights = weights, .status = MATCH_OK};
+    *diana = (match_diana_model_t){.activations = activations, .weights = weights, .status = MATCH_OK};
 }
 
-void diana_model_write(diana_model_t *diana, uint32_t word, uint32_t value)
+void match_diana_model_write(match_diana_model_t *diana, uint32_t word, uint32_t value)
 {
     if (!diana->running && word == DIANA_START && value == 1) {
         diana->running = true;
@@ -304,7 +304,7 @@ void diana_model_write(diana_model_t *diana, uint32_t word, uint32_t value)
     }
 }
 
-uint32_t diana_model_read(const diana_model_t *diana, uint32_t word)
+uint32_t match_diana_model_read(const match_diana_model_t *diana, uint32_t word)
 {
     uint32_t value = 0;
     if (word == DIANA_STATUS) {
@@ -315,7 +315,7 @@ uint32_t diana_model_read(const diana_model_t *diana, uint32_t word)
     return value;
 }
 
-void diana_model_finish_job(diana_model_t *diana)
+void match_diana_model_finish_job(match_diana_model_t *diana)
 {
     if (diana->running) {
         execute(diana);
@@ -323,7 +323,7 @@ void diana_model_finish_job(diana_model_t *diana)
     }
 }
 
-int32_t diana_model_status(const diana_model_t *diana)
+int32_t match_diana_model_status(const match_diana_model_t *diana)
 {
     return diana->status;
 }

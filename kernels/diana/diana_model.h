@@ -20,27 +20,28 @@ typedef struct {
     uint8_t *bytes;
     size_t size;
     uint32_t address;
-} diana_memory_t;
+} match_diana_memory_t;
 
 typedef struct {
-    diana_memory_t activations;
-    diana_memory_t weights;
+    match_diana_memory_t activations;
+    match_diana_memory_t weights;
     uint32_t words[DIANA_JOB_WORDS];
     bool running;
     int32_t status; /* MATCH_OK or MATCH_ERROR_COMPUTE */
-} diana_model_t;
+} match_diana_model_t;
 
 /* An idle accelerator between its memories. */
-void diana_model_reset(diana_model_t *diana, diana_memory_t activations, diana_memory_t weights);
+void match_diana_model_reset(match_diana_model_t *diana, match_diana_memory_t activations,
+                             match_diana_memory_t weights);
 
 /* Access to a register, by its word. */
-void diana_model_write(diana_model_t *diana, uint32_t word, uint32_t value);
-uint32_t diana_model_read(const diana_model_t *diana, uint32_t word);
+void match_diana_model_write(match_diana_model_t *diana, uint32_t word, uint32_t value);
+uint32_t match_diana_model_read(const match_diana_model_t *diana, uint32_t word);
 
 /* Execute the job that was started, as late as that; nothing when there is none. */
-void diana_model_finish_job(diana_model_t *diana);
+void match_diana_model_finish_job(match_diana_model_t *diana);
 
 /* MATCH_OK, or MATCH_ERROR_COMPUTE when a job since the reset could not be executed. */
-int32_t diana_model_status(const diana_model_t *diana);
+int32_t match_diana_model_status(const match_diana_model_t *diana);
 
 #endif

@@ -1,4 +1,5 @@
-/* Kernels for NE16, called on the cluster's master core: they program jobs and return, ne16_wait(0) waits for them.
+/* Kernels for NE16, called on the cluster's master core: they program jobs and return; match_ne16_wait(0) waits for
+ * them.
  *
  * Activations are uint8, HWC. All input channels of the layer are in the tile; channel numbers need not be multiples of
  * anything. Every row and column of the filter's window that lies outside input_height x input_width counts as padding,

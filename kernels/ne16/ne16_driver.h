@@ -36,7 +36,7 @@ typedef union {
         uint32_t conf0;
     };
     uint32_t words[NE16_JOB_WORDS];
-} ne16_job_t;
+} match_ne16_job_t;
 
 /* In what a job differs from the one before the last, which had its place. The registers of a place keep what is written,
  * but for a soft clear. */
@@ -46,29 +46,29 @@ typedef enum {
     NE16_OTHER_PIXELS,   /* where input and output begin, rows, columns and padding */
     NE16_OTHER_CHANNELS, /* all addresses, rows, columns, padding, numbers of channels, strides of the output */
     NE16_OTHER_TILE,     /* everything */
-} ne16_change_t;
+} match_ne16_change_t;
 
 /* Take the next place of the queue, which runs two jobs in order, and write a job's registers; waits while there is none.
  * Registers that do not change are left. */
-void ne16_prepare(const ne16_job_t *job, ne16_change_t change);
+void match_ne16_prepare(const match_ne16_job_t *job, match_ne16_change_t change);
 
 /* Hand over the job that has been prepared. */
-void ne16_trigger(void);
+void match_ne16_trigger(void);
 
 /* Wait until at most `jobs` jobs are queued or running. */
-void ne16_wait(int32_t jobs);
+void match_ne16_wait(int32_t jobs);
 
 /* ---- provided by the platform ---- */
 
 /* Write and read a register, by its word. */
-void ne16_write(uint32_t word, uint32_t value);
-uint32_t ne16_read(uint32_t word);
+void match_ne16_write(uint32_t word, uint32_t value);
+uint32_t match_ne16_read(uint32_t word);
 
 /* Write the words first .. last of a job to the registers of the one that has been acquired. */
-void ne16_write_job(const ne16_job_t *job, uint32_t first, uint32_t last);
+void match_ne16_write_job(const match_ne16_job_t *job, uint32_t first, uint32_t last);
 
 /* Sleep until NE16 has finished a job since the last call. */
-void ne16_wait_event(void);
+void match_ne16_wait_event(void);
 
 /* Address of a byte of L1 on NE16's side of the interconnect. */
 uint32_t match_l1_address(const void *pointer);

@@ -22,7 +22,7 @@ typedef struct {
 /* Size of the last of the sub-tiles of `size` that `total` is cut into. */
 static int32_t remainder_of(int32_t total, int32_t size)
 {
-    return total - (ne16_ceil_div(total, size) - 1) * size;
+    return total - (match_ne16_ceil_div(total, size) - 1) * size;
 }
 
 static uint32_t halves(int32_t upper, int32_t lower)
@@ -42,9 +42,9 @@ static int32_t weight_bits(const match_tile_t *tile)
     return tile->weight_bits == 0 ? WEIGHT_BITS : tile->weight_bits;
 }
 
-int32_t ne16_weight_stride(const match_tile_t *tile, uint32_t mode)
+int32_t match_ne16_weight_stride(const match_tile_t *tile, uint32_t mode)
 {
-    int32_t groups = mode == NE16_MODE_DEPTHWISE ? 1 : ne16_ceil_div(tile->channels_in, NE16_SUBTILE_KI);
+    int32_t groups = mode == NE16_MODE_DEPTHWISE ? 1 : match_ne16_ceil_div(tile->channels_in, NE16_SUBTILE_KI);
     return groups * weight_bits(tile) * plane_bytes(mode);
 }
 
@@ -110,25 +110,25 @@ static uint32_t padding_after(extent_t extent)
 
 /* Start the next job, with such a change if it is not the first in its place for a tile or for some channels. What it
  * waits for goes on while its registers are written. */
-static void submit(ne16_jobs_t *jobs, ne16_change_t change)
+static void submit(match_ne16_jobs_t *jobs, match_ne16_change_t change)
 {
-    ne16_prepare(&jobs->next, jobs->other_tile > 0       ? NE16_OTHER_TILE
-                              : jobs->other_channels > 0 ? NE16_OTHER_CHANNELS
-                                                         : change);
+    match_ne16_prepare(&jobs->next, jobs->other_tile > 0       ? NE16_OTHER_TILE
+                                    : jobs->other_channels > 0 ? NE16_OTHER_CHANNELS
+                                                               : change);
     jobs->other_tile--;
     jobs->other_channels--;
     if (jobs->behind.awaited) {
-        ne16_join_behind(&jobs->behind);
+        match_ne16_join_behind(&jobs->behind);
         jobs->behind.awaited = false;
     }
-    ne16_trigger();
+    match_ne16_trigger();
     if (jobs->behind.kernel != NULL) {
-        ne16_wait(1); /* jobs end in order: the one that is left is this one */
-        ne16_start_behind(&jobs->behind);
+        match_ne16_wait(1); /* jobs end in order: the one that is left is this one */
+        match_ne16_start_behind(&jobs->behind);
     }
 }
 
-static uint32_t conf0(uint32_t mode, bool strided, int32_t bits, ne16_output_t output)
+static uint32_t conf0(uint32_t mode, bool strided, int32_t bits, match_ne16_output_t output)
 {
     uint32_t conf = (uint32_t)(bits - 1) << NE16_CONF0_WEIGHT_BITS;
     conf |= mode << NE16_CONF0_MODE;
@@ -146,16 +146,16 @@ static uint32_t conf0(uint32_t mode, bool strided, int32_t bits, ne16_output_t o
     return conf;
 }
 
-void ne16_begin_jobs(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, ne16_output_t output)
+void match_ne16_begin_jobs(match_ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, match_ne16_output_t output)
 {
-    ne16_job_t *job = &jobs->next;
+    match_ne16_job_t *job = &jobs->next;
     jobs->other_tile = NE16_PLACES;
-    jobs->behind = (ne16_behind_t){.kernel = NULL};
+    jobs->behind = (match_ne16_behind_t){.kernel = NULL};
     bool stepping = mode == NE16_MODE_1X1;
     int32_t bits = weight_bits(tile);
     int32_t multiplier_bytes = output == NE16_OUTPUT_ACCUMULATORS ? 0 : 1 << output;
     uint32_t bias = match_l1_address(tile->parameters);
-    int32_t all_channels = ne16_groups_of(tile) * tile->channels_out;
+    int32_t all_channels = match_ne16_groups_of(tile) * tile->channels_out;
     uint32_t scale = bias + (uint32_t)all_channels * 4;
     job->scale = scale;
     job->scale_shift = scale + (uint32_t)(all_channels * multiplier_bytes);
@@ -165,46 +165,48 @@ void ne16_begin_jobs(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode,
     job->infeat_d2 = 0;
     job->outfeat_d0 = CHUNK_BYTES;
     job->weights_d0 = (uint32_t)(stepping ? plane_bytes(mode) * bits : plane_bytes(mode));
-    job->weights_d1 = mode == NE16_MODE_DEPTHWISE ? 0 : (uint32_t)ne16_weight_stride(tile, mode);
+    job->weights_d1 = mode == NE16_MODE_DEPTHWISE ? 0 : (uint32_t)match_ne16_weight_stride(tile, mode);
     job->weights_d2 = 0;
     job->weight_offset = (uint32_t)-(1 << (bits - 1)); /* what makes a signed weight of an unsigned one */
     job->filter_mask = 0;
-    job->conf0 = conf0(mode, ne16_is_strided(tile, mode), bits, output);
+    job->conf0 = conf0(mode, match_ne16_is_strided(tile, mode), bits, output);
 }
 
 /* Fill in the channels of the next jobs, and where their outputs go. */
-static void aim_jobs(ne16_jobs_t *jobs, uint32_t mode, bool strided, const ne16_channels_t *channels,
-                     ne16_destination_t destination)
+static void aim_jobs(match_ne16_jobs_t *jobs, uint32_t mode, bool strided, const match_ne16_channels_t *channels,
+                     match_ne16_destination_t destination)
 {
-    ne16_job_t *job = &jobs->next;
+    match_ne16_job_t *job = &jobs->next;
     jobs->other_channels = NE16_PLACES;
-    int32_t ko = ne16_subtile_channels(mode);
+    int32_t ko = match_ne16_subtile_channels(mode);
     int32_t ki = NE16_SUBTILE_KI;
     job->weights = match_l1_address(channels->weights);
     job->outfeat_d1 = (uint32_t)(destination.pixel_stride / (strided ? 2 : 1));
     job->outfeat_d2 = (uint32_t)(destination.row_stride / (strided ? 2 : 1));
     job->remainder_ko_ki = halves(remainder_of(channels->channels_out, ko), remainder_of(channels->channels_in, ki));
-    job->subtiles_ko_ki = halves(ne16_ceil_div(channels->channels_out, ko), ne16_ceil_div(channels->channels_in, ki));
+    job->subtiles_ko_ki =
+        halves(match_ne16_ceil_div(channels->channels_out, ko), match_ne16_ceil_div(channels->channels_in, ki));
 }
 
 /* Fill in one job's rows and columns, but for where they are. */
-static void shape_job(ne16_job_t *job, const match_tile_t *tile, uint32_t mode, extent_t rows, extent_t columns)
+static void shape_job(match_ne16_job_t *job, const match_tile_t *tile, uint32_t mode, extent_t rows, extent_t columns)
 {
     int32_t ho = remainder_of(rows.steps, NE16_SUBTILE_OUTPUT);
     int32_t wo = remainder_of(columns.steps, NE16_SUBTILE_OUTPUT);
     int32_t overlap = mode == NE16_MODE_1X1 ? 0 : NE16_SUBTILE_INPUT - NE16_SUBTILE_OUTPUT;
     job->remainder_ho_wo = halves(ho, wo);
     job->remainder_hi_wi = halves(ho + overlap, wo + overlap);
-    job->subtiles_ho_wo =
-        halves(ne16_ceil_div(rows.steps, NE16_SUBTILE_OUTPUT), ne16_ceil_div(columns.steps, NE16_SUBTILE_OUTPUT));
+    job->subtiles_ho_wo = halves(match_ne16_ceil_div(rows.steps, NE16_SUBTILE_OUTPUT),
+                                 match_ne16_ceil_div(columns.steps, NE16_SUBTILE_OUTPUT));
     job->padding = (uint32_t)rows.before << 28 | padding_after(columns) << 24 | padding_after(rows) << 20 |
                    (uint32_t)columns.before << 16 | (uint32_t)tile->pad_value;
 }
 
-bool ne16_submit_rows(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, const ne16_channels_t *channels,
-                      ne16_destination_t destination, int32_t first, int32_t last)
+bool match_ne16_submit_rows(match_ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode,
+                            const match_ne16_channels_t *channels, match_ne16_destination_t destination, int32_t first,
+                            int32_t last)
 {
-    bool strided = ne16_is_strided(tile, mode);
+    bool strided = match_ne16_is_strided(tile, mode);
     aim_jobs(jobs, mode, strided, channels, destination);
     int32_t job_rows =
         job_outputs(rows_of(tile, mode, first, last - first), last - first, strided, destination.row_stride);
@@ -215,8 +217,8 @@ bool ne16_submit_rows(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode
     uint32_t input_step = (uint32_t)(job_columns * stride_x(tile) * tile->input_pixel_stride);
     uint32_t output_step = (uint32_t)(job_columns * destination.pixel_stride);
     for (int32_t y = first; y < last; y += job_rows) {
-        extent_t rows = rows_of(tile, mode, y, ne16_smaller(job_rows, last - y));
-        extent_t columns = columns_of(tile, mode, 0, ne16_smaller(job_columns, tile->output_width));
+        extent_t rows = rows_of(tile, mode, y, match_ne16_smaller(job_rows, last - y));
+        extent_t columns = columns_of(tile, mode, 0, match_ne16_smaller(job_columns, tile->output_width));
         jobs->next.infeat = match_l1_address(channels->input) +
                             (uint32_t)(rows.first * tile->input_row_stride + columns.first * tile->input_pixel_stride);
         jobs->next.outfeat = destination.address + (uint32_t)((y - first) * destination.row_stride);
@@ -227,7 +229,7 @@ bool ne16_submit_rows(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode
             }
             bool other = x < inner || x + job_columns >= tile->output_width;
             if (other) {
-                columns = columns_of(tile, mode, x, ne16_smaller(job_columns, tile->output_width - x));
+                columns = columns_of(tile, mode, x, match_ne16_smaller(job_columns, tile->output_width - x));
                 shape_job(&jobs->next, tile, mode, rows, columns);
             }
             submit(jobs, other ? NE16_OTHER_PIXELS : NE16_OTHER_PLACE);
@@ -236,21 +238,21 @@ bool ne16_submit_rows(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode
     return job_rows >= last - first && job_columns >= tile->output_width;
 }
 
-void ne16_submit_groups(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode, ne16_output_t output,
-                        ne16_channels_t channels, ne16_destination_t destination, int32_t first, int32_t last,
-                        int32_t groups)
+void match_ne16_submit_groups(match_ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode,
+                              match_ne16_output_t output, match_ne16_channels_t channels,
+                              match_ne16_destination_t destination, int32_t first, int32_t last, int32_t groups)
 {
     uint32_t channels_out = (uint32_t)channels.channels_out;
     uint32_t output_bytes = output == NE16_OUTPUT_ACCUMULATORS ? sizeof(int32_t) : 1;
     const uint32_t steps[NE16_JOB_ADDRESSES] = {
-        [NE16_JOB_WEIGHTS] = channels_out * (uint32_t)ne16_weight_stride(tile, mode),
+        [NE16_JOB_WEIGHTS] = channels_out * (uint32_t)match_ne16_weight_stride(tile, mode),
         [NE16_JOB_INFEAT] = (uint32_t)channels.channels_in,
         [NE16_JOB_OUTFEAT] = channels_out * output_bytes,
         [NE16_JOB_SCALE] = channels_out << output,
         [NE16_JOB_SCALE_SHIFT] = channels_out,
         [NE16_JOB_SCALE_BIAS] = channels_out * (uint32_t)sizeof(int32_t),
     };
-    bool alone = ne16_submit_rows(jobs, tile, mode, &channels, destination, first, last);
+    bool alone = match_ne16_submit_rows(jobs, tile, mode, &channels, destination, first, last);
     for (int32_t group = 1; group < groups; group++) {
         for (int32_t word = 0; word < NE16_JOB_ADDRESSES; word++) {
             jobs->next.words[word] += steps[word];
@@ -261,7 +263,7 @@ void ne16_submit_groups(ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mo
             channels.weights += steps[NE16_JOB_WEIGHTS];
             channels.input += steps[NE16_JOB_INFEAT];
             destination.address += steps[NE16_JOB_OUTFEAT];
-            (void)ne16_submit_rows(jobs, tile, mode, &channels, destination, first, last);
+            (void)match_ne16_submit_rows(jobs, tile, mode, &channels, destination, first, last);
         }
     }
 }

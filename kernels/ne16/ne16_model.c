@@ -121,7 +121,7 @@ static job_t decode(const uint32_t *words)
 /* ---- memory ---- */
 
 /* The `bytes` bytes at an address; NULL, and the status set, when they are not all in the memory. */
-static uint8_t *at(ne16_model_t *ne16, uint32_t address, size_t bytes)
+static uint8_t *at(match_ne16_model_t *ne16, uint32_t address, size_t bytes)
 {
     uint32_t offset = address - ne16->address;
     if (offset > ne16->memory_bytes || bytes > ne16->memory_bytes - offset) {
@@ -132,7 +132,7 @@ static uint8_t *at(ne16_model_t *ne16, uint32_t address, size_t bytes)
 }
 
 /* `bytes` bytes, lowest first, as an unsigned number; 0 outside the memory. */
-static uint32_t load(ne16_model_t *ne16, uint32_t address, uint32_t bytes)
+static uint32_t load(match_ne16_model_t *ne16, uint32_t address, uint32_t bytes)
 {
     const uint8_t *source = at(ne16, address, bytes);
     uint32_t value = 0;
@@ -142,7 +142,7 @@ static uint32_t load(ne16_model_t *ne16, uint32_t address, uint32_t bytes)
     return value;
 }
 
-static void store(ne16_model_t *ne16, uint32_t address, uint32_t bytes, uint32_t value)
+static void store(match_ne16_model_t *ne16, uint32_t address, uint32_t bytes, uint32_t value)
 {
     uint8_t *target = at(ne16, address, bytes);
     for (uint32_t i = 0; target != NULL && i < bytes; i++) {
@@ -176,7 +176,7 @@ static bool is_padding(const job_t *job, const subtile_t *subtile, uint32_t y, u
 }
 
 /* Fill the input buffer with group `ki` of input channels. What a sub-tile does not reach is zero. */
-static void load_input(ne16_model_t *ne16, const job_t *job, subtile_t *subtile, uint32_t ki)
+static void load_input(match_ne16_model_t *ne16, const job_t *job, subtile_t *subtile, uint32_t ki)
 {
     uint32_t channels = input_channels(job, ki);
     uint32_t origin = job->infeat + ki * KI;
@@ -208,7 +208,7 @@ static uint32_t weight_address(const job_t *job, const subtile_t *subtile, uint3
 }
 
 /* Weights of output channel `k` for a group of input channels, offset included: [filter position][input channel]. */
-static void load_weights(ne16_model_t *ne16, const job_t *job, const subtile_t *subtile, uint32_t ki, uint32_t k,
+static void load_weights(match_ne16_model_t *ne16, const job_t *job, const subtile_t *subtile, uint32_t ki, uint32_t k,
                          uint32_t weights[POSITIONS][KI])
 {
     uint32_t positions = filter_side(job) * filter_side(job);
@@ -249,7 +249,7 @@ static void accumulate_position(subtile_t *subtile, uint32_t k, uint32_t fy, uin
     }
 }
 
-static void accumulate(ne16_model_t *ne16, const job_t *job, subtile_t *subtile, uint32_t ki)
+static void accumulate(match_ne16_model_t *ne16, const job_t *job, subtile_t *subtile, uint32_t ki)
 {
     bool depthwise = job->mode == NE16_MODE_DEPTHWISE;
     uint32_t side = filter_side(job);
@@ -277,7 +277,7 @@ static int32_t shift_right(uint32_t value, uint32_t shift)
 }
 
 /* Multiplier, bias and shift of each channel: acc = (acc * M + B) >> S, where product and sum keep 32 bits. */
-static void norm_quant(ne16_model_t *ne16, const job_t *job, subtile_t *subtile)
+static void norm_quant(match_ne16_model_t *ne16, const job_t *job, subtile_t *subtile)
 {
     for (uint32_t k = 0; k < subtile->channels; k++) {
         uint32_t channel = subtile->ko * subtile_channels(job) + k;
@@ -305,7 +305,7 @@ static uint32_t stored(const job_t *job, uint32_t accumulator)
     return (uint32_t)value;
 }
 
-static void stream_out(ne16_model_t *ne16, const job_t *job, const subtile_t *subtile)
+static void stream_out(match_ne16_model_t *ne16, const job_t *job, const subtile_t *subtile)
 {
     uint32_t bytes = job->output_bits / 8;
     uint32_t origin = job->outfeat + subtile->ko * subtile_channels(job) * bytes;
@@ -328,7 +328,7 @@ static void stream_out(ne16_model_t *ne16, const job_t *job, const subtile_t *su
 
 /* ---- jobs ---- */
 
-static void compute_subtile(ne16_model_t *ne16, const job_t *job, uint32_t ko, uint32_t i, uint32_t j)
+static void compute_subtile(match_ne16_model_t *ne16, const job_t *job, uint32_t ko, uint32_t i, uint32_t j)
 {
     uint32_t side = NE16_SUBTILE_OUTPUT + filter_side(job) - 1;
     bool last_row = i == job->subtiles_ho - 1;
@@ -358,7 +358,7 @@ static void compute_subtile(ne16_model_t *ne16, const job_t *job, uint32_t ko, u
     }
 }
 
-static void execute(ne16_model_t *ne16, const uint32_t *words)
+static void execute(match_ne16_model_t *ne16, const uint32_t *words)
 {
     job_t job = decode(words);
     if (!job.supported) {
@@ -380,12 +380,12 @@ static void execute(ne16_model_t *ne16, const uint32_t *words)
 /* ---- register file ---- */
 
 /* Place that the acquired job is written to. */
-static uint32_t acquired_place(const ne16_model_t *ne16)
+static uint32_t acquired_place(const match_ne16_model_t *ne16)
 {
     return (ne16->first + ne16->taken - 1) % NE16_PLACES;
 }
 
-static uint32_t acquire(ne16_model_t *ne16)
+static uint32_t acquire(match_ne16_model_t *ne16)
 {
     if (ne16->acquired) {
         return NE16_LOCKED;
@@ -401,17 +401,18 @@ static uint32_t acquire(ne16_model_t *ne16)
     return number;
 }
 
-void ne16_model_reset(ne16_model_t *ne16, uint8_t *memory, size_t memory_bytes, uint32_t address)
+void match_ne16_model_reset(match_ne16_model_t *ne16, uint8_t *memory, size_t memory_bytes, uint32_t address)
 {
-    *ne16 = (ne16_model_t){.memory = memory, .memory_bytes = memory_bytes, .address = address, .status = MATCH_OK};
+    *ne16 =
+        (match_ne16_model_t){.memory = memory, .memory_bytes = memory_bytes, .address = address, .status = MATCH_OK};
 }
 
-void ne16_model_write(ne16_model_t *ne16, uint32_t word, uint32_t value)
+void match_ne16_model_write(match_ne16_model_t *ne16, uint32_t word, uint32_t value)
 {
     if (word == NE16_TRIGGER && value == 0 && ne16->acquired) {
         ne16->acquired = false;
     } else if (word == NE16_SOFT_CLEAR) {
-        ne16_model_reset(ne16, ne16->memory, ne16->memory_bytes, ne16->address);
+        match_ne16_model_reset(ne16, ne16->memory, ne16->memory_bytes, ne16->address);
     } else if (word >= NE16_JOB && word < NE16_JOB + NE16_JOB_WORDS && ne16->acquired) {
         ne16->places[acquired_place(ne16)][word - NE16_JOB] = value;
     } else {
@@ -419,12 +420,12 @@ void ne16_model_write(ne16_model_t *ne16, uint32_t word, uint32_t value)
     }
 }
 
-static bool is_taken(const ne16_model_t *ne16, uint32_t place)
+static bool is_taken(const match_ne16_model_t *ne16, uint32_t place)
 {
     return (place + NE16_PLACES - ne16->first) % NE16_PLACES < ne16->taken;
 }
 
-uint32_t ne16_model_read(ne16_model_t *ne16, uint32_t word)
+uint32_t match_ne16_model_read(match_ne16_model_t *ne16, uint32_t word)
 {
     uint32_t value = 0;
     if (word == NE16_ACQUIRE) {
@@ -439,7 +440,7 @@ uint32_t ne16_model_read(ne16_model_t *ne16, uint32_t word)
     return value;
 }
 
-void ne16_model_finish_job(ne16_model_t *ne16)
+void match_ne16_model_finish_job(match_ne16_model_t *ne16)
 {
     uint32_t triggered = ne16->taken - (uint32_t)ne16->acquired;
     if (triggered == 0) {
@@ -451,7 +452,7 @@ void ne16_model_finish_job(ne16_model_t *ne16)
     ne16->taken -= 1;
 }
 
-int32_t ne16_model_status(const ne16_model_t *ne16)
+int32_t match_ne16_model_status(const match_ne16_model_t *ne16)
 {
     return ne16->status;
 }

@@ -27,19 +27,19 @@ typedef struct {
     uint32_t taken; /* places in use, the one that is being filled in included */
     bool acquired;  /* whether one is being filled in */
     int32_t status; /* MATCH_OK or MATCH_ERROR_COMPUTE */
-} ne16_model_t;
+} match_ne16_model_t;
 
 /* An idle NE16 in front of a memory. */
-void ne16_model_reset(ne16_model_t *ne16, uint8_t *memory, size_t memory_bytes, uint32_t address);
+void match_ne16_model_reset(match_ne16_model_t *ne16, uint8_t *memory, size_t memory_bytes, uint32_t address);
 
 /* Access to a register, by its word. */
-void ne16_model_write(ne16_model_t *ne16, uint32_t word, uint32_t value);
-uint32_t ne16_model_read(ne16_model_t *ne16, uint32_t word);
+void match_ne16_model_write(match_ne16_model_t *ne16, uint32_t word, uint32_t value);
+uint32_t match_ne16_model_read(match_ne16_model_t *ne16, uint32_t word);
 
 /* Execute the oldest job that was triggered, as late as that; nothing when there is none. */
-void ne16_model_finish_job(ne16_model_t *ne16);
+void match_ne16_model_finish_job(match_ne16_model_t *ne16);
 
 /* MATCH_OK, or MATCH_ERROR_COMPUTE when a job since the reset could not be executed. */
-int32_t ne16_model_status(const ne16_model_t *ne16);
+int32_t match_ne16_model_status(const match_ne16_model_t *ne16);
 
 #endif

@@ -14,9 +14,17 @@ from mako.template import Template
 WIDTH = 120
 
 
+_IN_COMMENTS = re.compile(r"(?<=\*)(?=/)|(?<=/)(?=\*)|(?<=\?)(?=\?)")
+"""Inside what ends a C comment, begins one, or begins a trigraph."""
+
+
 def comment(text: str) -> str:
-    """`text` on one line and without anything that would end a C comment."""
-    return " ".join(text.split()).replace("*/", "* /")
+    """`text` on one line, as the inside of a C comment, or of one of Make and CMake.
+
+    What cannot be seen, such as marks of the direction of writing, which compilers refuse, is its number: <U+202E>.
+    """
+    seen = (letter if letter.isprintable() else f"<U+{ord(letter):04X}>" for letter in " ".join(text.split()))
+    return _IN_COMMENTS.sub(" ", "".join(seen))
 
 
 def quoted(text: str) -> str:
@@ -80,11 +88,16 @@ def _broken(line: str) -> list[str]:
 def _cut(line: str, depth: int) -> tuple[int, int]:
     """Where to break a line that begins inside `depth` parentheses, and the parentheses open there.
 
-    At the comma or operator inside the fewest parentheses, the last one of these that leaves a line short enough.
+    At the comma or operator inside the fewest parentheses, the last one of these that leaves a line short enough. A
+    string literal stays whole.
     """
     best: dict[int, int] = {}
     start = len(line) - len(line.lstrip()) + 1
+    inside = False
     for position, character in enumerate(line[: WIDTH - 1]):
+        inside ^= character == '"'
+        if inside:
+            continue
         depth += (character in "({[") - (character in ")}]")
         if position > start and line.startswith(", ", position):
             best[depth] = position + 1

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 _KEYWORDS = re.compile(
     r"auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|"
     r"register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while|"
-    r"bool|true|false|"
+    r"bool|true|false|typeof|typeof_unqual|linux|unix|"
     r"alignas|alignof|and|and_eq|asm|bitand|bitor|catch|char16_t|char32_t|char8_t|class|co_await|co_return|co_yield|compl|"
     r"concept|const_cast|consteval|constexpr|constinit|decltype|delete|dynamic_cast|explicit|export|friend|mutable|"
     r"namespace|new|noexcept|not|not_eq|nullptr|operator|or|or_eq|private|protected|public|reinterpret_cast|requires|"
     r"static_assert|static_cast|template|this|thread_local|throw|try|typeid|typename|using|virtual|wchar_t|xor|xor_eq"
 )
-"""Of C11, what its header of truth values defines, and of C++, which may include a network's header."""
+"""Of C, what its header of truth values and GNU C define, and of C++, which may include a network's header."""
 
 _HEADERS = re.compile(
     r"assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdatomic|"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from match.codegen.c_text import comment
 from match.errors import ToolchainError
 from match.files.output import whole_file
 from match.ir.names import network_prefix
@@ -136,7 +137,7 @@ def _stack(graph: CallGraph, roots: set[str]) -> int | None:
 def _write_macros(path: Path, prefix: str, measured: Size) -> None:
     numbers = {name: value for name, value in msgspec.structs.asdict(measured).items() if isinstance(value, int)}
     numbers |= {f"{module}_kernel_stack": value for module, value in measured.kernel_stacks.items()}
-    lines = [f"/* Bytes of the library for {measured.platform}, built with {measured.flags}. */"]
+    lines = [f"/* {comment(f'Bytes of the library for {measured.platform}, built with {measured.flags}.')} */"]
     lines += [f"#ifndef {prefix}_SIZE_H", f"#define {prefix}_SIZE_H", ""]
     lines += [f"#define {prefix}_{name.upper()}_BYTES {value}" for name, value in numbers.items()]
     with whole_file(path) as unfinished:

@@ -325,6 +325,7 @@ class Platform:
     the project's folder, which is what paths in `flags` and `link` are relative to.
 
     `compiler`: the compiler and linker, as found on the PATH; None is the C compiler of this machine.
+    `standard`: the C standard that its headers need, as -std= has it; C11 is enough for all else.
     `flags`: of the compiler and linker, behind those that all platforms share; `link`: what ends the linker's command.
     `files`: what else the project needs, such as linker scripts.
     `io`: the source that implements match_io.h; None is one that reads and writes files by way of stdio.h.
@@ -341,6 +342,7 @@ class Platform:
     defines: Mapping[str, str] = field(default_factory=dict[str, str])
     name: str = "host"
     compiler: str | None = None
+    standard: str = "c11"
     flags: tuple[str, ...] = ()
     link: tuple[str, ...] = ("-lm",)
     files: tuple[Path, ...] = ()

@@ -59,11 +59,11 @@ class Digital(HwModule):
     requantizers = (SHIFT, SHIFT_SUM)
     peak_macs = 16 * 16  # an array of 16 by 16 multipliers
     api = ModuleApi(
-        headers=("diana.h", "match_diana.h"),
-        platform=PlatformApi(offload="diana_offload"),
+        headers=("match_diana_chip.h", "match_diana.h"),
+        platform=PlatformApi(offload="match_diana_offload"),
         memory=L1_API,
-        sync=SyncApi(wait_transfer="diana_dma_wait", wait_compute="diana_wait"),
-        compute=ComputeApi(start="diana_start"),
+        sync=SyncApi(wait_transfer="match_diana_dma_wait", wait_compute="match_diana_wait"),
+        compute=ComputeApi(start="match_diana_start"),
     )
 
     def __init__(self) -> None:

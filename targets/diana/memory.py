@@ -12,10 +12,10 @@ L1 = Memory("L1", 256 * 1024, private=((WEIGHTS, 64 * 1024),))
 """The digital accelerator's activation memory, and the weight memory beside it."""
 
 L1_API = MemoryApi(
-    allocate="diana_l1_alloc",
-    free="diana_l1_free",
-    transfer="diana_dma_t",
-    copy_in="diana_dma_copy_in",
-    copy_out="diana_dma_copy_out",
-    private=((WEIGHTS, Allocator("diana_weight_alloc", "diana_weight_free")),),
+    allocate="match_diana_l1_alloc",
+    free="match_diana_l1_free",
+    transfer="match_diana_dma_t",
+    copy_in="match_diana_dma_copy_in",
+    copy_out="match_diana_dma_copy_out",
+    private=((WEIGHTS, Allocator("match_diana_weight_alloc", "match_diana_weight_free")),),
 )

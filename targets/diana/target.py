@@ -39,7 +39,11 @@ class Diana(MatchTarget):
     main_memory = L2
     activations = None
     api = TargetApi(
-        headers=("diana.h",), open="diana_open", close="diana_close", allocate="diana_l2_alloc", free="diana_l2_free"
+        headers=("match_diana_chip.h",),
+        open="match_diana_open",
+        close="match_diana_close",
+        allocate="match_diana_l2_alloc",
+        free="match_diana_l2_free",
     )
 
     def __init__(self) -> None:

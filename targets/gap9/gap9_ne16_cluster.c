@@ -1,6 +1,6 @@
 /* NE16 on a chip, its driver on the cluster's master: a kernel submits its jobs when it is started. What reads and writes
  * the registers is the platform's. */
-#include "gap9.h"
+#include "match_gap9_chip.h"
 
 #include <stdbool.h>
 
@@ -9,24 +9,24 @@
 /* A kernel has been started and not waited for. */
 static bool started;
 
-int32_t gap9_ne16_start(match_kernel_t kernel, const match_tile_t *tile)
+int32_t match_gap9_ne16_start(match_kernel_t kernel, const match_tile_t *tile)
 {
     if (started) {
         return MATCH_ERROR_COMPUTE;
     }
     started = true;
-    gap9_ne16_clock_on();
+    match_gap9_ne16_clock_on();
     kernel(tile);
     return MATCH_OK;
 }
 
-int32_t gap9_ne16_wait(void)
+int32_t match_gap9_ne16_wait(void)
 {
     if (!started) {
         return MATCH_ERROR_COMPUTE;
     }
     started = false;
-    ne16_wait(0);
+    match_ne16_wait(0);
     return MATCH_OK;
 }
 

@@ -71,11 +71,11 @@ class Ne16(HwModule):
     requantizers = (*NORM_QUANT, *STREAM_OUT_SPLIT, *STREAM_OUT)
     peak_macs = 9 * 9 * 16 // 8  # 9 blocks of 9 by 16 multipliers of 8 by 1 bit
     api = ModuleApi(
-        headers=("gap9.h", "match_ne16.h"),
-        platform=PlatformApi(offload="pulp_cluster_offload"),
+        headers=("match_gap9_chip.h", "match_ne16.h"),
+        platform=PlatformApi(offload="match_pulp_cluster_offload"),
         memory=L1_API,
-        sync=SyncApi(wait_transfer="pulp_dma_wait", wait_compute="gap9_ne16_wait"),
-        compute=ComputeApi(start="gap9_ne16_start"),
+        sync=SyncApi(wait_transfer="match_pulp_dma_wait", wait_compute="match_gap9_ne16_wait"),
+        compute=ComputeApi(start="match_gap9_ne16_start"),
     )
 
     def __init__(self, l1: Memory = L1, cost: Ne16Cost = COST) -> None:

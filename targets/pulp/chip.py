@@ -14,7 +14,11 @@ from match.target.cost import Block, CostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi
 
 API = TargetApi(
-    headers=("pulp.h",), open="pulp_open", close="pulp_close", allocate="pulp_l2_alloc", free="pulp_l2_free"
+    headers=("match_pulp_chip.h",),
+    open="match_pulp_open",
+    close="match_pulp_close",
+    allocate="match_pulp_l2_alloc",
+    free="match_pulp_l2_free",
 )
 
 CLUSTER_SOURCES = (
@@ -104,7 +108,7 @@ _MACHINE = (
 
 
 def memory_sizes(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> dict[str, str]:
-    """Macros of pulp.h: the bytes of L1 that the modules were given (`l1` without modules), those of L2."""
+    """Macros of match_pulp_chip.h: the bytes of L1 that the modules were given (`l1` without modules), those of L2."""
     l1_bytes = max((module.memories[-1].size for module in modules), default=l1.size)
     return {"PULP_L1_BYTES": str(l1_bytes), "PULP_L2_BYTES": str(l2.size)}
 
@@ -234,6 +238,7 @@ def gap_sdk_platform(
             "MATCH_PULP_ISA_AUTO": "1",
         },
         compiler="riscv32-unknown-elf-gcc",
+        standard="gnu11",  # GAP8's headers use the keyword asm
         link=("-r", "-nostdlib"),
         runner="sdk",
         io=Path("targets/pulp/gap_sdk/pulp_gap_sdk_io.c"),

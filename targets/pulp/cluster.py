@@ -114,11 +114,11 @@ class Cluster(HwModule):
     groups = True
     peak_macs = 8 * 4  # on 8 cores a dot product of four bytes each
     api = ModuleApi(
-        headers=("pulp.h", "match_pulp.h"),
-        platform=PlatformApi(offload="pulp_cluster_offload"),
+        headers=("match_pulp_chip.h", "match_pulp.h"),
+        platform=PlatformApi(offload="match_pulp_cluster_offload"),
         memory=L1_API,
-        sync=SyncApi(wait_transfer="pulp_dma_wait", wait_compute="pulp_cluster_wait"),
-        compute=ComputeApi(start="pulp_cluster_run"),
+        sync=SyncApi(wait_transfer="match_pulp_dma_wait", wait_compute="match_pulp_cluster_wait"),
+        compute=ComputeApi(start="match_pulp_cluster_run"),
     )
 
     def __init__(self, l1: Memory, cost: PulpClusterCost = COST) -> None:

@@ -13,13 +13,13 @@ HYPERRAM_BYTES = 8 << 20
 
 API = ExternalApi(
     headers=("pulp_external.h",),
-    allocate="pulp_external_alloc",
-    free="pulp_external_free",
-    load="pulp_external_load",
-    transfer="pulp_external_transfer_t",
-    copy_in="pulp_external_copy_in",
-    copy_out="pulp_external_copy_out",
-    wait="pulp_external_wait",
+    allocate="match_pulp_external_alloc",
+    free="match_pulp_external_free",
+    load="match_pulp_external_load",
+    transfer="match_pulp_external_transfer_t",
+    copy_in="match_pulp_external_copy_in",
+    copy_out="match_pulp_external_copy_out",
+    wait="match_pulp_external_wait",
 )
 
 _DEFINES = {"PULP_EXTERNAL_BYTES": str(HYPERRAM_BYTES)}

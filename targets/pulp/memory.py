@@ -22,11 +22,11 @@ L1_STACKS = _Stacks()
 """Of the cluster's cores, as its drivers set them up. Builds are held to what they need (`match size`)."""
 
 L1_API = MemoryApi(
-    allocate="pulp_l1_alloc",
-    free="pulp_l1_free",
-    transfer="pulp_dma_t",
-    copy_in="pulp_dma_copy_in",
-    copy_out="pulp_dma_copy_out",
+    allocate="match_pulp_l1_alloc",
+    free="match_pulp_l1_free",
+    transfer="match_pulp_dma_t",
+    copy_in="match_pulp_dma_copy_in",
+    copy_out="match_pulp_dma_copy_out",
 )
 
 

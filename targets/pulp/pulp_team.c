@@ -1,5 +1,5 @@
 /* The team of cores that kernels see is the chip's cluster. */
-#include "pulp.h"
+#include "match_pulp_chip.h"
 #include "match_team.h"
 
 typedef struct {
@@ -15,31 +15,31 @@ static void call(void *arg)
 
 int32_t match_core_id(void)
 {
-    return pulp_core_id();
+    return match_pulp_core_id();
 }
 
 int32_t match_core_count(void)
 {
-    return pulp_cluster_cores();
+    return match_pulp_cluster_cores();
 }
 
 void match_team_barrier(void)
 {
-    pulp_cluster_barrier();
+    match_pulp_cluster_barrier();
 }
 
 int32_t match_team_run(match_kernel_t kernel, const match_tile_t *tile)
 {
     call_t self = {kernel, tile};
-    return pulp_cluster_fork(pulp_cluster_cores(), call, &self);
+    return match_pulp_cluster_fork(match_pulp_cluster_cores(), call, &self);
 }
 
 int32_t match_team_start(match_kernel_t kernel, const match_tile_t *tile)
 {
-    return pulp_cluster_run(kernel, tile);
+    return match_pulp_cluster_run(kernel, tile);
 }
 
 int32_t match_team_wait(void)
 {
-    return pulp_cluster_wait();
+    return match_pulp_cluster_wait();
 }

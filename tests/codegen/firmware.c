@@ -1,4 +1,5 @@
 /* What a program does with the interface of a network in one situation, named by the argument; prints what comes of it. */
+#define _XOPEN_SOURCE 700 /* mutexes that a task may take twice */
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -6,7 +7,7 @@
 
 #include "digits.h"
 #include "match_host_faults.h"
-#include "pulp.h"
+#include "match_pulp_chip.h"
 
 enum { RUNS = 20 };
 
@@ -86,9 +87,93 @@ static void arguments(void)
     say(digits_run(&one, &inputs, &outputs));
     say(digits_init(&one, digits_workspace, DIGITS_WORKSPACE_BYTES));
     const bool room = DIGITS_WORKSPACE_BYTES == DIGITS_WORKSPACE_IO_BYTES;
-    say(digits_run(&one, NULL, &outputs) == (room ? MATCH_OK : MATCH_ERROR_ARGUMENT));
+    say(digits_run(&one, NULL, &outputs) == (room ? MATCH_OK : MATCH_ERROR_SIZE));
     say(digits_run(&one, &inputs, &outputs));
     match_platform_close();
+}
+
+/* How many functions are not refused while a network runs; none of them may change anything. */
+static int let_in(void)
+{
+    static const match_hooks_t none = {.begin = NULL, .end = NULL, .user = NULL};
+    static int depth;
+    if (depth > 0) { /* a run was let in */
+        return 1;
+    }
+    depth += 1;
+    const int32_t statuses[] = {
+        digits_init(&one, digits_workspace, sizeof digits_workspace),
+        digits_init(&other, memory, sizeof memory),
+        digits_init(&other, NULL, 0),
+        digits_run(&one, NULL, NULL),
+        digits_run(&other, &inputs, &outputs),
+        digits_start(&one, NULL, NULL),
+        digits_start(&other, NULL, NULL),
+        digits_set_hooks(&one, &none),
+        digits_set_hooks(&other, NULL),
+        digits_deinit(&one),
+        digits_deinit(&other),
+        match_platform_open(),
+        match_platform_close(),
+        match_set_lock(NULL),
+    };
+    int found = 0;
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        found += statuses[i] != MATCH_ERROR_BUSY;
+    }
+    depth -= 1;
+    return found;
+}
+
+static int strangers;
+static int calls;
+
+static int32_t knock(void *user, uint32_t number)
+{
+    (void)user;
+    (void)number;
+    calls += 1;
+    strangers += let_in();
+    return MATCH_OK;
+}
+
+static void knock_again(void *user, uint32_t number, int32_t status)
+{
+    (void)user;
+    (void)number;
+    (void)status;
+    strangers += let_in();
+}
+
+/* All that a program can call, from the hooks of a run and of one that was started; each run is as one without hooks. */
+static void refused_from_hooks(void)
+{
+    static const match_hooks_t hooks = {.begin = knock, .end = knock_again, .user = NULL};
+    float right[DIGITS_OUTPUT_SCORES_ELEMENTS];
+    int32_t status = MATCH_OK;
+    open_both();
+    for (int i = 0; i < DIGITS_INPUT_IMAGE_ELEMENTS; i++) {
+        image[i] = (float)(i % 17) / 16.0f;
+    }
+    say(digits_run(&one, &inputs, &outputs));
+    memcpy(right, scores, sizeof right);
+    memset(scores, 0, sizeof scores);
+    say(digits_set_hooks(&one, &hooks));
+    say(digits_run(&one, &inputs, &outputs));
+    say(memcmp(right, scores, sizeof right));
+    memset(scores, 0, sizeof scores);
+    say(digits_start(&one, &inputs, &outputs));
+    while (!digits_poll(&one, &status)) {
+        sched_yield();
+    }
+    say(status);
+    say(memcmp(right, scores, sizeof right));
+    say(calls - 2 * (int)digits_network.operator_count);
+    say(strangers);
+    say(digits_set_hooks(&one, NULL));
+    say(digits_deinit(&one));
+    say(match_set_lock(NULL));
+    say(match_platform_close());
 }
 
 static int begun;
@@ -172,6 +257,26 @@ static void end_turn(void *user)
     (void)pthread_mutex_unlock(user);
 }
 
+static void refused_under_a_lock(void)
+{
+    pthread_mutexattr_t kind;
+    pthread_mutex_t twice;
+    pthread_mutexattr_init(&kind);
+    pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&twice, &kind);
+    const match_lock_t lock = {.take = wait_for_turn, .give = end_turn, .user = &twice};
+    say(match_set_lock(&lock));
+    open_both();
+    say(digits_set_hooks(&one, &(match_hooks_t){.begin = knock, .end = knock_again, .user = NULL}));
+    say(digits_run(&one, &inputs, &outputs));
+    say(strangers);
+    say(calls - (int)digits_network.operator_count);
+    say(match_set_lock(NULL));
+    pthread_mutex_lock(&twice); /* nobody has it */
+    pthread_mutex_unlock(&twice);
+    say(match_platform_close());
+}
+
 static void *task(void *context)
 {
     static int32_t statuses[2][RUNS];
@@ -206,7 +311,7 @@ static void two_tasks(void)
 static void two_tasks_in_turn(void)
 {
     const match_lock_t lock = {.take = wait_for_turn, .give = end_turn, .user = &turn};
-    match_set_lock(&lock);
+    (void)match_set_lock(&lock);
     two_tasks();
 }
 
@@ -293,7 +398,7 @@ static void faults(void)
             expected = statuses[kind];
         } else if (kind == 4) { /* too small an L1 */
             match_platform_close();
-            say(pulp_open_with(&(pulp_setup_t){.l1_bytes = 4 * (1 + below(DIGITS_L1_BYTES / 4 - 1))}));
+            say(match_pulp_open_with(&(match_pulp_setup_t){.l1_bytes = 4 * (1 + below(DIGITS_L1_BYTES / 4 - 1))}));
             expected = MATCH_ERROR_MEMORY;
         } else { /* another task in between */
             digits_set_hooks(&one, &hooks);
@@ -376,6 +481,8 @@ static const struct {
     {"description", description},   {"two_tasks_in_turn", two_tasks_in_turn},
     {"quantize", quantize},         {"faults", faults},
     {"started", started},           {"ended_by_a_hook", ended_by_a_hook},
+    {"refused_from_hooks", refused_from_hooks},
+    {"refused_under_a_lock", refused_under_a_lock},
 };
 
 int main(int argc, char **argv)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from match.codegen.c_text import WIDTH, comment, wrap
+from match.codegen.c_text import WIDTH, comment, quoted, wrap
 from match.ir.names import identifier, identifiers, network_prefix
 
 pytestmark = pytest.mark.unit
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.unit
         ("double", "_double"),
         ("_Bool", "_bool"),
         ("class", "_class"),
+        ("linux", "_linux"),
         ("", "_"),
         ("größe", "gr_e"),
     ],
@@ -54,7 +55,17 @@ def test_identifiers_are_distinct_and_valid(names: list[str]) -> None:
 
 
 def test_comment_cannot_be_ended() -> None:
-    assert comment("a */ int x; /*\nb") == "a * / int x; /* b"
+    assert comment("a */ int x; /*\nb") == "a * / int x; / * b"
+    assert comment("*/*/ ???/") == "* / * / ? ? ?/"
+
+
+def test_what_cannot_be_seen_has_a_number_in_comments() -> None:
+    assert comment("x\u202ey\x07 gr\u00f6\u00dfe") == "x<U+202E>y<U+0007> gr\u00f6\u00dfe"
+
+
+def test_string_literals_stay_whole() -> None:
+    literal = quoted("one, two && (three, " * 8)
+    assert wrap(f"    call(first, {literal}, 1);").split("\n")[1].strip().startswith(literal)
 
 
 def test_lines_are_broken_outside_inner_parentheses() -> None:

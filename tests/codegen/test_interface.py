@@ -15,15 +15,15 @@ import pytest
 import match
 from match import zoo
 from match.compiled.model import CompiledModel
+from tests.gap_sdk.sdk import plain_flags
 
 pytestmark = pytest.mark.cc
 
 PROJECT = Path(__file__).resolve().parents[2]
 DIGITS = Path(match.__file__).parent / "devtools" / "demo" / "digits.onnx"
 FIRMWARE = PROJECT / "examples" / "firmware"
-PREFIXES = ("match_", "pulp_", "gap9_", "ne16_")
 
-OK, PLATFORM, ARGUMENT, STATE, BUSY = 0, -1, -5, -6, -7
+OK, PLATFORM, ARGUMENT, STATE, BUSY, ALIGNMENT, SIZE, OVERLAP = 0, -1, -5, -6, -7, -11, -12, -13
 
 
 def call(*command: object, cwd: Path | None = None) -> str:
@@ -80,9 +80,21 @@ def test_contexts_do_not_disturb_one_another(scenario: Callable[[str], list[str]
 
 
 def test_what_is_refused(scenario: Callable[[str], list[str]]) -> None:
-    before = [ARGUMENT] * 4 + [STATE] * 4 + [1, OK, PLATFORM, OK]
-    after = [ARGUMENT] * 3 + [OK, OK, STATE, OK, 1, OK]
+    before = [ARGUMENT, ARGUMENT, ALIGNMENT, SIZE] + [STATE] * 4 + [1, OK, PLATFORM, OK]
+    after = [ARGUMENT, ALIGNMENT, OVERLAP, OK, OK, STATE, OK, 1, OK]
     assert list(map(int, scenario("arguments"))) == before + after
+
+
+def test_a_status_has_one_text(folder: Path, tmp_path: Path) -> None:
+    """In the header, and for programs; no two have the same."""
+    header = (folder / "kernels/include/match_status.h").read_text()
+    stated = {int(code): text for code, text in re.findall(r"= (-?\d+), +/\* (.*) \*/", header)}
+    calls = "".join(f"    puts(match_status_text({code}));\n" for code in stated)
+    (tmp_path / "main.c").write_text(f'#include "match_status.h"\n#include <stdio.h>\nint main(void)\n{{\n{calls}}}\n')
+    include, source = f"-I{folder / 'kernels/include'}", folder / "runtime/match_status.c"
+    call("cc", "-Wall", "-Wextra", "-Werror", include, tmp_path / "main.c", source, "-o", tmp_path / "texts")
+    assert call(tmp_path / "texts").splitlines() == list(stated.values())
+    assert len(set(stated.values())) == len(stated) == len(re.findall(r"MATCH_ERROR_\w+ =", header))
 
 
 def test_hooks_see_every_operator_and_another_task_is_refused(
@@ -95,6 +107,14 @@ def test_hooks_see_every_operator_and_another_task_is_refused(
     assert {status for *_, status in operators} == {"0"}
     assert [line for line in lines if " " not in line].count(str(BUSY)) == 2
     assert lines[-3:] == ["0", "0", "1"]
+
+
+@pytest.mark.parametrize("sanitize", ["address,undefined", "thread"])
+def test_every_function_is_refused_while_a_network_runs(folder: Path, sanitize: str) -> None:
+    """Of a run and of one that was started, from their hooks; with a lock that lets a task in twice as well."""
+    program = linked(folder, sanitize)
+    assert set(call(program, "refused_from_hooks").split()) == {"0"}
+    assert set(call(program, "refused_under_a_lock").split()) == {"0"}
 
 
 def test_a_hook_ends_a_run_in_front_of_any_operator(scenario: Callable[[str], list[str]]) -> None:
@@ -175,27 +195,48 @@ def test_real_numbers_become_integers_as_numpy_rounds_them(scenario: Callable[[s
     assert (int8, uint8) == ("0", "32")
 
 
-@pytest.mark.parametrize(
-    ("platform", "tools"),
-    [("host", ""), ("qemu", "riscv64-unknown-elf-"), ("gap_sdk", "riscv64-unknown-elf-")],
-)
-@pytest.mark.usefixtures("qemu")
-def test_every_symbol_of_an_archive_has_a_prefix(folder: Path, platform: str, tools: str) -> None:
-    options = ["CC=riscv64-unknown-elf-gcc", f"CFLAGS={sdk_flags()}"] if platform == "gap_sdk" else []
+def archived(folder: Path, platform: str, *options: str) -> set[str]:
+    """The symbols of a network's archive that other files see."""
     call("make", "-s", "-C", folder, "WERROR=1", f"PLATFORM={platform}", *options, "lib")
-    printed = call(f"{tools}nm", "-g", "--defined-only", folder / "build" / platform / "libdigits.a")
-    names = {line.split()[2] for line in printed.splitlines() if len(line.split()) == 3}
+    (archive,) = (folder / "build" / platform).glob("lib*.a")
+    tool = "nm" if platform == "host" else "riscv64-unknown-elf-nm"
+    printed = call(tool, "-g", "--defined-only", archive)
+    return {line.split()[2] for line in printed.splitlines() if len(line.split()) == 3}
+
+
+OF_THE_SDK = ("CC=riscv64-unknown-elf-gcc", f"CFLAGS=-O2 {' '.join(plain_flags('gap9', 'freertos'))}")
+
+
+@pytest.mark.parametrize(("platform", "options"), [("host", ()), ("qemu", ()), ("gap_sdk", OF_THE_SDK)])
+@pytest.mark.usefixtures("qemu")
+def test_every_symbol_of_an_archive_has_a_prefix(folder: Path, platform: str, options: tuple[str, ...]) -> None:
+    names = archived(folder, platform, *options)
     assert "digits_run" in names
-    assert not [name for name in names if not name.startswith(("digits_", *PREFIXES))]
+    assert not [name for name in names if not name.startswith(("digits_", "match_"))]
     assert "match_pulp_avg_pool2d_int32" in names
     assert "match_pulp_conv2d" not in names
     assert not names & {"main", "match_io_open", "match_application"}
 
 
-def sdk_flags() -> str:
-    from tests.targets.test_gap_sdk import FLAGS
-
-    return " ".join(FLAGS)
+@pytest.mark.parametrize(
+    ("target", "platform", "started"),
+    [
+        ("diana", "host", {"match_diana_open"}),
+        ("pulp_open", "bare", {"match_pulp_open"}),
+        ("gap8", "rtl", {"match_pulp_open"}),
+    ],
+)
+@pytest.mark.usefixtures("qemu")
+def test_every_symbol_of_other_chips_has_a_prefix(
+    target: str, platform: str, started: set[str], tmp_path: Path
+) -> None:
+    """Of a chip without an operating system there are beside them what the C library calls and its files."""
+    modules = ["cluster"] if platform == "rtl" else None
+    match.compile(zoo.ds_cnn(), target, name="keywords", l1=20000, modules=modules).save(tmp_path)
+    names = archived(tmp_path, platform)
+    assert {*started, "keywords_run"} <= names
+    of_the_c_library = {"_exit", "stdin", "stdout", "stderr"}
+    assert not [name for name in names - of_the_c_library if not name.startswith(("keywords_", "match_"))]
 
 
 @pytest.mark.parametrize("level", ["-O0", pytest.param("-Og", marks=pytest.mark.sweep), "-Os", "-O3"])
@@ -344,7 +385,9 @@ def test_names_that_every_project_has_taken(name: str) -> None:
         match.compile(DIGITS, "gap9", name=name)
 
 
-@pytest.mark.parametrize(("name", "target"), [("pulp", "gap8"), ("gap9", "gap9"), ("diana", "diana")])
+@pytest.mark.parametrize(
+    ("name", "target"), [("pulp_platform", "gap8"), ("ne16_driver", "gap9"), ("diana_driver", "diana")]
+)
 def test_names_that_a_target_has_taken(name: str, target: str) -> None:
     sentence = f"^a network called '{name}' cannot be compiled for {target}, which has a header {name}.h; choose "
     with pytest.raises(match.OptionError, match=sentence):

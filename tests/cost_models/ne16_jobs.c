@@ -9,26 +9,26 @@
 
 static int accesses;
 
-void ne16_write(uint32_t word, uint32_t value)
+void match_ne16_write(uint32_t word, uint32_t value)
 {
     (void)word;
     (void)value;
     accesses += 1;
 }
 
-void ne16_write_job(const ne16_job_t *job, uint32_t first, uint32_t last)
+void match_ne16_write_job(const match_ne16_job_t *job, uint32_t first, uint32_t last)
 {
     (void)job;
     accesses += (int)(last - first) + 1;
 }
 
-uint32_t ne16_read(uint32_t word)
+uint32_t match_ne16_read(uint32_t word)
 {
     accesses += word == NE16_ACQUIRE;
     return 0;
 }
 
-void ne16_wait_event(void)
+void match_ne16_wait_event(void)
 {
 }
 

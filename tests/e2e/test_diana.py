@@ -179,9 +179,10 @@ def test_weights_lie_in_their_own_memory(tmp_path: Path) -> None:
     shared = (tmp_path / "project" / "runtime" / "match_on_digital.c").read_text()
     condition = r"if \(i >= layer->count - layer->weights\) \{"
     assert re.search(
-        condition + r"\s+return diana_weight_alloc\(layer->bytes\[i\]\);\s+\}\s+return diana_l1_alloc", shared
+        condition + r"\s+return match_diana_weight_alloc\(layer->bytes\[i\]\);\s+\}\s+return match_diana_l1_alloc",
+        shared,
     )
-    assert re.search(condition + r"\s+diana_weight_free\(block\);\s+return;\s+\}\s+diana_l1_free", shared)
+    assert re.search(condition + r"\s+match_diana_weight_free\(block\);\s+return;\s+\}\s+match_diana_l1_free", shared)
     plan = next(layer.plan for layer in compiled.layers if layer.plan)
     assert f"tile.shift = {plan.shift};" in text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import platform
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +44,18 @@ def test_steps_share_code_and_constants() -> None:
     totals = [match.compile(_between(steps), "gap9", cache=False).report.totals for steps in (4, 7)]
     assert totals[0].constant_bytes == totals[1].constant_bytes
     assert totals[0].cycles * 1.5 < totals[1].cycles
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="asks for an instruction of this processor")
+@pytest.mark.parametrize("standard", ["c11", "gnu17"])
+def test_products_and_sums_are_rounded_one_by_one(tmp_path: Path, standard: str) -> None:
+    """As the network's own are, where the processor has an instruction for both: gnu17 alone would take it."""
+    match.compile(_between(2), "gap9", name="cell", cache=False).save(tmp_path)
+    flags = ["CFLAGS=-O2 -mfma", f"STANDARD={standard}"]
+    subprocess.run(["make", "-s", "-C", str(tmp_path), *flags, "lib"], check=True)
+    code = subprocess.check_output(["objdump", "-d", str(tmp_path / "build/host/libcell.a")], text=True)
+    assert "vmulss" in code
+    assert "vfm" not in code
 
 
 def _between(steps: int) -> onnx.ModelProto:

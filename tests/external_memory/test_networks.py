@@ -347,7 +347,11 @@ static _Alignas(NET_ALIGNMENT) uint8_t other[NET_WORKSPACE_IO_BYTES];
 int main(void)
 {
     printf("%d\\n", (int)match_platform_open());
-    printf("%d\\n", (int)net_init(&contexts[0], net_workspace, sizeof net_workspace));
+    int begun = 0;
+    for (int i = 0; i < 300; i++) { /* its part of external memory is one */
+        begun += net_init(&contexts[0], net_workspace, sizeof net_workspace) == MATCH_OK;
+    }
+    printf("%d\\n", begun - 300);
     printf("%d\\n", (int)net_init(&contexts[1], other, sizeof other));
     for (int i = 0; i < 2; i++) {
         for (int n = 0; n < NET_INPUT_<IMAGE>_ELEMENTS; n++) {
@@ -363,7 +367,7 @@ int main(void)
         }
         printf("\\n%d\\n", (int)net_deinit(&contexts[i]));
     }
-    match_platform_close();
+    (void)match_platform_close();
     return 0;
 }
 """
@@ -382,7 +386,7 @@ def test_two_contexts_of_a_network_in_external_memory(tmp_path: Path) -> None:
     archive = tmp_path / "net/build/host-address-undefined/libnet.a"
     symbols = {line.split()[-1] for line in call("nm", "-g", "--defined-only", archive).splitlines() if " " in line}
     assert "net_image_data" in symbols, "its image is its own, whatever else is in a program"
-    assert not [name for name in symbols if not name.startswith(("net_", "match_", "pulp_", "__odr_asan"))]
+    assert not [name for name in symbols if not name.startswith(("net_", "match_", "__odr_asan"))]
     folders = (f"-I{tmp_path / 'net/include'}", f"-I{tmp_path / 'net/kernels/include'}")
     flags = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-pthread")
     call("cc", *flags, *folders, tmp_path / "main.c", archive, "-o", tmp_path / "main", "-lm")

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "diana.h"
+#include "match_diana_chip.h"
 #include "diana_driver.h"
 #include "match_diana.h"
 
@@ -71,7 +71,7 @@ static void read_arrays(void)
     for (int32_t i = 0; i < ARRAYS; i++) {
         request.bytes[i] = read_int();
         uint32_t bytes = (uint32_t)request.bytes[i];
-        request.blocks[i] = i == WEIGHTS ? diana_weight_alloc(bytes) : diana_l1_alloc(bytes);
+        request.blocks[i] = i == WEIGHTS ? match_diana_weight_alloc(bytes) : match_diana_l1_alloc(bytes);
         if (request.blocks[i] == NULL) {
             fail("memory exhausted");
         }
@@ -91,21 +91,22 @@ static void execute_job(const match_tile_t *tile)
         uint32_t value = request.words[word];
         if (word >= FIRST_POINTER && word < FIRST_POINTER + ARRAYS) {
             const uint8_t *block = request.blocks[word - FIRST_POINTER];
-            value += word - FIRST_POINTER == WEIGHTS ? diana_weight_address(block) : diana_activation_address(block);
+            value += word - FIRST_POINTER == WEIGHTS ? match_diana_weight_address(block)
+                                                     : match_diana_activation_address(block);
         }
-        diana_write(4 + word, value);
+        match_diana_write(4 + word, value);
     }
-    diana_write(0, 1);
-    while (diana_read(1) != 0) {
-        diana_wait_event();
+    match_diana_write(0, 1);
+    while (match_diana_read(1) != 0) {
+        match_diana_wait_event();
     }
 }
 
 static int32_t run(void *argument)
 {
     (void)argument;
-    int32_t status = diana_start(request.kernel, &request.tile);
-    return status == MATCH_OK ? diana_wait() : status;
+    int32_t status = match_diana_start(request.kernel, &request.tile);
+    return status == MATCH_OK ? match_diana_wait() : status;
 }
 
 int main(void)
@@ -113,7 +114,7 @@ int main(void)
     int32_t kind;
     while (fread(&kind, sizeof kind, 1, stdin) == 1) {
         /* Opened anew: a job that was refused leaves its mark on the accelerator. */
-        if (diana_open() != MATCH_OK) {
+        if (match_diana_open() != MATCH_OK) {
             fail("the platform does not open");
         }
         if (kind == KERNEL) {
@@ -123,11 +124,11 @@ int main(void)
             read_bytes(request.words, sizeof request.words);
         }
         read_arrays();
-        int32_t status = diana_offload(run, NULL);
+        int32_t status = match_diana_offload(run, NULL);
         fwrite(&status, sizeof status, 1, stdout);
         fwrite(request.blocks[OUTPUT], 1, (size_t)request.bytes[OUTPUT], stdout);
         fflush(stdout);
-        diana_close();
+        match_diana_close();
     }
     return 0;
 }

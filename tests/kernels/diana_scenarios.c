@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "diana.h"
+#include "match_diana_chip.h"
 
 enum { BYTES = 4 };
 
@@ -19,51 +19,51 @@ static void print(int32_t value)
 static int32_t blocking_copies(void *arg)
 {
     (void)arg;
-    uint8_t *local = diana_l1_alloc(BYTES);
-    uint8_t *weights = diana_weight_alloc(BYTES);
-    diana_dma_t transfer = {0};
-    diana_dma_copy_in(&transfer, local, external, &four_bytes);
+    uint8_t *local = match_diana_l1_alloc(BYTES);
+    uint8_t *weights = match_diana_weight_alloc(BYTES);
+    match_diana_dma_t transfer = {0};
+    match_diana_dma_copy_in(&transfer, local, external, &four_bytes);
     external[0] = 9;
     print(local[0]);
-    print(diana_dma_wait(&transfer));
-    diana_dma_copy_in(&transfer, weights, external, &four_bytes);
+    print(match_diana_dma_wait(&transfer));
+    match_diana_dma_copy_in(&transfer, weights, external, &four_bytes);
     print(weights[0]);
-    print(diana_dma_wait(&transfer));
+    print(match_diana_dma_wait(&transfer));
     memset(local, 5, BYTES);
-    diana_dma_copy_out(&transfer, local, external, &four_bytes);
+    match_diana_dma_copy_out(&transfer, local, external, &four_bytes);
     memset(local, 6, BYTES);
     print(external[0]);
-    print(diana_dma_wait(&transfer));
-    diana_weight_free(weights);
-    diana_l1_free(local);
+    print(match_diana_dma_wait(&transfer));
+    match_diana_weight_free(weights);
+    match_diana_l1_free(local);
     return MATCH_OK;
 }
 
 static int32_t missing_wait(void *arg)
 {
     (void)arg;
-    uint8_t *local = diana_l1_alloc(BYTES);
-    diana_dma_t transfer = {0};
-    diana_dma_copy_in(&transfer, local, external, &four_bytes);
-    diana_l1_free(local);
+    uint8_t *local = match_diana_l1_alloc(BYTES);
+    match_diana_dma_t transfer = {0};
+    match_diana_dma_copy_in(&transfer, local, external, &four_bytes);
+    match_diana_l1_free(local);
     return MATCH_OK;
 }
 
 static int32_t second_wait(void *arg)
 {
     (void)arg;
-    diana_dma_t transfer = {0};
-    return diana_dma_wait(&transfer);
+    match_diana_dma_t transfer = {0};
+    return match_diana_dma_wait(&transfer);
 }
 
 static int32_t copy_outside(void *arg)
 {
     (void)arg;
-    uint8_t *local = diana_weight_alloc(BYTES);
-    diana_dma_t transfer = {0};
-    diana_dma_copy_in(&transfer, local + 1, external, &four_bytes);
-    int32_t status = diana_dma_wait(&transfer);
-    diana_weight_free(local);
+    uint8_t *local = match_diana_weight_alloc(BYTES);
+    match_diana_dma_t transfer = {0};
+    match_diana_dma_copy_in(&transfer, local + 1, external, &four_bytes);
+    int32_t status = match_diana_dma_wait(&transfer);
+    match_diana_weight_free(local);
     return status;
 }
 
@@ -71,19 +71,19 @@ static int32_t copy_outside(void *arg)
 static int32_t whole_memories(void *arg)
 {
     (void)arg;
-    uint8_t *local = diana_l1_alloc(DIANA_L1_BYTES);
-    uint8_t *weights = diana_weight_alloc(DIANA_WEIGHT_BYTES);
+    uint8_t *local = match_diana_l1_alloc(DIANA_L1_BYTES);
+    uint8_t *weights = match_diana_weight_alloc(DIANA_WEIGHT_BYTES);
     print(local != NULL && weights != NULL);
-    print(diana_l1_alloc(1) == NULL && diana_weight_alloc(1) == NULL);
-    diana_weight_free(weights);
-    diana_l1_free(local);
+    print(match_diana_l1_alloc(1) == NULL && match_diana_weight_alloc(1) == NULL);
+    match_diana_weight_free(weights);
+    match_diana_l1_free(local);
     return MATCH_OK;
 }
 
 static int32_t leaked_weights(void *arg)
 {
     (void)arg;
-    return diana_weight_alloc(BYTES) != NULL ? MATCH_OK : MATCH_ERROR_MEMORY;
+    return match_diana_weight_alloc(BYTES) != NULL ? MATCH_OK : MATCH_ERROR_MEMORY;
 }
 
 static void count(const match_tile_t *tile)
@@ -96,19 +96,19 @@ static int32_t late_kernel(void *arg)
 {
     (void)arg;
     const match_tile_t tile = {0};
-    print(diana_start(count, &tile));
+    print(match_diana_start(count, &tile));
     print(calls);
-    print(diana_start(count, &tile)); /* one at a time */
-    print(diana_wait());
+    print(match_diana_start(count, &tile)); /* one at a time */
+    print(match_diana_wait());
     print(calls);
-    return diana_wait(); /* nothing to wait for */
+    return match_diana_wait(); /* nothing to wait for */
 }
 
 static int32_t kernel_without_wait(void *arg)
 {
     (void)arg;
     const match_tile_t tile = {0};
-    return diana_start(count, &tile);
+    return match_diana_start(count, &tile);
 }
 
 typedef struct {
@@ -133,17 +133,17 @@ int main(int argc, char **argv)
         return 2;
     }
     if (strcmp(argv[1], "closed") == 0) {
-        print(diana_offload(second_wait, NULL));
-        print(diana_l1_alloc(1) == NULL);
-        print(diana_open());
-        print(diana_open());
-        diana_close();
+        print(match_diana_offload(second_wait, NULL));
+        print(match_diana_l1_alloc(1) == NULL);
+        print(match_diana_open());
+        print(match_diana_open());
+        match_diana_close();
         return 0;
     }
     for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; i++) {
-        if (strcmp(scenarios[i].name, argv[1]) == 0 && diana_open() == MATCH_OK) {
-            print(diana_offload(scenarios[i].run, NULL));
-            diana_close();
+        if (strcmp(scenarios[i].name, argv[1]) == 0 && match_diana_open() == MATCH_OK) {
+            print(match_diana_offload(scenarios[i].run, NULL));
+            match_diana_close();
             return 0;
         }
     }

@@ -23,7 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gap9.h"
+#include "match_gap9_chip.h"
 #include "match_ne16.h"
 #include "match_pulp.h"
 #include "ne16_driver.h"
@@ -177,7 +177,7 @@ static void read_arrays(request_t *request)
     for (int32_t i = 0; i < request->count; i++) {
         array_t *array = &request->arrays[i];
         read_bytes(&array->bytes, sizeof array->bytes);
-        array->block = pulp_l1_alloc((uint32_t)array->bytes);
+        array->block = match_pulp_l1_alloc((uint32_t)array->bytes);
         if (array->block == NULL) {
             fail("L1 exhausted");
         }
@@ -188,7 +188,7 @@ static void read_arrays(request_t *request)
 static void free_arrays(const request_t *request)
 {
     for (int32_t i = request->count - 1; i >= 0; i--) {
-        pulp_l1_free(request->arrays[i].block);
+        match_pulp_l1_free(request->arrays[i].block);
     }
 }
 
@@ -196,10 +196,10 @@ static void free_arrays(const request_t *request)
 static void abandon_jobs(int32_t jobs)
 {
     for (int32_t job = 1; job <= jobs; job++) {
-        ne16_read(NE16_ACQUIRE);
-        ne16_write(NE16_JOB, 0xdeadbeef);
+        match_ne16_read(NE16_ACQUIRE);
+        match_ne16_write(NE16_JOB, 0xdeadbeef);
         if (job < jobs) {
-            ne16_write(NE16_TRIGGER, 0);
+            match_ne16_write(NE16_TRIGGER, 0);
         }
     }
 }
@@ -210,11 +210,11 @@ static int32_t run_kernel(void *argument)
     int32_t status;
     if (request->entry->ne16) {
         abandon_jobs(request->abandoned);
-        status = gap9_ne16_start(request->entry->kernel, &request->tile);
-        return status == MATCH_OK ? gap9_ne16_wait() : status;
+        status = match_gap9_ne16_start(request->entry->kernel, &request->tile);
+        return status == MATCH_OK ? match_gap9_ne16_wait() : status;
     }
-    status = pulp_cluster_run(request->entry->kernel, &request->tile);
-    return status == MATCH_OK ? pulp_cluster_wait() : status;
+    status = match_pulp_cluster_run(request->entry->kernel, &request->tile);
+    return status == MATCH_OK ? match_pulp_cluster_wait() : status;
 }
 
 /* NULL where it is empty. */
@@ -263,7 +263,7 @@ static void read_kernel(request_t *request)
 
 static void write_kernel(request_t *request)
 {
-    int32_t status = pulp_cluster_offload(run_kernel, request);
+    int32_t status = match_pulp_cluster_offload(run_kernel, request);
     fwrite(&status, sizeof status, 1, stdout);
     fwrite(request->arrays[OUTPUT].block, 1, (size_t)request->arrays[OUTPUT].bytes, stdout);
     fwrite(request->arrays[SUMS].block, 1, (size_t)request->arrays[SUMS].bytes, stdout);
@@ -273,7 +273,7 @@ static void write_kernel(request_t *request)
 static void submit_job(const match_tile_t *tile)
 {
     const request_t *request = (const request_t *)((const char *)tile - offsetof(request_t, tile));
-    if (ne16_read(1) > 255) {
+    if (match_ne16_read(1) > 255) {
         fail("NE16 is not idle");
     }
     for (uint32_t word = 0; word < JOB_WORDS; word++) {
@@ -281,11 +281,11 @@ static void submit_job(const match_tile_t *tile)
         if (word < JOB_POINTERS && request->pointer_array[word] >= 0) {
             value += match_l1_address(request->arrays[request->pointer_array[word]].block);
         }
-        ne16_write(8 + word, value);
+        match_ne16_write(8 + word, value);
     }
-    ne16_write(0, 0);
-    while (ne16_read(3) != 0) {
-        ne16_wait_event();
+    match_ne16_write(0, 0);
+    while (match_ne16_read(3) != 0) {
+        match_ne16_wait_event();
     }
 }
 
@@ -304,7 +304,7 @@ static void write_job(request_t *request)
 {
     static const entry_t entry = {"job", submit_job, true};
     request->entry = &entry;
-    int32_t status = pulp_cluster_offload(run_kernel, request);
+    int32_t status = match_pulp_cluster_offload(run_kernel, request);
     const array_t *output = &request->arrays[request->count - 1];
     fwrite(&status, sizeof status, 1, stdout);
     fwrite(output->block, 1, (size_t)output->bytes, stdout);
@@ -313,13 +313,13 @@ static void write_job(request_t *request)
 static int32_t run_copy(void *argument)
 {
     const request_t *request = argument;
-    pulp_dma_t transfer = {0};
+    match_pulp_dma_t transfer = {0};
     if (request->into) {
-        pulp_dma_copy_in(&transfer, request->arrays[1].block, request->arrays[0].block, &request->shape);
+        match_pulp_dma_copy_in(&transfer, request->arrays[1].block, request->arrays[0].block, &request->shape);
     } else {
-        pulp_dma_copy_out(&transfer, request->arrays[1].block, request->arrays[0].block, &request->shape);
+        match_pulp_dma_copy_out(&transfer, request->arrays[1].block, request->arrays[0].block, &request->shape);
     }
-    return pulp_dma_wait(&transfer);
+    return match_pulp_dma_wait(&transfer);
 }
 
 static void read_copy(request_t *request)
@@ -338,7 +338,7 @@ static void write_copy(request_t *request)
         fail("out of memory");
     }
     memcpy(request->arrays[0].block, in_l1.block, (size_t)in_l1.bytes);
-    int32_t status = pulp_cluster_offload(run_copy, request);
+    int32_t status = match_pulp_cluster_offload(run_copy, request);
     const array_t *written = &request->arrays[request->into ? 1 : 0];
     fwrite(&status, sizeof status, 1, stdout);
     fwrite(written->block, 1, (size_t)written->bytes, stdout);
@@ -352,7 +352,7 @@ int main(void)
     while (try_read(&kind, sizeof kind)) {
         request_t request = {0};
         alarm(SECONDS);
-        if (pulp_open() != MATCH_OK) {
+        if (match_pulp_open() != MATCH_OK) {
             fail("the platform does not open");
         }
         if (kind == KERNEL) {
@@ -367,7 +367,7 @@ int main(void)
         }
         free_arrays(&request);
         fflush(stdout);
-        pulp_close();
+        match_pulp_close();
         alarm(0);
     }
     return 0;

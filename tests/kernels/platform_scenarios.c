@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gap9.h"
+#include "match_gap9_chip.h"
 #include "match_team.h"
 #include "ne16_driver.h"
 
@@ -22,76 +22,76 @@ static void print(int32_t value)
 static int32_t late_copy_in(void *arg)
 {
     (void)arg;
-    uint8_t *local = pulp_l1_alloc(BYTES);
-    pulp_dma_t transfer = {0};
-    pulp_dma_copy_in(&transfer, local, external, &four_bytes);
+    uint8_t *local = match_pulp_l1_alloc(BYTES);
+    match_pulp_dma_t transfer = {0};
+    match_pulp_dma_copy_in(&transfer, local, external, &four_bytes);
     print(local[0]); /* not there before the wait */
     external[0] = 9; /* read as late as the wait */
-    print(pulp_dma_wait(&transfer));
+    print(match_pulp_dma_wait(&transfer));
     print(local[0]);
-    pulp_l1_free(local);
+    match_pulp_l1_free(local);
     return MATCH_OK;
 }
 
 static int32_t late_copy_out(void *arg)
 {
     (void)arg;
-    uint8_t *local = pulp_l1_alloc(BYTES);
-    pulp_dma_t transfer = {0};
+    uint8_t *local = match_pulp_l1_alloc(BYTES);
+    match_pulp_dma_t transfer = {0};
     memset(local, 5, BYTES);
-    pulp_dma_copy_out(&transfer, local, external, &four_bytes);
+    match_pulp_dma_copy_out(&transfer, local, external, &four_bytes);
     print(external[0]);
     memset(local, 6, BYTES);
-    print(pulp_dma_wait(&transfer));
+    print(match_pulp_dma_wait(&transfer));
     print(external[0]);
-    pulp_l1_free(local);
+    match_pulp_l1_free(local);
     return MATCH_OK;
 }
 
 static int32_t missing_wait(void *arg)
 {
     (void)arg;
-    uint8_t *local = pulp_l1_alloc(BYTES);
-    pulp_dma_t transfer = {0};
-    pulp_dma_copy_in(&transfer, local, external, &four_bytes);
-    pulp_l1_free(local);
+    uint8_t *local = match_pulp_l1_alloc(BYTES);
+    match_pulp_dma_t transfer = {0};
+    match_pulp_dma_copy_in(&transfer, local, external, &four_bytes);
+    match_pulp_l1_free(local);
     return MATCH_OK;
 }
 
 static int32_t lost_transfer(void *arg)
 {
     (void)arg;
-    uint8_t *local = pulp_l1_alloc(BYTES);
-    pulp_dma_t transfer = {0};
-    pulp_dma_copy_in(&transfer, local, external, &four_bytes);
-    pulp_dma_copy_in(&transfer, local, external, &four_bytes);
-    int32_t status = pulp_dma_wait(&transfer);
-    pulp_l1_free(local);
+    uint8_t *local = match_pulp_l1_alloc(BYTES);
+    match_pulp_dma_t transfer = {0};
+    match_pulp_dma_copy_in(&transfer, local, external, &four_bytes);
+    match_pulp_dma_copy_in(&transfer, local, external, &four_bytes);
+    int32_t status = match_pulp_dma_wait(&transfer);
+    match_pulp_l1_free(local);
     return status;
 }
 
 static int32_t second_wait(void *arg)
 {
     (void)arg;
-    uint8_t *local = pulp_l1_alloc(BYTES);
-    pulp_dma_t transfer = {0};
-    pulp_dma_copy_in(&transfer, local, external, &four_bytes);
-    int32_t status = pulp_dma_wait(&transfer);
+    uint8_t *local = match_pulp_l1_alloc(BYTES);
+    match_pulp_dma_t transfer = {0};
+    match_pulp_dma_copy_in(&transfer, local, external, &four_bytes);
+    int32_t status = match_pulp_dma_wait(&transfer);
     if (status == MATCH_OK) {
-        status = pulp_dma_wait(&transfer);
+        status = match_pulp_dma_wait(&transfer);
     }
-    pulp_l1_free(local);
+    match_pulp_l1_free(local);
     return status;
 }
 
 static int32_t copy_outside_l1(void *arg)
 {
     (void)arg;
-    uint8_t *local = pulp_l1_alloc(BYTES);
-    pulp_dma_t transfer = {0};
-    pulp_dma_copy_in(&transfer, local + 1, external, &four_bytes);
-    int32_t status = pulp_dma_wait(&transfer);
-    pulp_l1_free(local);
+    uint8_t *local = match_pulp_l1_alloc(BYTES);
+    match_pulp_dma_t transfer = {0};
+    match_pulp_dma_copy_in(&transfer, local + 1, external, &four_bytes);
+    int32_t status = match_pulp_dma_wait(&transfer);
+    match_pulp_l1_free(local);
     return status;
 }
 
@@ -100,41 +100,41 @@ static int32_t copy_outside_l1(void *arg)
 static int32_t whole_l1(void *arg)
 {
     (void)arg;
-    uint8_t *half = pulp_l1_alloc(PULP_L1_BYTES / 2 - 3); /* counts as a multiple of 4 */
-    uint8_t *rest = pulp_l1_alloc(PULP_L1_BYTES / 2);
+    uint8_t *half = match_pulp_l1_alloc(PULP_L1_BYTES / 2 - 3); /* counts as a multiple of 4 */
+    uint8_t *rest = match_pulp_l1_alloc(PULP_L1_BYTES / 2);
     print(half != NULL && rest != NULL);
-    print(pulp_l1_alloc(1) == NULL);
-    pulp_l1_free(half); /* below a block in use: comes back with it */
-    print(pulp_l1_alloc(1) == NULL);
-    pulp_l1_free(rest);
-    rest = pulp_l1_alloc(PULP_L1_BYTES);
+    print(match_pulp_l1_alloc(1) == NULL);
+    match_pulp_l1_free(half); /* below a block in use: comes back with it */
+    print(match_pulp_l1_alloc(1) == NULL);
+    match_pulp_l1_free(rest);
+    rest = match_pulp_l1_alloc(PULP_L1_BYTES);
     print(rest != NULL);
-    pulp_l1_free(rest);
-    print(pulp_l1_alloc(PULP_L1_BYTES + 1) == NULL);
+    match_pulp_l1_free(rest);
+    print(match_pulp_l1_alloc(PULP_L1_BYTES + 1) == NULL);
     return MATCH_OK;
 }
 
 static int32_t whole_l2(void *arg)
 {
     (void)arg;
-    uint8_t *all = pulp_l2_alloc(PULP_L2_BYTES);
+    uint8_t *all = match_pulp_l2_alloc(PULP_L2_BYTES);
     print(all != NULL);
-    print(pulp_l2_alloc(1) == NULL);
-    pulp_l2_free(all);
+    print(match_pulp_l2_alloc(1) == NULL);
+    match_pulp_l2_free(all);
     return MATCH_OK;
 }
 
 static int32_t leaked_block(void *arg)
 {
     (void)arg;
-    return pulp_l1_alloc(BYTES) != NULL ? MATCH_OK : MATCH_ERROR_MEMORY;
+    return match_pulp_l1_alloc(BYTES) != NULL ? MATCH_OK : MATCH_ERROR_MEMORY;
 }
 
 static int32_t byte_behind(void *arg)
 {
     (void)arg;
-    volatile uint8_t *local = pulp_l1_alloc(5);
-    volatile uint8_t *next = pulp_l1_alloc(5);
+    volatile uint8_t *local = match_pulp_l1_alloc(5);
+    volatile uint8_t *next = match_pulp_l1_alloc(5);
     next[4] = 1;
     local[5] = 1;
     return MATCH_OK;
@@ -143,7 +143,7 @@ static int32_t byte_behind(void *arg)
 static int32_t byte_before(void *arg)
 {
     (void)arg;
-    volatile uint8_t *local = pulp_l1_alloc(5);
+    volatile uint8_t *local = match_pulp_l1_alloc(5);
     local[-1] = 1;
     return MATCH_OK;
 }
@@ -151,8 +151,8 @@ static int32_t byte_before(void *arg)
 static int32_t after_free(void *arg)
 {
     (void)arg;
-    volatile uint8_t *local = pulp_l1_alloc(5);
-    pulp_l1_free((void *)local);
+    volatile uint8_t *local = match_pulp_l1_alloc(5);
+    match_pulp_l1_free((void *)local);
     local[0] = 1;
     return MATCH_OK;
 }
@@ -171,14 +171,14 @@ static int32_t late_kernel(void *arg)
 {
     (void)arg;
     match_tile_t tile = {0};
-    print(pulp_cluster_run(count_cores, &tile));
+    print(match_pulp_cluster_run(count_cores, &tile));
     print(seen[0]);
-    print(pulp_cluster_run(count_cores, &tile));
-    print(pulp_cluster_wait());
-    for (int32_t i = 0; i < pulp_cluster_cores(); i++) {
+    print(match_pulp_cluster_run(count_cores, &tile));
+    print(match_pulp_cluster_wait());
+    for (int32_t i = 0; i < match_pulp_cluster_cores(); i++) {
         print(seen[i]);
     }
-    print(pulp_cluster_wait());
+    print(match_pulp_cluster_wait());
     return MATCH_OK;
 }
 
@@ -186,14 +186,14 @@ static int32_t kernel_without_wait(void *arg)
 {
     (void)arg;
     static const match_tile_t tile = {0};
-    return pulp_cluster_run(count_cores, &tile);
+    return match_pulp_cluster_run(count_cores, &tile);
 }
 
 static int32_t ne16_without_wait(void *arg)
 {
     (void)arg;
     static const match_tile_t tile = {0};
-    return gap9_ne16_start(count_cores, &tile);
+    return match_gap9_ne16_start(count_cores, &tile);
 }
 
 /* NE16's control registers by their words: 0 trigger, 1 acquire, 3 status, 4 running job, 5 soft clear, 8 first job
@@ -202,24 +202,24 @@ static int32_t job_queue(void *arg)
 {
     (void)arg;
     for (int32_t job = 0; job < 2; job++) {
-        print((int32_t)ne16_read(1));
-        print((int32_t)ne16_read(1)); /* one is open already */
-        ne16_write(8, 70 + (uint32_t)job);
-        print((int32_t)ne16_read(8));
-        ne16_write(0, 0);
-        print((int32_t)ne16_read(3));
+        print((int32_t)match_ne16_read(1));
+        print((int32_t)match_ne16_read(1)); /* one is open already */
+        match_ne16_write(8, 70 + (uint32_t)job);
+        print((int32_t)match_ne16_read(8));
+        match_ne16_write(0, 0);
+        print((int32_t)match_ne16_read(3));
     }
-    print((int32_t)ne16_read(1)); /* full */
-    ne16_wait_event();
-    print((int32_t)ne16_read(3));
-    print((int32_t)ne16_read(4));
-    print((int32_t)ne16_read(1));
-    ne16_wait_event(); /* the second one; the third was not triggered */
-    ne16_wait_event();
-    print((int32_t)ne16_read(3));
-    print((int32_t)ne16_read(4));
-    ne16_write(5, 0);
-    print((int32_t)ne16_read(3));
+    print((int32_t)match_ne16_read(1)); /* full */
+    match_ne16_wait_event();
+    print((int32_t)match_ne16_read(3));
+    print((int32_t)match_ne16_read(4));
+    print((int32_t)match_ne16_read(1));
+    match_ne16_wait_event(); /* the second one; the third was not triggered */
+    match_ne16_wait_event();
+    print((int32_t)match_ne16_read(3));
+    print((int32_t)match_ne16_read(4));
+    match_ne16_write(5, 0);
+    print((int32_t)match_ne16_read(3));
     return MATCH_OK;
 }
 
@@ -227,30 +227,30 @@ static int32_t job_queue(void *arg)
 static void relay(void *arg)
 {
     int32_t *numbers = arg;
-    int32_t core = pulp_core_id();
-    int32_t cores = pulp_cluster_cores();
+    int32_t core = match_pulp_core_id();
+    int32_t cores = match_pulp_cluster_cores();
     for (int32_t round = 0; round < 200; round++) {
         int32_t number = numbers[(core + 1) % cores];
-        pulp_cluster_barrier();
+        match_pulp_cluster_barrier();
         numbers[core] = number;
-        pulp_cluster_barrier();
+        match_pulp_cluster_barrier();
     }
 }
 
 static int32_t barrier(void *arg)
 {
     (void)arg;
-    for (int32_t cores = 1; cores <= pulp_cluster_cores(); cores++) {
+    for (int32_t cores = 1; cores <= match_pulp_cluster_cores(); cores++) {
         int32_t numbers[PULP_CLUSTER_CORES];
         for (int32_t i = 0; i < cores; i++) {
             numbers[i] = i;
         }
-        print(pulp_cluster_fork(cores, relay, numbers));
+        print(match_pulp_cluster_fork(cores, relay, numbers));
         print(numbers[0]);
     }
-    print(pulp_cluster_fork(pulp_cluster_cores() + 1, relay, NULL));
-    print(pulp_cluster_fork(0, relay, NULL));
-    print(pulp_core_id());
+    print(match_pulp_cluster_fork(match_pulp_cluster_cores() + 1, relay, NULL));
+    print(match_pulp_cluster_fork(0, relay, NULL));
+    print(match_pulp_core_id());
     return MATCH_OK;
 }
 
@@ -282,19 +282,19 @@ static const scenario_t scenarios[] = {
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "closed") == 0) {
-        print(pulp_cluster_offload(late_kernel, NULL));
-        print(pulp_l1_alloc(1) == NULL);
-        print(pulp_cluster_fork(1, relay, NULL));
-        pulp_close();
+        print(match_pulp_cluster_offload(late_kernel, NULL));
+        print(match_pulp_l1_alloc(1) == NULL);
+        print(match_pulp_cluster_fork(1, relay, NULL));
+        match_pulp_close();
         return EXIT_SUCCESS;
     }
     for (size_t i = 0; argc == 2 && i < sizeof scenarios / sizeof scenarios[0]; i++) {
         if (strcmp(argv[1], scenarios[i].name) == 0) {
-            if (pulp_open() != MATCH_OK || pulp_open() != MATCH_ERROR_PLATFORM) {
+            if (match_pulp_open() != MATCH_OK || match_pulp_open() != MATCH_ERROR_PLATFORM) {
                 return EXIT_FAILURE;
             }
-            print(pulp_cluster_offload(scenarios[i].layer, NULL));
-            pulp_close();
+            print(match_pulp_cluster_offload(scenarios[i].layer, NULL));
+            match_pulp_close();
             return EXIT_SUCCESS;
         }
     }

@@ -125,11 +125,11 @@ def test_what_is_refused(digits: Path, tmp_path: Path) -> None:
     network = folder / "src/network.c"
     text = network.read_text()
     network.write_text(text.replace(".fingerprint = DIGITS_FINGERPRINT", '.fingerprint = "another"'))
-    assert said_by(folder).startswith("-5 0 ")
+    assert said_by(folder).startswith("-14 0 ")
     header = (folder / "include/digits.h").read_text()
     sizes = dict(re.findall(r"#define DIGITS_(WORKSPACE\w*)_BYTES (\d+)", header))
     network.write_text(text)
-    expected = "0" if sizes["WORKSPACE"] == sizes["WORKSPACE_IO"] else "-5"
+    expected = "0" if sizes["WORKSPACE"] == sizes["WORKSPACE_IO"] else "-12"
     assert said_by(folder, room="DIGITS_WORKSPACE_BYTES").startswith(f"{expected} ")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import match
+from tests.gap_sdk.sdk import STAND_IN
 
 pytestmark = pytest.mark.cc
 
@@ -32,7 +33,7 @@ def build_and_run(
 
 def test_calls_of_the_sdk(tmp_path: Path) -> None:
     folder = PACKAGE / "targets/pulp/gap_sdk/external"
-    include = (folder, HERE / "pmsis")
+    include = (folder, STAND_IN / "gap9", STAND_IN)
     drivers = sorted(folder.glob("*.c"))
     build_and_run(tmp_path / "program", drivers, "ram_pmsis.c", include, ["-DPULP_TEST_BYTES=65536"])
 

@@ -49,9 +49,9 @@ def test_nothing_of_ne16_is_compiled() -> None:
 def test_every_kernel_that_the_cluster_names_is_declared() -> None:
     """With or without the end that tells its form of requantization, or 16 bits."""
     named = set(re.findall(r'"(match_pulp_\w+)"', (PROJECT / "targets" / "pulp" / "cluster.py").read_text()))
-    declared = re.findall(
-        r"^void (match_pulp_\w+)\(", (PROJECT / "kernels/pulp/match_pulp.h").read_text(), re.MULTILINE
-    )
+    headers = (PROJECT / "kernels/pulp/match_pulp.h", PROJECT / "targets/pulp/include/match_pulp_chip.h")
+    text = "".join(header.read_text() for header in headers)
+    declared = re.findall(r"^(?:void|int32_t) (match_pulp_\w+)\(", text, re.MULTILINE)
     missing = {
         name
         for name in named

@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 
 import match
+from tests.gap_sdk.sdk import STAND_IN
 
 pytestmark = pytest.mark.cc
 
 PACKAGE = Path(match.__file__).parent
 HERE = Path(__file__).parent
+SDK = (STAND_IN / "gap9", STAND_IN)
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-g", "-O1")
 LOW_ADDRESSES = ("-no-pie", "-fno-pie")
 """Drivers keep addresses in 32 bits; with these, those of static data fit."""
@@ -21,13 +23,13 @@ LOW_ADDRESSES = ("-no-pie", "-fno-pie")
 FOLDERS = ("kernels/include", "targets/pulp/include")
 
 
-def build_and_run(tmp_path: Path, driver: Path, dma: str, platform: Path, *further: Path) -> None:
+def build_and_run(tmp_path: Path, driver: Path, dma: str, *platform: Path) -> None:
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler")
     own = tmp_path / driver.name  # apart from the folder of the real registers
     own.write_text(driver.read_text())
-    include = [f"-I{folder}" for folder in (*further, HERE / "mchan", platform, *(PACKAGE / f for f in FOLDERS))]
+    include = [f"-I{folder}" for folder in (HERE / "mchan", *platform, *(PACKAGE / f for f in FOLDERS))]
     program = tmp_path / "program"
     sources = [str(own), str(HERE / "mchan" / dma), str(HERE / "mchan" / "test_mchan.c")]
     warnings = ("-Wno-pointer-to-int-cast", "-Wno-int-to-pointer-cast")
@@ -47,4 +49,4 @@ def test_registers(tmp_path: Path) -> None:
 
 def test_calls_of_the_sdk(tmp_path: Path) -> None:
     folder = PACKAGE / "targets/pulp/gap_sdk"
-    build_and_run(tmp_path, folder / "pulp_gap_sdk_dma.c", "mchan_pmsis.c", folder, HERE / "pmsis")
+    build_and_run(tmp_path, folder / "pulp_gap_sdk_dma.c", "mchan_pmsis.c", folder, *SDK)

@@ -106,7 +106,7 @@ def test_the_program_lies_in_l2(program: Path) -> None:
 
 
 def test_cores_start_where_registers_can_point(program: Path) -> None:
-    start = symbols(program)["pulp_open_start"]
+    start = symbols(program)["match_pulp_open_start"]
     assert start % 256 == 0
     header = tool("readelf", "-h", str(program))
     assert int(re.search(r"Entry point address:\s+(\S+)", header)[1], 16) == start  # type: ignore[index]

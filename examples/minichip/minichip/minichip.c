@@ -34,7 +34,7 @@ static int32_t convolve(const match_tile_t *tile, int32_t oy, int32_t ox, const 
     return acc;
 }
 
-void minichip_conv2d(const match_tile_t *tile)
+void match_minichip_conv2d(const match_tile_t *tile)
 {
     const int32_t filter_bytes = tile->filter_height * tile->filter_width * tile->channels_in;
     for (int32_t y = 0; y < tile->output_height; y++) {

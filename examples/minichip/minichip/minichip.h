@@ -5,6 +5,6 @@
 #include "match_tile.h"
 
 /* A convolution of any filter, stride and padding. */
-void minichip_conv2d(const match_tile_t *tile);
+void match_minichip_conv2d(const match_tile_t *tile);
 
 #endif

@@ -57,7 +57,7 @@ class Engine(HwModule):
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """The one kernel."""
-        return "minichip_conv2d"
+        return "match_minichip_conv2d"
 
 
 class Minichip(MatchTarget):

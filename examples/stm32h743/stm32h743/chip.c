@@ -9,7 +9,7 @@ enum { CACHE_WAYS = 4, CACHE_SETS = 128, LINE_SHIFT = 5, WAY_SHIFT = 30 };
 int32_t match_chip_open(void)
 {
     match_chip_memory_open();
-    mdma_open();
+    match_mdma_open();
     return MATCH_OK;
 }
 

@@ -13,7 +13,7 @@ from match.target.own import OwnOperator, Reading
 
 FIELDS = ("multiplier", "shift", "zero", "low", "high", "reserved")
 CONSTANTS = np.dtype([("bias", "<i8"), *((name, "<i4") for name in FIELDS), ("f", "<i4", 256)])
-"""m7_gate_t, and behind it f less its zero point, for each value of b."""
+"""match_m7_gate_t, and behind it f less its zero point, for each value of b."""
 
 
 def gate() -> OwnOperator:

@@ -135,7 +135,7 @@ static void matmul_pixels(const match_tile_t *tile, const uint8_t *x0, const uin
     matmul_pixel(tile, x1, length, k, y1);
 }
 
-void m7_conv2d(const match_tile_t *tile)
+void match_m7_conv2d(const match_tile_t *tile)
 {
     int32_t length = tile->filter_height * tile->filter_width * tile->channels_in;
     uint8_t *first = tile->scratch;
@@ -154,7 +154,7 @@ void m7_conv2d(const match_tile_t *tile)
     }
 }
 
-void m7_pointwise(const match_tile_t *tile)
+void match_m7_pointwise(const match_tile_t *tile)
 {
     for (int32_t y = 0; y < tile->output_height; y++) {
         const uint8_t *input = tile->input + y * tile->input_row_stride;
@@ -170,7 +170,7 @@ void m7_pointwise(const match_tile_t *tile)
     }
 }
 
-void m7_depthwise_conv2d(const match_tile_t *tile)
+void match_m7_depthwise_conv2d(const match_tile_t *tile)
 {
     int32_t window = tile->filter_height * tile->filter_width;
     int32_t channels = tile->channels_out;
@@ -190,7 +190,7 @@ void m7_depthwise_conv2d(const match_tile_t *tile)
     }
 }
 
-void m7_add(const match_tile_t *tile)
+void match_m7_add(const match_tile_t *tile)
 {
     match_requant_add_t p;
     memcpy(&p, tile->parameters, sizeof p);
@@ -207,9 +207,9 @@ void m7_add(const match_tile_t *tile)
     }
 }
 
-void m7_gate(const match_tile_t *tile)
+void match_m7_gate(const match_tile_t *tile)
 {
-    m7_gate_t p;
+    match_m7_gate_t p;
     memcpy(&p, tile->parameters, sizeof p);
     const int32_t *f = (const int32_t *)((const uint8_t *)tile->parameters + sizeof p);
     for (int32_t y = 0; y < tile->output_height; y++) {
@@ -261,12 +261,12 @@ static void pool(const match_tile_t *tile, uint8_t (*reduce)(const match_tile_t 
     }
 }
 
-void m7_avg_pool2d(const match_tile_t *tile)
+void match_m7_avg_pool2d(const match_tile_t *tile)
 {
     pool(tile, average);
 }
 
-void m7_max_pool2d(const match_tile_t *tile)
+void match_m7_max_pool2d(const match_tile_t *tile)
 {
     pool(tile, maximum);
 }

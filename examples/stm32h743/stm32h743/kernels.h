@@ -12,28 +12,28 @@
 #include "match_tile.h"
 
 /* Scratch: 2 * filter_height * filter_width * channels_in, each half rounded up to a multiple of 4. */
-void m7_conv2d(const match_tile_t *tile);
+void match_m7_conv2d(const match_tile_t *tile);
 
 /* 1x1 filters, stride 1, no padding; and dense layers, whose batch lies along the columns. */
-void m7_pointwise(const match_tile_t *tile);
+void match_m7_pointwise(const match_tile_t *tile);
 
 /* One output for each input channel. Scratch: filter_height * filter_width * channels_out. */
-void m7_depthwise_conv2d(const match_tile_t *tile);
+void match_m7_depthwise_conv2d(const match_tile_t *tile);
 
 /* Addition; the parameters are one match_requant_add_t. */
-void m7_add(const match_tile_t *tile);
+void match_m7_add(const match_tile_t *tile);
 
 /* A gated activation, clip(((a - zero) * f[b] * multiplier + bias) >> shift): a is the input, b the addend. Behind the
  * parameters lies f, 256 int32_t. */
 typedef struct {
     int64_t bias;
     int32_t multiplier, shift, zero, low, high, reserved;
-} m7_gate_t;
+} match_m7_gate_t;
 
-void m7_gate(const match_tile_t *tile);
+void match_m7_gate(const match_tile_t *tile);
 
 /* The requantized sum, and the clipped maximum, over each window. */
-void m7_avg_pool2d(const match_tile_t *tile);
-void m7_max_pool2d(const match_tile_t *tile);
+void match_m7_avg_pool2d(const match_tile_t *tile);
+void match_m7_max_pool2d(const match_tile_t *tile);
 
 #endif

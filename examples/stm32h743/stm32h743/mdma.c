@@ -25,7 +25,7 @@ static channel_t *const mdma = (channel_t *)0x52000040;
 static volatile uint32_t *const rcc_ahb3enr = (volatile uint32_t *)0x580244d4;
 static uint32_t busy; /* a bit for each channel */
 
-void mdma_open(void)
+void match_mdma_open(void)
 {
     *rcc_ahb3enr |= 1; /* MDMAEN */
     busy = 0;

@@ -4,6 +4,6 @@
 #define MDMA_H
 
 /* Before the first transfer. */
-void mdma_open(void);
+void match_mdma_open(void);
 
 #endif

@@ -45,7 +45,7 @@ class CortexM7(HwModule):
         return {Dim.K: 4}
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
-        return "m7_pointwise" if is_pointwise(layer) else f"m7_{layer.what}"
+        return "match_m7_pointwise" if is_pointwise(layer) else f"match_m7_{layer.what}"
 
 
 class Stm32h743(MatchTarget):

@@ -97,23 +97,28 @@ typedef struct {
 /* ---- the chip ---- */
 
 /* Starts the chip's modules, once, in front of all networks; stops them behind the last. A chip with more to say (an open
- * device, an L1 that is given) has functions of its own for that, in the header of the target. */
+ * device, an L1 that is given) has functions of its own for that, in the header of the target. MATCH_ERROR_BUSY during a
+ * run. */
 int32_t match_platform_open(void);
-void match_platform_close(void);
+int32_t match_platform_close(void);
 
 /* ---- two tasks at a time ---- */
 
-/* One network runs at a time, as they share the modules. A second call of init, run or deinit, of whatever network, is
- * refused with MATCH_ERROR_BUSY. A lock of the caller's can let it wait instead: `take` returns when it is the caller's
- * turn, true, or gives up, false, which is MATCH_ERROR_BUSY; `give` ends the turn. NULL is the first rule again. To be
- * called while nothing runs; the lock is copied. */
+/* One network runs at a time, as they share the modules. While it does, each of init, run, start, deinit and set_hooks, of
+ * whatever network, and what is called for the chip, is refused with MATCH_ERROR_BUSY: from another task, and from a hook
+ * of the run. A run that was started lasts until the poll that says its end.
+ *
+ * A lock of the caller's can let other tasks wait instead: `take` returns when it is the caller's turn, true, or gives up,
+ * false, which is MATCH_ERROR_BUSY; `give` ends the turn. The lock is copied; NULL is the first rule again.
+ * MATCH_ERROR_BUSY, and nothing has changed, during a run. The task that runs must not call what waits: with a lock that
+ * lets a task in twice that is refused as without one, with another the task waits for itself. */
 typedef struct {
     bool (*take)(void *user);
     void (*give)(void *user);
     void *user;
 } match_lock_t;
 
-void match_set_lock(const match_lock_t *lock);
+int32_t match_set_lock(const match_lock_t *lock);
 
 /* ---- real numbers ---- */
 

@@ -9,11 +9,11 @@
 bool match_take_turn(void);
 void match_give_turn(void);
 
-/* What is wrong with a workspace of `bytes` bytes: MATCH_OK or MATCH_ERROR_ARGUMENT. */
+/* What is wrong with a workspace of `bytes` bytes: MATCH_OK, or MATCH_ERROR_ARGUMENT (NULL), _ALIGNMENT or _SIZE. */
 int32_t match_check_workspace(const match_network_t *network, const void *workspace, size_t bytes);
 
-/* What is wrong with the place of a tensor: NULL, not aligned, or in the workspace where it has no place. MATCH_OK or
- * MATCH_ERROR_ARGUMENT. */
+/* What is wrong with the place of a tensor: MATCH_OK, or MATCH_ERROR_ARGUMENT (NULL), _ALIGNMENT, or _OVERLAP: in the
+ * workspace where it has no place. */
 int32_t match_check_tensor(const match_context_t *context, const match_tensor_t *tensor, const void *place);
 
 /* Where a tensor lies in the workspace; NULL if the context is not initialised or the workspace has no room for it. */

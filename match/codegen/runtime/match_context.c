@@ -7,14 +7,22 @@ static bool aligned(const void *place, uint32_t alignment)
 
 int32_t match_check_workspace(const match_network_t *network, const void *workspace, size_t bytes)
 {
-    const bool fits = bytes >= network->workspace_bytes && aligned(workspace, network->alignment);
-    return workspace != NULL && fits ? MATCH_OK : MATCH_ERROR_ARGUMENT;
+    if (workspace == NULL) {
+        return MATCH_ERROR_ARGUMENT;
+    }
+    if (!aligned(workspace, network->alignment)) {
+        return MATCH_ERROR_ALIGNMENT;
+    }
+    return bytes >= network->workspace_bytes ? MATCH_OK : MATCH_ERROR_SIZE;
 }
 
 int32_t match_check_tensor(const match_context_t *context, const match_tensor_t *tensor, const void *place)
 {
-    if (place == NULL || !aligned(place, context->network->tensor_alignment)) {
+    if (place == NULL) {
         return MATCH_ERROR_ARGUMENT;
+    }
+    if (!aligned(place, context->network->tensor_alignment)) {
+        return MATCH_ERROR_ALIGNMENT;
     }
     if (place == match_tensor_inside(context, tensor)) {
         return MATCH_OK;
@@ -24,7 +32,7 @@ int32_t match_check_tensor(const match_context_t *context, const match_tensor_t 
     const uint32_t bytes =
         context->holds_tensors ? context->network->workspace_io_bytes : context->network->workspace_bytes;
     const bool apart = first + tensor->bytes <= workspace || first >= workspace + bytes;
-    return apart ? MATCH_OK : MATCH_ERROR_ARGUMENT;
+    return apart ? MATCH_OK : MATCH_ERROR_OVERLAP;
 }
 
 void *match_tensor_inside(const match_context_t *context, const match_tensor_t *tensor)

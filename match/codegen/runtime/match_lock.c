@@ -78,17 +78,37 @@ static void give(void *user)
 
 static match_lock_t used = {.take = take, .give = give, .user = &taken};
 
-void match_set_lock(const match_lock_t *lock)
-{
-    used = lock != NULL ? *lock : (match_lock_t){.take = take, .give = give, .user = &taken};
-}
+/* Whether a task has the turn, which a lock may give to the same task a second time. It is read and written by who holds
+ * the lock. */
+static bool busy;
 
 bool match_take_turn(void)
 {
-    return used.take(used.user);
+    if (!used.take(used.user)) {
+        return false;
+    }
+    if (busy) {
+        used.give(used.user);
+        return false;
+    }
+    busy = true;
+    return true;
 }
 
 void match_give_turn(void)
 {
+    busy = false;
     used.give(used.user);
+}
+
+int32_t match_set_lock(const match_lock_t *lock)
+{
+    const match_lock_t before = used;
+    if (!match_take_turn()) {
+        return MATCH_ERROR_BUSY;
+    }
+    used = lock != NULL ? *lock : (match_lock_t){.take = take, .give = give, .user = &taken};
+    busy = false;
+    before.give(before.user);
+    return MATCH_OK;
 }

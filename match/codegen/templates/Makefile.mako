@@ -20,11 +20,12 @@ SOURCES += ${" \\\n    ".join(["", *libraries[placed.platform.name]]).lstrip()}
 PROGRAM := ${" \\\n    ".join(["", "program/main.c", *(s for s in placed.sources if s not in libraries[placed.platform.name] and not s.startswith("kernels/"))]).lstrip()}
 INCLUDE := ${" ".join(("include", *placed.include))}
 DEFINES := ${placed.defines}
+STANDARD ?= ${placed.platform.standard}
 FLAGS := ${" ".join(placed.platform.flags)}
 LINK := ${" ".join(placed.platform.link)}
 % endfor
 else
-$(error ${comment(network.name)} has no platform $(PLATFORM); there are: ${", ".join(placed.platform.name for placed in platforms)})
+$(error ${name} has no platform $(PLATFORM); there are: ${", ".join(placed.platform.name for placed in platforms)})
 endif
 
 comma := ,
@@ -58,7 +59,7 @@ help:
 	@echo "make COUNT=1                      with a line on stdout for every operator, where the platform counts"
 	@echo "make WERROR=1                     warnings are errors"
 	@echo "make clean"
-	@echo "CC, AR, CFLAGS, WARNINGS and LDFLAGS are yours. ${name}.cmake and ${name}.mk say the same to CMake and to pmsis."
+	@echo "CC, AR, STANDARD (of C), CFLAGS, WARNINGS and LDFLAGS are yours. ${name}.cmake and ${name}.mk say the same to CMake and to pmsis."
 
 $(BUILD)/network: $(call objects,$(PROGRAM) $(SOURCES))
 	$(CC) $(CFLAGS) $(CHECKS) $(FLAGS) $(LDFLAGS) $^ -o $@ $(LINK)
@@ -69,7 +70,7 @@ $(BUILD)/lib${name}.a: $(call objects,$(SOURCES))
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) -std=c11 $(WARNINGS) $(CFLAGS) $(CHECKS) $(FLAGS) $(DEFINES) $(INCLUDE:%=-I%) -MMD -MP -c $< -o $@
+	$(CC) -std=$(STANDARD) -ffp-contract=off $(WARNINGS) $(CFLAGS) $(CHECKS) $(FLAGS) $(DEFINES) $(INCLUDE:%=-I%) -MMD -MP -c $< -o $@
 
 $(BUILD)/%.o: %.S
 	@mkdir -p $(@D)

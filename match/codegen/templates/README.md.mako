@@ -1,4 +1,4 @@
-# ${network.name} on ${target.name}
+# ${comment(network.name)} on ${target.name}
 
 Generated C. `make` builds it for a PC, `make SANITIZE=address,undefined` with run-time checks, `make TRACE=1` with a line on
 stdout for every transfer, wait and kernel; make and a C compiler are all that is needed. `make lib` makes a library for programs

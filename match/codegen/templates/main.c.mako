@@ -73,13 +73,13 @@ int MATCH_MAIN(int argc, char **argv)
 % for tensor in reversed((*inputs, *outputs)):
         ${api.free}(${tensor.variable});
 % endfor
-        match_platform_close();
+        (void)match_platform_close();
     }
     if (match_io_close() != MATCH_OK && status == MATCH_OK) {
         status = MATCH_ERROR_PLATFORM;
     }
     if (status != MATCH_OK) {
-        fprintf(stderr, "${comment(network.name).replace('%', '%%')}: status %d, %s\n", (int)status, match_status_text(status));
+        fprintf(stderr, "%s: status %d, %s\n", ${quoted(network.name)}, (int)status, match_status_text(status));
     }
     return status == MATCH_OK ? 0 : 1;
 }

@@ -220,32 +220,30 @@ static int32_t reserve(match_context_t *context)
 
 int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes)
 {
-    if (context == NULL) {
-        return MATCH_ERROR_ARGUMENT;
-    }
-    if (initialised(context) && context->context.started) {
+    const bool started = initialised(context) && context->context.started;
+    if (started || !match_take_turn()) {
         return MATCH_ERROR_BUSY;
     }
-    MATCH_TRY(match_check_workspace(&${name}_network, workspace, bytes));
     match_context_t made = {
         .network = &${name}_network,
         .workspace = (uint8_t *)workspace,
         .holds_tensors = bytes >= ${prefix}_WORKSPACE_IO_BYTES,
     };
+    int32_t status = context != NULL ? match_check_workspace(&${name}_network, workspace, bytes) : MATCH_ERROR_ARGUMENT;
 % if memory:
-    if (!match_take_turn()) {
-        return MATCH_ERROR_BUSY;
+    if (status == MATCH_OK && initialised(context)) { /* its use begins again */
+        ${memory.api.free}(context->context.external);
+        context->context = (match_context_t){.network = NULL};
     }
-    const int32_t status = reserve(&made);
+    if (status == MATCH_OK) {
+        status = reserve(&made);
+    }
+% endif
     if (status == MATCH_OK) {
         context->context = made;
     }
     match_give_turn();
     return status;
-% else:
-    context->context = made;
-    return MATCH_OK;
-% endif
 }
 
 /* Runs the network for `current`. */
@@ -289,6 +287,9 @@ int32_t ${name}_execute(${name}_context_t *context, const ${name}_inputs_t *inpu
         .${tensor.c_name} = ${name}_${tensor.variable}(context),
 % endfor
     };
+    if ((inputs == NULL || outputs == NULL) && !context->context.holds_tensors) {
+        return MATCH_ERROR_SIZE;
+    }
     current = &context->context;
     return run(inputs != NULL ? inputs : &inputs_inside, outputs != NULL ? outputs : &outputs_inside);
 }
@@ -322,11 +323,16 @@ int32_t ${name}_deinit(${name}_context_t *context)
 
 int32_t ${name}_set_hooks(${name}_context_t *context, const match_hooks_t *hooks)
 {
-    if (!initialised(context)) {
-        return MATCH_ERROR_STATE;
+    if (!match_take_turn()) {
+        return MATCH_ERROR_BUSY;
     }
-    context->context.hooks = hooks;
-    return MATCH_OK;
+    int32_t status = MATCH_ERROR_STATE;
+    if (initialised(context)) {
+        context->context.hooks = hooks;
+        status = MATCH_OK;
+    }
+    match_give_turn();
+    return status;
 }
 % for direction, group in (("inputs", inputs), ("outputs", outputs)):
 % for number, tensor in enumerate(group):

@@ -14,7 +14,8 @@
  *     memcpy(result, ${name}_${outputs[0].variable}(&context), ...);
  *
  * Functions that return int32_t return MATCH_OK or a negative status; match_status_text has words for it. Nothing is
- * allocated while the network runs. A context with its workspace is one use of the network; there may be several. */
+ * allocated while the network runs. A context with its workspace is one use of the network; there may be several. While
+ * a network runs, each of them returns MATCH_ERROR_BUSY, from a hook as well, and changes nothing (match_set_lock). */
 #ifndef ${prefix}_H
 #define ${prefix}_H
 
@@ -96,9 +97,10 @@ extern const match_network_t ${name}_network;
  * ${prefix}_WORKSPACE, an attribute, places it. */
 extern uint8_t ${name}_workspace[${prefix}_WORKSPACE_IO_BYTES];
 
-/* Begins to use the network with `bytes` bytes of workspace, which stay the context's until deinit. With
- * WORKSPACE_IO_BYTES or more, inputs and outputs may lie inside. MATCH_ERROR_ARGUMENT if the workspace is NULL, too
- * small or not aligned; MATCH_ERROR_BUSY if the context has a run that was started and not polled to its end.
+/* Begins to use the network with `bytes` bytes of workspace, which stay the context's until deinit, or until it begins
+ * again. With WORKSPACE_IO_BYTES or more, inputs and outputs may lie inside. MATCH_ERROR_ARGUMENT if context or workspace are NULL,
+ * MATCH_ERROR_ALIGNMENT or MATCH_ERROR_SIZE if the workspace is not aligned or too small; MATCH_ERROR_BUSY, at once, if
+ * the context has a run that was started and not polled to its end.
 % if network.memory:
  * Reserves ${beyond} and brings in what stays: the platform has to be open.
 % endif
@@ -106,23 +108,25 @@ extern uint8_t ${name}_workspace[${prefix}_WORKSPACE_IO_BYTES];
 int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes);
 
 /* Runs the network once. NULL for inputs or outputs: those inside the workspace. Inputs inside are lost; outputs there
- * stay until the next input is written. MATCH_ERROR_STATE without init; MATCH_ERROR_ARGUMENT if a tensor is NULL, not
- * aligned, or overlaps the workspace; MATCH_ERROR_BUSY while another task uses a network (match_set_lock); the status
- * of the operator that failed, or of the hook that ended the run. The context may be used again after each of them. */
+ * stay until the next input is written. MATCH_ERROR_STATE without init; MATCH_ERROR_SIZE if the workspace has no room for
+ * them; MATCH_ERROR_ARGUMENT, MATCH_ERROR_ALIGNMENT or MATCH_ERROR_OVERLAP if a tensor of the caller's is NULL, not
+ * aligned, or overlaps the workspace; the status of the operator that failed, or of the hook that ended the run. The
+ * context may be used again after each of them. */
 int32_t ${name}_run(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
 
-/* The same beside the caller, where the platform can; else MATCH_ERROR_UNSUPPORTED. MATCH_OK: it has begun. Until a
- * poll says that it has ended, no other network runs, and inputs and outputs stay the network's. */
+/* The same beside the caller, where the platform can; else MATCH_ERROR_UNSUPPORTED. MATCH_OK: it has begun, and it runs
+ * until a poll says that it has ended; so long inputs and outputs stay the network's. */
 int32_t ${name}_start(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
 
 /* Whether the run that was started has ended, and with which status (NULL: nobody asks); MATCH_ERROR_STATE without one.
  * For the task that started it, again and again: on some platforms the run goes on in here. */
 bool ${name}_poll(${name}_context_t *context, int32_t *status);
 
-/* Ends the use of the network; the workspace is the caller's again. */
+/* Ends the use of the network; the workspace is the caller's again. MATCH_ERROR_STATE without init. */
 int32_t ${name}_deinit(${name}_context_t *context);
 
-/* Has `hooks` called around each operator of the context's runs from now on; they stay the caller's. NULL: no more. */
+/* Has `hooks` called around each operator of the context's runs from now on; they stay the caller's. NULL: no more.
+ * MATCH_ERROR_STATE without init. */
 int32_t ${name}_set_hooks(${name}_context_t *context, const match_hooks_t *hooks);
 
 /* Where inputs and outputs lie in the workspace; NULL where it has no room for them. */

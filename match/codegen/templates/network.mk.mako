@@ -24,7 +24,7 @@ endif
 ${prefix}_NEW := $(${prefix}_SOURCES) $(filter-out $(MATCH_SHARED),$(${prefix}_SHARED))
 APP_SRCS += $(addprefix $(${prefix}_FOLDER)/,$(${prefix}_NEW))
 APP_INC += $(addprefix $(${prefix}_FOLDER)/,$(${prefix}_INCLUDE))
-APP_CFLAGS += $(${prefix}_DEFINES)
+APP_CFLAGS += $(${prefix}_DEFINES) -ffp-contract=off
 % if network.memory:
 READFS_FILES += $(${prefix}_FOLDER)/${image}
 % endif

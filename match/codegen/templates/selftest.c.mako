@@ -27,12 +27,20 @@ static const match_expected_t OUTPUTS[] = {
 
 int32_t ${name}_selftest(${name}_context_t *context, match_selftest_t *test)
 {
-    if (context == NULL || context->context.network != &${name}_network || context->context.started) {
+    if (context == NULL || context->context.network != &${name}_network) {
         return MATCH_ERROR_STATE;
     }
-    const bool own = strcmp(${name}_network.fingerprint, "${fingerprint}") == 0;
-    if (!own || test == NULL || !context->context.holds_tensors) {
+    if (context->context.started) {
+        return MATCH_ERROR_BUSY;
+    }
+    if (test == NULL) {
         return MATCH_ERROR_ARGUMENT;
+    }
+    if (!context->context.holds_tensors) {
+        return MATCH_ERROR_SIZE;
+    }
+    if (strcmp(${name}_network.fingerprint, "${fingerprint}") != 0) {
+        return MATCH_ERROR_OTHER;
     }
 % for tensor in inputs:
     memcpy(${name}_input_${tensor.c_name}(context), ${tensor.c_name}, sizeof ${tensor.c_name});

@@ -23,11 +23,12 @@ static void run(void *unused)
 
 int32_t ${name}_start(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
 {
-    if (context == NULL || context->context.network != &${name}_network) {
-        return MATCH_ERROR_STATE;
-    }
     if (!match_take_turn()) {
         return MATCH_ERROR_BUSY;
+    }
+    if (context == NULL || context->context.network != &${name}_network) {
+        match_give_turn();
+        return MATCH_ERROR_STATE;
     }
     started.context = context;
     started.inputs_given = inputs != NULL;

@@ -1,6 +1,6 @@
 /* DIANA on a PC. Transfers are complete when the call returns, as on the chip; the accelerator computes as late as the
  * API's contract allows, when it is waited for. */
-#include "diana.h"
+#include "match_diana_chip.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static struct {
     match_arena_t l1;
     match_arena_t weights;
     match_arena_t l2;
-    diana_model_t accelerator;
+    match_diana_model_t accelerator;
     int32_t transfers;
     match_kernel_t kernel;
     const match_tile_t *tile;
@@ -27,12 +27,12 @@ static struct {
 
 /* ---- platform ---- */
 
-static diana_memory_t memory_of(const match_arena_t *arena, uint32_t address)
+static match_diana_memory_t memory_of(const match_arena_t *arena, uint32_t address)
 {
-    return (diana_memory_t){.bytes = arena->memory, .size = arena->memory_bytes, .address = address};
+    return (match_diana_memory_t){.bytes = arena->memory, .size = arena->memory_bytes, .address = address};
 }
 
-int32_t diana_open(void)
+int32_t match_diana_open(void)
 {
     if (chip.open) {
         return MATCH_ERROR_PLATFORM;
@@ -46,14 +46,15 @@ int32_t diana_open(void)
         status = match_arena_open(&chip.l2, DIANA_L2_BYTES, DIANA_ALIGNMENT);
     }
     if (status != MATCH_OK) {
-        diana_close();
+        match_diana_close();
         return status;
     }
-    diana_model_reset(&chip.accelerator, memory_of(&chip.l1, L1_ADDRESS), memory_of(&chip.weights, WEIGHT_ADDRESS));
+    match_diana_model_reset(&chip.accelerator, memory_of(&chip.l1, L1_ADDRESS),
+                            memory_of(&chip.weights, WEIGHT_ADDRESS));
     return MATCH_OK;
 }
 
-void diana_close(void)
+void match_diana_close(void)
 {
     if (chip.open) {
         match_arena_close(&chip.l2);
@@ -82,7 +83,7 @@ static int32_t leftovers(uint32_t blocks)
     return status;
 }
 
-int32_t diana_offload(int32_t (*layer)(void *), void *args)
+int32_t match_diana_offload(int32_t (*layer)(void *), void *args)
 {
     if (!chip.open) {
         return MATCH_ERROR_PLATFORM;
@@ -99,32 +100,32 @@ int32_t diana_offload(int32_t (*layer)(void *), void *args)
 
 /* ---- memory ---- */
 
-void *diana_l1_alloc(uint32_t bytes)
+void *match_diana_l1_alloc(uint32_t bytes)
 {
     return chip.open ? match_arena_alloc(&chip.l1, bytes) : NULL;
 }
 
-void diana_l1_free(void *block)
+void match_diana_l1_free(void *block)
 {
     match_arena_free(&chip.l1, block);
 }
 
-void *diana_weight_alloc(uint32_t bytes)
+void *match_diana_weight_alloc(uint32_t bytes)
 {
     return chip.open ? match_arena_alloc(&chip.weights, bytes) : NULL;
 }
 
-void diana_weight_free(void *block)
+void match_diana_weight_free(void *block)
 {
     match_arena_free(&chip.weights, block);
 }
 
-void *diana_l2_alloc(uint32_t bytes)
+void *match_diana_l2_alloc(uint32_t bytes)
 {
     return chip.open ? match_arena_alloc(&chip.l2, bytes) : NULL;
 }
 
-void diana_l2_free(void *block)
+void match_diana_l2_free(void *block)
 {
     match_arena_free(&chip.l2, block);
 }
@@ -137,22 +138,22 @@ static bool is_local(const void *local, const match_copy_t *shape)
 }
 
 /* Copy at once; the descriptor is outstanding until the wait. */
-static void finish(diana_dma_t *transfer, bool valid)
+static void finish(match_diana_dma_t *transfer, bool valid)
 {
     if (valid) {
         match_host_dma_complete(transfer);
     }
-    *transfer = (diana_dma_t){.active = true, .valid = valid};
+    *transfer = (match_diana_dma_t){.active = true, .valid = valid};
     chip.transfers += 1;
 }
 
-void diana_dma_copy_in(diana_dma_t *transfer, void *local, const void *external, const match_copy_t *shape)
+void match_diana_dma_copy_in(match_diana_dma_t *transfer, void *local, const void *external, const match_copy_t *shape)
 {
     match_host_dma_in(transfer, local, external, shape);
     finish(transfer, is_local(local, shape));
 }
 
-void diana_dma_copy_out(diana_dma_t *transfer, const void *local, void *external, const match_copy_t *shape)
+void match_diana_dma_copy_out(match_diana_dma_t *transfer, const void *local, void *external, const match_copy_t *shape)
 {
     match_host_dma_out(transfer, local, external, shape);
     finish(transfer, is_local(local, shape));
@@ -160,18 +161,18 @@ void diana_dma_copy_out(diana_dma_t *transfer, const void *local, void *external
 
 /* ---- synchronization ---- */
 
-int32_t diana_dma_wait(diana_dma_t *transfer)
+int32_t match_diana_dma_wait(match_diana_dma_t *transfer)
 {
     if (!transfer->active) {
         return MATCH_ERROR_TRANSFER;
     }
     int32_t status = transfer->valid ? MATCH_OK : MATCH_ERROR_TRANSFER;
-    *transfer = (diana_dma_t){0};
+    *transfer = (match_diana_dma_t){0};
     chip.transfers -= 1;
     return status;
 }
 
-int32_t diana_wait(void)
+int32_t match_diana_wait(void)
 {
     match_kernel_t kernel = chip.kernel;
     chip.kernel = NULL;
@@ -179,12 +180,12 @@ int32_t diana_wait(void)
         return MATCH_ERROR_COMPUTE;
     }
     kernel(chip.tile);
-    return diana_model_status(&chip.accelerator);
+    return match_diana_model_status(&chip.accelerator);
 }
 
 /* ---- compute ---- */
 
-int32_t diana_start(match_kernel_t kernel, const match_tile_t *tile)
+int32_t match_diana_start(match_kernel_t kernel, const match_tile_t *tile)
 {
     if (!chip.open || chip.kernel != NULL) {
         return MATCH_ERROR_COMPUTE;
@@ -196,32 +197,32 @@ int32_t diana_start(match_kernel_t kernel, const match_tile_t *tile)
 
 /* ---- what the driver sits on ---- */
 
-static uint32_t address_in(const diana_memory_t *memory, const void *pointer)
+static uint32_t address_in(const match_diana_memory_t *memory, const void *pointer)
 {
     return memory->address + (uint32_t)((uintptr_t)pointer - (uintptr_t)memory->bytes);
 }
 
-uint32_t diana_activation_address(const void *pointer)
+uint32_t match_diana_activation_address(const void *pointer)
 {
     return address_in(&chip.accelerator.activations, pointer);
 }
 
-uint32_t diana_weight_address(const void *pointer)
+uint32_t match_diana_weight_address(const void *pointer)
 {
     return address_in(&chip.accelerator.weights, pointer);
 }
 
-void diana_write(uint32_t word, uint32_t value)
+void match_diana_write(uint32_t word, uint32_t value)
 {
-    diana_model_write(&chip.accelerator, word, value);
+    match_diana_model_write(&chip.accelerator, word, value);
 }
 
-uint32_t diana_read(uint32_t word)
+uint32_t match_diana_read(uint32_t word)
 {
-    return diana_model_read(&chip.accelerator, word);
+    return match_diana_model_read(&chip.accelerator, word);
 }
 
-void diana_wait_event(void)
+void match_diana_wait_event(void)
 {
-    diana_model_finish_job(&chip.accelerator);
+    match_diana_model_finish_job(&chip.accelerator);
 }

@@ -5,6 +5,6 @@
 #include "match_host_dma.h"
 
 /* One transfer between L2 and the accelerator's memories; zero when none is outstanding. */
-typedef match_host_dma_t diana_dma_t;
+typedef match_host_dma_t match_diana_dma_t;
 
 #endif

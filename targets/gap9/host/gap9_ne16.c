@@ -1,5 +1,5 @@
 /* NE16 on another machine: a model behind its registers, which executes a kernel when it is waited for. */
-#include "gap9.h"
+#include "match_gap9_chip.h"
 
 #include "match_host_faults.h"
 #include "ne16_driver.h"
@@ -13,34 +13,34 @@
 /* There is one. */
 static struct {
     const uint8_t *l1; /* NULL while the chip is not running */
-    ne16_model_t model;
+    match_ne16_model_t model;
     match_kernel_t kernel; /* NULL when none was started */
     const match_tile_t *tile;
 } ne16;
 
-void pulp_accelerator_open(uint8_t *l1, size_t l1_bytes)
+void match_pulp_accelerator_open(uint8_t *l1, size_t l1_bytes)
 {
     ne16.l1 = l1;
-    ne16_model_reset(&ne16.model, l1, l1_bytes, L1_ADDRESS);
+    match_ne16_model_reset(&ne16.model, l1, l1_bytes, L1_ADDRESS);
 }
 
-void pulp_accelerator_close(void)
+void match_pulp_accelerator_close(void)
 {
     ne16.l1 = NULL;
     ne16.kernel = NULL;
 }
 
-bool pulp_accelerator_pending(void)
+bool match_pulp_accelerator_pending(void)
 {
     return ne16.kernel != NULL;
 }
 
-void pulp_accelerator_drop(void)
+void match_pulp_accelerator_drop(void)
 {
     ne16.kernel = NULL;
 }
 
-int32_t gap9_ne16_start(match_kernel_t kernel, const match_tile_t *tile)
+int32_t match_gap9_ne16_start(match_kernel_t kernel, const match_tile_t *tile)
 {
     if (ne16.l1 == NULL || ne16.kernel != NULL) {
         return MATCH_ERROR_COMPUTE;
@@ -50,7 +50,7 @@ int32_t gap9_ne16_start(match_kernel_t kernel, const match_tile_t *tile)
     return MATCH_OK;
 }
 
-int32_t gap9_ne16_wait(void)
+int32_t match_gap9_ne16_wait(void)
 {
     if (ne16.kernel == NULL) {
         return MATCH_ERROR_COMPUTE;
@@ -60,9 +60,9 @@ int32_t gap9_ne16_wait(void)
         return MATCH_ERROR_TIMEOUT;
     }
     ne16.kernel(ne16.tile);
-    ne16_wait(0);
+    match_ne16_wait(0);
     ne16.kernel = NULL;
-    return ne16_model_status(&ne16.model);
+    return match_ne16_model_status(&ne16.model);
 }
 
 /* ---- what the driver sits on ---- */
@@ -72,26 +72,26 @@ uint32_t match_l1_address(const void *pointer)
     return L1_ADDRESS + (uint32_t)((uintptr_t)pointer - (uintptr_t)ne16.l1);
 }
 
-void ne16_write(uint32_t word, uint32_t value)
+void match_ne16_write(uint32_t word, uint32_t value)
 {
-    ne16_model_write(&ne16.model, word, value);
+    match_ne16_model_write(&ne16.model, word, value);
 }
 
-uint32_t ne16_read(uint32_t word)
+uint32_t match_ne16_read(uint32_t word)
 {
-    return ne16_model_read(&ne16.model, word);
+    return match_ne16_model_read(&ne16.model, word);
 }
 
-void ne16_write_job(const ne16_job_t *job, uint32_t first, uint32_t last)
+void match_ne16_write_job(const match_ne16_job_t *job, uint32_t first, uint32_t last)
 {
     for (uint32_t word = first; word <= last; word++) {
-        ne16_write(NE16_JOB + word, job->words[word]);
+        match_ne16_write(NE16_JOB + word, job->words[word]);
     }
 }
 
-void ne16_wait_event(void)
+void match_ne16_wait_event(void)
 {
-    pulp_machine_pause();
-    ne16_model_finish_job(&ne16.model);
-    pulp_machine_resume();
+    match_pulp_machine_pause();
+    match_ne16_model_finish_job(&ne16.model);
+    match_pulp_machine_resume();
 }

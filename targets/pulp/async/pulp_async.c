@@ -28,10 +28,10 @@ static struct {
 } job;
 
 /* Keeps the registers that functions keep, on this stack, and goes on with the other. */
-void pulp_async_switch(uint32_t **keep, uint32_t *go);
+void match_pulp_async_switch(uint32_t **keep, uint32_t *go);
 __asm__(".section .text.pulp_async_switch, \"ax\", @progbits\n"
-        ".globl pulp_async_switch\n"
-        "pulp_async_switch:\n"
+        ".globl match_pulp_async_switch\n"
+        "match_pulp_async_switch:\n"
         "    addi sp, sp, -64\n"
         "    sw ra, 0(sp)\n"
         "    sw s0, 4(sp)\n"
@@ -69,13 +69,13 @@ static void begin(void)
 {
     job.run(job.arg);
     job.done = true;
-    (void)pulp_async_yield();
+    (void)match_pulp_async_yield();
 }
 
 static void resume(void)
 {
     job.inside = true;
-    pulp_async_switch(&job.caller_at, job.run_at);
+    match_pulp_async_switch(&job.caller_at, job.run_at);
     job.inside = false;
 }
 
@@ -93,7 +93,7 @@ int32_t match_async_start(void (*run)(void *), void *arg)
 
 bool match_async_poll(int32_t *status)
 {
-    if (!job.done) {
+    if (!job.done && !job.inside) { /* a hook of the run may ask, too */
         resume();
     }
     const bool whole = stack[0] == CANARY;
@@ -101,11 +101,11 @@ bool match_async_poll(int32_t *status)
     return job.done || !whole;
 }
 
-bool pulp_async_yield(void)
+bool match_pulp_async_yield(void)
 {
     if (!job.inside) {
         return false;
     }
-    pulp_async_switch(&job.run_at, job.caller_at);
+    match_pulp_async_switch(&job.run_at, job.caller_at);
     return true;
 }

@@ -5,6 +5,6 @@
 #include <stdbool.h>
 
 /* In the run: back to the caller until it polls, true. Elsewhere nothing, false. To be called instead of waiting. */
-bool pulp_async_yield(void);
+bool match_pulp_async_yield(void);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "match_stack.h"
-#include "pulp.h"
+#include "match_pulp_chip.h"
 #include "pulp_async.h"
 
 /* The stacks of the cluster's cores are for optimised kernels: 2.3 kB are needed without, and 0.6 kB with -Og. */
@@ -21,8 +21,6 @@
 #ifndef PULP_LOOK_US
 #define PULP_LOOK_US 50
 #endif
-
-enum { MASTER_STACK = 3072, WORKER_STACK = 1152 };
 
 /* The chip: there is one. */
 static struct {
@@ -57,6 +55,9 @@ static int32_t open_cluster(void)
 {
     pi_cluster_conf_init(&chip.configuration);
     chip.configuration.id = 0;
+#ifdef __GAP9__
+    chip.configuration.cc_stack_size = PULP_MASTER_STACK; /* there the master has its stack while the cluster is open */
+#endif
     pi_open_from_conf(&chip.own, &chip.configuration);
     if (pi_cluster_open(&chip.own) != 0) {
         return MATCH_ERROR_PLATFORM;
@@ -65,12 +66,12 @@ static int32_t open_cluster(void)
     return MATCH_OK;
 }
 
-int32_t pulp_open(void)
+int32_t match_pulp_open(void)
 {
-    return pulp_open_with(&(pulp_setup_t){.l1_bytes = 0});
+    return match_pulp_open_with(&(match_pulp_setup_t){.l1_bytes = 0});
 }
 
-int32_t pulp_open_with(const pulp_setup_t *setup)
+int32_t match_pulp_open_with(const match_pulp_setup_t *setup)
 {
     if (chip.cluster != NULL) {
         return MATCH_ERROR_PLATFORM;
@@ -86,14 +87,14 @@ int32_t pulp_open_with(const pulp_setup_t *setup)
         l1 = chip.l1_memory = pi_cl_l1_malloc(chip.cluster, chip.l1_bytes);
     }
     if (l1 == NULL) {
-        pulp_close();
+        match_pulp_close();
         return MATCH_ERROR_MEMORY;
     }
     match_stack_reset(&chip.l1, l1, l1 + chip.l1_bytes / MATCH_STACK_ALIGNMENT * MATCH_STACK_ALIGNMENT);
     return MATCH_OK;
 }
 
-void pulp_close(void)
+void match_pulp_close(void)
 {
     if (chip.l1_memory != NULL) {
         pi_cl_l1_free(chip.cluster, chip.l1_memory, (int)chip.l1_bytes);
@@ -117,7 +118,7 @@ static void run_layer(void *arg)
 static bool await_layer(void)
 {
 #if PULP_TIMEOUT_US == 0
-    while (!offload.done && pulp_async_yield()) {
+    while (!offload.done && match_pulp_async_yield()) {
     }
 #else
     const uint32_t begin = pi_time_get_us();
@@ -125,7 +126,7 @@ static bool await_layer(void)
         if (pi_time_get_us() - begin > PULP_TIMEOUT_US) {
             return false;
         }
-        if (!pulp_async_yield()) {
+        if (!match_pulp_async_yield()) {
             pi_time_wait_us(PULP_LOOK_US);
         }
     }
@@ -133,7 +134,7 @@ static bool await_layer(void)
     return true;
 }
 
-int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
+int32_t match_pulp_cluster_offload(int32_t (*layer)(void *), void *args)
 {
     if (chip.cluster == NULL) {
         return MATCH_ERROR_PLATFORM;
@@ -143,8 +144,10 @@ int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
     }
     offload = (offload_t){.layer = layer, .arguments = args, .status = MATCH_ERROR_PLATFORM};
     pi_cluster_task(&chip.task, run_layer, &offload);
-    chip.task.stack_size = MASTER_STACK;
-    chip.task.slave_stack_size = WORKER_STACK;
+#ifndef __GAP9__
+    chip.task.stack_size = PULP_MASTER_STACK;
+#endif
+    chip.task.slave_stack_size = PULP_WORKER_STACK;
     chip.task.nb_cores = PULP_CLUSTER_CORES;
     pi_task_block(&chip.ended);
     if (pi_cluster_send_task_to_cl_async(chip.cluster, &chip.task, &chip.ended) != 0) {
@@ -160,12 +163,12 @@ int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
 
 /* ---- memory ---- */
 
-void *pulp_l1_alloc(uint32_t bytes)
+void *match_pulp_l1_alloc(uint32_t bytes)
 {
     return chip.cluster != NULL ? match_stack_take(&chip.l1, bytes) : NULL;
 }
 
-void pulp_l1_free(void *block)
+void match_pulp_l1_free(void *block)
 {
     match_stack_give_back(&chip.l1, block);
 }
@@ -175,7 +178,7 @@ typedef struct {
     _Alignas(8) int32_t bytes;
 } header_t;
 
-void *pulp_l2_alloc(uint32_t bytes)
+void *match_pulp_l2_alloc(uint32_t bytes)
 {
     int32_t whole = (int32_t)(bytes + sizeof(header_t));
     header_t *header = pi_l2_malloc(whole);
@@ -186,7 +189,7 @@ void *pulp_l2_alloc(uint32_t bytes)
     return header + 1;
 }
 
-void pulp_l2_free(void *block)
+void match_pulp_l2_free(void *block)
 {
     if (block != NULL) {
         header_t *header = (header_t *)block - 1;
@@ -196,7 +199,7 @@ void pulp_l2_free(void *block)
 
 /* ---- synchronization ---- */
 
-int32_t pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
+int32_t match_pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
 {
     if (cores < 1 || cores > PULP_CLUSTER_CORES) {
         return MATCH_ERROR_PLATFORM;
@@ -207,17 +210,17 @@ int32_t pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
     return MATCH_OK;
 }
 
-void pulp_cluster_barrier(void)
+void match_pulp_cluster_barrier(void)
 {
     pi_cl_team_barrier();
 }
 
-int32_t pulp_core_id(void)
+int32_t match_pulp_core_id(void)
 {
     return chip.forked ? (int32_t)pi_core_id() : 0;
 }
 
-int32_t pulp_cluster_cores(void)
+int32_t match_pulp_cluster_cores(void)
 {
     return chip.forked ? (int32_t)pi_cl_team_nb_cores() : PULP_CLUSTER_CORES;
 }
@@ -231,7 +234,7 @@ static void call_kernel(void *unused)
 }
 
 /* On GAP8 the master is one of the team, so that kernels run while they are waited for. */
-int32_t pulp_cluster_run(match_kernel_t kernel, const match_tile_t *tile)
+int32_t match_pulp_cluster_run(match_kernel_t kernel, const match_tile_t *tile)
 {
     if (chip.kernel != NULL) {
         return MATCH_ERROR_COMPUTE;
@@ -241,12 +244,12 @@ int32_t pulp_cluster_run(match_kernel_t kernel, const match_tile_t *tile)
     return MATCH_OK;
 }
 
-int32_t pulp_cluster_wait(void)
+int32_t match_pulp_cluster_wait(void)
 {
     if (chip.kernel == NULL) {
         return MATCH_ERROR_COMPUTE;
     }
-    int32_t status = pulp_cluster_fork(PULP_CLUSTER_CORES, call_kernel, NULL);
+    int32_t status = match_pulp_cluster_fork(PULP_CLUSTER_CORES, call_kernel, NULL);
     chip.kernel = NULL;
     return status;
 }

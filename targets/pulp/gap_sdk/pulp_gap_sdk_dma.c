@@ -1,11 +1,11 @@
 /* Transfers on the SDK's DMA commands. */
 #include <pmsis.h>
 
-#include "pulp.h"
+#include "match_pulp_chip.h"
 #include "pulp_copy.h"
 
 /* Place for the next command of a transfer, free again. */
-static pi_cl_dma_cmd_t *next_command(pulp_dma_t *transfer)
+static pi_cl_dma_cmd_t *next_command(match_pulp_dma_t *transfer)
 {
     pi_cl_dma_cmd_t *command = &transfer->commands[transfer->count % PULP_DMA_COMMANDS];
     if (transfer->count >= PULP_DMA_COMMANDS) {
@@ -16,8 +16,8 @@ static pi_cl_dma_cmd_t *next_command(pulp_dma_t *transfer)
 }
 
 /* `rows` pieces of `bytes`, dense in L1. */
-static void rows_command(pulp_dma_t *transfer, uint32_t rows, uint32_t bytes, uint32_t stride, pi_cl_dma_dir_e direction,
-                         uint32_t local, uint32_t external)
+static void rows_command(match_pulp_dma_t *transfer, uint32_t rows, uint32_t bytes, uint32_t stride,
+                         pi_cl_dma_dir_e direction, uint32_t local, uint32_t external)
 {
     pi_cl_dma_cmd_t *command = next_command(transfer);
     if (rows == 1 || stride == bytes) {
@@ -28,11 +28,11 @@ static void rows_command(pulp_dma_t *transfer, uint32_t rows, uint32_t bytes, ui
 }
 
 /* One command per plane, or per row where rows are apart in L1. */
-static void start(pulp_dma_t *transfer, const void *local, const void *external, const match_copy_t *shape,
+static void start(match_pulp_dma_t *transfer, const void *local, const void *external, const match_copy_t *shape,
                   pi_cl_dma_dir_e direction)
 {
-    match_copy_t copy = pulp_copy_merged(shape);
-    bool dense = pulp_copy_dense(&copy);
+    match_copy_t copy = match_pulp_copy_merged(shape);
+    bool dense = match_pulp_copy_dense(&copy);
     uint32_t pieces = dense ? 1 : copy.rows;
     uint32_t rows = dense ? copy.rows : 1;
     transfer->count = 0;
@@ -47,17 +47,17 @@ static void start(pulp_dma_t *transfer, const void *local, const void *external,
     }
 }
 
-void pulp_dma_copy_in(pulp_dma_t *transfer, void *local, const void *external, const match_copy_t *shape)
+void match_pulp_dma_copy_in(match_pulp_dma_t *transfer, void *local, const void *external, const match_copy_t *shape)
 {
     start(transfer, local, external, shape, PI_CL_DMA_DIR_EXT2LOC);
 }
 
-void pulp_dma_copy_out(pulp_dma_t *transfer, const void *local, void *external, const match_copy_t *shape)
+void match_pulp_dma_copy_out(match_pulp_dma_t *transfer, const void *local, void *external, const match_copy_t *shape)
 {
     start(transfer, local, external, shape, PI_CL_DMA_DIR_LOC2EXT);
 }
 
-int32_t pulp_dma_wait(pulp_dma_t *transfer)
+int32_t match_pulp_dma_wait(match_pulp_dma_t *transfer)
 {
     if (!transfer->active) {
         return MATCH_ERROR_TRANSFER;

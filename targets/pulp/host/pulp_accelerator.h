@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 /* The chip starts, with this L1; it stops. */
-void pulp_accelerator_open(uint8_t *l1, size_t l1_bytes);
-void pulp_accelerator_close(void);
+void match_pulp_accelerator_open(uint8_t *l1, size_t l1_bytes);
+void match_pulp_accelerator_close(void);
 
 /* Whether a kernel was started and not waited for; forget it. */
-bool pulp_accelerator_pending(void);
-void pulp_accelerator_drop(void);
+bool match_pulp_accelerator_pending(void);
+void match_pulp_accelerator_drop(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* A PULP chip on another machine (pulp_machine.h). Everything asynchronous happens as late as the API's contract allows:
  * transfers and kernels are executed when they are waited for. */
-#include "pulp.h"
+#include "match_pulp_chip.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -29,18 +29,18 @@ static struct {
 
 /* ---- platform ---- */
 
-int32_t pulp_open(void)
+int32_t match_pulp_open(void)
 {
-    return pulp_open_with(&(pulp_setup_t){.l1_bytes = 0});
+    return match_pulp_open_with(&(match_pulp_setup_t){.l1_bytes = 0});
 }
 
-int32_t pulp_open_with(const pulp_setup_t *setup)
+int32_t match_pulp_open_with(const match_pulp_setup_t *setup)
 {
     const uint32_t l1_bytes = setup->l1_bytes != 0 ? setup->l1_bytes : PULP_L1_BYTES;
     if (chip.open || l1_bytes > PULP_L1_BYTES) {
         return MATCH_ERROR_PLATFORM;
     }
-    int32_t status = pulp_machine_open(&chip.l1, &chip.l2);
+    int32_t status = match_pulp_machine_open(&chip.l1, &chip.l2);
     if (setup->l1 != NULL) {
         match_arena_close(&chip.l1);
         match_arena_place(&chip.l1, setup->l1, l1_bytes, PULP_ALIGNMENT);
@@ -52,17 +52,17 @@ int32_t pulp_open_with(const pulp_setup_t *setup)
     }
     chip.open = true;
     if (status != MATCH_OK) {
-        pulp_close();
+        match_pulp_close();
         return status;
     }
-    pulp_accelerator_open(chip.l1.memory, chip.l1.memory_bytes);
+    match_pulp_accelerator_open(chip.l1.memory, chip.l1.memory_bytes);
     return MATCH_OK;
 }
 
-void pulp_close(void)
+void match_pulp_close(void)
 {
     if (chip.open) {
-        pulp_accelerator_close();
+        match_pulp_accelerator_close();
         match_host_team_close(chip.cluster);
         match_arena_close(&chip.l2);
         match_arena_close(&chip.l1);
@@ -76,7 +76,7 @@ static int32_t leftovers(uint32_t l1_blocks)
     int32_t status = MATCH_OK;
     if (chip.transfers != 0) {
         status = MATCH_ERROR_TRANSFER;
-    } else if (chip.cluster_kernel.kernel != NULL || pulp_accelerator_pending()) {
+    } else if (chip.cluster_kernel.kernel != NULL || match_pulp_accelerator_pending()) {
         status = MATCH_ERROR_COMPUTE;
     } else if (match_arena_live(&chip.l1) != l1_blocks) {
         status = MATCH_ERROR_MEMORY;
@@ -84,13 +84,13 @@ static int32_t leftovers(uint32_t l1_blocks)
     return status;
 }
 
-int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
+int32_t match_pulp_cluster_offload(int32_t (*layer)(void *), void *args)
 {
     if (!chip.open) {
         return MATCH_ERROR_PLATFORM;
     }
     uint32_t l1_blocks = match_arena_live(&chip.l1);
-    pulp_machine_yield();
+    match_pulp_machine_yield();
     int32_t status = layer(args);
     const int32_t left = leftovers(l1_blocks);
     if (status == MATCH_OK) {
@@ -100,13 +100,13 @@ int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
     }
     chip.transfers = 0;
     chip.cluster_kernel = (started_t){0};
-    pulp_accelerator_drop();
+    match_pulp_accelerator_drop();
     return status;
 }
 
 /* ---- memory ---- */
 
-void *pulp_l1_alloc(uint32_t bytes)
+void *match_pulp_l1_alloc(uint32_t bytes)
 {
     if (!chip.open || match_host_strikes(MATCH_FAULT_ALLOCATION)) {
         return NULL;
@@ -114,17 +114,17 @@ void *pulp_l1_alloc(uint32_t bytes)
     return match_arena_alloc(&chip.l1, bytes);
 }
 
-void pulp_l1_free(void *block)
+void match_pulp_l1_free(void *block)
 {
     match_arena_free(&chip.l1, block);
 }
 
-void *pulp_l2_alloc(uint32_t bytes)
+void *match_pulp_l2_alloc(uint32_t bytes)
 {
     return chip.open ? match_arena_alloc(&chip.l2, bytes) : NULL;
 }
 
-void pulp_l2_free(void *block)
+void match_pulp_l2_free(void *block)
 {
     match_arena_free(&chip.l2, block);
 }
@@ -136,17 +136,17 @@ static bool reached(const void *local, const void *external, const match_copy_t 
     const uintptr_t l1 = (uintptr_t)chip.l1.memory;
     const bool in_l1 = outside >= l1 && outside < l1 + chip.l1.memory_bytes;
     const bool local_in_l1 = match_arena_holds(&chip.l1, local, match_host_dma_local_extent(shape));
-    return local_in_l1 && !in_l1 && !pulp_machine_unmapped(outside);
+    return local_in_l1 && !in_l1 && !match_pulp_machine_unmapped(outside);
 }
 
-void pulp_dma_copy_in(pulp_dma_t *transfer, void *local, const void *external, const match_copy_t *shape)
+void match_pulp_dma_copy_in(match_pulp_dma_t *transfer, void *local, const void *external, const match_copy_t *shape)
 {
     match_host_dma_in(transfer, local, external, shape);
     transfer->valid = reached(local, external, shape);
     chip.transfers += 1;
 }
 
-void pulp_dma_copy_out(pulp_dma_t *transfer, const void *local, void *external, const match_copy_t *shape)
+void match_pulp_dma_copy_out(match_pulp_dma_t *transfer, const void *local, void *external, const match_copy_t *shape)
 {
     match_host_dma_out(transfer, local, external, shape);
     transfer->valid = reached(local, external, shape);
@@ -155,7 +155,7 @@ void pulp_dma_copy_out(pulp_dma_t *transfer, const void *local, void *external, 
 
 /* ---- synchronization ---- */
 
-int32_t pulp_dma_wait(pulp_dma_t *transfer)
+int32_t match_pulp_dma_wait(match_pulp_dma_t *transfer)
 {
     if (!transfer->active) {
         return MATCH_ERROR_TRANSFER;
@@ -163,16 +163,16 @@ int32_t pulp_dma_wait(pulp_dma_t *transfer)
     chip.transfers -= 1;
     const bool endless = match_host_strikes(MATCH_FAULT_ENDLESS_TRANSFER);
     if (!transfer->valid || endless || match_host_strikes(MATCH_FAULT_TRANSFER)) {
-        *transfer = (pulp_dma_t){0};
+        *transfer = (match_pulp_dma_t){0};
         return endless ? MATCH_ERROR_TIMEOUT : MATCH_ERROR_TRANSFER;
     }
-    pulp_machine_pause();
+    match_pulp_machine_pause();
     match_host_dma_complete(transfer);
-    pulp_machine_resume();
+    match_pulp_machine_resume();
     return MATCH_OK;
 }
 
-int32_t pulp_cluster_wait(void)
+int32_t match_pulp_cluster_wait(void)
 {
     started_t started = chip.cluster_kernel;
     chip.cluster_kernel = (started_t){0};
@@ -180,13 +180,13 @@ int32_t pulp_cluster_wait(void)
         return MATCH_ERROR_COMPUTE;
     }
     /* A kernel that the accelerator's has started is a part of that. */
-    if (!pulp_accelerator_pending() && match_host_strikes(MATCH_FAULT_ENDLESS_KERNEL)) {
+    if (!match_pulp_accelerator_pending() && match_host_strikes(MATCH_FAULT_ENDLESS_KERNEL)) {
         return MATCH_ERROR_TIMEOUT;
     }
     return match_team_run(started.kernel, started.tile);
 }
 
-int32_t pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
+int32_t match_pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
 {
     if (!chip.open || cores < 1 || cores > PULP_CLUSTER_CORES) {
         return MATCH_ERROR_PLATFORM;
@@ -195,24 +195,24 @@ int32_t pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
     return MATCH_OK;
 }
 
-void pulp_cluster_barrier(void)
+void match_pulp_cluster_barrier(void)
 {
     match_host_team_barrier(chip.cluster);
 }
 
-int32_t pulp_core_id(void)
+int32_t match_pulp_core_id(void)
 {
     return match_host_team_core();
 }
 
-int32_t pulp_cluster_cores(void)
+int32_t match_pulp_cluster_cores(void)
 {
     return chip.open ? match_host_team_cores(chip.cluster) : PULP_CLUSTER_CORES;
 }
 
 /* ---- compute ---- */
 
-int32_t pulp_cluster_run(match_kernel_t kernel, const match_tile_t *tile)
+int32_t match_pulp_cluster_run(match_kernel_t kernel, const match_tile_t *tile)
 {
     if (!chip.open || chip.cluster_kernel.kernel != NULL) {
         return MATCH_ERROR_COMPUTE;

@@ -8,16 +8,16 @@
 #include "match_host_arena.h"
 
 /* L1 and L2, with PULP_L1_BYTES and PULP_L2_BYTES. MATCH_OK or MATCH_ERROR_MEMORY. */
-int32_t pulp_machine_open(match_arena_t *l1, match_arena_t *l2);
+int32_t match_pulp_machine_open(match_arena_t *l1, match_arena_t *l2);
 
 /* Whether nothing that a program may use lies at an address. */
-bool pulp_machine_unmapped(uintptr_t address);
+bool match_pulp_machine_unmapped(uintptr_t address);
 
 /* Somebody else's turn, where a run goes on while it is polled (match_async.h). */
-void pulp_machine_yield(void);
+void match_pulp_machine_yield(void);
 
 /* What is executed between the two is the work of the DMA or of an accelerator, not of a core, and is not counted. */
-void pulp_machine_pause(void);
-void pulp_machine_resume(void);
+void match_pulp_machine_pause(void);
+void match_pulp_machine_resume(void);
 
 #endif

@@ -5,6 +5,6 @@
 #include "match_host_dma.h"
 
 /* One transfer between L2 and L1; zero when none is outstanding. */
-typedef match_host_dma_t pulp_dma_t;
+typedef match_host_dma_t match_pulp_dma_t;
 
 #endif

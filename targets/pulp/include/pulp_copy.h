@@ -7,7 +7,7 @@
 #include "match_copy.h"
 
 /* The same pieces with planes as further rows, where they continue the strides of rows. */
-static inline match_copy_t pulp_copy_merged(const match_copy_t *shape)
+static inline match_copy_t match_pulp_copy_merged(const match_copy_t *shape)
 {
     match_copy_t copy = *shape;
     if (copy.rows == 1) {
@@ -24,7 +24,7 @@ static inline match_copy_t pulp_copy_merged(const match_copy_t *shape)
 }
 
 /* Whether the rows of a plane are one piece in L1, so that one command moves them all. */
-static inline bool pulp_copy_dense(const match_copy_t *shape)
+static inline bool match_pulp_copy_dense(const match_copy_t *shape)
 {
     return shape->rows == 1 || shape->local_row_stride == shape->bytes;
 }

@@ -3,7 +3,7 @@
 
 #include "match_count.h"
 #include "match_status.h"
-#include "pulp.h"
+#include "match_pulp_chip.h"
 #include "pulp_async.h"
 #include "pulp_mcycle.h"
 
@@ -14,7 +14,7 @@ static _Alignas(16) uint8_t l2_memory[PULP_L2_BYTES];
 static uint64_t excluded;
 static uint64_t paused_at;
 
-int32_t pulp_machine_open(match_arena_t *l1, match_arena_t *l2)
+int32_t match_pulp_machine_open(match_arena_t *l1, match_arena_t *l2)
 {
     match_arena_place(l1, l1_memory, sizeof l1_memory, PULP_ALIGNMENT);
     match_arena_place(l2, l2_memory, sizeof l2_memory, PULP_ALIGNMENT);
@@ -22,27 +22,27 @@ int32_t pulp_machine_open(match_arena_t *l1, match_arena_t *l2)
 }
 
 /* The machine has memory from here on. */
-bool pulp_machine_unmapped(uintptr_t address)
+bool match_pulp_machine_unmapped(uintptr_t address)
 {
     return address < 0x80000000;
 }
 
-void pulp_machine_yield(void)
+void match_pulp_machine_yield(void)
 {
-    (void)pulp_async_yield();
+    (void)match_pulp_async_yield();
 }
 
-void pulp_machine_pause(void)
+void match_pulp_machine_pause(void)
 {
-    paused_at = pulp_mcycle();
+    paused_at = match_pulp_mcycle();
 }
 
-void pulp_machine_resume(void)
+void match_pulp_machine_resume(void)
 {
-    excluded += pulp_mcycle() - paused_at;
+    excluded += match_pulp_mcycle() - paused_at;
 }
 
 uint64_t match_counter(void)
 {
-    return pulp_mcycle() - excluded;
+    return match_pulp_mcycle() - excluded;
 }

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Both halves of one count: the upper one is read again, as the lower one may have passed zero meanwhile. */
-static inline uint64_t pulp_mcycle(void)
+static inline uint64_t match_pulp_mcycle(void)
 {
     uint32_t high;
     uint32_t low;

@@ -3,7 +3,7 @@
 #define PULP_START_H
 
     /* What code may take for granted on every core. */
-    .macro pulp_start_pointers
+    .macro match_pulp_start_pointers
     .option push
     .option norelax
     la gp, __global_pointer$
@@ -12,16 +12,16 @@
     .endm
 
     /* main, on a stack of its own and with all zeros that C asks for; its result is the program's status. */
-    .macro pulp_start_main
+    .macro match_pulp_start_main
     la sp, __stack
     la t0, __bss_start
     la t1, __bss_end
-pulp_start_clear:
-    bgeu t0, t1, pulp_start_cleared
+match_pulp_start_clear:
+    bgeu t0, t1, match_pulp_start_cleared
     sw zero, 0(t0)
     addi t0, t0, 4
-    j pulp_start_clear
-pulp_start_cleared:
+    j match_pulp_start_clear
+match_pulp_start_cleared:
     li a0, 0
     li a1, 0
     call main

@@ -1,6 +1,6 @@
 /* A PULP chip's cluster that is one core, which runs the control core's part of a network, too. Kernels are executed when
  * they are waited for. The DMA is the open PULP platform's, as the simulator has it. */
-#include "pulp.h"
+#include "match_pulp_chip.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -17,36 +17,36 @@ static bool running;
 static match_kernel_t kernel; /* started and not waited for, or NULL */
 static const match_tile_t *tile;
 
-_Noreturn void pulp_rtl_trap(uint32_t cause, uint32_t address);
+_Noreturn void match_pulp_rtl_trap(uint32_t cause, uint32_t address);
 
 /* ---- platform ---- */
 
-int32_t pulp_open(void)
+int32_t match_pulp_open(void)
 {
-    return pulp_open_with(&(pulp_setup_t){.l1_bytes = 0});
+    return match_pulp_open_with(&(match_pulp_setup_t){.l1_bytes = 0});
 }
 
-int32_t pulp_open_with(const pulp_setup_t *setup)
+int32_t match_pulp_open_with(const match_pulp_setup_t *setup)
 {
-    if (!pulp_open_memory_reset(setup)) {
+    if (!match_pulp_open_memory_reset(setup)) {
         return MATCH_ERROR_PLATFORM;
     }
     running = true;
     return MATCH_OK;
 }
 
-void pulp_close(void)
+void match_pulp_close(void)
 {
     running = false;
 }
 
-int32_t pulp_cluster_offload(int32_t (*layer)(void *), void *args)
+int32_t match_pulp_cluster_offload(int32_t (*layer)(void *), void *args)
 {
     return running ? layer(args) : MATCH_ERROR_PLATFORM;
 }
 
 /* Called by start.S: the core cannot execute what is at `address`. */
-_Noreturn void pulp_rtl_trap(uint32_t cause, uint32_t address)
+_Noreturn void match_pulp_rtl_trap(uint32_t cause, uint32_t address)
 {
     printf("error: the core trapped at 0x%08" PRIx32 ", mcause %" PRIu32 "\n", address, cause);
     _exit(TRAPPED);
@@ -55,12 +55,12 @@ _Noreturn void pulp_rtl_trap(uint32_t cause, uint32_t address)
 /* Cycles, of which this core's are all. */
 uint64_t match_counter(void)
 {
-    return pulp_mcycle();
+    return match_pulp_mcycle();
 }
 
 /* ---- synchronization ---- */
 
-int32_t pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
+int32_t match_pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
 {
     if (!running || cores != PULP_CLUSTER_CORES) {
         return MATCH_ERROR_PLATFORM;
@@ -69,23 +69,23 @@ int32_t pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
     return MATCH_OK;
 }
 
-void pulp_cluster_barrier(void)
+void match_pulp_cluster_barrier(void)
 {
 }
 
-int32_t pulp_core_id(void)
+int32_t match_pulp_core_id(void)
 {
     return 0;
 }
 
-int32_t pulp_cluster_cores(void)
+int32_t match_pulp_cluster_cores(void)
 {
     return PULP_CLUSTER_CORES;
 }
 
 /* ---- compute ---- */
 
-int32_t pulp_cluster_run(match_kernel_t next, const match_tile_t *its_tile)
+int32_t match_pulp_cluster_run(match_kernel_t next, const match_tile_t *its_tile)
 {
     if (kernel != NULL) {
         return MATCH_ERROR_COMPUTE;
@@ -95,7 +95,7 @@ int32_t pulp_cluster_run(match_kernel_t next, const match_tile_t *its_tile)
     return MATCH_OK;
 }
 
-int32_t pulp_cluster_wait(void)
+int32_t match_pulp_cluster_wait(void)
 {
     if (kernel == NULL) {
         return MATCH_ERROR_COMPUTE;

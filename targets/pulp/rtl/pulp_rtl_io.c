@@ -10,9 +10,9 @@
 
 static bool transfer(uint32_t direction, const void *data, size_t bytes)
 {
-    pulp_open_write(FILE_ADDRESS, (uint32_t)(uintptr_t)data);
-    pulp_open_write(direction, bytes);
-    return pulp_open_read(direction) == bytes;
+    match_pulp_open_write(FILE_ADDRESS, (uint32_t)(uintptr_t)data);
+    match_pulp_open_write(direction, bytes);
+    return match_pulp_open_read(direction) == bytes;
 }
 
 int32_t match_io_open(int argc, char **argv)

@@ -2,17 +2,17 @@
 #include "pulp_start.h"
 
     .section .boot, "ax", @progbits
-    .global pulp_rtl_start
+    .global match_pulp_rtl_start
     .balign 256
-pulp_rtl_start:
+match_pulp_rtl_start:
     la t0, trap
     csrw mtvec, t0
     csrw 0x320, zero /* mcountinhibit: none is */
-    pulp_start_pointers
-    pulp_start_main
+    match_pulp_start_pointers
+    match_pulp_start_main
 
     .balign 256
 trap:
     csrr a0, mcause
     csrr a1, mepc
-    tail pulp_rtl_trap
+    tail match_pulp_rtl_trap

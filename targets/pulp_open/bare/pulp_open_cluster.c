@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "pulp.h"
+#include "match_pulp_chip.h"
 #include "pulp_open_registers.h"
 
 /* The stacks of the cluster's cores are for optimised kernels: two to three kB are needed without. */
@@ -37,8 +37,8 @@ static uint32_t first_cores(int32_t cores)
 
 static void set_barrier(uint32_t barrier, uint32_t cores)
 {
-    pulp_open_write(PULP_OPEN_BARRIER(barrier) + PULP_OPEN_BARRIER_CORES, cores);
-    pulp_open_write(PULP_OPEN_BARRIER(barrier) + PULP_OPEN_BARRIER_TARGETS, cores);
+    match_pulp_open_write(PULP_OPEN_BARRIER(barrier) + PULP_OPEN_BARRIER_CORES, cores);
+    match_pulp_open_write(PULP_OPEN_BARRIER(barrier) + PULP_OPEN_BARRIER_TARGETS, cores);
 }
 
 /* The first `cores` workers are those that the next fork is for. */
@@ -47,7 +47,7 @@ static void set_team(int32_t cores)
     if (shared()->team != cores) {
         uint32_t team = first_cores(cores);
         shared()->team = cores;
-        pulp_open_write(PULP_OPEN_DISPATCH_TEAM, team);
+        match_pulp_open_write(PULP_OPEN_DISPATCH_TEAM, team);
         set_barrier(BARRIER_TEAM, team);
         set_barrier(BARRIER_JOIN, team | 1u << PULP_OPEN_MASTER);
     }
@@ -56,18 +56,18 @@ static void set_team(int32_t cores)
 /* Workers take the two values one after the other. */
 static void fork(void (*fn)(void *), void *arg)
 {
-    pulp_open_write(PULP_OPEN_DISPATCH, (uint32_t)(uintptr_t)fn);
-    pulp_open_write(PULP_OPEN_DISPATCH, (uint32_t)(uintptr_t)arg);
+    match_pulp_open_write(PULP_OPEN_DISPATCH, (uint32_t)(uintptr_t)fn);
+    match_pulp_open_write(PULP_OPEN_DISPATCH, (uint32_t)(uintptr_t)arg);
 }
 
 static void arrive(uint32_t barrier)
 {
-    (void)pulp_open_sleep(PULP_OPEN_BARRIER(barrier) + PULP_OPEN_BARRIER_WAIT_CLEAR);
+    (void)match_pulp_open_sleep(PULP_OPEN_BARRIER(barrier) + PULP_OPEN_BARRIER_WAIT_CLEAR);
 }
 
 static void join(void)
 {
-    pulp_open_write(PULP_OPEN_EVENT_MASK, 1u << PULP_OPEN_EVENT_BARRIER);
+    match_pulp_open_write(PULP_OPEN_EVENT_MASK, 1u << PULP_OPEN_EVENT_BARRIER);
     arrive(BARRIER_JOIN);
 }
 
@@ -103,10 +103,10 @@ static bool canaries_live(void)
 
 static _Noreturn void work(void)
 {
-    pulp_open_write(PULP_OPEN_EVENT_MASK, 1u << PULP_OPEN_EVENT_DISPATCH | 1u << PULP_OPEN_EVENT_BARRIER);
+    match_pulp_open_write(PULP_OPEN_EVENT_MASK, 1u << PULP_OPEN_EVENT_DISPATCH | 1u << PULP_OPEN_EVENT_BARRIER);
     for (;;) {
-        void (*fn)(void *) = (void (*)(void *))(uintptr_t)pulp_open_sleep(PULP_OPEN_DISPATCH);
-        void *arg = (void *)(uintptr_t)pulp_open_sleep(PULP_OPEN_DISPATCH);
+        void (*fn)(void *) = (void (*)(void *))(uintptr_t)match_pulp_open_sleep(PULP_OPEN_DISPATCH);
+        void *arg = (void *)(uintptr_t)match_pulp_open_sleep(PULP_OPEN_DISPATCH);
         fn(arg);
         arrive(BARRIER_JOIN);
     }
@@ -119,14 +119,14 @@ static _Noreturn void lead(void)
     set_team(PULP_CLUSTER_CORES);
     set_canaries();
     for (;;) {
-        pulp_open_mailbox.ready = true;
-        pulp_open_wait_event(PULP_OPEN_EVENT_SOFTWARE0);
-        const int32_t status = pulp_open_mailbox.layer(pulp_open_mailbox.arguments);
-        pulp_open_mailbox.status = canaries_live() ? status : MATCH_ERROR_STACK;
+        match_pulp_open_mailbox.ready = true;
+        match_pulp_open_wait_event(PULP_OPEN_EVENT_SOFTWARE0);
+        const int32_t status = match_pulp_open_mailbox.layer(match_pulp_open_mailbox.arguments);
+        match_pulp_open_mailbox.status = canaries_live() ? status : MATCH_ERROR_STACK;
     }
 }
 
-_Noreturn void pulp_open_cluster_main(int32_t core)
+_Noreturn void match_pulp_open_cluster_main(int32_t core)
 {
     if (core == PULP_OPEN_MASTER) {
         lead();
@@ -136,7 +136,7 @@ _Noreturn void pulp_open_cluster_main(int32_t core)
 
 /* ---- synchronization ---- */
 
-int32_t pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
+int32_t match_pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
 {
     if (cores < 1 || cores > PULP_CLUSTER_CORES) {
         return MATCH_ERROR_PLATFORM;
@@ -148,18 +148,18 @@ int32_t pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg)
     return MATCH_OK;
 }
 
-void pulp_cluster_barrier(void)
+void match_pulp_cluster_barrier(void)
 {
     arrive(BARRIER_TEAM);
 }
 
-int32_t pulp_core_id(void)
+int32_t match_pulp_core_id(void)
 {
-    int32_t core = pulp_open_core();
+    int32_t core = match_pulp_open_core();
     return core < PULP_OPEN_MASTER ? core : 0;
 }
 
-int32_t pulp_cluster_cores(void)
+int32_t match_pulp_cluster_cores(void)
 {
     return shared()->team;
 }
@@ -172,7 +172,7 @@ static void call_kernel(void *unused)
     shared()->kernel(shared()->tile);
 }
 
-int32_t pulp_cluster_run(match_kernel_t kernel, const match_tile_t *tile)
+int32_t match_pulp_cluster_run(match_kernel_t kernel, const match_tile_t *tile)
 {
     if (shared()->kernel != NULL) {
         return MATCH_ERROR_COMPUTE;
@@ -183,7 +183,7 @@ int32_t pulp_cluster_run(match_kernel_t kernel, const match_tile_t *tile)
     return MATCH_OK;
 }
 
-int32_t pulp_cluster_wait(void)
+int32_t match_pulp_cluster_wait(void)
 {
     if (shared()->kernel == NULL) {
         return MATCH_ERROR_COMPUTE;

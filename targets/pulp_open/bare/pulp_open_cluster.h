@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pulp.h"
+#include "match_pulp_chip.h"
 
 /* The layer that the master is to run. In L2; volatile because two cores share it. */
 typedef struct {
@@ -13,14 +13,14 @@ typedef struct {
     void *arguments;
     int32_t status;
     bool ready; /* the master waits for a layer: it has started, or the last one is done */
-} pulp_open_mailbox_t;
+} match_pulp_open_mailbox_t;
 
-extern volatile pulp_open_mailbox_t pulp_open_mailbox;
+extern volatile match_pulp_open_mailbox_t match_pulp_open_mailbox;
 
 /* Forget all blocks of L1 and L2. False if what is handed in leaves the L1 of blocks. */
-bool pulp_open_memory_reset(const pulp_setup_t *setup);
+bool match_pulp_open_memory_reset(const match_pulp_setup_t *setup);
 
 /* On every core of the cluster, from its start. */
-_Noreturn void pulp_open_cluster_main(int32_t core);
+_Noreturn void match_pulp_open_cluster_main(int32_t core);
 
 #endif

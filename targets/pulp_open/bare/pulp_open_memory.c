@@ -2,7 +2,7 @@
 #include <stddef.h>
 
 #include "match_stack.h"
-#include "pulp.h"
+#include "match_pulp_chip.h"
 #include "pulp_open_cluster.h"
 #include "pulp_open_registers.h"
 
@@ -13,7 +13,7 @@ static match_stack_t l2;
 extern uint8_t __heap_start[];
 extern uint8_t __heap_end[];
 
-bool pulp_open_memory_reset(const pulp_setup_t *setup)
+bool match_pulp_open_memory_reset(const match_pulp_setup_t *setup)
 {
     const uint32_t bytes = setup->l1_bytes != 0 ? setup->l1_bytes : PULP_L1_BYTES;
     uint8_t *const first = (uint8_t *)(uintptr_t)PULP_OPEN_L1;
@@ -27,22 +27,22 @@ bool pulp_open_memory_reset(const pulp_setup_t *setup)
     return true;
 }
 
-void *pulp_l1_alloc(uint32_t bytes)
+void *match_pulp_l1_alloc(uint32_t bytes)
 {
     return match_stack_take(&l1, bytes);
 }
 
-void pulp_l1_free(void *block)
+void match_pulp_l1_free(void *block)
 {
     match_stack_give_back(&l1, block);
 }
 
-void *pulp_l2_alloc(uint32_t bytes)
+void *match_pulp_l2_alloc(uint32_t bytes)
 {
     return match_stack_take(&l2, bytes);
 }
 
-void pulp_l2_free(void *block)
+void match_pulp_l2_free(void *block)
 {
     match_stack_give_back(&l2, block);
 }

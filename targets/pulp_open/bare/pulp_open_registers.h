@@ -63,18 +63,18 @@
 
 #include <stdint.h>
 
-static inline void pulp_open_write(uint32_t address, uint32_t value)
+static inline void match_pulp_open_write(uint32_t address, uint32_t value)
 {
     *(volatile uint32_t *)address = value;
 }
 
-static inline uint32_t pulp_open_read(uint32_t address)
+static inline uint32_t match_pulp_open_read(uint32_t address)
 {
     return *(volatile uint32_t *)address;
 }
 
 /* Read a register of the event unit that lets the core sleep (Xpulpv2: p.elw). */
-static inline uint32_t pulp_open_sleep(uint32_t address)
+static inline uint32_t match_pulp_open_sleep(uint32_t address)
 {
     uint32_t value;
     __asm__ volatile(".insn i 0x03, 6, %0, 0(%1)" : "=r"(value) : "r"(address) : "memory");
@@ -82,7 +82,7 @@ static inline uint32_t pulp_open_sleep(uint32_t address)
 }
 
 /* Number of this core in its cluster. */
-static inline int32_t pulp_open_core(void)
+static inline int32_t match_pulp_open_core(void)
 {
     uint32_t hart;
     __asm__("csrr %0, mhartid" : "=r"(hart));
@@ -90,10 +90,10 @@ static inline int32_t pulp_open_core(void)
 }
 
 /* On the cluster's master: sleep until an event has come since the last wait for it. */
-static inline void pulp_open_wait_event(uint32_t event)
+static inline void match_pulp_open_wait_event(uint32_t event)
 {
-    pulp_open_write(PULP_OPEN_EVENT_MASK, 1u << event);
-    (void)pulp_open_sleep(PULP_OPEN_EVENT_WAIT_CLEAR);
+    match_pulp_open_write(PULP_OPEN_EVENT_MASK, 1u << event);
+    (void)match_pulp_open_sleep(PULP_OPEN_EVENT_WAIT_CLEAR);
 }
 
 #endif

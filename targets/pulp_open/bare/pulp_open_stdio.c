@@ -18,7 +18,7 @@ FILE *const stderr = &port;
 
 void _exit(int status)
 {
-    pulp_open_write(PULP_OPEN_EXIT, PULP_OPEN_EXIT_NOW | (uint32_t)status);
+    match_pulp_open_write(PULP_OPEN_EXIT, PULP_OPEN_EXIT_NOW | (uint32_t)status);
     for (;;) {
     }
 }

@@ -9,6 +9,6 @@
 typedef struct {
     uint32_t counter;
     bool active;
-} pulp_dma_t;
+} match_pulp_dma_t;
 
 #endif

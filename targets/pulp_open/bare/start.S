@@ -7,9 +7,9 @@
 #endif
 
     .section .boot, "ax", @progbits
-    .global pulp_open_start
+    .global match_pulp_open_start
     .balign 256
-pulp_open_start:
+match_pulp_open_start:
     j boot
     .balign 128 /* the offset at which some of these cores begin */
     j boot
@@ -22,16 +22,16 @@ trap:
 boot:
     la t0, trap
     csrw mtvec, t0
-    pulp_start_pointers
+    match_pulp_start_pointers
     csrr a0, mhartid
     srli t0, a0, 5
     andi a0, a0, 0x1f
     beqz t0, cluster
-    pulp_start_main
+    match_pulp_start_main
 
 cluster:
     li sp, PULP_OPEN_L1 + PULP_L1_BYTES + PULP_OPEN_STACKS
     li t0, PULP_OPEN_WORKER_STACK
     mul t0, t0, a0
     sub sp, sp, t0
-    tail pulp_open_cluster_main
+    tail match_pulp_open_cluster_main

@@ -187,7 +187,7 @@ def test_an_example_in_which_a_modules_own_operator_is_not_found(
 BOTH_BITS = """
 #include "minichip.h"
 
-void minichip_conv2d(const match_tile_t *tile)
+void match_minichip_conv2d(const match_tile_t *tile)
 {
     for (int32_t y = 0; y < tile->output_height; y++) {
         for (int32_t x = 0; x < tile->output_width; x++) {
@@ -363,8 +363,8 @@ def test_constraints_that_answer_wrongly(minichip: Any) -> None:
 
 
 def test_a_function_that_is_not_there(minichip: Any) -> None:
-    target = target_with(minichip, kernel=lambda layer, requantizer: "minichip_convolve")
-    assert "minichip_convolve" in the_problem(target)
+    target = target_with(minichip, kernel=lambda layer, requantizer: "match_minichip_convolve")
+    assert "match_minichip_convolve" in the_problem(target)
 
 
 def with_host(minichip: Any, change: Callable[[Platform], Platform]) -> MatchTarget:
@@ -384,7 +384,7 @@ def test_a_function_without_definition(minichip: Any) -> None:
 
     sentence = "calls the C function {}, which none of the host sources defines"
     assert the_problem(without("minichip.c")).startswith(
-        f"module engine of target minichip {sentence.format('minichip_conv2d')}"
+        f"module engine of target minichip {sentence.format('match_minichip_conv2d')}"
     )
     assert re.match(
         f"target minichip {sentence.format(r'match_chip_[a-z_]+')}", the_problem(without("match_host_chip.c"))
@@ -397,7 +397,9 @@ def test_a_kernel_that_computes_something_else(minichip: Any, tmp_path: Path) ->
     source.write_text(code.replace("- tile->pad_left", ""))
     target = with_host(minichip, lambda host: replace(host, sources=(source, *host.sources[1:])))
     problem = the_problem(target)
-    assert "kernel minichip_conv2d of module engine of target minichip computes other values than TVM's C" in problem
+    assert (
+        "kernel match_minichip_conv2d of module engine of target minichip computes other values than TVM's C" in problem
+    )
 
 
 READ_PLAIN = "    const match_requant_t *parameters = (const match_requant_t *)tile->parameters + channel;"
@@ -426,7 +428,7 @@ def test_a_form_that_no_kernel_reads(minichip: Any, form: Requantizer) -> None:
     """That ordinary layers have the form before it."""
     problem = the_problem(with_forms(minichip, INT64, form))
     assert problem.startswith(
-        f"kernel minichip_conv2d of module engine of target minichip, which requantizes in the form {form.name}, "
+        f"kernel match_minichip_conv2d of module engine of target minichip, which requantizes in the form {form.name}, "
         "computes other values than TVM's C for a 3x3 convolution"
     )
 

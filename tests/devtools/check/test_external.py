@@ -143,9 +143,10 @@ def test_a_run_shows_nothing_where_nothing_is_wrong(layers: Layers) -> None:
     ("old", "new", "words"),
     [
         pytest.param(
-            "int32_t pulp_external_wait(",
-            "int32_t wait_for_it(pulp_external_transfer_t *transfer);\nint32_t wait_for_it(",
-            "calls the C function pulp_external_wait, which none of the sources of its external memory and of host",
+            "int32_t match_pulp_external_wait(",
+            "int32_t wait_for_it(match_pulp_external_transfer_t *transfer);\nint32_t wait_for_it(",
+            "calls the C function match_pulp_external_wait, which none of the sources of its external memory and of "
+            "host",
             id="missing",
         ),
         pytest.param(

@@ -25,7 +25,7 @@ static void take(pi_cl_dma_cmd_t *cmd)
     }
     assert(counter < 16);
     taken |= 1u << counter;
-    cmd->id = counter;
+    cmd->content = counter;
     counted.commands += 1;
 }
 
@@ -48,8 +48,8 @@ void pi_cl_dma_cmd_2d(uint32_t ext, uint32_t loc, uint32_t size, uint32_t stride
 
 void pi_cl_dma_cmd_wait(pi_cl_dma_cmd_t *cmd)
 {
-    assert(taken >> cmd->id & 1);
-    taken &= ~(1u << cmd->id);
+    assert(taken >> cmd->content & 1);
+    taken &= ~(1u << cmd->content);
 }
 
 mchan_count_t mchan_count(void)

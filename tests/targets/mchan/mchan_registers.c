@@ -27,7 +27,7 @@ static void move(uint32_t rows, uint32_t bytes, uint32_t stride)
     count = 0;
 }
 
-void pulp_open_write(uint32_t address, uint32_t value)
+void match_pulp_open_write(uint32_t address, uint32_t value)
 {
     if (address == PULP_OPEN_DMA_STATUS) {
         assert((taken & value) == value && count == 0);
@@ -48,7 +48,7 @@ void pulp_open_write(uint32_t address, uint32_t value)
     }
 }
 
-uint32_t pulp_open_read(uint32_t address)
+uint32_t match_pulp_open_read(uint32_t address)
 {
     if (address == PULP_OPEN_DMA_STATUS) {
         return 0;
@@ -62,7 +62,7 @@ uint32_t pulp_open_read(uint32_t address)
     return counter;
 }
 
-void pulp_open_wait_event(uint32_t event)
+void match_pulp_open_wait_event(uint32_t event)
 {
     (void)event;
     assert(0 && "no transfer is under way");

@@ -13,8 +13,8 @@
 #define PULP_OPEN_DMA_EVENT (1u << 20)
 #define PULP_OPEN_EVENT_DMA 8
 
-void pulp_open_write(uint32_t address, uint32_t value);
-uint32_t pulp_open_read(uint32_t address);
-void pulp_open_wait_event(uint32_t event);
+void match_pulp_open_write(uint32_t address, uint32_t value);
+uint32_t match_pulp_open_read(uint32_t address);
+void match_pulp_open_wait_event(uint32_t event);
 
 #endif

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "mchan.h"
-#include "pulp.h"
+#include "match_pulp_chip.h"
 
 enum { BYTES = 4096, SHAPES = 3000 };
 
@@ -58,21 +58,21 @@ static match_copy_t any_shape(void)
 
 static void test_shape(const match_copy_t *s)
 {
-    pulp_dma_t transfer = {0};
+    match_pulp_dma_t transfer = {0};
     fill(external);
     fill(local);
     memcpy(expected, local, BYTES);
     copy(expected, external, s, true);
-    pulp_dma_copy_in(&transfer, local, external, s);
-    check(pulp_dma_wait(&transfer) == MATCH_OK, "status of a copy in", s);
+    match_pulp_dma_copy_in(&transfer, local, external, s);
+    check(match_pulp_dma_wait(&transfer) == MATCH_OK, "status of a copy in", s);
     check(memcmp(local, expected, BYTES) == 0, "copy in", s);
     fill(local);
     memcpy(expected, external, BYTES);
     copy(expected, local, s, false);
-    pulp_dma_copy_out(&transfer, local, external, s);
-    check(pulp_dma_wait(&transfer) == MATCH_OK, "status of a copy out", s);
+    match_pulp_dma_copy_out(&transfer, local, external, s);
+    check(match_pulp_dma_wait(&transfer) == MATCH_OK, "status of a copy out", s);
     check(memcmp(external, expected, BYTES) == 0, "copy out", s);
-    check(pulp_dma_wait(&transfer) == MATCH_ERROR_TRANSFER, "a second wait", s);
+    check(match_pulp_dma_wait(&transfer) == MATCH_ERROR_TRANSFER, "a second wait", s);
     check(mchan_taken() == 0, "counters", s);
 }
 

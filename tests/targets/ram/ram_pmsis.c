@@ -86,17 +86,17 @@ static void finish(int place)
     under_way -= 1;
 }
 
-void pi_ram_copy_async(struct pi_device *device, uint32_t pi_ram_addr, void *addr, uint32_t size, int ext2loc,
-                       struct pi_task *task)
+void pi_ram_copy_async(struct pi_device *device, uint32_t pi_ram_addr, void *data, uint32_t size, int ext2loc,
+                       pi_task_t *task)
 {
-    pi_ram_copy_2d_async(device, pi_ram_addr, addr, size, size, size, ext2loc, task);
+    pi_ram_copy_2d_async(device, pi_ram_addr, data, size, size, size, ext2loc, task);
 }
 
-void pi_ram_copy_2d_async(struct pi_device *device, uint32_t pi_ram_addr, void *addr, uint32_t size, uint32_t stride,
-                          uint32_t length, int ext2loc, struct pi_task *task)
+void pi_ram_copy_2d_async(struct pi_device *device, uint32_t pi_ram_addr, void *data, uint32_t size, uint32_t stride,
+                          uint32_t length, int ext2loc, pi_task_t *task)
 {
     assert(opened && device != NULL && !on_cluster);
-    task->id = start(pi_ram_addr, addr, size, stride, length, ext2loc);
+    task->content = start(pi_ram_addr, data, size, stride, length, ext2loc);
 }
 
 void pi_cl_ram_copy(struct pi_device *device, uint32_t pi_ram_addr, void *addr, uint32_t size, int ext2loc,
@@ -109,7 +109,7 @@ void pi_cl_ram_copy_2d(struct pi_device *device, uint32_t pi_ram_addr, void *add
                        uint32_t length, int ext2loc, pi_cl_ram_req_t *req)
 {
     assert(opened && device != NULL && on_cluster);
-    req->id = start(pi_ram_addr, addr, size, stride, length, ext2loc);
+    req->content = start(pi_ram_addr, addr, size, stride, length, ext2loc);
 }
 
 pi_task_t *pi_task_block(pi_task_t *task)
@@ -120,13 +120,13 @@ pi_task_t *pi_task_block(pi_task_t *task)
 void pi_task_wait_on(pi_task_t *task)
 {
     assert(!on_cluster);
-    finish(task->id);
+    finish(task->content);
 }
 
 void pi_cl_ram_copy_wait(pi_cl_ram_req_t *req)
 {
     assert(on_cluster);
-    finish(req->id);
+    finish(req->content);
 }
 
 /* ---- devices ---- */
@@ -138,10 +138,10 @@ void pi_open_from_conf(struct pi_device *device, void *conf)
 
 void pi_hyperram_conf_init(struct pi_hyperram_conf *conf)
 {
-    conf->hyper_itf = 0;
+    conf->content = 0;
 }
 
-int pi_ram_open(struct pi_device *device)
+int32_t pi_ram_open(struct pi_device *device)
 {
     assert(device->config != NULL);
     opened += 1;
@@ -173,15 +173,15 @@ int pi_ram_free(struct pi_device *device, uint32_t addr, uint32_t size)
     return 0;
 }
 
-void pi_ram_write(struct pi_device *device, uint32_t pi_ram_addr, void *addr, uint32_t size)
+void pi_ram_write(struct pi_device *device, uint32_t pi_ram_addr, void *data, uint32_t size)
 {
     assert(opened && device != NULL && pi_ram_addr + size <= RAM_BYTES);
-    memcpy(ram + pi_ram_addr, addr, size);
+    memcpy(ram + pi_ram_addr, data, size);
 }
 
 void pi_hyperflash_conf_init(struct pi_hyperflash_conf *conf)
 {
-    conf->hyper_itf = 0;
+    conf->content = 0;
 }
 
 int pi_flash_open(struct pi_device *device)

@@ -133,7 +133,7 @@ static void start(uint32_t queue, int in)
     issued += 1;
 }
 
-void pulp_open_write(uint32_t address, uint32_t value)
+void match_pulp_open_write(uint32_t address, uint32_t value)
 {
     if (address == 0x1a102000) {
         clocks = value;
@@ -155,7 +155,7 @@ void pulp_open_write(uint32_t address, uint32_t value)
     }
 }
 
-uint32_t pulp_open_read(uint32_t address)
+uint32_t match_pulp_open_read(uint32_t address)
 {
     if (address == 0x1a102000) {
         return clocks;

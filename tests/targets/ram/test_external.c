@@ -58,15 +58,15 @@ static match_copy_t any_shape(void)
 
 static void read_all(uint8_t *block)
 {
-    pulp_external_transfer_t transfer = {0};
-    pulp_external_copy_in(&transfer, seen, block, &(match_copy_t){.planes = 1, .rows = 1, .bytes = BYTES});
-    check(pulp_external_wait(&transfer) == MATCH_OK, "status of a whole block");
+    match_pulp_external_transfer_t transfer = {0};
+    match_pulp_external_copy_in(&transfer, seen, block, &(match_copy_t){.planes = 1, .rows = 1, .bytes = BYTES});
+    check(match_pulp_external_wait(&transfer) == MATCH_OK, "status of a whole block");
 }
 
 static void test_shapes(uint8_t *block)
 {
-    pulp_external_transfer_t first = {0};
-    pulp_external_transfer_t second = {0};
+    match_pulp_external_transfer_t first = {0};
+    match_pulp_external_transfer_t second = {0};
     for (int i = 0; i < SHAPES; i++) {
         const match_copy_t s = any_shape();
         const uint32_t at = below(3);
@@ -74,17 +74,17 @@ static void test_shapes(uint8_t *block)
         read_all(block);
         copy(seen + at, local, &s, false);
         memcpy(expected, seen, BYTES);
-        pulp_external_copy_out(&first, local, block + at, &s);
-        check(pulp_external_wait(&first) == MATCH_OK, "status of a copy out");
+        match_pulp_external_copy_out(&first, local, block + at, &s);
+        check(match_pulp_external_wait(&first) == MATCH_OK, "status of a copy out");
         read_all(block);
         check(memcmp(seen, expected, BYTES) == 0, "copy out");
 
         memcpy(expected, local, BYTES);
         copy(expected, seen, &s, true);
-        pulp_external_copy_in(&second, local, block, &s);
-        check(pulp_external_wait(&second) == MATCH_OK, "status of a copy in");
+        match_pulp_external_copy_in(&second, local, block, &s);
+        check(match_pulp_external_wait(&second) == MATCH_OK, "status of a copy in");
         check(memcmp(local, expected, BYTES) == 0, "copy in");
-        check(pulp_external_wait(&second) == MATCH_ERROR_TRANSFER, "a second wait");
+        check(match_pulp_external_wait(&second) == MATCH_ERROR_TRANSFER, "a second wait");
     }
 }
 
@@ -92,27 +92,27 @@ static void test_shapes(uint8_t *block)
 static void test_many(uint8_t *block)
 {
     enum { MANY = 12, EACH = 100 };
-    static pulp_external_transfer_t transfers[MANY];
+    static match_pulp_external_transfer_t transfers[MANY];
     const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = EACH};
     read_all(block);
     for (uint32_t i = 0; i < MANY; i++) {
-        pulp_external_copy_in(&transfers[i], local + i * EACH, block + i * EACH, &shape);
+        match_pulp_external_copy_in(&transfers[i], local + i * EACH, block + i * EACH, &shape);
     }
     for (uint32_t i = MANY; i-- > 0;) {
-        check(pulp_external_wait(&transfers[i]) == MATCH_OK, "status of many");
+        check(match_pulp_external_wait(&transfers[i]) == MATCH_OK, "status of many");
     }
     check(memcmp(local, seen, MANY * EACH) == 0, "many transfers");
 }
 
 static void test_refusals(uint8_t *block)
 {
-    pulp_external_transfer_t transfer = {0};
-    check(pulp_external_wait(&transfer) == MATCH_ERROR_TRANSFER, "nothing to wait for");
-    pulp_external_copy_in(&transfer, local, block, &(match_copy_t){.planes = 1, .rows = 1, .bytes = BYTES + 1});
-    check(pulp_external_wait(&transfer) == MATCH_ERROR_TRANSFER, "behind the block");
-    pulp_external_copy_in(&transfer, local, block - 1, &(match_copy_t){.planes = 1, .rows = 1, .bytes = 4});
-    check(pulp_external_wait(&transfer) == MATCH_ERROR_TRANSFER, "in front of it");
-    check(pulp_external_alloc(PULP_TEST_BYTES) == NULL, "more than there is");
+    match_pulp_external_transfer_t transfer = {0};
+    check(match_pulp_external_wait(&transfer) == MATCH_ERROR_TRANSFER, "nothing to wait for");
+    match_pulp_external_copy_in(&transfer, local, block, &(match_copy_t){.planes = 1, .rows = 1, .bytes = BYTES + 1});
+    check(match_pulp_external_wait(&transfer) == MATCH_ERROR_TRANSFER, "behind the block");
+    match_pulp_external_copy_in(&transfer, local, block - 1, &(match_copy_t){.planes = 1, .rows = 1, .bytes = 4});
+    check(match_pulp_external_wait(&transfer) == MATCH_ERROR_TRANSFER, "in front of it");
+    check(match_pulp_external_alloc(PULP_TEST_BYTES) == NULL, "more than there is");
 }
 
 static void test_images(void)
@@ -120,29 +120,30 @@ static void test_images(void)
     const match_image_t image = {RAM_FILE, RAM_FILE_BYTES, NULL};
     const match_image_t unknown = {"other.bin", RAM_FILE_BYTES, NULL};
     const match_image_t longer = {RAM_FILE, RAM_FILE_BYTES + 1, NULL};
-    uint8_t *const small = pulp_external_alloc(RAM_FILE_BYTES - 1);
-    uint8_t *const block = pulp_external_alloc(RAM_FILE_BYTES + 1);
-    pulp_external_transfer_t transfer = {0};
+    uint8_t *const small = match_pulp_external_alloc(RAM_FILE_BYTES - 1);
+    uint8_t *const block = match_pulp_external_alloc(RAM_FILE_BYTES + 1);
+    match_pulp_external_transfer_t transfer = {0};
     check(small != NULL && block != NULL, "two blocks");
-    check(pulp_external_load(small, &image) == MATCH_ERROR_TRANSFER, "an image that does not fit");
-    check(pulp_external_load(block, &unknown) == MATCH_ERROR_TRANSFER, "a file that is not there");
-    check(pulp_external_load(block, &longer) == MATCH_ERROR_TRANSFER, "a file that is too short");
-    check(pulp_external_load(block, &image) == MATCH_OK, "an image");
+    check(match_pulp_external_load(small, &image) == MATCH_ERROR_TRANSFER, "an image that does not fit");
+    check(match_pulp_external_load(block, &unknown) == MATCH_ERROR_TRANSFER, "a file that is not there");
+    check(match_pulp_external_load(block, &longer) == MATCH_ERROR_TRANSFER, "a file that is too short");
+    check(match_pulp_external_load(block, &image) == MATCH_OK, "an image");
     for (uint32_t at = 0; at < RAM_FILE_BYTES; at += BYTES) {
         const uint32_t count = RAM_FILE_BYTES - at < BYTES ? RAM_FILE_BYTES - at : BYTES;
-        pulp_external_copy_in(&transfer, local, block + at, &(match_copy_t){.planes = 1, .rows = 1, .bytes = count});
-        check(pulp_external_wait(&transfer) == MATCH_OK && memcmp(local, ram_file + at, count) == 0, "its bytes");
+        match_pulp_external_copy_in(&transfer, local, block + at,
+                                    &(match_copy_t){.planes = 1, .rows = 1, .bytes = count});
+        check(match_pulp_external_wait(&transfer) == MATCH_OK && memcmp(local, ram_file + at, count) == 0, "its bytes");
     }
-    pulp_external_free(block);
-    pulp_external_free(small);
-    pulp_external_free(NULL);
+    match_pulp_external_free(block);
+    match_pulp_external_free(small);
+    match_pulp_external_free(NULL);
 }
 
 int main(void)
 {
     fill(ram, RAM_BYTES);
     fill(ram_file, RAM_FILE_BYTES);
-    uint8_t *const block = pulp_external_alloc(BYTES);
+    uint8_t *const block = match_pulp_external_alloc(BYTES);
     check(block != NULL && (uintptr_t)block % 4 == 0, "a block");
     for (int cluster = 0; cluster < 2; cluster++) {
         ram_on_cluster(cluster);
@@ -155,7 +156,7 @@ int main(void)
     (void)ram_commands();
     read_all(block);
     check(ram_commands() == 1, "one command for what is contiguous");
-    pulp_external_free(block);
+    match_pulp_external_free(block);
     check(ram_quiet(), "something is left");
     return 0;
 }

@@ -5,6 +5,6 @@
 #include "match_tile.h"
 
 /* A convolution of any filter, stride and padding. */
-void ${name}_conv2d(const match_tile_t *tile);
+void match_${name}_conv2d(const match_tile_t *tile);
 
 #endif

@@ -57,7 +57,7 @@ class Engine(HwModule):
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """The one kernel."""
-        return "${name}_conv2d"
+        return "match_${name}_conv2d"
 
 
 class ${title}(MatchTarget):

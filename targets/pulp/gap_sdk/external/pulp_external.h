@@ -26,29 +26,30 @@ typedef struct {
     uint32_t count; /* started since the transfer was; command n is in place n modulo PULP_EXTERNAL_COMMANDS */
     bool active;
     bool valid;
-} pulp_external_transfer_t;
+} match_pulp_external_transfer_t;
 
-/* To be called in front of the first pulp_external_alloc by a program that has opened them for itself or has others than
- * HyperRAM and HyperFlash: the open RAM, and the mounted file system that images are in. NULL: opened when they are needed,
- * and closed with the last block. */
-void pulp_external_use(struct pi_device *ram, struct pi_device *files);
+/* To be called in front of the first match_pulp_external_alloc by a program that has opened them for itself or has
+ * others than HyperRAM and HyperFlash: the open RAM, and the mounted file system that images are in. NULL: opened when
+ * they are needed, and closed with the last block. */
+void match_pulp_external_use(struct pi_device *ram, struct pi_device *files);
 
 /* A block of external memory, NULL when it is exhausted or cannot be opened; free(NULL) does nothing. */
-void *pulp_external_alloc(uint32_t bytes);
-void pulp_external_free(void *block);
+void *match_pulp_external_alloc(uint32_t bytes);
+void match_pulp_external_free(void *block);
 
 /* Fill the beginning of a block with an image. MATCH_ERROR_TRANSFER if it leaves its block, or is not there. */
-int32_t pulp_external_load(void *external, const match_image_t *image);
+int32_t match_pulp_external_load(void *external, const match_image_t *image);
 
-/* Start a transfer between L2 and external memory, as pulp_dma_copy_in and pulp_dma_copy_out do between L2 and L1. */
-void pulp_external_copy_in(pulp_external_transfer_t *transfer, void *local, const void *external,
-                           const match_copy_t *shape);
-void pulp_external_copy_out(pulp_external_transfer_t *transfer, const void *local, void *external,
-                            const match_copy_t *shape);
+/* Start a transfer between L2 and external memory, as match_pulp_dma_copy_in and match_pulp_dma_copy_out do between L2
+ * and L1. */
+void match_pulp_external_copy_in(match_pulp_external_transfer_t *transfer, void *local, const void *external,
+                                 const match_copy_t *shape);
+void match_pulp_external_copy_out(match_pulp_external_transfer_t *transfer, const void *local, void *external,
+                                  const match_copy_t *shape);
 
 /* Wait for the transfer started last with this descriptor. MATCH_ERROR_TRANSFER when there is none, or when it leaves
  * its block of external memory. */
-int32_t pulp_external_wait(pulp_external_transfer_t *transfer);
+int32_t match_pulp_external_wait(match_pulp_external_transfer_t *transfer);
 
 #ifdef __cplusplus
 }

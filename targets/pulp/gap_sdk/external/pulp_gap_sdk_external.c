@@ -38,7 +38,7 @@ static struct {
 
 /* ---- devices ---- */
 
-void pulp_external_use(struct pi_device *ram, struct pi_device *files)
+void match_pulp_external_use(struct pi_device *ram, struct pi_device *files)
 {
     memory.ram = ram;
     memory.files = files;
@@ -111,7 +111,7 @@ static bool holds(uint32_t first, uint32_t bytes)
     return false;
 }
 
-void *pulp_external_alloc(uint32_t bytes)
+void *match_pulp_external_alloc(uint32_t bytes)
 {
     uint32_t place = 0;
     while (place < PULP_EXTERNAL_BLOCKS && memory.blocks[place].bytes != 0) {
@@ -125,7 +125,7 @@ void *pulp_external_alloc(uint32_t bytes)
     return (void *)(uintptr_t)(first + FIRST);
 }
 
-void pulp_external_free(void *block)
+void match_pulp_external_free(void *block)
 {
     bool last = block != NULL;
     for (uint32_t i = 0; block != NULL && i < PULP_EXTERNAL_BLOCKS; i++) {
@@ -155,7 +155,7 @@ static int32_t copy(pi_fs_file_t *file, uint32_t first, uint32_t bytes, uint8_t 
     return MATCH_OK;
 }
 
-int32_t pulp_external_load(void *external, const match_image_t *image)
+int32_t match_pulp_external_load(void *external, const match_image_t *image)
 {
     const uint32_t first = ram_address(external);
     if (!holds(first, image->bytes) || !mount()) {
@@ -178,7 +178,7 @@ int32_t pulp_external_load(void *external, const match_image_t *image)
 
 /* ---- transfers ---- */
 
-static void await(pulp_external_transfer_t *transfer, uint32_t place)
+static void await(match_pulp_external_transfer_t *transfer, uint32_t place)
 {
     if (pi_is_fc()) {
         pi_task_wait_on(&transfer->control[place]);
@@ -188,7 +188,7 @@ static void await(pulp_external_transfer_t *transfer, uint32_t place)
 }
 
 /* `rows` pieces of `bytes`, dense in L2. */
-static void command(pulp_external_transfer_t *transfer, uint32_t rows, uint32_t bytes, uint32_t stride, int in,
+static void command(match_pulp_external_transfer_t *transfer, uint32_t rows, uint32_t bytes, uint32_t stride, int in,
                     void *local, uint32_t external)
 {
     const uint32_t place = transfer->count % PULP_EXTERNAL_COMMANDS;
@@ -210,11 +210,12 @@ static void command(pulp_external_transfer_t *transfer, uint32_t rows, uint32_t 
 }
 
 /* One command per plane, or per row where rows are apart in L2. */
-static void start(pulp_external_transfer_t *transfer, uint8_t *local, uint32_t external, const match_copy_t *shape, int in)
+static void start(match_pulp_external_transfer_t *transfer, uint8_t *local, uint32_t external,
+                  const match_copy_t *shape, int in)
 {
-    const match_copy_t copy = pulp_copy_merged(shape);
-    const uint32_t rows = pulp_copy_dense(&copy) ? copy.rows : 1;
-    *transfer = (pulp_external_transfer_t){
+    const match_copy_t copy = match_pulp_copy_merged(shape);
+    const uint32_t rows = match_pulp_copy_dense(&copy) ? copy.rows : 1;
+    *transfer = (match_pulp_external_transfer_t){
         .active = true,
         .valid = holds(external, match_copy_external_extent(&copy)),
     };
@@ -230,19 +231,19 @@ static void start(pulp_external_transfer_t *transfer, uint8_t *local, uint32_t e
     }
 }
 
-void pulp_external_copy_in(pulp_external_transfer_t *transfer, void *local, const void *external,
-                           const match_copy_t *shape)
+void match_pulp_external_copy_in(match_pulp_external_transfer_t *transfer, void *local, const void *external,
+                                 const match_copy_t *shape)
 {
     start(transfer, local, ram_address(external), shape, 1);
 }
 
-void pulp_external_copy_out(pulp_external_transfer_t *transfer, const void *local, void *external,
-                            const match_copy_t *shape)
+void match_pulp_external_copy_out(match_pulp_external_transfer_t *transfer, const void *local, void *external,
+                                  const match_copy_t *shape)
 {
     start(transfer, (uint8_t *)(uintptr_t)local, ram_address(external), shape, 0);
 }
 
-int32_t pulp_external_wait(pulp_external_transfer_t *transfer)
+int32_t match_pulp_external_wait(match_pulp_external_transfer_t *transfer)
 {
     const bool good = transfer->active && transfer->valid;
     for (uint32_t place = 0; good && place < PULP_EXTERNAL_COMMANDS && place < transfer->count; place++) {

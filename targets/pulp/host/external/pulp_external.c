@@ -23,7 +23,7 @@ static void *external_address(const uint8_t *host)
     return (void *)(FIRST + (uintptr_t)(host - memory.memory));
 }
 
-void *pulp_external_alloc(uint32_t bytes)
+void *match_pulp_external_alloc(uint32_t bytes)
 {
     if (memory.memory == NULL && match_arena_open(&memory, PULP_EXTERNAL_BYTES, 4) != MATCH_OK) {
         return NULL;
@@ -32,7 +32,7 @@ void *pulp_external_alloc(uint32_t bytes)
     return block != NULL ? external_address(block) : NULL;
 }
 
-void pulp_external_free(void *block)
+void match_pulp_external_free(void *block)
 {
     if (block != NULL) {
         match_arena_free(&memory, host_address(block));
@@ -42,7 +42,7 @@ void pulp_external_free(void *block)
     }
 }
 
-int32_t pulp_external_load(void *external, const match_image_t *image)
+int32_t match_pulp_external_load(void *external, const match_image_t *image)
 {
     uint8_t *const block = host_address(external);
     if (image->data == NULL || !match_arena_holds(&memory, block, image->bytes)) {
@@ -52,26 +52,26 @@ int32_t pulp_external_load(void *external, const match_image_t *image)
     return MATCH_OK;
 }
 
-void pulp_external_copy_in(pulp_external_transfer_t *transfer, void *local, const void *external,
-                           const match_copy_t *shape)
+void match_pulp_external_copy_in(match_pulp_external_transfer_t *transfer, void *local, const void *external,
+                                 const match_copy_t *shape)
 {
     const uint8_t *const first = host_address(external);
     match_host_dma_in(transfer, local, first, shape);
     transfer->valid = match_arena_holds(&memory, first, match_copy_external_extent(shape));
 }
 
-void pulp_external_copy_out(pulp_external_transfer_t *transfer, const void *local, void *external,
-                            const match_copy_t *shape)
+void match_pulp_external_copy_out(match_pulp_external_transfer_t *transfer, const void *local, void *external,
+                                  const match_copy_t *shape)
 {
     uint8_t *const first = host_address(external);
     match_host_dma_out(transfer, local, first, shape);
     transfer->valid = match_arena_holds(&memory, first, match_copy_external_extent(shape));
 }
 
-int32_t pulp_external_wait(pulp_external_transfer_t *transfer)
+int32_t match_pulp_external_wait(match_pulp_external_transfer_t *transfer)
 {
     if (!transfer->active || !transfer->valid) {
-        *transfer = (pulp_external_transfer_t){0};
+        *transfer = (match_pulp_external_transfer_t){0};
         return MATCH_ERROR_TRANSFER;
     }
     match_host_dma_complete(transfer);

@@ -19,23 +19,24 @@ typedef struct {
     uint32_t queue; /* of the controller, which its commands are in */
     int32_t status; /* of the start */
     bool active;
-} pulp_external_transfer_t;
+} match_pulp_external_transfer_t;
 
 /* A block of external memory, NULL when it is exhausted. Free in reverse order of allocation; free(NULL) does nothing. */
-void *pulp_external_alloc(uint32_t bytes);
-void pulp_external_free(void *block);
+void *match_pulp_external_alloc(uint32_t bytes);
+void match_pulp_external_free(void *block);
 
 /* Fill the beginning of a block with an image. MATCH_ERROR_TRANSFER if it leaves its block, or is not there. */
-int32_t pulp_external_load(void *external, const match_image_t *image);
+int32_t match_pulp_external_load(void *external, const match_image_t *image);
 
-/* Start a transfer between L2 and external memory, as pulp_dma_copy_in and pulp_dma_copy_out do between L2 and L1. */
-void pulp_external_copy_in(pulp_external_transfer_t *transfer, void *local, const void *external,
-                           const match_copy_t *shape);
-void pulp_external_copy_out(pulp_external_transfer_t *transfer, const void *local, void *external,
-                            const match_copy_t *shape);
+/* Start a transfer between L2 and external memory, as match_pulp_dma_copy_in and match_pulp_dma_copy_out do between L2
+ * and L1. */
+void match_pulp_external_copy_in(match_pulp_external_transfer_t *transfer, void *local, const void *external,
+                                 const match_copy_t *shape);
+void match_pulp_external_copy_out(match_pulp_external_transfer_t *transfer, const void *local, void *external,
+                                  const match_copy_t *shape);
 
 /* Wait for the transfer started last with this descriptor. MATCH_ERROR_TRANSFER when there is none, or when it leaves its
  * block of external memory; MATCH_ERROR_TIMEOUT when it does not end in time. */
-int32_t pulp_external_wait(pulp_external_transfer_t *transfer);
+int32_t match_pulp_external_wait(match_pulp_external_transfer_t *transfer);
 
 #endif

@@ -43,10 +43,10 @@ static bool holds(uint32_t first, uint32_t bytes)
     return false;
 }
 
-void *pulp_external_alloc(uint32_t bytes)
+void *match_pulp_external_alloc(uint32_t bytes)
 {
     if (count == 0) {
-        pulp_open_hyper_open();
+        match_pulp_open_hyper_open();
     }
     const uint32_t first = count > 0 ? blocks[count - 1].first + blocks[count - 1].bytes : 0;
     const uint32_t room = PULP_EXTERNAL_BYTES - first;
@@ -59,7 +59,7 @@ void *pulp_external_alloc(uint32_t bytes)
     return (void *)(uintptr_t)(first + FIRST);
 }
 
-void pulp_external_free(void *block)
+void match_pulp_external_free(void *block)
 {
     for (uint32_t i = 0; block != NULL && i < count; i++) {
         if (blocks[i].first == chip_address(block)) {
@@ -76,10 +76,10 @@ void pulp_external_free(void *block)
 /* One command per plane, or per row where rows are apart in L2. */
 static int32_t commands(uint32_t queue, uint32_t local, uint32_t external, const match_copy_t *shape, bool in)
 {
-    const uint32_t rows = pulp_copy_dense(shape) ? shape->rows : 1;
+    const uint32_t rows = match_pulp_copy_dense(shape) ? shape->rows : 1;
     for (uint32_t plane = 0; plane < shape->planes; plane++) {
         for (uint32_t row = 0; row < shape->rows; row += rows) {
-            const pulp_open_hyper_command_t command = {
+            const match_pulp_open_hyper_command_t command = {
                 .chip = PULP_OPEN_RAM,
                 .external = external + plane * shape->external_plane_stride + row * shape->external_row_stride,
                 .local = local + plane * shape->local_plane_stride + row * shape->local_row_stride,
@@ -88,63 +88,63 @@ static int32_t commands(uint32_t queue, uint32_t local, uint32_t external, const
                 .stride = shape->external_row_stride,
                 .in = in,
             };
-            MATCH_TRY(pulp_open_hyper_start(queue, &command));
+            MATCH_TRY(match_pulp_open_hyper_start(queue, &command));
         }
     }
     return MATCH_OK;
 }
 
-static int32_t start(pulp_external_transfer_t *transfer, const void *local, const void *external,
+static int32_t start(match_pulp_external_transfer_t *transfer, const void *local, const void *external,
                      const match_copy_t *shape, bool in)
 {
-    const match_copy_t copy = pulp_copy_merged(shape);
+    const match_copy_t copy = match_pulp_copy_merged(shape);
     const uint32_t address = chip_address(external);
     if (!holds(address, match_copy_external_extent(&copy))) {
         return MATCH_ERROR_TRANSFER;
     }
-    MATCH_TRY(pulp_open_hyper_queue(&transfer->queue));
+    MATCH_TRY(match_pulp_open_hyper_queue(&transfer->queue));
     return commands(transfer->queue, (uint32_t)(uintptr_t)local, address, &copy, in);
 }
 
-void pulp_external_copy_in(pulp_external_transfer_t *transfer, void *local, const void *external,
-                           const match_copy_t *shape)
+void match_pulp_external_copy_in(match_pulp_external_transfer_t *transfer, void *local, const void *external,
+                                 const match_copy_t *shape)
 {
     transfer->active = true;
     transfer->status = start(transfer, local, external, shape, true);
 }
 
-void pulp_external_copy_out(pulp_external_transfer_t *transfer, const void *local, void *external,
-                            const match_copy_t *shape)
+void match_pulp_external_copy_out(match_pulp_external_transfer_t *transfer, const void *local, void *external,
+                                  const match_copy_t *shape)
 {
     transfer->active = true;
     transfer->status = start(transfer, local, external, shape, false);
 }
 
-int32_t pulp_external_wait(pulp_external_transfer_t *transfer)
+int32_t match_pulp_external_wait(match_pulp_external_transfer_t *transfer)
 {
     const int32_t status = transfer->active ? transfer->status : MATCH_ERROR_TRANSFER;
     transfer->active = false;
-    return status == MATCH_OK ? pulp_open_hyper_wait(transfer->queue) : status;
+    return status == MATCH_OK ? match_pulp_open_hyper_wait(transfer->queue) : status;
 }
 
 /* ---- images ---- */
 
-int32_t pulp_external_load(void *external, const match_image_t *image)
+int32_t match_pulp_external_load(void *external, const match_image_t *image)
 {
     static _Alignas(4) uint8_t piece[PIECE];
     uint32_t address = 0;
     uint32_t bytes = 0;
-    MATCH_TRY(pulp_open_files_find(image->file, &address, &bytes));
+    MATCH_TRY(match_pulp_open_files_find(image->file, &address, &bytes));
     if (bytes < image->bytes || !holds(chip_address(external), image->bytes)) {
         return MATCH_ERROR_TRANSFER;
     }
     for (uint32_t done = 0; done < image->bytes; done += PIECE) {
         const uint32_t part = image->bytes - done < PIECE ? image->bytes - done : PIECE;
         const match_copy_t shape = {.planes = 1, .rows = 1, .bytes = part};
-        pulp_external_transfer_t transfer = {0};
-        MATCH_TRY(pulp_open_flash_read(piece, address + done, part));
-        pulp_external_copy_out(&transfer, piece, (uint8_t *)external + done, &shape);
-        MATCH_TRY(pulp_external_wait(&transfer));
+        match_pulp_external_transfer_t transfer = {0};
+        MATCH_TRY(match_pulp_open_flash_read(piece, address + done, part));
+        match_pulp_external_copy_out(&transfer, piece, (uint8_t *)external + done, &shape);
+        MATCH_TRY(match_pulp_external_wait(&transfer));
     }
     return MATCH_OK;
 }

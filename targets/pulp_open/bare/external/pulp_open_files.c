@@ -52,13 +52,13 @@ static union {
 
 static int32_t find_readfs(uint32_t *readfs)
 {
-    MATCH_TRY(pulp_open_flash_read(&seen, 0, sizeof seen.word));
+    MATCH_TRY(match_pulp_open_flash_read(&seen, 0, sizeof seen.word));
     uint32_t address = seen.word;
-    MATCH_TRY(pulp_open_flash_read(&seen, address, sizeof seen.table));
+    MATCH_TRY(match_pulp_open_flash_read(&seen, address, sizeof seen.table));
     const uint32_t entries = seen.table.magic == TABLE_MAGIC ? seen.table.entries : 0;
     for (uint32_t i = 0; i < entries; i++) {
         address += sizeof seen.entry;
-        MATCH_TRY(pulp_open_flash_read(&seen, address, sizeof seen.entry));
+        MATCH_TRY(match_pulp_open_flash_read(&seen, address, sizeof seen.entry));
         if (seen.entry.magic == ENTRY_MAGIC && seen.entry.subtype == READFS) {
             *readfs = seen.entry.address;
             return MATCH_OK;
@@ -67,19 +67,19 @@ static int32_t find_readfs(uint32_t *readfs)
     return MATCH_ERROR_TRANSFER;
 }
 
-int32_t pulp_open_files_find(const char *name, uint32_t *address, uint32_t *bytes)
+int32_t match_pulp_open_files_find(const char *name, uint32_t *address, uint32_t *bytes)
 {
     uint32_t readfs = 0;
     MATCH_TRY(find_readfs(&readfs));
-    MATCH_TRY(pulp_open_flash_read(&seen, readfs, sizeof seen.readfs));
+    MATCH_TRY(match_pulp_open_flash_read(&seen, readfs, sizeof seen.readfs));
     const uint32_t files = seen.readfs.files;
     uint32_t next = readfs + sizeof seen.readfs;
     for (uint32_t i = 0; i < files; i++) {
-        MATCH_TRY(pulp_open_flash_read(&seen, next, sizeof seen.file));
+        MATCH_TRY(match_pulp_open_flash_read(&seen, next, sizeof seen.file));
         const file_t file = seen.file;
         next += sizeof file;
         if (file.name_bytes == strlen(name) + 1 && file.name_bytes <= sizeof seen.name) {
-            MATCH_TRY(pulp_open_flash_read(&seen, next, file.name_bytes));
+            MATCH_TRY(match_pulp_open_flash_read(&seen, next, file.name_bytes));
             if (memcmp(seen.name, name, file.name_bytes) == 0) {
                 *address = readfs + file.first;
                 *bytes = file.bytes;

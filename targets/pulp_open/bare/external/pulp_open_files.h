@@ -5,6 +5,6 @@
 #include <stdint.h>
 
 /* Where a file begins in flash, and its bytes. MATCH_ERROR_TRANSFER if there is none of this name. */
-int32_t pulp_open_files_find(const char *name, uint32_t *address, uint32_t *bytes);
+int32_t match_pulp_open_files_find(const char *name, uint32_t *address, uint32_t *bytes);
 
 #endif

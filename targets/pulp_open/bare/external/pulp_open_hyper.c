@@ -38,19 +38,19 @@ enum { QUEUES = 8, PLACES = 8 }; /* commands in a queue */
 #define BUS_READ 5       /* as many bytes one behind the other as there are */
 #define BUS_WRITE 1
 
-void pulp_open_hyper_open(void)
+void match_pulp_open_hyper_open(void)
 {
-    pulp_open_write(CLOCK, pulp_open_read(CLOCK) | CLOCK_HYPER);
-    pulp_open_write(LATENCY, 6);
-    pulp_open_write(LATENCY_TWICE, 1);
-    pulp_open_write(SELECTED_CYCLES, 200);
+    match_pulp_open_write(CLOCK, match_pulp_open_read(CLOCK) | CLOCK_HYPER);
+    match_pulp_open_write(LATENCY, 6);
+    match_pulp_open_write(LATENCY_TWICE, 1);
+    match_pulp_open_write(SELECTED_CYCLES, 200);
 }
 
-int32_t pulp_open_hyper_queue(uint32_t *queue)
+int32_t match_pulp_open_hyper_queue(uint32_t *queue)
 {
-    const uint32_t begin = pulp_open_read(PULP_OPEN_TIMER_COUNT);
-    while ((*queue = pulp_open_read(FREE_QUEUE)) >= QUEUES) {
-        if (pulp_open_read(PULP_OPEN_TIMER_COUNT) - begin > PULP_TIMEOUT_CYCLES) {
+    const uint32_t begin = match_pulp_open_read(PULP_OPEN_TIMER_COUNT);
+    while ((*queue = match_pulp_open_read(FREE_QUEUE)) >= QUEUES) {
+        if (match_pulp_open_read(PULP_OPEN_TIMER_COUNT) - begin > PULP_TIMEOUT_CYCLES) {
             return MATCH_ERROR_TIMEOUT;
         }
     }
@@ -60,19 +60,19 @@ int32_t pulp_open_hyper_queue(uint32_t *queue)
 /* Until no more than so many commands are in a queue. */
 static int32_t await(uint32_t queue, uint32_t commands)
 {
-    const uint32_t begin = pulp_open_read(PULP_OPEN_TIMER_COUNT);
+    const uint32_t begin = match_pulp_open_read(PULP_OPEN_TIMER_COUNT);
     while (true) {
-        const uint32_t status = pulp_open_read(QUEUE(queue) + STATUS);
+        const uint32_t status = match_pulp_open_read(QUEUE(queue) + STATUS);
         if (commands == 0 ? status == 0 : (status >> 1 & 0xff) <= commands) {
             return MATCH_OK;
         }
-        if (pulp_open_read(PULP_OPEN_TIMER_COUNT) - begin > PULP_TIMEOUT_CYCLES) {
+        if (match_pulp_open_read(PULP_OPEN_TIMER_COUNT) - begin > PULP_TIMEOUT_CYCLES) {
             return MATCH_ERROR_TIMEOUT;
         }
     }
 }
 
-int32_t pulp_open_hyper_start(uint32_t queue, const pulp_open_hyper_command_t *command)
+int32_t match_pulp_open_hyper_start(uint32_t queue, const match_pulp_open_hyper_command_t *command)
 {
     const int32_t status = await(queue, PLACES - 1);
     if (status != MATCH_OK) {
@@ -80,26 +80,26 @@ int32_t pulp_open_hyper_start(uint32_t queue, const pulp_open_hyper_command_t *c
     }
     const uint32_t registers = QUEUE(queue);
     const bool strided = command->rows > 1 && command->stride != command->bytes;
-    pulp_open_write(CHIP, command->chip);
-    pulp_open_write(registers + STRIDED, strided);
-    pulp_open_write(registers + ROW_BYTES, command->bytes);
-    pulp_open_write(registers + STRIDE, command->stride);
-    pulp_open_write(registers + EXTERNAL, command->external);
-    pulp_open_write(registers + BUS_COMMAND, command->in ? BUS_READ : BUS_WRITE);
-    pulp_open_write(registers + (command->in ? IN_BYTES : OUT_BYTES), command->rows * command->bytes);
-    pulp_open_write(registers + (command->in ? IN_LOCAL : OUT_LOCAL), command->local);
-    pulp_open_write(registers + (command->in ? IN_START : OUT_START), START_WORDS);
+    match_pulp_open_write(CHIP, command->chip);
+    match_pulp_open_write(registers + STRIDED, strided);
+    match_pulp_open_write(registers + ROW_BYTES, command->bytes);
+    match_pulp_open_write(registers + STRIDE, command->stride);
+    match_pulp_open_write(registers + EXTERNAL, command->external);
+    match_pulp_open_write(registers + BUS_COMMAND, command->in ? BUS_READ : BUS_WRITE);
+    match_pulp_open_write(registers + (command->in ? IN_BYTES : OUT_BYTES), command->rows * command->bytes);
+    match_pulp_open_write(registers + (command->in ? IN_LOCAL : OUT_LOCAL), command->local);
+    match_pulp_open_write(registers + (command->in ? IN_START : OUT_START), START_WORDS);
     return MATCH_OK;
 }
 
-int32_t pulp_open_hyper_wait(uint32_t queue)
+int32_t match_pulp_open_hyper_wait(uint32_t queue)
 {
     return await(queue, 0);
 }
 
-int32_t pulp_open_flash_read(void *local, uint32_t address, uint32_t bytes)
+int32_t match_pulp_open_flash_read(void *local, uint32_t address, uint32_t bytes)
 {
-    const pulp_open_hyper_command_t command = {
+    const match_pulp_open_hyper_command_t command = {
         .chip = PULP_OPEN_FLASH,
         .external = address,
         .local = (uint32_t)(uintptr_t)local,
@@ -108,7 +108,7 @@ int32_t pulp_open_flash_read(void *local, uint32_t address, uint32_t bytes)
         .in = true,
     };
     uint32_t queue;
-    int32_t status = pulp_open_hyper_queue(&queue);
-    status = status == MATCH_OK ? pulp_open_hyper_start(queue, &command) : status;
-    return status == MATCH_OK ? pulp_open_hyper_wait(queue) : status;
+    int32_t status = match_pulp_open_hyper_queue(&queue);
+    status = status == MATCH_OK ? match_pulp_open_hyper_start(queue, &command) : status;
+    return status == MATCH_OK ? match_pulp_open_hyper_wait(queue) : status;
 }

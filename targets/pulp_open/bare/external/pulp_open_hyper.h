@@ -17,21 +17,21 @@ typedef struct {
     uint32_t bytes;  /* of a row */
     uint32_t stride; /* from row to row in the chip */
     bool in;         /* from the chip to L2 */
-} pulp_open_hyper_command_t;
+} match_pulp_open_hyper_command_t;
 
 /* Start the controller. */
-void pulp_open_hyper_open(void);
+void match_pulp_open_hyper_open(void);
 
 /* An empty queue. MATCH_ERROR_TIMEOUT if none becomes empty in time. */
-int32_t pulp_open_hyper_queue(uint32_t *queue);
+int32_t match_pulp_open_hyper_queue(uint32_t *queue);
 
 /* Put a command behind those of a queue. MATCH_ERROR_TIMEOUT if there is no place in time. */
-int32_t pulp_open_hyper_start(uint32_t queue, const pulp_open_hyper_command_t *command);
+int32_t match_pulp_open_hyper_start(uint32_t queue, const match_pulp_open_hyper_command_t *command);
 
 /* Until a queue is empty. MATCH_OK or MATCH_ERROR_TIMEOUT. */
-int32_t pulp_open_hyper_wait(uint32_t queue);
+int32_t match_pulp_open_hyper_wait(uint32_t queue);
 
 /* Bytes of the flash, now. MATCH_OK or MATCH_ERROR_TIMEOUT. */
-int32_t pulp_open_flash_read(void *local, uint32_t address, uint32_t bytes);
+int32_t match_pulp_open_flash_read(void *local, uint32_t address, uint32_t bytes);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define PULP_OPEN_TIMER_COUNT 0x1a10b008
 
-void pulp_open_write(uint32_t address, uint32_t value);
-uint32_t pulp_open_read(uint32_t address);
+void match_pulp_open_write(uint32_t address, uint32_t value);
+uint32_t match_pulp_open_read(uint32_t address);
 
 #endif

@@ -1,13 +1,21 @@
-/* The declarations of the SDK's file systems that the gap_sdk platform uses; see pmsis.h. */
+/* The declarations of the SDK's file systems that the gap_sdk platform uses (README.md). */
 #ifndef BSP_FS_H
 #define BSP_FS_H
 
 #include "pmsis.h"
 
-enum { PI_FS_FLAGS_READ = 0, PI_FS_FLAGS_WRITE = 1 };
+#include <stdbool.h>
+
+typedef enum { PI_FS_READ_ONLY = 0, PI_FS_HOST = 1, PI_FS_LFS = 2 } pi_fs_type_e;
+
+typedef enum { PI_FS_FLAGS_READ = 0, PI_FS_FLAGS_WRITE = 1, PI_FS_FLAGS_APPEND = 2 } pi_fs_flags_e;
 
 struct pi_fs_conf {
+    pi_fs_type_e type;
     struct pi_device *flash;
+    char *partition_name;
+    bool auto_format;
+    struct pi_fs_api *api;
 };
 
 typedef struct pi_fs_file_s pi_fs_file_t;

@@ -1,4 +1,4 @@
-/* The declarations of the SDK's flash memories that the gap_sdk platform uses; see pmsis.h. */
+/* The declarations of the SDK's flash memories that the gap_sdk platform uses (README.md). */
 #ifndef BSP_FLASH_H
 #define BSP_FLASH_H
 

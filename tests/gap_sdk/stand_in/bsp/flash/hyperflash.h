@@ -1,11 +1,11 @@
-/* The declarations of the SDK's HyperFlash that the gap_sdk platform uses; see pmsis.h. */
+/* The declarations of the SDK's HyperFlash that the gap_sdk platform uses (README.md). */
 #ifndef BSP_FLASH_HYPERFLASH_H
 #define BSP_FLASH_HYPERFLASH_H
 
 #include "bsp/flash.h"
 
 struct pi_hyperflash_conf {
-    int hyper_itf;
+    int content;
 };
 
 void pi_hyperflash_conf_init(struct pi_hyperflash_conf *conf);

@@ -1,11 +1,11 @@
-/* The declarations of the SDK's HyperRAM that the gap_sdk platform uses; see pmsis.h. */
+/* The declarations of the SDK's HyperRAM that the gap_sdk platform uses (README.md). */
 #ifndef BSP_RAM_HYPERRAM_H
 #define BSP_RAM_HYPERRAM_H
 
 #include "bsp/ram.h"
 
 struct pi_hyperram_conf {
-    int hyper_itf;
+    int content;
 };
 
 void pi_hyperram_conf_init(struct pi_hyperram_conf *conf);

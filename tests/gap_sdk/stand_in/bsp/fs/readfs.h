@@ -1,4 +1,4 @@
-/* The declarations of the SDK's read-only file system that the gap_sdk platform uses; see pmsis.h. */
+/* The declarations of the SDK's read-only file system that the gap_sdk platform uses (README.md). */
 #ifndef BSP_FS_READFS_H
 #define BSP_FS_READFS_H
 
