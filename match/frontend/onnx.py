@@ -20,6 +20,7 @@ from match.frontend.onnx_attributes import (
     check_attributes,
     check_axes,
     check_inputs,
+    check_kinds,
     check_reshapes,
     zero_points_left_out,
 )
@@ -86,7 +87,9 @@ def from_onnx(data: bytes, path: Path) -> Model:
         _write_out_sparse(proto, path)
         dialect = is_integer_dialect(proto.graph)
         proto = in_order(proto)
-        if not dialect:  # these have attributes and operators of their own, which their importer checks
+        if dialect:  # which has attributes and operators of its own, which its importer checks
+            check_kinds(proto.graph, path)
+        else:
             onnx.checker.check_model(with_shaped_outputs(proto))
     except (DecodeError, UnicodeDecodeError) as error:
         raise ModelError(f"{path} is truncated or corrupt; export or download the model again") from error

@@ -135,6 +135,32 @@ def check_attributes(proto: Any, path: object) -> None:
                 )
 
 
+def check_kinds(graph: Any, path: object) -> None:
+    """Refuse operators of ONNX whose attributes are of other kinds than ONNX defines them, and constants without one.
+
+    That is what of `onnx.checker` also holds of networks with operators and attributes of their own.
+
+    Raises:
+        ModelError: there is one.
+    """
+    for position, node in enumerate(graph.node):
+        what = f"{node.op_type} ({node.name or f'number {position}'})"
+        if not node.output or (node.op_type == "Constant" and len(node.attribute) != 1):
+            lacking = "output" if not node.output else "value"
+            raise ModelError(f"{path} has {what} without {lacking}; export it again")
+        standard = node.domain in ("", "ai.onnx") and onnx.defs.has(node.op_type)
+        schema: Any = onnx.defs.get_schema(node.op_type) if standard else None
+        known: dict[str, Any] = {} if schema is None else schema.attributes
+        for attribute in node.attribute:
+            kind = known[attribute.name].type.value if attribute.name in known else attribute.type
+            empty = attribute.type == onnx.AttributeProto.TENSOR and not attribute.HasField("t")
+            if attribute.ref_attr_name or attribute.type != kind or empty:
+                raise ModelError(
+                    f"{path} has {what} with the attribute {attribute.name!r}, which is not of the kind that ONNX "
+                    "defines it as; export it again"
+                )
+
+
 def check_reshapes(proto: Any, path: object) -> None:
     """Refuse a Reshape that may make an empty tensor: where a 0 of its shape is one, or its shape is not constant.
 

@@ -25,7 +25,7 @@ class Checked:
 
 def check(kind: str, seed: int, folder: Path) -> Checked:
     """Read the file of a seed, and bring its network to integer form; the file is written to `folder`."""
-    path = folder / f"changed.{kind}"
+    path = folder / f"changed.{'tflite' if kind == 'tflite' else 'onnx'}"
     path.write_bytes(mutated(kind, seed))
     try:
         with warnings.catch_warnings():

@@ -13,6 +13,7 @@ import onnx
 import tflite
 from google.protobuf.message import Message
 
+from tests.frontend.test_integer_onnx import nemo, plinio, quantlab
 from tests.random_networks.onnx import random_onnx
 
 Change = Callable[[bytes, np.random.Generator], bytes]
@@ -24,7 +25,7 @@ REALS = (0.0, -0.0, 1.0, -1.0, 1e-45, 1e-30, 1e30, float("inf"), float("-inf"), 
 
 
 def mutated(kind: str, seed: int) -> bytes:
-    """The bytes of a changed file of a kind, "tflite" or "onnx"."""
+    """The bytes of a changed file of a kind: "tflite", "onnx" (QDQ), or "integer" (integer arithmetic in ONNX)."""
     rng = np.random.default_rng([seed, 7])
     data = _source(kind, int(rng.integers(1 << 30)))
     fields = tflite_field if kind == "tflite" else onnx_field
@@ -36,6 +37,8 @@ def _source(kind: str, number: int) -> bytes:
     if kind == "tflite":
         files = sorted(NETWORKS.glob("*.tflite"))
         return files[number % len(files)].read_bytes()
+    if kind == "integer":
+        return (nemo, quantlab, plinio)[number % 3]().model().SerializeToString()
     return _network(number % ONNX_SEEDS)
 
 

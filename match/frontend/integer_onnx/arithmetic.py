@@ -130,9 +130,7 @@ def requant_shift(read: OnnxReader, node: Node) -> Value:
     mul, add = read.constant(node, 1), read.constant(node, 2)
     if mul is None or add is None:
         raise read.error(node, "has no constant multiplier or summand; export the model again")
-    div, signed, levels = (
-        int(np.asarray(read.attribute(node, name)).reshape(-1)[0]) for name in ("div", "signed", "n_levels_out")
-    )
+    div, signed, levels = (read.number(node, name) for name in ("div", "signed", "n_levels_out"))
     if div < 1 or div & (div - 1):
         raise read.error(node, f"divides by {div}; only powers of two are supported")
     scaled = relay.add(relay.multiply(x.expr, read.parameter(node, mul, x)), read.parameter(node, add, x))

@@ -80,6 +80,13 @@ class OnnxReader:
         """An operand's array, None if it is no constant."""
         return self._constants.get(node.inputs[position]) if position < len(node.inputs) else None
 
+    def number(self, node: Node, name: str) -> int:
+        """The integer that an attribute holds, which may be a tensor of one element."""
+        array = np.asarray(self.attribute(node, name))
+        if array.size != 1:
+            raise self.error(node, f"has {array.size} numbers in the attribute {name!r}, where one is expected")
+        return int(self.integers(node, array).item())
+
     def integers(self, node: Node, array: Array) -> Array:
         """A constant as int64."""
         whole = np.rint(array.astype(np.float64))
