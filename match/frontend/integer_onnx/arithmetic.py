@@ -59,23 +59,23 @@ def _requantized_add(read: OnnxReader, node: Node) -> Value:
     for position, side in enumerate(("in1", "in2")):
         x = rounded(read.wide(node, position))
         if node.attributes[f"{side}_rq"]:
-            x = _requantized_side(node, side, x)
-            x = replace(x, expr=relay.clip(x.expr, *_levels(node, side, narrow[position].dtype == "int8")))
+            x = _requantized_side(read, node, side, x)
+            x = replace(x, expr=relay.clip(x.expr, *_levels(read, node, side, narrow[position].dtype == "int8")))
         parts.append(x.expr)
     total = replace(narrow[0], expr=relay.add(*parts), dtype="int64")
     if node.attributes["out_rq"]:
-        total = _requantized_side(node, "out", total)
+        total = _requantized_side(read, node, "out", total)
     signed = bool(node.attributes.get(SIGNED_SUM, any(value.dtype == "int8" for value in narrow)))
-    return _clipped(read, node, total, *_levels(node, "out", signed))
+    return _clipped(read, node, total, *_levels(read, node, "out", signed))
 
 
-def _levels(node: Node, side: str, signed: bool) -> tuple[int, int]:
-    levels = int(node.attributes[f"{side}_n_levels"])
+def _levels(read: OnnxReader, node: Node, side: str, signed: bool) -> tuple[int, int]:
+    levels = read.number(node, f"{side}_n_levels")
     return (-(levels // 2), levels // 2 - 1) if signed else (0, levels - 1)
 
 
-def _requantized_side(node: Node, side: str, x: Value) -> Value:
-    mul, add, shift = (int(node.attributes[f"{side}_{part}"]) for part in ("mul", "add", "shift"))
+def _requantized_side(read: OnnxReader, node: Node, side: str, x: Value) -> Value:
+    mul, add, shift = (read.number(node, f"{side}_{part}") for part in ("mul", "add", "shift"))
     scaled = relay.add(relay.multiply(x.expr, int64(mul)), int64(add + ((1 << shift) >> 1)))
     return replace(x, expr=relay.right_shift(scaled, int64(shift)))
 

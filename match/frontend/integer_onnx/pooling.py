@@ -16,13 +16,24 @@ def sliding(read: OnnxReader, node: Node) -> tuple[list[int], list[int], list[in
     attributes = node.attributes
     if attributes.get("auto_pad", "NOTSET") != "NOTSET" or attributes.get("ceil_mode", 0):
         raise read.error(node, "leaves its padding to the runtime; export explicit pads")
-    strides, pads = attributes.get("strides", [1, 1]), attributes.get("pads", [0, 0, 0, 0])
-    return list(strides), list(pads), list(attributes.get("dilations", [1, 1]))
+    strides, pads = list(attributes.get("strides", [1, 1])), list(attributes.get("pads", [0, 0, 0, 0]))
+    dilations = list(attributes.get("dilations", [1, 1]))
+    if (len(strides), len(pads), len(dilations)) != (2, 4, 2) or min(*strides, *dilations) < 1:
+        raise read.error(node, "has strides, pads or dilations of no map; export the model again")
+    return strides, pads, dilations
+
+
+def _window(read: OnnxReader, node: Node) -> tuple[int, ...]:
+    """Rows and columns of a pooling's windows."""
+    window = tuple(read.attribute(node, "kernel_shape"))
+    if len(window) != 2 or min(window) < 1:
+        raise read.error(node, "has windows of no map; export the model again")
+    return window
 
 
 def max_pool(read: OnnxReader, node: Node) -> Value:
     """MaxPool."""
-    x, window = read.narrow(node), tuple(read.attribute(node, "kernel_shape"))
+    x, window = read.narrow(node), _window(read, node)
     strides, pads, dilations = sliding(read, node)
     if node.attributes.get("storage_order", 0):
         raise read.error(node, "stores its result column by column; use the default order")
@@ -32,7 +43,7 @@ def max_pool(read: OnnxReader, node: Node) -> Value:
 
 def average_pool(read: OnnxReader, node: Node) -> Value:
     """AveragePool of whole windows."""
-    x, window = read.narrow(node), tuple(read.attribute(node, "kernel_shape"))
+    x, window = read.narrow(node), _window(read, node)
     strides, pads, dilations = sliding(read, node)
     if any(pads) or any(step != 1 for step in dilations):
         raise read.error(node, "averages over padding or with gaps; only whole windows are supported")

@@ -84,12 +84,12 @@ class OnnxReader:
         """The integer that an attribute holds, which may be a tensor of one element."""
         array = np.asarray(self.attribute(node, name))
         if array.size != 1:
-            raise self.error(node, f"has {array.size} numbers in the attribute {name!r}, where one is expected")
+            raise self.error(node, f"has no single number in the attribute {name!r}; export the model again")
         return int(self.integers(node, array).item())
 
     def integers(self, node: Node, array: Array) -> Array:
         """A constant as int64."""
-        whole = np.rint(array.astype(np.float64))
+        whole = np.rint(array.astype(np.float64)) if array.dtype.kind in "biuf" else np.array(np.nan)
         if not np.array_equal(whole, array) or np.any(np.abs(whole) >= 2.0**62):
             raise self.error(node, "has a constant that is no integer; export the integer network")
         return whole.astype(np.int64)
