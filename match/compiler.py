@@ -20,7 +20,7 @@ from match.codegen.backend import Built, lower, pass_config, register
 from match.codegen.capacity import fits, shortage
 from match.codegen.network import Network
 from match.codegen.platforms import PACKAGE
-from match.codegen.project import check_project_folder
+from match.codegen.project_folder import OVERWRITE, check_project_folder
 from match.compilation.options import IN_PLACES, Numerics, Options
 from match.compilation.stopwatch import Progress, Stopwatch, unheard
 from match.compiled.model import CompiledModel
@@ -84,6 +84,7 @@ def compile(  # noqa: A001
     output_type: str | None = None,
     input_layout: str | None = None,
     output: str | PathLike[str] | None = None,
+    overwrite: bool = False,
     progress: Progress = unheard,
 ) -> CompiledModel:
     """Compile a quantized network for a chip.
@@ -112,15 +113,17 @@ def compile(  # noqa: A001
         output_type: the same of outputs.
         input_layout: "nhwc" or "nchw" for inputs with four axes; none: the model's.
         output: folder to `CompiledModel.save` the C project to.
+        overwrite: whether files there that were changed since they were written are replaced, too.
         progress: is told which phase has begun, and how many of the searches are done.
 
     Raises:
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
     check_progress(progress)
+    check_truth(overwrite, OVERWRITE)
     stopwatch = Stopwatch(progress)
     if output is not None:
-        check_project_folder(path_of(output, "output"))  # before a search, which may take minutes
+        check_project_folder(path_of(output, "output"), overwrite=overwrite)  # before a search of minutes
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     border = Border.parse(input_type, output_type, input_layout)
     chip = get_target(target, l1, modules, l2)
@@ -172,7 +175,7 @@ def compile(  # noqa: A001
         exact=_exact_cost(network, chip, options, report),
     )
     if output is not None:
-        compiled.save(output)
+        compiled.save(output, overwrite=overwrite)
     return compiled
 
 

@@ -112,6 +112,10 @@ QuantizeRecurrent = Annotated[
     ),
 ]
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Also replace files in DIR that you have changed since they were written."),
+]
 CName = Annotated[
     str | None,
     typer.Option(

@@ -43,6 +43,7 @@ from match.cli.arguments import (
     Output,
     OutputFile,
     OutputType,
+    Overwrite,
     PlatformName,
     ProjectPath,
     QuantizeRecurrent,
@@ -84,6 +85,7 @@ def compile_model(
     no_fuse: NoFuse = False,
     rescale: Rescale = False,
     quantize_recurrent: QuantizeRecurrent = False,
+    overwrite: Overwrite = False,
     name: CName = None,
     input_type: InputType = None,
     output_type: OutputType = None,
@@ -103,7 +105,7 @@ def compile_model(
     from match.report.layer_rows import write_csv
     from match.report.table import warnings
 
-    _check_outputs(output, timeline, memory_map, csv)  # before a search, which may take minutes
+    _check_outputs(output, overwrite, timeline, memory_map, csv)  # before a search, which may take minutes
     with _progress(f"Compiling {model.name} for {target}", quiet, verbose) as update:
         compiled = match.compile(
             model,
@@ -131,7 +133,7 @@ def compile_model(
             compiled.save_memory_map(memory_map)
         if csv is not None:
             write_csv(csv, compiled.report)
-        compiled.save(output)
+        compiled.save(output, overwrite=overwrite)
     if as_json:
         write_out(encode(compiled.report).decode())
     if quiet:
@@ -143,17 +145,19 @@ def compile_model(
     console.print(f"C project: {output} (`match run {output}` builds and runs it)", highlight=False, soft_wrap=True)
 
 
-def _check_outputs(output: Path, timeline: Path | None, memory_map: Path | None, csv: Path | None) -> None:
+def _check_outputs(
+    output: Path, overwrite: bool, timeline: Path | None, memory_map: Path | None, csv: Path | None
+) -> None:
     """Find out if the outputs of a compilation can be written.
 
     Raises:
         OptionError, OutputError: if one cannot.
     """
-    from match.codegen.project import check_project_folder
+    from match.codegen.project_folder import check_project_folder
     from match.files.output import MEMORY_MAP_ENDINGS, TIMELINE_ENDINGS, check_ending, check_file
     from match.report.layer_rows import CSV_ENDINGS
 
-    check_project_folder(output)
+    check_project_folder(output, overwrite=overwrite)
     files = (
         (timeline, TIMELINE_ENDINGS, "a timeline"),
         (memory_map, MEMORY_MAP_ENDINGS, "a memory map"),
@@ -293,6 +297,7 @@ def selftest(
     directory: ProjectPath,
     inputs: InputFile = None,
     seed: Seed = 0,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -307,7 +312,7 @@ def selftest(
     given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
     origin = f"a random sample of seed {seed}" if inputs is None else f"the sample of {inputs.name}"
     with _progress(f"Running {manifest.name}", quiet, verbose):
-        folder = write_selftest(directory, given, origin)
+        folder = write_selftest(directory, given, origin, overwrite=overwrite)
     if not quiet:
         Console().print(str(folder), highlight=False, markup=False, soft_wrap=True)
 

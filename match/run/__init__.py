@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from match.analysis.trace import LayerTrace, read_trace
-from match.codegen.project import Manifest
+from match.codegen.manifest import Manifest
 from match.errors import OptionError, OutputError
 from match.run import gvsoc, native, qemu, sdk
 from match.run.counts import CallCount, Counts, read_counts

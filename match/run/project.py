@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from match.codegen.project import MANIFEST, Manifest, PlatformEntry
+from match.codegen.manifest import MANIFEST, Manifest, PlatformEntry
 from match.errors import InputError, OptionError
 from match.run.make import make
 from match.run.tools import need

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match import run as runs
-from match.codegen.project import Manifest
+from match.codegen.manifest import Manifest
 from match.compilation.stopwatch import Progress, unheard
 from match.errors import InputError, OptionError
 from match.frontend.model import Model, ModelTensor

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from match.codegen.backend import build
-from match.codegen.project import MANIFEST, export
+from match.codegen.manifest import MANIFEST
+from match.codegen.project import export
 from match.errors import InputError, OutputError, ToolchainError
 from match.relay import relay
 from match.run import random_inputs, read_manifest, run

@@ -30,6 +30,9 @@ endif()
 list(TRANSFORM ${prefix}_SOURCES PREPEND "${"${" + prefix + "_FOLDER}"}/")
 list(TRANSFORM ${prefix}_INCLUDE PREPEND "${"${" + prefix + "_FOLDER}"}/")
 add_library(${name} STATIC ${"${" + prefix + "_SOURCES}"})
+% if image:
+set_source_files_properties(${"${" + prefix + "_FOLDER}"}/src/image.c PROPERTIES OBJECT_DEPENDS ${"${" + prefix + "_FOLDER}"}/${image})
+% endif
 target_include_directories(${name} PUBLIC ${"${" + prefix + "_INCLUDE}"})
 target_compile_options(${name} PRIVATE -std=c11 ${"${" + prefix + "_OPTIONS}"})
 target_link_libraries(${name} PUBLIC ${"${" + prefix + "_LIBRARIES}"})
