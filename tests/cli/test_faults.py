@@ -38,6 +38,10 @@ PLUGINS = {
         "class Unit(Engine):\n    def operands(self, layer, requantizer):\n        raise KeyError(layer.op)\n"
         "class Chip(Minichip):\n    modules = (Unit(),)"
     ),
+    "in_pack": (
+        "class Unit(Engine):\n    def pack(self, *given):\n        return super().pack(*given)[:1]\n"
+        "class Chip(Minichip):\n    modules = (Unit(),)"
+    ),
     "in_weight_bits": (
         "class Unit(Engine):\n    def fewest_weight_bits(self, layer):\n        return 12\n"
         "class Chip(Minichip):\n    modules = (Unit(),)"
@@ -74,7 +78,14 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("gone", "target gone cannot be loaded from faulty_gone:Chip: ModuleNotFoundError: "),
         ("in_init", "target in_init, faulty_in_init:Chip, cannot be made: KeyError: 'revision'."),
         ("in_cost", "module engine: cost model Cost, layer conv2d_2: compute(Tile("),
-        ("in_operands", "module engine, layer conv2d_2: its operands and tiles: KeyError: <Op.CONV2D: 'conv2d'>"),
+        (
+            "in_operands",
+            "module engine, layer conv2d_2: operands() raised KeyError: <Op.CONV2D: 'conv2d'> for a 3x3 conv",
+        ),
+        (
+            "in_pack",
+            "module engine, layer conv2d_2: pack() makes 1 components of a 3x3 conv2d of 1 to 16 channels where",
+        ),
         (
             "in_weight_bits",
             "module engine, layer conv2d_2: its bits of weights: ValueError: fewest_weight_bits returned 12, and ",
