@@ -209,7 +209,8 @@ class CompiledModel:
             samples=samples,
             seed=seed,
             on=on,
-            partitioned=(lambda: self._partitioned) if layers else None,
+            layers=layers,
+            partitioned=lambda: self._partitioned,
             changed=(lambda: tvm.IRModule.from_expr(self._partitioned.main)) if self._options.changes_network else None,
             exact=self._exact,
         )
