@@ -23,12 +23,14 @@ def read_manifest(directory: str | PathLike[str]) -> Manifest:
     Raises:
         InputError: if the folder holds no project, or one that another version of the compiler made.
     """
-    path = Path(directory) / MANIFEST
+    folder = Path(directory)
+    path = folder / MANIFEST
     try:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except OSError as error:
         raise InputError(
-            f"{directory} holds no compiled network: {path} cannot be read; compile one into it."
+            f"{folder.resolve() if folder.name in ('', '..') else folder} holds no compiled network: {path} "
+            f"cannot be read; compile one into it."
         ) from error
     except msgspec.MsgspecError as error:
         raise InputError(f"{path} is of another version or damaged: {error}; compile the network again.") from error
