@@ -196,6 +196,7 @@ def size_project(
     """Measure the library of the C project in DIR for one of its platforms: code, constants, RAM, stack."""
     from rich.console import Console
 
+    from match.files.output import check_file
     from match.report.file import read_report
     from match.report.size_table import show_sizes
     from match.report.sizes import add_size
@@ -204,7 +205,8 @@ def size_project(
 
     path = directory / "report.json"
     read_manifest(directory)
-    read_report(path)  # what is damaged is told before anything is built
+    read_report(path)  # what is damaged or cannot be written is told before anything is built
+    check_file(path)
     with _progress(f"Measuring {directory} for {platform}", quiet, verbose):
         report = add_size(path, size(directory, platform))
     if not quiet:
@@ -252,7 +254,8 @@ def run(
             stretches = (layer.stretch(names.get(layer.symbol, "")) for layer in layers)
             write_timeline(trace, manifest.name, stretches, steps_per_second, "steps of one microsecond")
         elif platform_on(manifest, on).counts and not sanitize:
-            read_report(directory / "report.json")  # a damaged one is told before anything is built
+            read_report(directory / "report.json")  # what is damaged or cannot be written is told before
+            check_file(directory / "report.json")
             computed, counts = measure(directory, given, on=on)
         else:
             computed = run_project(directory, given, on=on, sanitize=sanitize)

@@ -98,6 +98,7 @@ def build(
     Raises:
         InputError: if the folder holds no project.
         OptionError: if the project has no such platform, or the platform no sanitizers.
+        OutputError: if the folder of the build cannot be written.
         ToolchainError: if make or a C compiler is missing, or the build fails.
     """
     chosen = platform_of(read_manifest(directory), platform)
@@ -112,10 +113,11 @@ def build(
     options += ["COUNT=1"] if counted else []
     advice = f"see if `{tool} --version` works" + ("" if chosen.compiler else ", or set CC to another compiler")
     project = Path(directory)
-    make(project, command, [f"PLATFORM={platform}", *options], advice)
-    folder = platform + ("-" + _CHECKS.replace(",", "-") if sanitize else "")
-    folder += ("-trace" if traced else "") + ("-dump" if dumped else "") + ("-count" if counted else "")
-    return project / "build" / folder / "network"
+    name = platform + ("-" + _CHECKS.replace(",", "-") if sanitize else "")
+    name += ("-trace" if traced else "") + ("-dump" if dumped else "") + ("-count" if counted else "")
+    folder = project / "build" / name
+    make(project, folder, command, [f"PLATFORM={platform}", *options], advice)
+    return folder / "network"
 
 
 def compiler_of(platform: PlatformEntry) -> str:

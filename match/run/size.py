@@ -74,10 +74,13 @@ def size(directory: Path, platform: str = "host") -> Size:
     def total(prefixes: tuple[str, ...]) -> int:
         return sum(int(count) for section, count in sections if section in prefixes)
 
-    graph = read_call_graph(path.read_text() for path in sorted(build.rglob("*.ci")))
+    # Others may lie there, too: of an earlier compilation, or the user's own.
+    sources = [Path(name) for name in manifest.files if name.endswith(".c")]
+    graphs = (build / source.with_suffix(".ci") for source in sources)
+    graph = read_call_graph(path.read_text() for path in graphs if path.exists())
     execute, run = ({name for name in graph.frames if one.fullmatch(name)} for one in (_LAYER, _RUN))
     graph = graph.with_calls(run, execute)
-    layers = [path.read_text() for path in sorted((directory / "src").glob("[0-9]*.c"))]
+    layers = [(directory / source).read_text() for source in sources if source.match("src/[0-9]*.c")]
     kernels = {pair for text in layers for pair in _KERNEL.findall(text)}
     symbols = call([f"{tools.removesuffix('size')}nm", str(build / f"{name}.o")], f"measuring {directory}")
     linked = {line.split()[-1] for line in symbols.splitlines() if line}
@@ -105,7 +108,7 @@ def _build(directory: Path, platform: str, compiler: str, flags: str, library: P
     options += ["CCACHE_DISABLE=1"]  # it keeps objects and no call graphs
     options += ["-B"]  # objects that are there may be of other flags
     advice = f"see if `{compiler.split(maxsplit=1)[0]} --version` is GCC 10 or later"
-    make(directory, compiler, [*options, f"build/{folder}/{library.name}"], advice)
+    make(directory, library.parent, compiler, [*options, f"build/{folder}/{library.name}"], advice)
 
 
 def _kernel_stacks(graph: CallGraph, kernels: Iterable[tuple[str, str]], linked: Container[str]) -> dict[str, int]:

@@ -152,9 +152,9 @@ def test_compilers_leave_no_temporary_files(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     monkeypatch.setenv("TMPDIR", str(temporary))
     with pytest.raises(ToolchainError, match="was ended by a signal"):
-        make(project, str(compiler), [], "see why")
+        make(project, project / "build", str(compiler), [], "see why")
     assert (project / "written").exists()
     assert list(temporary.iterdir()) == []
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     with pytest.raises(OutputError, match="compilers cannot write temporary files: No such file"):
-        make(project, str(compiler), [], "see why")
+        make(project, project / "build", str(compiler), [], "see why")

@@ -182,3 +182,16 @@ def test_every_level_builds_for_the_sdk_and_rtl(level: str, tmp_path: Path) -> N
         done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
         assert not done.returncode, done.stderr
         assert not done.stderr
+
+
+def test_files_that_are_no_more_are_not_measured(tmp_path: Path) -> None:
+    """Objects of a layer that another compilation does not have, and sources of the user's."""
+    folder = tmp_path / "digits"
+    match.compile(DIGITS, "gap9", modules=["cluster"], name="digits", fuse=False, output=folder)
+    size(folder)
+    match.compile(DIGITS, "gap9", modules=["cluster"], name="digits", output=folder)
+    again = size(folder)
+    (folder / "src" / "00_mine.c").write_text("mine: match_on_mine_compute(mine,")
+    assert size(folder) == again
+    match.compile(DIGITS, "gap9", modules=["cluster"], name="digits", output=tmp_path / "alone")
+    assert size(tmp_path / "alone") == again
