@@ -17,7 +17,7 @@ from match import run as runs
 from match import validation
 from match.codegen.aot import with_names_for_c
 from match.codegen.backend import Built, lower, pass_config, register
-from match.codegen.capacity import fits, shortage
+from match.codegen.capacity import check_border, fits, shortage
 from match.codegen.network import Network
 from match.codegen.platforms import PACKAGE
 from match.codegen.project_folder import OVERWRITE, check_project_folder
@@ -129,6 +129,7 @@ def compile(  # noqa: A001
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
         network = with_border(_named(_model(model, params, options.cache), name, chip), border)
+    check_border(network, chip)
     with tvm_failures(network.name), options.with_folder() as shared:
         with stopwatch.phase("transform"):
             kept = kept_integer_relay(
