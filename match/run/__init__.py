@@ -1,7 +1,7 @@
 """Builds a project for one of its platforms and runs it on inputs.
 
 `on` says what runs it: of the project's platforms the one whose programs run there. A platform names its runner, one of
-`RUNNERS`: a function of a module of its own that knows how a program is started there, how inputs get in, and how
+`RUNNERS`: functions of a module of its own that know how a program is started there, how inputs get in, and how
 outputs and what is printed come out (`match.run.runner`).
 """
 
@@ -24,6 +24,7 @@ from match.run.project import build, platform_on, read_manifest
 from match.run.rtl import program as rtl
 from match.run.runner import Finished, Job, Runner
 from match.run.samples import Arrays, checked, interleaved, random_inputs, returned, taken_apart
+from match.run.tools import need_machine
 
 __all__ = [
     "RUNNERS",
@@ -42,11 +43,11 @@ __all__ = [
 ]
 
 RUNNERS: Mapping[str, Runner] = {
-    "native": native.run,
-    "qemu": qemu.run,
-    "rtl": rtl.run,
-    "gvsoc": gvsoc.run,
-    "sdk": sdk.run,
+    "native": Runner(native.run),
+    "qemu": Runner(qemu.run, need_machine),
+    "rtl": Runner(rtl.run, rtl.check),
+    "gvsoc": Runner(gvsoc.run, need_machine),
+    "sdk": Runner(sdk.run),
 }
 
 
@@ -134,12 +135,14 @@ def _run(
 ) -> _Run:
     platform = platform_on(manifest, on)
     samples, form = checked(manifest, inputs)
+    runner, what = RUNNERS[platform.runner], f"the program of {directory}"
+    runner.check(platform.machine, what)
     program = build(directory, platform.name, sanitize=sanitize, traced=traced, counted=counted, dumped=dumped)
     count = len(next(iter(samples.values())))
     image = Path(directory) / manifest.image if manifest.image else None
-    job = Job(program, interleaved(samples), platform.machine, f"the program of {directory}", image)
+    job = Job(program, interleaved(samples), platform.machine, what, image)
     try:
-        finished = RUNNERS[platform.runner](job)
+        finished = runner.run(job)
     except OSError as error:
         reason = error.strerror or error
         raise OutputError(f"tensors cannot be written to a temporary file: {reason}; set TMPDIR.") from error

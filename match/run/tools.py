@@ -20,6 +20,11 @@ def need(tools: Sequence[str], what: str) -> None:
             raise ToolchainError(f"{what} needs {tool!r}, which is not on the PATH; install it.")
 
 
+def need_machine(machine: Sequence[str], what: str) -> None:
+    """Raise ToolchainError if the program of a machine, a command line, is not installed, which runs `what`."""
+    need(machine[:1], f"running {what}")
+
+
 def execute(command: Sequence[str], what: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a command to its end, its output caught, in `folder` (None: here).
 

@@ -113,6 +113,32 @@ def test_targets_are_listed_beside_broken_ones(command: Command, tmp_path: Path)
     assert command("compile", DIGITS, "-o", tmp_path / "out").status == 0
 
 
+@pytest.mark.parametrize(
+    ("on", "missing", "words"),
+    [
+        ("qemu", "qemu-system-riscv32", "needs 'qemu-system-riscv32', which is not on the PATH"),
+        ("rtl", "verilator", "verilator is not installed"),
+    ],
+)
+def test_a_simulator_that_is_missing_is_told_before_anything_is_built(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: str, missing: str, words: str
+) -> None:
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool == missing else which(tool) or f"/bin/{tool}")
+    assert command("compile", DIGITS, "-o", tmp_path / "p", "--modules", "cluster", "-q").status == 0
+    assert words in command("run", tmp_path / "p", "--on", on).error
+    assert not (tmp_path / "p" / "build").exists()
+
+
+@pytest.mark.parametrize(("engine", "package"), [("loma", "zigzag-dse"), ("dory", "ortools")])
+def test_a_library_of_an_engine_that_is_missing(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, package: str
+) -> None:
+    monkeypatch.setattr("match.search.engine.find_spec", lambda module: None)
+    sentence = command("compile", tmp_path / "not-read.onnx", "--engine", engine, "-o", tmp_path / "p").error
+    assert sentence == f"engine {engine!r} needs {package}, which is not installed: `pip install {package}`."
+
+
 def test_an_empty_cc_is_none(command: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", " ")
     assert command("run", project).status == 0
