@@ -50,7 +50,7 @@ from match.report import build as build_report
 from match.report.file import read_report
 from match.target.arguments import check_progress, check_truth, is_a, path_of, shown
 from match.target.hardware import MatchTarget
-from match.target.registry import get_target
+from match.target.registry import get_target, memory_size
 from match.validation import ExactSummary, Validation
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def compile(  # noqa: A001
     params: Mapping[str, Any] | None = None,
     *,
     modules: Sequence[str] | None = None,
-    l1: int | None = None,
-    l2: int | None = None,
+    l1: int | str | None = None,
+    l2: int | str | None = None,
     engine: str = "exact",
     objective: str = "latency",
     numerics: str = "hardware",
@@ -95,9 +95,9 @@ def compile(  # noqa: A001
         target: name of an installed target, or a target.
         params: values of parameters of a Relay module's "main" that are weights.
         modules: use these modules of the target only; none: all.
-        l1: bytes of innermost memory in place of the target's own.
-        l2: bytes of main memory that the network has, in place of the target's own less an estimate of the program;
-            what they cannot hold goes to external memory.
+        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
+        l2: bytes of main memory that the network has, in the same way, in place of the target's own less an estimate
+            of the program; what they cannot hold goes to external memory.
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
@@ -126,6 +126,7 @@ def compile(  # noqa: A001
         check_project_folder(path_of(output, "output"), overwrite=overwrite)  # before a search of minutes
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     border = Border.parse(input_type, output_type, input_layout)
+    l1, l2 = memory_size("L1", l1), memory_size("L2", l2)
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
         network = with_border(_named(_model(model, params, options.cache), name, chip), border)
@@ -388,7 +389,7 @@ def partition(
     params: Mapping[str, Any] | None = None,
     *,
     modules: Sequence[str] | None = None,
-    l1: int | None = None,
+    l1: int | str | None = None,
     engine: str = "exact",
     objective: str = "latency",
     numerics: str = "hardware",
@@ -409,7 +410,7 @@ def partition(
         target: name of an installed target, or a target.
         params: values of parameters of "main" that are weights.
         modules: use these modules of the target only; none: all.
-        l1: bytes of innermost memory in place of the target's own.
+        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
@@ -424,6 +425,7 @@ def partition(
         MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or
             an `l1` that no layer fits.
     """
+    l1 = memory_size("L1", l1)
     chip = get_target(target, l1, modules)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     register([chip.name])

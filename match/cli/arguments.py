@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
+from match.target.byte_sizes import bytes_of
 
 
 def number_of_bytes(text: str) -> int:
-    """The number of bytes, in units of 1024 where it ends in k (or kB, KiB) and of 1024 * 1024 in M."""
-    found = re.fullmatch(r"(\d+)(?:([km])(?:i?b)?)?", text, re.IGNORECASE)
-    size = int(found[1]) * _UNITS[(found[2] or "").lower()] if found else 0
-    if size <= 0:
+    """The number of bytes in an option, see `bytes_of`."""
+    size = bytes_of(text)
+    if size is None:
         raise typer.BadParameter(f"{text!r} is not a positive number of bytes, such as 65536, 64k or 1M")
     return size
 
