@@ -109,7 +109,12 @@ QuantizeRecurrent = Annotated[
         "the report says how far.",
     ),
 ]
-Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", metavar="DIR", help="Folder for the C project.", show_default="build/ and the network's name"
+    ),
+]
 Overwrite = Annotated[
     bool,
     typer.Option("--overwrite", help="Also replace files in DIR that you have changed since they were written."),

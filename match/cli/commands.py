@@ -72,7 +72,7 @@ DIFFERENT = 1
 
 def compile_model(
     model: ModelPath,
-    output: Output,
+    output: Output = None,
     target: TargetName = "gap9",
     modules: Modules = None,
     l1: L1Size = None,
@@ -105,6 +105,8 @@ def compile_model(
     from match.report.layer_rows import write_csv
     from match.report.table import warnings
 
+    if output is None:
+        output = Path("build") / (name or model.stem or "network")
     _check_outputs(output, overwrite, timeline, memory_map, csv)  # before a search, which may take minutes
     with _progress(f"Compiling {model.name} for {target}", quiet, verbose) as update:
         compiled = match.compile(
@@ -428,7 +430,7 @@ def zoo(
     check_ending(path, (".onnx",), "a network")
     with _progress(f"Making {name}", quiet, verbose):
         write_network(name, path, classes)
-    console.print(f"{name}: {path} (`match compile {path} -o DIR` compiles it)", highlight=False, soft_wrap=True)
+    console.print(f"{name}: {path} (`match compile {path}` compiles it)", highlight=False, soft_wrap=True)
 
 
 def ops(target: Target) -> None:

@@ -34,6 +34,17 @@ pytestmark = pytest.mark.cc
 SVG = "{http://www.w3.org/2000/svg}"
 
 
+def test_a_project_has_a_folder_by_default(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build" / "mine").mkdir(parents=True)
+    for options, name in (((), "digits"), (("--name", "figures"), "figures")):
+        outcome = command("compile", DIGITS, *options)
+        assert outcome.out.endswith(f"C project: build/{name} (`match run build/{name}` builds and runs it)\n")
+        assert (tmp_path / "build" / name / "report.json").exists()
+    assert {path.name for path in (tmp_path / "build").iterdir()} == {"digits", "figures", "mine"}
+    assert "is not a model" in command("compile", "").error
+
+
 def test_compile_writes_a_project_and_prints_its_report(command: Command, project: Path, tmp_path: Path) -> None:
     outcome = command("compile", DIGITS, "--target", "gap9", "-o", tmp_path / "again")
     assert outcome.status == 0

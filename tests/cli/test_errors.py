@@ -159,7 +159,6 @@ def test_help_tells_defaults(command: Command, monkeypatch: pytest.MonkeyPatch) 
 
 def test_missing_arguments(command: Command) -> None:
     assert "MODEL" in command("compile").error
-    assert "--output" in command("compile", DIGITS).error
     assert "DIR" in command("run").error
 
 
