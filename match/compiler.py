@@ -16,7 +16,7 @@ import numpy.typing as npt
 from match import run as runs
 from match import validation
 from match.codegen.aot import with_names_for_c
-from match.codegen.backend import Built, lower, pass_config, register
+from match.codegen.backend import Built, lower, pass_context, register
 from match.codegen.capacity import check_border, fits, shortage
 from match.codegen.network import Network
 from match.codegen.platforms import PACKAGE
@@ -465,10 +465,7 @@ def build(
     chip = get_target(target)
     module = partition(network, chip, params, **options)
     name = network.name if isinstance(network, Model) else "the Relay module"
-    with (
-        tvm_failures(name),
-        tvm.transform.PassContext(opt_level=3, config=pass_config()),
-    ):
+    with tvm_failures(name), pass_context():
         return relay.build(
             module,
             target=f"match/{chip.name}",
