@@ -33,6 +33,10 @@ TargetName = Annotated[
     str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.", autocompletion=_targets)
 ]
 Target = Annotated[str, typer.Argument(metavar="TARGET", help="An installed target.", autocompletion=_targets)]
+Operator = Annotated[
+    str | None, typer.Argument(metavar="OPERATOR", help="One of them, such as conv2d.", show_default="all")
+]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print a page in Markdown.")]
 Modules = Annotated[
     str | None,
     typer.Option("--modules", metavar="A,B", help="Use these modules of the target only.", show_default="all"),

@@ -30,6 +30,7 @@ from match.cli.arguments import (
     L2Size,
     LabelledInput,
     LogFile,
+    Markdown,
     MemoryMapFile,
     ModelPath,
     Modules,
@@ -40,6 +41,7 @@ from match.cli.arguments import (
     Numerics,
     Objective,
     On,
+    Operator,
     Output,
     OutputFile,
     OutputType,
@@ -433,12 +435,21 @@ def zoo(
     console.print(f"{name}: {path} (`match compile {path}` compiles it)", highlight=False, soft_wrap=True)
 
 
-def ops(target: Target) -> None:
-    """Print which operators the modules of TARGET take, and under which conditions, as Markdown."""
-    from match.report.targets import markdown
+def ops(target: Target, operator: Operator = None, as_markdown: Markdown = False) -> None:
+    """Print which operators the modules of TARGET take, and under which conditions."""
+    from rich.console import Console
+
+    from match.report.operators import markdown, show_operators
     from match.target.registry import get_target
 
-    write_out(markdown(get_target(target)))
+    if as_markdown:
+        if operator is not None:
+            raise OptionError("--markdown writes the page of all operators; leave it or OPERATOR out.")
+        write_out(markdown(get_target(target)))
+        return
+    console = Console()
+    console.width = console.width if console.is_terminal else PIPE_WIDTH
+    show_operators(get_target(target), operator, console)
 
 
 def new_target(

@@ -18,7 +18,7 @@ import pytest
 import match.__main__
 from match.devtools.demo import INPUT
 from match.files import npz
-from match.report.targets import markdown
+from match.report.operators import markdown
 from match.target.registry import get_target
 from tests.cli.conftest import DIGITS, Command
 
@@ -297,7 +297,7 @@ def test_interrupted_before_it_begins(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert capsys.readouterr() == ("", "match: interrupted.\n")
 
 
-PROGRAM = "import sys; from match.__main__ import main; sys.argv = ['match', 'ops', 'gap9']; main()"
+PROGRAM = "import sys; from match.__main__ import main; sys.argv = ['match', 'ops', 'gap9', '--markdown']; main()"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
@@ -308,6 +308,15 @@ def test_letters_that_the_output_lacks(encoding: str) -> None:
     assert done.stderr == b""
     assert not done.stdout.isascii()
     assert done.stdout.decode() == markdown(get_target("gap9"))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_letters_of_tables_that_the_output_lacks(encoding: str) -> None:
+    program = PROGRAM.replace(", '--markdown'", "")
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, check=True)
+    assert done.stderr == b""
+    assert "- conv2d → depthwise_conv2d." in done.stdout.decode()
 
 
 def test_a_closed_output() -> None:
