@@ -192,6 +192,15 @@ TraceFile = Annotated[
 PlatformName = Annotated[
     str, typer.Option("--platform", metavar="NAME", help="What the program is for, one of the target's platforms.")
 ]
+OwnPlatformName = Annotated[
+    str | None,
+    typer.Option(
+        "--platform",
+        metavar="NAME",
+        help="What the library is for, one of the target's platforms.",
+        show_default="the chip's own",
+    ),
+]
 On = Annotated[
     str,
     typer.Option(

@@ -46,6 +46,7 @@ from match.cli.arguments import (
     OutputFile,
     OutputType,
     Overwrite,
+    OwnPlatformName,
     PlatformName,
     ProjectPath,
     QuantizeRecurrent,
@@ -195,9 +196,9 @@ def build_project(
 
 
 def size_project(
-    directory: ProjectPath, platform: PlatformName = "host", quiet: Quiet = False, verbose: Verbose = False
+    directory: ProjectPath, platform: OwnPlatformName = None, quiet: Quiet = False, verbose: Verbose = False
 ) -> None:
-    """Measure the library of the C project in DIR for one of its platforms: code, constants, RAM, stack."""
+    """Measure what the C project in DIR takes of the chip: code, constants, RAM, stack."""
     from rich.console import Console
 
     from match.files.output import check_file
@@ -205,16 +206,18 @@ def size_project(
     from match.report.size_table import show_sizes
     from match.report.sizes import add_size
     from match.run import read_manifest
+    from match.run.project import own_platform
     from match.run.size import size
 
     path = directory / "report.json"
-    read_manifest(directory)
+    own = own_platform(read_manifest(directory)).name
     read_report(path)  # what is damaged or cannot be written is told before anything is built
     check_file(path)
-    with _progress(f"Measuring {directory} for {platform}", quiet, verbose):
-        report = add_size(path, size(directory, platform))
+    with _progress(f"Measuring {directory}", quiet, verbose):
+        measured = size(directory, platform)
+        report = add_size(path, measured)
     if not quiet:
-        show_sizes(report, Console())
+        show_sizes(report, measured, Console(), own=measured.platform == own != "host")
 
 
 def run(

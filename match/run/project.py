@@ -49,6 +49,11 @@ def platform_of(manifest: Manifest, name: str) -> PlatformEntry:
     raise OptionError(f"{manifest.name} for {manifest.target} has no platform {name!r}; choose one of {known}.")
 
 
+def own_platform(manifest: Manifest) -> PlatformEntry:
+    """The chip's own platform: of those that have all modules of the network the last."""
+    return next(platform for platform in reversed(manifest.platforms) if not platform.missing)
+
+
 def platform_on(manifest: Manifest, place: str) -> PlatformEntry:
     """The platform of a project whose programs run on `place`: on "host" those for this machine.
 

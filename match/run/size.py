@@ -14,7 +14,7 @@ from match.files.output import whole_file
 from match.ir.names import network_prefix
 from match.run.callgraph import CallGraph, read_call_graph
 from match.run.make import make
-from match.run.project import compiler_of, platform_of, read_manifest
+from match.run.project import compiler_of, own_platform, platform_of, read_manifest
 from match.run.tools import call, need
 
 _SECTION = re.compile(r"^(\.\w+)\S*\s+(\d+)\s+\d+\s*$", re.MULTILINE)
@@ -49,8 +49,10 @@ class Size(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kernel_stacks: dict[str, int] = {}
 
 
-def size(directory: Path, platform: str = "host") -> Size:
-    """Build a project's library for a platform and measure it; CFLAGS of the environment are the build's, else -O2.
+def size(directory: Path, platform: str | None = None) -> Size:
+    """Build a project's library and measure it; CFLAGS of the environment are the build's, else -O2.
+
+    It is built for `platform`; none: the chip's own.
 
     The numbers are also written as macros, into build/size-<platform>/<name>_size.h of the project.
 
@@ -61,10 +63,13 @@ def size(directory: Path, platform: str = "host") -> Size:
         OutputError: if the macros cannot be written.
     """
     manifest = read_manifest(directory)
-    compiler = compiler_of(platform_of(manifest, platform))
+    chosen = own_platform(manifest) if platform is None else platform_of(manifest, platform)
+    platform, compiler = chosen.name, compiler_of(chosen)
     tool = compiler.split()[0]
     tools = f"{tool.removesuffix('gcc')}size" if tool.endswith("-gcc") else "size"
-    need(("make", tool, tools), f"measuring {directory}")
+    others = [other.name for other in manifest.platforms if other.name != platform and not other.missing]
+    advice = f"install it or choose another platform: {', '.join(others)} (--platform)" if others else "install it"
+    need(("make", tool, tools), f"measuring {directory} for {platform}", advice)
     name = network_prefix(manifest.name)
     build = directory / "build" / f"size-{platform}"
     flags = os.environ.get("CFLAGS", "-O2")

@@ -13,11 +13,11 @@ from match.errors import ToolchainError
 _KEYWORDS = re.compile(r"undefined reference|undefined symbol|error|status|not found|overflowed", re.IGNORECASE)
 
 
-def need(tools: Sequence[str], what: str) -> None:
+def need(tools: Sequence[str], what: str, advice: str = "install it") -> None:
     """Raise ToolchainError if one of `tools` is not installed; `what` needs it, the beginning of the sentence."""
     for tool in tools:
         if shutil.which(tool) is None:
-            raise ToolchainError(f"{what} needs {tool!r}, which is not on the PATH; install it.")
+            raise ToolchainError(f"{what} needs {tool!r}, which is not on the PATH; {advice}.")
 
 
 def need_machine(machine: Sequence[str], what: str) -> None:

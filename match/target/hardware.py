@@ -387,7 +387,10 @@ class MatchTarget(ABC):
 
     @property
     def platforms(self) -> tuple[Platform, ...]:
-        """All that networks can be built for: `host`, and behind it what else there is, each under its own name."""
+        """All that networks can be built for: `host`, behind it what else there is, each under its own name.
+
+        The last one is the chip's own, for which `match size` measures by default.
+        """
         return (self.host,)
 
     @property

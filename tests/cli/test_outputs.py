@@ -59,14 +59,12 @@ def test_run(
     assert command("run", project, option, places / name).error.startswith(f"cannot write {places / name}: ")
 
 
-@pytest.mark.parametrize("arguments", [["run"], ["run", "--on", "qemu"], ["build"], ["size"], ["selftest"]])
-def test_a_project_that_cannot_be_written(
-    command: Command, project: Path, tmp_path: Path, arguments: list[str]
-) -> None:
+@pytest.mark.parametrize("arguments", ["run", "run --on qemu", "build", "size --platform host", "selftest"])
+def test_a_project_that_cannot_be_written(command: Command, project: Path, tmp_path: Path, arguments: str) -> None:
     """Not even root may make a folder where there is a file."""
     copy = shutil.copytree(project, tmp_path / "copy", ignore=shutil.ignore_patterns("build"))
     (copy / "build").touch()
-    name, *options = arguments
+    name, *options = arguments.split()
     sentence = command(name, copy, *options).error
     assert sentence.startswith(f"{copy}/build/")
     assert sentence.endswith(" cannot be written: Not a directory; choose another folder.")
