@@ -26,6 +26,7 @@ class PlatformEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counts: Literal["instructions", "cycles"] | None
     modules: tuple[str, ...] | None = None
     missing: tuple[str, ...] = ()
+    counted: str = ""
 
 
 class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

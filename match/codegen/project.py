@@ -269,6 +269,7 @@ def _entry(platform: Platform, network: Network) -> PlatformEntry:
         runner=platform.runner,
         machine=platform.machine,
         counts=platform.counts,
+        counted=platform.counted,
         modules=platform.modules,
         missing=_missing(platform, network),
     )

@@ -68,6 +68,7 @@ def measurement(layers: Sequence[LayerSummary], counts: Counts) -> Measurement:
             )
             for group in _groups(layers, calls)
         ),
+        counted=counts.counted,
     )
 
 

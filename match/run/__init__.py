@@ -113,13 +113,14 @@ def measure(
         OptionError: if nothing is counted there, too.
     """
     manifest = read_manifest(directory)
-    unit = platform_on(manifest, on).counts
+    platform = platform_on(manifest, on)
+    unit = platform.counts
     if unit is None:
         known = ", ".join(platform.on for platform in manifest.platforms if platform.counts) or "none"
         raise OptionError(f"nothing is counted on {on!r}; for {manifest.target} it is on: {known}.")
     done = _run(manifest, directory, inputs, on, counted=True)
     calls = read_counts(done.finished.printed.splitlines(), manifest.calls, done.samples)
-    return done.outputs, Counts(on, unit, done.finished.command, done.samples, calls)
+    return done.outputs, Counts(on, unit, done.finished.command, done.samples, calls, platform.counted)
 
 
 def _run(
