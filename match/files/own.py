@@ -81,9 +81,8 @@ def replace_own(
     try:
         _replace(directory, due, gone)
     except OSError as error:
-        raise OutputError(
-            f"{directory} cannot be written: {error.strerror or error}; choose another folder."
-        ) from error
+        place = error.filename or directory
+        raise OutputError(f"{place} cannot be written: {error.strerror or error}; choose another folder.") from error
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,15 @@ def test_folders_are_not_replaced(folder: Path) -> None:
     assert contents(folder) == before
 
 
+def test_a_file_where_a_folder_is_to_be(folder: Path) -> None:
+    (folder / "new").write_text("mine")
+    before = contents(folder)
+    for overwrite in (False, True):
+        with pytest.raises(OutputError, match=rf"{folder}/new/deep cannot be written: Not a directory"):
+            replace(folder, overwrite=overwrite)
+        assert contents(folder) == before
+
+
 def test_links_are_replaced_and_not_followed(folder: Path) -> None:
     (folder / "a.c").unlink()
     (folder / "a.c").symlink_to(folder / "notes" / "todo.txt")
