@@ -258,7 +258,11 @@ def test_what_is_discarded(tmp_path: Path) -> None:
     with unfinished(tmp_path / "file") as file, scratch_folder("x-", tmp_path) as folder:
         file.touch()
         (folder / "inside").touch()
-        with all_or_nothing(lambda: folder.rename(tmp_path / "undone")):
+
+        def undo() -> None:
+            folder.rename(tmp_path / "undone")
+
+        with all_or_nothing(undo):
             discard()
             assert [path.name for path in tmp_path.iterdir()] == ["undone"], "the last is undone first"
 

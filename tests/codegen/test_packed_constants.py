@@ -113,19 +113,19 @@ def test_a_module_that_packs_too_much_is_found_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spans", "sentence"),
+    ("other", "sentence"),
     [
         (lambda spans: {**spans, Dim.K: (0, 10)}, "makes 20 bytes of filter for 4 output channels .* have 8;"),
         (lambda spans: {**spans, Dim.K: (0, min(spans[Dim.K][1], 2))}, "makes 4 bytes of filter for 4 output"),
         (lambda spans: {**spans, Dim.C: (0, 1)}, "makes 4 bytes of filter for 4 output channels .* have 8;"),
     ],
 )
-def test_every_tile_has_the_bytes_of_its_operand(spans: Callable[[Any], Any], sentence: str) -> None:
+def test_every_tile_has_the_bytes_of_its_operand(other: Callable[[Any], Any], sentence: str) -> None:
     """Also where the module packs right what is one tile, such as the layers of `match check-target`."""
 
     class Elsewhere(MockModule):
-        def pack(self, layer, requantizer, constants, given):
-            return super().pack(layer, requantizer, constants, given if given[Dim.K][1] == 10 else spans(given))
+        def pack(self, layer, requantizer, constants, spans):
+            return super().pack(layer, requantizer, constants, spans if spans[Dim.K][1] == 10 else other(spans))
 
     packed([], depth=0, module=Elsewhere())
     with pytest.raises(TargetError, match=sentence):
