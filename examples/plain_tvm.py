@@ -56,7 +56,7 @@ def build(path: Path, target: str, **options: Any) -> tuple[match.Model, list[st
     `options` are those of `match.partition`.
     """
     model = match.load(path)
-    with tvm.transform.PassContext(opt_level=3, config=match.pass_config()):
+    with match.pass_context():
         library = tvm.relay.build(
             match.partition(model, target, **options),
             target=f"match/{target}",

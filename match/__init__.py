@@ -2,10 +2,9 @@
 
 `compile` takes a model file or a Relay module to a `CompiledModel`, which knows its predicted costs, saves a C project
 and runs it on this machine. `validate` compares a saved project with its model. `load` reads a model file alone;
-`partition` prepares a Relay module for ``tvm.relay.build``, which `build` calls, too; `pass_config` is what TVM's
-passes are told then, and `shared_files` is C that layers built so need. To describe a chip, subclass `MatchTarget` and
-`HwModule`.
-`zoo` makes networks to try it all on.
+`partition` prepares a Relay module for ``tvm.relay.build`` in `pass_context`, which `build` calls, too; `pass_config`
+is what TVM's passes are told there, and `shared_files` is C that layers built so need. To describe a chip, subclass
+`MatchTarget` and `HwModule`. `zoo` makes networks to try it all on.
 
 Everything is imported when it is first used: TVM alone takes a second. (lazy_loader would read the names from
 a stub file, which a type checker then sees in place of this one.)
@@ -16,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from match.codegen.backend import pass_config
+    from match.codegen.backend import pass_config, pass_context
     from match.codegen.shared_text import shared_files
     from match.compiled.model import CompiledModel
     from match.compiler import build, compile, partition, validate  # noqa: A004
@@ -77,6 +76,7 @@ __all__ = [
     "load",
     "partition",
     "pass_config",
+    "pass_context",
     "shared_files",
     "target_names",
     "validate",
@@ -86,7 +86,7 @@ __all__ = [
 __version__: str
 
 _HOME = {
-    "match.codegen.backend": ("pass_config",),
+    "match.codegen.backend": ("pass_config", "pass_context"),
     "match.codegen.shared_text": ("shared_files",),
     "match.compiled.model": ("CompiledModel",),
     "match.compiler": ("build", "compile", "partition", "validate"),

@@ -16,11 +16,11 @@ import numpy.typing as npt
 from match import run as runs
 from match import validation
 from match.codegen.aot import with_names_for_c
-from match.codegen.backend import Built, lower, pass_config, register
-from match.codegen.capacity import fits, shortage
+from match.codegen.backend import Built, lower, pass_context, register
+from match.codegen.capacity import check_border, fits, shortage
 from match.codegen.network import Network
 from match.codegen.platforms import PACKAGE
-from match.codegen.project import check_project_folder
+from match.codegen.project_folder import OVERWRITE, check_project_folder
 from match.compilation.options import IN_PLACES, Numerics, Options
 from match.compilation.stopwatch import Progress, Stopwatch, unheard
 from match.compiled.model import CompiledModel
@@ -50,7 +50,7 @@ from match.report import build as build_report
 from match.report.file import read_report
 from match.target.arguments import check_progress, check_truth, is_a, path_of, shown
 from match.target.hardware import MatchTarget
-from match.target.registry import get_target
+from match.target.registry import get_target, memory_size
 from match.validation import ExactSummary, Validation
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def compile(  # noqa: A001
     params: Mapping[str, Any] | None = None,
     *,
     modules: Sequence[str] | None = None,
-    l1: int | None = None,
-    l2: int | None = None,
+    l1: int | str | None = None,
+    l2: int | str | None = None,
     engine: str = "exact",
     objective: str = "latency",
     numerics: str = "hardware",
@@ -84,6 +84,7 @@ def compile(  # noqa: A001
     output_type: str | None = None,
     input_layout: str | None = None,
     output: str | PathLike[str] | None = None,
+    overwrite: bool = False,
     progress: Progress = unheard,
 ) -> CompiledModel:
     """Compile a quantized network for a chip.
@@ -94,9 +95,9 @@ def compile(  # noqa: A001
         target: name of an installed target, or a target.
         params: values of parameters of a Relay module's "main" that are weights.
         modules: use these modules of the target only; none: all.
-        l1: bytes of innermost memory in place of the target's own.
-        l2: bytes of main memory that the network has, in place of the target's own less an estimate of the program;
-            what they cannot hold goes to external memory.
+        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
+        l2: bytes of main memory that the network has, in the same way, in place of the target's own less an estimate
+            of the program; what they cannot hold goes to external memory.
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
@@ -112,20 +113,24 @@ def compile(  # noqa: A001
         output_type: the same of outputs.
         input_layout: "nhwc" or "nchw" for inputs with four axes; none: the model's.
         output: folder to `CompiledModel.save` the C project to.
+        overwrite: whether files there that were changed since they were written are replaced, too.
         progress: is told which phase has begun, and how many of the searches are done.
 
     Raises:
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
     check_progress(progress)
+    check_truth(overwrite, OVERWRITE)
     stopwatch = Stopwatch(progress)
     if output is not None:
-        check_project_folder(path_of(output, "output"))  # before a search, which may take minutes
+        check_project_folder(path_of(output, "output"), overwrite=overwrite)  # before a search of minutes
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     border = Border.parse(input_type, output_type, input_layout)
+    l1, l2 = memory_size("L1", l1), memory_size("L2", l2)
     chip = get_target(target, l1, modules, l2)
     with stopwatch.phase("frontend"):
         network = with_border(_named(_model(model, params, options.cache), name, chip), border)
+    check_border(network, chip)
     with tvm_failures(network.name), options.with_folder() as shared:
         with stopwatch.phase("transform"):
             kept = kept_integer_relay(
@@ -172,7 +177,7 @@ def compile(  # noqa: A001
         exact=_exact_cost(network, chip, options, report),
     )
     if output is not None:
-        compiled.save(output)
+        compiled.save(output, overwrite=overwrite)
     return compiled
 
 
@@ -341,7 +346,8 @@ def validate(
         samples=samples,
         seed=seed,
         on=on,
-        partitioned=partial(_cut_again, model, chip, options, report) if chip and layers else None,
+        layers=layers,
+        partitioned=partial(_cut_again, model, chip, options, report) if chip else None,
         changed=partial(_integers, model, chip, options) if chip and options.changes_network else None,
         exact=chip and _exact_cost(model, chip, options, report),
         progress=progress,
@@ -383,7 +389,7 @@ def partition(
     params: Mapping[str, Any] | None = None,
     *,
     modules: Sequence[str] | None = None,
-    l1: int | None = None,
+    l1: int | str | None = None,
     engine: str = "exact",
     objective: str = "latency",
     numerics: str = "hardware",
@@ -404,7 +410,7 @@ def partition(
         target: name of an installed target, or a target.
         params: values of parameters of "main" that are weights.
         modules: use these modules of the target only; none: all.
-        l1: bytes of innermost memory in place of the target's own.
+        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
@@ -419,6 +425,7 @@ def partition(
         MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or
             an `l1` that no layer fits.
     """
+    l1 = memory_size("L1", l1)
     chip = get_target(target, l1, modules)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     register([chip.name])
@@ -458,10 +465,7 @@ def build(
     chip = get_target(target)
     module = partition(network, chip, params, **options)
     name = network.name if isinstance(network, Model) else "the Relay module"
-    with (
-        tvm_failures(name),
-        tvm.transform.PassContext(opt_level=3, config=pass_config()),
-    ):
+    with tvm_failures(name), pass_context():
         return relay.build(
             module,
             target=f"match/{chip.name}",

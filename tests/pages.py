@@ -11,7 +11,7 @@ from typing import Any
 from match import validation
 from match.devtools import check
 from match.report import compare, run_result, target_list
-from match.report.targets import markdown
+from match.report.operators import markdown
 from match.report.text import schema as report_schema
 from match.target.registry import get_target
 

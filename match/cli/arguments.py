@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20}
+from match.target.byte_sizes import bytes_of
 
 
 def number_of_bytes(text: str) -> int:
-    """The number of bytes, in units of 1024 where it ends in k (or kB, KiB) and of 1024 * 1024 in M."""
-    found = re.fullmatch(r"(\d+)(?:([km])(?:i?b)?)?", text, re.IGNORECASE)
-    size = int(found[1]) * _UNITS[(found[2] or "").lower()] if found else 0
-    if size <= 0:
+    """The number of bytes in an option, see `bytes_of`."""
+    size = bytes_of(text)
+    if size is None:
         raise typer.BadParameter(f"{text!r} is not a positive number of bytes, such as 65536, 64k or 1M")
     return size
 
@@ -35,6 +33,10 @@ TargetName = Annotated[
     str, typer.Option("--target", metavar="NAME", help="The chip; see `match targets`.", autocompletion=_targets)
 ]
 Target = Annotated[str, typer.Argument(metavar="TARGET", help="An installed target.", autocompletion=_targets)]
+Operator = Annotated[
+    str | None, typer.Argument(metavar="OPERATOR", help="One of them, such as conv2d.", show_default="all")
+]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Print a page in Markdown.")]
 Modules = Annotated[
     str | None,
     typer.Option("--modules", metavar="A,B", help="Use these modules of the target only.", show_default="all"),
@@ -111,7 +113,16 @@ QuantizeRecurrent = Annotated[
         "the report says how far.",
     ),
 ]
-Output = Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the C project.")]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        "-o", "--output", metavar="DIR", help="Folder for the C project.", show_default="build/ and the network's name"
+    ),
+]
+Overwrite = Annotated[
+    bool,
+    typer.Option("--overwrite", help="Also replace files in DIR that you have changed since they were written."),
+]
 CName = Annotated[
     str | None,
     typer.Option(
@@ -180,6 +191,15 @@ TraceFile = Annotated[
 ]
 PlatformName = Annotated[
     str, typer.Option("--platform", metavar="NAME", help="What the program is for, one of the target's platforms.")
+]
+OwnPlatformName = Annotated[
+    str | None,
+    typer.Option(
+        "--platform",
+        metavar="NAME",
+        help="What the library is for, one of the target's platforms.",
+        show_default="the chip's own",
+    ),
 ]
 On = Annotated[
     str,

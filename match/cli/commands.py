@@ -30,6 +30,7 @@ from match.cli.arguments import (
     L2Size,
     LabelledInput,
     LogFile,
+    Markdown,
     MemoryMapFile,
     ModelPath,
     Modules,
@@ -40,9 +41,12 @@ from match.cli.arguments import (
     Numerics,
     Objective,
     On,
+    Operator,
     Output,
     OutputFile,
     OutputType,
+    Overwrite,
+    OwnPlatformName,
     PlatformName,
     ProjectPath,
     QuantizeRecurrent,
@@ -66,12 +70,12 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 160
 DIFFERENT = 1
-"""Exit status of a validation that found differences."""
+"""Exit status of a validation that found differences which the report does not announce."""
 
 
 def compile_model(
     model: ModelPath,
-    output: Output,
+    output: Output = None,
     target: TargetName = "gap9",
     modules: Modules = None,
     l1: L1Size = None,
@@ -84,6 +88,7 @@ def compile_model(
     no_fuse: NoFuse = False,
     rescale: Rescale = False,
     quantize_recurrent: QuantizeRecurrent = False,
+    overwrite: Overwrite = False,
     name: CName = None,
     input_type: InputType = None,
     output_type: OutputType = None,
@@ -103,7 +108,9 @@ def compile_model(
     from match.report.layer_rows import write_csv
     from match.report.table import warnings
 
-    _check_outputs(output, timeline, memory_map, csv)  # before a search, which may take minutes
+    if output is None:
+        output = Path("build") / (name or model.stem or "network")
+    _check_outputs(output, overwrite, timeline, memory_map, csv)  # before a search, which may take minutes
     with _progress(f"Compiling {model.name} for {target}", quiet, verbose) as update:
         compiled = match.compile(
             model,
@@ -131,7 +138,7 @@ def compile_model(
             compiled.save_memory_map(memory_map)
         if csv is not None:
             write_csv(csv, compiled.report)
-        compiled.save(output)
+        compiled.save(output, overwrite=overwrite)
     if as_json:
         write_out(encode(compiled.report).decode())
     if quiet:
@@ -143,17 +150,19 @@ def compile_model(
     console.print(f"C project: {output} (`match run {output}` builds and runs it)", highlight=False, soft_wrap=True)
 
 
-def _check_outputs(output: Path, timeline: Path | None, memory_map: Path | None, csv: Path | None) -> None:
+def _check_outputs(
+    output: Path, overwrite: bool, timeline: Path | None, memory_map: Path | None, csv: Path | None
+) -> None:
     """Find out if the outputs of a compilation can be written.
 
     Raises:
         OptionError, OutputError: if one cannot.
     """
-    from match.codegen.project import check_project_folder
+    from match.codegen.project_folder import check_project_folder
     from match.files.output import MEMORY_MAP_ENDINGS, TIMELINE_ENDINGS, check_ending, check_file
     from match.report.layer_rows import CSV_ENDINGS
 
-    check_project_folder(output)
+    check_project_folder(output, overwrite=overwrite)
     files = (
         (timeline, TIMELINE_ENDINGS, "a timeline"),
         (memory_map, MEMORY_MAP_ENDINGS, "a memory map"),
@@ -187,24 +196,28 @@ def build_project(
 
 
 def size_project(
-    directory: ProjectPath, platform: PlatformName = "host", quiet: Quiet = False, verbose: Verbose = False
+    directory: ProjectPath, platform: OwnPlatformName = None, quiet: Quiet = False, verbose: Verbose = False
 ) -> None:
-    """Measure the library of the C project in DIR for one of its platforms: code, constants, RAM, stack."""
+    """Measure what the C project in DIR takes of the chip: code, constants, RAM, stack."""
     from rich.console import Console
 
+    from match.files.output import check_file
     from match.report.file import read_report
     from match.report.size_table import show_sizes
     from match.report.sizes import add_size
     from match.run import read_manifest
+    from match.run.project import own_platform
     from match.run.size import size
 
     path = directory / "report.json"
-    read_manifest(directory)
-    read_report(path)  # what is damaged is told before anything is built
-    with _progress(f"Measuring {directory} for {platform}", quiet, verbose):
-        report = add_size(path, size(directory, platform))
+    own = own_platform(read_manifest(directory)).name
+    read_report(path)  # what is damaged or cannot be written is told before anything is built
+    check_file(path)
+    with _progress(f"Measuring {directory}", quiet, verbose):
+        measured = size(directory, platform)
+        report = add_size(path, measured)
     if not quiet:
-        show_sizes(report, Console())
+        show_sizes(report, measured, Console(), own=measured.platform == own != "host")
 
 
 def run(
@@ -248,7 +261,8 @@ def run(
             stretches = (layer.stretch(names.get(layer.symbol, "")) for layer in layers)
             write_timeline(trace, manifest.name, stretches, steps_per_second, "steps of one microsecond")
         elif platform_on(manifest, on).counts and not sanitize:
-            read_report(directory / "report.json")  # a damaged one is told before anything is built
+            read_report(directory / "report.json")  # what is damaged or cannot be written is told before
+            check_file(directory / "report.json")
             computed, counts = measure(directory, given, on=on)
         else:
             computed = run_project(directory, given, on=on, sanitize=sanitize)
@@ -293,6 +307,7 @@ def selftest(
     directory: ProjectPath,
     inputs: InputFile = None,
     seed: Seed = 0,
+    overwrite: Overwrite = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -307,7 +322,7 @@ def selftest(
     given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
     origin = f"a random sample of seed {seed}" if inputs is None else f"the sample of {inputs.name}"
     with _progress(f"Running {manifest.name}", quiet, verbose):
-        folder = write_selftest(directory, given, origin)
+        folder = write_selftest(directory, given, origin, overwrite=overwrite)
     if not quiet:
         Console().print(str(folder), highlight=False, markup=False, soft_wrap=True)
 
@@ -326,7 +341,7 @@ def validate(
 ) -> None:
     """Compare the C project in DIR with its model: TFLite Micro, onnxruntime, or the network's own integers.
 
-    The exit status is 0 if all outputs are equal, and 1 if not.
+    The exit status is 0 if all outputs are equal, or differ as the report announces, and 1 if not.
     """
     from rich.console import Console
 
@@ -358,7 +373,7 @@ def validate(
         write_out(encode(result).decode())
     elif not quiet:
         show(result, Console())
-    if not result.equal:
+    if result.verdict not in ("equal", "as announced"):
         raise typer.Exit(DIFFERENT)
 
 
@@ -420,15 +435,24 @@ def zoo(
     check_ending(path, (".onnx",), "a network")
     with _progress(f"Making {name}", quiet, verbose):
         write_network(name, path, classes)
-    console.print(f"{name}: {path} (`match compile {path} -o DIR` compiles it)", highlight=False, soft_wrap=True)
+    console.print(f"{name}: {path} (`match compile {path}` compiles it)", highlight=False, soft_wrap=True)
 
 
-def ops(target: Target) -> None:
-    """Print which operators the modules of TARGET take, and under which conditions, as Markdown."""
-    from match.report.targets import markdown
+def ops(target: Target, operator: Operator = None, as_markdown: Markdown = False) -> None:
+    """Print which operators the modules of TARGET take, and under which conditions."""
+    from rich.console import Console
+
+    from match.report.operators import markdown, show_operators
     from match.target.registry import get_target
 
-    write_out(markdown(get_target(target)))
+    if as_markdown:
+        if operator is not None:
+            raise OptionError("--markdown writes the page of all operators; leave it or OPERATOR out.")
+        write_out(markdown(get_target(target)))
+        return
+    console = Console()
+    console.width = console.width if console.is_terminal else PIPE_WIDTH
+    show_operators(get_target(target), operator, console)
 
 
 def new_target(

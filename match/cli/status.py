@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import io
 import re
 import sys
 from collections.abc import Sequence
@@ -14,10 +16,14 @@ from match.interrupt.watch import INTERRUPTED, MESSAGE
 
 USAGE_ERROR = 2
 
+_UTF8 = "match.utf8"
+"""Name of the codecs' error handler."""
+
 
 def execute(app: typer.Typer, program: str, arguments: Sequence[str]) -> NoReturn:
     """Run a command line and exit with its status; an error that a user can cause is a sentence on stderr."""
     try:
+        _write_every_letter()
         _check_text(arguments)
         status = app(args=list(arguments), prog_name=program, standalone_mode=False)
     except (MatchError, typer.TyperException) as error:
@@ -44,10 +50,26 @@ def write_out(text: str) -> None:
     if stream is None:
         return
     try:
-        stream.write(text)
+        text.encode(stream.encoding or "utf-8")
     except UnicodeEncodeError:
         stream.flush()
         stream.buffer.write(text.encode())
+    else:
+        stream.write(text)
+
+
+def _write_every_letter() -> None:
+    """Have tables and sentences write a letter that the encoding of stdout or stderr lacks in UTF-8."""
+    codecs.register_error(_UTF8, _utf8)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_UTF8)
+
+
+def _utf8(error: UnicodeError) -> tuple[bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return error.object[error.start : error.end].encode(errors="replace"), error.end
 
 
 def _check_text(arguments: Sequence[str]) -> None:
@@ -58,6 +80,6 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 
 def _sentence(message: str) -> str:
-    """`message` as one sentence on one line."""
-    joined = re.sub(r"[.] (\w)", lambda start: f"; {start[1].lower()}", " ".join(message.split()))
+    """`message` as one sentence on one line; a point ends one behind a word, not as the name of a folder."""
+    joined = re.sub(r"(?<=[\w)\]'\"`])[.] (\w)", lambda start: f"; {start[1].lower()}", " ".join(message.split()))
     return joined if joined.endswith((".", "?")) else f"{joined}."

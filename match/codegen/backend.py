@@ -48,7 +48,7 @@ _UNWANTED = (
     "qnn.Legalize",
 )
 
-_ONE_AT_A_TIME = threading.Lock()
+_ONE_AT_A_TIME = threading.RLock()
 """TVM finds the planner of memory by its name: that of one network in all threads."""
 
 _CALL = re.compile(r"MATCH_CALL\(\d+, (\w+)\(")
@@ -77,6 +77,16 @@ def pass_config() -> dict[str, Any]:
         "tir.disable_vectorize": True,
         "tir.usmp.enable": True,
     }
+
+
+@contextmanager
+def pass_context() -> Generator[None]:
+    """The `tvm.transform.PassContext` in which TVM builds a network for the control core, see `pass_config`.
+
+    TVM does not advise to tune the operators meanwhile: it tunes for other machines.
+    """
+    with _ONE_AT_A_TIME, _tamed(), tvm.transform.PassContext(opt_level=3, config=pass_config()):
+        yield
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,9 +3,30 @@
 from __future__ import annotations
 
 from match.codegen.network import Network
+from match.errors import CapacityError
+from match.frontend.model import Model, tensor_bytes
 from match.target.hardware import MatchTarget
 
 _NAMED = 3
+
+
+def check_border(model: Model, target: MatchTarget) -> None:
+    """Find out if main memory holds all inputs of a network, and all its outputs, before it is searched how.
+
+    Raises:
+        CapacityError: it does not.
+    """
+    memory, program = target.main_memory, target.program_bytes(0)
+    for what, tensors in (("inputs", model.inputs), ("outputs", model.outputs)):
+        needed = tensor_bytes(tensors)
+        if needed + program > memory.size:
+            beside = f" beside an estimated {program} for the program" if program else ""
+            wide = any(tensor.dtype == "float32" for tensor in tensors)
+            others = f", {what} of integers (--{what.removesuffix('s')}-type)" if wide else ""
+            raise CapacityError(
+                f"{model.name} does not fit {target.name}'s {memory.name} of {memory.size} bytes: its {what} alone "
+                f"take {needed} of it{beside}; smaller {what}{others} or a larger {memory.name} (--l2) would help."
+            )
 
 
 def fits(network: Network, target: MatchTarget) -> bool:

@@ -6,28 +6,26 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from match.codegen.backend import CONSTANT_ALIGNMENT, WORKSPACE_ALIGNMENT
 from match.codegen.c_text import comment, quoted, render, values, wrap
-from match.codegen.identity import fingerprint, shared_c
+from match.codegen.identity import SharedC, fingerprint, shared_c
 from match.codegen.layer import callbacks, prototype
+from match.codegen.manifest import MANIFEST, Manifest, PlatformEntry, encode
 from match.codegen.memory_text import MemoryText
-from match.codegen.network import Call, Network
+from match.codegen.network import Network
 from match.codegen.platforms import PACKAGE, place
+from match.codegen.project_folder import check_project_folder, earlier
 from match.codegen.shared_text import plan_files
 from match.dispatch.plan import CPU
-from match.errors import OutputError
-from match.files.output import check_folder, write_folder
+from match.files.own import listed, replace_own
 from match.frontend.model import ModelTensor, Quantization, Rounding, tensor_bytes
 from match.ir.names import identifier, identifiers, network_prefix
 from match.target.hardware import MatchTarget, Platform
-
-MANIFEST = "project.json"
 
 RUNTIME = ("match_async.c", "match_context.c", "match_lock.c", "match_quantize.c", "match_status.c")
 """What networks share on all platforms."""
@@ -42,40 +40,6 @@ _STATIC = {
 
 _C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 _ROUNDING = {Rounding.ONNXRUNTIME: "MATCH_HALF_EVEN"}
-
-
-class PlatformEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A platform of the project; the fields are those of `match.target.hardware.Platform`.
-
-    `missing` are modules that the network uses and the platform does not have: it is then not in the Makefile.
-    """
-
-    name: str
-    on: str
-    compiler: str | None
-    runner: str
-    machine: tuple[str, ...]
-    counts: Literal["instructions", "cycles"] | None
-    modules: tuple[str, ...] | None = None
-    missing: tuple[str, ...] = ()
-
-
-class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`project.json`: what a program that runs the project has to know.
-
-    `calls` are what one inference calls, in order. `image` is the file for external memory, of networks that take some.
-    `fingerprint` is that of the network's own C, which the network has as well.
-    """
-
-    name: str
-    target: str
-    inputs: tuple[ModelTensor, ...]
-    outputs: tuple[ModelTensor, ...]
-    platforms: tuple[PlatformEntry, ...]
-    calls: tuple[Call, ...]
-    image: str | None = None
-    fingerprint: str = ""
-    schema_version: Literal[4] = 4
 
 
 @dataclass(frozen=True)
@@ -147,59 +111,69 @@ class _MemoryUse(NamedTuple):
     bytes: int
 
 
-def export(network: Network, target: MatchTarget, directory: Path, files: Mapping[str, str] | None = None) -> None:
-    """Write the C project of a network, and further text `files` by name, into `directory`, all or nothing.
+def export(
+    network: Network,
+    target: MatchTarget,
+    directory: Path,
+    records: Mapping[str, str] | None = None,
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Write the C project of a network into `directory`, all or nothing.
 
-    A project that is already there is replaced. Equal networks give equal folders, byte for byte.
+    `records` are further texts by name, such as reports, which commands write again. Of a project that is already there
+    the files that it was written with are replaced; all others stay. Equal networks give equal files, byte for byte.
 
     Raises:
-        OutputError: if the folder cannot be written, or holds something that is not a project.
+        OutputError: if the folder cannot be written, holds something that is not a project, or files that were changed
+            since they were written, unless `overwrite` is set.
     """
     directory = directory.resolve()
-    contents: dict[str, str | bytes] = {**project_files(network, target, tuple(files or ())), **(files or {})}
+    check_project_folder(directory, overwrite=overwrite)
+    before = earlier(directory)
+    contents: dict[str, str | bytes] = {**project_files(network, target, tuple(records or ()))}
     if network.memory:
         contents[image_file(network)] = network.memory.image
-    check_project_folder(directory)
-    write_folder(directory, contents)
+    manifest = _manifest(network, target, listed(contents), before.selftest)
+    replace_own(
+        directory,
+        contents,
+        before.files or {},
+        {**(records or {}), MANIFEST: encode(manifest)},
+        overwrite=overwrite,
+    )
 
 
-def check_project_folder(directory: Path) -> None:
-    """Find out if a project may be written into `directory`: there is none, it is empty, or holds a project.
-
-    Raises:
-        OutputError: if it may not.
-    """
-    try:
-        directory = directory.resolve()
-    except (OSError, RuntimeError) as error:
-        raise OutputError(f"{directory} is a loop of symbolic links; choose another folder.") from error
-    check_folder(directory)
-    try:
-        foreign = directory.exists() and any(directory.iterdir()) and not _is_project(directory)
-    except OSError as error:
-        raise OutputError(
-            f"{directory} cannot be written: {error.strerror or error}; choose another folder."
-        ) from error
-    if foreign:
-        raise OutputError(
-            f"{directory} holds files that are no project of this compiler; choose another folder or empty it."
-        )
+def _manifest(network: Network, target: MatchTarget, files: dict[str, str], selftest: dict[str, str]) -> Manifest:
+    return Manifest(
+        name=network.name,
+        target=target.name,
+        inputs=network.inputs,
+        outputs=network.outputs,
+        platforms=tuple(_entry(platform, network) for platform in _described(network, target)),
+        calls=network.calls,
+        image=image_file(network) if network.memory else None,
+        fingerprint=fingerprint(network),
+        shared=shared_by(target).symbol,
+        files=files,
+        selftest=selftest,
+    )
 
 
-def _is_project(directory: Path) -> bool:
-    """Whether there is a manifest of any version: other tools, too, call a file project.json."""
-    try:
-        manifest = msgspec.json.decode((directory / MANIFEST).read_bytes(), type=dict[str, object])
-    except (OSError, msgspec.MsgspecError):
-        return False
-    return {"name", "target", "inputs", "outputs", "schema_version"} <= manifest.keys()
+def shared_by(target: MatchTarget) -> SharedC:
+    """The C that networks for a target share, by its content."""
+    texts = [(PACKAGE / "codegen" / path).read_text(encoding="utf-8") for path in _STATIC.values()]
+    return shared_c(target.name, [*texts, *_shared_files(target)])
+
+
+def _described(network: Network, target: MatchTarget) -> tuple[Platform, ...]:
+    return target.platforms if network.memory is None else with_external(target)
 
 
 def project_files(network: Network, target: MatchTarget, others: Sequence[str] = ()) -> dict[str, str]:
-    """Every file of text of the project, by its path inside it; `others` are names of files that join them."""
+    """Every file of text that a project is written with but its manifest, by path; `others` are names of more files."""
     name = network_prefix(network.name)
-    described = target.platforms if network.memory is None else with_external(target)
-    platforms = place(platform for platform in described if not _missing(platform, network))
+    platforms = place(platform for platform in _described(network, target) if not _missing(platform, network))
     platform = {name: text for placed in platforms for name, text in placed.files.items()}
     layers = {f"src/{layer.plan.symbol.removeprefix(f'{name}_')}.c": layer.code for layer in network.layers}
     shared = plan_files(layer.plan for layer in network.layers)
@@ -209,22 +183,17 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
     own = [*layers, *image, "src/network.c", "src/start.c", "src/workspace.c"]
     own += [part for part in shared if part.endswith(".c")]
     own += ["runtime/match_platform.c", *(f"runtime/{part}" for part in RUNTIME)]
-    mark = fingerprint(network)
     static = {place: (PACKAGE / "codegen" / path).read_text(encoding="utf-8") for place, path in _STATIC.items()}
     context: dict[str, object] = {
         **_network_context(network, target),
-        "shared": shared_c(target.name, [*static.values(), *_shared_files(target)]),
-        "fingerprint": mark,
+        "shared": shared_by(target),
+        "fingerprint": fingerprint(network),
         "image": image_name,
         "sources": sorted(own),
         "platforms": platforms,
         "folders": sorted({name.split("/")[0] for name in platform}),
         "others": others,
     }
-    entries = tuple(_entry(platform, network) for platform in described)
-    manifest = Manifest(
-        network.name, target.name, network.inputs, network.outputs, entries, network.calls, image_name, mark
-    )
     made = {
         f"include/{name}.h": wrap(render("network.h.mako", **context)),
         "include/match_version.h": render("match_version.h.mako", **context),
@@ -244,7 +213,6 @@ def project_files(network: Network, target: MatchTarget, others: Sequence[str] =
         f"{name}.cmake": render("network.cmake.mako", **context),
         f"{name}.mk": render("network.mk.mako", **context),
         "README.md": render("README.md.mako", **context),
-        MANIFEST: msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode() + "\n",
         **static,
         **made,
         "program/main.c": wrap(render("main.c.mako", **context)),
@@ -301,6 +269,7 @@ def _entry(platform: Platform, network: Network) -> PlatformEntry:
         runner=platform.runner,
         machine=platform.machine,
         counts=platform.counts,
+        counted=platform.counted,
         modules=platform.modules,
         missing=_missing(platform, network),
     )

@@ -18,8 +18,10 @@ from match.analysis.simulate import Timeline, simulate
 from match.analysis.timeline import write_timeline
 from match.analysis.timeline.chrome_trace import Stretch
 from match.analysis.trace import LayerTrace
+from match.codegen.identity import fingerprint
 from match.codegen.network import Network
-from match.codegen.project import export
+from match.codegen.project import export, shared_by
+from match.codegen.project_folder import OVERWRITE, earlier
 from match.compilation.options import Options
 from match.dispatch.plan import LayerDecision, Layers
 from match.errors import OptionError, ToolchainError
@@ -30,7 +32,7 @@ from match.partitioning.partitioner import Partitioned
 from match.relay import tvm
 from match.report import REPORT, Report, encode
 from match.report.layer_rows import html_table, layer_rows
-from match.report.measured import measurement
+from match.report.measured import measurement, with_earlier
 from match.report.memory_areas import network_areas
 from match.report.memory_picture import memory_picture
 from match.report.schema import Measurement
@@ -101,14 +103,24 @@ class CompiledModel:
         """Costs by layer and in total, as in `report.json`."""
         return self._report
 
-    def save(self, directory: str | PathLike[str]) -> None:
-        """Write the C project with its `report.json` into a folder; a project that is already there is replaced.
+    def save(self, directory: str | PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the C project with its `report.json` into a folder.
+
+        Of a project that is already there the files that it was written with are replaced, and all others stay. If it
+        is of the same C, so do its measurements.
+
+        Args:
+            directory: the folder.
+            overwrite: also replace files that were changed since they were written.
 
         Raises:
-            OutputError: if the folder cannot be written, or holds something that is not a project.
+            OutputError: if the folder cannot be written, holds something that is not a project, or files that were
+                changed since they were written.
         """
         folder = path_of(directory, "the folder of a project")
-        export(self._network, self._target, folder, {REPORT: encode(self._report).decode()})
+        check_truth(overwrite, OVERWRITE)
+        report = with_earlier(self._report, folder) if self._is_in(folder) else self._report
+        export(self._network, self._target, folder, {REPORT: encode(report).decode()}, overwrite=overwrite)
 
     def run(
         self,
@@ -197,7 +209,8 @@ class CompiledModel:
             samples=samples,
             seed=seed,
             on=on,
-            partitioned=(lambda: self._partitioned) if layers else None,
+            layers=layers,
+            partitioned=lambda: self._partitioned,
             changed=(lambda: tvm.IRModule.from_expr(self._partitioned.main)) if self._options.changes_network else None,
             exact=self._exact,
         )
@@ -261,6 +274,11 @@ class CompiledModel:
     def _repr_html_(self) -> str:
         """A table of the layers, for notebooks."""
         return html_table(repr(self).strip("<>"), self._report)
+
+    def _is_in(self, folder: Path) -> bool:
+        """Whether the project in the folder has the same C."""
+        before = earlier(folder)
+        return (before.fingerprint, before.shared) == (fingerprint(self._network), shared_by(self._target).symbol)
 
     def _inputs(self, given: Mapping[str, npt.NDArray[Any]] | None, seed: int) -> Mapping[str, npt.NDArray[Any]]:
         return runs.random_inputs(runs.read_manifest(self._project()), seed) if given is None else given

@@ -8,6 +8,7 @@ from functools import partial
 from match.dispatch.request import Request, aligned_memories
 from match.ir.layer import Role
 from match.mapping.schedule import block_bytes
+from match.target import methods
 from match.target.answers import call_text, number
 from match.target.cost import Block
 from match.target.group import output_bytes, whole_tile
@@ -42,7 +43,7 @@ def member(request: Request) -> Member | None:
         return None
     model, tile = cost_model_of(module, layer, requantizers), whole_tile(layer)
     (memory,) = aligned_memories(module, *requantizers)
-    operands = module.operands(layer, requantizers[0])
+    operands = methods.operands(module, layer, requantizers[0])
     constants = sum(
         block_bytes(operand, layer.extents, memory.alignment) for operand in operands if operand.role is Role.CONSTANT
     )

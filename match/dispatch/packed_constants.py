@@ -10,7 +10,7 @@ from match.ir.constants import LayerConstants
 from match.ir.layer import Component, Dim, Layer, Operand, Role
 from match.mapping.schedule import Loop, Schedule, align, block_bytes, component_bytes
 from match.target.hardware import HwModule
-from match.target.layers import pack_of
+from match.target.layers import packer
 from match.target.operands import Requantizers
 
 Spans = dict[Dim, tuple[int, int]]
@@ -64,7 +64,8 @@ def pack_constants(
     `requantizers` and `constants` have one entry for each operator: one, or several for a chain or a group.
 
     Raises:
-        ScheduleError: if the module packs more bytes for a component than its operand declares.
+        TargetError: if the module packs other bytes for a component than its operand has.
+        ScheduleError: if they do not lie together in a block.
     """
     operand = next((operand for operand in schedule.operands if operand.role is Role.CONSTANT), None)
     if operand is None:
@@ -76,19 +77,20 @@ def pack_constants(
     offsets = component_offsets(operand, schedule)
     strides = tuple(channel_bytes(component, schedule) for component in operand.components)
     inner = tiles(schedule.loops[depth:], Dim.K)
+    pack = packer(module, layer, requantizers, constants)
 
     def block(spans: Spans) -> bytes:
         content = bytearray(size)
         start, extent = spans[Dim.K]
         for first, channels in pieces(start, extent, inner):
-            packed = pack_of(module, layer, requantizers, constants, {**spans, Dim.K: (first, channels)})
+            packed = pack({**spans, Dim.K: (first, channels)})
             for component, offset, stride, part in zip(operand.components, offsets, strides, packed, strict=True):
                 begin = offset + (first - start) * stride
                 room = offset + component_bytes(component, extents) - begin
                 if len(part) > room:
                     raise ScheduleError(
                         f"layer {layer.name}: module {module.name} packs {len(part)} bytes of {component.name} where "
-                        f"there is room for {room}; its operands and its packing disagree."
+                        f"there is room for {room}; tiles must be multiples of what lies together."
                     )
                 content[begin : begin + len(part)] = part
         return bytes(content)

@@ -11,6 +11,7 @@ from match.mapping.schedule import Schedule
 from match.prediction.blocks import largest_tile
 from match.requantize.form import Form
 from match.requantize.registers import common_step
+from match.target import methods
 from match.target.hardware import HwModule, MatchTarget
 from match.target.layers import cost_model_of
 from match.target.operators_cost import OperatorsCost
@@ -20,7 +21,7 @@ def plan_layer(request: Request, schedule: Schedule, workload: Workload, target:
     """The plan of a layer, a chain or a group on the module of a request. The plan computes the schedule's layer.
 
     Raises:
-        ScheduleError: if the module packs more bytes for a component than its operand declares.
+        TargetError: if a method of the module fails, or packs other bytes than its operands have.
     """
     layer, module, forms = schedule.layer, request.module, request.forms
     nested = len(schedule.memories) > len(module.memories)
@@ -46,11 +47,11 @@ def _operator(module: HwModule, layer: Layer, form: Form, source: str, *, in_gro
     requantization, requantizer = form.constants.requantization, form.requantizer
     one_shift = requantization is not None and requantizer is not None and not requantizer.per_channel_shift
     return OperatorPlan(
-        module.kernel(layer, requantizer),
+        methods.kernel(module, layer, requantizer),
         requantizer,
         _negative_step(requantization),
         int(requantization.shift[0]) if requantization and one_shift else 0,
-        module.operands(layer, requantizer) if in_group else (),
+        methods.operands(module, layer, requantizer) if in_group else (),
         source,
     )
 

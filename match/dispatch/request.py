@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from match.compilation.options import Options
 from match.dispatch.narrow_weights import with_weight_bits
-from match.errors import CostModelError, TargetError, in_a_line
+from match.errors import TargetError, in_a_line
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Requantizer
@@ -16,10 +16,9 @@ from match.processes.workers import Workers
 from match.requantize.form import Form
 from match.requantize.kept import Forms
 from match.search.problem import SearchProblem
-from match.target.cost import CostModel
 from match.target.hardware import HwModule, MatchTarget, Verdict
 from match.target.layers import cost_model_of, operands_of, tile_multiples_of
-from match.target.operands import OperandError, Requantizers
+from match.target.operands import OperandError
 
 Key = tuple[str, tuple[Requantizer | None, ...], Layer]
 
@@ -147,24 +146,18 @@ def problem(request: Request, options: Options) -> SearchProblem:
     """The search problem of a request.
 
     Raises:
-        CostModelError: if the module has no cost model for it.
-        TargetError: if it cannot say what its operands and tiles are.
+        TargetError: if the module cannot say what its operands, tiles and cost model are.
     """
     module, layer, requantizers = request.module, request.layer, request.requantizers
-    try:
-        operands = operands_of(module, layer, requantizers)
-        multiples = tuple(tile_multiples_of(module, layer).items())
-    except Exception as error:
-        raise _fault(module, layer, "operands and tiles", error) from error
     return SearchProblem(
         module=module.name,
         engine=options.engine,
         objective=options.objective,
         layer=layer,
-        operands=operands,
+        operands=operands_of(module, layer, requantizers),
         memories=aligned_memories(module, *requantizers),
-        multiples=multiples,
-        cost_model=_cost_model(module, layer, requantizers),
+        multiples=tuple(tile_multiples_of(module, layer).items()),
+        cost_model=cost_model_of(module, layer, requantizers),
     )
 
 
@@ -172,15 +165,6 @@ def _fault(module: HwModule, layer: Layer, what: str, error: Exception) -> Targe
     return TargetError(
         f"module {module.name}, layer {layer.name}: its {what}: {in_a_line(error)}; `match check-target` tells more."
     )
-
-
-def _cost_model(module: HwModule, layer: Layer, requantizers: Requantizers) -> CostModel:
-    try:
-        return cost_model_of(module, layer, requantizers)
-    except Exception as error:
-        raise CostModelError(
-            f"module {module.name}, layer {layer.name}: its cost model: {in_a_line(error)}."
-        ) from error
 
 
 def accepts(module: HwModule, layer: Layer) -> Verdict:

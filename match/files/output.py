@@ -75,29 +75,35 @@ def whole_file(path: Path) -> Generator[Path]:
 
 
 def write_folder(directory: Path, files: Mapping[str, str | bytes]) -> None:
-    """Write files of text or bytes, by their paths inside it, into `directory`; a folder that is there is replaced.
+    """Write files of text or bytes, by their paths inside it, into a `directory` that is not there yet, or is empty.
 
     Raises:
-        OutputError: if it cannot be written; what was there then is still.
+        OutputError: if it cannot be written; there is nothing then.
     """
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         with unfinished(_beside(directory)) as new:
-            for name, content in files.items():
-                path = new / name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                if isinstance(content, str):
-                    path.write_text(content, encoding="utf-8")
-                else:
-                    path.write_bytes(content)
-            with unfinished(_beside(directory), instead_of=directory) as old:
-                if directory.exists():
-                    directory.rename(old)
-                new.rename(directory)
+            write_files(new, files)
+            new.rename(directory)
     except OSError as error:
         raise OutputError(
             f"{directory} cannot be written: {error.strerror or error}; choose another folder."
         ) from error
+
+
+def write_files(directory: Path, files: Mapping[str, str | bytes]) -> None:
+    """Write files of text or bytes one after the other, with the folders that they are in.
+
+    Raises:
+        OSError: one cannot be written.
+    """
+    for name, content in files.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if isinstance(content, str):
+            path.write_text(content, encoding="utf-8")
+        else:
+            path.write_bytes(content)
 
 
 def _place(path: Path) -> Path:

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
+from os import fstat
 from pathlib import Path
 
 from match.errors import ModelError
 from match.frontend.model import Model
-from match.frontend.other_formats import other_format
+from match.frontend.other_formats import is_tflite, other_format
 
 FORMATS = ".tflite", ".onnx"
+
+_MOST_BYTES = (1 << 31) - 1
+"""Of a flatbuffer, and of a message of protobuf."""
+
+_BEGINNING = 1000
+"""Bytes that tell other formats."""
 
 
 def model_bytes(path: Path) -> bytes:
     """The bytes of a model file.
 
     Raises:
-        ModelError: it cannot be read, is empty, or its name ends in none of `FORMATS`.
+        ModelError: it cannot be read, is empty, larger than a model can be or of a format that its first bytes tell, or
+            its name ends in none of `FORMATS`.
     """
     if path.suffix.lower() not in FORMATS:
         raise ModelError(f"{str(path)!r} is not a model this compiler reads; give it a .tflite or .onnx file")
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            size, beginning = fstat(file.fileno()).st_size, file.read(_BEGINNING)
+            if size == 0:
+                raise ModelError(f"{path} is empty; export or download the model again")
+            if (other := other_format(beginning)) is not None:
+                raise ModelError(f"{path} is {other}")
+            if size > _MOST_BYTES:
+                what = f"{path} has {size / 2**30:.1f} GiB, and no {path.suffix.lower()} file has 2"
+                raise ModelError(f"{what}; check what was exported")
+            return beginning + file.read()
     except OSError as error:
         reason = error.strerror or str(error)
         raise ModelError(f"cannot read the model {path}: {reason}; check the path") from error
-    if not data:
-        raise ModelError(f"{path} is empty; export or download the model again")
-    return data
 
 
 def from_bytes(data: bytes, path: Path) -> Model:
@@ -40,10 +54,8 @@ def from_bytes(data: bytes, path: Path) -> Model:
 
     with tvm_failures(str(path)):
         from match.frontend.onnx import from_onnx, is_onnx
-        from match.frontend.tflite import from_tflite, is_tflite
+        from match.frontend.tflite import from_tflite
 
-        if not is_tflite(data) and (other := other_format(data)) is not None:
-            raise ModelError(f"{path} is {other}")
         if path.suffix.lower() == ".tflite":
             if not is_tflite(data) and is_onnx(data):
                 raise ModelError(f"{path} is an ONNX file that is called .tflite; rename it to {path.stem}.onnx")

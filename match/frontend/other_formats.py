@@ -16,18 +16,24 @@ _BEGINNINGS = {
     b"<html": "a web page; download the file that it links to",
 }
 _ORT = "in onnxruntime's own ORT format; give the ONNX file that it was made of"
-_SEEN = 1000
+
+
+def is_tflite(data: bytes) -> bool:
+    """Whether a file of this beginning is a TFLite file: a flatbuffer with the identifier TFL3."""
+    return data[4:8] == b"TFL3"
 
 
 def other_format(data: bytes) -> str | None:
-    """What is in a file that is no model, and what to do; None where that is not known."""
-    beginning = data[:_SEEN].lstrip()
+    """What is in a file of this beginning that is no model, and what to do; None where that is not known."""
+    if is_tflite(data):
+        return None
+    beginning = data.lstrip()
     for start, what in _BEGINNINGS.items():
         if beginning[: len(start)].lower() == start.lower():
             return what
     if data[4:8] == b"ORTM":
         return _ORT
-    return _TEXT if beginning and _is_text(data[:_SEEN]) else None
+    return _TEXT if beginning and _is_text(data) else None
 
 
 def _is_text(data: bytes) -> bool:

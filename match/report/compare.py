@@ -6,8 +6,7 @@ are explained in docs/compare.md.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -15,6 +14,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from match.errors import InputError, ModelError
+from match.report.alignment import aligned
 from match.report.layer_rows import bytes_moved
 from match.report.schema import REPORT, LayerSummary, OptionsSummary, Report, RequantizationSummary, ScheduleSummary
 from match.report.text import decode
@@ -22,7 +22,9 @@ from match.target.arguments import path_of, shown
 
 SCHEMA_VERSION = 1
 
-Aspect = Literal["macs", "module", "cycles", "bound", "weight_bits", "bytes", "l1", "schedule", "requantization"]
+Aspect = Literal[
+    "fusion", "macs", "module", "cycles", "bound", "weight_bits", "bytes", "l1", "schedule", "requantization"
+]
 
 
 class Compiled(Protocol):
@@ -66,9 +68,10 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LayerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A layer of either: its predicted cycles, null where one has no such layer, and what moved.
+    """Layers that compute the same, mostly one of either: predicted cycles, null where one has none, and what moved.
 
-    `b_name` is what it is called in the second, where that is another name.
+    Fused in other ways, several of one are one of the other, or several: `a_layers` and `b_layers` are their names,
+    which `name` joins. `b_name` is the same of the second, where that is another name.
     """
 
     name: str
@@ -76,6 +79,8 @@ class LayerChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     b_cycles: int | None
     changes: tuple[Change, ...]
     b_name: str | None = None
+    a_layers: tuple[str, ...] = ()
+    b_layers: tuple[str, ...] = ()
 
     @property
     def difference(self) -> int:
@@ -114,16 +119,11 @@ def compare(a: Source, b: Source) -> Comparison:
         InputError: if one of the two has no report, or one of another version.
     """
     first, second = _report(a), _report(b)
-    partners = _partners(first.layers, second.layers)
-    paired = {layer.name for layer in partners.values()}
     return Comparison(
         a=_side(first),
         b=_side(second),
         totals=tuple(_totals(first, second)),
-        layers=(
-            *(_layer(layer, partners.get(layer.name)) for layer in first.layers),
-            *(LayerChange(layer.name, None, layer.cycles, ()) for layer in second.layers if layer.name not in paired),
-        ),
+        layers=tuple(_layer(one.a, one.b) for one in aligned(first.layers, second.layers)),
     )
 
 
@@ -177,53 +177,58 @@ def _totals(a: Report, b: Report) -> list[Total]:
     ]
 
 
-def _partners(a: Sequence[LayerSummary], b: Sequence[LayerSummary]) -> dict[str, LayerSummary]:
-    """Layers of the second by the names of those of the first that compute the same.
+def _layer(a: Sequence[LayerSummary], b: Sequence[LayerSummary]) -> LayerChange:
+    """What moved between layers that compute the same; numbers of several are sums, L1 the most."""
+    if not a:
+        return LayerChange(_names(b), None, _sum(b, "cycles"), (), b_layers=_each(b))
+    if not b:
+        return LayerChange(_names(a), _sum(a, "cycles"), None, (), a_layers=_each(a))
+    alone = len(a) == len(b) == 1
 
-    That is what the model calls alike: names of layers have their places in them, which move with the target. Where
-    the model has no name for a tensor, or one of the two no layer of it, the names of layers count.
-    """
-    mine, theirs = ({layer.source for layer in _distinct(layers)} for layers in (a, b))
-    shared = mine & theirs
-    by_source = {layer.source: layer for layer in b if layer.source in shared}
-    by_name = {layer.name: layer for layer in b if layer.source not in shared}
-    found = {
-        layer.name: by_source.get(layer.source) if layer.source in shared else by_name.get(layer.name) for layer in a
-    }
-    return {name: partner for name, partner in found.items() if partner is not None}
+    def own(text: Callable[[LayerSummary], str]) -> tuple[str, str]:
+        """What only one layer has."""
+        return (text(a[0]), text(b[0])) if alone else ("", "")
 
-
-def _distinct(layers: Sequence[LayerSummary]) -> list[LayerSummary]:
-    """Layers whose tensor the model has a name for, and which no other layer computes."""
-    counts = Counter(layer.source for layer in layers)
-    return [layer for layer in layers if layer.source and counts[layer.source] == 1]
-
-
-def _layer(a: LayerSummary, b: LayerSummary | None) -> LayerChange:
-    if b is None:
-        return LayerChange(a.name, a.cycles, None, ())
     aspects: tuple[tuple[Aspect, str, str], ...] = (
-        ("macs", f"{a.macs:,}", f"{b.macs:,}"),
-        ("module", a.module, b.module),
-        ("cycles", f"{a.cycles:,}", f"{b.cycles:,}"),
-        ("bound", a.bound or "", b.bound or ""),
+        ("fusion", "" if alone else _names(a), "" if alone else _names(b)),
+        ("macs", f"{_sum(a, 'macs'):,}", f"{_sum(b, 'macs'):,}"),
+        ("module", _modules(a), _modules(b)),
+        ("cycles", f"{_sum(a, 'cycles'):,}", f"{_sum(b, 'cycles'):,}"),
+        ("bound", *own(lambda layer: layer.bound or "")),
         ("weight_bits", _weight_bits(a), _weight_bits(b)),
-        ("bytes", f"{bytes_moved(a):,}", f"{bytes_moved(b):,}"),
-        ("l1", f"{a.l1_bytes:,}", f"{b.l1_bytes:,}"),
-        ("schedule", _mapping(a.schedule), _mapping(b.schedule)),
-        ("requantization", _form(a.requantization), _form(b.requantization)),
+        ("bytes", f"{sum(map(bytes_moved, a)):,}", f"{sum(map(bytes_moved, b)):,}"),
+        ("l1", f"{max(layer.l1_bytes for layer in a):,}", f"{max(layer.l1_bytes for layer in b):,}"),
+        ("schedule", *own(lambda layer: _mapping(layer.schedule))),
+        ("requantization", *own(lambda layer: _form(layer.requantization))),
     )
+    why = _why(a[0], b[0]) if alone and a[0].module != b[0].module else None
     return LayerChange(
-        a.name,
-        a.cycles,
-        b.cycles,
+        _names(a),
+        _sum(a, "cycles"),
+        _sum(b, "cycles"),
         tuple(
-            Change(aspect, old, new, _why(a, b) if aspect == "module" else None)
-            for aspect, old, new in aspects
-            if old != new
+            Change(aspect, old, new, why if aspect == "module" else None) for aspect, old, new in aspects if old != new
         ),
-        None if a.name == b.name else b.name,
+        None if _names(a) == _names(b) else _names(b),
+        _each(a),
+        _each(b),
     )
+
+
+def _each(layers: Sequence[LayerSummary]) -> tuple[str, ...]:
+    return tuple(layer.name for layer in layers)
+
+
+def _names(layers: Sequence[LayerSummary]) -> str:
+    return ", ".join(_each(layers))
+
+
+def _sum(layers: Sequence[LayerSummary], figure: str) -> int:
+    return sum(getattr(layer, figure) for layer in layers)
+
+
+def _modules(layers: Sequence[LayerSummary]) -> str:
+    return "+".join(dict.fromkeys(layer.module for layer in layers))
 
 
 def _why(a: LayerSummary, b: LayerSummary) -> str | None:
@@ -238,9 +243,9 @@ def _why(a: LayerSummary, b: LayerSummary) -> str | None:
     return None if offer.cycles is None else f"in B, {a.module} would take {offer.cycles:,} cycles"
 
 
-def _weight_bits(layer: LayerSummary) -> str:
+def _weight_bits(layers: Sequence[LayerSummary]) -> str:
     """Of each operator with weights, joined as the names of operators are."""
-    bits = [operator.weight_bits for operator in layer.operators or (layer,)]
+    bits = [operator.weight_bits for layer in layers for operator in layer.operators or (layer,)]
     return "+".join(str(one) for one in bits if one is not None)
 
 

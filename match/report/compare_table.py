@@ -8,7 +8,16 @@ from rich.text import Text
 from match.report.columns import Column, fitted, left_out
 from match.report.compare import Change, Comparison, LayerChange, Side, Total
 
-_WORDS = {"schedule": "mapping", "l1": "L1 bytes", "bytes": "bytes moved", "requantization": "requantized"}
+_WORDS = {
+    "layers": "fused",
+    "schedule": "mapping",
+    "l1": "L1 bytes",
+    "bytes": "bytes moved",
+    "requantization": "requantized",
+}
+
+_IN_COLUMNS = {"cycles", "fusion"}
+"""Aspects that other columns show: the layers of both by their names."""
 
 
 def show(comparison: Comparison, console: Console) -> None:
@@ -65,6 +74,7 @@ def _layers() -> list[Column[LayerChange]]:
 
 
 def _named(layer: LayerChange) -> str:
+    """Its name, and that of the second report in brackets."""
     return f"{layer.name} ({layer.b_name})" if layer.b_name else layer.name
 
 
@@ -73,7 +83,7 @@ def _moved(layer: LayerChange) -> str:
         return "only in B"
     if layer.b_cycles is None:
         return "only in A"
-    return "\n".join(_change(change) for change in layer.changes if change.aspect != "cycles")
+    return "\n".join(_change(change) for change in layer.changes if change.aspect not in _IN_COLUMNS)
 
 
 def _change(change: Change) -> str:

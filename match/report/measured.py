@@ -16,8 +16,9 @@ import msgspec
 
 from match.codegen.network import Call
 from match.dispatch.plan import CPU, WITHOUT_CODE
+from match.errors import MatchError
 from match.report.file import read_report, write_report
-from match.report.schema import LayerSummary, MeasuredLayers, Measurement, Report
+from match.report.schema import REPORT, LayerSummary, MeasuredLayers, Measurement, Report
 from match.run.counts import Counts
 
 _ON_MODULE = re.compile(r"(?!tvmgen_)\w+_(?P<number>\d+)_[a-z]\w*")
@@ -67,6 +68,7 @@ def measurement(layers: Sequence[LayerSummary], counts: Counts) -> Measurement:
             )
             for group in _groups(layers, calls)
         ),
+        counted=counts.counted,
     )
 
 
@@ -74,6 +76,15 @@ def measured(report: Report, found: Measurement) -> Report:
     """The report with a measurement, in the place of an older one on the same platform."""
     others = (other for other in report.measured if other.platform != found.platform)
     return msgspec.structs.replace(report, measured=(*others, found))
+
+
+def with_earlier(report: Report, project: Path) -> Report:
+    """The report with the measurements and sizes in that of a project of the same C, if this can be read."""
+    try:
+        before = read_report(project / REPORT)
+    except MatchError:
+        return report
+    return msgspec.structs.replace(report, measured=before.measured, sizes=before.sizes)
 
 
 def add_to_report(path: Path, counts: Counts) -> Report:

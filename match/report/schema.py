@@ -309,6 +309,7 @@ class Measurement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a run on `platform` counted: means over `samples` inferences, in `unit`s.
 
     `command` is how the program was called. `total` is the sum over `layers`, which are in the order of execution.
+    `counted` is a sentence on what is counted there, empty if it is all that the chip does.
     """
 
     platform: str
@@ -317,6 +318,7 @@ class Measurement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     samples: int
     total: int
     layers: tuple[MeasuredLayers, ...]
+    counted: str = ""
 
 
 class TensorPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from msgspec import UNSET
@@ -247,7 +247,7 @@ def _totals(report: Report, *, explained: bool) -> list[Text]:
             f"{totals.macs_per_cycle:.2f} MAC/cycle for {report.model.macs:,} MACs ({modules}).",
             style="bold",
         ),
-        *(_measured_total(measurement, report) for measurement in report.measured),
+        *(line for measurement in report.measured for line in _measured_total(measurement, report)),
         *map(Text, _memory(report)),
         *map(Text, _removed(report)),
         *([] if totals.energy_pj is None else [Text(f"Energy: {totals.energy_pj / PJ_IN_UJ:.3f} µJ predicted.")]),
@@ -269,14 +269,16 @@ def _advice(report: Report) -> list[Text]:
     ]
 
 
-def _measured_total(measurement: Measurement, report: Report) -> Text:
+def _measured_total(measurement: Measurement, report: Report) -> Iterator[Text]:
     name = measurement.platform
     own = [layer.platform_cycles[name] for layer in report.layers if name in layer.platform_cycles]
     compared = f"{sum(own):,} are predicted for it, which the chip's {report.totals.cycles:,} are not; " if own else ""
-    return Text(
+    yield Text(
         f"Measured on {name}: {measurement.total:,} {measurement.unit} for one inference (mean of "
         f"{measurement.samples}), {compared}by {measurement.command}."
     )
+    if measurement.counted:
+        yield Text(measurement.counted)
 
 
 def _memory(report: Report) -> list[str]:

@@ -13,6 +13,7 @@ from match.ir.exception_lists import with_lists_of
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Products, Requantization, RequantizationFit, Requantizer
 from match.requantize import executes, fit
+from match.target import methods
 from match.target.hardware import HwModule
 
 _SAMPLE = 2
@@ -35,7 +36,7 @@ def choose_form(
     module: HwModule, layer: Layer, constants: LayerConstants, accumulator: Range | None, numerics: Numerics
 ) -> Form | str:
     """The form to use, or why there is none, as the end of 'refused because ...'."""
-    return choose_among(module.forms(layer), module.name, constants, accumulator, numerics)
+    return choose_among(methods.forms(module, layer), module.name, constants, accumulator, numerics)
 
 
 def choose_among(

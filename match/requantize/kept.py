@@ -23,6 +23,7 @@ from match.ir.layer import Layer
 from match.ir.requantization import Requantization, RequantizationFit, Requantizer
 from match.processes.workers import Workers
 from match.requantize.form import Form, Range, choose_among, choose_form
+from match.target import methods
 from match.target.hardware import HwModule
 
 STATIONS = "ir", "requantize"
@@ -96,7 +97,7 @@ class _Question:
     ) -> _Question:
         line = constants.requantization
         assert line is not None
-        return cls(module.name, module.forms(layer), line, constants.addend_multipliers, accumulator, numerics)
+        return cls(module.name, methods.forms(module, layer), line, constants.addend_multipliers, accumulator, numerics)
 
 
 Asked = tuple[HwModule, Layer, LayerConstants, Range | None]

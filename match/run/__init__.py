@@ -1,7 +1,7 @@
 """Builds a project for one of its platforms and runs it on inputs.
 
 `on` says what runs it: of the project's platforms the one whose programs run there. A platform names its runner, one of
-`RUNNERS`: a function of a module of its own that knows how a program is started there, how inputs get in, and how
+`RUNNERS`: functions of a module of its own that know how a program is started there, how inputs get in, and how
 outputs and what is printed come out (`match.run.runner`).
 """
 
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 
 from match.analysis.trace import LayerTrace, read_trace
-from match.codegen.project import Manifest
+from match.codegen.manifest import Manifest
 from match.errors import OptionError, OutputError
 from match.run import gvsoc, native, qemu, sdk
 from match.run.counts import CallCount, Counts, read_counts
@@ -24,6 +24,7 @@ from match.run.project import build, platform_on, read_manifest
 from match.run.rtl import program as rtl
 from match.run.runner import Finished, Job, Runner
 from match.run.samples import Arrays, checked, interleaved, random_inputs, returned, taken_apart
+from match.run.tools import need_machine
 
 __all__ = [
     "RUNNERS",
@@ -42,11 +43,11 @@ __all__ = [
 ]
 
 RUNNERS: Mapping[str, Runner] = {
-    "native": native.run,
-    "qemu": qemu.run,
-    "rtl": rtl.run,
-    "gvsoc": gvsoc.run,
-    "sdk": sdk.run,
+    "native": Runner(native.run),
+    "qemu": Runner(qemu.run, need_machine),
+    "rtl": Runner(rtl.run, rtl.check),
+    "gvsoc": Runner(gvsoc.run, need_machine),
+    "sdk": Runner(sdk.run),
 }
 
 
@@ -112,13 +113,14 @@ def measure(
         OptionError: if nothing is counted there, too.
     """
     manifest = read_manifest(directory)
-    unit = platform_on(manifest, on).counts
+    platform = platform_on(manifest, on)
+    unit = platform.counts
     if unit is None:
         known = ", ".join(platform.on for platform in manifest.platforms if platform.counts) or "none"
         raise OptionError(f"nothing is counted on {on!r}; for {manifest.target} it is on: {known}.")
     done = _run(manifest, directory, inputs, on, counted=True)
     calls = read_counts(done.finished.printed.splitlines(), manifest.calls, done.samples)
-    return done.outputs, Counts(on, unit, done.finished.command, done.samples, calls)
+    return done.outputs, Counts(on, unit, done.finished.command, done.samples, calls, platform.counted)
 
 
 def _run(
@@ -134,12 +136,14 @@ def _run(
 ) -> _Run:
     platform = platform_on(manifest, on)
     samples, form = checked(manifest, inputs)
+    runner, what = RUNNERS[platform.runner], f"the program of {directory}"
+    runner.check(platform.machine, what)
     program = build(directory, platform.name, sanitize=sanitize, traced=traced, counted=counted, dumped=dumped)
     count = len(next(iter(samples.values())))
     image = Path(directory) / manifest.image if manifest.image else None
-    job = Job(program, interleaved(samples), platform.machine, f"the program of {directory}", image)
+    job = Job(program, interleaved(samples), platform.machine, what, image)
     try:
-        finished = RUNNERS[platform.runner](job)
+        finished = runner.run(job)
     except OSError as error:
         reason = error.strerror or error
         raise OutputError(f"tensors cannot be written to a temporary file: {reason}; set TMPDIR.") from error

@@ -28,7 +28,7 @@ class Counts:
     """What one run counted.
 
     `calls` are in the order of execution and in `unit`s, the mean over `samples` inferences, rounded; `command` is how
-    the program was called.
+    the program was called, `counted` a sentence on what is counted there, empty if it is all that the chip does.
     """
 
     platform: str
@@ -36,6 +36,7 @@ class Counts:
     command: str
     samples: int
     calls: tuple[CallCount, ...]
+    counted: str = ""
 
     @property
     def total(self) -> int:

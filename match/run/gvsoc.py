@@ -5,7 +5,7 @@ from __future__ import annotations
 from match.errors import ToolchainError
 from match.interrupt.unfinished import scratch_folder
 from match.run.runner import Finished, Job
-from match.run.tools import check, execute, need
+from match.run.tools import check, execute
 
 _INPUTS, _OUTPUTS = "inputs.bin", "outputs.bin"
 _STEPS = ("image", "flash", "run")
@@ -17,7 +17,6 @@ def run(job: Job) -> Finished:
 
     An image is a file of the readfs in flash. Lines of the simulator's own are not part of what the program printed.
     """
-    need(job.machine[:1], f"running {job.what}")
     with scratch_folder("match-run-") as folder:
         (folder / _INPUTS).write_bytes(job.inputs)
         places = (f"--work-dir={folder}", f"--binary={job.program.resolve()}")

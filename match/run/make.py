@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from match.errors import OutputError, ToolchainError
+from match.files.output import check_folder
 from match.interrupt.unfinished import scratch_folder
 from match.run.tools import check, execute
 
@@ -16,11 +17,11 @@ _WAITING = re.compile(_OWN.pattern + r" Waiting for unfinished jobs")
 _FAILED = re.compile(_OWN.pattern + r" \[(.*: )?(?P<made>\S+)\] (Error (?P<status>\d+)|(?P<signal>.+))")
 
 
-def make(directory: Path, compiler: str, options: Sequence[str], advice: str) -> None:
-    """Build a project with the command `compiler` and further variables of its Makefile.
+def make(directory: Path, folder: Path, compiler: str, options: Sequence[str], advice: str) -> None:
+    """Build a project with the command `compiler` and further variables of its Makefile, which writes into `folder`.
 
     Raises:
-        OutputError: if there is no room for temporary files.
+        OutputError: if that cannot be written, or there is no room for temporary files.
         ToolchainError: if make cannot be started, or a command fails: with the line in which that says why, or, where
             it says nothing, with how it ended and `advice`, the rest of a sentence.
     """
@@ -33,6 +34,8 @@ def make(directory: Path, compiler: str, options: Sequence[str], advice: str) ->
             done = execute(["env", "LC_ALL=C", f"TMPDIR={temporary}", "make", *variables], what)
     except OSError as error:
         raise OutputError(f"compilers cannot write temporary files: {error.strerror or error}; set TMPDIR.") from error
+    if done.returncode:
+        check_folder(folder)  # many commands at a time would each say so
     lines = (done.stderr + done.stdout).splitlines()
     said = [line for line in lines if not _OWN.match(line)]
     failed = next(filter(None, map(_FAILED.match, lines)), None)

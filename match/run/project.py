@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from match.codegen.project import MANIFEST, Manifest, PlatformEntry
+from match.codegen.manifest import MANIFEST, Manifest, PlatformEntry
 from match.errors import InputError, OptionError
 from match.run.make import make
 from match.run.tools import need
@@ -23,12 +23,14 @@ def read_manifest(directory: str | PathLike[str]) -> Manifest:
     Raises:
         InputError: if the folder holds no project, or one that another version of the compiler made.
     """
-    path = Path(directory) / MANIFEST
+    folder = Path(directory)
+    path = folder / MANIFEST
     try:
         return msgspec.json.decode(path.read_bytes(), type=Manifest)
     except OSError as error:
         raise InputError(
-            f"{directory} holds no compiled network: {path} cannot be read; compile one into it."
+            f"{folder.resolve() if folder.name in ('', '..') else folder} holds no compiled network: {path} "
+            f"cannot be read; compile one into it."
         ) from error
     except msgspec.MsgspecError as error:
         raise InputError(f"{path} is of another version or damaged: {error}; compile the network again.") from error
@@ -45,6 +47,11 @@ def platform_of(manifest: Manifest, name: str) -> PlatformEntry:
             return _complete(manifest, platform)
     known = ", ".join(platform.name for platform in manifest.platforms)
     raise OptionError(f"{manifest.name} for {manifest.target} has no platform {name!r}; choose one of {known}.")
+
+
+def own_platform(manifest: Manifest) -> PlatformEntry:
+    """The chip's own platform: of those that have all modules of the network the last."""
+    return next(platform for platform in reversed(manifest.platforms) if not platform.missing)
 
 
 def platform_on(manifest: Manifest, place: str) -> PlatformEntry:
@@ -96,6 +103,7 @@ def build(
     Raises:
         InputError: if the folder holds no project.
         OptionError: if the project has no such platform, or the platform no sanitizers.
+        OutputError: if the folder of the build cannot be written.
         ToolchainError: if make or a C compiler is missing, or the build fails.
     """
     chosen = platform_of(read_manifest(directory), platform)
@@ -110,10 +118,11 @@ def build(
     options += ["COUNT=1"] if counted else []
     advice = f"see if `{tool} --version` works" + ("" if chosen.compiler else ", or set CC to another compiler")
     project = Path(directory)
-    make(project, command, [f"PLATFORM={platform}", *options], advice)
-    folder = platform + ("-" + _CHECKS.replace(",", "-") if sanitize else "")
-    folder += ("-trace" if traced else "") + ("-dump" if dumped else "") + ("-count" if counted else "")
-    return project / "build" / folder / "network"
+    name = platform + ("-" + _CHECKS.replace(",", "-") if sanitize else "")
+    name += ("-trace" if traced else "") + ("-dump" if dumped else "") + ("-count" if counted else "")
+    folder = project / "build" / name
+    make(project, folder, command, [f"PLATFORM={platform}", *options], advice)
+    return folder / "network"
 
 
 def compiler_of(platform: PlatformEntry) -> str:

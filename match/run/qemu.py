@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from match.interrupt.unfinished import scratch_folder
 from match.run.runner import Finished, Job
-from match.run.tools import check, execute, need
+from match.run.tools import check, execute
 
 _QUIET = ("-nographic", "-monitor", "none", "-serial", "none", "-icount", "shift=0")
 
 
 def run(job: Job) -> Finished:
     """The program on `machine`, a command line of QEMU without a kernel; it finds the two files by its arguments."""
-    need(job.machine[:1], f"running {job.what}")
     with scratch_folder("match-run-") as folder:
         source, sink, console = (folder / part for part in ("inputs", "outputs", "console"))
         source.write_bytes(job.inputs)

@@ -1,4 +1,4 @@
-"""What a runner is: a function that gives a program its samples and brings back what comes out."""
+"""What a runner is: what gives a program its samples and brings back what comes out."""
 
 from __future__ import annotations
 
@@ -35,5 +35,13 @@ class Finished:
     command: str
 
 
-Runner = Callable[[Job], Finished]
-"""Raises ToolchainError if a tool is missing or the program fails."""
+@dataclass(frozen=True)
+class Runner:
+    """How programs are run: `run` raises ToolchainError if a tool is missing or the program fails.
+
+    `check` is asked before a program is built: it is given `Job.machine` and `Job.what`, and raises ToolchainError if a
+    tool is missing.
+    """
+
+    run: Callable[[Job], Finished]
+    check: Callable[[tuple[str, ...], str], None] = lambda machine, what: None

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from match.codegen.project import Manifest
+from match.codegen.manifest import Manifest
 from match.errors import InputError, ToolchainError
 from match.frontend.model import ModelTensor, tensor_bytes
 from match.target.arguments import is_a, whole_number

@@ -8,14 +8,15 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from match.codegen.c_text import comment, quoted, render, values, wrap
+from match.codegen.manifest import MANIFEST, Manifest, encode
 from match.codegen.platforms import PACKAGE
-from match.codegen.project import Manifest
 from match.errors import InputError
-from match.files.output import write_folder
+from match.files.own import check_unchanged, listed, replace_own
 from match.ir.names import identifiers, network_prefix
 from match.run import Dumps, dump, read_manifest
 from match.run import run as run_project
@@ -41,19 +42,26 @@ class _Operand(NamedTuple):
 
 
 def write_selftest(
-    directory: str | PathLike[str], inputs: Mapping[str, npt.NDArray[Any]], origin: str = "a sample"
+    directory: str | PathLike[str],
+    inputs: Mapping[str, npt.NDArray[Any]],
+    origin: str = "a sample",
+    *,
+    overwrite: bool = False,
 ) -> Path:
     """Run a project on one sample on this machine, and write that as C into its folder "selftest", which is returned.
 
     `origin` says in the C where the sample is from. Of networks with external memory outputs alone are expected: a core
-    does not read that memory as it reads main memory.
+    does not read that memory as it reads main memory. The files of an earlier self-test are replaced, those of them
+    that were changed since then if `overwrite` is set.
 
     Raises:
         InputError: if the folder holds no project, or the inputs are not one sample of its tensors.
         ToolchainError: if make or a C compiler is missing, the build fails, or the program does.
-        OutputError: if the files cannot be written.
+        OutputError: if the files cannot be written, or were changed since they were.
     """
-    manifest = read_manifest(directory)
+    manifest, project = read_manifest(directory), Path(directory)
+    if not overwrite:
+        check_unchanged(project, manifest.selftest)
     _check_one_sample(manifest, inputs)
     dumps: Dumps = {}
     if manifest.image:
@@ -61,16 +69,15 @@ def write_selftest(
     else:
         outputs, dumps = dump(directory, inputs)
     name, context = network_prefix(manifest.name), _context(manifest, inputs, outputs, dumps)
-    folder = Path(directory) / FOLDER
     shared = {"match_selftest.h": "include/match_selftest.h", "match_selftest.c": "src/selftest.c"}
     files: dict[str, str | bytes] = {
-        place: (PACKAGE / "codegen" / path).read_text(encoding="utf-8") for place, path in shared.items()
+        f"{FOLDER}/{place}": (PACKAGE / "codegen" / path).read_text(encoding="utf-8") for place, path in shared.items()
     }
-    files |= {
-        f"{name}_selftest.{end}": wrap(render(f"selftest.{end}.mako", **context, origin=origin)) for end in ("c", "h")
-    }
-    write_folder(folder, files)
-    return folder
+    for end in ("c", "h"):
+        files[f"{FOLDER}/{name}_selftest.{end}"] = wrap(render(f"selftest.{end}.mako", **context, origin=origin))
+    records = {MANIFEST: encode(msgspec.structs.replace(manifest, selftest=listed(files)))}
+    replace_own(project, files, manifest.selftest, records, overwrite=overwrite)
+    return project / FOLDER
 
 
 def _check_one_sample(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> None:

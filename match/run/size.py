@@ -15,7 +15,7 @@ from match.files.output import whole_file
 from match.ir.names import network_prefix
 from match.run.callgraph import CallGraph, read_call_graph
 from match.run.make import make
-from match.run.project import compiler_of, platform_of, read_manifest
+from match.run.project import compiler_of, own_platform, platform_of, read_manifest
 from match.run.tools import call, need
 
 _SECTION = re.compile(r"^(\.\w+)\S*\s+(\d+)\s+\d+\s*$", re.MULTILINE)
@@ -50,8 +50,10 @@ class Size(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kernel_stacks: dict[str, int] = {}
 
 
-def size(directory: Path, platform: str = "host") -> Size:
-    """Build a project's library for a platform and measure it; CFLAGS of the environment are the build's, else -O2.
+def size(directory: Path, platform: str | None = None) -> Size:
+    """Build a project's library and measure it; CFLAGS of the environment are the build's, else -O2.
+
+    It is built for `platform`; none: the chip's own.
 
     The numbers are also written as macros, into build/size-<platform>/<name>_size.h of the project.
 
@@ -62,10 +64,13 @@ def size(directory: Path, platform: str = "host") -> Size:
         OutputError: if the macros cannot be written.
     """
     manifest = read_manifest(directory)
-    compiler = compiler_of(platform_of(manifest, platform))
+    chosen = own_platform(manifest) if platform is None else platform_of(manifest, platform)
+    platform, compiler = chosen.name, compiler_of(chosen)
     tool = compiler.split()[0]
     tools = f"{tool.removesuffix('gcc')}size" if tool.endswith("-gcc") else "size"
-    need(("make", tool, tools), f"measuring {directory}")
+    others = [other.name for other in manifest.platforms if other.name != platform and not other.missing]
+    advice = f"install it or choose another platform: {', '.join(others)} (--platform)" if others else "install it"
+    need(("make", tool, tools), f"measuring {directory} for {platform}", advice)
     name = network_prefix(manifest.name)
     build = directory / "build" / f"size-{platform}"
     flags = os.environ.get("CFLAGS", "-O2")
@@ -75,10 +80,13 @@ def size(directory: Path, platform: str = "host") -> Size:
     def total(prefixes: tuple[str, ...]) -> int:
         return sum(int(count) for section, count in sections if section in prefixes)
 
-    graph = read_call_graph(path.read_text() for path in sorted(build.rglob("*.ci")))
+    # Others may lie there, too: of an earlier compilation, or the user's own.
+    sources = [Path(name) for name in manifest.files if name.endswith(".c")]
+    graphs = (build / source.with_suffix(".ci") for source in sources)
+    graph = read_call_graph(path.read_text() for path in graphs if path.exists())
     execute, run = ({name for name in graph.frames if one.fullmatch(name)} for one in (_LAYER, _RUN))
     graph = graph.with_calls(run, execute)
-    layers = [path.read_text() for path in sorted((directory / "src").glob("[0-9]*.c"))]
+    layers = [(directory / source).read_text() for source in sources if source.match("src/[0-9]*.c")]
     kernels = {pair for text in layers for pair in _KERNEL.findall(text)}
     symbols = call([f"{tools.removesuffix('size')}nm", str(build / f"{name}.o")], f"measuring {directory}")
     linked = {line.split()[-1] for line in symbols.splitlines() if line}
@@ -106,7 +114,7 @@ def _build(directory: Path, platform: str, compiler: str, flags: str, library: P
     options += ["CCACHE_DISABLE=1"]  # it keeps objects and no call graphs
     options += ["-B"]  # objects that are there may be of other flags
     advice = f"see if `{compiler.split(maxsplit=1)[0]} --version` is GCC 10 or later"
-    make(directory, compiler, [*options, f"build/{folder}/{library.name}"], advice)
+    make(directory, library.parent, compiler, [*options, f"build/{folder}/{library.name}"], advice)
 
 
 def _kernel_stacks(graph: CallGraph, kernels: Iterable[tuple[str, str]], linked: Container[str]) -> dict[str, int]:

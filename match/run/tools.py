@@ -13,11 +13,16 @@ from match.errors import ToolchainError
 _KEYWORDS = re.compile(r"undefined reference|undefined symbol|error|status|not found|overflowed", re.IGNORECASE)
 
 
-def need(tools: Sequence[str], what: str) -> None:
+def need(tools: Sequence[str], what: str, advice: str = "install it") -> None:
     """Raise ToolchainError if one of `tools` is not installed; `what` needs it, the beginning of the sentence."""
     for tool in tools:
         if shutil.which(tool) is None:
-            raise ToolchainError(f"{what} needs {tool!r}, which is not on the PATH; install it.")
+            raise ToolchainError(f"{what} needs {tool!r}, which is not on the PATH; {advice}.")
+
+
+def need_machine(machine: Sequence[str], what: str) -> None:
+    """Raise ToolchainError if the program of a machine, a command line, is not installed, which runs `what`."""
+    need(machine[:1], f"running {what}")
 
 
 def execute(command: Sequence[str], what: str, folder: Path | None = None) -> subprocess.CompletedProcess[str]:

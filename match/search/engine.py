@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import metadata
-from typing import Protocol
+from importlib.util import find_spec
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
-from match.errors import OptionError
+from match.errors import OptionError, ToolchainError
 from match.mapping.schedule import Schedule
 from match.search.problem import SearchProblem
 from match.target.arguments import is_one_of, shown
@@ -24,6 +26,19 @@ class Engine(Protocol):
             OptionError: if the objective is unknown, or "energy" of a cost model that has none.
         """
         ...
+
+
+class _Library(NamedTuple):
+    """A package as pip and as Python call it."""
+
+    package: str
+    module: str
+
+
+_LIBRARIES: Mapping[str, _Library] = MappingProxyType(
+    {"loma": _Library("zigzag-dse", "zigzag"), "dory": _Library("ortools", "ortools")}
+)
+"""By engine what does its search."""
 
 
 def _exact() -> Engine:
@@ -65,11 +80,21 @@ def engine(name: str) -> Engine:
 
 def library_version(name: str) -> str:
     """Version of the library that the engine called `name` leaves its search to, empty if there is none."""
-    library = {"loma": "zigzag-dse", "dory": "ortools"}.get(name)
-    return "" if library is None else metadata.version(library)
+    library = _LIBRARIES.get(name)
+    return "" if library is None else metadata.version(library.package)
 
 
 def check_engine(name: str) -> None:
-    """Raises OptionError if there is no such engine; loads none."""
+    """Find out if there is such an engine, without loading it.
+
+    Raises:
+        OptionError: there is not.
+        ToolchainError: its library is not installed.
+    """
     if not is_one_of(name, engine_names()):
         raise OptionError(f"engine {shown(name)} is unknown; choose one of: {', '.join(engine_names())}.")
+    library = _LIBRARIES.get(name)
+    if library is not None and find_spec(library.module) is None:
+        raise ToolchainError(
+            f"engine {name!r} needs {library.package}, which is not installed: `pip install {library.package}`."
+        )

@@ -15,6 +15,7 @@ from typing import Any
 
 from match.ir.chain import channel_dims, sums_parts
 from match.ir.layer import Axis, Component, Dim, Layer, Operand, Role, input_axes
+from match.target import methods
 from match.target.cost import Tile, larger, smaller
 from match.target.hardware import HwModule
 from match.target.operands import INPUT, Requantizers, input_operand, output_operand, weights_operand
@@ -23,7 +24,7 @@ from match.target.operators_cost import OperatorsCost, whole_words
 
 def chain_operands(module: HwModule, layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
     """The input, what an addition at the end reads beside it, the constants of all operators as one, and the output."""
-    each = [module.operands(stage, form) for stage, form in zip(layer.stages, requantizers, strict=True)]
+    each = [methods.operands(module, stage, form) for stage, form in zip(layer.stages, requantizers, strict=True)]
     dims = channel_dims(layer.stages)
     components: list[Component] = []
     for number, operands in enumerate(each):
@@ -54,7 +55,7 @@ def _axis(axis: Axis, follows: Mapping[Dim, Dim | None]) -> Axis:
 def chain_multiples(module: HwModule, layer: Layer) -> dict[Dim, int]:
     """What tiles of a chain are multiples of, see `HwModule.tile_multiples`."""
     dims = channel_dims(layer.stages)
-    each = [module.tile_multiples(stage) for stage in layer.stages]
+    each = [methods.tile_multiples(module, stage) for stage in layer.stages]
     found = {dim: multiple for dim, multiple in each[-1].items() if dim in (Dim.OY, Dim.OX, Dim.C)}
     if not sums_parts(layer.stages):
         found[Dim.C] = 0

@@ -12,6 +12,7 @@ from typing import Any
 from match.ir.group import first_readers, last_readers
 from match.ir.layer import Axis, Component, Dim, Layer, Operand, Role, input_axes, whole_axis
 from match.mapping.storage import storage
+from match.target import methods
 from match.target.cost import Tile
 from match.target.hardware import HwModule, MatchTarget
 from match.target.operands import INPUT, OperandError, Requantizers, element_bytes, weights_operand
@@ -27,7 +28,7 @@ def group_operands(module: HwModule, layer: Layer, requantizers: Requantizers) -
     Raises:
         OperandError: if a tensor of one of the operators is not dense, rows first.
     """
-    each = [module.operands(stage, form) for stage, form in zip(layer.stages, requantizers, strict=True)]
+    each = [methods.operands(module, stage, form) for stage, form in zip(layer.stages, requantizers, strict=True)]
     for stage, operands in zip(layer.stages, each, strict=True):
         for operand in operands:
             if operand.role is not Role.CONSTANT and not storage(operand).plain:

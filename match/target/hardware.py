@@ -331,6 +331,7 @@ class Platform:
     `io`: the source that implements match_io.h; None is one that reads and writes files by way of stdio.h.
     `runner`: what runs a program, one of `match.run.RUNNERS`; `machine`: what the runner has to know of the machine,
     such as an emulator's command line; `counts`: what match_counter (match_count.h) counts, None without one.
+    `counted`: a sentence on what is counted there, for tables that have the chip's predicted cycles beside it.
     `on`: what `match run --on` calls that which runs its programs; None is `name`.
     `modules`: those of the target's that it has, by name, None for all. Networks that use another cannot run on it.
     `cost`: what a module's cost model becomes on it, for a prediction beside the cycles that it counts; None if there
@@ -350,6 +351,7 @@ class Platform:
     runner: str = "native"
     machine: tuple[str, ...] = ()
     counts: Literal["instructions", "cycles"] | None = None
+    counted: str = ""
     on: str | None = None
     modules: tuple[str, ...] | None = None
     cost: Callable[[CostModel], CostModel] | None = None
@@ -389,7 +391,10 @@ class MatchTarget(ABC):
 
     @property
     def platforms(self) -> tuple[Platform, ...]:
-        """All that networks can be built for: `host`, and behind it what else there is, each under its own name."""
+        """All that networks can be built for: `host`, behind it what else there is, each under its own name.
+
+        The last one is the chip's own, for which `match size` measures by default.
+        """
         return (self.host,)
 
     @property

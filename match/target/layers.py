@@ -12,6 +12,7 @@ from match.ir.constants import LayerConstants
 from match.ir.group import operator_spans
 from match.ir.layer import Dim, Layer, Operand, Role
 from match.mapping.storage import PLACES
+from match.target import methods
 from match.target.chain import ChainCost, chain_multiples, chain_operands
 from match.target.cost import CostModel
 from match.target.group import GROUP_MULTIPLES, GroupCost, group_operands
@@ -40,7 +41,7 @@ def _dense_operands(module: HwModule, layer: Layer, requantizers: Requantizers) 
         return group_operands(module, layer, requantizers)
     if layer.stages:
         return chain_operands(module, layer, requantizers)
-    return module.operands(layer, requantizers[0])
+    return methods.operands(module, layer, requantizers[0])
 
 
 def _within(operand: Operand, pitch: int) -> Operand:
@@ -61,19 +62,28 @@ def tile_multiples_of(module: HwModule, layer: Layer) -> dict[Dim, int]:
     """What tiles of a layer are multiples of, see `HwModule.tile_multiples`."""
     if layer.links:
         return dict(GROUP_MULTIPLES)
-    return chain_multiples(module, layer) if layer.stages else dict(module.tile_multiples(layer))
+    return chain_multiples(module, layer) if layer.stages else methods.tile_multiples(module, layer)
 
 
-def pack_of(
-    module: HwModule,
-    layer: Layer,
-    requantizers: Requantizers,
-    constants: Sequence[LayerConstants],
-    spans: Mapping[Dim, tuple[int, int]],
-) -> tuple[bytes, ...]:
-    """Bytes of each component of the constants of a layer, for the tile that covers `spans`."""
-    each = zip(layer.operators, requantizers, constants, operator_spans(layer, spans), strict=True)
-    return tuple(part for stage, form, values, span in each for part in module.pack(stage, form, values, span))
+def packer(
+    module: HwModule, layer: Layer, requantizers: Requantizers, constants: Sequence[LayerConstants]
+) -> Callable[[Mapping[Dim, tuple[int, int]]], tuple[bytes, ...]]:
+    """What makes the bytes of each component of the constants of a layer, for the tile that covers some spans."""
+    components = [
+        [
+            part
+            for operand in methods.operands(module, stage, form)
+            if operand.role is Role.CONSTANT
+            for part in operand.components
+        ]
+        for stage, form in zip(layer.operators, requantizers, strict=True)
+    ]
+
+    def pack(spans: Mapping[Dim, tuple[int, int]]) -> tuple[bytes, ...]:
+        each = zip(layer.operators, requantizers, constants, operator_spans(layer, spans), components, strict=True)
+        return tuple(part for asked in each for part in methods.pack(module, *asked))
+
+    return pack
 
 
 def cost_model_of(
@@ -86,7 +96,9 @@ def cost_model_of(
 
     `changed` is asked for the cost model of each operator.
     """
-    models = [changed(module.cost(stage, form)) for stage, form in zip(layer.operators, requantizers, strict=True)]
+    models = [
+        changed(methods.cost(module, stage, form)) for stage, form in zip(layer.operators, requantizers, strict=True)
+    ]
     if layer.links:
         return GroupCost(tuple(models))
     return ChainCost(tuple(models)) if layer.stages else models[0]

@@ -11,6 +11,7 @@ from importlib.metadata import EntryPoint, entry_points
 from match.errors import OptionError, TargetError, in_a_line
 from match.target.arguments import is_a, is_one_of, shown
 from match.target.attributes import attribute_problems
+from match.target.byte_sizes import bytes_of
 from match.target.hardware import HwModule, MatchTarget
 
 GROUP = "match.targets"
@@ -35,15 +36,18 @@ def installed_targets() -> tuple[list[MatchTarget], list[str]]:
 
 
 def get_target(
-    target: str | MatchTarget, l1: int | None = None, modules: Sequence[str] | None = None, l2: int | None = None
+    target: str | MatchTarget,
+    l1: int | str | None = None,
+    modules: Sequence[str] | None = None,
+    l2: int | str | None = None,
 ) -> MatchTarget:
     """A target, optionally with other sizes of memories and with some of its modules only.
 
     Args:
         target: the name of an entry point in the group ``match.targets``, in any case, or a target, which is copied.
-        l1: bytes of the innermost memory of every module, in place of the chip's own.
+        l1: bytes of the innermost memory of every module, in place of the chip's own, also as "64k" or "1M".
         modules: names of the modules to use, in the target's order whatever the order here; none: all of them.
-        l2: bytes of the main memory, in place of the chip's own.
+        l2: bytes of the main memory, in the same way, in place of the chip's own.
 
     Raises:
         TargetError: if there is no such target, it cannot be loaded, lacks an attribute, or has no such module.
@@ -56,7 +60,7 @@ def get_target(
         raise TargetError(f"a target is the name of an installed one or a MatchTarget, not {kind}.")
     for problem in attribute_problems(target):
         raise TargetError(problem)
-    return _configured(target, l1, modules, l2)
+    return _configured(target, memory_size("L1", l1), modules, memory_size("L2", l2))
 
 
 def _entry(target: str) -> EntryPoint:
@@ -73,10 +77,22 @@ def _entry(target: str) -> EntryPoint:
     raise TargetError(f"there is no target {target!r}{meant}; installed targets: {', '.join(names) or 'none'}.")
 
 
+def memory_size(name: str, size: int | str | None) -> int | None:
+    """The size of the memory `name` in bytes, which may be given as a text such as "64k" or "1M"; None remains.
+
+    Raises:
+        OptionError: it is no number of bytes, or too large a one.
+    """
+    found = bytes_of(size) if isinstance(size, str) else size
+    if size is not None and not (is_a(found, int) and found and 0 < found <= MOST_BYTES):
+        raise OptionError(
+            f"the {name} size must be a number of bytes from 1 to {MOST_BYTES}, such as 65536 or '64k', not "
+            f"{shown(size)}."
+        )
+    return found
+
+
 def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | None, l2: int | None) -> MatchTarget:
-    for name, size in (("L1", l1), ("L2", l2)):
-        if size is not None and not (is_a(size, int) and 0 < size <= MOST_BYTES):
-            raise OptionError(f"the {name} size must be a number of bytes from 1 to {MOST_BYTES}, not {shown(size)}.")
     if modules is not None and (is_a(modules, str) or not is_a(modules, Iterable)):
         raise OptionError(f"modules must be a list of names, not {shown(modules)}.")
     names = [module.name for module in target.modules]

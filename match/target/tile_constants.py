@@ -249,12 +249,16 @@ def _addition(requantizer: Requantizer) -> np.dtype[np.void]:
 
 
 def exceptions(constants: LayerConstants, requantizer: Requantizer, spans: Spans) -> tuple[bytes, ...]:
-    """Where the exceptions of each of these output channels begin, and the layer's exceptions; of forms with some."""
+    """Where the exceptions of each of these output channels begin, and the layer's exceptions; of forms with some.
+
+    Behind the exceptions there are zeros, up to as many words as the form has.
+    """
     if not requantizer.exceptions:
         return ()
     lists = exception_lists(parameters_of(constants))
     begins = lists.begins if len(lists.begins) == 1 else channels(lists.begins, spans)
-    return begins.astype("<u2").tobytes(), lists.words.astype("<i4").tobytes()
+    words = np.pad(lists.words, (0, requantizer.exceptions - len(lists.words)))
+    return begins.astype("<u2").tobytes(), words.astype("<i4").tobytes()
 
 
 def _whole_products(part: Requantization, requantizer: Requantizer) -> bytes:

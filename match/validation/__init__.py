@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match import run as runs
-from match.codegen.project import Manifest
+from match.codegen.manifest import Manifest
 from match.compilation.stopwatch import Progress, unheard
 from match.errors import InputError, OptionError
 from match.frontend.model import Model, ModelTensor
@@ -32,9 +32,11 @@ from match.validation.schema import (
     LayerDifference,
     TensorDifference,
     Validation,
+    Verdict,
     encode,
     schema,
 )
+from match.validation.verdict import differs_by_more, verdict
 
 __all__ = ["LABELS", "SAMPLES", "ExactSummary", "Progress", "Validation", "encode", "schema", "validate"]
 
@@ -59,6 +61,7 @@ def validate(
     samples: int | None = None,
     seed: int = 0,
     on: str = "host",
+    layers: bool = False,
     partitioned: Callable[[], Partitioned] | None = None,
     changed: Callable[[], tvm.IRModule] | None = None,
     exact: Callable[[], ExactSummary | None] | None = None,
@@ -74,7 +77,8 @@ def validate(
         samples: how many random inputs (`SAMPLES` by default), or the first of those given (by default all).
         seed: of the first random input; the next has the next one.
         on: what runs the project, as in `match.run.run`.
-        partitioned: makes the network as it was cut for the project, to compare operator by operator.
+        layers: compare operator by operator, too.
+        partitioned: makes the network as it was cut for the project; None where its target is not installed.
         changed: makes the network in integer form that the model became, which then is the reference.
         exact: makes what exact arithmetic would cost.
         progress: is told what is under way.
@@ -82,6 +86,7 @@ def validate(
     Raises:
         InputError: if inputs or labels do not match the network, or the model is not that of the project.
         OptionError: if the project does not run there, or there are no samples.
+        TargetError: if operators are to be compared and the target is not installed.
         ToolchainError: if a C compiler, a simulator or the reference is missing, or fails.
     """
     manifest = runs.read_manifest(directory)
@@ -96,15 +101,26 @@ def validate(
     name, compute = reference(model) if changed is None else ("integer network", integers(model, changed()))
     progress(f"Running {manifest.name} on {on}, {count} samples")
     found = runs.run(directory, batch, on=on)
-    expected = _expected(compute, batch, count, [tensor.name for tensor in manifest.outputs], name, progress)
-    outputs = tuple(
-        _tensor(tensor, found[tensor.name], expected[tensor.name], step)
-        for tensor, step in zip(manifest.outputs, steps(model), strict=True)
-    )
-    layers = None
-    if partitioned is not None:
+    expected = _expected(compute, batch, range(count), [tensor.name for tensor in manifest.outputs], name, progress)
+    kinds = list(zip(manifest.outputs, steps(model), strict=True))
+    outputs = tuple(_tensor(tensor, found[tensor.name], expected[tensor.name], step) for tensor, step in kinds)
+    differing = _differing(kinds, found, expected)
+    said: Verdict = "unknown" if differing else "equal"
+    compared = seen = None
+    if partitioned is not None and (layers or differing):
         progress("Finding the layers of the network")
-        layers = _layers(directory, manifest, partitioned(), batch, count, on, progress)
+        try:
+            cut = partitioned()
+            seen = _layers(directory, manifest, cut, batch, range(count) if layers else differing, on, progress)
+            compared = seen if layers else None
+            if differing:
+                own = compute if name == "integer network" else integers(model, tvm.IRModule.from_expr(cut.main))
+                there = {tensor: array[differing] for tensor, array in expected.items()}
+                integer = _expected(own, batch, differing, list(found), "integer network", progress)
+                said = verdict(cut.decisions, seen, integers_differ=bool(_differing(kinds, integer, there)))
+        except InputError:  # another version of the compiler made the project
+            if layers:
+                raise
     if exact is not None:
         progress("Compiling with exact numerics")
     return Validation(
@@ -114,13 +130,14 @@ def validate(
         reference=name,
         samples=count,
         seed=seed if inputs is None else None,
-        equal=all(output.equal == output.elements for output in outputs),
+        equal=not differing,
         outputs=outputs,
-        layers=layers,
-        first=_first(layers or ()),
+        layers=compared,
+        first=_first(seen or ()),
         accuracy=None if classes is None else _accuracy(manifest, found, expected, classes),
         exact=exact() if exact else None,
         caveat=caveat(model) if changed is None else None,
+        verdict=said,
     )
 
 
@@ -172,10 +189,12 @@ def _classes(labels: Array, count: int, manifest: Manifest) -> Array:
     return classes[:count]
 
 
-def _expected(compute: Run, batch: Arrays, count: int, names: Sequence[str], what: str, progress: Progress) -> Arrays:
+def _expected(
+    compute: Run, batch: Arrays, samples: Sequence[int], names: Sequence[str], what: str, progress: Progress
+) -> Arrays:
     results: list[list[Array]] = []
-    for index in range(count):
-        progress(f"{what}: sample {index + 1} of {count}")
+    for number, index in enumerate(samples, 1):
+        progress(f"{what}: sample {number} of {len(samples)}")
         results.append(compute([np.ascontiguousarray(array[index]) for array in batch.values()]))
     return {name: np.stack([result[place] for result in results]) for place, name in enumerate(names)}
 
@@ -193,12 +212,23 @@ def _tensor(tensor: ModelTensor, found: Array, expected: Array, step: float | No
     )
 
 
+def _differing(kinds: Sequence[tuple[ModelTensor, float | None]], found: Arrays, expected: Arrays) -> list[int]:
+    """The samples of which an output differs; `kinds` are the outputs with the distance of neighbouring values."""
+    apart = {
+        index
+        for tensor, step in kinds
+        for index, pair in enumerate(zip(found[tensor.name], expected[tensor.name], strict=True))
+        if (counted := difference(pair[0], pair[1].reshape(pair[0].shape), step)).equal < counted.elements
+    }
+    return sorted(apart)
+
+
 def _layers(
     directory: Path,
     manifest: Manifest,
     partitioned: Partitioned,
     batch: Arrays,
-    count: int,
+    samples: Sequence[int],
     on: str,
     progress: Progress,
 ) -> tuple[LayerDifference, ...]:
@@ -208,8 +238,8 @@ def _layers(
         raise InputError(
             f"{directory} was compiled by another version of the compiler: its layers are others; compile it again."
         )
-    for index in range(count):
-        progress(f"Comparing layers: sample {index + 1} of {count}")
+    for number, index in enumerate(samples, 1):
+        progress(f"Comparing layers: sample {number} of {len(samples)}")
         sample = {name: array[index : index + 1] for name, array in batch.items()}
         outputs, dumps = runs.dump(directory, sample, on=on)
         layers.add(
@@ -222,8 +252,7 @@ def _layers(
 
 def _first(layers: Sequence[LayerDifference]) -> str | None:
     differing = [layer for layer in layers if layer.differing]
-    unexpected = [layer for layer in differing if layer.largest > layer.known_steps]
-    return next((layer.name for layer in (*unexpected, *differing)), None)
+    return next((layer.name for layer in (*filter(differs_by_more, layers), *differing)), None)
 
 
 def _accuracy(manifest: Manifest, found: Arrays, expected: Arrays, classes: Array) -> AccuracySummary:

@@ -9,6 +9,7 @@ import msgspec
 SCHEMA_VERSION = 1
 
 Reference = Literal["TFLite Micro", "onnxruntime", "integer network"]
+Verdict = Literal["equal", "as announced", "more than announced", "unknown"]
 
 
 class TensorDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -67,8 +68,11 @@ class Validation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A network's generated C, run on `platform` beside a reference on this PC.
 
     `seed` is that of the first sample, the next have the next ones; null where inputs were given. `equal` tells whether
-    the outputs equal the reference's in every element. `layers` are null where they were not asked for. `first` is the
-    name of the first layer that differs by more than is known of it, or else of the first that differs. `exact` is null
+    the outputs equal the reference's in every element; `verdict`, if not, whether the differences are those that the
+    report announced: each operator alone is off by no more than is known of it. It is unknown where operators cannot be
+    compared: the target is not installed, or the project is of another version. `layers` are null where they were not
+    asked for. `first` is the name of the first layer that differs by more than is known of it, or else of the first
+    that differs. `exact` is null
     where every requantization is exact already, or the target is not installed. `caveat` is a sentence on why outputs
     may differ from the reference though the C is right; null if there is no reason.
     """
@@ -86,6 +90,7 @@ class Validation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     accuracy: AccuracySummary | None = None
     exact: ExactSummary | None = None
     caveat: str | None = None
+    verdict: Verdict = "unknown"
     schema_version: Literal[1] = SCHEMA_VERSION
 
     def __repr__(self) -> str:

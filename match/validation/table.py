@@ -7,6 +7,7 @@ from rich.text import Text
 
 from match.report.columns import Column, fitted, left_out
 from match.validation.schema import LayerDifference, TensorDifference, Validation
+from match.validation.verdict import differs_by_more
 
 
 def show(validation: Validation, console: Console) -> None:
@@ -60,8 +61,8 @@ def _sentences(validation: Validation) -> list[str]:
     lines = [_verdict(validation)]
     if validation.caveat and not validation.equal:
         lines.append(validation.caveat)
-    if validation.layers is not None:
-        lines.append(_first(validation, validation.layers))
+    if validation.layers is not None or validation.verdict in ("as announced", "more than announced"):
+        lines.append(_first(validation))
     if validation.accuracy is not None:
         seen = validation.accuracy
         lines.append(
@@ -77,15 +78,28 @@ def _sentences(validation: Validation) -> list[str]:
 def _verdict(validation: Validation) -> str:
     elements = sum(tensor.elements for tensor in validation.outputs)
     equal = sum(tensor.equal for tensor in validation.outputs)
-    if validation.equal:
-        return f"Equal: all {elements:,} elements."
-    return f"Not equal: {elements - equal:,} of {elements:,} elements differ."
+    differ = f"{elements - equal:,} of {elements:,} elements differ"
+    match validation.verdict:
+        case "equal":
+            return f"Equal: all {elements:,} elements."
+        case "as announced":
+            return f"As announced: {differ}, and no operator is off by more than the report says of it."
+        case "more than announced":
+            return f"More than announced: {differ}, and the report does not say why."
+        case "unknown":
+            return (
+                f"Not equal: {differ}. Whether the report announced it is not known, as the operators cannot be "
+                f"compared: the target is not installed, or another version of the compiler made the project."
+            )
 
 
-def _first(validation: Validation, layers: tuple[LayerDifference, ...]) -> str:
-    found = next((layer for layer in layers if layer.name == validation.first), None)
-    if found is None:
+def _first(validation: Validation) -> str:
+    if validation.first is None:
         return "Operator by operator nothing differs from the network's own integers."
-    if found.largest <= found.known_steps:
+    found = next((layer for layer in validation.layers or () if layer.name == validation.first), None)
+    if found is None:
+        more = " by more than that" if validation.verdict == "more than announced" else ""
+        return f"The first operator that differs{more} is {validation.first}; --layers compares all of them."
+    if not differs_by_more(found):
         return f"The first operator that differs is {found.name}, by no more than is known of its requantization."
     return f"The first operator that differs is {found.name} on {found.module}: {found.share:.3%} of its elements."

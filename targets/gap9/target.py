@@ -49,7 +49,8 @@ class Gap9(MatchTarget):
     @property
     def platforms(self) -> tuple[Platform, ...]:
         """What stands in for a PULP chip, with NE16 as a model behind its registers, and the chip with its SDK."""
-        stand_ins = chip.platforms(self.modules, L1, self.main_memory, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
+        sources = *NE16_SOURCES, *NE16_MODEL
+        stand_ins = chip.platforms(self.modules, L1, self.main_memory, sources, NE16_INCLUDE, "NE16")
         driver = (*NE16_CHIP, "targets/gap9/gap_sdk/gap9_gap_sdk_ne16.c")
         rtl = chip.rtl_platform(self.modules, L1, self.main_memory)
         return (*stand_ins, rtl, chip.gap_sdk_platform(self, L1, self.main_memory, driver, NE16_INCLUDE))

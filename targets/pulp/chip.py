@@ -107,6 +107,12 @@ _MACHINE = (
 )
 
 
+_INSTRUCTIONS = (
+    "These are instructions of one RV32IMC core without SIMD, which executes what the chip's cores share; what the DMA "
+    "copies is not among them"
+)
+
+
 def memory_sizes(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> dict[str, str]:
     """Macros of match_pulp_chip.h: the bytes of L1 that the modules were given (`l1` without modules), those of L2."""
     l1_bytes = max((module.memories[-1].size for module in modules), default=l1.size)
@@ -114,9 +120,14 @@ def memory_sizes(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> dict[st
 
 
 def platforms(
-    modules: Iterable[HwModule], l1: Memory, l2: Memory, sources: Iterable[str], include: Iterable[str] = ()
+    modules: Iterable[HwModule],
+    l1: Memory,
+    l2: Memory,
+    sources: Iterable[str],
+    include: Iterable[str] = (),
+    accelerator: str = "",
 ) -> tuple[Platform, ...]:
-    """What stands in for a chip of the family; `sources` and `include` are for the accelerator beside the cluster.
+    """What stands in for a chip of the family; `sources` and `include` are for the `accelerator` beside the cluster.
 
     "host" is a PC with 8 threads as the cluster, "qemu" one RV32IMC core without an operating system. On both the
     arena of L1 has exactly the bytes that the modules were given (`l1` without modules), so that a layer that needs
@@ -138,6 +149,7 @@ def platforms(
             runner="qemu",
             machine=("qemu-system-riscv32", "-M", "virt", "-m", "128M", "-bios", "none"),
             counts="instructions",
+            counted=f"{_INSTRUCTIONS}{f', and of layers on {accelerator} the driver alone' if accelerator else ''}.",
         ),
     )
 
@@ -205,6 +217,7 @@ def rtl_platform(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> Platfor
         io=Path(_RTL, "pulp_rtl_io.c"),
         runner="rtl",
         counts="cycles",
+        counted="One core of the cluster executes all of it, and transfers take no time.",
         modules=("cluster",),
         cost=one_core,
     )

@@ -135,5 +135,5 @@ class PulpOpen(MatchTarget):
     @property
     def platforms(self) -> tuple[Platform, ...]:
         """What stands in for the chip, GAP9's but for the size of L1, and the chip itself."""
-        stand_ins = chip.platforms(self.modules, L1, L2, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE)
+        stand_ins = chip.platforms(self.modules, L1, L2, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE, "NE16")
         return (*stand_ins, chip.rtl_platform(self.modules, L1, L2), self.bare)

@@ -22,6 +22,7 @@ import match
 from match import zoo
 from match.cli.arguments import number_of_bytes
 from match.devtools.demo import INPUT, OUTPUT, load_images
+from match.errors import OptionError
 from match.report import decode
 from match.search.problem import SearchProblem, Solution
 from match.search.solve import solve
@@ -31,6 +32,17 @@ from tests.cli.conftest import DIGITS, Command, Outcome
 pytestmark = pytest.mark.cc
 
 SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_a_project_has_a_folder_by_default(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "build" / "mine").mkdir(parents=True)
+    for options, name in (((), "digits"), (("--name", "figures"), "figures")):
+        outcome = command("compile", DIGITS, *options)
+        assert outcome.out.endswith(f"C project: build/{name} (`match run build/{name}` builds and runs it)\n")
+        assert (tmp_path / "build" / name / "report.json").exists()
+    assert {path.name for path in (tmp_path / "build").iterdir()} == {"digits", "figures", "mine"}
+    assert "is not a model" in command("compile", "").error
 
 
 def test_compile_writes_a_project_and_prints_its_report(command: Command, project: Path, tmp_path: Path) -> None:
@@ -347,7 +359,20 @@ def test_sizes(given: str, size: int) -> None:
     assert number_of_bytes(given) == size
 
 
-@pytest.mark.parametrize("given", ["64 k", "0k", "-1k", "1.5M", "k", "64g", ""])
+def test_sizes_in_python(tmp_path: Path) -> None:
+    for given in ("16k", 16384):
+        compiled = match.compile(DIGITS, "gap9", l1=given, l2="512k")
+        options, target = compiled.report.options, compiled.report.target
+        assert (options.l1, target.main_memory.bytes) == (16384, 1 << 19)
+    module = match.load(DIGITS)
+    assert match.partition(module, "gap9", l1="16k")
+    assert match.get_target("gap9", l1="16k").modules[0].memories[-1].size == 16384
+    for wrong in ("16 k", "0", "1e4", "16g", "²k"):
+        with pytest.raises(OptionError, match=rf"the L1 size must be .*, such as 65536 or '64k', not '{wrong}'"):
+            match.compile(DIGITS, "gap9", l1=wrong)
+
+
+@pytest.mark.parametrize("given", ["64 k", "0k", "-1k", "1.5M", "k", "64g", "²k", ""])
 def test_what_is_no_size(given: str) -> None:
     with pytest.raises(typer.BadParameter, match="is not a positive number of bytes, such as 65536, 64k or 1M"):
         number_of_bytes(given)

@@ -159,7 +159,6 @@ def test_help_tells_defaults(command: Command, monkeypatch: pytest.MonkeyPatch) 
 
 def test_missing_arguments(command: Command) -> None:
     assert "MODEL" in command("compile").error
-    assert "--output" in command("compile", DIGITS).error
     assert "DIR" in command("run").error
 
 
@@ -204,6 +203,18 @@ def test_output_may_not_be_written(command: Command) -> None:
 def test_run_without_a_project(command: Command, folder: Path) -> None:
     assert "given" in command("run", folder / "given").error
     assert "missing" in command("run", folder / "missing").error
+
+
+@pytest.mark.parametrize("given", [".", "./."])
+def test_the_current_folder_is_called_by_its_name(
+    given: str, command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A point is no end of a sentence."""
+    monkeypatch.chdir(folder / "given")
+    for name in ("run", "size", "build", "validate", "selftest"):
+        sentence = command(name, given).error
+        assert sentence.startswith(f"{folder / 'given'} holds no compiled network: project.json cannot be read"), name
+    assert command("run", "..").error.startswith(f"{folder} holds no compiled network: ../project.json cannot be read")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import pytest
 import match.__main__
 from match.devtools.demo import INPUT
 from match.files import npz
-from match.report.targets import markdown
+from match.report.operators import markdown
 from match.target.registry import get_target
 from tests.cli.conftest import DIGITS, Command
 
@@ -36,6 +36,10 @@ PLUGINS = {
     ),
     "in_operands": (
         "class Unit(Engine):\n    def operands(self, layer, requantizer):\n        raise KeyError(layer.op)\n"
+        "class Chip(Minichip):\n    modules = (Unit(),)"
+    ),
+    "in_pack": (
+        "class Unit(Engine):\n    def pack(self, *given):\n        return super().pack(*given)[:1]\n"
         "class Chip(Minichip):\n    modules = (Unit(),)"
     ),
     "in_weight_bits": (
@@ -74,7 +78,14 @@ def plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("gone", "target gone cannot be loaded from faulty_gone:Chip: ModuleNotFoundError: "),
         ("in_init", "target in_init, faulty_in_init:Chip, cannot be made: KeyError: 'revision'."),
         ("in_cost", "module engine: cost model Cost, layer conv2d_2: compute(Tile("),
-        ("in_operands", "module engine, layer conv2d_2: its operands and tiles: KeyError: <Op.CONV2D: 'conv2d'>"),
+        (
+            "in_operands",
+            "module engine, layer conv2d_2: operands() raised KeyError: <Op.CONV2D: 'conv2d'> for a 3x3 conv",
+        ),
+        (
+            "in_pack",
+            "module engine, layer conv2d_2: pack() makes 1 components of a 3x3 conv2d of 1 to 16 channels where",
+        ),
         (
             "in_weight_bits",
             "module engine, layer conv2d_2: its bits of weights: ValueError: fewest_weight_bits returned 12, and ",
@@ -100,6 +111,32 @@ def test_targets_are_listed_beside_broken_ones(command: Command, tmp_path: Path)
     made = "target in_init, faulty_in_init:Chip, cannot be made: KeyError: 'revision'."
     assert lines[3:4] == [f"match: {made}"]
     assert command("compile", DIGITS, "-o", tmp_path / "out").status == 0
+
+
+@pytest.mark.parametrize(
+    ("on", "missing", "words"),
+    [
+        ("qemu", "qemu-system-riscv32", "needs 'qemu-system-riscv32', which is not on the PATH"),
+        ("rtl", "verilator", "verilator is not installed"),
+    ],
+)
+def test_a_simulator_that_is_missing_is_told_before_anything_is_built(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: str, missing: str, words: str
+) -> None:
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool == missing else which(tool) or f"/bin/{tool}")
+    assert command("compile", DIGITS, "-o", tmp_path / "p", "--modules", "cluster", "-q").status == 0
+    assert words in command("run", tmp_path / "p", "--on", on).error
+    assert not (tmp_path / "p" / "build").exists()
+
+
+@pytest.mark.parametrize(("engine", "package"), [("loma", "zigzag-dse"), ("dory", "ortools")])
+def test_a_library_of_an_engine_that_is_missing(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, package: str
+) -> None:
+    monkeypatch.setattr("match.search.engine.find_spec", lambda module: None)
+    sentence = command("compile", tmp_path / "not-read.onnx", "--engine", engine, "-o", tmp_path / "p").error
+    assert sentence == f"engine {engine!r} needs {package}, which is not installed: `pip install {package}`."
 
 
 def test_an_empty_cc_is_none(command: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +297,7 @@ def test_interrupted_before_it_begins(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert capsys.readouterr() == ("", "match: interrupted.\n")
 
 
-PROGRAM = "import sys; from match.__main__ import main; sys.argv = ['match', 'ops', 'gap9']; main()"
+PROGRAM = "import sys; from match.__main__ import main; sys.argv = ['match', 'ops', 'gap9', '--markdown']; main()"
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
@@ -271,6 +308,15 @@ def test_letters_that_the_output_lacks(encoding: str) -> None:
     assert done.stderr == b""
     assert not done.stdout.isascii()
     assert done.stdout.decode() == markdown(get_target("gap9"))
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_letters_of_tables_that_the_output_lacks(encoding: str) -> None:
+    program = PROGRAM.replace(", '--markdown'", "")
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, env=environment, check=True)
+    assert done.stderr == b""
+    assert "- conv2d → depthwise_conv2d." in done.stdout.decode()
 
 
 def test_a_closed_output() -> None:

@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from match.errors import OutputError
 from match.files.output import write_folder
-from match.interrupt.unfinished import discard, scratch_folder, unfinished
+from match.interrupt.unfinished import all_or_nothing, discard, scratch_folder, unfinished
 from tests.cli.conftest import DIGITS
 from tests.sampled import sampled
 
@@ -257,26 +258,24 @@ def test_what_is_discarded(tmp_path: Path) -> None:
     with unfinished(tmp_path / "file") as file, scratch_folder("x-", tmp_path) as folder:
         file.touch()
         (folder / "inside").touch()
-        with unfinished(tmp_path / "old", instead_of=tmp_path / "project") as old:
-            old.mkdir()
+
+        def undo() -> None:
+            folder.rename(tmp_path / "undone")
+
+        with all_or_nothing(undo):
             discard()
-            assert [path.name for path in tmp_path.iterdir()] == ["project"], "what was there is there again"
-    with unfinished(tmp_path / "old", instead_of=tmp_path / "project") as old:
-        old.mkdir()
-        discard()
-        assert [path.name for path in tmp_path.iterdir()] == ["project"], "what is new stays"
+            assert [path.name for path in tmp_path.iterdir()] == ["undone"], "the last is undone first"
 
 
-def test_a_folder_that_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_done_is_not_undone(tmp_path: Path) -> None:
+    with all_or_nothing((tmp_path / "undone").touch):
+        pass
+    discard()
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_files_are_no_folder_to_write(tmp_path: Path) -> None:
     write_folder(tmp_path / "project", {"a": "first"})
-    rename = Path.rename
-
-    def fails(self: Path, target: Path) -> Path:
-        if target.name == "project" and (self / "b").exists():
-            raise KeyboardInterrupt
-        return rename(self, target)
-
-    monkeypatch.setattr(Path, "rename", fails)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(OutputError, match="Directory not empty"):
         write_folder(tmp_path / "project", {"b": "second"})
     assert [path.relative_to(tmp_path) for path in tmp_path.rglob("*")] == [Path("project"), Path("project/a")]

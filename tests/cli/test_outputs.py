@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,29 @@ def test_run(
     for work in ("run", "trace", "measure"):
         monkeypatch.setattr(run, work, unwanted)
     assert command("run", project, option, places / name).error.startswith(f"cannot write {places / name}: ")
+
+
+@pytest.mark.parametrize("arguments", ["run", "run --on qemu", "build", "size --platform host", "selftest"])
+def test_a_project_that_cannot_be_written(command: Command, project: Path, tmp_path: Path, arguments: str) -> None:
+    """Not even root may make a folder where there is a file."""
+    copy = shutil.copytree(project, tmp_path / "copy", ignore=shutil.ignore_patterns("build"))
+    (copy / "build").touch()
+    name, *options = arguments.split()
+    sentence = command(name, copy, *options).error
+    assert sentence.startswith(f"{copy}/build/")
+    assert sentence.endswith(" cannot be written: Not a directory; choose another folder.")
+
+
+def test_a_report_that_cannot_be_written(command: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: Path) -> None:
+        raise OutputError("the report cannot be written.")
+
+    monkeypatch.setattr("match.files.output.check_file", full)
+    monkeypatch.setattr(run, "measure", unwanted)
+    monkeypatch.setattr("match.run.size.size", unwanted)
+    assert command("size", project).error == "the report cannot be written."
+    monkeypatch.setattr("match.files.output.check_file", lambda path: path and full(path))
+    assert command("run", project, "--on", "qemu").error == "the report cannot be written."
 
 
 @pytest.mark.parametrize(("option", "name"), [("-o", "missing/x"), ("--pictures", "file/x")])

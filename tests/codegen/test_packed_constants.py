@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from match.codegen.packed_text import packed_text
 from match.dispatch.packed_constants import pack_constants, pieces
-from match.errors import ScheduleError
+from match.errors import ScheduleError, TargetError
 from match.ir.layer import Dim, Op
 from match.mapping.schedule import Loop, Placement, Schedule
 from tests.codegen.harness import plan
@@ -106,8 +108,47 @@ def test_a_module_that_packs_too_much_is_found_out() -> None:
             weights, parameters = super().pack(layer, requantizer, constants, spans)
             return weights + b"\0", parameters
 
-    with pytest.raises(ScheduleError, match="packs 21 bytes of filter where there is room for 20"):
+    with pytest.raises(TargetError, match=r"makes 21 bytes of filter for 10 output channels .* its operands have 20;"):
         packed([], depth=0, module=Greedy())
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        (lambda spans: {**spans, Dim.K: (0, 10)}, "makes 20 bytes of filter for 4 output channels .* have 8;"),
+        (lambda spans: {**spans, Dim.K: (0, min(spans[Dim.K][1], 2))}, "makes 4 bytes of filter for 4 output"),
+        (lambda spans: {**spans, Dim.C: (0, 1)}, "makes 4 bytes of filter for 4 output channels .* have 8;"),
+    ],
+)
+def test_every_tile_has_the_bytes_of_its_operand(other: Callable[[Any], Any], sentence: str) -> None:
+    """Also where the module packs right what is one tile, such as the layers of `match check-target`."""
+
+    class Elsewhere(MockModule):
+        def pack(self, layer, requantizer, constants, spans):
+            return super().pack(layer, requantizer, constants, spans if spans[Dim.K][1] == 10 else other(spans))
+
+    packed([], depth=0, module=Elsewhere())
+    with pytest.raises(TargetError, match=sentence):
+        packed([Loop(Dim.K, 4, 10)], depth=1, module=Elsewhere())
+
+
+def test_a_tile_that_does_not_end_where_channels_lie_together() -> None:
+    case = make(Op.CONV2D, 2, 32, 4, 4)
+
+    class Grouped(MockModule):
+        def operands(self, layer, requantizer):
+            first, weights, output = super().operands(layer, requantizer)
+            channels, *rest = weights.components[0].axes
+            grouped = replace(weights.components[0], axes=(replace(channels, multiple=16), *rest))
+            return first, replace(weights, components=(grouped, *weights.components[1:])), output
+
+        def pack(self, layer, requantizer, constants, spans):
+            weights, parameters = super().pack(layer, requantizer, constants, spans)
+            return weights.ljust(-(-spans[Dim.K][1] // 16) * 32, b"\0"), parameters
+
+    assert packed([Loop(Dim.K, 16, 32)], depth=0, module=Grouped(), case=case)
+    with pytest.raises(ScheduleError, match="tiles must be multiples of what lies together"):
+        packed([Loop(Dim.K, 8, 32)], depth=0, module=Grouped(), case=case)
 
 
 def test_a_layer_without_constants_has_no_bytes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -15,10 +16,13 @@ import pytest
 
 from match.codegen import backend
 from match.codegen.backend import build
+from match.codegen.manifest import MANIFEST
 from match.codegen.network import Network
-from match.codegen.project import MANIFEST, export, project_files
+from match.codegen.project import export, project_files
+from match.codegen.project_folder import earlier
 from match.codegen.typed_once import TypedOnce
 from match.errors import CapacityError, OutputError, ToolchainError
+from match.files.own import listed
 from match.ir.layer import Dim, Op, Padding
 from match.mapping.schedule import Loop, Memory
 from match.relay import relay
@@ -145,11 +149,49 @@ def test_equal_in_every_process(network: Network) -> None:
     assert project_files(network, MockTarget()) == project_files(two_layers(), MockTarget())
 
 
-def test_a_project_is_replaced_as_a_whole(network: Network, tmp_path: Path) -> None:
-    export(network, MockTarget(), tmp_path / "net", {"old.txt": "old"})
+def test_layers_that_are_no_more_leave_no_files(network: Network, tmp_path: Path) -> None:
     export(network, MockTarget(), tmp_path / "net")
-    assert not (tmp_path / "net" / "old.txt").exists()
-    assert (tmp_path / "net" / "Makefile").exists()
+    (tmp_path / "net" / "src" / "mine.c").write_text("mine")
+    layer = next((tmp_path / "net" / "src").glob("00_*.c"))
+    export(replace(network, layers=network.layers[1:]), MockTarget(), tmp_path / "net")
+    assert not layer.exists()
+    assert (tmp_path / "net" / "src" / "mine.c").exists()
+
+
+def test_the_manifest_lists_every_file(network: Network, project: Path) -> None:
+    """But itself and what gets measurements."""
+    inside = {str(path.relative_to(project)) for path in project.rglob("*") if path.is_file()}
+    assert earlier(project).files == listed(
+        {
+            name: (project / name).read_bytes()
+            for name in inside
+            if not re.match(r"build/|project\.json|report\.json", name)
+        }
+    )
+
+
+@pytest.mark.parametrize("files", [None, [], {"../../thesis.tex": "00"}])
+def test_a_project_without_a_list_is_left_alone(files: object, network: Network, tmp_path: Path) -> None:
+    export(network, MockTarget(), tmp_path / "net")
+    manifest = tmp_path / "net" / "project.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "schema_version": 4, "files": files}))
+    with pytest.raises(OutputError, match=r"another version of this compiler.*--overwrite"):
+        export(network, MockTarget(), tmp_path / "net")
+    export(network, MockTarget(), tmp_path / "net", overwrite=True)
+    export(network, MockTarget(), tmp_path / "net")
+
+
+def test_what_another_network_has_is_built_again(network: Network, tmp_path: Path) -> None:
+    """The folder of objects stays."""
+    sample = {"image:0": np.zeros((1, 8, 7, 3), np.uint8)}
+    export(network, MockTarget(), tmp_path / "net")
+    first = run(tmp_path / "net", sample)
+    makefile = tmp_path / "net" / "Makefile"
+    makefile.write_text(makefile.read_text().replace("src/network.c", ""))
+    with pytest.raises(ToolchainError, match="net_init"):
+        run(tmp_path / "net", sample)
+    export(network, MockTarget(), tmp_path / "net", overwrite=True)
+    assert all(np.array_equal(first[name], array) for name, array in run(tmp_path / "net", sample).items())
 
 
 def test_an_empty_folder_is_taken(network: Network, tmp_path: Path) -> None:
@@ -178,6 +220,9 @@ def test_a_project_of_another_version_is_replaced(network: Network, tmp_path: Pa
     assert manifest.read_text() != written
     export(network, MockTarget(), tmp_path / "net")
     assert manifest.read_text() == written
+    manifest.write_text(written.replace('"files":', '"fewer":'))
+    export(network, MockTarget(), tmp_path / "net", overwrite=True)
+    assert manifest.read_text() == written
 
 
 @pytest.mark.parametrize("place", ["file", "file/net"])
@@ -201,7 +246,7 @@ def test_nothing_is_left_of_a_failed_export(network: Network, tmp_path: Path, mo
 
     monkeypatch.setattr(Path, "write_text", full)
     with pytest.raises(OutputError, match="No space left on device"):
-        export(network, MockTarget(), tmp_path / "net")
+        export(replace(network, layers=network.layers[1:]), MockTarget(), tmp_path / "net")
     assert files() == before
 
 

@@ -8,7 +8,7 @@ from match.compilation.options import Options
 from match.dispatch.choice import cpu_cost
 from match.dispatch.plan import LayerDecision
 from match.dispatch.request import Workload
-from match.errors import CostModelError, OptionError
+from match.errors import CostModelError, OptionError, TargetError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer, Op
 from match.ir.requantization import Requantizer
@@ -54,7 +54,7 @@ def test_a_module_without_a_cost_model_is_named() -> None:
         def cost(self, layer: Layer, requantizer: Requantizer | None) -> FixedCost:
             raise KeyError(requantizer)
 
-    with pytest.raises(CostModelError, match=r"^module lost, layer pool_3: its cost model: KeyError: None\.$"):
+    with pytest.raises(TargetError, match=r"^module lost, layer pool_3: cost\(\) raised KeyError: None for a 2x2 max"):
         decide(FakeTarget(Lost("lost", ops=(Op.MAX_POOL2D,))))
 
 

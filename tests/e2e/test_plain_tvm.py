@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
@@ -46,6 +47,24 @@ def test_from_a_file_to_a_program_for_gap9(models_dir: Path, tmp_path: Path, pla
     samples = np.random.default_rng(3).integers(-128, 128, (5, *tensor.shape)).astype(np.int8)
     expected = [y.ravel().tolist() for y in tflite_network.run_micro(path, samples)]
     assert run(plain_tvm.link("gap9", tmp_path), samples, "int8") == expected
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_tvm_gives_no_advice_on_tuning(quiet: bool, models_dir: Path) -> None:
+    """As it does in a context of its own."""
+    context = "match.pass_context()" if quiet else "tvm.transform.PassContext(opt_level=3, config=match.pass_config())"
+    program = (
+        "import match, sys, tvm\nfrom tvm.relay.backend import Executor, Runtime\n"
+        f"model = match.load({str(models_dir / 'kws_ref_model.tflite')!r})\n"
+        "match.build(model, 'gap9', modules=[])\n"
+        f"with {context}:\n"
+        "    executor = Executor('aot', {'interface-api': 'c', 'unpacked-api': True})\n"
+        "    module = match.partition(model, 'gap9', modules=[])\n"
+        "    tvm.relay.build(module, target='match/gap9', executor=executor, runtime=Runtime('crt'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
+    assert (done.stderr == "") == quiet
 
 
 def test_from_a_file_to_a_program_for_diana(tmp_path: Path, plain_tvm: ModuleType) -> None:

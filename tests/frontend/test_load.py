@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -38,6 +39,23 @@ def small_tflite(dtype: str = "int8", shape=(1, 4, 4, 3)) -> bytes:
     output = model.tensor((*shape[:3], 2), dtype, 0.2 if quantized else None)
     model.operator("CONV_2D", [x, weights, bias], output, "Conv2DOptions", strideH=1, strideW=1, padding=1)
     return model.build([x], [output])
+
+
+@pytest.mark.parametrize(
+    ("name", "beginning", "words"),
+    [
+        ("big.tflite", b"", "big.tflite has 6.0 GiB, and no .tflite file has 2;"),
+        ("big.tflite", b"\x1c\0\0\0TFL3", "big.tflite has 6.0 GiB"),
+        ("big.onnx", b"\x08\x07", "big.onnx has 6.0 GiB, and no .onnx file has 2;"),
+        ("big.onnx", b"PK\x03\x04", "big.onnx is a ZIP archive"),
+    ],
+)
+def test_what_is_too_large_for_a_model_is_not_read(name: str, beginning: bytes, words: str, tmp_path: Path) -> None:
+    with (tmp_path / name).open("wb") as file:
+        file.write(beginning)
+        file.truncate(6 << 30)
+    with pytest.raises(ModelError, match=re.escape(words)):
+        load(tmp_path / name)
 
 
 def test_importing_the_package_does_not_import_tvm():

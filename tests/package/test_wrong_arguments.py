@@ -70,6 +70,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "output_type": NO_NAME,
     "input_layout": NO_NAME,
     "output": NO_PATH,
+    "overwrite": NO_TRUTH,
     "progress": NO_FUNCTION,
     "params": (3, "text", [1], object(), np.zeros(3)),
 }
@@ -101,6 +102,7 @@ def test_first_arguments(function: str) -> None:
 
 METHODS: dict[str, tuple[tuple[Any, ...], Call]] = {
     "save": (NO_PATH, lambda compiled, value: compiled.save(value)),
+    "save, overwrite": (NO_TRUTH, lambda compiled, value: compiled.save("unwritten", overwrite=value)),
     "save_timeline": (NO_PATH, lambda compiled, value: compiled.save_timeline(value)),
     "save_memory_map": (NO_PATH, lambda compiled, value: compiled.save_memory_map(value)),
     "simulate": ((*NO_NAME, None), lambda compiled, value: compiled.simulate(value)),

@@ -99,10 +99,77 @@ def test_layers_are_those_of_one_tensor(report: Report) -> None:
         ("pad_0", None, False, False),
         ("conv2d_1", "conv2d_2", False, False),
         ("conv2d_2", "chain_3_4", False, False),
-        ("dense_3", None, False, False),
-        ("dense_4", None, False, True),
+        ("dense_3, dense_4", "dense_3", False, False),
         ("layout_1", None, True, False),
     ]
+    pairs = [(layer.name, layer.b_name) for layer in compare(a, a).layers]
+    assert pairs == [(layer.name, None) for layer in a.layers], "as many of one name: layers of the same names"
+
+
+def fused(report: Report, *layers: str) -> Report:
+    """The report's first layer, once for each name, whose letters are its operators."""
+    first, made = report.layers[0], []
+    for name in layers:
+        sources = [letter for letter in name if letter.isalpha()]
+        operators = [OperatorSummary("conv2d", 10, 1, source=source) for source in sources]
+        figures = {"macs": 10 * len(sources), "cycles": 100 * len(sources) + 1, "l1_bytes": len(sources)}
+        many = tuple(operators) if len(sources) > 1 else ()
+        made.append(msgspec.structs.replace(first, name=name, source=sources[-1], operators=many, **figures))
+    return msgspec.structs.replace(report, layers=tuple(made))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "pairs"),
+    [
+        ("ab2 c", "a b2 c", ["ab2 | a, b2", "c | c"]),
+        ("a b c", "abc", ["a, b, c | abc"]),
+        ("ab cd e", "a bc d e", ["ab, cd | a, bc, d", "e | e"]),
+        ("ab cd", "cd ab", ["ab | ab", "cd | cd"]),
+        ("a b", "c ab d", ["a, b | ab", " | c", " | d"]),
+        ("ab", "c", ["ab | ", " | c"]),
+        ("a1 a2 b", "a3 b", ["a1, a2 | a3", "b | b"]),
+        ("a1 a2", "a1 a2", ["a1 | a1", "a2 | a2"]),
+    ],
+)
+def test_fusions_are_compared_with_what_they_are_of(report: Report, a: str, b: str, pairs: list[str]) -> None:
+    first, second = fused(report, *a.split()), fused(report, *b.split())
+    found = compare(first, second).layers
+    assert [f"{', '.join(layer.a_layers)} | {', '.join(layer.b_layers)}" for layer in found] == pairs
+    for layer in found:
+        for side, names, cycles in ((first, layer.a_layers, layer.a_cycles), (second, layer.b_layers, layer.b_cycles)):
+            assert (cycles or 0) == sum(one.cycles for one in side.layers if one.name in names)
+
+
+def test_figures_of_sets(report: Report) -> None:
+    (moved, same) = compare(fused(report, "abc", "d"), fused(report, "a", "bc", "d")).layers
+    assert same.same
+    assert (moved.name, moved.b_name, moved.a_cycles, moved.b_cycles) == ("abc", "a, bc", 301, 302)
+    changes = {change.aspect: (change.a, change.b) for change in moved.changes}
+    assert changes["fusion"] == ("abc", "a, bc")
+    assert changes["l1"] == ("3", "2")
+    assert not changes.keys() & {"macs", "bound", "schedule", "requantization"}
+    whole, parts = changes["bytes"]
+    assert int(parts.replace(",", "")) == 2 * int(whole.replace(",", ""))
+
+
+@pytest.mark.parametrize("name", ["vww_96_int8.tflite"])
+def test_chains_and_their_operators(name: str, models_dir: Path, command: Command, tmp_path: Path) -> None:
+    """Nothing is in one of the two alone, and no part stands beside a whole."""
+    both = [
+        match.compile(models_dir / name, "gap9", fuse=fuse, output=tmp_path / str(fuse)).report
+        for fuse in (True, False)
+    ]
+    comparison = compare(*both)
+    assert all(layer.a_layers and layer.b_layers for layer in comparison.layers)
+    assert any(len(layer.b_layers) > 1 for layer in comparison.layers)
+    for report, side in zip(both, ("a", "b"), strict=True):
+        assert sum(getattr(layer, f"{side}_cycles") for layer in comparison.layers) == report.totals.cycles
+        names = [name for layer in comparison.layers for name in getattr(layer, f"{side}_layers")]
+        assert sorted(names) == sorted(layer.name for layer in report.layers)
+    assert not any(change.aspect == "macs" for layer in comparison.layers for change in layer.changes)
+    table = command("compare", tmp_path / "True", tmp_path / "False").out
+    assert "chain_1_3 (conv2d_1, depthwise_conv2d_2, conv2d_3)" in table
+    assert "only in" not in table
 
 
 def test_two_compilations(command: Command, tmp_path: Path) -> None:

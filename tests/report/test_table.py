@@ -12,6 +12,7 @@ from rich.console import Console
 import match
 from match.report import Report, show
 from match.report.schema import MeasuredLayers, Measurement, OperatorSummary
+from match.target.registry import get_target
 
 pytestmark = pytest.mark.tvm
 
@@ -141,6 +142,25 @@ def test_the_narrowest_terminal_folds_names(report: Report) -> None:
     assert name == "".join(line.split()[0] for line in lines[begin : begin + -(-len(name) // 13)])
     text = " ".join(" ".join(lines).split())
     assert "123,456,789" in text
+
+
+def test_what_is_counted_is_told_beside_the_predicted_cycles(report: Report) -> None:
+    said = {
+        platform.name: platform.counted
+        for target in ("gap8", "gap9")
+        for platform in get_target(target).platforms
+        if target == "gap9" or platform.name == "qemu"
+    }
+    assert said["qemu"].endswith("of layers on NE16 the driver alone.")
+    assert "transfers take no time" in said["rtl"]
+    plain = next(platform for platform in get_target("gap8").platforms if platform.name == "qemu").counted
+    assert plain
+    assert "NE16" not in plain
+    group = MeasuredLayers(layers=(report.layers[0].name,), functions=("f",), count=5)
+    measurement = Measurement("qemu", "instructions", "command", 1, 5, (group,), said["qemu"])
+    lines = text_of(msgspec.structs.replace(report, measured=(measurement,))).splitlines()
+    at = next(n for n, line in enumerate(lines) if line.startswith("Measured on qemu: 5 instructions"))
+    assert said["qemu"] in " ".join(lines[at + 1 : at + 4])
 
 
 def test_channels_removed_inside_of_groups_are_told(models_dir: Path) -> None:

@@ -28,7 +28,7 @@ def finish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str) -> Fini
     simulator.write_text(SIMULATOR.format(binary=tmp_path / "network", action=action))
     simulator.chmod(0o755)
     monkeypatch.setenv("PATH", str(folder), prepend=":")
-    return RUNNERS["gvsoc"](Job(tmp_path / "network", b"\x01\x02", ("gvsoc", "--target=pulp-open"), "the program"))
+    return RUNNERS["gvsoc"].run(Job(tmp_path / "network", b"\x01\x02", ("gvsoc", "--target=pulp-open"), "the program"))
 
 
 def test_samples_pass_through_files_and_lines_of_json_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,4 +51,4 @@ def test_a_program_without_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_without_the_simulator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolchainError, match="running the program needs 'gvsoc', which is not on the PATH; install it"):
-        RUNNERS["gvsoc"](Job(tmp_path / "network", b"", ("gvsoc",), "the program"))
+        RUNNERS["gvsoc"].check(("gvsoc",), "the program")

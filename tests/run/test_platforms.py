@@ -160,12 +160,11 @@ def test_counts_are_means() -> None:
 
 
 def test_qemu_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from match.run import qemu
-    from match.run.runner import Job
+    from match.run import RUNNERS
 
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolchainError, match="running the program of x needs 'qemu-system-riscv32', which is not"):
-        qemu.run(Job(tmp_path / "network", b"", ("qemu-system-riscv32",), "the program of x"))
+        RUNNERS["qemu"].check(("qemu-system-riscv32",), "the program of x")
 
 
 @pytest.mark.usefixtures("qemu")

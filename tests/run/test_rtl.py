@@ -48,7 +48,7 @@ def scenarios(rtl: None, platform: Platform, tmp_path_factory: pytest.TempPathFa
 
 
 def play(program: Path, name: str) -> bytes:
-    return RUNNERS["rtl"](Job(program, bytes([SCENARIOS.index(name)]), (), "the program")).outputs
+    return RUNNERS["rtl"].run(Job(program, bytes([SCENARIOS.index(name)]), (), "the program")).outputs
 
 
 def test_the_dma_copies_pieces(scenarios: Path) -> None:

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from match.codegen.backend import build
-from match.codegen.project import MANIFEST, export
+from match.codegen.manifest import MANIFEST
+from match.codegen.project import export
 from match.errors import InputError, OutputError, ToolchainError
 from match.relay import relay
 from match.run import random_inputs, read_manifest, run
@@ -151,9 +152,9 @@ def test_compilers_leave_no_temporary_files(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     monkeypatch.setenv("TMPDIR", str(temporary))
     with pytest.raises(ToolchainError, match="was ended by a signal"):
-        make(project, str(compiler), [], "see why")
+        make(project, project / "build", str(compiler), [], "see why")
     assert (project / "written").exists()
     assert list(temporary.iterdir()) == []
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
     with pytest.raises(OutputError, match="compilers cannot write temporary files: No such file"):
-        make(project, str(compiler), [], "see why")
+        make(project, project / "build", str(compiler), [], "see why")

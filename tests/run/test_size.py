@@ -73,7 +73,7 @@ def test_stack_of_a_kernel_that_calls_by_pointers() -> None:
 
 def test_sizes_in_the_report_and_as_macros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = match.compile(DIGITS, "gap9", modules=["cluster"], name="digits", output=tmp_path / "digits")
-    found = size(tmp_path / "digits")
+    found = size(tmp_path / "digits", "host")
     constants = compiled.report.totals.constant_bytes
     assert constants < found.rodata < 2 * constants
     headers = subprocess.run(
@@ -93,7 +93,7 @@ def test_sizes_in_the_report_and_as_macros(tmp_path: Path, monkeypatch: pytest.M
     assert macros["LAYER_STACK"] == str(found.layer_stack)
     assert macros["CLUSTER_KERNEL_STACK"] == macros["KERNEL_STACK"] == str(found.kernel_stack)
     monkeypatch.setenv("CFLAGS", "-Os -I/opt/*/sdk")
-    assert size(tmp_path / "digits").text < found.text, "objects of other flags are built anew"
+    assert size(tmp_path / "digits", "host").text < found.text, "objects of other flags are built anew"
     made = str(tmp_path / "digits/build/size-host/digits_size.h")
     subprocess.run(["cc", "-Wall", "-Werror", "-fsyntax-only", "-x", "c", made], check=True)
 
@@ -184,3 +184,16 @@ def test_every_level_builds_for_the_sdk_and_rtl(level: str, tmp_path: Path) -> N
         done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
         assert not done.returncode, done.stderr
         assert not done.stderr
+
+
+def test_files_that_are_no_more_are_not_measured(tmp_path: Path) -> None:
+    """Objects of a layer that another compilation does not have, and sources of the user's."""
+    folder = tmp_path / "digits"
+    match.compile(DIGITS, "gap9", modules=["cluster"], name="digits", fuse=False, output=folder)
+    size(folder, "host")
+    match.compile(DIGITS, "gap9", modules=["cluster"], name="digits", output=folder)
+    again = size(folder, "host")
+    (folder / "src" / "00_mine.c").write_text("mine: match_on_mine_compute(mine,")
+    assert size(folder, "host") == again
+    match.compile(DIGITS, "gap9", modules=["cluster"], name="digits", output=tmp_path / "alone")
+    assert size(tmp_path / "alone", "host") == again

@@ -126,7 +126,7 @@ def included(project: Path) -> str:
 
 def test_programs_are_left_to_the_sdk(tmp_path: Path) -> None:
     with pytest.raises(ToolchainError, match=r"link .*network into one and start that"):
-        RUNNERS["sdk"](Job(tmp_path / "network", b"", (), "the program"))
+        RUNNERS["sdk"].run(Job(tmp_path / "network", b"", (), "the program"))
 
 
 DOT_PRODUCT = (0x57, 1, 0x54)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import match
-from match.codegen.project import MANIFEST
+from match.codegen.manifest import MANIFEST
 from match.run import random_inputs, read_manifest
 from match.target.registry import get_target
 from match.targets.gap9.target import Gap9

@@ -16,9 +16,13 @@ import pytest
 
 import match
 from match.devtools.demo import INPUT, load_images
+from match.dispatch.plan import LayerDecision
+from match.errors import TargetError
 from match.run import read_manifest
 from match.validation import schema
 from match.validation.differences import difference
+from match.validation.schema import LayerDifference
+from match.validation.verdict import verdict
 from tests.cli.conftest import DIGITS, Command
 from tests.e2e import test_diana
 
@@ -142,6 +146,74 @@ def test_inexact_requantization_is_known() -> None:
     found = compiled.run({INPUT: images[:30]})["scores"].reshape(30, -1).argmax(axis=1)
     assert result.accuracy
     assert (result.accuracy.samples, result.accuracy.right) == (30, int(np.sum(found == labels[:30])))
+
+
+@pytest.fixture(scope="module")
+def inexact(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo's network, a kernel for each operator, in the hardware's arithmetic."""
+    folder = tmp_path_factory.mktemp("validate") / "digits"
+    match.compile(DIGITS, "gap9", fuse=False, output=folder)
+    return folder
+
+
+def test_differences_are_as_announced_or_more(command: Command, inexact: Path, tmp_path: Path) -> None:
+    announced = command("validate", inexact, "--against", DIGITS, "--samples", "3")
+    assert (announced.status, announced.err) == (0, "")
+    assert re.search(r"As announced: \d+ of 30 elements differ, and no operator is off by more", announced.out)
+    assert "--layers compares all of them" in announced.out
+    document = json.loads(command("validate", inexact, "--against", DIGITS, "--samples", "3", "--json").out)
+    assert (document["equal"], document["verdict"], document["layers"]) == (False, "as announced", None)
+    project = tmp_path / "mutant"
+    shutil.copytree(inexact, project, ignore=shutil.ignore_patterns("build"))
+    QUICK["add_7"](project)
+    more = command("validate", project, "--against", DIGITS, "--samples", "3")
+    assert (more.status, more.err) == (1, "")
+    assert "More than announced: " in more.out
+    assert "The first operator that differs by more than that is add_7; --layers" in more.out
+    result = match.validate(project, DIGITS, samples=3)
+    assert (result.verdict, result.first, result.layers) == ("more than announced", "add_7", None)
+
+
+@pytest.mark.parametrize("reason", ["target", "version"])
+def test_what_cannot_be_compared_is_not_called_announced(
+    reason: str, command: Command, inexact: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: object) -> None:
+        raise TargetError("there is no such target.")
+
+    project = tmp_path / "copy"
+    shutil.copytree(inexact, project, ignore=shutil.ignore_patterns("build"))
+    if reason == "target":
+        monkeypatch.setattr("match.compiler.get_target", missing)
+    else:
+        report = (project / "report.json").read_text()
+        (project / "report.json").write_text(report.replace('"conv2d_2"', '"conv2d_2_by_another_version"'))
+    outcome = command("validate", project, "--against", DIGITS, "--samples", "2")
+    assert (outcome.status, outcome.err) == (1, "")
+    assert "Whether the report announced it is not known" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("steps", "integers_differ", "reference", "said"),
+    [
+        ([(1, 1)], False, True, "as announced"),
+        ([(2, 1)], False, True, "more than announced"),
+        ([(1, 1), (1, 0)], False, True, "more than announced"),
+        ([(0, 1)], False, True, "more than announced"),  # operators are right and outputs are not
+        ([(0, 1)], True, True, "more than announced"),  # the network's integers are called the reference's
+        ([(1, 1)], True, True, "more than announced"),
+        ([(0, 0)], True, False, "as announced"),
+        ([(1, 0)], True, False, "more than announced"),
+        ([(0, 0)], False, False, "more than announced"),
+    ],
+)
+def test_verdicts(steps: list[tuple[int, int]], integers_differ: bool, reference: bool, said: str) -> None:
+    """From how far operators are off, and how far that is known; and whether the network's integers are the model's."""
+    layers = [
+        LayerDifference("conv", "conv2d", "ne16", 9, off > 0, off == 1, off, off / 9, known) for off, known in steps
+    ]
+    decisions = [LayerDecision("softmax", "softmax", "cpu", 0, 9, 1.0, reference=reference)]
+    assert verdict(decisions, layers, integers_differ=integers_differ) == said
 
 
 def test_tflite_micro_is_the_reference_of_its_files(models_dir: Path) -> None:

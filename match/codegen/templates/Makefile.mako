@@ -43,8 +43,8 @@ size: $(BUILD)/lib${name}.a
 	$(TOOLS)size -t $<
 
 # What a program takes of the library that calls init and run, if CFLAGS have -ffunction-sections (match size).
-$(BUILD)/${name}.o: $(call objects,$(SOURCES))
-	$(CC) $(filter -m%,$(FLAGS) $(CFLAGS)) -nostdlib -r -Wl,--gc-sections $(addprefix -Wl$(comma)-u$(comma),${name}_init ${name}_run match_platform_open) $^ -o $@
+$(BUILD)/${name}.o: $(call objects,$(SOURCES)) Makefile
+	$(CC) $(filter -m%,$(FLAGS) $(CFLAGS)) -nostdlib -r -Wl,--gc-sections $(addprefix -Wl$(comma)-u$(comma),${name}_init ${name}_run match_platform_open) $(filter %.o,$^) -o $@
 
 help:
 	@echo "make                              build/host/network, a program for this machine"
@@ -61,18 +61,23 @@ help:
 	@echo "make clean"
 	@echo "CC, AR, STANDARD (of C), CFLAGS, WARNINGS and LDFLAGS are yours. ${name}.cmake and ${name}.mk say the same to CMake and to pmsis."
 
-$(BUILD)/network: $(call objects,$(PROGRAM) $(SOURCES))
-	$(CC) $(CFLAGS) $(CHECKS) $(FLAGS) $(LDFLAGS) $^ -o $@ $(LINK)
+# What another compilation writes here may be of other sources and flags, which this file has.
+$(BUILD)/network: $(call objects,$(PROGRAM) $(SOURCES)) Makefile
+	$(CC) $(CFLAGS) $(CHECKS) $(FLAGS) $(LDFLAGS) $(filter %.o,$^) -o $@ $(LINK)
 
-$(BUILD)/lib${name}.a: $(call objects,$(SOURCES))
+$(BUILD)/lib${name}.a: $(call objects,$(SOURCES)) Makefile
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(AR) rcs $@ $(filter %.o,$^)
 
-$(BUILD)/%.o: %.c
+% if image:
+$(BUILD)/src/image.o: ${image}
+
+% endif
+$(BUILD)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(CC) -std=$(STANDARD) -ffp-contract=off $(WARNINGS) $(CFLAGS) $(CHECKS) $(FLAGS) $(DEFINES) $(INCLUDE:%=-I%) -MMD -MP -c $< -o $@
 
-$(BUILD)/%.o: %.S
+$(BUILD)/%.o: %.S Makefile
 	@mkdir -p $(@D)
 	$(CC) $(FLAGS) $(DEFINES) $(INCLUDE:%=-I%) -MMD -MP -c $< -o $@
 

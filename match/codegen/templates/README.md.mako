@@ -25,7 +25,7 @@ of your own, `make help` lists all.
 | `include/match_dump.h`, `program/dump.c` | the tensors that layers on modules read and write (`make DUMP=1`) |
 | ${', '.join(f'`{name}/`' for name in folders)} | kernels, and the functions of ${target.name} on each platform |
 | `${name}.cmake`, `${name}.mk` | the library's sources, folders and flags, for CMake and for pmsis |
-| `project.json` | the tensors, for `match run` |
+| `project.json` | the tensors, for `match run`, and these files as they were written: what is changed or added stays in another compilation |
 % if "report.json" in others:
 | `report.json` | what each layer is predicted to cost, where it runs and why |
 % endif

@@ -42,6 +42,9 @@ endif()
 list(TRANSFORM ${prefix}_SOURCES PREPEND "${"${" + prefix + "_FOLDER}"}/")
 list(TRANSFORM ${prefix}_INCLUDE PREPEND "${"${" + prefix + "_FOLDER}"}/")
 add_library(${name} STATIC ${"${" + prefix + "_SOURCES}"})
+% if image:
+set_source_files_properties(${"${" + prefix + "_FOLDER}"}/src/image.c PROPERTIES OBJECT_DEPENDS ${"${" + prefix + "_FOLDER}"}/${image})
+% endif
 target_include_directories(${name} PUBLIC ${"${" + prefix + "_INCLUDE}"})
 target_compile_features(${name} PRIVATE c_std_11)
 target_compile_options(${name} PRIVATE ${"${" + prefix + "_OPTIONS}"})

@@ -34,11 +34,11 @@ from match.frontend.tflite import (
     shapes,
     tables,
 )
-from match.frontend.tflite.file import QUANTIZE, File, FileOperator, is_tflite, read_file
+from match.frontend.tflite.file import QUANTIZE, File, FileOperator, read_file
 from match.frontend.tflite.reader import Handler, TfliteReader, handled
 from match.relay import relay, tvm
 
-__all__ = ["from_tflite", "is_tflite"]
+__all__ = ["from_tflite"]
 
 _KERNELS = frozenset(
     {"ASSIGN_VARIABLE", "BROADCAST_ARGS", "CALL_ONCE", "FLOOR_DIV", "FLOOR_MOD", "IF"}

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import tflite
 
 from match.errors import ModelError
+from match.frontend.other_formats import is_tflite
 
 Array = npt.NDArray[Any]
 
@@ -25,7 +26,6 @@ QUANTIZE = (
 )
 """What to do about a model that is not quantized."""
 
-_IDENTIFIER = b"TFL3"
 _BUILTIN_CODE = 10
 """Where the table of an operator code lists its field `builtin_code`, in bytes from the list's start."""
 
@@ -103,11 +103,6 @@ class File:
     operators: tuple[FileOperator, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-
-
-def is_tflite(data: bytes) -> bool:
-    """Whether these are the bytes of a TFLite file: a flatbuffer with the identifier TFL3."""
-    return data[4:8] == _IDENTIFIER
 
 
 def read_file(data: bytes, path: Path) -> File:

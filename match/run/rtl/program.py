@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from match.interrupt.unfinished import scratch_folder
-from match.run.rtl.simulator import default_folder, simulator
+from match.run.rtl.simulator import check_installed, default_folder, simulator
 from match.run.runner import Finished, Job
 from match.run.tools import call
+
+
+def check(machine: tuple[str, ...], what: str) -> None:
+    """Raise ToolchainError if what makes the simulator is not installed."""
+    check_installed()
 
 
 def run(job: Job) -> Finished:

@@ -44,9 +44,8 @@ def simulator(folder: Path) -> Path:
     Raises:
         ToolchainError: if Verilator, a C++ compiler or the core's sources are not installed, or it does not build.
     """
-    verilator = installed("verilator", "verilator")
-    installed("g++", "g++")
-    rtl = _core_sources()
+    check_installed()
+    verilator, rtl = installed("verilator", "verilator"), _core_sources()
     units = [rtl / "rtl" / "include" / f"{name}.sv" for name in _PACKAGES]
     units += sorted(path for path in (rtl / "rtl").glob("cv32e40p_*.sv") if path.name not in _UNUSED)
     units += [rtl / "bhv" / "cv32e40p_sim_clock_gate.sv", _HERE / "core.cpp"]
@@ -65,6 +64,13 @@ def simulator(folder: Path) -> Path:
             f"the simulated core cannot be built in {folder}: {reason}; set MATCH_CACHE_DIR."
         ) from error
     return place
+
+
+def check_installed() -> None:
+    """Raise ToolchainError if Verilator, a C++ compiler or the core's sources are not installed."""
+    installed("verilator", "verilator")
+    installed("g++", "g++")
+    _core_sources()
 
 
 def installed(name: str, packages: str) -> str:

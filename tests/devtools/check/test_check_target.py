@@ -286,65 +286,83 @@ def test_the_control_cores_cost_model(minichip: Any) -> None:
     assert "the control core of target minichip cannot be compiled for: module cpu: cost model BrokenCost" in problem
 
 
-@pytest.mark.parametrize(
-    ("method", "answer", "sentence"),
-    [
-        (
-            "pack",
-            lambda own, *given: (*own(*given), b""),
-            "pack() makes 3 components of LAYER where its operands have 2",
-        ),
-        ("pack", lambda own, *given: own(*given)[:1], "pack() makes 1 components of LAYER where its operands have 2"),
-        (
-            "pack",
-            lambda own, *given: tuple(part[:-1] for part in own(*given)),
-            "pack() makes 4607 bytes of filter for 32 output channels of LAYER where its operands have 4608",
-        ),
-        (
-            "pack",
-            lambda own, *given: (own(*given)[0], own(*given)[1] + b"0"),
-            "pack() makes 513 bytes of requantization for 32 output channels of LAYER where its operands have 512",
-        ),
-        (
-            "pack",
-            lambda own, *given: ("a", "b"),
-            "pack() returned ('a', 'b') for LAYER; it must return a tuple of bytes",
-        ),
-        ("pack", lambda own, *given: None, "pack() returned None for LAYER; it must return a tuple of bytes"),
-        (
-            "operands",
-            lambda own, *given: own(*given)[::-1],
-            "operands() returned those called output, weights, input for LAYER; they must be input, weights if it",
-        ),
-        ("operands", lambda own, *given: own(*given)[:-1], "operands() returned those called input, weights for LAYER"),
-        ("operands", lambda own, *given: ("input",), "operands() returned ('input',) for LAYER"),
-        ("kernel", lambda own, *given: "a name", "kernel() returned 'a name' for LAYER"),
-        ("cost", lambda own, *given: None, "cost() returned None for LAYER; it must return a CostModel"),
-        ("tile_multiples", lambda own, *given: {Dim.K: -1}, "tile_multiples() returned -1 for K of LAYER"),
-        ("tile_multiples", lambda own, *given: {Dim.K: 2.5}, "tile_multiples() returned 2.5 for K of LAYER"),
-        ("tile_multiples", lambda own, *given: {Dim.FX: 3}, "tile_multiples() has FX for LAYER; tiles have all of it"),
-        (
-            "tile_multiples",
-            lambda own, *given: {Dim.C: 8},
-            "tile_multiples() has C for LAYER, but its output's operand",
-        ),
-        (
-            "tile_multiples",
-            lambda own, *given: {Dim.K: 256},
-            "tile_multiples() makes tiles of conv2d of at least 256 of K, which take 41360 bytes of the 16384 of "
-            "scratchpad",
-        ),
-        *(
-            (method, lambda own, *given: boom(), f"{method}() raised KeyError: 'no entry\\nfor it' for LAYER")
-            for method in ("forms", "operands", "cost", "kernel", "tile_multiples", "pack")
-        ),
-    ],
-)
+WRONG_ANSWERS: list[tuple[str, Callable[..., object], str]] = [
+    (
+        "pack",
+        lambda own, *given: (*own(*given), b""),
+        "pack() makes 3 components of LAYER where its operands have 2",
+    ),
+    ("pack", lambda own, *given: own(*given)[:1], "pack() makes 1 components of LAYER where its operands have 2"),
+    (
+        "pack",
+        lambda own, *given: tuple(part[:-1] for part in own(*given)),
+        "pack() makes 4607 bytes of filter for 32 output channels of LAYER where its operands have 4608",
+    ),
+    (
+        "pack",
+        lambda own, *given: (own(*given)[0], own(*given)[1] + b"0"),
+        "pack() makes 513 bytes of requantization for 32 output channels of LAYER where its operands have 512",
+    ),
+    (
+        "pack",
+        lambda own, *given: ("a", "b"),
+        "pack() returned ('a', 'b') for LAYER; it must return a tuple of bytes",
+    ),
+    ("pack", lambda own, *given: None, "pack() returned None for LAYER; it must return a tuple of bytes"),
+    (
+        "operands",
+        lambda own, *given: own(*given)[::-1],
+        "operands() returned those called output, weights, input for LAYER; they must be input, weights if it",
+    ),
+    ("operands", lambda own, *given: own(*given)[:-1], "operands() returned those called input, weights for LAYER"),
+    ("operands", lambda own, *given: ("input",), "operands() returned ('input',) for LAYER"),
+    ("kernel", lambda own, *given: "a name", "kernel() returned 'a name' for LAYER"),
+    ("cost", lambda own, *given: None, "cost() returned None for LAYER; it must return a CostModel"),
+    ("tile_multiples", lambda own, *given: {Dim.K: -1}, "tile_multiples() returned -1 for K of LAYER"),
+    ("tile_multiples", lambda own, *given: {Dim.K: 2.5}, "tile_multiples() returned 2.5 for K of LAYER"),
+    *(
+        (method, lambda own, *given: boom(), f"{method}() raised KeyError: 'no entry\\nfor it' for LAYER")
+        for method in ("forms", "operands", "cost", "kernel", "tile_multiples", "pack")
+    ),
+]
+"""Answers of which a compilation would make wrong C, or none: what says so, of which layer."""
+
+USELESS_ANSWERS: list[tuple[str, Callable[..., object], str]] = [
+    ("tile_multiples", lambda own, *given: {Dim.FX: 3}, "tile_multiples() has FX for LAYER; tiles have all of it"),
+    (
+        "tile_multiples",
+        lambda own, *given: {Dim.C: 8},
+        "tile_multiples() has C for LAYER, but its output's operand",
+    ),
+    (
+        "tile_multiples",
+        lambda own, *given: {Dim.K: 256},
+        "tile_multiples() makes tiles of conv2d of at least 256 of K, which take 41360 bytes of the 16384 of "
+        "scratchpad",
+    ),
+]
+
+
+@pytest.mark.parametrize(("method", "answer", "sentence"), [*WRONG_ANSWERS, *USELESS_ANSWERS])
 def test_methods_that_answer_wrongly(minichip: Any, method: str, answer: Callable[..., object], sentence: str) -> None:
     own = getattr(minichip.Engine(), method)
     target = target_with(minichip, **{method: lambda *given: answer(own, *given)})
     layer = "a 3x3 conv2d of 16 to 32 channels"
     assert the_problem(target).startswith(f"module engine of target minichip: {sentence.replace('LAYER', layer)}")
+
+
+@pytest.mark.parametrize(("method", "answer", "sentence"), WRONG_ANSWERS)
+def test_a_compilation_says_the_same(
+    minichip: Any, method: str, answer: Callable[..., object], sentence: str, tmp_path: Path
+) -> None:
+    own = getattr(minichip.Engine(), method)
+    target = target_with(minichip, **{method: lambda *given: answer(own, *given)})
+    layer = "a 3x3 conv2d of 16 to 32 channels"
+    convolution = network([next(probe for probe in probes("uint8") if probe.op is Op.CONV2D)])
+    with pytest.raises(TargetError) as raised:
+        match.compile(convolution, target, cache=tmp_path)
+    assert str(raised.value).startswith(f"module engine, layer conv2d_0: {sentence.replace('LAYER', layer)}")
+    assert str(raised.value).endswith("; `match check-target` tells more.")
 
 
 def test_constraints_that_answer_wrongly(minichip: Any) -> None:

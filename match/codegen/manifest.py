@@ -1,0 +1,57 @@
+"""`project.json`: what a project says about itself."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from match.codegen.network import Call
+from match.frontend.model import ModelTensor
+
+MANIFEST = "project.json"
+
+
+class PlatformEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A platform of the project; the fields are those of `match.target.hardware.Platform`.
+
+    `missing` are modules that the network uses and the platform does not have: it is then not in the Makefile.
+    """
+
+    name: str
+    on: str
+    compiler: str | None
+    runner: str
+    machine: tuple[str, ...]
+    counts: Literal["instructions", "cycles"] | None
+    modules: tuple[str, ...] | None = None
+    missing: tuple[str, ...] = ()
+    counted: str = ""
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`project.json`: what a program that runs the project has to know.
+
+    `calls` are what one inference calls, in order. `image` is the file for external memory, of networks that take some.
+    `fingerprint` is that of the network's own C, which the network has as well, `shared` the name of that which
+    networks share. `files` has the SHA-256 of every file that a compilation wrote, by its path; this one and those that
+    get measurements are not among them. `selftest` has that of the self-test's files.
+    """
+
+    name: str
+    target: str
+    inputs: tuple[ModelTensor, ...]
+    outputs: tuple[ModelTensor, ...]
+    platforms: tuple[PlatformEntry, ...]
+    calls: tuple[Call, ...]
+    image: str | None = None
+    fingerprint: str = ""
+    shared: str = ""
+    files: dict[str, str] = {}
+    selftest: dict[str, str] = {}
+    schema_version: Literal[5] = 5
+
+
+def encode(manifest: Manifest) -> str:
+    """The text of `project.json`."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2).decode() + "\n"
