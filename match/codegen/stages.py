@@ -46,15 +46,15 @@ def _stages(body: Any) -> Iterator[Any]:
         yield body
 
 
-def _touched(stage: Any) -> set[Any]:
-    """Variables of buffers that a statement loads from or stores to, and all others that it names."""
-    found: set[Any] = set()
+def _touched(stage: Any) -> dict[Any, None]:
+    """Variables of buffers that a statement loads from or stores to, and all others that it names, in their order."""
+    found: dict[Any, None] = {}
 
     def visit(node: Any) -> None:
         if isinstance(node, (tvm.tir.BufferLoad, tvm.tir.BufferStore)):
-            found.add(node.buffer.data)
+            found[node.buffer.data] = None
         elif isinstance(node, tvm.tir.Var):
-            found.add(node)
+            found[node] = None
 
     tvm.tir.stmt_functor.post_order_visit(stage, visit)
     return found
