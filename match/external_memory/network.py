@@ -21,9 +21,10 @@ from match.compilation.stopwatch import Stopwatch
 from match.dispatch.choice import Again, price, search_again
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan
 from match.errors import CapacityError
-from match.external_memory.describe import buffers, describe, with_constants
+from match.external_memory.describe import buffers, describe, steps_of, with_constants
 from match.external_memory.message import MainMemoryError, outside, sentence
 from match.external_memory.strips import best_strips
+from match.external_memory.waits import with_waits
 from match.frontend.model import Model
 from match.ir.layer import Role
 from match.mapping.schedule import Memory
@@ -171,17 +172,20 @@ def _built(way: _Way, result: Partitioned, model: Model, stopwatch: Stopwatch) -
         again = lower(result.module, target, model, places)
     if again.steps != way.built.steps:
         raise CapacityError(f"{model.name} has other steps when it is built again; please report this network.")
+    steps = steps_of(again.steps, result.decisions)
     memory = NetworkMemory(
         api=target.external.api,
         problem=problem,
         plan=plan,
         symbols=symbols,
+        steps=steps,
         strips=way.decided.strips,
         image=_image(again.network, plan, symbols, _plans(way.decided.decisions.values())),
         whole=way.built.network.main_bytes,
     )
     inside = behind(model.inputs, model.outputs, plan.main, problem.alignment)
-    return Placed(result, replace(again.network, memory=memory, workspace_bytes=plan.main, inside=inside, buffers=()))
+    timed = replace(result, decisions=with_waits(result.decisions, steps, plan.latency))
+    return Placed(timed, replace(again.network, memory=memory, workspace_bytes=plan.main, inside=inside, buffers=()))
 
 
 def _decided(
@@ -215,15 +219,16 @@ def _decided(
                 held = frozenset(_held(decision, step, by_symbol[symbol], call))
                 memory = Memory(target.main_memory.name, room, problem.alignment, holds=held)
                 asked[step] = Again(partitioned.workloads[symbol], by_symbol[symbol], memory)
-        found = dict(zip(asked, search_again(list(asked.values()), target, options, stopwatch), strict=True))
-        refused = {step: decision.rooms[step] for step, answer in found.items() if isinstance(answer, str)}
+        answers = dict(zip(asked, search_again(list(asked.values()), target, options, stopwatch), strict=True))
+        found = {step: answer for step, answer in answers.items() if isinstance(answer, LayerDecision)}
+        refused = {step: room for step, room in decision.rooms.items() if step in asked.keys() - found.keys()}
         if refused:
             problem, failed = _with_more_room(problem, refused), refused
             continue
         decisions = {d.name: _outside(d) for d in partitioned.decisions}
-        decisions |= {d.name: _outside(d) for d in found.values() if isinstance(d, LayerDecision)}
+        decisions |= {d.name: _outside(d) for d in found.values()}
         plans = _plans(decisions.values())
-        cuts = {n: _cut(plans[str(symbols[n])], target) for n in asked}
+        cuts = {n: _cut(found[n], target) for n in asked}
         cuts |= {n: cut for n, (_, cut) in strips.items()}
         images = {n: len(plans[s].constants) for n, s in enumerate(symbols) if s is not None and plans[s].constants}
         anew = with_constants(problem, images, target.external)
@@ -287,19 +292,20 @@ def _strips(problem: PlacementProblem, call: CallStep, step: int, room: int, ext
     return best_strips(call, problem.steps[step].cycles, room, problem.alignment, problem.issue, external)
 
 
-def _cut(plan: LayerPlan, target: MatchTarget) -> Cut:
+def _cut(decision: LayerDecision, target: MatchTarget) -> Cut:
     """Bytes of main memory, cycles, and cycles of the external memory's DMA of a cut layer."""
+    plan = decision.plan
     assert target.external is not None
+    assert plan is not None
     module = next(module for module in target.modules if module.name == plan.module)
     memory = plan.schedule.memories[0]
     model = external_cost(cost_model_of(module, plan.layer, plan.requantizers), target.external, memory.name)
-    timeline = simulate(plan.schedule, model)
     traffic = sum(
         event.end - event.begin
-        for event in timeline.events
+        for event in simulate(plan.schedule, model).events
         if event.action.kind in (Kind.FETCH, Kind.STORE) and event.action.memory == memory.name
     )
-    return Cut(plan.schedule.used_bytes(memory), timeline.cycles, traffic)
+    return Cut(plan.schedule.used_bytes(memory), decision.cycles, traffic)
 
 
 def _image(network: Network, plan: Plan, symbols: Sequence[str | None], plans: Mapping[str, LayerPlan]) -> bytes:

@@ -22,6 +22,7 @@ from match.prediction.predict import predict
 from match.report.advice import advise
 from match.report.memory import summarize
 from match.report.schema import (
+    Bottleneck,
     BufferSummary,
     CandidateSummary,
     LayerSummary,
@@ -42,6 +43,7 @@ from match.report.schema import (
     TensorSummary,
     Totals,
 )
+from match.target.cost import Cost
 from match.target.group import GroupCost
 from match.target.hardware import MatchTarget
 from match.target.layers import cost_model_of
@@ -85,7 +87,7 @@ def build(
     layers = tuple(
         _layer(decision, target, elements or {}, (moved or {}).get(decision.name, ())) for decision in decisions
     )
-    cycles = round(memory.plan.latency.cycles) if memory else sum(layer.cycles for layer in layers)
+    cycles = sum(layer.cycles for layer in layers)
     macs = sum(layer.macs for layer in layers)
     report = Report(
         generator=f"match-compiler {metadata.version('match-compiler')}",
@@ -191,7 +193,7 @@ def _layer(
         compute_cycles=round(cost.compute) if cost else None,
         dma_cycles=round(cost.transfer) if cost else None,
         overhead_cycles=round(cost.overhead) if cost else None,
-        bound=cost.bound if cost else None,
+        bound=_bound(cost, decision.waits) if cost else None,
         energy_pj=taken.cost.energy if taken and taken.cost else None,
         l1_bytes=schedule.used_bytes(schedule.inner_memory) if schedule else 0,
         schedule=_schedule(schedule, moved) if schedule else None,
@@ -209,7 +211,13 @@ def _layer(
         moved=MovedSummary(*map(max, zip(*map(astuple, moved_by), strict=True))) if moved_by else None,
         constant_bytes=len(decision.plan.constants) if decision.plan else None,
         weight_bits=_weight_bits(decision.plan.layer) if decision.plan else None,
+        wait_cycles=round(decision.waits),
     )
+
+
+def _bound(cost: Cost, waits: float) -> Bottleneck:
+    """What takes most of a layer's cycles."""
+    return "external" if waits > max(cost.compute, cost.transfer, cost.overhead) else cost.bound
 
 
 def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]) -> Iterator[OperatorSummary]:

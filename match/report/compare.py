@@ -22,7 +22,9 @@ from match.target.arguments import path_of, shown
 
 SCHEMA_VERSION = 1
 
-Aspect = Literal["macs", "module", "cycles", "bound", "weight_bits", "bytes", "l1", "schedule", "requantization"]
+Aspect = Literal[
+    "macs", "module", "cycles", "waits", "bound", "weight_bits", "bytes", "l1", "schedule", "requantization"
+]
 
 
 class Compiled(Protocol):
@@ -206,6 +208,7 @@ def _layer(a: LayerSummary, b: LayerSummary | None) -> LayerChange:
         ("macs", f"{a.macs:,}", f"{b.macs:,}"),
         ("module", a.module, b.module),
         ("cycles", f"{a.cycles:,}", f"{b.cycles:,}"),
+        ("waits", f"{a.wait_cycles:,}", f"{b.wait_cycles:,}"),
         ("bound", a.bound or "", b.bound or ""),
         ("weight_bits", _weight_bits(a), _weight_bits(b)),
         ("bytes", f"{bytes_moved(a):,}", f"{bytes_moved(b):,}"),

@@ -8,7 +8,13 @@ from rich.text import Text
 from match.report.columns import Column, fitted, left_out
 from match.report.compare import Change, Comparison, LayerChange, Side, Total
 
-_WORDS = {"schedule": "mapping", "l1": "L1 bytes", "bytes": "bytes moved", "requantization": "requantized"}
+_WORDS = {
+    "schedule": "mapping",
+    "l1": "L1 bytes",
+    "bytes": "bytes moved",
+    "waits": "waits for external memory",
+    "requantization": "requantized",
+}
 
 
 def show(comparison: Comparison, console: Console) -> None:

@@ -75,6 +75,7 @@ def _row(layer: LayerSummary, clock_hz: float, peaks: Mapping[str, int | None]) 
         "removed_channels": layer.removed_channels,
         "macs": layer.macs,
         "cycles": layer.cycles,
+        "wait_cycles": layer.wait_cycles,
         "milliseconds": 1e3 * layer.cycles / clock_hz,
         "macs_per_cycle": layer.macs / layer.cycles if layer.macs and layer.cycles else None,
         "peak_share": peak_share(layer, peaks),

@@ -13,7 +13,15 @@ from match.ir.layer import GATES, GROUP, WIDEST_WEIGHTS, Op
 from match.report.columns import Column, fitted, left_out
 from match.report.layer_rows import bytes_moved, peak_share, shapes
 from match.report.memory_table import memory_lines, memory_table, program_text
-from match.report.schema import CandidateSummary, LayerSummary, Measurement, OperatorSummary, Report, ScheduleSummary
+from match.report.schema import (
+    CandidateSummary,
+    LayerSummary,
+    Measurement,
+    MemoryPlanSummary,
+    OperatorSummary,
+    Report,
+    ScheduleSummary,
+)
 
 FILE_WIDTH = 400
 NAME_WIDTH = 40
@@ -90,6 +98,7 @@ def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSu
         Column[LayerSummary]("module", lambda layer: layer.module),
         Column[LayerSummary]("MACs", lambda layer: f"{layer.macs:,}" if layer.macs else "", "right", rank=6),
         Column[LayerSummary]("predicted\ncycles", lambda layer: f"{layer.cycles:,}", "right"),
+        *(_waits(report.memory) if report.memory is not UNSET else ()),
         *(column for measurement in report.measured for column in _compared(measurement, report)),
         Column[LayerSummary](
             "share", lambda layer: f"{_share(layer.cycles, report.totals.cycles):.1%}", "right", rank=7
@@ -113,6 +122,12 @@ def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSu
         exact,
         others,
     ]
+
+
+def _waits(memory: MemoryPlanSummary) -> list[Column[LayerSummary]]:
+    """What of the predicted cycles are waits for external memory."""
+    header = f"waits\nfor {memory.external_memory.name}"
+    return [Column[LayerSummary](header, lambda layer: f"{layer.wait_cycles:,}" if layer.wait_cycles else "", "right")]
 
 
 def _compared(measurement: Measurement, report: Report) -> list[Column[LayerSummary]]:
