@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -268,14 +267,14 @@ def _placed(
     partitioned, network = first[0], first[1].network
     if fits(network, chip):
         return partitioned, network
-    ways = partitioned.ways(options, model.name, stopwatch)
     if chip.external is None:
         # Chains may read and write at once what takes turns otherwise.
-        least = min([first, *map(built, islice(ways, 1, None))], key=lambda way: way[1].network.main_bytes)
+        others = (built(way.cut()) for way in partitioned.not_joined(stopwatch))
+        least = min([first, *others], key=lambda way: way[1].network.main_bytes)
         if fits(least[1].network, chip):
             return least[0], least[1].network
         raise CapacityError(shortage(least[1].network, chip))
-    placed = place_cheapest(ways, first[1], model, options, stopwatch)
+    placed = place_cheapest(partitioned, first[1], model, options, stopwatch)
     return placed.partitioned, placed.network
 
 

@@ -7,7 +7,7 @@ with every buffer at its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from match.analysis.simulate import Kind, simulate
@@ -38,6 +38,9 @@ from match.target.hardware import External, MatchTarget
 from match.target.layers import cost_model_of
 
 _ATTEMPTS = 6
+
+_FAR_OFF = 2.0
+"""Times the cost of the cheapest way that another one may have: smaller chains took half of the waits at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,37 +96,90 @@ class _Way:
 
 
 def place_cheapest(
-    ways: Iterable[Partitioned], built: Built, model: Model, options: Options, stopwatch: Stopwatch
+    partitioned: Partitioned, built: Built, model: Model, options: Options, stopwatch: Stopwatch
 ) -> Placed:
     """The network in main memory and the target's external memory.
 
-    Each of several ways to cut it into layers, for one target, is placed, and the cheapest is built again; of equals
-    the first. `built` is the first one. A way that takes no fewer cycles with everything in main memory than an earlier
-    one takes in both memories is left out. Time is counted in the phases "memory", "search" and "codegen".
+    Each of several ways to cut it into layers is placed: as it was chosen for a main memory that holds everything, and
+    with large dense layers in parts; and each of these with smaller and smaller chains and groups, for as long as that
+    helps, and without any. The cheapest is built again; of equals the first. A way that takes no
+    fewer cycles with everything in main memory than an earlier one takes in both memories is left out. Time is counted
+    in the phases "memory", "search" and "codegen", and in those of `match.partitioning.partitioner.cut`.
+
+    Args:
+        partitioned: the network as it was chosen.
+        built: it is what it was built to, with everything in main memory.
+        model: where it came from.
+        options: of the compilation.
+        stopwatch: counts the time.
 
     Raises:
         CapacityError: if none fits both memories.
         CostModelError: if a cost model fails.
     """
-    cheapest: _Way | None = None
-    failures: list[_Failure] = []
-    for number, partitioned in enumerate(ways):
-        if cheapest is not None and _least(partitioned, options) >= _cost(cheapest, options):
+    trial = _Trial(model, options, stopwatch)
+    bases = [(partitioned, trial.place(partitioned, built))]
+    in_parts = partitioned.with_split_dense(options, model.name, stopwatch)
+    if in_parts is not None:
+        bases.append((in_parts, trial.consider(in_parts.chosen.cost, lambda: in_parts)))
+    best = trial.cheapest
+    for base, placed in sorted(bases, key=lambda one: one[1] is not best):
+        if placed and trial.is_far_off(placed):
             continue
-        with stopwatch.phase("codegen"):
-            own = lower(partitioned.module, partitioned.target, model) if number else built
-        with stopwatch.phase("memory"):
-            try:
-                way = _way(partitioned, own, model, options, stopwatch)
-            except CapacityError as error:
-                failures.append(_Failure(error, own))
-                continue
-        if cheapest is None or _cost(way, options) < _cost(cheapest, options):
-            cheapest = way
-    if cheapest is None:
-        raise _short(failures)
+        for smaller in base.less_joined(stopwatch):
+            found = trial.consider(smaller.cost, smaller.cut)
+            if found is None or found is not trial.cheapest:
+                break
+        for alone in base.not_joined(stopwatch):
+            trial.consider(alone.cost, alone.cut)
+    cheapest = trial.result()
     with stopwatch.phase("memory"):
         return _built(cheapest, cheapest.partitioned.decided(cheapest.decisions), model, stopwatch)
+
+
+class _Trial:
+    """Places one way to cut a network after the other, and keeps the cheapest."""
+
+    def __init__(self, model: Model, options: Options, stopwatch: Stopwatch) -> None:
+        self._model, self._options, self._stopwatch = model, options, stopwatch
+        self._failures: list[_Failure] = []
+        self.cheapest: _Way | None = None
+
+    def consider(self, least: float, cut: Callable[[], Partitioned]) -> _Way | None:
+        """Place what is cut; it costs `least` with all in main memory. None if it is not cheaper, or does not fit."""
+        options = self._options
+        if self.cheapest and options.objective == "latency" and least >= _cost(self.cheapest, options):
+            return None
+        partitioned = cut()
+        with self._stopwatch.phase("codegen"):
+            built = lower(partitioned.module, partitioned.target, self._model)
+        return self.place(partitioned, built)
+
+    def place(self, partitioned: Partitioned, built: Built) -> _Way | None:
+        """Place a network that is cut, and built with everything in main memory; None if it fits not."""
+        with self._stopwatch.phase("memory"):
+            try:
+                way = _way(partitioned, built, self._model, self._options, self._stopwatch)
+            except CapacityError as error:
+                self._failures.append(_Failure(error, built))
+                return None
+        if self.cheapest is None or _cost(way, self._options) < _cost(self.cheapest, self._options):
+            self.cheapest = way
+        return way
+
+    def is_far_off(self, way: _Way) -> bool:
+        """Whether a way costs so much more than the cheapest that smaller chains cannot make up for it."""
+        return self.cheapest is not None and _cost(way, self._options) >= _FAR_OFF * _cost(self.cheapest, self._options)
+
+    def result(self) -> _Way:
+        """The cheapest way.
+
+        Raises:
+            CapacityError: if none fits both memories.
+        """
+        if self.cheapest is None:
+            raise _short(self._failures)
+        return self.cheapest
 
 
 def _short(failures: Sequence[_Failure]) -> CapacityError:
@@ -133,11 +189,6 @@ def _short(failures: Sequence[_Failure]) -> CapacityError:
         return failures[-1].error
     least, error = min(known, key=lambda one: one[0])
     return MainMemoryError(str(error), min(least, failures[0].built.network.main_bytes))
-
-
-def _least(partitioned: Partitioned, options: Options) -> float:
-    """What a network costs at least in both memories: predicted cycles without waits; 0 under other objectives."""
-    return sum(one.cycles for one in partitioned.decisions) if options.objective == "latency" else 0.0
 
 
 def _cost(way: _Way, options: Options) -> float:
