@@ -30,8 +30,9 @@ from match.partitioning.split_transpositions import split_transpositions
 from match.partitioning.unrolled import unrolled_where_refused
 from match.relay import relay, tvm
 from match.relay.objects import main_function, operands
+from match.relay.places import parts_of
 from match.relay.recurrent import unrolled
-from match.relay.rewrite import operator_name, rebuild, shape
+from match.relay.rewrite import operator_name, rebuild, shape, source_name
 from match.target.hardware import MatchTarget
 
 _Fact = TypeVar("_Fact")
@@ -102,7 +103,7 @@ class Partitioned:
     def decided(self, decisions: Sequence[LayerDecision]) -> Partitioned:
         """The same network with other decisions about its operators; the conversions are determined anew."""
         own = [decision for decision in decisions if decision.op != LAYOUT]
-        decided = list(zip(self.rows, own, strict=True))
+        decided = [(row, replace(decision, parts=_parts(row))) for row, decision in zip(self.rows, own, strict=True)]
         plans = {
             row.root: (row, plan)
             for row, decision in decided
@@ -178,6 +179,11 @@ def _partitioned(
 def _expressions(row: Row) -> Sequence[relay.Expr]:
     """What a row computes."""
     return row if isinstance(row, tuple) else row.covered
+
+
+def _parts(row: Row) -> int:
+    """Into how many parts the operator was cut that the last named expression of a row is of."""
+    return next((parts_of(expr) for expr in reversed(_expressions(row)) if source_name(expr)), 1)
 
 
 def _with_conversions(

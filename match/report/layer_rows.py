@@ -70,6 +70,7 @@ def _row(layer: LayerSummary, clock_hz: float, peaks: Mapping[str, int | None]) 
         "source": layer.source,
         "op": layer.op,
         "module": layer.module,
+        "parts": layer.parts,
         "input": shapes(layer.input_shapes),
         "output": shapes(layer.output_shapes),
         "removed_channels": layer.removed_channels,

@@ -246,8 +246,9 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `moved` is null for a layer that is neither rescaled nor a quantized recurrent one, and for one whose outputs stay
     as they were. `constant_bytes` are its constants, packed as code generation stores them; null on the CPU, whose
     constants are not told apart. `weight_bits` are those in which its module stores each weight; null without weights,
-    on the CPU, and for a layer of several operators, which have their own. `operators` are those of a chain, whose `op`
-    has their names joined by "+", or of a group, whose `op` is "group"; else there are none.
+    on the CPU, and for a layer of several operators, which have their own. `parts` are those that the model's operator
+    was cut into, where the layer is one or some of them, or joins their outputs; else 1. `operators` are those of a
+    chain, whose `op` has their names joined by "+", or of a group, whose `op` is "group"; else there are none.
     """
 
     name: str
@@ -278,6 +279,7 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     constant_bytes: int | None = None
     weight_bits: int | None = None
     wait_cycles: int = 0
+    parts: int = 1
 
 
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

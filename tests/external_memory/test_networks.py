@@ -241,6 +241,10 @@ def test_a_dense_layer_of_many_weights_stays_in_part(monkeypatch: pytest.MonkeyP
     parts = [step for step in memory_of(compiled).steps if step.name.startswith("dense")]
     assert len(parts) == 3
     assert {step.constants for step in parts} == {"resident", "fetched"}
+    cut = [layer for layer in compiled.report.layers if layer.parts > 1]
+    assert {layer.parts for layer in cut} == {3}
+    assert {layer.name for layer in cut} > {step.name for step in parts}, "what joins them, too"
+    assert not any(layer.removed_channels for layer in compiled.report.layers)
     inputs = sample(model)
     (output,) = compiled.run(inputs, sanitize=True).values()
     assert np.array_equal(output, onnxruntime_outputs(model, inputs))
