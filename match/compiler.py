@@ -273,8 +273,13 @@ def _placed(
     if fits(network, chip):
         return partitioned, network
     if chip.external is None:
-        raise CapacityError(shortage(network, chip))
-    placed = place_cheapest(partitioned.ways(options, model.name, stopwatch), first[1], model, options, stopwatch)
+        # Chains may read and write at once what takes turns otherwise.
+        others = (built(way.cut()) for way in partitioned.not_joined(stopwatch))
+        least = min([first, *others], key=lambda way: way[1].network.main_bytes)
+        if fits(least[1].network, chip):
+            return least[0], least[1].network
+        raise CapacityError(shortage(least[1].network, chip))
+    placed = place_cheapest(partitioned, first[1], model, options, stopwatch)
     return placed.partitioned, placed.network
 
 

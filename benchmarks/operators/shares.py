@@ -72,10 +72,13 @@ def _compiled(
     seconds = time.perf_counter() - begin
     layers, cycles = compiled.report.layers, compiled.report.totals.cycles
     units = dict.fromkeys(layer.module for layer in layers)
-    shares = {unit: _share([layer for layer in layers if layer.module == unit], cycles) for unit in units}
-    outside = cycles - sum(layer.cycles for layer in layers)
-    if outside > 0:
-        shares[EXTERNAL] = outside / cycles
+    waits = {unit: sum(layer.wait_cycles for layer in layers if layer.module == unit) for unit in units}
+    shares = {
+        unit: _share([layer for layer in layers if layer.module == unit], cycles) - waits[unit] / cycles
+        for unit in units
+    }
+    if any(waits.values()):
+        shares[EXTERNAL] = sum(waits.values()) / cycles
     whole = msgspec.structs.replace(
         row,
         cycles=cycles,

@@ -241,6 +241,7 @@ def run(
     from match.report import show
     from match.report.file import read_report
     from match.report.measured import add_to_report
+    from match.report.memory import outside_main_memory
     from match.report.run_result import RunResult, encode, output_values
     from match.run import measure, platform_on, random_inputs, read_manifest
     from match.run import run as run_project
@@ -259,7 +260,8 @@ def run(
             steps_per_second = 1e6
             names = {call.function: call.source for call in manifest.calls}
             stretches = (layer.stretch(names.get(layer.symbol, "")) for layer in layers)
-            write_timeline(trace, manifest.name, stretches, steps_per_second, "steps of one microsecond")
+            outside = outside_main_memory(read_report(directory / "report.json"))
+            write_timeline(trace, manifest.name, stretches, steps_per_second, "steps of one microsecond", outside)
         elif platform_on(manifest, on).counts and not sanitize:
             read_report(directory / "report.json")  # what is damaged or cannot be written is told before
             check_file(directory / "report.json")

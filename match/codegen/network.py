@@ -96,15 +96,16 @@ class NetworkMemory:
     """Where a network lies that takes external memory beside the main memory.
 
     problem, plan: what was to be placed, and where it is. symbols: the C function of each step on a module, None for
-    the control core's. strips: those of the control core's steps whose output is outside. image: what the external
-    memory holds from the start: constants of operators, then of layers. whole: bytes of main memory that the network
-    would take without it.
+    the control core's. steps: the step of each of the network's operators, in execution order. strips: those of the
+    control core's steps whose output is outside. image: what the external memory holds from the start: constants of
+    operators, then of layers. whole: bytes of main memory that the network would take without it.
     """
 
     api: ExternalApi
     problem: PlacementProblem
     plan: Plan
     symbols: tuple[str | None, ...]
+    steps: tuple[int, ...]
     strips: Mapping[int, Strips]
     image: bytes
     whole: int

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 from match.codegen.pieces import Pieces, pieces_of
+from match.codegen.stages import uses
 from match.dispatch.plan import InPlace
 from match.relay import tvm
 
@@ -31,6 +33,7 @@ class CallStep:
     pieces: of an operator of TVM's own that writes its last argument from front to back, and touches no other piece
         of it meanwhile; None for layers, and for operators that do not, have arrays of their own or are called twice.
     tensors: of the network that are arguments, by number: inputs, behind them outputs.
+    together: pairs of buffers, by name, that the function has in use at the same time, one of its own at least.
     """
 
     function: str
@@ -38,6 +41,7 @@ class CallStep:
     own: tuple[Reservation, ...]
     pieces: Pieces | None = None
     tensors: tuple[int, ...] = ()
+    together: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -133,14 +137,30 @@ def _steps(module: Any) -> Iterator[CallStep]:
         allocated = _allocated(function)
         own = tuple(buffers[variable] for variable in allocated if variable in buffers)
         pieces = None if allocated or times[name] > 1 else pieces_of(function)
-        arguments = tuple(call.args[1:])
+        variables = tuple(call.args[1:])
+        arguments = tuple(buffers.get(variable) for variable in variables)
         yield CallStep(
             function=name,
-            arguments=tuple(buffers.get(argument) for argument in arguments),
+            arguments=arguments,
             own=own,
             pieces=pieces,
-            tensors=tuple(sorted(tensors[argument] for argument in arguments if argument in tensors)),
+            tensors=tuple(sorted(tensors[variable] for variable in variables if variable in tensors)),
+            together=tuple(_together(function, arguments, buffers)) if own else (),
         )
+
+
+def _together(
+    function: Any, arguments: Sequence[Reservation | None], buffers: Mapping[Any, Reservation]
+) -> Iterator[tuple[str, str]]:
+    """Pairs of buffers that a function of TVM's has in use at the same time, one of its own at least."""
+    parameters = [function.buffer_map[parameter].data for parameter in function.params]
+    given = {p: argument for p, argument in zip(parameters, arguments, strict=True) if argument is not None}
+    used = uses(function)
+    for one, other in combinations(used, 2):
+        if used[one].meet(used[other]) and (one in buffers or other in buffers):
+            names = [(buffers.get(variable) or given.get(variable)) for variable in (one, other)]
+            if names[0] is not None and names[1] is not None:
+                yield names[0].name, names[1].name
 
 
 def _allocated(function: Any) -> list[Any]:

@@ -78,19 +78,16 @@ def pools(places: Places | None, target: Any) -> dict[str, Any]:
 
 
 def _keep_apart(steps: Sequence[CallStep], buffers: Iterable[Any]) -> None:
-    """Makes what an operator reserves for itself conflict with all that its call touches.
+    """Makes what an operator reserves for itself conflict with all that is in use at the same time.
 
     TVM has it wrong where an operator reserves a buffer inside a loop: it takes a tensor that is read in a loop inside
     that one for dead when the inner loop ends, although the outer loop's next turn reads it again.
     """
     known = {str(buffer.name_hint): buffer for buffer in buffers}
     missing: dict[str, set[str]] = {}
-    for step in steps:
-        touched = {buffer.name for buffer in (*step.arguments, *step.own) if buffer is not None}
-        for own in step.own:
-            for other in touched - {own.name}:
-                missing.setdefault(own.name, set()).add(other)
-                missing.setdefault(other, set()).add(own.name)
+    for one, other in (pair for step in steps for pair in step.together):
+        missing.setdefault(one, set()).add(other)
+        missing.setdefault(other, set()).add(one)
     for name, others in missing.items():
         conflicts = list(known[name].conflicts)
         noticed = {str(buffer.name_hint) for buffer in conflicts}

@@ -16,13 +16,13 @@ from match import run as runs
 from match import validation
 from match.analysis.simulate import Timeline, simulate
 from match.analysis.timeline import write_timeline
-from match.analysis.timeline.chrome_trace import Stretch
 from match.analysis.trace import LayerTrace
 from match.codegen.identity import fingerprint
 from match.codegen.network import Network
 from match.codegen.project import export, shared_by
 from match.codegen.project_folder import OVERWRITE, earlier
 from match.compilation.options import Options
+from match.compiled.stretches import stretches
 from match.dispatch.plan import LayerDecision, Layers
 from match.errors import OptionError, ToolchainError
 from match.files.output import MEMORY_MAP_ENDINGS, check_ending, whole_file
@@ -33,6 +33,7 @@ from match.relay import tvm
 from match.report import REPORT, Report, encode
 from match.report.layer_rows import html_table, layer_rows
 from match.report.measured import measurement, with_earlier
+from match.report.memory import outside_main_memory
 from match.report.memory_areas import network_areas
 from match.report.memory_picture import memory_picture
 from match.report.schema import Measurement
@@ -94,9 +95,8 @@ class CompiledModel:
 
     @property
     def cycles(self) -> float:
-        """Predicted cycles of the network, at the target's clock, waits for external memory included."""
-        memory = self._network.memory
-        return memory.plan.latency.cycles if memory else sum(layer.cycles for layer in self._layers)
+        """Predicted cycles of the network, at the target's clock: those of all `layers`."""
+        return sum(layer.cycles for layer in self._layers)
 
     @property
     def report(self) -> Report:
@@ -240,7 +240,10 @@ class CompiledModel:
             OutputError: if the file cannot be written.
         """
         file = path_of(path, "the file of a timeline")
-        write_timeline(file, self._network.name, map(self._stretch, self._layers), self._target.clock_hz, "predicted")
+        external = self._target.external.memory.name if self._target.external else ""
+        made = stretches(self._layers, self.simulate, self._network.memory, external)
+        outside = outside_main_memory(self._report)
+        write_timeline(file, self._network.name, made, self._target.clock_hz, "predicted", outside)
 
     def save_memory_map(self, path: str | PathLike[str]) -> None:
         """Write a picture of what lies where in which step: in main memory, external memory and scratchpads.
@@ -282,12 +285,6 @@ class CompiledModel:
 
     def _inputs(self, given: Mapping[str, npt.NDArray[Any]] | None, seed: int) -> Mapping[str, npt.NDArray[Any]]:
         return runs.random_inputs(runs.read_manifest(self._project()), seed) if given is None else given
-
-    def _stretch(self, layer: LayerDecision) -> Stretch:
-        if layer.plan is None:
-            return Stretch(layer.name, layer.module, (), layer.cycles, layer.source)
-        timeline = self.simulate(layer)
-        return Stretch(layer.name, layer.module, timeline.events, timeline.cycles, layer.source)
 
     def _project(self) -> Path:
         if self._built is None:

@@ -167,6 +167,9 @@ class LayerDecision:
     `reference` tells whether the operator is known to compute the reference's numbers.
     `floating` tells that the control core computes it in floating point.
     `runner_up` is None if there was no choice. `in_place` is set if nothing is copied.
+    `waits` are those of its `cycles` in which it waits for external memory or starts transfers from there for others;
+    none of these are in its offer's cost.
+    `parts` are those that the model's operator was cut into, where this is one or some of them, or joins their outputs.
     `input_shapes` and `output_shapes` are the shapes of the tensors that it reads and writes, without weights.
     """
 
@@ -185,6 +188,8 @@ class LayerDecision:
     in_place: InPlace | None = None
     input_shapes: tuple[tuple[int, ...], ...] = ()
     output_shapes: tuple[tuple[int, ...], ...] = ()
+    waits: float = 0.0
+    parts: int = 1
 
     def __repr__(self) -> str:
         macs = f", {self.macs:,} MACs" if self.macs else ""

@@ -54,19 +54,27 @@ def _issue(plans: Mapping[str, LayerPlan], target: MatchTarget) -> float:
     )
 
 
-def _cycles(steps: Sequence[CallStep], decisions: Sequence[LayerDecision]) -> list[float]:
-    """Predicted cycles of each step. The cycles of operators on the control core go to its next step after a layer."""
+def steps_of(steps: Sequence[CallStep], decisions: Sequence[LayerDecision]) -> tuple[int, ...]:
+    """The step of each decision. Operators on the control core are in its next step after a layer."""
     order = {step.function: number for number, step in enumerate(steps)}
     symbols = {d.plan.symbol for d in decisions if d.plan}
-    cycles = [0.0] * len(steps)
+    found: list[int] = []
     at = -1
     for decision in decisions:
         if decision.plan is not None:
             at = order[decision.plan.symbol]
-            cycles[at] += decision.cycles
+            found.append(at)
         else:
             following = at + 1 < len(steps) and steps[at + 1].function not in symbols
-            cycles[at + 1 if following else max(at, 0)] += decision.cycles
+            found.append(at + 1 if following else max(at, 0))
+    return tuple(found)
+
+
+def _cycles(steps: Sequence[CallStep], decisions: Sequence[LayerDecision]) -> list[float]:
+    """Predicted cycles of each step."""
+    cycles = [0.0] * len(steps)
+    for decision, step in zip(decisions, steps_of(steps, decisions), strict=True):
+        cycles[step] += decision.cycles
     return cycles
 
 

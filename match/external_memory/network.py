@@ -7,7 +7,7 @@ with every buffer at its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from match.analysis.simulate import Kind, simulate
@@ -21,9 +21,10 @@ from match.compilation.stopwatch import Stopwatch
 from match.dispatch.choice import Again, price, search_again
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan
 from match.errors import CapacityError
-from match.external_memory.describe import buffers, describe, with_constants
+from match.external_memory.describe import buffers, describe, steps_of, with_constants
 from match.external_memory.message import MainMemoryError, outside, sentence
 from match.external_memory.strips import best_strips
+from match.external_memory.waits import with_waits
 from match.frontend.model import Model
 from match.ir.layer import Role
 from match.mapping.schedule import Memory
@@ -37,6 +38,9 @@ from match.target.hardware import External, MatchTarget
 from match.target.layers import cost_model_of
 
 _ATTEMPTS = 6
+
+_FAR_OFF = 2.0
+"""Times the cost of the cheapest way that another one may have: smaller chains took half of the waits at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,37 +96,90 @@ class _Way:
 
 
 def place_cheapest(
-    ways: Iterable[Partitioned], built: Built, model: Model, options: Options, stopwatch: Stopwatch
+    partitioned: Partitioned, built: Built, model: Model, options: Options, stopwatch: Stopwatch
 ) -> Placed:
     """The network in main memory and the target's external memory.
 
-    Each of several ways to cut it into layers, for one target, is placed, and the cheapest is built again; of equals
-    the first. `built` is the first one. A way that takes no fewer cycles with everything in main memory than an earlier
-    one takes in both memories is left out. Time is counted in the phases "memory", "search" and "codegen".
+    Each of several ways to cut it into layers is placed: as it was chosen for a main memory that holds everything, and
+    with large dense layers in parts; and each of these with smaller and smaller chains and groups, for as long as that
+    helps, and without any. The cheapest is built again; of equals the first. A way that takes no
+    fewer cycles with everything in main memory than an earlier one takes in both memories is left out. Time is counted
+    in the phases "memory", "search" and "codegen", and in those of `match.partitioning.partitioner.cut`.
+
+    Args:
+        partitioned: the network as it was chosen.
+        built: it is what it was built to, with everything in main memory.
+        model: where it came from.
+        options: of the compilation.
+        stopwatch: counts the time.
 
     Raises:
         CapacityError: if none fits both memories.
         CostModelError: if a cost model fails.
     """
-    cheapest: _Way | None = None
-    failures: list[_Failure] = []
-    for number, partitioned in enumerate(ways):
-        if cheapest is not None and _least(partitioned, options) >= _cost(cheapest, options):
+    trial = _Trial(model, options, stopwatch)
+    bases = [(partitioned, trial.place(partitioned, built))]
+    in_parts = partitioned.with_split_dense(options, model.name, stopwatch)
+    if in_parts is not None:
+        bases.append((in_parts, trial.consider(in_parts.chosen.cost, lambda: in_parts)))
+    best = trial.cheapest
+    for base, placed in sorted(bases, key=lambda one: one[1] is not best):
+        if placed and trial.is_far_off(placed):
             continue
-        with stopwatch.phase("codegen"):
-            own = lower(partitioned.module, partitioned.target, model) if number else built
-        with stopwatch.phase("memory"):
-            try:
-                way = _way(partitioned, own, model, options, stopwatch)
-            except CapacityError as error:
-                failures.append(_Failure(error, own))
-                continue
-        if cheapest is None or _cost(way, options) < _cost(cheapest, options):
-            cheapest = way
-    if cheapest is None:
-        raise _short(failures)
+        for smaller in base.less_joined(stopwatch):
+            found = trial.consider(smaller.cost, smaller.cut)
+            if found is None or found is not trial.cheapest:
+                break
+        for alone in base.not_joined(stopwatch):
+            trial.consider(alone.cost, alone.cut)
+    cheapest = trial.result()
     with stopwatch.phase("memory"):
         return _built(cheapest, cheapest.partitioned.decided(cheapest.decisions), model, stopwatch)
+
+
+class _Trial:
+    """Places one way to cut a network after the other, and keeps the cheapest."""
+
+    def __init__(self, model: Model, options: Options, stopwatch: Stopwatch) -> None:
+        self._model, self._options, self._stopwatch = model, options, stopwatch
+        self._failures: list[_Failure] = []
+        self.cheapest: _Way | None = None
+
+    def consider(self, least: float, cut: Callable[[], Partitioned]) -> _Way | None:
+        """Place what is cut; it costs `least` with all in main memory. None if it is not cheaper, or does not fit."""
+        options = self._options
+        if self.cheapest and options.objective == "latency" and least >= _cost(self.cheapest, options):
+            return None
+        partitioned = cut()
+        with self._stopwatch.phase("codegen"):
+            built = lower(partitioned.module, partitioned.target, self._model)
+        return self.place(partitioned, built)
+
+    def place(self, partitioned: Partitioned, built: Built) -> _Way | None:
+        """Place a network that is cut, and built with everything in main memory; None if it fits not."""
+        with self._stopwatch.phase("memory"):
+            try:
+                way = _way(partitioned, built, self._model, self._options, self._stopwatch)
+            except CapacityError as error:
+                self._failures.append(_Failure(error, built))
+                return None
+        if self.cheapest is None or _cost(way, self._options) < _cost(self.cheapest, self._options):
+            self.cheapest = way
+        return way
+
+    def is_far_off(self, way: _Way) -> bool:
+        """Whether a way costs so much more than the cheapest that smaller chains cannot make up for it."""
+        return self.cheapest is not None and _cost(way, self._options) >= _FAR_OFF * _cost(self.cheapest, self._options)
+
+    def result(self) -> _Way:
+        """The cheapest way.
+
+        Raises:
+            CapacityError: if none fits both memories.
+        """
+        if self.cheapest is None:
+            raise _short(self._failures)
+        return self.cheapest
 
 
 def _short(failures: Sequence[_Failure]) -> CapacityError:
@@ -132,11 +189,6 @@ def _short(failures: Sequence[_Failure]) -> CapacityError:
         return failures[-1].error
     least, error = min(known, key=lambda one: one[0])
     return MainMemoryError(str(error), min(least, failures[0].built.network.main_bytes))
-
-
-def _least(partitioned: Partitioned, options: Options) -> float:
-    """What a network costs at least in both memories: predicted cycles without waits; 0 under other objectives."""
-    return sum(one.cycles for one in partitioned.decisions) if options.objective == "latency" else 0.0
 
 
 def _cost(way: _Way, options: Options) -> float:
@@ -171,17 +223,20 @@ def _built(way: _Way, result: Partitioned, model: Model, stopwatch: Stopwatch) -
         again = lower(result.module, target, model, places)
     if again.steps != way.built.steps:
         raise CapacityError(f"{model.name} has other steps when it is built again; please report this network.")
+    steps = steps_of(again.steps, result.decisions)
     memory = NetworkMemory(
         api=target.external.api,
         problem=problem,
         plan=plan,
         symbols=symbols,
+        steps=steps,
         strips=way.decided.strips,
         image=_image(again.network, plan, symbols, _plans(way.decided.decisions.values())),
         whole=way.built.network.main_bytes,
     )
     inside = behind(model.inputs, model.outputs, plan.main, problem.alignment)
-    return Placed(result, replace(again.network, memory=memory, workspace_bytes=plan.main, inside=inside, buffers=()))
+    timed = replace(result, decisions=with_waits(result.decisions, steps, plan.latency))
+    return Placed(timed, replace(again.network, memory=memory, workspace_bytes=plan.main, inside=inside, buffers=()))
 
 
 def _decided(
@@ -215,15 +270,16 @@ def _decided(
                 held = frozenset(_held(decision, step, by_symbol[symbol], call))
                 memory = Memory(target.main_memory.name, room, problem.alignment, holds=held)
                 asked[step] = Again(partitioned.workloads[symbol], by_symbol[symbol], memory)
-        found = dict(zip(asked, search_again(list(asked.values()), target, options, stopwatch), strict=True))
-        refused = {step: decision.rooms[step] for step, answer in found.items() if isinstance(answer, str)}
+        answers = dict(zip(asked, search_again(list(asked.values()), target, options, stopwatch), strict=True))
+        found = {step: answer for step, answer in answers.items() if isinstance(answer, LayerDecision)}
+        refused = {step: room for step, room in decision.rooms.items() if step in asked.keys() - found.keys()}
         if refused:
             problem, failed = _with_more_room(problem, refused), refused
             continue
         decisions = {d.name: _outside(d) for d in partitioned.decisions}
-        decisions |= {d.name: _outside(d) for d in found.values() if isinstance(d, LayerDecision)}
+        decisions |= {d.name: _outside(d) for d in found.values()}
         plans = _plans(decisions.values())
-        cuts = {n: _cut(plans[str(symbols[n])], target) for n in asked}
+        cuts = {n: _cut(found[n], target) for n in asked}
         cuts |= {n: cut for n, (_, cut) in strips.items()}
         images = {n: len(plans[s].constants) for n, s in enumerate(symbols) if s is not None and plans[s].constants}
         anew = with_constants(problem, images, target.external)
@@ -287,19 +343,20 @@ def _strips(problem: PlacementProblem, call: CallStep, step: int, room: int, ext
     return best_strips(call, problem.steps[step].cycles, room, problem.alignment, problem.issue, external)
 
 
-def _cut(plan: LayerPlan, target: MatchTarget) -> Cut:
+def _cut(decision: LayerDecision, target: MatchTarget) -> Cut:
     """Bytes of main memory, cycles, and cycles of the external memory's DMA of a cut layer."""
+    plan = decision.plan
     assert target.external is not None
+    assert plan is not None
     module = next(module for module in target.modules if module.name == plan.module)
     memory = plan.schedule.memories[0]
     model = external_cost(cost_model_of(module, plan.layer, plan.requantizers), target.external, memory.name)
-    timeline = simulate(plan.schedule, model)
     traffic = sum(
         event.end - event.begin
-        for event in timeline.events
+        for event in simulate(plan.schedule, model).events
         if event.action.kind in (Kind.FETCH, Kind.STORE) and event.action.memory == memory.name
     )
-    return Cut(plan.schedule.used_bytes(memory), timeline.cycles, traffic)
+    return Cut(plan.schedule.used_bytes(memory), decision.cycles, traffic)
 
 
 def _image(network: Network, plan: Plan, symbols: Sequence[str | None], plans: Mapping[str, LayerPlan]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
@@ -16,7 +17,7 @@ from match.dispatch.plan import CPU, LayerDecision, RunnerUp
 from match.dispatch.request import Workload
 from match.ir.graph import Graph, Operator
 from match.ir.layer import FLOATING_ON_CORE, Role
-from match.mapping.schedule import Schedule
+from match.mapping.schedule import Schedule, block_bytes
 from match.mapping.storage import Storage, storage
 from match.partitioning.chains import find_chains
 from match.partitioning.graph import GraphReading, Row, read_graph
@@ -34,7 +35,8 @@ from match.target.hardware import MatchTarget
 class ChosenNetwork:
     """Rows of a network in execution order, with a decision each, and the layers that modules were asked about.
 
-    `problem` is what was chosen from, `cost` that of the network in what was minimised, conversions included.
+    `problem` is what was chosen from, `cost` that of the network in what was minimised, conversions included. `joined`
+    are the most bytes of constants of a chain or a group that was chosen; None if there is neither.
     """
 
     rows: tuple[Row, ...]
@@ -42,6 +44,12 @@ class ChosenNetwork:
     workloads: tuple[Workload, ...]
     problem: CoverProblem
     cost: float
+    joined: int | None
+    _again: Callable[[int], ChosenNetwork]
+
+    def less_joined(self, limit: int) -> ChosenNetwork:
+        """The cheapest choice whose chains and groups have fewer bytes of constants each; no module is asked again."""
+        return self._again(limit)
 
 
 def choose(
@@ -97,11 +105,18 @@ def choose(
     return _cheapest(candidates, [offers.workload for offers in whole], options)
 
 
-def _cheapest(candidates: _Candidates, workloads: Sequence[Workload], options: Options) -> ChosenNetwork:
-    """The cheapest cover by candidates; `workloads` are those that modules were asked about, of whole tensors."""
-    problem, numbers = candidates.problem, range(len(candidates.made))
+def _cheapest(
+    candidates: _Candidates, workloads: Sequence[Workload], options: Options, limit: float = math.inf
+) -> ChosenNetwork:
+    """The cheapest cover by candidates; those of several layers have fewer bytes of constants than `limit`.
+
+    `workloads` are those that modules were asked about, of whole tensors.
+    """
+    problem = candidates.problem
+    numbers = [number for number in range(len(candidates.made)) if candidates.joined.get(number, -1) < limit]
+    problem = replace(problem, candidates=tuple(problem.candidates[number] for number in numbers))
     if options.in_place == "always":
-        problem, numbers = _with_few_copies(problem, candidates.copying)
+        problem, numbers = _with_few_copies(problem, numbers, candidates.copying)
     cover = solve(problem)
     taken = [
         candidates.made[numbers[place]](_counted(runner_up, options))
@@ -112,18 +127,26 @@ def _cheapest(candidates: _Candidates, workloads: Sequence[Workload], options: O
     decisions = tuple(_shaped(made, one, problem.graph) for (_, made), one in zip(taken, chosen, strict=True))
     # Of workloads with one symbol the last is the one that was chosen.
     asked = (*workloads, *(candidates.asked[n] for place in cover.chosen if (n := numbers[place]) in candidates.asked))
-    return ChosenNetwork(rows, decisions, asked, problem, cover.cost)
+    joined = max(
+        (size for place in cover.chosen if (size := candidates.joined.get(numbers[place])) is not None), default=None
+    )
+    again = partial(_cheapest, candidates, workloads, options)
+    return ChosenNetwork(rows, decisions, asked, problem, cover.cost, joined, again)
 
 
-def _with_few_copies(problem: CoverProblem, copying: Sequence[frozenset[int]]) -> tuple[CoverProblem, Sequence[int]]:
-    """The problem without the candidates that copy what may be in place, and the numbers that the others had.
+def _with_few_copies(
+    problem: CoverProblem, given: list[int], copying: Sequence[frozenset[int]]
+) -> tuple[CoverProblem, list[int]]:
+    """The problem without the candidates that copy what may be in place, and the numbers of the others.
 
-    Those of one operator after the other are left out, as far as there are covers without them.
+    Those of one operator after the other are left out, as far as there are covers without them. `given` are the numbers
+    of the problem's candidates, and `copying` those that copy.
     """
-    kept, numbers = problem, list(range(len(problem.candidates)))
+    by_number = dict(zip(given, problem.candidates, strict=True))
+    kept, numbers = problem, given
     for own in copying:
         fewer = [number for number in numbers if number not in own]
-        without = replace(problem, candidates=tuple(problem.candidates[number] for number in fewer))
+        without = replace(problem, candidates=tuple(by_number[number] for number in fewer))
         try:
             solve(without)
         except ValueError:
@@ -263,16 +286,23 @@ def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
     return price(rest, options) < min(wholes)
 
 
+def _constant_bytes(schedule: Schedule) -> int:
+    """Bytes of a layer's constants."""
+    constants = [operand for operand in schedule.operands if operand.role is Role.CONSTANT]
+    return sum(block_bytes(operand, schedule.extents(0), 1) for operand in constants)
+
+
 class _Candidates:
     """Collects the candidates of a network; `made` has for each the row and the decision that it becomes.
 
     `asked` has the workloads of candidates of several layers, and of candidates that read or write parts of tensors, by
-    their places in the problem's list. `copying` has, for each concatenation and slice that may be in place, the places
-    of the candidates that copy it.
+    their places in the problem's list, and `joined` the bytes of constants of those of several. `copying` has, for each
+    concatenation and slice that may be in place, the places of the candidates that copy it.
     """
 
     def __init__(self, network: GraphReading, target: MatchTarget, options: Options) -> None:
         self.asked: dict[int, Workload] = {}
+        self.joined: dict[int, int] = {}
         self.copying: list[frozenset[int]] = []
         self.made: list[Callable[[RunnerUp | None], tuple[Row, LayerDecision]]] = []
         self._network, self._target, self._options = network, target, options
@@ -318,6 +348,9 @@ class _Candidates:
         before = len(self._found)
         self._on_modules(places, several.whole, offers, layouts)
         self.asked |= dict.fromkeys(range(before, len(self._found)), offers.workload)
+        if len(several.rows) > 1:
+            for number, candidate in enumerate(self._found[before:], before):
+                self.joined[number] = _constant_bytes(offers.accepted[candidate.module][0])
 
     def of_in_place(self, index: int, row: Match, offers: Offers, parts: Parts) -> None:
         """A concatenation or a slice that says where tensors lie, and copies nothing."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from match.compilation.options import Options
@@ -17,7 +18,7 @@ from match.dispatch.plan_codec import IN_PLACE_ATTRIBUTE, PLAN_ATTRIBUTE, encode
 from match.dispatch.request import Workload
 from match.ir.names import network_prefix
 from match.mapping.storage import Storage, dense
-from match.partitioning.choice import choose, layouts
+from match.partitioning.choice import ChosenNetwork, choose, layouts
 from match.partitioning.graph import Row
 from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_cost, from_layout, to_layout
 from match.partitioning.pairs import in_pairs
@@ -29,11 +30,20 @@ from match.partitioning.split_transpositions import split_transpositions
 from match.partitioning.unrolled import unrolled_where_refused
 from match.relay import relay, tvm
 from match.relay.objects import main_function, operands
+from match.relay.places import parts_of
 from match.relay.recurrent import unrolled
-from match.relay.rewrite import operator_name, rebuild, shape
+from match.relay.rewrite import operator_name, rebuild, shape, source_name
 from match.target.hardware import MatchTarget
 
 _Fact = TypeVar("_Fact")
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """A way to cut a network: what it costs with everything in main memory, and what cuts the network like that."""
+
+    cost: float
+    cut: Callable[[], Partitioned]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +51,8 @@ class Partitioned:
     """A network cut into functions, and the decisions about its operators, in execution order.
 
     `main` is the network before the cut, and `found` its rows: layers as recognised, and operators. `rows` are those
-    that were decided on. `workloads` are the layers that modules were asked about, by symbol.
+    that were decided on. `workloads` are the layers that modules were asked about, by symbol. `chosen` is what the
+    decisions are from.
     """
 
     module: tvm.IRModule
@@ -51,19 +62,37 @@ class Partitioned:
     main: relay.Function
     found: tuple[Row, ...]
     rows: tuple[Row, ...]
+    chosen: ChosenNetwork
 
     def ways(self, options: Options, network: str, stopwatch: Stopwatch) -> Iterator[Partitioned]:
-        """The ways to cut the network that are compared if main memory does not hold it, itself the first.
-
-        Each of the others is cut when it is asked for, with these options; names and time as for `cut`. Chains are left
-        out in the second, as they were chosen for a main memory that holds everything.
-        """
-        yield self
-        if any(decision.plan and decision.plan.layer.stages for decision in self.decisions):
-            yield _chosen(self.main, self.found, self.target, replace(options, fuse=False), network, stopwatch)
+        """Itself and all other ways to cut the network that may be compared where main memory does not hold it."""
         in_parts = self.with_split_dense(options, network, stopwatch)
-        if in_parts is not None:
-            yield in_parts
+        for whole in (self, in_parts):
+            if whole is not None:
+                yield whole
+                yield from (way.cut() for way in (*whole.less_joined(stopwatch), *whole.not_joined(stopwatch)))
+
+    def less_joined(self, stopwatch: Stopwatch) -> Iterator[Way]:
+        """The same network with smaller and smaller chains and groups, by their constants, as long as there are some.
+
+        Constants of one layer come into main memory together, so that large chains leave less to choose from.
+        """
+        chosen = self.chosen
+        while chosen.joined is not None:
+            with stopwatch.phase("dispatch"):
+                chosen = chosen.less_joined(chosen.joined)
+            if chosen.joined is not None:
+                yield self._way(chosen, stopwatch)
+
+    def not_joined(self, stopwatch: Stopwatch) -> Iterator[Way]:
+        """The same network without chains and groups, if it has some."""
+        if self.chosen.joined is not None:
+            with stopwatch.phase("dispatch"):
+                chosen = self.chosen.less_joined(0)
+            yield self._way(chosen, stopwatch)
+
+    def _way(self, chosen: ChosenNetwork, stopwatch: Stopwatch) -> Way:
+        return Way(chosen.cost, partial(_partitioned, self.main, self.found, chosen, self.target, stopwatch))
 
     def with_split_dense(self, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned | None:
         """The same network with large dense layers split, cut with these options; None if it has none."""
@@ -74,7 +103,7 @@ class Partitioned:
     def decided(self, decisions: Sequence[LayerDecision]) -> Partitioned:
         """The same network with other decisions about its operators; the conversions are determined anew."""
         own = [decision for decision in decisions if decision.op != LAYOUT]
-        decided = list(zip(self.rows, own, strict=True))
+        decided = [(row, replace(decision, parts=_parts(row))) for row, decision in zip(self.rows, own, strict=True)]
         plans = {
             row.root: (row, plan)
             for row, decision in decided
@@ -133,15 +162,28 @@ def _chosen(
     """Choose the modules for the operators of a network, and cut it."""
     with stopwatch.phase("dispatch"):
         chosen = choose(main, found, network_prefix(network), target, options, stopwatch)
+    return _partitioned(main, found, chosen, target, stopwatch)
+
+
+def _partitioned(
+    main: relay.Function, found: tuple[Row, ...], chosen: ChosenNetwork, target: MatchTarget, stopwatch: Stopwatch
+) -> Partitioned:
+    """Cut a network as it was chosen."""
     with stopwatch.phase("partition"):
         by_symbol = {workload.symbol: workload for workload in chosen.workloads}
         module = tvm.IRModule.from_expr(main)
-        return Partitioned(module, (), target, by_symbol, main, found, chosen.rows).decided(chosen.decisions)
+        whole = Partitioned(module, (), target, by_symbol, main, found, chosen.rows, chosen)
+        return whole.decided(chosen.decisions)
 
 
 def _expressions(row: Row) -> Sequence[relay.Expr]:
     """What a row computes."""
     return row if isinstance(row, tuple) else row.covered
+
+
+def _parts(row: Row) -> int:
+    """Into how many parts the operator was cut that the last named expression of a row is of."""
+    return next((parts_of(expr) for expr in reversed(_expressions(row)) if source_name(expr)), 1)
 
 
 def _with_conversions(

@@ -10,7 +10,8 @@ from match.ir.layer import Op
 from match.partitioning.graph import Row
 from match.partitioning.pattern import Match
 from match.relay import integer_form, relay, tvm
-from match.relay.rewrite import New, rewrite, with_place
+from match.relay.places import in_parts, placed
+from match.relay.rewrite import New, rewrite
 
 _MOST = 64 << 10
 """Bytes of the weights of a part. Smaller parts fill main memory better, and each costs the offload of a layer."""
@@ -26,7 +27,11 @@ def split_dense(main: relay.Function, found: Iterable[Row]) -> tvm.IRModule | No
         return None
 
     def rule(call: relay.Call, new: New) -> relay.Expr | None:
-        return with_place(_parts(large[call], new), call) if call in large else None
+        if call not in large:
+            return None
+        parts = _parts(large[call], new)
+        joined = relay.concatenate(parts, 1)
+        return placed(joined, in_parts(call.span, len(parts))) if call.span else joined
 
     return rewrite(tvm.IRModule.from_expr(main), rule)
 
@@ -37,7 +42,8 @@ def _is_large(match: Match) -> bool:
     return alone and weights is not None and weights.nbytes > _MOST
 
 
-def _parts(match: Match, new: New) -> relay.Expr:
+def _parts(match: Match, new: New) -> list[relay.Expr]:
+    """A dense layer by some of its outputs at a time."""
     layer, constants = match.layer, match.constants
     assert constants.weights is not None, "a dense layer has weights"
     x, weights = new(match.inputs[0]), constants.weights.reshape(layer.k, layer.c)
@@ -49,4 +55,4 @@ def _parts(match: Match, new: New) -> relay.Expr:
         return integer_form.dense(x, weights[channels], requantization, layer.output_dtype)
 
     count = -(-weights.nbytes // _MOST)
-    return relay.concatenate([part(channels) for channels in np.array_split(np.arange(layer.k), count)], 1)
+    return [part(channels) for channels in np.array_split(np.arange(layer.k), count)]

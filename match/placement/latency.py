@@ -7,10 +7,24 @@ beginning to its end: transfers that were started earlier go first and delay it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from match.placement.problem import Choice, Cut, PlacementProblem, cut_steps
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """Constants of step `step` come in whole: step `at` starts that, and the DMA does it from `begin` to `end`.
+
+    started: when the core has started it; it takes `PlacementProblem.issue` cycles before.
+    """
+
+    step: int
+    at: int
+    started: float
+    begin: float
+    end: float
 
 
 @dataclass(frozen=True)
@@ -18,11 +32,17 @@ class Latency:
     """Total cycles. `exposed` are the extra cycles of each step, compared with everything in main memory.
 
     traffic: cycles in which the DMA of the external memory is at work.
+    begins: when each step begins, and last when the network ends. works: when each step begins with its own work, after
+        it has waited for its constants, started the transfers of others, and, if it is cut, waited for the DMA.
+    arrivals: of all constants that are fetched whole, in the order in which they are started.
     """
 
     cycles: float
     exposed: tuple[float, ...]
     traffic: float
+    begins: tuple[float, ...]
+    works: tuple[float, ...]
+    arrivals: tuple[Arrival, ...]
 
     @property
     def hidden(self) -> float:
@@ -52,12 +72,37 @@ class Course:
 
 def predict(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) -> Latency:
     """The latency of a choice; `cuts` has the steps that were searched, and the others are estimated."""
-    begins = course(problem, choice, cuts).begins
+    found = course(problem, choice, cuts)
+    begins = found.begins
     exposed = [end - begin - step.cycles for begin, end, step in zip(begins, begins[1:], problem.steps, strict=False)]
     fetches = [(at, 0, problem.steps[step].fetch) for step, at in enumerate(choice.fetched) if at is not None]
     pieces = [(n, 1, _cut(problem, choice, cuts, n).traffic) for n in cut_steps(problem, choice)]
     traffic = sum(cycles for *_, cycles in sorted([*fetches, *pieces], key=lambda one: one[:2]))
-    return Latency(begins[-1], tuple(exposed), traffic)
+    arrivals = tuple(_arrivals(problem, found))
+    in_pieces = cut_steps(problem, choice)
+    own = [
+        _cut(problem, choice, cuts, number).cycles if number in in_pieces else step.cycles
+        for number, step in enumerate(problem.steps)
+    ]
+    works = [end - cycles for end, cycles in zip(begins[1:], own, strict=True)]
+    return Latency(begins[-1], tuple(exposed), traffic, tuple(begins), tuple(works), arrivals)
+
+
+def _arrivals(problem: PlacementProblem, found: Course) -> Iterator[Arrival]:
+    """The transfers of a course: the DMA serves them in the order of their start."""
+    starting: dict[int, list[int]] = {}
+    for step, at in enumerate(found.choice.fetched):
+        if at is not None:
+            starting.setdefault(at, []).append(step)
+    for at, steps in sorted(starting.items()):
+        now, free = max(found.begins[at], found.arrived[at]), found.free[at]
+        for step in steps:
+            now += problem.issue
+            begin = max(now, free)
+            free = begin + problem.steps[step].fetch
+            yield Arrival(step, at, now, begin, free)
+            if step == at:
+                now = free
 
 
 def course(problem: PlacementProblem, choice: Choice, cuts: Mapping[int, Cut]) -> Course:

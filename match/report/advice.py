@@ -180,8 +180,8 @@ def _control_core(report: Report) -> Iterator[Advice]:
 def _slow(report: Report) -> Iterator[Advice]:
     """Layers far below what the same unit reaches with the same operator."""
     best: dict[tuple[str, str], LayerSummary] = {}
-    working = [layer for layer in report.layers if layer.module != _CPU and layer.macs and layer.cycles]
-    working = [layer for layer in working if layer.op != GROUP]
+    working = [layer for layer in report.layers if layer.module != _CPU and layer.macs and layer.bound != "external"]
+    working = [layer for layer in working if layer.op != GROUP and layer.cycles > layer.wait_cycles]
     for layer in working:
         key = (layer.module, layer.op)
         if key not in best or _rate(layer) > _rate(best[key]):
@@ -189,7 +189,7 @@ def _slow(report: Report) -> Iterator[Advice]:
     for layer in working:
         peer = best[layer.module, layer.op]
         if SLOWNESS * _rate(layer) < _rate(peer):
-            gain = round(layer.cycles - layer.macs / _rate(peer))
+            gain = round(layer.cycles - layer.wait_cycles - layer.macs / _rate(peer))
             yield Advice(
                 kind="slow layer",
                 sentence=f"{layer.name} reaches {_rate(layer):.1f} MAC/cycle on {layer.module}, where {peer.name} "
@@ -234,7 +234,7 @@ def _exact_price(layer: LayerSummary) -> int | None:
         for offer in layer.candidates
         if offer.cycles is not None and offer.requantization is not None and offer.requantization.exact
     ]
-    return min(offers) - layer.cycles if offers else None
+    return min(offers) - (layer.cycles - layer.wait_cycles) if offers else None
 
 
 def _memory(report: Report) -> Iterator[Advice]:
@@ -299,7 +299,8 @@ def _most_frequent(layers: Sequence[LayerSummary], module: str) -> tuple[str, in
 
 
 def _rate(layer: LayerSummary) -> float:
-    return layer.macs / layer.cycles
+    """What a layer reaches while it does not wait for external memory."""
+    return layer.macs / (layer.cycles - layer.wait_cycles)
 
 
 def _sum(layers: Sequence[LayerSummary]) -> int:

@@ -22,6 +22,7 @@ from match.prediction.predict import predict
 from match.report.advice import advise
 from match.report.memory import summarize
 from match.report.schema import (
+    Bottleneck,
     BufferSummary,
     CandidateSummary,
     LayerSummary,
@@ -42,6 +43,7 @@ from match.report.schema import (
     TensorSummary,
     Totals,
 )
+from match.target.cost import Cost
 from match.target.group import GroupCost
 from match.target.hardware import MatchTarget
 from match.target.layers import cost_model_of
@@ -82,10 +84,20 @@ def build(
         quantizable: Recurrent layers in floating point that modules would take in integers.
         wide_activations: Whether the model quantizes activations to 16 bits.
     """
+    whole = dict(elements or {})
+    in_parts = {decision.source for decision in decisions if decision.parts > 1}
+    removed_of = {source: _removed_of_parts(source, whole.pop(source, None), decisions) for source in in_parts}
     layers = tuple(
-        _layer(decision, target, elements or {}, (moved or {}).get(decision.name, ())) for decision in decisions
+        _layer(
+            decision,
+            target,
+            whole,
+            (moved or {}).get(decision.name, ()),
+            removed_of.pop(decision.source, 0) if decision.parts > 1 else _removed_of_layer(decision, whole),
+        )
+        for decision in decisions
     )
-    cycles = round(memory.plan.latency.cycles) if memory else sum(layer.cycles for layer in layers)
+    cycles = sum(layer.cycles for layer in layers)
     macs = sum(layer.macs for layer in layers)
     report = Report(
         generator=f"match-compiler {metadata.version('match-compiler')}",
@@ -174,7 +186,7 @@ def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummar
 
 
 def _layer(
-    decision: LayerDecision, target: MatchTarget, elements: Mapping[str, int], moved_by: Sequence[Moved]
+    decision: LayerDecision, target: MatchTarget, elements: Mapping[str, int], moved_by: Sequence[Moved], removed: int
 ) -> LayerSummary:
     taken = next((c for c in decision.candidates if c.module == decision.module and c.refusal is None), None)
     schedule = decision.plan.schedule if decision.plan else None
@@ -191,7 +203,7 @@ def _layer(
         compute_cycles=round(cost.compute) if cost else None,
         dma_cycles=round(cost.transfer) if cost else None,
         overhead_cycles=round(cost.overhead) if cost else None,
-        bound=cost.bound if cost else None,
+        bound=_bound(cost, decision.waits) if cost else None,
         energy_pj=taken.cost.energy if taken and taken.cost else None,
         l1_bytes=schedule.used_bytes(schedule.inner_memory) if schedule else 0,
         schedule=_schedule(schedule, moved) if schedule else None,
@@ -204,12 +216,19 @@ def _layer(
         runner_up=RunnerUpSummary(other.module, other.cost) if (other := decision.runner_up) else None,
         input_shapes=decision.input_shapes,
         output_shapes=decision.output_shapes,
-        removed_channels=_removed_of_layer(decision, elements),
+        removed_channels=removed,
         operators=tuple(_operators(decision.plan, target, elements)) if decision.plan else (),
         moved=MovedSummary(*map(max, zip(*map(astuple, moved_by), strict=True))) if moved_by else None,
         constant_bytes=len(decision.plan.constants) if decision.plan else None,
         weight_bits=_weight_bits(decision.plan.layer) if decision.plan else None,
+        wait_cycles=round(decision.waits),
+        parts=decision.parts,
     )
+
+
+def _bound(cost: Cost, waits: float) -> Bottleneck:
+    """What takes most of a layer's cycles."""
+    return "external" if waits > max(cost.compute, cost.transfer, cost.overhead) else cost.bound
 
 
 def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]) -> Iterator[OperatorSummary]:
@@ -239,6 +258,18 @@ def _removed_of_layer(decision: LayerDecision, elements: Mapping[str, int]) -> i
         return 0
     *places, channels = decision.output_shapes[0]
     return _removed(elements.get(decision.source), math.prod(places), channels)
+
+
+def _removed_of_parts(source: str, whole: int | None, decisions: Sequence[LayerDecision]) -> int:
+    """The channels that are removed from an operator in parts, which has `whole` of them in the model."""
+    if whole is None:
+        return 0
+    own = [decision for decision in decisions if decision.source == source and decision.parts > 1 and decision.macs]
+    computed = sum(decision.outputs for decision in own if decision.plan is None)
+    for plan in (decision.plan for decision in own if decision.plan):
+        operators = zip(plan.layer.operators, plan.operators, strict=True)
+        computed += sum(outputs(layer) for layer, one in operators if layer.macs and one.source in ("", source))
+    return max(0, whole - computed)
 
 
 def _removed(whole: int | None, places: int, channels: int) -> int:

@@ -23,7 +23,7 @@ from match.target.arguments import path_of, shown
 SCHEMA_VERSION = 1
 
 Aspect = Literal[
-    "fusion", "macs", "module", "cycles", "bound", "weight_bits", "bytes", "l1", "schedule", "requantization"
+    "fusion", "macs", "module", "cycles", "waits", "bound", "weight_bits", "bytes", "l1", "schedule", "requantization"
 ]
 
 
@@ -194,6 +194,7 @@ def _layer(a: Sequence[LayerSummary], b: Sequence[LayerSummary]) -> LayerChange:
         ("macs", f"{_sum(a, 'macs'):,}", f"{_sum(b, 'macs'):,}"),
         ("module", _modules(a), _modules(b)),
         ("cycles", f"{_sum(a, 'cycles'):,}", f"{_sum(b, 'cycles'):,}"),
+        ("waits", f"{_sum(a, 'wait_cycles'):,}", f"{_sum(b, 'wait_cycles'):,}"),
         ("bound", *own(lambda layer: layer.bound or "")),
         ("weight_bits", _weight_bits(a), _weight_bits(b)),
         ("bytes", f"{sum(map(bytes_moved, a)):,}", f"{sum(map(bytes_moved, b)):,}"),

@@ -13,6 +13,7 @@ _WORDS = {
     "schedule": "mapping",
     "l1": "L1 bytes",
     "bytes": "bytes moved",
+    "waits": "waits for external memory",
     "requantization": "requantized",
 }
 

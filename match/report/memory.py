@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
+from msgspec import UNSET
+
 from match.codegen.network import NetworkMemory
-from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary, TensorPlace
+from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary, Report, TensorPlace
 from match.target.hardware import External
 
 
@@ -43,6 +45,13 @@ def summarize(
             for tensor in problem.tensors
         ),
     )
+
+
+def outside_main_memory(report: Report) -> dict[str, str]:
+    """The name of the external memory by that of the main memory; empty if main memory holds the network."""
+    if report.memory is UNSET:
+        return {}
+    return {report.target.main_memory.name: report.memory.external_memory.name}
 
 
 def _step(memory: NetworkMemory, number: int, name: str) -> MemoryStep:

@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 REPORT = "report.json"
 """What its file in a project is called."""
 
-Bottleneck = Literal["compute", "dma", "overhead"]
+Bottleneck = Literal["compute", "dma", "overhead", "external"]
 AdviceKind = Literal[
     "idle module",
     "recurrent",
@@ -103,7 +103,7 @@ class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Sums over the layers.
 
-    `cycles`, `milliseconds` and `macs_per_cycle` are predicted, waits for external memory included. `l2_peak_bytes` is
+    `cycles`, `milliseconds` and `macs_per_cycle` are predicted. `l2_peak_bytes` is
     the most that the main memory holds at once, constants included; beside it the program takes an estimated
     `program_bytes` of that memory, 0 where it lies elsewhere or the caller said what it leaves. `bytes_moved` counts
     both directions between the main memory and the scratchpads. `energy_pj` is predicted, null where the target gives
@@ -234,7 +234,8 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One operator of the network, or several that a module executes as one.
 
     `cycles` and its parts `compute_cycles`, `dma_cycles` and `overhead_cycles` are predicted; the parts are counted as
-    if nothing overlapped, so that they may add up to more than `cycles`. `bound` is the largest part. `module` is "cpu"
+    if nothing overlapped, so that they may add up to more than `cycles`. `wait_cycles` are those of `cycles` that
+    external memory adds to the layer's own. `bound` is the largest part, "external" these waits. `module` is "cpu"
     for what runs as TVM's C on the control core; such a layer has no parts and no schedule. `platform_cycles` are
     predicted for what is less than the chip, by the name that `match run --on` has for it. `source` is what the model
     calls the tensor or operator that is computed, empty if that is not known. `exact` tells whether the layer is known
@@ -245,8 +246,9 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `moved` is null for a layer that is neither rescaled nor a quantized recurrent one, and for one whose outputs stay
     as they were. `constant_bytes` are its constants, packed as code generation stores them; null on the CPU, whose
     constants are not told apart. `weight_bits` are those in which its module stores each weight; null without weights,
-    on the CPU, and for a layer of several operators, which have their own. `operators` are those of a chain, whose `op`
-    has their names joined by "+", or of a group, whose `op` is "group"; else there are none.
+    on the CPU, and for a layer of several operators, which have their own. `parts` are those that the model's operator
+    was cut into, where the layer is one or some of them, or joins their outputs; else 1. `operators` are those of a
+    chain, whose `op` has their names joined by "+", or of a group, whose `op` is "group"; else there are none.
     """
 
     name: str
@@ -276,6 +278,8 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     operators: tuple[OperatorSummary, ...] = ()
     constant_bytes: int | None = None
     weight_bits: int | None = None
+    wait_cycles: int = 0
+    parts: int = 1
 
 
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

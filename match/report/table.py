@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
+import msgspec
 from msgspec import UNSET
 from rich.console import Console
 from rich.text import Text
@@ -13,7 +15,16 @@ from match.ir.layer import GATES, GROUP, WIDEST_WEIGHTS, Op
 from match.report.columns import Column, fitted, left_out
 from match.report.layer_rows import bytes_moved, peak_share, shapes
 from match.report.memory_table import memory_lines, memory_table, program_text
-from match.report.schema import CandidateSummary, LayerSummary, Measurement, OperatorSummary, Report, ScheduleSummary
+from match.report.schema import (
+    CandidateSummary,
+    LayerSummary,
+    Measurement,
+    MemoryPlanSummary,
+    OperatorSummary,
+    Report,
+    RequantizationSummary,
+    ScheduleSummary,
+)
 
 FILE_WIDTH = 400
 NAME_WIDTH = 40
@@ -29,8 +40,9 @@ def show(report: Report, console: Console) -> None:
     footnotes = _Footnotes()
     exact = Column[LayerSummary]("exact", _exact, rank=2)
     others = Column[LayerSummary]("other modules", lambda layer: _others(layer, footnotes), rank=4)
-    columns = [_lined(column) for column in _columns(report, exact, others)]
-    table, missing = fitted(columns, [line for layer in report.layers for line in _lines(layer)], wide)
+    rows = _rows(report.layers)
+    columns = [_lined(column) for column in _columns(report, rows, exact, others)]
+    table, missing = fitted(columns, [line for row in rows.items() for line in _lines(_as_one(*row))], wide)
     wide.print(Text(_title(report), style="bold"), "", table, "", sep="\n")
     if report.memory is not UNSET:
         steps, missing_steps = memory_table(report.memory, report.target.main_memory, wide)
@@ -58,6 +70,47 @@ def _lines(layer: LayerSummary) -> list[_Line]:
     return [_Line(layer), *(_Line(layer, operator) for operator in layer.operators)]
 
 
+def _rows(layers: Sequence[LayerSummary]) -> dict[str, tuple[LayerSummary, ...]]:
+    """Layers by the name of their row of the table: the parts of an operator, one after the other, are one."""
+    found: dict[str, tuple[LayerSummary, ...]] = {}
+    for _, own in groupby(layers, lambda layer: (layer.parts, layer.source if layer.parts > 1 else layer.name)):
+        first, *others = own
+        found[f"{first.name} in {first.parts} parts" if others else first.name] = (first, *others)
+    return found
+
+
+def _as_one(name: str, pieces: Sequence[LayerSummary]) -> LayerSummary:
+    """The parts of an operator as one layer of that name: sums, and the bound of the slowest."""
+    if len(pieces) == 1:
+        return pieces[0]
+    slowest = max(pieces, key=lambda layer: layer.cycles)
+    platforms = dict.fromkeys(platform for layer in pieces for platform in layer.platform_cycles)
+    return msgspec.structs.replace(
+        pieces[0],
+        name=name,
+        module="+".join(dict.fromkeys(layer.module for layer in pieces if layer.cycles)),
+        macs=sum(layer.macs for layer in pieces),
+        cycles=sum(layer.cycles for layer in pieces),
+        wait_cycles=sum(layer.wait_cycles for layer in pieces),
+        bound=slowest.bound,
+        output_shapes=pieces[-1].output_shapes,
+        constant_bytes=sum(layer.constant_bytes or 0 for layer in pieces) or None,
+        removed_channels=sum(layer.removed_channels for layer in pieces),
+        exact=all(layer.exact for layer in pieces),
+        requantization=_worst(pieces),
+        schedule=None,
+        operators=(),
+        candidates=(),
+        platform_cycles={one: sum(layer.platform_cycles.get(one, 0) for layer in pieces) for one in platforms},
+    )
+
+
+def _worst(pieces: Sequence[LayerSummary]) -> RequantizationSummary | None:
+    """The requantization of the parts of an operator that moves most outputs."""
+    known = [layer.requantization for layer in pieces if layer.requantization]
+    return max(known, key=lambda one: (not one.exact, one.share), default=None)
+
+
 def _lined(column: Column[LayerSummary]) -> Column[_Line]:
     """The column with what it shows of operators."""
 
@@ -81,7 +134,12 @@ def _operator_cell(title: str, operator: OperatorSummary) -> str:
     return ""
 
 
-def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSummary]) -> list[Column[LayerSummary]]:
+def _columns(
+    report: Report,
+    rows: Mapping[str, Sequence[LayerSummary]],
+    exact: Column[LayerSummary],
+    others: Column[LayerSummary],
+) -> list[Column[LayerSummary]]:
     peaks = {module.name: module.peak_macs for module in report.target.modules}
     return [
         Column[LayerSummary]("layer", lambda layer: _shortened(layer.name), folds=True),
@@ -90,7 +148,8 @@ def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSu
         Column[LayerSummary]("module", lambda layer: layer.module),
         Column[LayerSummary]("MACs", lambda layer: f"{layer.macs:,}" if layer.macs else "", "right", rank=6),
         Column[LayerSummary]("predicted\ncycles", lambda layer: f"{layer.cycles:,}", "right"),
-        *(column for measurement in report.measured for column in _compared(measurement, report)),
+        *(_waits(report.memory) if report.memory is not UNSET else ()),
+        *(column for measurement in report.measured for column in _compared(measurement, report, rows)),
         Column[LayerSummary](
             "share", lambda layer: f"{_share(layer.cycles, report.totals.cycles):.1%}", "right", rank=7
         ),
@@ -115,7 +174,15 @@ def _columns(report: Report, exact: Column[LayerSummary], others: Column[LayerSu
     ]
 
 
-def _compared(measurement: Measurement, report: Report) -> list[Column[LayerSummary]]:
+def _waits(memory: MemoryPlanSummary) -> list[Column[LayerSummary]]:
+    """What of the predicted cycles are waits for external memory."""
+    header = f"waits\nfor {memory.external_memory.name}"
+    return [Column[LayerSummary](header, lambda layer: f"{layer.wait_cycles:,}" if layer.wait_cycles else "", "right")]
+
+
+def _compared(
+    measurement: Measurement, report: Report, rows: Mapping[str, Sequence[LayerSummary]]
+) -> list[Column[LayerSummary]]:
     """What was predicted for the platform, if it is less than the chip, and what was counted there."""
     name = measurement.platform
 
@@ -124,15 +191,19 @@ def _compared(measurement: Measurement, report: Report) -> list[Column[LayerSumm
 
     own = any(name in layer.platform_cycles for layer in report.layers)
     prediction = [Column[LayerSummary](f"predicted\nfor {name}", predicted, "right", rank=8)] if own else []
-    return [*prediction, _measured(measurement)]
+    return [*prediction, _measured(measurement, rows)]
 
 
-def _measured(measurement: Measurement) -> Column[LayerSummary]:
+def _measured(measurement: Measurement, rows: Mapping[str, Sequence[LayerSummary]]) -> Column[LayerSummary]:
     """What the first of the layers that were counted together shows is what they cost; the others point to it."""
+    counts = {group.layers[0]: group.count for group in measurement.layers if group.layers}
     cells: dict[str, str] = {}
     for group in measurement.layers:
         cells |= dict.fromkeys(group.layers[1:], f"in {_shortened(group.layers[0])}" if group.layers else "")
         cells |= dict.fromkeys(group.layers[:1], f"{group.count:,}")
+    for name, pieces in rows.items():
+        if len(pieces) > 1:
+            cells[name] = f"{sum(counts.get(piece.name, 0) for piece in pieces):,}"
     header = f"{measurement.unit}\non {measurement.platform}"
     return Column[LayerSummary](header, lambda layer: cells.get(layer.name, ""), "right", rank=9)
 
@@ -293,7 +364,8 @@ def _memory(report: Report) -> list[str]:
 
 
 def _removed(report: Report) -> list[str]:
-    operators = [operator for layer in report.layers for operator in layer.operators or (layer,) if operator.macs]
+    layers = [_as_one(*row) for row in _rows(report.layers).items()]
+    operators = [operator for layer in layers for operator in layer.operators or (layer,) if operator.macs]
     channels = [operator.removed_channels for operator in operators if operator.removed_channels]
     if not channels:
         return []

@@ -7,10 +7,15 @@ import pytest
 
 from match.ir.layer import Op
 from match.ir.requantization import Requantization
+from match.partitioning.pairs import in_pairs
 from match.partitioning.pattern import Match, find
 from match.partitioning.split_dense import split_dense
 from match.relay import integer_form, relay, tvm
+from match.relay.graph import post_order
 from match.relay.objects import main_function
+from match.relay.places import parts_of, placed
+from match.relay.rewrite import source_name
+from match.target.registry import get_target
 from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
@@ -48,6 +53,19 @@ def test_parts_compute_what_the_layer_does(*, requantized: bool) -> None:
     assert sum(row.layer.k for row in found) == 401
     assert max(row.layer.k * 500 for row in found) <= MOST
     assert len(found) == -(-401 * 500 // MOST), "no more parts than that takes"
+
+
+def test_parts_and_what_joins_them_know_how_many_there_are() -> None:
+    module = dense(1, 401, 500)
+    main = main_function(module)
+    body = placed(main.body, relay.Span(relay.SourceName("scores"), 0, 0, 0, 0))
+    named = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body)))
+    cut = split_dense(main_function(named), find(named))
+    assert cut is not None
+    for made in (cut, relay.transform.InferType()(in_pairs(cut, get_target("gap9")))):
+        calls = [call for call in post_order(main_function(made)) if isinstance(call, relay.Call)]
+        assert {(source_name(call), parts_of(call)) for call in calls} == {("scores", 4)}
+    assert parts_of(main_function(named).body) == 1
 
 
 @pytest.mark.parametrize(("rows", "outputs", "inputs"), [(1, 128, 512), (2, 400, 500)])

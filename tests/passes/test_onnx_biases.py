@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,8 @@ from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
 
-Array = npt.NDArray[Any]
+Array: TypeAlias = Any
+"""An array, or a number without axes."""
 CHANNELS, UNITS = 6, 8
 INPUT_SCALE, OUTPUT_SCALE = np.float32(0.0317), np.float32(0.0613)
 SCALES = np.linspace(0.004, 0.013, UNITS).astype(np.float32)

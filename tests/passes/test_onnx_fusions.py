@@ -25,7 +25,7 @@ from tests.passes.trained_models import TrainedModel
 pytestmark = pytest.mark.tvm
 
 SHAPE = (1, 8, 6, 6)
-Write = Callable[[TrainedModel], None]
+Write = Callable[[TrainedModel], object]
 SCALARS = pytest.mark.parametrize("scalars", [True, False], ids=["scalar", "vector"])
 """Whether scales of one number have the shape () or (1,)."""
 
@@ -171,8 +171,8 @@ FRONTS: dict[str, Write] = {
     "zeros around": padded("constant"),
     "ones around": padded("constant", 1.0),
     "mirrored": padded("reflect"),
-    "whole map": lambda model: model.add("GlobalMaxPool") and None,
-    "turned": lambda model: model.add("Transpose", perm=[0, 1, 3, 2]) and None,
+    "whole map": lambda model: model.add("GlobalMaxPool"),
+    "turned": lambda model: model.add("Transpose", perm=[0, 1, 3, 2]),
 }
 
 
@@ -193,9 +193,9 @@ MOVES_BEHIND: dict[str, Write] = {
     "relu, then pool": all_of(relu, pool),
     "pool, then relu": all_of(pool, relu),
     "flatten": flatten,
-    "reshape": lambda model: model.add("Reshape", model.constant(np.array([1, -1]))) and None,
+    "reshape": lambda model: model.add("Reshape", model.constant(np.array([1, -1]))),
     "zeros around": padded("constant"),
-    "twice": lambda model: model.add("Concat", model.current, axis=1) and None,
+    "twice": lambda model: model.add("Concat", model.current, axis=1),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from match.placement.contents import load, packed
 from match.placement.decide import Decision, Shortage, decide, least_main
-from match.placement.latency import course, faster, predict
+from match.placement.latency import Arrival, course, faster, predict
 from match.placement.leave import with_fewer_residents
 from match.placement.packing import Item, Packed, loads, pack
 from match.placement.place import Plan, place
@@ -161,6 +162,13 @@ def test_a_plan_never_overlaps_and_stays_within_its_memories(
         assert at is None or (at <= number and at in problem.starts)
     assert all(problem.by_name[name].movable for name in plan.choice.spilled)
     assert all(offset % problem.alignment == 0 for offset in (*plan.constants.values(), *plan.blocks.values()))
+    latency, known = plan.latency, course(problem, plan.choice, plan.cuts)
+    assert {one.step: one.at for one in latency.arrivals} == {
+        n: at for n, at in enumerate(plan.choice.fetched) if at is not None
+    }
+    assert all(one.end == known.arrived[one.step] for one in latency.arrivals if one.at < one.step)
+    assert all(a.end <= b.begin for a, b in pairwise(latency.arrivals)), "one DMA serves them"
+    assert all(a <= b for a, b in zip(latency.begins, latency.works, strict=False)), "a step waits, and works then"
 
 
 @pytest.mark.parametrize("main", [250, 400, 800])
@@ -199,11 +207,14 @@ def test_a_fetch_is_hidden_behind_the_step_before() -> None:
     steps = (Step("a", 100.0, ("t",), 8, 10.0), Step("b", 50.0, ("t",), 64, 70.0), Step("c", 30.0, (), 64, 60.0))
     problem = PlacementProblem(steps, (Lifetime("t", 8, 0, 1, True),), 400, 0, issue=2.0)
     latency = predict(problem, Choice((0, 0, 1)), {})
-    # a waits for its fetch (2 + 10) and starts b's (2, done at 84); c's is started when b is (116) and takes until 178.
+    # a waits for its fetch (2 + 10) and starts b's (2, done at 84); c's is started when b is (116) and takes until 176.
     assert latency.exposed == (14.0, 2.0, 10.0)
     assert latency.cycles == 206.0
     assert latency.traffic == 140.0
     assert latency.hidden == pytest.approx(1 - 26 / 140)
+    assert latency.begins == (0.0, 114.0, 166.0, 206.0)
+    assert latency.works == (14.0, 116.0, 176.0)
+    assert latency.arrivals == (Arrival(0, 0, 2, 2, 12), Arrival(1, 0, 14, 14, 84), Arrival(2, 1, 116, 116, 176))
 
 
 def test_a_cut_layer_waits_for_the_transfers_before_it() -> None:

@@ -163,6 +163,29 @@ def test_what_is_counted_is_told_beside_the_predicted_cycles(report: Report) -> 
     assert said["qemu"] in " ".join(lines[at + 1 : at + 4])
 
 
+def test_the_parts_of_an_operator_are_one_row(report: Report) -> None:
+    """With the sums of them, and the channels that it has lost as a whole."""
+    conv, softmax, *rest = report.layers
+    parts = [
+        msgspec.structs.replace(
+            conv, name=f"part_{number}", source="scores", parts=3, removed_channels=2 * (number == 0)
+        )
+        for number in range(3)
+    ]
+    other = msgspec.structs.replace(conv, name="other", source="scores")
+    layers = (*parts, msgspec.structs.replace(softmax, source="scores", parts=3), other, *rest)
+    counted = tuple(MeasuredLayers((layer.name,), ("f",), 100) for layer in layers)
+    measurement = Measurement("gvsoc", "cycles", "DIR", 1, 100 * len(layers), counted)
+    text = text_of(msgspec.structs.replace(report, layers=layers, measured=(measurement,)))
+    (row,) = [line for line in text.splitlines() if line.startswith("part_")]
+    assert row.startswith("part_0 in 3 parts ")
+    cycles = sum(layer.cycles for layer in (*parts, softmax))
+    for cell in (f"{3 * conv.macs:,}", f"{cycles:,}", "400"):
+        assert cell in row, cell
+    assert "Removed: 2 channels in 1 operator" in text
+    assert len([line for line in text.splitlines() if line.startswith("other ")]) == 1
+
+
 def test_channels_removed_inside_of_groups_are_told(models_dir: Path) -> None:
     def removed(*, fuse: bool) -> tuple[dict[str, int], str]:
         report = match.compile(models_dir / "vww_96_int8.tflite", "gap9", modules=("cluster",), fuse=fuse).report

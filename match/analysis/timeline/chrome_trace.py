@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -10,13 +10,29 @@ import msgspec
 from match.analysis.simulate.events import Action, Event, Kind
 
 _PROCESS = 1
-_LAYERS, _CORE = "layers", "core"
+LAYERS, CORE = "layers", "core"
+_ROUNDING = 1e-6  # cycles by which sums of the same times may differ
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A bar in a lane: its text, when it begins and ends, and details."""
+
+    lane: str
+    text: str
+    begin: float
+    end: float
+    details: Mapping[str, str | int] = {}
+
+    def moved(self, by: float) -> Span:
+        """The same at another time."""
+        return msgspec.structs.replace(self, begin=self.begin + by, end=self.end + by)
 
 
 class Stretch(msgspec.Struct, frozen=True):
     """A part of the timeline: a layer, the unit that executes it, what happens, and how long it takes in all.
 
-    Times are in cycles, or whatever else the clock counts. `source` is what the model calls it, if that is known.
+    Times are in cycles, or whatever else the clock counts, from the beginning of the stretch. `source` is what the
+    model calls it, if that is known. `spans` are what happens beside the events of its tile loop.
     """
 
     name: str
@@ -24,6 +40,7 @@ class Stretch(msgspec.Struct, frozen=True):
     events: tuple[Event, ...]
     cycles: float
     source: str = ""
+    spans: tuple[Span, ...] = ()
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -46,16 +63,31 @@ class Document(msgspec.Struct, frozen=True):
     displayTimeUnit: Literal["ns"] = "ns"  # noqa: N815
 
 
-def document(name: str, stretches: Iterable[Stretch], hertz: float, times: str) -> Document:
-    """The stretches of the network `name`, one after the other; `times` says what times are, in a word or two."""
+def dma(memory: str) -> str:
+    """The lane of the DMA engine that moves blocks into a memory and out of it."""
+    return f"DMA {memory}"
+
+
+def document(
+    name: str, stretches: Iterable[Stretch], hertz: float, times: str, outside: Mapping[str, str] | None = None
+) -> Document:
+    """The stretches of a network, one after the other.
+
+    Args:
+        name: of the network.
+        stretches: its parts.
+        hertz: the clock that they are counted in.
+        times: what times are, in a word or two.
+        outside: the external memory by the main memory's name: transfers between the two are the external memory's.
+    """
     lanes = _Lanes()
     marks: list[Mark] = []
     now = 0.0
     for stretch in stretches:
-        for lane, text, begin, end, args in _bars(stretch):
-            tid = lanes.number(lane, now + begin, now + end)
-            scale = 1e6 / hertz
-            marks.append(Mark(text, "X", _PROCESS, tid, args, (now + begin) * scale, (end - begin) * scale))
+        for bar in _bars(stretch, outside or {}):
+            begin, length, scale = now + bar.begin, bar.end - bar.begin, 1e6 / hertz
+            tid = lanes.number(bar.lane, begin, begin + length)
+            marks.append(Mark(bar.text, "X", _PROCESS, tid, dict(bar.details), begin * scale, length * scale))
         now += stretch.cycles
     names = [Mark("process_name", "M", _PROCESS, 0, {"name": name})]
     for tid, lane in enumerate(lanes.names):
@@ -75,7 +107,7 @@ class _Lanes:
     def number(self, base: str, begin: float, end: float) -> int:
         """The first lane of a name that is free from `begin`; it then is from `end`."""
         same = [n for n, other in enumerate(self._bases) if other == base]
-        found = next((n for n in same if self._free_from[n] <= begin), None)
+        found = next((n for n in same if self._free_from[n] <= begin + _ROUNDING), None)
         if found is None:
             found = len(self.names)
             self.names.append(base if not same else f"{base} ({len(same) + 1})")
@@ -85,23 +117,22 @@ class _Lanes:
         return found
 
 
-_Bar = tuple[str, str, float, float, dict[str, str | int]]
-
-
-def _bars(stretch: Stretch) -> Iterator[_Bar]:
-    """Lane, text, begin, end and details of everything that takes time."""
+def _bars(stretch: Stretch, outside: Mapping[str, str]) -> Iterator[Span]:
+    """Everything that takes time."""
     model: dict[str, str | int] = {"model": stretch.source} if stretch.source else {}
-    yield _LAYERS, stretch.name, 0.0, stretch.cycles, {"unit": stretch.unit, **model}
+    yield Span(LAYERS, stretch.name, 0.0, stretch.cycles, {"unit": stretch.unit, **model})
+    yield from stretch.spans
     for event in stretch.events:
         action = event.action
         text = f"{action.operand or stretch.name} {action.number}"
         if event.core_end > event.core_begin:
             doing = "wait for" if action.kind is Kind.WAIT else action.kind.value
-            yield _CORE, f"{doing} {text}", event.core_begin, event.core_end, _details(action)
+            yield Span(CORE, f"{doing} {text}", event.core_begin, event.core_end, _details(action))
         if action.kind is Kind.KERNEL:
-            yield stretch.unit, text, event.begin, event.end, _details(action)
+            yield Span(stretch.unit, text, event.begin, event.end, _details(action))
         elif action.kind is not Kind.WAIT:
-            yield f"DMA {action.memory}", text, event.begin, event.end, _details(action)
+            lane = dma(outside.get(action.memory, action.memory))
+            yield Span(lane, text, event.begin, event.end, _details(action))
 
 
 def _details(action: Action) -> dict[str, str | int]:

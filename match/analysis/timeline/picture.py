@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from html import escape
 
-from match.analysis.timeline.chrome_trace import Document, Mark
+from match.analysis.timeline.chrome_trace import CORE, LAYERS, Document, Mark
 
 _WIDTH, _LABELS, _ROW, _BAR, _TOP = 1400, 120, 30, 22, 34
 _CHARACTER = 6.5  # pixels, of the font's widest ordinary letters
@@ -14,7 +14,8 @@ _TICKS = 10
 
 # The colours that Okabe and Ito chose to be told apart by everyone.
 _COLOURS = {"input": "#56b4e9", "addend": "#0072b2", "weights": "#e69f00", "output": "#009e73"}
-_WAITING, _LAYER, _KERNEL = "#dddddd", "#f0e442", "#cc79a7"
+_LAYER, _KERNEL = "#f0e442", "#cc79a7"
+_DOING = {"wait": "#dddddd", "offload": "#d55e00", "idle": "#f4f4f4"}
 
 
 def draw(document: Document) -> str:
@@ -31,6 +32,7 @@ def draw(document: Document) -> str:
             f'<rect width="{_WIDTH}" height="{height}" fill="white"/>',
             f'<text x="8" y="20" font-size="14">{escape(title)}: {escape(str(document.otherData["times"]))}</text>',
             *_legend(),
+            *(_ground(tid) for tid, name in lanes.items() if name != LAYERS),
             *_axis(end, height),
             *(f'<text x="8" y="{_y(tid) + 15}">{escape(name)}</text>' for tid, name in lanes.items()),
             *(_bar(mark, lanes[mark.tid], (_WIDTH - _LABELS - 10) / end) for mark in bars),
@@ -44,9 +46,24 @@ def _y(row: int) -> int:
 
 
 def _legend() -> Iterator[str]:
-    for place, (name, colour) in enumerate({**_COLOURS, "kernel": _KERNEL, "wait": _WAITING}.items()):
-        x = _WIDTH - 80 * (len(_COLOURS) + 2 - place)
-        yield f'<circle cx="{x}" cy="16" r="5" fill="{colour}"/><text x="{x + 9}" y="20">{name}</text>'
+    shown = {**_COLOURS, "kernel": _KERNEL, **_DOING}
+    for place, (name, colour) in enumerate(shown.items()):
+        x = _WIDTH - 72 * (len(shown) - place)
+        yield (
+            f'<circle cx="{x}" cy="16" r="5" fill="{colour}" stroke="#999999" stroke-width="0.5"/>'
+            f'<text x="{x + 9}" y="20">{name}</text>'
+        )
+
+
+def _ground(row: int) -> str:
+    """What bars lie on, of a lane: where there is none, it is idle."""
+    outline = f"M{_LABELS} {_y(row)}H{_WIDTH - 10}v{_BAR}H{_LABELS}z"
+    return f'<path d="{outline}" fill="{_DOING["idle"]}"><title>idle</title></path>'
+
+
+def _doing(mark: Mark) -> str:
+    """The first word of what a bar says."""
+    return mark.name.split(" ", 1)[0]
 
 
 def _axis(end: float, height: int) -> Iterator[str]:
@@ -63,10 +80,10 @@ def _axis(end: float, height: int) -> Iterator[str]:
 def _bar(mark: Mark, lane: str, scale: float) -> str:
     x, width = _LABELS + mark.ts * scale, max(0.5, mark.dur * scale)
     operand = str(mark.args.get("operand", ""))
-    if lane == "layers":
+    if lane == LAYERS:
         colour = _LAYER
-    elif mark.name.startswith("wait"):
-        colour = _WAITING
+    elif lane == CORE and _doing(mark) in _DOING:
+        colour = _DOING[_doing(mark)]
     else:
         colour = _COLOURS.get(operand, _KERNEL)
     details = ", ".join(f"{name} {value}" for name, value in mark.args.items())

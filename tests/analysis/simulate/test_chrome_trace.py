@@ -11,7 +11,7 @@ import pytest
 
 from match.analysis.simulate import Action, Kind, simulate
 from match.analysis.timeline import write_timeline
-from match.analysis.timeline.chrome_trace import Document, Mark, Stretch, document
+from match.analysis.timeline.chrome_trace import CORE, Document, Mark, Span, Stretch, document
 from match.analysis.trace import LayerTrace
 from match.errors import OutputError
 from tests.analysis.simulate.test_by_hand import RowCost, nested, rows_in_three_tiles
@@ -59,6 +59,18 @@ def test_lanes() -> None:
     assert ("wait for output 0", 133, 6) in [(m.name, m.ts * 2, m.dur * 2) for m in made["core"]]
 
 
+def test_spans_beside_events() -> None:
+    """They lie in their lanes, and transfers between main memory and the one outside are the latter's."""
+    spans = (Span(CORE, "offload first", 0, 5), Span("DMA L3", "constants of second", 2, 300, {"bytes": 8}))
+    _, softmax, second = two_layers()
+    made = lanes(document("net", [msgspec.structs.replace(softmax, spans=spans), second], 1e6, "p", {"L2": "L3"}))
+    assert "DMA L2" not in made
+    assert [(m.name, m.ts, m.dur) for m in made["core"]][:1] == [("offload first", 0, 5)]
+    bars = [(m.name, m.ts, m.dur, m.args) for m in made["DMA L3"]]
+    assert bars[0] == ("constants of second", 2, 298, {"bytes": 8})
+    assert [m.name for m in made["DMA L3 (2)"]][:2] == ["input 0", "input 1"], "while the others are under way"
+
+
 def test_bars_of_a_lane_do_not_overlap() -> None:
     for name, bars in lanes(document("net", two_layers(), 1e6, "predicted")).items():
         assert all(a.ts + a.dur <= b.ts for a, b in itertools.pairwise(bars)), name
@@ -100,7 +112,10 @@ def test_picture(tmp_path: Path) -> None:
     assert all(v == pytest.approx(x[0] + mark.ts * scale, abs=0.02) for v, mark in zip(x, marks, strict=True))
     assert max(a + b for a, b in zip(x, width, strict=True)) <= float(picture.attrib["viewBox"].split()[2])
     texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"a<b: predicted", *lanes(made)} <= set(texts)
+    assert {"a<b: predicted", *lanes(made), "offload", "idle", "wait"} <= set(texts)
+    grounds = list(picture.iter("{http://www.w3.org/2000/svg}path"))
+    assert len(grounds) == len(lanes(made)) - 1, "what is no layer's bar in a lane of a unit or a DMA is idle"
+    assert all(ground[0].text == "idle" for ground in grounds)
 
 
 def test_a_layer_has_the_model_s_name_where_there_is_room(tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""The predicted timeline of a compiled network, operator by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from match.analysis.simulate import Event, Timeline
+from match.analysis.timeline.chrome_trace import CORE, Span, Stretch, dma
+from match.codegen.network import NetworkMemory
+from match.dispatch.plan import LayerDecision
+
+
+def stretches(
+    layers: Sequence[LayerDecision],
+    simulate: Callable[[LayerDecision], Timeline],
+    memory: NetworkMemory | None,
+    external: str,
+) -> Iterator[Stretch]:
+    """A stretch for each operator, in the order of execution, as long as the operator is predicted to take.
+
+    Args:
+        layers: the network's operators.
+        simulate: makes the timeline of one that has a schedule.
+        memory: where the network lies, if main memory cannot hold it.
+        external: name of the external memory.
+    """
+    begin = 0.0
+    transfers = _transfers(layers, memory, external) if memory else {}
+    starts = _starts(layers, memory) if memory else {}
+    for number, layer in enumerate(layers):
+        spans = [
+            *(span.moved(-begin) for span in transfers.get(number, ())),
+            *_waiting(layer.waits, external, [span.moved(-begin) for span in starts.get(number, ())]),
+        ]
+        events: tuple[Event, ...] = ()
+        if layer.plan is None:
+            spans += _on_core(layer)
+        else:
+            timeline = simulate(layer)
+            factor = (layer.cycles - layer.waits) / timeline.cycles if timeline.cycles else 1.0
+            spans += _offload(layer, factor * timeline.offload)
+            events = tuple(_moved(timeline.events, layer.waits, factor))
+        yield Stretch(layer.name, layer.module, events, layer.cycles, layer.source, tuple(spans))
+        begin += layer.cycles
+
+
+def _moved(events: Iterable[Event], by: float, factor: float) -> Iterator[Event]:
+    """Events that begin later. Times are `factor` as long, where a cost model predicts whole mappings by itself."""
+    for action, *times in events:
+        yield Event(action, *(by + factor * time for time in times))
+
+
+def _on_core(layer: LayerDecision) -> Iterator[Span]:
+    """The control core computes, and the core that executes tile loops has nothing to do."""
+    if layer.cycles > layer.waits:
+        yield Span(layer.module, layer.name, layer.waits, layer.cycles)
+        yield Span(CORE, f"idle during {layer.name}", layer.waits, layer.cycles)
+
+
+def _offload(layer: LayerDecision, cycles: float) -> Iterator[Span]:
+    """What a layer takes before its first transfer."""
+    if cycles > 0:
+        yield Span(CORE, f"offload {layer.name}", layer.waits, layer.waits + cycles)
+
+
+def _waiting(cycles: float, external: str, starts: Iterable[Span]) -> Iterator[Span]:
+    """What the core does before a layer's own work: it starts transfers of constants, and waits for external memory."""
+    now = 0.0
+    for start in starts:
+        if start.begin > now:
+            yield Span(CORE, f"wait for {external}", now, start.begin)
+        if start.end > start.begin:
+            yield start
+        now = start.end
+    if cycles > now:
+        yield Span(CORE, f"wait for {external}", now, cycles)
+
+
+def _transfers(layers: Sequence[LayerDecision], memory: NetworkMemory, external: str) -> dict[int, list[Span]]:
+    """Transfers that are no layer's own, by the operator at whose step they are started: constants, and strips."""
+    found: dict[int, list[Span]] = {}
+    latency, lane = memory.plan.latency, dma(external)
+    for one in latency.arrivals:
+        details: dict[str, str | int] = {"operand": "weights", "bytes": memory.problem.steps[one.step].constants}
+        name = f"constants of {_name(layers, memory, one.step)}"
+        found.setdefault(_first(memory, one.at), []).append(Span(lane, name, one.begin, one.end, details))
+    for step in memory.strips:
+        name = f"output of {_name(layers, memory, step)} in strips"
+        begin, end = latency.works[step], latency.begins[step + 1]
+        found.setdefault(_first(memory, step), []).append(Span(lane, name, begin, end, {"operand": "output"}))
+    return found
+
+
+def _starts(layers: Sequence[LayerDecision], memory: NetworkMemory) -> dict[int, list[Span]]:
+    """The core starts transfers of constants, by the operator at whose step it does."""
+    found: dict[int, list[Span]] = {}
+    for one in memory.plan.latency.arrivals:
+        name = f"fetch constants of {_name(layers, memory, one.step)}"
+        begin = one.started - memory.problem.issue
+        details: dict[str, str | int] = {"operand": "weights"}
+        found.setdefault(_first(memory, one.at), []).append(Span(CORE, name, begin, one.started, details))
+    return found
+
+
+def _first(memory: NetworkMemory, step: int) -> int:
+    """The operator with which a step begins; one without operators is a part of what is before it."""
+    return next((number for number, own in enumerate(memory.steps) if own >= step), len(memory.steps) - 1)
+
+
+def _name(layers: Sequence[LayerDecision], memory: NetworkMemory, step: int) -> str:
+    """The last operator of a step, or what TVM calls its function."""
+    names = [layer.name for layer, own in zip(layers, memory.steps, strict=True) if own == step]
+    return names[-1] if names else memory.problem.steps[step].name
