@@ -113,7 +113,7 @@ def rows(
     (whole,) = match.compile(model, target, l2=_ENOUGH, numerics=numerics, fuse=False).run(inputs).values()
     for size in sizes:
         try:
-            compiled = match.compile(model, target, l2=size, numerics=numerics, fuse=False)
+            compiled = match.compile(model, target, l2=size, numerics=numerics)
         except CapacityError as error:
             yield Refused(name, size, str(error))
             continue

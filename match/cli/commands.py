@@ -256,11 +256,11 @@ def run(
     counts: Counts | None = None
     with _progress(f"Running {manifest.name}", quiet, verbose):
         if trace is not None:
+            outside = outside_main_memory(read_report(directory / "report.json"))
             computed, layers = trace_project(directory, given, on=on, sanitize=sanitize)
             steps_per_second = 1e6
             names = {call.function: call.source for call in manifest.calls}
             stretches = (layer.stretch(names.get(layer.symbol, "")) for layer in layers)
-            outside = outside_main_memory(read_report(directory / "report.json"))
             write_timeline(trace, manifest.name, stretches, steps_per_second, "steps of one microsecond", outside)
         elif platform_on(manifest, on).counts and not sanitize:
             read_report(directory / "report.json")  # what is damaged or cannot be written is told before
