@@ -16,6 +16,7 @@ from typing import TypeVar
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.energy import knows_energy, without_energy
+from match.dispatch.known_steps import known_steps
 from match.dispatch.member import Member, member
 from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerUp
 from match.dispatch.planning import plan_layer
@@ -56,7 +57,14 @@ class _Acceptance:
     @property
     def offer(self) -> Offer:
         form = self.request.farthest
-        return Offer(self.module.name, form.requantizer, form.fit, self.schedule, self.cost)
+        return Offer(
+            self.module.name,
+            form.requantizer,
+            form.fit,
+            self.schedule,
+            self.cost,
+            known_steps=known_steps(self.request.layer, self.request.forms),
+        )
 
 
 @dataclass(frozen=True, eq=False)

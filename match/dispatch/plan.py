@@ -29,7 +29,8 @@ class Offer:
     """One module's offer for a layer: a schedule with its cost, or the reason it was refused.
 
     `unmapped` tells that the module would take the layer, but no mapping fits its memories. `needed` are the bytes of
-    the innermost memory that would be enough, where these are lacking.
+    the innermost memory that would be enough, where these are lacking. `fit` is that of the operator that is farthest
+    from the network's own arithmetic; `known_steps` are the most by which outputs may be off, of all operators.
     """
 
     module: str
@@ -40,6 +41,7 @@ class Offer:
     refusal: str | None = None
     unmapped: bool = False
     needed: int | None = None
+    known_steps: int = 0
 
 
 @dataclass(frozen=True)

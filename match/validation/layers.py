@@ -185,9 +185,8 @@ def _layer(symbol: str, body: relay.Expr, decision: LayerDecision) -> _Check:
     assert plan is not None, "what has a C function has a plan"
     layout = next(storage(operand) for operand in plan.schedule.operands if operand.role is Role.OUTPUT)
     taken = next(c for c in decision.candidates if c.module == decision.module and c.refusal is None)
-    known = 0 if taken.fit is None or taken.fit.exact else taken.fit.max_step
     mask = None if layout.in_order else _occupied(layout).reshape(-1)
-    return _Check((symbol, _OUTPUT), body, decision.name, decision.op, decision.module, mask, known)
+    return _Check((symbol, _OUTPUT), body, decision.name, decision.op, decision.module, mask, taken.known_steps)
 
 
 def _occupied(layout: Storage) -> npt.NDArray[np.bool_]:
