@@ -95,8 +95,10 @@ class Fusions:
 
     def _floating(self, node: Any) -> int | None:
         """The input of an operator to be marked: a dequantized one; None if none is to be."""
-        if node.op_type not in _TAKEN_FOR_INTEGERS or not self._becomes_quantized(node):
+        if node.op_type not in _TAKEN_FOR_INTEGERS:
             return None
+        if node.op_type != "AveragePool" and not self._becomes_quantized(node):
+            return None  # which says of itself that it is in floating point
         between = (*_MOVED, *_MOVED_FOR_LAYERS) if node.op_type in _WEIGHTED else _MOVED
         dequantized = [place for place, name in enumerate(node.input[:2]) if self._comes_dequantized(name, between)]
         if not dequantized or (node.op_type in _BINARY and len(dequantized) < 2):
