@@ -1,4 +1,4 @@
-"""By how many steps the outputs of a layer may be off the network's own integers, for any inputs.
+"""By how much the outputs of a layer may be off the network's own, for any inputs: in steps, or as real numbers.
 
 An operator in a form of requantization that is not exact is off by at most `RequantizationFit.max_step`. Behind it,
 in a chain or a group, another operator reads what is off: an input that is e steps off moves a sum of products by at
@@ -7,9 +7,12 @@ most e times the sum of the weights' magnitudes, and the output by as many steps
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
@@ -22,18 +25,29 @@ _MOVED = frozenset({Op.MAX_POOL2D, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.GA
 
 _MOST_DIFFERENCE = 255
 """Of two values of 8 bits."""
+_ANYTHING = 1 << 30
+"""A bound of real numbers of which nothing is known."""
 
 
 def known_steps(whole: Layer, forms: Sequence[Form]) -> int:
-    """The most steps that an output of a layer may be off whose operators have these forms; 0: it is exact."""
+    """The most that an output of a layer may be off whose operators have these forms; 0: it is exact.
+
+    That is steps of integers, and of real numbers the next integer above.
+    """
     links, off = whole.links, list[int]()
     for number, (layer, form) in enumerate(zip(whole.operators, forms, strict=True)):
         own = 0 if form.fit is None or form.fit.exact else form.fit.max_step
         read = links[number] if links else (number - 1,)
         inputs = [off[link] if 0 <= link < number else 0 for link in read]
-        low, high = layer.clip or value_range(layer.output_dtype)
-        off.append(min(own + (_carried(layer, form.constants, inputs) if any(inputs) else 0), high - low))
+        carried = _carried(layer, form.constants, inputs) if any(inputs) else 0
+        off.append(own + carried if layer.output_dtype == "float32" else min(own + carried, _width(layer)))
     return off[-1]
+
+
+def _width(layer: Layer) -> int:
+    """Steps between the smallest and the largest output of integers."""
+    low, high = layer.clip if layer.clip[0] < layer.clip[1] else value_range(layer.output_dtype)
+    return high - low
 
 
 def _carried(layer: Layer, constants: LayerConstants, inputs: Sequence[int]) -> int:
@@ -42,7 +56,11 @@ def _carried(layer: Layer, constants: LayerConstants, inputs: Sequence[int]) -> 
     if layer.op in _MOVED:
         return most
     if layer.op is Op.LOOKUP and constants.table is not None:
-        return _of_table(constants.table.astype(np.int64), layer, most)
+        return _of_table(_in_order(constants.table, layer), most)
+    if layer.op is Op.DEQUANTIZE and constants.table is not None:
+        return _of_table(np.roll(constants.table.reshape(-1), 128 if layer.input_dtype == "int8" else 0), most)
+    if layer.output_dtype == "float32":
+        return _ANYTHING
     if line is None:
         return _MOST_DIFFERENCE
     if constants.weights is not None:
@@ -66,10 +84,13 @@ def _of_line(line: Requantization, moved: Int64Array) -> int:
     return int(steps.max()) + corrected
 
 
-def _of_table(table: Int64Array, layer: Layer, off: int) -> int:
-    """How far apart entries of a table are at most that are at most `off` places apart; bytes in the order of uint8."""
-    signed = layer.input_dtype == "int8", layer.output_dtype == "int8"
-    entries = np.roll(table.reshape(-1), 128) if signed[0] else table.reshape(-1)
-    if signed[1]:
-        entries = np.where(entries > 127, entries - 256, entries)
-    return max(int(np.abs(entries[places:] - entries[:-places]).max()) for places in range(1, min(off, 255) + 1))
+def _in_order(table: npt.NDArray[Any], layer: Layer) -> Int64Array:
+    """The outputs of a table of bytes, in the order of the inputs' values."""
+    outputs = table.reshape(-1).astype(np.uint8).view(layer.output_dtype).astype(np.int64)
+    return np.roll(outputs, 128) if layer.input_dtype == "int8" else outputs
+
+
+def _of_table(outputs: npt.NDArray[Any], off: int) -> int:
+    """How far apart outputs of a table are at most that are at most `off` places apart."""
+    apart = (np.abs(outputs[places:] - outputs[:-places]).max() for places in range(1, min(off, 255) + 1))
+    return math.ceil(max(apart))

@@ -98,3 +98,12 @@ def test_other_operators_may_be_anywhere() -> None:
     layers = [layer(Op.CONV2D), layer(Op.SOFTMAX)]
     assert bound(layers, ((~0,), (0,)), [form(EXACT), form(None)]) == 0
     assert bound(layers, ((~0,), (0,)), [form(OFF), form(None)]) == 255
+
+
+def test_real_numbers() -> None:
+    """Which are off by as much as a step of their input stands for."""
+    table = (np.roll(np.arange(256), 128) * np.float32(0.7)).astype(np.float32)
+    real = Layer("d", Op.DEQUANTIZE, CHANNELS, 1, 4, 4, 4, 4, input_dtype="int8", output_dtype="float32", clip=(0, 0))
+    forms = [form(RequantizationFit(False, 0.1, 3)), form(None, table=table)]
+    assert bound([layer(Op.CONV2D, "int8"), real], ((~0,), (0,)), forms) == 3
+    assert bound([layer(Op.CONV2D, "int8"), real], ((~0,), (0,)), [form(EXACT), forms[1]]) == 0
