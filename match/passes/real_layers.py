@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array
 from match.passes.quantized_groups.channel_scaling import QuantizedWeights
-from match.passes.quantized_groups.linear import channels_of, dense_sums, is_plain, qnn_sums, weights_of
+from match.passes.quantized_groups.linear import biased, channels_of, dense_sums, is_plain, qnn_sums, weights_of
 from match.relay import integer_form, relay, tvm
 from match.relay.graph import users
 from match.relay.objects import main_function
@@ -39,8 +39,9 @@ def _rule(readers: Mapping[relay.Expr, Sequence[relay.Expr]], call: relay.Call, 
     if is_call(call, "mean", "nn.global_avg_pool2d"):
         return _mean(call, new) if all(is_call(reader, *_LAYERS) for reader in readers[call]) else None
     operator, bias = call, None
-    if is_call(call, "nn.bias_add", "add") and _is_layer(call.args[0]):
-        operator, bias = call.args
+    added = biased(call, *_LAYERS, "nn.conv2d_transpose")
+    if added is not None:
+        operator, bias = added
     if not _is_layer(operator):
         return None
     real, weights = dequantized(operator.args[0]), weights_of(operator)

@@ -18,6 +18,8 @@ from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.validation.exact_session import exact_session
 from tests.passes.running import executable
+from tests.passes.test_trained_quantized import ended
+from tests.passes.trained_models import TrainedModel
 
 pytestmark = pytest.mark.tvm
 
@@ -182,3 +184,30 @@ def test_weights_that_two_layers_share() -> None:
     (first, other) = (node for node in changed.graph.node if node.op_type == "Gemm")
     assert first.input[1] != "w_real"
     assert other.input[1] == "w_real"
+
+
+@pytest.mark.parametrize("quantized", [False, True])
+@pytest.mark.parametrize("extents", [(UNITS,), (UNITS, 1), (1, 1, 1, UNITS), (UNITS, UNITS)])
+@pytest.mark.parametrize("kind", ["Conv", "MatMul"])
+def test_numbers_along_another_axis(kind: str, extents: tuple[int, ...], tmp_path: Path, *, quantized: bool) -> None:
+    """They are added where ONNX says, as many as they are: a bias has one number for each channel, along its axis."""
+    model = TrainedModel((1, CHANNELS, UNITS, UNITS) if kind == "Conv" else (UNITS, CHANNELS))
+    model.quantize(float(INPUT_SCALE), "uint8", 117)
+    if kind == "Conv":
+        model.conv(UNITS, (1, 1))
+    else:
+        model.add("MatMul", model.weights((CHANNELS, UNITS), axis=1))
+    numbers = np.random.default_rng(2).integers(-100, 101, extents).astype(np.int8)
+    added = model.constant(numbers if quantized else numbers * np.float32(0.03))
+    if quantized:
+        added = model.apply("DequantizeLinear", added, model.constant(np.float32(0.03)), model.constant(np.int8(0)))
+    model.add("Add", added)
+    onnx.save(ended(model, float(OUTPUT_SCALE), "uint8", 120), tmp_path / "model.onnx")
+    loaded = load(tmp_path / "model.onnx")
+    x = {"x": np.random.default_rng(3).normal(0, 2, loaded.inputs[0].shape).astype(np.float32)}
+    assert loaded.data is not None
+    (expected,) = exact_session(loaded.data).run(None, x)
+    (found,) = executable(integer_relay(loaded))(x)
+    off = np.abs(found.astype(np.int64) - expected)
+    assert off.max() <= 1
+    assert np.mean(off) < 0.02

@@ -117,9 +117,9 @@ def _read(expr: relay.Expr) -> _Layer | None:
     steps: list[ChannelStep] = []
     bias = None
     while not is_call(expr, *_LINEAR):
-        behind = is_call(expr, "nn.bias_add", "add") and is_call(expr.args[0], *_LINEAR)
-        if behind and (not steps or is_call(expr.args[1], "qnn.dequantize")):
-            expr, bias = expr.args
+        added = biased(expr, *_LINEAR)
+        if added is not None and (not steps or is_call(added[1], "qnn.dequantize")):
+            expr, bias = added
             continue
         step = channel_step(expr)
         if step is None:
@@ -129,6 +129,28 @@ def _read(expr: relay.Expr) -> _Layer | None:
     if is_call(expr, _TRANSPOSED) and not (is_plain(expr) and (not steps or int(expr.attrs.groups) == 1)):
         return None
     return _Layer(expr, bias, tuple(steps))
+
+
+def biased(expr: relay.Expr, *operators: str) -> tuple[relay.Call, relay.Expr] | None:
+    """An operator with weights, one of those named, and the bias that is added to its outputs; None otherwise.
+
+    A bias has one number for each output channel, along the axis of these.
+    """
+    if not is_call(expr, "nn.bias_add", "add"):
+        return None
+    operator, bias = expr.args
+    if not is_call(operator, *operators):
+        return None
+    axis, channels = channels_of(operator)
+    rank = len(shape(operator))
+    if is_call(expr, "nn.bias_add"):
+        along = int(expr.attrs.axis) % rank == axis
+    else:
+        numbers = constant(bias)
+        extents = shape(bias) if numbers is None else numbers.shape
+        extents = (1,) * (rank - len(extents)) + extents
+        along = extents == tuple(channels if dim == axis else 1 for dim in range(rank))
+    return (operator, bias) if along else None
 
 
 def channels_of(operator: relay.Call) -> tuple[int, int]:
