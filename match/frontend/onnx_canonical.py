@@ -70,10 +70,10 @@ def _end_at_last_name(node: Any, read: Set[str]) -> None:
     if not onnx.defs.has(node.op_type, node.domain):
         return
     optional = onnx.defs.OpSchema.FormalParameterOption.Optional
-    needed = [
-        output.name for output in onnx.defs.get_schema(node.op_type, node.domain).outputs if output.option != optional
-    ]
-    while len(node.output) > max(1, len(needed)) and node.output[-1] not in read:
+    outputs = onnx.defs.get_schema(node.op_type, node.domain).outputs  # the last one may stand for any number of them
+    for place in range(len(node.output) - 1, 0, -1):
+        if place >= len(outputs) or outputs[place].option != optional or node.output[place] in read:
+            break
         node.output.pop()
 
 

@@ -35,6 +35,7 @@ from match.relay import relay, tvm
 from match.relay.integer_form import real_sums
 from match.relay.objects import operands
 from match.relay.places import placed
+from match.relay.qnn import real_constant
 from match.relay.rewrite import constant
 
 Product = Callable[[relay.Expr, relay.Expr], relay.Expr]
@@ -416,17 +417,17 @@ def _not_implemented(kind: str, attributes: Any, where: str = "") -> Exception:
 
 
 def _numbers(expr: relay.Expr | None) -> Any:
-    """The numbers of a constant, of what is computed of constants, or of nothing.
+    """The numbers of a constant, which may be dequantized, of what is computed of constants, or of nothing.
 
     Raises:
         tvm.error.OpNotImplemented: they depend on the network's inputs.
     """
     if expr is None:
         return None
-    folded = _common.fold_constant(expr)
-    if not isinstance(folded, relay.Constant):
+    numbers = real_constant(_common.fold_constant(expr))
+    if numbers is None:
         raise tvm.error.OpNotImplemented("not implemented: Resize to a size that depends on the inputs")
-    return folded.data.numpy()
+    return numbers
 
 
 class _Lstm(_importer.LSTM):

@@ -44,12 +44,19 @@ class _Rows:
         """An operand of a function, for rows; None if it is neither rows nor a constant that is alike for all rows."""
         if argument in self._inner:
             return self._inner[argument] if shape(argument) == shape(call) else None
-        values = constant(argument)
-        if values is not None and values.size == 1:
-            return relay.const(values.reshape(()))
-        if values is None or values.shape[-1] != values.size:
-            return None
-        return relay.const(values.reshape(-1))
+        if is_call(argument, "qnn.dequantize"):
+            levels, *parameters = argument.args
+            values = _for_rows(levels)
+            return None if values is None else relay.qnn.op.dequantize(values, *parameters)
+        return _for_rows(argument)
+
+
+def _for_rows(expr: relay.Expr) -> relay.Expr | None:
+    """A constant number without axes, or a constant with one number for each output and that axis alone; else None."""
+    values = constant(expr)
+    if values is None or (values.size > 1 and values.shape[-1] != values.size):
+        return None
+    return relay.const(values.reshape(() if values.size == 1 else -1))
 
 
 def _rows(expr: relay.Expr) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from match.frontend import load
 from match.passes.pipeline import integer_relay
 from match.passes.reshapes_behind_elements import ReshapesBehindElements
 from match.relay.objects import expressions, main_function
-from match.relay.rewrite import is_call, shape
+from match.relay.rewrite import dtype, is_call, shape
 from tests.passes.test_trained_quantized import compared, ended
 from tests.passes.trained_models import TrainedModel
 
@@ -39,6 +39,20 @@ def biased(model: TrainedModel) -> None:
     model.current = model.apply("Add", model.constant(np.linspace(-2, 2, OUTPUTS, dtype=np.float32)), model.current)
 
 
+def quantized_bias(model: TrainedModel) -> None:
+    """A bias of 8 bits, which comes first."""
+    levels = model.constant(np.linspace(-100, 100, OUTPUTS).astype(np.int8))
+    bias = model.apply("DequantizeLinear", levels, model.constant(np.float32(0.02)), model.constant(np.int8(3)))
+    model.current = model.apply("Add", bias, model.current)
+
+
+def quantized_number(model: TrainedModel) -> None:
+    """A bias, and a factor of 8 bits behind it."""
+    biased(model)
+    factor = model.constant(np.int8(90)), model.constant(np.float32(0.01)), model.constant(np.int8(0))
+    model.add("Mul", model.apply("DequantizeLinear", *factor))
+
+
 def gelu(model: TrainedModel) -> None:
     biased(model)
     x = model.current
@@ -55,7 +69,10 @@ def scaled(model: TrainedModel) -> None:
     model.add("Relu")
 
 
-@pytest.mark.parametrize(("behind", "exact"), [(biased, True), (scaled, True), (gelu, False)])
+@pytest.mark.parametrize(
+    ("behind", "exact"),
+    [(biased, True), (scaled, True), (quantized_bias, True), (quantized_number, False), (gelu, False)],
+)
 def test_within_one_step(behind: Callable[[TrainedModel], None], exact: bool, tmp_path: Path) -> None:
     model = ended(network(behind), 0.05, "int8", -20)
     ours, reference = compared(model, tmp_path, exact=exact)
@@ -64,6 +81,8 @@ def test_within_one_step(behind: Callable[[TrainedModel], None], exact: bool, tm
     assert np.mean(ours != reference) < (0.01 if exact else 0.3)
     main = main_function(integer_relay(load(tmp_path / "model.onnx"), exact=exact))
     assert not any(is_call(expr, "erf") for expr in expressions(main))
+    real = [expr for expr in expressions(main) if is_call(expr, "add", "multiply") and dtype(expr) == "float32"]
+    assert not [expr for expr in real if shape(expr)[-1] == OUTPUTS]
     products = {shape(expr) for expr in expressions(main) if is_call(expr, "nn.dense")}
     assert products == {(2 * ROWS, OUTPUTS)}
 

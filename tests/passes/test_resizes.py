@@ -152,6 +152,19 @@ def test_linear(shape: tuple[int, ...], numbers: list[float], attributes: Mappin
     assert [layer.reference for layer in layers if layer.layer.op is Op.RESIZE] == [False]
 
 
+def test_scales_that_are_quantized() -> None:
+    """As quantizers write them that quantize every constant."""
+    model = quantized((1, 5, 6, 7), np.array([1, 1, 1.5, 2], np.float32), mode="nearest")
+    (place,) = [place for place, node in enumerate(model.graph.node) if node.op_type == "Resize"]
+    constants = {"halves": np.array([2, 2, 3, 4], np.uint8), "half": np.float32(0.5), "none": np.uint8(0)}
+    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(one), name) for name, one in constants.items())
+    model.graph.node[place].input[2] = "real_scales"
+    model.graph.node.insert(place, helper.make_node("DequantizeLinear", [*constants], ["real_scales"]))
+    off, layers = compared(model)
+    assert not off.any()
+    assert {layer.layer.op for layer in layers} == {Op.QUANTIZE, Op.GATHER}
+
+
 @pytest.mark.parametrize("opset", [9, 10])
 @pytest.mark.parametrize(("mode", "most"), [("nearest", 0), ("linear", 1)])
 @pytest.mark.parametrize("scales", [(2, 3), (1.5, 1.7), (0.6, 0.5), (0.7, 1.5)])

@@ -134,11 +134,14 @@ def _read(expr: relay.Expr) -> _Layer | None:
 def biased(expr: relay.Expr, *operators: str) -> tuple[relay.Call, relay.Expr] | None:
     """An operator with weights, one of those named, and the bias that is added to its outputs; None otherwise.
 
-    A bias has one number for each output channel, along the axis of these.
+    A bias has one number for each output channel, along the axis of these. It may come first in a sum if it is
+    dequantized: exporters write it so.
     """
     if not is_call(expr, "nn.bias_add", "add"):
         return None
     operator, bias = expr.args
+    if is_call(operator, "qnn.dequantize"):
+        operator, bias = bias, operator
     if not is_call(operator, *operators):
         return None
     axis, channels = channels_of(operator)
