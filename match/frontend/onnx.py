@@ -24,6 +24,7 @@ from match.frontend.onnx_attributes import (
     check_reshapes,
     zero_points_left_out,
 )
+from match.frontend.onnx_batch import is_open, with_batch_of_one
 from match.frontend.onnx_batch_normalization import without_batch_normalization
 from match.frontend.onnx_biases import with_held_biases
 from match.frontend.onnx_canonical import canonical, with_shaped_outputs
@@ -86,7 +87,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         check_tensors(proto, path)
         _write_out_sparse(proto, path)
         dialect = is_integer_dialect(proto.graph)
-        proto = in_order(proto)
+        proto, opened = with_batch_of_one(in_order(proto))
         if dialect:  # which has attributes and operators of its own, which its importer checks
             check_kinds(proto.graph, path)
         else:
@@ -105,9 +106,15 @@ def from_onnx(data: bytes, path: Path) -> Model:
         lacking = "output" if inputs else "input"
         raise ModelError(f"{path} has no {lacking}, so that there is nothing to compute; export the model again")
     digest = hashlib.sha256(data).hexdigest()
+    notes = (
+        (f"{path} leaves the batch open at {' and '.join(opened)}: the network is compiled for a batch of 1.",)
+        if opened
+        else ()
+    )
     if dialect:
         module, inputs, outputs = from_integer_onnx(graph, inputs, path)
-        return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER, data)
+        kept = proto.SerializeToString() if opened else data
+        return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER, kept, notes=notes)
     try:
         proto = canonical(proto)
     except ValueError as error:
@@ -127,7 +134,8 @@ def from_onnx(data: bytes, path: Path) -> Model:
     bound = bind(_in_order(module, inputs), params, str(path))
     check_quantized(bound, str(path), _QUANTIZE)
     inputs, outputs = with_index_ranges(inputs, bound), _as_computed(outputs, bound)
-    return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME, proto.SerializeToString())
+    kept = proto.SerializeToString()
+    return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME, kept, notes=notes)
 
 
 def _imported(proto: Any, path: Path) -> tuple[tvm.IRModule, Any]:
@@ -183,8 +191,8 @@ def _tensor(value: Any, path: Path) -> ModelTensor:
     dimensions = list(kind.shape.dim)
     if any(dim.HasField("dim_value") and dim.dim_value == 0 for dim in dimensions):
         raise ModelError(f"{path} has the input {value.name!r} with a dimension of 0; nothing is in such a tensor")
-    if not kind.HasField("shape") or not all(dim.HasField("dim_value") and dim.dim_value > 0 for dim in dimensions):
-        free = [dim.dim_param or "?" for dim in dimensions if not dim.HasField("dim_value") or dim.dim_value <= 0]
+    free = [dim.dim_param or "?" for dim in dimensions if is_open(dim)]
+    if free or not kind.HasField("shape"):
         which = f" ({', '.join(free)})" if free else ""
         raise ModelError(
             f"{path} has a dynamic shape at {value.name!r}{which}; fix every dimension before compiling, for instance "

@@ -255,7 +255,10 @@ CASES: dict[str, tuple[Callable[[Place], Line], list[str]]] = {
     "no operators": (lambda p: compiling(p.changed("x.onnx", without_operators)), ["x.onnx", "scores"]),
     "an image of no rows": (lambda p: compiling(p.changed("x.onnx", of_no_rows)), ["x.onnx", INPUT]),
     "an image of strings": (lambda p: compiling(p.changed("x.onnx", of_strings)), ["x.onnx", INPUT, "string"]),
-    "weights that lack a byte": (lambda p: compiling(p.changed("x.onnx", with_a_byte_less)), ["x.onnx", "cannot be read"]),
+    "weights that lack a byte": (
+        lambda p: compiling(p.changed("x.onnx", with_a_byte_less)),
+        ["x.onnx", "cannot be read"],
+    ),
     "a zero point of another type": (
         lambda p: compiling(p.changed("x.onnx", with_a_zero_point_of_another_type)),
         ["x.onnx", "DequantizeLinear", "zero_point"],

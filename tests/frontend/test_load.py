@@ -564,16 +564,92 @@ def test_float_onnx(tmp_path):
     assert "https://onnxruntime.ai" in sentence
 
 
-def test_dynamic_onnx(tmp_path):
-    network = OnnxModel((1, 3, 6, 6))
-    network.conv(4)
-    model = onnx.load(quantize(network, tmp_path, "QDQ", "QUInt8", True))
-    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
-    path = tmp_path / "dynamic.onnx"
+def opened(model: onnx.ModelProto, axis: int, name: str | None) -> onnx.ModelProto:
+    """The model with an axis of its input open, of this name, without one (""), or -1 (None)."""
+    dimension = model.graph.input[0].type.tensor_type.shape.dim[axis]
+    dimension.Clear()
+    if name is None:
+        dimension.dim_value = -1
+    elif name:
+        dimension.dim_param = name
+    return model
+
+
+@pytest.mark.parametrize("name", ["width", "", None])
+def test_onnx_files_of_open_dimensions(tmp_path: Path, name: str | None) -> None:
+    """An open batch is no way out where the network is open elsewhere, too."""
+    for model in (
+        opened(small_onnx(tmp_path), 3, name),
+        opened(opened(small_onnx(tmp_path), 3, name), 0, "batch"),
+    ):
+        onnx.save(model, tmp_path / "open.onnx")
+        sentence = refused(tmp_path / "open.onnx")
+        assert "dynamic shape at 'x'" in sentence
+        assert (name or "?") in sentence
+
+
+@pytest.mark.parametrize(("name", "called"), [("batch", "'x' (batch)"), ("", "'x'"), (None, "'x'")])
+def test_an_open_batch_of_an_onnx_file_is_1(tmp_path: Path, name: str | None, called: str) -> None:
+    """Also in the file's own words on shapes behind the inputs; the hash stays the file's."""
+    fixed = load(small_onnx(tmp_path))
+    model = opened(small_onnx(tmp_path), 0, name)
+    for value in (*model.graph.output, *model.graph.value_info):
+        value.type.tensor_type.shape.dim[0].dim_param = name or "N"
+    path = tmp_path / "open.onnx"
     onnx.save(model, path)
-    sentence = refused(path)
-    assert "dynamic shape" in sentence
-    assert "batch" in sentence
+    found = load(path)
+    assert (found.inputs, found.outputs) == (fixed.inputs, fixed.outputs)
+    assert tvm.ir.structural_equal(found.module, fixed.module)
+    assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert found.notes == (f"{path} leaves the batch open at {called}: the network is compiled for a batch of 1.",)
+    assert found.data is not None
+    shape = onnx.load_model_from_string(found.data).graph.input[0].type.tensor_type.shape
+    assert [one.dim_value for one in shape.dim] == [1, 3, 6, 6]
+    assert fixed.notes == ()
+
+
+def test_open_batches_of_several_inputs(tmp_path: Path) -> None:
+    """One that is fixed stays, and a shape that the network computes of its batch is a constant (as of PyTorch)."""
+    names = "xyz"
+    extents: tuple[tuple[str | int, ...], ...] = (("a", 2, 6), ("b", 12), (1, 12))
+    inputs = [helper.make_tensor_value_info(*one) for one in zip(names, [TensorProto.FLOAT] * 3, extents, strict=True)]
+    outputs = [helper.make_tensor_value_info("sum", TensorProto.FLOAT, ["a", 12])]
+    constants = [
+        numpy_helper.from_array(np.float32(0.1), "s"),
+        numpy_helper.from_array(np.uint8(128), "zero"),
+        numpy_helper.from_array(np.array(0), "first"),
+        numpy_helper.from_array(np.array([-1]), "rest"),
+        numpy_helper.from_array(np.array([0]), "axes"),
+    ]
+    nodes: list[onnx.NodeProto] = []
+
+    def real(given: str, made: str) -> None:
+        nodes.append(helper.make_node("QuantizeLinear", [given, "s", "zero"], [f"{made}_levels"]))
+        nodes.append(helper.make_node("DequantizeLinear", [f"{made}_levels", "s", "zero"], [made]))
+
+    for name in names:
+        real(name, f"{name}_real")
+    nodes += [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "first"], ["batch"]),
+        helper.make_node("Unsqueeze", ["batch", "axes"], ["batches"]),
+        helper.make_node("Concat", ["batches", "rest"], ["rows"], axis=0),
+        helper.make_node("Reshape", ["x_real", "rows"], ["flat"]),
+        helper.make_node("Add", ["flat", "y_real"], ["xy"]),
+    ]
+    real("xy", "xy_real")
+    nodes.append(helper.make_node("Add", ["xy_real", "z_real"], ["xyz"]))
+    real("xyz", "sum")
+    graph = helper.make_graph(nodes, "added", inputs, outputs, constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "added.onnx")
+    found = load(tmp_path / "added.onnx")
+    assert [tensor.shape for tensor in found.inputs] == [(1, 2, 6), (1, 12), (1, 12)]
+    assert [tensor.shape for tensor in found.outputs] == [(1, 12)]
+    assert "at 'x' (a) and 'y' (b): " in found.notes[0]
+    _, run = reference(found)
+    given = [np.full(tensor.shape, 0.5 * at, np.float32) for at, tensor in enumerate(found.inputs)]
+    np.testing.assert_allclose(run(given)[0], np.full((1, 12), 1.5), atol=0.11)
 
 
 def test_onnx_operator_without_importer(tmp_path):
