@@ -248,6 +248,25 @@ def test_float_tflite(tmp_path):
     assert "representative_dataset" in sentence
 
 
+def test_all_reasons_against_a_tflite_file_are_told(tmp_path: Path) -> None:
+    """Each operator that cannot be compiled once, beside all else that the file itself shows."""
+    model = TfliteModel()
+    x, *others = (model.tensor((1, 4, 4, 4), "float32") for _ in range(5))
+    blocks, widths = (model.tensor(np.shape(one), "int32", data=np.array(one)) for one in ([2, 2], [[0, 0], [0, 0]]))
+    images = model.tensor((1, 2, 2, 4), "float32")
+    model.tensors[images].shapeSignature = [-1, 2, 2, 4]
+    for name, read, output in zip(("NEG", "L2_POOL_2D", "L2_POOL_2D", "RANK"), (x, *others), others, strict=False):
+        model.operator(name, [read], output)
+    model.operator("SPACE_TO_BATCH_ND", [x, blocks, widths], images)
+    sentence = refused(written(tmp_path, model, [x], [others[-1], images]))
+    assert " is a float model: nothing in it is quantized; quantize weights and" in sentence
+    assert "; it also has SPACE_TO_BATCH_ND (operator 4 at 't7'), which begins a dilated convolution of" in sentence
+    assert "; it also has L2_POOL_2D (operator 1 at 't2'), which cannot be compiled; replace" in sentence
+    assert "; it also has RANK (operator 3 at 't4'), which cannot be compiled: TFLite Micro" in sentence
+    assert sentence.count("L2_POOL_2D") == 1
+    assert "NEG" not in sentence
+
+
 def test_tflite_of_16_bits(tmp_path):
     """Operators that TFLite Micro has no kernel of 16 bits for are named."""
     model = TfliteModel()

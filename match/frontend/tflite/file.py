@@ -54,6 +54,7 @@ class FileTensor:
     scales, zero_points: float32 and int64, none, one, or one for each index along `axis`.
     data: the values of a constant, in the tensor's shape; None for others.
     variable: whether it keeps its values from one inference to the next.
+    open_batch: whether the file leaves the first dimension open, for which `shape` then has a number all the same.
     """
 
     name: str
@@ -64,6 +65,7 @@ class FileTensor:
     axis: int
     data: Array | None
     variable: bool
+    open_batch: bool
 
     @property
     def what(self) -> str:
@@ -197,7 +199,9 @@ def _tensor(tensor: Any, buffers: list[npt.NDArray[np.uint8]], path: Path) -> Fi
         if quantization.ZeroPointLength():
             zero_points = zero_points + np.array(quantization.ZeroPointAsNumpy(), np.int64)
         axis = int(quantization.QuantizedDimension())
-    return FileTensor(name, shape, kind, scales, zero_points, axis, data, bool(tensor.IsVariable()))
+    signature = _numbers(tensor.ShapeSignatureAsNumpy())
+    open_batch = bool(signature) and signature[0] < 0
+    return FileTensor(name, shape, kind, scales, zero_points, axis, data, bool(tensor.IsVariable()), open_batch)
 
 
 def _unpacked(raw: npt.NDArray[np.uint8], shape: tuple[int, ...]) -> Array:
