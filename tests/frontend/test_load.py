@@ -583,6 +583,33 @@ def test_float_onnx(tmp_path):
     assert "https://onnxruntime.ai" in sentence
 
 
+def test_all_reasons_against_an_onnx_file_are_told(tmp_path: Path) -> None:
+    """What is open, what is not quantized and what cannot be compiled, each operator once."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4, "length"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    nodes = [
+        helper.make_node("Relu", ["x"], ["positive"]),
+        helper.make_node("Det", ["positive"], ["a"]),
+        helper.make_node("Mystery", ["a"], ["b"], domain="com.example"),
+        helper.make_node("STFT", ["b", "a"], ["c"]),
+        helper.make_node("Det", ["c"], ["y"]),
+    ]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
+    path = tmp_path / "all.onnx"
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=opsets, ir_version=9), path)
+    sentence = refused(path)
+    assert sentence.startswith(f"{path} has a dynamic shape at 'x' (N, length); fix every dimension")
+    assert "; it also is a float model: nothing in it is quantized; quantize weights" in sentence
+    listed = "Mystery of the domain com.example, Det and STFT"
+    assert f"; it also uses {listed}, which cannot be compiled; replace them in the model" in sentence
+
+
+def test_dynamic_shapes_of_several_onnx_inputs(tmp_path: Path) -> None:
+    model = opened(small_onnx(tmp_path), 3, "width")
+    model.graph.input.append(helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", "n"]))
+    assert "has dynamic shapes at 'x' (width) and 'y' (N, n); fix" in refusal(load, model)
+
+
 def opened(model: onnx.ModelProto, axis: int, name: str | None) -> onnx.ModelProto:
     """The model with an axis of its input open, of this name, without one (""), or -1 (None)."""
     dimension = model.graph.input[0].type.tensor_type.shape.dim[axis]
