@@ -8,11 +8,12 @@ from typing import Any
 
 from match.errors import ModelError
 from match.frontend.onnx_batch import is_open
+from match.frontend.other_formats import ONNX_GUIDE
 from match.frontend.reasons import sentence
 
 QUANTIZE = (
     "quantize weights and activations to int8 with onnxruntime.quantization.quantize_static and inputs to calibrate on "
-    "(https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html)"
+    f"({ONNX_GUIDE})"
 )
 """What to do about a model that is not quantized."""
 

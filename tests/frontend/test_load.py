@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +124,58 @@ def test_folder(tmp_path):
 
 
 def test_unknown_format(tmp_path):
-    assert ".tflite or .onnx" in refused(tmp_path / "model.h5")
+    assert ".tflite or .onnx" in refused(tmp_path / "model.xyz")
+    (tmp_path / "model.xyz").write_bytes(bytes(99))
+    assert ".tflite or .onnx" in refused(tmp_path / "model.xyz")
+    (tmp_path / "model.lite").write_bytes(small_tflite())
+    assert "is a TFLite file that is called .lite; rename it to model.tflite" in refused(tmp_path / "model.lite")
+
+
+def archive(*names: str) -> bytes:
+    """A ZIP archive of files with these names."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as made:
+        for name in names:
+            made.writestr(name, "x")
+    return file.getvalue()
+
+
+KERAS, GRAPH, PYTORCH, SAVED = "from_keras_model", "a graph of TensorFlow", "torch.onnx.export", "from_saved_model"
+FRAMEWORKS = {
+    "model.keras": (archive("metadata.json", "config.json", "model.weights.h5"), "a Keras model", KERAS),
+    "named.onnx": (archive("metadata.json", "config.json", "model.weights.h5"), "a Keras model", KERAS),
+    "cut.keras": (archive("metadata.json")[:40], "a Keras model", KERAS),
+    "model.h5": (b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras saves models", KERAS),
+    "model.pb": (b"\n\x10\n\x01x", f"{GRAPH} (.pb)", "from_frozen_graph"),
+    "model.pt": (archive("net/data.pkl", "net/version"), "a file of PyTorch", PYTORCH),
+    "model.pth": (b"\x80\x02\x8a\n", "a pickle of Python, as PyTorch saves models", PYTORCH),
+    "model.pt2": (archive("net/archive_format"), "a file of PyTorch", PYTORCH),
+    "model.ckpt": (bytes(20), "a file of PyTorch", PYTORCH),
+    "saved.tflite": (archive("saved/saved_model.pb", "saved/variables/x"), "a SavedModel of TensorFlow", SAVED),
+    "other.onnx": (archive("readme.txt"), "a ZIP archive, and none that PyTorch or Keras writes", "give the model"),
+}
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_files_of_frameworks(name: str, tmp_path: Path) -> None:
+    """What they are, and the way from there; a file that is not there is none of them."""
+    content, what, way = FRAMEWORKS[name]
+    path = tmp_path / name
+    assert "No such file" in refused(path)
+    path.write_bytes(content)
+    sentence = refused(path)
+    assert sentence.startswith(f"{path} is {what}; ")
+    assert way in sentence
+    assert ("int8" in sentence) == (name != "other.onnx")
+
+
+@pytest.mark.parametrize("name", ["saved", "saved.tflite"])
+def test_folders_of_tensorflow(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    (folder / "variables").mkdir(parents=True)
+    assert f"{str(folder)!r} is not a model this compiler reads but a directory" in refused(folder)
+    (folder / "saved_model.pb").write_bytes(b"x")
+    assert f"{folder} is a SavedModel of TensorFlow; convert it for a batch of 1 to a .tflite" in refused(folder)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
@@ -221,7 +274,7 @@ OTHERS = {
         "onnx.save(onnx.load(",
     ),
     "Git LFS": ((b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n",), "git lfs pull"),
-    "ZIP": ((b"PK\x03\x04\x14\x00",), "export the model"),
+    "ZIP": ((b"PK\x03\x04\x14\x00",), "give the model that is in it"),
     "gzip": ((b"\x1f\x8b\x08\x00",), "unpack it"),
     "web page": ((b"\n<!doctype html><html>", b"<HTML>"), "download"),
     "ORT format": ((b"\x18\x00\x00\x00ORTM\x00",), "the ONNX file"),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import tflite
 
 from match.errors import ModelError
-from match.frontend.other_formats import is_tflite
+from match.frontend.other_formats import TFLITE_GUIDE, is_tflite
 
 Array = npt.NDArray[Any]
 
@@ -22,7 +22,7 @@ MALFORMED = (struct.error, IndexError, KeyError, ValueError, TypeError, Attribut
 
 QUANTIZE = (
     "quantize weights and activations to int8 in TensorFlow's converter, with Optimize.DEFAULT, a "
-    "representative_dataset and the operators TFLITE_BUILTINS_INT8 (https://www.tensorflow.org/lite/performance/post_training_integer_quant)"
+    f"representative_dataset and the operators TFLITE_BUILTINS_INT8 ({TFLITE_GUIDE})"
 )
 """What to do about a model that is not quantized."""
 
