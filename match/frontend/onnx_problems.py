@@ -9,7 +9,7 @@ from typing import Any
 from match.errors import ModelError
 from match.frontend.onnx_batch import is_open
 from match.frontend.other_formats import ONNX_GUIDE
-from match.frontend.reasons import sentence
+from match.frontend.reasons import of_open_shapes, sentence
 
 QUANTIZE = (
     "quantize weights and activations to int8 with onnxruntime.quantization.quantize_static and inputs to calibrate on "
@@ -66,9 +66,7 @@ def open_shapes_of(inputs: Iterable[Any]) -> list[str]:
     found = [_open(value) for value in inputs if _is_open(value)]
     if not found:
         return []
-    advice = "fix every dimension before compiling, for instance with python -m"
-    shapes = f"a dynamic shape at {found[0]}" if len(found) == 1 else f"dynamic shapes at {' and '.join(found)}"
-    return [f"has {shapes}; {advice} onnxruntime.tools.make_dynamic_shape_fixed"]
+    return [f"{of_open_shapes(found)}, for instance with python -m onnxruntime.tools.make_dynamic_shape_fixed"]
 
 
 def _is_open(value: Any) -> bool:

@@ -311,7 +311,9 @@ def test_all_reasons_against_a_tflite_file_are_told(tmp_path: Path) -> None:
     for name, read, output in zip(("NEG", "L2_POOL_2D", "L2_POOL_2D", "RANK"), (x, *others), others, strict=False):
         model.operator(name, [read], output)
     model.operator("SPACE_TO_BATCH_ND", [x, blocks, widths], images)
+    model.tensors[x].shapeSignature = [-1, 4, -1, 4]
     sentence = refused(written(tmp_path, model, [x], [others[-1], images]))
+    assert " has a dynamic shape at 't0'; fix every dimension before compiling; it also is a float model" in sentence
     assert " is a float model: nothing in it is quantized; quantize weights and" in sentence
     assert "; it also has SPACE_TO_BATCH_ND (operator 4 at 't7'), which begins a dilated convolution of" in sentence
     assert "; it also has L2_POOL_2D (operator 1 at 't2'), which cannot be compiled; replace" in sentence

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 from types import MappingProxyType
 
 from match.errors import ModelError
-from match.frontend.reasons import sentence
+from match.frontend.reasons import of_open_shapes, sentence
 from match.frontend.tflite import dilated, real_functions
 from match.frontend.tflite.file import QUANTIZE, FileOperator
 from match.frontend.tflite.reader import TfliteReader, handled
@@ -24,7 +24,7 @@ _INSTEAD = MappingProxyType({"CONV_3D": _VOLUMES, "CONV_3D_TRANSPOSE": "write it
 
 
 def check(read: TfliteReader, known: Set[str]) -> None:
-    """Refuse a float network, operators whose names are not `known`, and dilated convolutions of an open batch.
+    """Refuse open shapes, a float network, operators whose names are not `known`, and dilation of an open batch.
 
     Raises:
         ModelError: there is one of these; the sentence tells all.
@@ -37,6 +37,8 @@ def check(read: TfliteReader, known: Set[str]) -> None:
 def _reasons(read: TfliteReader, known: Set[str]) -> Iterator[str]:
     """What is wrong, each with what to do; of operators of one name the first."""
     file = read.file
+    if file.open_borders:
+        yield of_open_shapes([file.tensors[number].what for number in file.open_borders])
     if not any(tensor.dtype in ("int8", "uint8", "int16") for tensor in file.tensors):
         yield f"is a float model: nothing in it is quantized; {QUANTIZE}"
     for operator, problem in dilated.of_open_batches(file)[:1]:
