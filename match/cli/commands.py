@@ -139,6 +139,7 @@ def compile_model(
         if csv is not None:
             write_csv(csv, compiled.report)
         compiled.save(output, overwrite=overwrite)
+    sys.stderr.write("".join(f"match: {note}\n" for note in compiled.notes))
     if as_json:
         write_out(encode(compiled.report).decode())
     if quiet:

@@ -94,6 +94,11 @@ class CompiledModel:
         return self._network.outputs
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about what the model file leaves open and the compiler decided, such as the batch."""
+        return self._model.notes
+
+    @property
     def cycles(self) -> float:
         """Predicted cycles of the network, at the target's clock: those of all `layers`."""
         return sum(layer.cycles for layer in self._layers)

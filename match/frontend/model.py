@@ -64,7 +64,8 @@ class Model:
     `module` has one function, "main", whose parameters are `inputs` in order and whose weights are constants; with
     several `outputs` it returns a tuple. `sha256` is the hash of the file, or of the Relay text where there is none.
     `data` are the bytes of the file, weights from other files included; None for Relay. `original` is the model of the
-    file where inputs or outputs are to have another type or layout than there; else it is None.
+    file where inputs or outputs are to have another type or layout than there; else it is None. `notes` are sentences
+    about what the file leaves open and the front end decided.
     """
 
     name: str
@@ -75,3 +76,4 @@ class Model:
     rounding: Rounding
     data: bytes | None = field(default=None, repr=False)
     original: Model | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()

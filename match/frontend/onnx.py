@@ -12,6 +12,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from match.errors import ModelError
+from match.frontend import onnx_problems
 from match.frontend.failures import reason, tvm_failures
 from match.frontend.index_ranges import with_index_ranges
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
@@ -24,19 +25,21 @@ from match.frontend.onnx_attributes import (
     check_reshapes,
     zero_points_left_out,
 )
+from match.frontend.onnx_batch import with_batch_of_one
 from match.frontend.onnx_batch_normalization import without_batch_normalization
 from match.frontend.onnx_biases import with_held_biases
 from match.frontend.onnx_canonical import canonical, with_shaped_outputs
 from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_fusions import Fusions, mark_real_numbers
 from match.frontend.onnx_graph import opset_of, type_name
-from match.frontend.onnx_importer import ScaleError, import_onnx
+from match.frontend.onnx_importer import ScaleError, import_onnx, known_operators
 from match.frontend.onnx_order import in_order
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_recurrent import without_unread_cells
 from match.frontend.onnx_repeated_pairs import without_repeated_pairs
 from match.frontend.onnx_stored import check_other_files, check_tensors, with_dense_constants
 from match.frontend.onnx_windows import write_pads
+from match.frontend.reasons import sentence
 from match.frontend.relay import bind, check_quantized
 from match.relay import relay, tvm
 
@@ -44,18 +47,6 @@ _FLOAT = onnx.TensorProto.FLOAT
 _NARROW = {onnx.TensorProto.INT8: "int8", onnx.TensorProto.UINT8: "uint8"}
 _DTYPES = {_FLOAT: "float32", onnx.TensorProto.INT32: "int32", onnx.TensorProto.INT64: "int64", **_NARROW}
 _ZERO = "match_zero_point"
-_QUANTIZE = (
-    "quantize weights and activations to int8 with onnxruntime.quantization.quantize_static and inputs to calibrate on "
-    "(https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html)"
-)
-_RECURRENT = (
-    "convert the network to TFLite in full int8, whose LSTM is computed in integers; quantize_static would leave it in "
-    "floating point, on the control core"
-)
-_ON_INTEGERS = "DequantizeLinear", "MatMulInteger", "ConvInteger", "MatMulIntegerToFloat"
-_OF_FEW_BITS = "MatMulNBits", "MatMulBnb4", "GatherBlockQuantized"
-"""Operators of onnxruntime's on weights in blocks, each with a scale of its own."""
-_DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
 def from_proto(proto: onnx.ModelProto) -> Model:
@@ -86,7 +77,7 @@ def from_onnx(data: bytes, path: Path) -> Model:
         check_tensors(proto, path)
         _write_out_sparse(proto, path)
         dialect = is_integer_dialect(proto.graph)
-        proto = in_order(proto)
+        proto, opened = with_batch_of_one(in_order(proto))
         if dialect:  # which has attributes and operators of its own, which its importer checks
             check_kinds(proto.graph, path)
         else:
@@ -105,19 +96,24 @@ def from_onnx(data: bytes, path: Path) -> Model:
         lacking = "output" if inputs else "input"
         raise ModelError(f"{path} has no {lacking}, so that there is nothing to compute; export the model again")
     digest = hashlib.sha256(data).hexdigest()
+    where = " and ".join(opened)
+    notes = (f"{path} leaves the batch open at {where}: the network is compiled for a batch of 1.",) if opened else ()
+    open_shapes = onnx_problems.open_shapes_of(value for value in graph.input if value.name not in constants)
+    if dialect and open_shapes:
+        raise ModelError(sentence(path, open_shapes))
     if dialect:
         module, inputs, outputs = from_integer_onnx(graph, inputs, path)
-        return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER, data)
+        kept = proto.SerializeToString() if opened else data
+        return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER, kept, notes=notes)
     try:
         proto = canonical(proto)
     except ValueError as error:
         raise ModelError(f"{path} has functions that cannot be written out: {reason(error)}; inline them") from error
     graph = proto.graph
+    onnx_problems.check(graph, open_shapes, known_operators(opset_of(proto)), path)
     outputs = tuple(_typed(value, path) for value in graph.output)
     check_inputs(graph, path)
     inputs, outputs = with_quantization(graph, inputs, outputs)
-    _check_domains(graph, path)
-    _check_quantized(graph, path)
     check_scales(graph, path)
     check_attributes(proto, path)
     _check_types(proto, path)
@@ -125,9 +121,10 @@ def from_onnx(data: bytes, path: Path) -> Model:
     check_reshapes(proto, path)
     module, params = _imported(proto, path)
     bound = bind(_in_order(module, inputs), params, str(path))
-    check_quantized(bound, str(path), _QUANTIZE)
+    check_quantized(bound, str(path), onnx_problems.QUANTIZE)
     inputs, outputs = with_index_ranges(inputs, bound), _as_computed(outputs, bound)
-    return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME, proto.SerializeToString())
+    kept = proto.SerializeToString()
+    return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME, kept, notes=notes)
 
 
 def _imported(proto: Any, path: Path) -> tuple[tvm.IRModule, Any]:
@@ -139,8 +136,9 @@ def _imported(proto: Any, path: Path) -> tuple[tvm.IRModule, Any]:
     try:
         return import_onnx(_written_out(proto, path))
     except tvm.error.OpNotImplemented as error:
-        operators = str(error).strip().splitlines()[-1].rpartition(":")[2].strip() or "an operator"
-        raise ModelError(f"{path} uses {operators}, which cannot be compiled; replace it in the model") from error
+        operators = str(error).strip().splitlines()[-1].rpartition(":")[2].split(",")
+        named = sorted(name.strip() for name in operators if name.strip())
+        raise ModelError(sentence(path, onnx_problems.uses(named or ["an operator"]))) from error
     except ScaleError as error:
         raise ModelError(f"{path} has {error}; export it again") from error
     except tvm.error.DiagnosticError:
@@ -183,13 +181,6 @@ def _tensor(value: Any, path: Path) -> ModelTensor:
     dimensions = list(kind.shape.dim)
     if any(dim.HasField("dim_value") and dim.dim_value == 0 for dim in dimensions):
         raise ModelError(f"{path} has the input {value.name!r} with a dimension of 0; nothing is in such a tensor")
-    if not kind.HasField("shape") or not all(dim.HasField("dim_value") and dim.dim_value > 0 for dim in dimensions):
-        free = [dim.dim_param or "?" for dim in dimensions if not dim.HasField("dim_value") or dim.dim_value <= 0]
-        which = f" ({', '.join(free)})" if free else ""
-        raise ModelError(
-            f"{path} has a dynamic shape at {value.name!r}{which}; fix every dimension before compiling, for instance "
-            "with python -m onnxruntime.tools.make_dynamic_shape_fixed"
-        )
     layout = "NCHW" if len(dimensions) == 4 else ""
     return replace(_typed(value, path), shape=tuple(dim.dim_value for dim in dimensions), layout=layout)
 
@@ -222,30 +213,6 @@ def _check_version(proto: onnx.ModelProto, path: Path) -> None:
             f"{path} uses version {newest} of ONNX's operators, and version {known} is the last one known here; export "
             "it for that version, or install a newer onnx"
         )
-
-
-def _check_domains(graph: Any, path: Path) -> None:
-    """Refuse operators of others, which TVM's importer would take for those of ONNX that are called alike."""
-    for node in graph.node:
-        if node.domain not in _DOMAINS:
-            operator = f"{node.op_type} of the domain {node.domain}"
-            raise ModelError(f"{path} uses {operator}, which cannot be compiled; replace it in the model")
-
-
-def _check_quantized(graph: Any, path: Path) -> None:
-    """Refuse a float network, and one whose activations are quantized while it runs, before it is converted."""
-    operators = [node.op_type for node in graph.node]
-    dynamic = next((name for name in operators if name.startswith("DynamicQuantize")), None)
-    if dynamic is not None:
-        what = f"is quantized dynamically: {dynamic} finds the scales of activations while the network runs"
-        advice = _RECURRENT if dynamic.endswith("LSTM") else _QUANTIZE
-        raise ModelError(f"{path} {what}; {advice}")
-    weights_alone = next((name for name in operators if name in _OF_FEW_BITS), None)
-    if weights_alone is not None:
-        what = f"has quantized weights alone: {weights_alone} computes with activations in floating point"
-        raise ModelError(f"{path} {what}; {_QUANTIZE}")
-    if not any(name.startswith("Q") or name in _ON_INTEGERS for name in operators):
-        raise ModelError(f"{path} is a float model: nothing in it is quantized; {_QUANTIZE}")
 
 
 def _check_types(proto: Any, path: Path) -> None:

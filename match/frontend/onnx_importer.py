@@ -14,7 +14,7 @@ import sys
 import threading
 import types
 import warnings
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Set
 from functools import cache, partial
 from typing import Any
 
@@ -80,6 +80,11 @@ def import_onnx(proto: onnx.ModelProto) -> tuple[tvm.IRModule, dict[str, Any]]:
     if any(name.startswith("dyn.") for name in relay.analysis.list_op_freqs(module)):
         module = relay.transform.DynamicToStatic()(module)
     return relay.transform.FoldConstant()(module), params
+
+
+def known_operators(opset: int) -> Set[str]:
+    """The operators of a version of ONNX's that are converted."""
+    return _converters(opset).keys()
 
 
 def _converters(opset: int) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import onnx
 import pytest
 import typer
 
@@ -220,6 +221,19 @@ def test_quiet(command: Command, project: Path, tmp_path: Path) -> None:
     outcome = command("compile", DIGITS, "-o", tmp_path / "x", "-q", "--target", "diana")
     assert (outcome.status, outcome.out) == (0, "")
     assert outcome.err.startswith("match: digital takes no layer; mostly")
+
+
+def test_what_a_model_leaves_open_is_told(command: Command, tmp_path: Path) -> None:
+    """Also in silence; all commands then take samples of the batch that was chosen."""
+    model = onnx.load(DIGITS)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    path, folder = tmp_path / "digits.onnx", tmp_path / "digits"
+    onnx.save(model, path)
+    told = f"match: {path} leaves the batch open at 'image' (N): the network is compiled for a batch of 1.\n"
+    assert command("compile", path, "-o", folder, "-q") == Outcome(0, "", told)
+    assert command("compile", path, "-o", folder).err == told
+    assert "scores: float32 [1, 10]" in command("run", folder).out
+    assert command("validate", folder, "--against", path).status == 0
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

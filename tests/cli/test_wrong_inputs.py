@@ -70,6 +70,13 @@ def compiling(model: Path | str, *options: str | Path) -> Line:
     return ["compile", model, "-o", "out", *options]
 
 
+def of_floats_and_an_open_width(model: onnx.ModelProto) -> None:
+    model.graph.input[0].type.tensor_type.shape.dim[3].dim_param = "width"
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    del model.graph.node[:], model.graph.value_info[:]
+    model.graph.node.append(helper.make_node("Det", [INPUT], [model.graph.output[0].name]))
+
+
 def without_outputs(model: onnx.ModelProto) -> None:
     del model.graph.output[:]
 
@@ -180,6 +187,16 @@ CASES: dict[str, tuple[Callable[[Place], Line], list[str]]] = {
     "a name in an ONNX file that is no text": (
         lambda p: compiling(p.given("x.onnx", DIGITS.read_bytes().replace(b"conv_0", b"conv\xff0"))),
         ["x.onnx is truncated or corrupt"],
+    ),
+    "a Keras model": (
+        lambda p: compiling(p.given("x.h5", b"\x89HDF\r\n\x1a\n")),
+        ["x.h5", "Keras", "batch of 1", "from_keras_model"],
+    ),
+    "a PyTorch model": (lambda p: compiling(p.given("x.pth", b"\x80\x02")), ["x.pth", "PyTorch", "quantize_static"]),
+    "a folder for a model": (lambda p: compiling(p.project), ["directory", ".tflite or .onnx"]),
+    "a float model of an open width": (
+        lambda p: compiling(p.changed("x.onnx", of_floats_and_an_open_width)),
+        ["x.onnx", "dynamic shape", "float model", "uses Det, which"],
     ),
     "an archive for an ONNX file": (lambda p: compiling(p.given("x.onnx", b"PK\x03\x04" + bytes(99))), ["x.onnx"]),
     "an ONNX file without outputs": (lambda p: compiling(p.changed("x.onnx", without_outputs)), ["x.onnx"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import match
 from match.frontend import Rounding, load
+from match.relay import tvm
 from tests.frontend.integer_reference import run
 from tests.frontend.refusals import refused
 
@@ -255,3 +257,15 @@ def test_sums_are_not_read_as_bytes(tmp_path):
         net.add("MatMul", net.weights(4, 4, dtype=np.int8))
 
     assert "reads sums that nothing has brought back to 8 bits" in broken(tmp_path, change)
+
+
+def test_an_open_batch_is_1(tmp_path: Path) -> None:
+    path, fixed = tmp_path / "open.onnx", nemo().model()
+    onnx.save(fixed, path)
+    expected = load(path)
+    fixed.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    onnx.save(fixed, path)
+    found = load(path)
+    assert found.rounding is Rounding.INTEGER
+    assert tvm.ir.structural_equal(found.module, expected.module)
+    assert [len(one.notes) for one in (expected, found)] == [0, 1]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +124,58 @@ def test_folder(tmp_path):
 
 
 def test_unknown_format(tmp_path):
-    assert ".tflite or .onnx" in refused(tmp_path / "model.h5")
+    assert ".tflite or .onnx" in refused(tmp_path / "model.xyz")
+    (tmp_path / "model.xyz").write_bytes(bytes(99))
+    assert ".tflite or .onnx" in refused(tmp_path / "model.xyz")
+    (tmp_path / "model.lite").write_bytes(small_tflite())
+    assert "is a TFLite file that is called .lite; rename it to model.tflite" in refused(tmp_path / "model.lite")
+
+
+def archive(*names: str) -> bytes:
+    """A ZIP archive of files with these names."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as made:
+        for name in names:
+            made.writestr(name, "x")
+    return file.getvalue()
+
+
+KERAS, GRAPH, PYTORCH, SAVED = "from_keras_model", "a graph of TensorFlow", "torch.onnx.export", "from_saved_model"
+FRAMEWORKS = {
+    "model.keras": (archive("metadata.json", "config.json", "model.weights.h5"), "a Keras model", KERAS),
+    "named.onnx": (archive("metadata.json", "config.json", "model.weights.h5"), "a Keras model", KERAS),
+    "cut.keras": (archive("metadata.json")[:40], "a Keras model", KERAS),
+    "model.h5": (b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras saves models", KERAS),
+    "model.pb": (b"\n\x10\n\x01x", f"{GRAPH} (.pb)", "from_frozen_graph"),
+    "model.pt": (archive("net/data.pkl", "net/version"), "a file of PyTorch", PYTORCH),
+    "model.pth": (b"\x80\x02\x8a\n", "a pickle of Python, as PyTorch saves models", PYTORCH),
+    "model.pt2": (archive("net/archive_format"), "a file of PyTorch", PYTORCH),
+    "model.ckpt": (bytes(20), "a file of PyTorch", PYTORCH),
+    "saved.tflite": (archive("saved/saved_model.pb", "saved/variables/x"), "a SavedModel of TensorFlow", SAVED),
+    "other.onnx": (archive("readme.txt"), "a ZIP archive, and none that PyTorch or Keras writes", "give the model"),
+}
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_files_of_frameworks(name: str, tmp_path: Path) -> None:
+    """What they are, and the way from there; a file that is not there is none of them."""
+    content, what, way = FRAMEWORKS[name]
+    path = tmp_path / name
+    assert "No such file" in refused(path)
+    path.write_bytes(content)
+    sentence = refused(path)
+    assert sentence.startswith(f"{path} is {what}; ")
+    assert way in sentence
+    assert ("int8" in sentence) == (name != "other.onnx")
+
+
+@pytest.mark.parametrize("name", ["saved", "saved.tflite"])
+def test_folders_of_tensorflow(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name
+    (folder / "variables").mkdir(parents=True)
+    assert f"{str(folder)!r} is not a model this compiler reads but a directory" in refused(folder)
+    (folder / "saved_model.pb").write_bytes(b"x")
+    assert f"{folder} is a SavedModel of TensorFlow; convert it for a batch of 1 to a .tflite" in refused(folder)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99])
@@ -221,7 +274,7 @@ OTHERS = {
         "onnx.save(onnx.load(",
     ),
     "Git LFS": ((b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n",), "git lfs pull"),
-    "ZIP": ((b"PK\x03\x04\x14\x00",), "export the model"),
+    "ZIP": ((b"PK\x03\x04\x14\x00",), "give the model that is in it"),
     "gzip": ((b"\x1f\x8b\x08\x00",), "unpack it"),
     "web page": ((b"\n<!doctype html><html>", b"<HTML>"), "download"),
     "ORT format": ((b"\x18\x00\x00\x00ORTM\x00",), "the ONNX file"),
@@ -246,6 +299,27 @@ def test_float_tflite(tmp_path):
     assert "float model" in sentence
     assert "TensorFlow's converter" in sentence
     assert "representative_dataset" in sentence
+
+
+def test_all_reasons_against_a_tflite_file_are_told(tmp_path: Path) -> None:
+    """Each operator that cannot be compiled once, beside all else that the file itself shows."""
+    model = TfliteModel()
+    x, *others = (model.tensor((1, 4, 4, 4), "float32") for _ in range(5))
+    blocks, widths = (model.tensor(np.shape(one), "int32", data=np.array(one)) for one in ([2, 2], [[0, 0], [0, 0]]))
+    images = model.tensor((1, 2, 2, 4), "float32")
+    model.tensors[images].shapeSignature = [-1, 2, 2, 4]
+    for name, read, output in zip(("NEG", "L2_POOL_2D", "L2_POOL_2D", "RANK"), (x, *others), others, strict=False):
+        model.operator(name, [read], output)
+    model.operator("SPACE_TO_BATCH_ND", [x, blocks, widths], images)
+    model.tensors[x].shapeSignature = [-1, 4, -1, 4]
+    sentence = refused(written(tmp_path, model, [x], [others[-1], images]))
+    assert " has a dynamic shape at 't0'; fix every dimension before compiling; it also is a float model" in sentence
+    assert " is a float model: nothing in it is quantized; quantize weights and" in sentence
+    assert "; it also has SPACE_TO_BATCH_ND (operator 4 at 't7'), which begins a dilated convolution of" in sentence
+    assert "; it also has L2_POOL_2D (operator 1 at 't2'), which cannot be compiled; replace" in sentence
+    assert "; it also has RANK (operator 3 at 't4'), which cannot be compiled: TFLite Micro" in sentence
+    assert sentence.count("L2_POOL_2D") == 1
+    assert "NEG" not in sentence
 
 
 def test_tflite_of_16_bits(tmp_path):
@@ -564,16 +638,119 @@ def test_float_onnx(tmp_path):
     assert "https://onnxruntime.ai" in sentence
 
 
-def test_dynamic_onnx(tmp_path):
-    network = OnnxModel((1, 3, 6, 6))
-    network.conv(4)
-    model = onnx.load(quantize(network, tmp_path, "QDQ", "QUInt8", True))
-    model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
-    path = tmp_path / "dynamic.onnx"
-    onnx.save(model, path)
+def test_all_reasons_against_an_onnx_file_are_told(tmp_path: Path) -> None:
+    """What is open, what is not quantized and what cannot be compiled, each operator once."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4, "length"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    nodes = [
+        helper.make_node("Relu", ["x"], ["positive"]),
+        helper.make_node("Det", ["positive"], ["a"]),
+        helper.make_node("Mystery", ["a"], ["b"], domain="com.example"),
+        helper.make_node("STFT", ["b", "a"], ["c"]),
+        helper.make_node("Det", ["c"], ["y"]),
+    ]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 1)]
+    path = tmp_path / "all.onnx"
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [x], [y]), opset_imports=opsets, ir_version=9), path)
     sentence = refused(path)
-    assert "dynamic shape" in sentence
-    assert "batch" in sentence
+    assert sentence.startswith(f"{path} has a dynamic shape at 'x' (N, length); fix every dimension")
+    assert "; it also is a float model: nothing in it is quantized; quantize weights" in sentence
+    listed = "Mystery of the domain com.example, Det and STFT"
+    assert f"; it also uses {listed}, which cannot be compiled; replace them in the model" in sentence
+
+
+def test_dynamic_shapes_of_several_onnx_inputs(tmp_path: Path) -> None:
+    model = opened(small_onnx(tmp_path), 3, "width")
+    model.graph.input.append(helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", "n"]))
+    assert "has dynamic shapes at 'x' (width) and 'y' (N, n); fix" in refusal(load, model)
+
+
+def opened(model: onnx.ModelProto, axis: int, name: str | None) -> onnx.ModelProto:
+    """The model with an axis of its input open, of this name, without one (""), or -1 (None)."""
+    dimension = model.graph.input[0].type.tensor_type.shape.dim[axis]
+    dimension.Clear()
+    if name is None:
+        dimension.dim_value = -1
+    elif name:
+        dimension.dim_param = name
+    return model
+
+
+@pytest.mark.parametrize("name", ["width", "", None])
+def test_onnx_files_of_open_dimensions(tmp_path: Path, name: str | None) -> None:
+    """An open batch is no way out where the network is open elsewhere, too."""
+    for model in (
+        opened(small_onnx(tmp_path), 3, name),
+        opened(opened(small_onnx(tmp_path), 3, name), 0, "batch"),
+    ):
+        onnx.save(model, tmp_path / "open.onnx")
+        sentence = refused(tmp_path / "open.onnx")
+        assert "dynamic shape at 'x'" in sentence
+        assert (name or "?") in sentence
+
+
+@pytest.mark.parametrize(("name", "called"), [("batch", "'x' (batch)"), ("", "'x'"), (None, "'x'")])
+def test_an_open_batch_of_an_onnx_file_is_1(tmp_path: Path, name: str | None, called: str) -> None:
+    """Also in the file's own words on shapes behind the inputs; the hash stays the file's."""
+    fixed = load(small_onnx(tmp_path))
+    model = opened(small_onnx(tmp_path), 0, name)
+    for value in (*model.graph.output, *model.graph.value_info):
+        value.type.tensor_type.shape.dim[0].dim_param = name or "N"
+    path = tmp_path / "open.onnx"
+    onnx.save(model, path)
+    found = load(path)
+    assert (found.inputs, found.outputs) == (fixed.inputs, fixed.outputs)
+    assert tvm.ir.structural_equal(found.module, fixed.module)
+    assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert found.notes == (f"{path} leaves the batch open at {called}: the network is compiled for a batch of 1.",)
+    assert found.data is not None
+    shape = onnx.load_model_from_string(found.data).graph.input[0].type.tensor_type.shape
+    assert [one.dim_value for one in shape.dim] == [1, 3, 6, 6]
+    assert fixed.notes == ()
+
+
+def test_open_batches_of_several_inputs(tmp_path: Path) -> None:
+    """One that is fixed stays, and a shape that the network computes of its batch is a constant (as of PyTorch)."""
+    names = "xyz"
+    extents: tuple[tuple[str | int, ...], ...] = (("a", 2, 6), ("b", 12), (1, 12))
+    inputs = [helper.make_tensor_value_info(*one) for one in zip(names, [TensorProto.FLOAT] * 3, extents, strict=True)]
+    outputs = [helper.make_tensor_value_info("sum", TensorProto.FLOAT, ["a", 12])]
+    constants = [
+        numpy_helper.from_array(np.float32(0.1), "s"),
+        numpy_helper.from_array(np.uint8(128), "zero"),
+        numpy_helper.from_array(np.array(0), "first"),
+        numpy_helper.from_array(np.array([-1]), "rest"),
+        numpy_helper.from_array(np.array([0]), "axes"),
+    ]
+    nodes: list[onnx.NodeProto] = []
+
+    def real(given: str, made: str) -> None:
+        nodes.append(helper.make_node("QuantizeLinear", [given, "s", "zero"], [f"{made}_levels"]))
+        nodes.append(helper.make_node("DequantizeLinear", [f"{made}_levels", "s", "zero"], [made]))
+
+    for name in names:
+        real(name, f"{name}_real")
+    nodes += [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "first"], ["batch"]),
+        helper.make_node("Unsqueeze", ["batch", "axes"], ["batches"]),
+        helper.make_node("Concat", ["batches", "rest"], ["rows"], axis=0),
+        helper.make_node("Reshape", ["x_real", "rows"], ["flat"]),
+        helper.make_node("Add", ["flat", "y_real"], ["xy"]),
+    ]
+    real("xy", "xy_real")
+    nodes.append(helper.make_node("Add", ["xy_real", "z_real"], ["xyz"]))
+    real("xyz", "sum")
+    graph = helper.make_graph(nodes, "added", inputs, outputs, constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "added.onnx")
+    found = load(tmp_path / "added.onnx")
+    assert [tensor.shape for tensor in found.inputs] == [(1, 2, 6), (1, 12), (1, 12)]
+    assert [tensor.shape for tensor in found.outputs] == [(1, 12)]
+    assert "at 'x' (a) and 'y' (b): " in found.notes[0]
+    _, run = reference(found)
+    given = [np.full(tensor.shape, 0.5 * at, np.float32) for at, tensor in enumerate(found.inputs)]
+    np.testing.assert_allclose(run(given)[0], np.full((1, 12), 1.5), atol=0.11)
 
 
 def test_onnx_operator_without_importer(tmp_path):

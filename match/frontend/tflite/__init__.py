@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import cast
 
 from match.errors import ModelError
@@ -21,11 +20,13 @@ from match.frontend.model import Model, ModelTensor, Quantization, Rounding
 from match.frontend.relay import check_shapes
 from match.frontend.tflite import (
     borders,
+    dilated,
     elementwise,
     exponentials,
     int16,
     layers,
     pooling,
+    problems,
     real_functions,
     reals,
     recurrent,
@@ -39,17 +40,6 @@ from match.frontend.tflite.reader import Handler, TfliteReader, handled
 from match.relay import relay, tvm
 
 __all__ = ["from_tflite"]
-
-_KERNELS = frozenset(
-    {"ASSIGN_VARIABLE", "BROADCAST_ARGS", "CALL_ONCE", "FLOOR_DIV", "FLOOR_MOD", "IF"}
-    | {"L2_POOL_2D", "READ_VARIABLE", "ROUND", "VAR_HANDLE", "WHILE"}
-)
-"""Operators that TFLite Micro has kernels of, and that are not read here, or in floating point alone."""
-
-_VOLUMES = "write it as convolutions of maps, or quantize the network as ONNX, whose convolutions of volumes are read"
-
-_INSTEAD = MappingProxyType({"CONV_3D": _VOLUMES, "CONV_3D_TRANSPOSE": "write it as transposed convolutions of maps"})
-"""What to do about an operator, if that is more than to replace it."""
 
 _OF_REALS = (
     "TFLite Micro's kernel computes real numbers alone; leave it in floating point when quantizing (between DEQUANTIZE "
@@ -67,9 +57,8 @@ def from_tflite(data: bytes, path: Path) -> Model:
         ModelError: as `match.frontend.load`.
     """
     file = read_file(data, path)
-    if not any(tensor.dtype in ("int8", "uint8", "int16") for tensor in file.tensors):
-        raise ModelError(f"{path} is a float model: nothing in it is quantized; {QUANTIZE}")
     read, handlers = TfliteReader(file, path), (_handlers(), {**_handlers(), **int16.handlers()})
+    problems.check(read, handlers[1].keys())
     inputs, outputs = (tuple(_border(file, number, path) for number in side) for side in (file.inputs, file.outputs))
     for number, given in zip(file.inputs, inputs, strict=True):
         read.expressions[number] = relay.var(given.name, shape=given.shape, dtype=given.dtype)
@@ -89,14 +78,6 @@ def from_tflite(data: bytes, path: Path) -> Model:
     )
 
 
-def _unknown(name: str) -> str:
-    """The end of the sentence about an operator that is not read."""
-    instead = _INSTEAD.get(name, "replace it in the model")
-    if name in _KERNELS or name.startswith("custom operator"):
-        return f"cannot be compiled; {instead}"
-    return f"cannot be compiled: TFLite Micro, whose integers are computed, has no kernel of it; {instead}"
-
-
 def _compute(read: TfliteReader, operator: FileOperator, handlers: Mapping[str, Handler]) -> None:
     """Add what an operator computes to what is known."""
     real = real_functions.computed(read, operator)
@@ -106,8 +87,6 @@ def _compute(read: TfliteReader, operator: FileOperator, handlers: Mapping[str, 
     if operator.name not in handlers and real_functions.is_known(operator):
         dtype = read.input_quantization(operator).dtype
         raise read.error(operator, f"reads {dtype}: {_OF_REALS}")
-    if operator.name not in handlers:
-        raise read.error(operator, _unknown(operator.name))
     _check_one_type(read, operator)
     handler = handlers[operator.name]
     if reals.is_moved(read, operator):
@@ -210,6 +189,7 @@ def _handlers() -> Mapping[str, Handler]:
     """Readers of all operators, by their names in TFLite's schema."""
     parts = (
         borders.handlers(),
+        dilated.handlers(),
         elementwise.handlers(),
         exponentials.handlers(),
         layers.handlers(),

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import tflite
 
 from match.errors import ModelError
-from match.frontend.other_formats import is_tflite
+from match.frontend.other_formats import TFLITE_GUIDE, is_tflite
 
 Array = npt.NDArray[Any]
 
@@ -22,7 +22,7 @@ MALFORMED = (struct.error, IndexError, KeyError, ValueError, TypeError, Attribut
 
 QUANTIZE = (
     "quantize weights and activations to int8 in TensorFlow's converter, with Optimize.DEFAULT, a "
-    "representative_dataset and the operators TFLITE_BUILTINS_INT8 (https://www.tensorflow.org/lite/performance/post_training_integer_quant)"
+    f"representative_dataset and the operators TFLITE_BUILTINS_INT8 ({TFLITE_GUIDE})"
 )
 """What to do about a model that is not quantized."""
 
@@ -54,6 +54,7 @@ class FileTensor:
     scales, zero_points: float32 and int64, none, one, or one for each index along `axis`.
     data: the values of a constant, in the tensor's shape; None for others.
     variable: whether it keeps its values from one inference to the next.
+    open_batch: whether the file leaves the first dimension open, for which `shape` then has a number all the same.
     """
 
     name: str
@@ -64,6 +65,7 @@ class FileTensor:
     axis: int
     data: Array | None
     variable: bool
+    open_batch: bool
 
     @property
     def what(self) -> str:
@@ -97,19 +99,23 @@ class FileOperator:
 
 @dataclass(frozen=True, eq=False)
 class File:
-    """The one subgraph of a file; inputs and outputs are numbers of tensors."""
+    """The one subgraph of a file; inputs and outputs are numbers of tensors, `open_borders` those of open shapes.
+
+    An open batch is none of these: its size in TFLite Micro is that of the shape.
+    """
 
     tensors: tuple[FileTensor, ...]
     operators: tuple[FileOperator, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
+    open_borders: tuple[int, ...]
 
 
 def read_file(data: bytes, path: Path) -> File:
     """The content of a TFLite file; `path` is what errors call it.
 
     Raises:
-        ModelError: it is no TFLite file, is cut off, or has several subgraphs, dynamic shapes or sparse weights.
+        ModelError: it is no TFLite file, is cut off, or has several subgraphs or sparse weights.
     """
     if not is_tflite(data):
         raise ModelError(f"{path} is not a TFLite file: it lacks the identifier TFL3; check what was exported")
@@ -132,15 +138,13 @@ def _file(data: bytes, path: Path) -> File:
         problem = "no outputs" if not outputs else "an input twice"
         raise ModelError(f"{path} has {problem}; export the model again")
     tensors = _with_own_names(_with_own_names(tensors, inputs), outputs)
-    for number in (*inputs, *outputs):
-        _check_shape(tensors[number], path)
+    open_borders = {number for number in (*inputs, *outputs) if any(extent <= 0 for extent in tensors[number].shape)}
     for number in inputs:
-        signature = [int(extent) for extent in _numbers(graph.Tensors(number).ShapeSignatureAsNumpy())]
-        # -1 first is a free batch size, for TFLite Micro that of the shape.
+        signature = _numbers(graph.Tensors(number).ShapeSignatureAsNumpy())
         if any(extent < 0 for extent in signature[1:]):
-            raise _dynamic(tensors[number], path)
+            open_borders.add(number)
     operators = tuple(_operator(model, graph.Operators(at), at, tensors) for at in range(graph.OperatorsLength()))
-    return File(tensors, operators, inputs, outputs)
+    return File(tensors, operators, inputs, outputs, tuple(sorted(open_borders)))
 
 
 def _text(name: bytes | None) -> str:
@@ -197,23 +201,15 @@ def _tensor(tensor: Any, buffers: list[npt.NDArray[np.uint8]], path: Path) -> Fi
         if quantization.ZeroPointLength():
             zero_points = zero_points + np.array(quantization.ZeroPointAsNumpy(), np.int64)
         axis = int(quantization.QuantizedDimension())
-    return FileTensor(name, shape, kind, scales, zero_points, axis, data, bool(tensor.IsVariable()))
+    signature = _numbers(tensor.ShapeSignatureAsNumpy())
+    open_batch = bool(signature) and signature[0] < 0
+    return FileTensor(name, shape, kind, scales, zero_points, axis, data, bool(tensor.IsVariable()), open_batch)
 
 
 def _unpacked(raw: npt.NDArray[np.uint8], shape: tuple[int, ...]) -> Array:
     """Values of 4 bits, two in a byte, the lower half first."""
     both = np.stack([raw << 4, raw & 0xF0], axis=-1).reshape(-1)
     return (both.view(np.int8) >> 4)[: int(np.prod(shape))].reshape(shape)
-
-
-def _check_shape(tensor: FileTensor, path: Path) -> None:
-    """Refuse an input or output that has no elements, or not a fixed number of them."""
-    if any(extent <= 0 for extent in tensor.shape):
-        raise _dynamic(tensor, path)
-
-
-def _dynamic(tensor: FileTensor, path: Path) -> ModelError:
-    return ModelError(f"{path} has a dynamic shape at {tensor.what}; fix every dimension before compiling")
 
 
 def _operator(model: Any, operator: Any, position: int, tensors: tuple[FileTensor, ...]) -> FileOperator:

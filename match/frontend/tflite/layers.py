@@ -103,15 +103,18 @@ def depthwise_filters_of(read: TfliteReader, operator: FileOperator) -> Filters:
 def conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """CONV_2D."""
     filters, options = filters_of(read, operator), operator.options(tflite.Conv2DOptions)
-    sums = _convolution(read, operator, filters)
-    return _requantized(read, operator, sums, filters.weights, 2, options.FusedActivationFunction())
+    return convolved(read, operator, filters, options.FusedActivationFunction())
 
 
 def depthwise_conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     """DEPTHWISE_CONV_2D."""
     filters, options = depthwise_filters_of(read, operator), operator.options(tflite.DepthwiseConv2DOptions)
-    sums = _convolution(read, operator, filters)
-    return _requantized(read, operator, sums, filters.weights, 2, options.FusedActivationFunction())
+    return convolved(read, operator, filters, options.FusedActivationFunction())
+
+
+def convolved(read: TfliteReader, operator: FileOperator, filters: Filters, activation: int) -> relay.Expr:
+    """What filters make of the first input, in the quantization of the output."""
+    return _requantized(read, operator, _convolution(read, operator, filters), filters.weights, 2, activation)
 
 
 def transpose_conv(read: TfliteReader, operator: FileOperator) -> relay.Expr:

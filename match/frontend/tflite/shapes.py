@@ -295,7 +295,6 @@ def handlers() -> Handlers:
         "SPACE_TO_DEPTH": space_to_depth,
         "DEPTH_TO_SPACE": depth_to_space,
         "SPACE_TO_BATCH_ND": space_to_batch,
-        "BATCH_TO_SPACE_ND": batch_to_space,
         "DYNAMIC_UPDATE_SLICE": dynamic_update_slice,
         "SHAPE": shape,
         "FILL": fill,
