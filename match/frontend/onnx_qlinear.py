@@ -108,7 +108,7 @@ def _qgemm(inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
     a, a_scale, a_zero, b, b_scale, b_zero = (one_number(one) for one in inputs[:6] if one is not None)
     bias, scale, zero = (None if one is None else one_number(one) for one in [*inputs, None, None, None][6:9])
     if (scale is None) != (zero is None):
-        raise _refused("QGemm", attributes, "with a scale or a zero point of its output, not both")
+        raise _refused("QGemm", attributes, "with a scale or a zero point of its output but without the other")
     factor = attributes.get("alpha", 1.0)
     if factor != 1:  # of the scales onnxruntime multiplies this one first
         a_scale = _product(relay.const(np.float32(factor)), a_scale)

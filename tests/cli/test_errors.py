@@ -68,8 +68,8 @@ def test_text_named_tflite(command: Command, folder: Path) -> None:
 
 
 def test_unknown_format(command: Command, folder: Path) -> None:
-    (folder / "given" / "model.pt").write_bytes(b"PK")
-    sentence = command("compile", folder / "given" / "model.pt", "-o", folder / "out").error
+    (folder / "given" / "model.mnn").write_bytes(bytes(8))
+    sentence = command("compile", folder / "given" / "model.mnn", "-o", folder / "out").error
     assert ".tflite or .onnx" in sentence
 
 
@@ -99,13 +99,16 @@ def test_operators_that_are_unknown(command: Command, folder: Path) -> None:
         assert words in command("compile", path, "-o", folder / "out").error
 
 
-def test_dynamic_batch(command: Command, folder: Path) -> None:
+def test_dynamic_shape(command: Command, folder: Path) -> None:
+    """An open batch is 1; here a map's rows are open, too."""
+
     def free(model: onnx.ModelProto) -> None:
-        model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "N"
+        for place, name in ((0, "N"), (2, "H")):
+            model.graph.input[0].type.tensor_type.shape.dim[place].dim_param = name
 
     path = changed(folder / "given" / "x.onnx", free)
     sentence = command("compile", path, "-o", folder / "out").error
-    assert "has a dynamic shape at 'image' (N); fix every dimension" in sentence
+    assert "has a dynamic shape at 'image' (N, H); fix every dimension" in sentence
 
 
 def test_reasons_of_others_join_the_sentence(command: Command, folder: Path) -> None:
@@ -143,7 +146,8 @@ def test_bad_options(command: Command, folder: Path, arguments: list[str], words
 @pytest.mark.parametrize("model", ["", ".", "..", "model"])
 def test_models_without_a_name(command: Command, folder: Path, model: str) -> None:
     sentence = command("compile", model, "-o", folder / "out").error
-    assert sentence == f"{model or '.'!r} is not a model this compiler reads; give it a .tflite or .onnx file."
+    kind = "" if model == "model" else " but a directory"
+    assert sentence == f"{model or '.'!r} is not a model this compiler reads{kind}; give it a .tflite or .onnx file."
 
 
 def test_help_tells_defaults(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:

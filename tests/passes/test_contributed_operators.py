@@ -104,7 +104,7 @@ def test_inputs_that_are_missing(kind: str, inputs: Sequence[str], missing: int)
 
 
 def test_a_product_with_half_of_its_output_quantization() -> None:
-    assert "QGemm (qgemm) with a scale or a zero point of its output, not both" in refusal(
+    assert "QGemm (qgemm) with a scale or a zero point of its output but without the other" in refusal(
         load, network("QGemm", PRODUCT[:8])
     )
 

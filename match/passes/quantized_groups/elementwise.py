@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from match.arithmetic.interface import Float32Array, QuantizedType
-from match.arithmetic.onnxruntime import quantize
+from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, quantize
 from match.arithmetic.plane_fit import fit_tables
 from match.ir.dtypes import value_range
 from match.passes.element_functions import function_of
@@ -19,13 +19,30 @@ from match.relay.rewrite import New, is_call, operator_name, shape
 
 
 def sum_or_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """An addition or multiplication of two tensors that the reference computes in integers."""
-    if not is_call(expr, "add", "multiply"):
+    """An addition or multiplication of two tensors that the reference computes in integers, or as if it did."""
+    if not isinstance(expr, relay.Call) or not is_call(expr, "add", "multiply"):
         return None
     left, right = dequantized(expr.args[0]), dequantized(expr.args[1])
-    if left is None or right is None or left.real or right.real:
+    if left is None or right is None:
+        return None
+    if (left.real or right.real) and not _rounds_alike(expr, left.quantization, right.quantization, output):
         return None
     return _in_integers(relay.qnn.op.add if is_call(expr, "add") else relay.qnn.op.mul, (left, right), output, new)
+
+
+def _rounds_alike(expr: relay.Call, a: QuantizedType, b: QuantizedType, output: QuantizedType) -> bool:
+    """Whether onnxruntime's floating point and its integer operator give the same for all pairs of 8-bit values.
+
+    They do of scales that are powers of two, for example.
+    """
+    clip, arithmetic = value_range(output.dtype), OnnxruntimeArithmetic()
+    if is_call(expr, "add"):
+        return np.array_equal(
+            quantize(np.add.outer(a.numbers, b.numbers), output, clip), arithmetic.add(a, b, output, clip, 1)
+        )
+    products = np.multiply.outer(a.levels - a.zero_point, b.levels - b.zero_point)
+    real = quantize(np.multiply.outer(a.numbers, b.numbers), output, clip)
+    return np.array_equal(real, arithmetic.multiply(a, b, output, clip)(products.reshape(-1, 1)).reshape(real.shape))
 
 
 def real_product(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
