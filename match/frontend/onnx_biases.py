@@ -21,15 +21,10 @@ import onnx
 
 from match.arithmetic.onnxruntime import counts_in_steps
 from match.frontend.onnx_constants import dequantized
+from match.frontend.onnx_fusions import MOVED, MOVED_FOR_LAYERS
 from match.frontend.onnx_graph import Array, attribute_of, with_fields
 
 _LAYERS = "Conv", "ConvTranspose", "Gemm", "MatMul"
-_KEEP_SCALES = (
-    *("Relu", "MaxPool", "GlobalMaxPool", "Pad", "Slice", "Gather", "Split", "Concat"),
-    *("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "DepthToSpace", "SpaceToDepth", "Tile", "Expand"),
-)
-"""Operators whose outputs are dequantized numbers of a scale if their first input has these."""
-
 _MOST_STEPS = 2**31 - 1
 _COARSE = 2.0**28
 """The steps of a bias that gets coarser ones."""
@@ -182,7 +177,7 @@ class _Graph:
 
     def _scale(self, name: str) -> np.float32 | None:
         """The scale of a tensor that was dequantized with one, whatever moved its elements since."""
-        while (node := self._made.get(name)) is not None and node.op_type in _KEEP_SCALES:
+        while (node := self._made.get(name)) is not None and node.op_type in (*MOVED, *MOVED_FOR_LAYERS):
             name = node.input[0]
         if node is None or node.op_type != "DequantizeLinear" or node.input[1] not in self._constants:
             return None

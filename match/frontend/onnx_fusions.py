@@ -26,7 +26,7 @@ from match.frontend.onnx_graph import Array, attribute_of
 from match.frontend.onnx_windows import reach_beyond_padding
 
 REAL_NUMBERS = "MatchRealNumbers"
-"""The operator that marks an input: the operator behind it computes in floating point."""
+"""The operator that marks an input of another one, which computes in floating point."""
 
 _BINARY = "Add", "Mul"
 _UNARY = "GlobalAveragePool", "AveragePool"
@@ -40,17 +40,17 @@ _POOLING_SINCE = 12
 """The opset from which onnxruntime moves quantizations past MaxPool."""
 
 _ACTIVATIONS = "Relu", "Clip"
-_MOVED = (
+MOVED = (
     *("MaxPool", "GlobalMaxPool", "Pad", "Slice", "Split"),
     *("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze"),
 )
 """Operators that choose or move elements: the passes move quantizations past them."""
 
-_MOVED_FOR_LAYERS = (
+MOVED_FOR_LAYERS = (
     *("ReduceMax", "ReduceMin", "Gather", "Tile", "Expand", "Concat", "DepthToSpace", "SpaceToDepth", "Resize"),
     *_ACTIVATIONS,
 )
-"""Others, past which they move quantizations where a layer with weights is behind or before."""
+"""Other operators: the passes move quantizations past them where a layer with weights reads or makes the tensor."""
 
 _MOST_RELUS = 2
 _LARGEST = float(np.finfo(np.float32).max)
@@ -99,7 +99,7 @@ class Fusions:
             return None
         if node.op_type != "AveragePool" and not self._becomes_quantized(node):
             return None  # which says of itself that it is in floating point
-        between = (*_MOVED, *_MOVED_FOR_LAYERS) if node.op_type in _WEIGHTED else _MOVED
+        between = (*MOVED, *MOVED_FOR_LAYERS) if node.op_type in _WEIGHTED else MOVED
         dequantized = [place for place, name in enumerate(node.input[:2]) if self._comes_dequantized(name, between)]
         if not dequantized or (node.op_type in _BINARY and len(dequantized) < 2):
             return None
@@ -182,7 +182,7 @@ class Fusions:
             for reader in self._readers.get(name, []):
                 if reader.op_type == "QuantizeLinear":
                     return True
-                if reader.op_type in (*_MOVED, *_MOVED_FOR_LAYERS, "Add", "Max", "Min"):
+                if reader.op_type in (*MOVED, *MOVED_FOR_LAYERS, "Add", "Max", "Min"):
                     waiting += [output for output in reader.output if output not in seen]
         return False
 

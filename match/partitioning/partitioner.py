@@ -182,7 +182,7 @@ def _expressions(row: Row) -> Sequence[relay.Expr]:
 
 
 def _parts(row: Row) -> int:
-    """Into how many parts the operator was cut that the last named expression of a row is of."""
+    """The number of parts that the model's operator of a row was cut into: that of its last expression with a name."""
     return next((parts_of(expr) for expr in reversed(_expressions(row)) if source_name(expr)), 1)
 
 

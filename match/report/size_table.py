@@ -35,7 +35,7 @@ def show_sizes(report: Report, measured: Size, console: Console, *, own: bool) -
 
 
 def needs(report: Report, size: Size | None) -> Iterator[str]:
-    """What a network needs of each memory of the chip, in lines; `size` is that of the chip's own code, if it is known.
+    """Lines that say what a network needs of each memory of the chip; `size` is that of its code on the chip, if known.
 
     The program lies in main memory where the report estimates that it takes some of it, else in memories of which the
     target says nothing. Inputs and outputs are among the activations, and the network's constants in `rodata`.

@@ -1,4 +1,4 @@
-"""Dilated convolutions in the three operators that TensorFlow writes where it does not join them.
+"""Dilated convolutions that TensorFlow writes as three operators.
 
 SPACE_TO_BATCH_ND pads a map and makes an image of every block-th row and column, a convolution without padding works
 on each image, and BATCH_TO_SPACE_ND interleaves the results and cuts their border off. This is one convolution whose
