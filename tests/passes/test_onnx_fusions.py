@@ -119,6 +119,7 @@ BEHIND: dict[str, Write] = {
     "nothing": nothing,
     "relu": relu,
     "two relus": all_of(relu, relu),
+    "three relus": all_of(relu, relu, relu),
     "clip to 0 and 6": clip(0, 6),
     "clip from 0": clip(0, None),
     "clip to 1": clip(None, 1),
@@ -158,7 +159,7 @@ def test_activations_behind(operator: Write, behind: str, zero_point: int, tmp_p
     run, exact = compared(model, tmp_path)
     assert len(run) == 1
     if run <= INTEGER:
-        assert exact or (operator, behind) == (average, "two relus")  # which is more than we know
+        assert exact or (operator is average and behind.endswith(" relus"))  # of averages it drops more than we know
     else:
         assert not exact or operator in (doubled, squared)  # of which all 256 outputs are known
 
