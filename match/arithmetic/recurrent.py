@@ -62,13 +62,18 @@ def real_states(
 
 
 def logistic_in_16_bits(x: Int64Array) -> Int64Array:
-    """Of 16-bit numbers in steps of 2**-12, in steps of 2**-15."""
-    positive = _interpolated(3 * np.abs(x), 9, 0x7FFF << 10)
+    """The logistic function of 16-bit numbers in steps of 2**-12, in steps of 2**-15."""
+    return logistic_in_table(3 * x)
+
+
+def logistic_in_table(x: Int64Array) -> Int64Array:
+    """The logistic function of numbers in steps of a third of 2**-12, in steps of 2**-15."""
+    positive = _interpolated(np.abs(x), 9, 0x7FFF << 10)
     return np.where(x < 0, (1 << 25) + (1 << 9) - 1 - positive, positive + (1 << 9)) >> 10
 
 
-def tanh_in_16_bits(x: Int64Array) -> Int64Array:
-    """Of numbers in steps of a third of 2**-12, in steps of 2**-15."""
+def tanh_in_table(x: Int64Array) -> Int64Array:
+    """The hyperbolic tangent of numbers in steps of a third of 2**-12, in steps of 2**-15."""
     positive = _interpolated(np.abs(x), 8, 0xFFFF << 8)
     below, above = (1 << 23) + (1 << 7) - 1 - positive, positive - (1 << 23) + (1 << 7)
     return np.where(x < 0, below, above) >> 8

@@ -9,12 +9,12 @@ from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.choice import ask
 from match.dispatch.request import Workload
-from match.partitioning.pattern.recurrent import fits, layer
-from match.partitioning.pattern.types import Match
+from match.partitioning.pattern import Match, describe
 from match.passes.recurrent_cells import quantized_layers
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import relay, tvm
 from match.relay.graph import post_order
+from match.relay.graph_reader import read_form
 from match.relay.gru import Gru
 from match.relay.lstm import Lstm
 from match.relay.objects import expressions, main_function
@@ -48,7 +48,8 @@ def quantizable(
     offers = ask(workloads, target, options, stopwatch) if workloads else []
     costs: dict[str, list[tuple[float, str]]] = {}
     for (name, found), offer in zip(layers, offers, strict=True):
-        takers = [(cost.cycles, taker) for taker, (_, cost) in offer.accepted.items()] if fits(found) else []
+        fits = found.fits(found.x_dtype)
+        takers = [(cost.cycles, taker) for taker, (_, cost) in offer.accepted.items()] if fits else []
         costs.setdefault(name, []).append(min(takers, default=(inf, "")))
     return tuple(
         Quantizable(name, ways[0][1], sum(cycles for cycles, _ in ways))
@@ -71,5 +72,6 @@ def _alone(found: Lstm | Gru, target: MatchTarget) -> Match:
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], found.build(x))))
     if target.activations == "uint8":
         module = UnsignedActivations()(module)
-    layers = ((expr, read_recurrent(expr)) for expr in post_order(main_function(module)))
-    return next(layer(expr, read) for expr, read in layers if read is not None)
+    layers = (expr for expr in post_order(main_function(module)) if read_recurrent(expr) is not None)
+    matches = ((expr, read_form(expr)) for expr in layers)
+    return next(match for expr, form in matches if form and (match := describe(expr, form)))

@@ -6,8 +6,8 @@ import itertools
 import math
 from collections.abc import Sequence
 
+from match.graph.moves import axis_groups
 from match.ir.layer import Op
-from match.partitioning.pattern.movement import axis_groups
 from match.relay import relay, tvm
 from match.relay.rewrite import New, is_call, is_narrow, permutation, rewrite, shape
 from match.target.hardware import MatchTarget

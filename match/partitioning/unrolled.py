@@ -10,9 +10,10 @@ from match.dispatch.choice import ask
 from match.dispatch.plan import Offer
 from match.dispatch.request import Workload
 from match.errors import CapacityError
-from match.partitioning.pattern.recurrent import fits, layer
+from match.partitioning.pattern import describe
 from match.relay import relay, tvm
 from match.relay.graph import post_order
+from match.relay.graph_reader import read_form
 from match.relay.gru import Gru
 from match.relay.lstm import Lstm
 from match.relay.objects import main_function
@@ -33,7 +34,11 @@ def unrolled_where_refused(
     found = {expr: read for expr in post_order(main_function(module)) if (read := read_recurrent(expr)) is not None}
     if not found:
         return module
-    matches = [layer(expr, read) for expr, read in found.items() if fits(read)]
+    matches = [
+        match
+        for expr, read in found.items()
+        if read.fits(read.x_dtype) and (form := read_form(expr)) and (match := describe(expr, form))
+    ]
     workloads = [Workload(one.layer, one.constants, one.accumulator, one.layer.name) for one in matches]
     offers = ask(workloads, target, options, stopwatch)
     taken = {one.root for one, offer in zip(matches, offers, strict=True) if offer.accepted}

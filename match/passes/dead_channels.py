@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from match.graph.operator import Range
 from match.ir.requantization import UNREACHED, Requantization
 from match.relay import relay, tvm
 from match.relay.objects import main_function, operands
 from match.relay.operators import Accumulation, Convolution, Dense
 from match.relay.readers import read_addition, read_layer, read_lookup
 from match.relay.rewrite import New, is_call, rewrite, shape
-from match.relay.value_ranges import Range, channel_copies, value_ranges
+from match.relay.value_ranges import channel_copies, value_ranges
 
 Mask = npt.NDArray[np.bool_]
 

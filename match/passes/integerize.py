@@ -218,7 +218,13 @@ class Integerize:
             requantization = (rounding or self.arithmetic).linear(accumulator, output, clip)
         except NoLineError:
             return None
-        matrices = Matrices((x, y), (a.zero_point, b.zero_point), requantization, output.dtype, real)
+        matrices = Matrices(
+            (x, y),
+            real,
+            zero_points=(a.zero_point, b.zero_point),
+            requantization=requantization,
+            dtype=output.dtype,
+        )
         return matrices.build(new(x), new(y))
 
     def _average(self, cast: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:

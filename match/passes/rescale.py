@@ -184,7 +184,9 @@ class _Rescaling:
         shift = 0 if equal and abs(bias) < 1.0 else _FINE
         first, second = (round(slope * 2**shift) for slope in slopes)
         constant = 0 if shift == 0 else round((bias + 0.5) * 2**shift)
-        changed = Addition(addition.operands, (first, second), constant, shift, y.clip, "int8")
+        changed = Addition(
+            addition.operands, multipliers=(first, second), bias=constant, shift=shift, clip=y.clip, dtype="int8"
+        )
         drawn = [_drawn(operand, (_SAMPLES * 16,), seed) for seed, operand in enumerate(addition.operands)]
         wanted = _sum(addition, drawn)
         got = y.values(_sum(changed, [part.of(values) for part, values in zip(parts, drawn, strict=True)]))

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from match.arithmetic import onnxruntime
 from match.arithmetic.interface import QuantizedType
+from match.graph.rows import DEVIATION_FRACTION, SPREAD_FRACTION, ProbabilityScale
 from match.ir.constants import Normalization
 from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
@@ -25,20 +26,18 @@ from match.passes.parts_of_functions import Reals, in_parts, in_steps
 from match.passes.quantized_groups.activations import without_activations
 from match.relay import relay, tvm
 from match.relay.log_softmax import LONGEST_ROW as LONGEST_LOGARITHM
-from match.relay.log_softmax import LogSoftmax, log_softmax
+from match.relay.log_softmax import log_softmax, log_tables
 from match.relay.normalization import (
-    DEVIATION_FRACTION,
     GAIN_ONE,
     LONGEST_ROW,
     MOST_SPREAD,
     MOST_STEPS,
     SHORTEST_ROW,
-    SPREAD_FRACTION,
     normalization,
 )
 from match.relay.qnn import dequantized, quantized, real_constant
 from match.relay.rewrite import New, is_call, named, reached, rewrite, scalar, shape
-from match.relay.softmax import LONGEST_REAL_ROW, ProbabilityScale, softmax
+from match.relay.softmax import LONGEST_REAL_ROW, softmax
 
 _FAR = 1 << 16
 """Steps of an output beyond which a bias alone clips it."""
@@ -99,7 +98,7 @@ def _log_softmax(call: relay.Call, new: New) -> relay.Expr | None:
     if found is None or source is None:
         return None
     axis, rank, scale = found[1], len(shape(call)), source.quantization.scale
-    tables = LogSoftmax.of(scale, onnxruntime.softmax_exponentials(scale))
+    tables = log_tables(scale, onnxruntime.softmax_exponentials(scale))
     width = shape(call)[axis]
     if tables is None or width > LONGEST_LOGARITHM:
         return None

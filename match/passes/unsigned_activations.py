@@ -226,7 +226,7 @@ class _Conversion:
         lowest = _padded_with(sums) if isinstance(sums, Convolution) else None
         (x,), offset = self._alike([sums.x], new, lowest)
         if isinstance(sums, Convolution):
-            more = replace(sums, pad_value=sums.pad_value + offset, x_dtype="uint8").sums(x)
+            more = replace(sums, pad_value=sums.pad_value + offset, x_dtype="uint8").sums_of(x)
         else:
             more = integer_form.product(x, np.ascontiguousarray(sums.weights))
         excess = relay.const((offset * _weight_sums(sums)).astype(np.int32))

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.arithmetic.interface import QuantizedType
+from match.graph.float_average import FloatAverage
 from match.ir.dtypes import value_range
 from match.ir.float_border import FloatQuantization, can_be_packed
+from match.ir.layer import Padding
 from match.relay import relay
 from match.relay.float_arithmetic import divided, half_to_even, read_half_to_even
+from match.relay.operators import OfOne
 from match.relay.qnn import dequantized
 from match.relay.readers import read_dequantize
 from match.relay.rewrite import dtype, is_8bit, is_call, scalar, shape
@@ -23,26 +26,10 @@ def quantized_mean(mean: relay.Expr, output: QuantizedType) -> relay.Expr:
     return relay.cast(half_to_even(relay.clip(shifted, low, high)), output.dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class FloatPooling:
-    """A `quantized_mean` of windows of a dequantized map, NHWC.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FloatPooling(OfOne, FloatAverage):
+    """A `quantized_mean` of windows of a dequantized map, NHWC; `mean` is the pooling itself."""
 
-    x: the 8-bit map.
-    scale, zero: its quantization.
-    function: of the mean, which is divided by the pixels of a window that lie inside the map.
-    before: padding in front of rows and columns.
-    hanging: windows may reach beyond the padding, where onnxruntime divides by all pixels of the window.
-    mean: the pooling itself.
-    """
-
-    x: relay.Expr
-    scale: np.float32
-    zero: int
-    function: FloatQuantization
-    window: tuple[int, int]
-    strides: tuple[int, int]
-    before: tuple[int, int]
-    hanging: bool
     mean: relay.Call
 
     def build(self, x: relay.Expr, zero: int) -> relay.Expr:
@@ -72,15 +59,19 @@ def read_float_average(expr: relay.Expr) -> FloatPooling | None:
     padding = [int(side) for side in attrs.padding]
     if source is None or any(int(step) != 1 for step in attrs.dilation) or (attrs.count_include_pad and any(padding)):
         return None
-    (fy, fx), (down, right) = attrs.pool_size, attrs.strides
+    (x, map_scale, zero), (fy, fx), (down, right_by) = source, attrs.pool_size, attrs.strides
+    top, left, bottom, right = padding
     return FloatPooling(
-        *source,
-        FloatQuantization(np.float32(scale), int(zero_point), dtype(expr), half_to_even=True, zero_first=True),
-        (int(fy), int(fx)),
-        (int(down), int(right)),
-        (padding[0], padding[1]),
+        x,
         bool(attrs.ceil_mode),
-        mean,
+        scale=map_scale,
+        zero=zero,
+        function=FloatQuantization(np.float32(scale), int(zero_point), dtype(expr), half_to_even=True, zero_first=True),
+        window=(int(fy), int(fx)),
+        strides=(int(down), int(right_by)),
+        padding=Padding(top, left, bottom, right),
+        hanging=bool(attrs.ceil_mode),
+        mean=mean,
     )
 
 

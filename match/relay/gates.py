@@ -10,17 +10,12 @@ import numpy as np
 
 from match.arithmetic.tflite import reduced
 from match.arithmetic.tflite_functions import logistic_of_16_bits
+from match.graph.recurrent import tanh_shift
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, scaled
 from match.relay.integer_form import Int8Array, int64
-
-GATE_POWER = -12
-"""Of two: the steps of sums of gates."""
-
-FUNCTION_POWER = -15
-"""Of two: the steps of what the functions of gates give."""
 
 TABLE_STEP = 1 / (3 << 12)
 """Steps of the numbers that the table of the logistic function is read by."""
@@ -52,11 +47,6 @@ def columns(x: relay.Expr, first: int, count: int) -> relay.Expr:
 def narrow(x: relay.Expr) -> relay.Expr:
     """Clipped to 16 bits."""
     return relay.clip(x, *value_range("int16"))
-
-
-def tanh_shift(power: int) -> int:
-    """By how many bits numbers in steps of ``2**power``, times 3, are shifted left for the table of `tanh`."""
-    return power - GATE_POWER
 
 
 def logistic(x: relay.Expr) -> relay.Expr:

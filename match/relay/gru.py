@@ -20,31 +20,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.arithmetic import recurrent
-from match.ir.requantization import Int64Array
+from match.graph import recurrent
+from match.graph.recurrent import ALL_GATES, BEFORE_CANDIDATE, CANDIDATE, FUNCTION_POWER, GATE_POWER
 from match.relay import GRU, GRU_RESET_FIRST, relay
 from match.relay.fixed_point import alone
-from match.relay.gates import FUNCTION_POWER, GATE_POWER, columns, logistic, narrow, tanh
+from match.relay.gates import columns, logistic, narrow, tanh
 from match.relay.integer_form import int64
-from match.relay.recurrent_layer import ALL_GATES, RecurrentLayer, read_operands
+from match.relay.recurrent_layer import RecurrentLayer, read_operands
 
 _HALF = 1 << (-FUNCTION_POWER - 1)
 
-_BEFORE_CANDIDATE, _CANDIDATE = slice(2), slice(2, 3)
-"""Gates."""
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Gru(RecurrentLayer):
-    """A layer of GRU cells; gates are in the order update, reset, candidate.
-
-    scales: shape (7, 2): behind those of gates that of an output.
-    biases: b, shape (units,), in steps of 2**-12.
-    reset_first: whether the reset gate multiplies the states before their product with weights, or that product.
-    """
-
-    biases: Int64Array
-    reset_first: bool = False
+class Gru(RecurrentLayer, recurrent.Gru):
+    """A layer of GRU cells."""
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The operator, on another input."""
@@ -55,7 +44,7 @@ class Gru(RecurrentLayer):
         units = self.units
         gates, remembered = columns(fed, 0, 2 * units), int64(self.biases.reshape(1, -1))
         if state is not None:
-            sums = self.sums(state, 1, _BEFORE_CANDIDATE if self.reset_first else ALL_GATES)
+            sums = self.sums(state, 1, BEFORE_CANDIDATE if self.reset_first else ALL_GATES)
             gates = relay.add(gates, columns(sums, 0, 2 * units))
             if not self.reset_first:
                 remembered = relay.add(remembered, columns(sums, 2 * units, units))
@@ -65,29 +54,12 @@ class Gru(RecurrentLayer):
             remembered = _of_one(relay.multiply(reset, narrow(remembered)))
         elif state is not None:
             left = self.shown(_of_one(relay.multiply(reset, memory)))
-            remembered = relay.add(remembered, self.sums(left, 1, _CANDIDATE))
+            remembered = relay.add(remembered, self.sums(left, 1, CANDIDATE))
         candidate = alone(narrow(relay.add(columns(fed, 2 * units, units), remembered)))
         fresh = alone(tanh(candidate, GATE_POWER))
         kept = _of_one(relay.multiply(update, relay.subtract(memory, fresh)))
         memory = alone(relay.add(fresh, kept))
         return memory, self.shown(memory)
-
-    def next(self, fed: Int64Array, state: Int64Array | None, memory: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """States with 16 bits, twice."""
-        gates, remembered = fed[:2], self.biases
-        if state is not None:
-            gates = gates + self.scaled_sums(state, 1, _BEFORE_CANDIDATE)
-            if not self.reset_first:
-                remembered = remembered + self.scaled_sums(state, 1, _CANDIDATE)[0]
-        update, reset = recurrent.logistic_in_16_bits(recurrent.narrow(gates))
-        if not self.reset_first:
-            remembered = (reset * recurrent.narrow(remembered) + _HALF) >> -FUNCTION_POWER
-        elif state is not None:
-            left = self.levels((reset * memory + _HALF) >> -FUNCTION_POWER)
-            remembered = remembered + self.scaled_sums(left, 1, _CANDIDATE)[0]
-        fresh = recurrent.tanh_in_16_bits(3 * recurrent.narrow(fed[2] + remembered))
-        memory = fresh + ((update * (memory - fresh) + _HALF) >> -FUNCTION_POWER)
-        return memory, memory
 
 
 def read_gru(expr: relay.Expr) -> Gru | None:

@@ -1,4 +1,4 @@
-"""Sums and differences of two tensors of 16 bits, as TFLite Micro computes them."""
+"""Sums and differences of two tensors of 16 bits as Relay operators (`match.graph.pairs.Int16Addition`)."""
 
 from __future__ import annotations
 
@@ -6,29 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from match.ir.requantization import Int64Array
+from match.graph import pairs
+from match.graph.pairs import LEFT_SHIFT
 from match.relay import integer_form, relay
 from match.relay.fixed_point import read_scaled, scaled
 from match.relay.integer_form import int64
+from match.relay.operators import OfTwo
 from match.relay.rewrite import dtype, is_call, reached, same, shape
 
-LEFT_SHIFT = 15
-"""Bits by which both operands are shifted left before they are scaled."""
 
-
-@dataclass(frozen=True, eq=False)
-class Int16Addition:
-    """Both operands in steps of twice the larger scale, added or subtracted, and scaled to the output.
-
-    scales: int64 of shape (3, 2), mantissa and exponent, which is 0 or less, of the first operand, of the second, and
-        of their sum.
-    sign: -1 of a difference, else 1.
-    """
-
-    operands: tuple[relay.Expr, relay.Expr]
-    scales: Int64Array
-    sign: int
-    clip: tuple[int, int]
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Int16Addition(OfTwo, pairs.Int16Addition):
+    """The sum or difference of two tensors."""
 
     def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
         """The expression, of other operands."""
@@ -58,5 +47,5 @@ def read_int16_addition(root: relay.Expr) -> Int16Addition | None:
     if a is None or b is None or dtype(a) != "int16" or dtype(b) != "int16":
         return None
     sign = 1 if is_call(total, "add") else -1
-    found = Int16Addition((a, b), scales, sign, (int(clip.a_min), int(clip.a_max)))
+    found = Int16Addition((a, b), scales=scales, sign=sign, clip=(int(clip.a_min), int(clip.a_max)))
     return found if same(root, found.build(a, b)) else None

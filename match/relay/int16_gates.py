@@ -1,27 +1,21 @@
-"""The logistic function and the hyperbolic tangent of 16 bits, as TFLite Micro interpolates them in a table."""
+"""The logistic function and the hyperbolic tangent of 16 bits as Relay operators (`match.graph.elements.Gate`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
+from match.graph.elements import Function, Gate
 from match.ir.dtypes import value_range
 from match.relay import gates, integer_form, relay
 from match.relay.fixed_point import ALONE
 from match.relay.integer_form import int64
+from match.relay.operators import OfOne
 from match.relay.rewrite import dtype, is_call, reached, same, scalar
 
-Function = Literal["logistic", "tanh"]
 
-
-@dataclass(frozen=True, eq=False)
-class Int16Gate:
-    """A function of ``x * multiplier / 2**shift``, rounded half up, in steps of the table (`gates.TABLE_STEP`)."""
-
-    x: relay.Expr
-    function: Function
-    multiplier: int
-    shift: int
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Int16Gate(OfOne, Gate):
+    """The function of a tensor."""
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The expression, int16, of another input."""
@@ -44,5 +38,6 @@ def read_int16_gate(root: relay.Expr) -> Int16Gate | None:
     x = None if place is None else reached(place, "multiply", "cast")
     if x is None or multiplier is None or dtype(x) != "int16":
         return None
-    found = (Int16Gate(x, function, int(multiplier), shift) for function in ("logistic", "tanh"))
+    functions: tuple[Function, ...] = ("logistic", "tanh")
+    found = (Int16Gate(x, function=one, multiplier=int(multiplier), shift=shift) for one in functions)
     return next((gate for gate in found if same(root, gate.build(x))), None)

@@ -1,4 +1,4 @@
-"""LeakyReLU of 16 bits, as TFLite Micro computes it: a scale for numbers from 0 on, another one for those below."""
+"""LeakyReLU of 16 bits as Relay operators (`match.graph.elements.LeakyRelu`)."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from match.graph.elements import LeakyRelu
 from match.ir.dtypes import value_range
-from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.fixed_point import read_scaled, scaled
 from match.relay.integer_form import int64
+from match.relay.operators import OfOne
 from match.relay.rewrite import dtype, is_call, reached, same
 
 
-@dataclass(frozen=True, eq=False)
-class Int16LeakyRelu:
-    """scales: int64 of shape (2, 2), mantissa and exponent of numbers from 0 on, and of those below."""
-
-    x: relay.Expr
-    scales: Int64Array
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Int16LeakyRelu(OfOne, LeakyRelu):
+    """The function of a tensor."""
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The expression, int16, of another input."""
@@ -40,5 +38,5 @@ def read_int16_leaky_relu(root: relay.Expr) -> Int16LeakyRelu | None:
     x = None if scales[0] is None else reached(scales[0][0], "cast")
     if x is None or dtype(x) != "int16":
         return None
-    found = Int16LeakyRelu(x, np.array([scale[1:] for scale in scales if scale is not None], np.int64))
+    found = Int16LeakyRelu(x, scales=np.array([scale[1:] for scale in scales if scale is not None], np.int64))
     return found if len(found.scales) == 2 and same(root, found.build(x)) else None

@@ -1,8 +1,4 @@
-"""Softmax of int16 tensors over the last axis, with the integers of TFLite Micro's kernel.
-
-Each number's distance to the largest one of its row has an exponential, and the sum of these a reciprocal. Both are
-interpolated in tables of 513 entries with 15 bits behind the point.
-"""
+"""Softmax of int16 tensors over the last axis as Relay operators (`match.graph.rows.Softmax16`)."""
 
 from __future__ import annotations
 
@@ -11,23 +7,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.arithmetic.tflite_functions import exponentials_of_16_bits, reciprocals_of_16_bits
+from match.graph.rows import Softmax16
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.fixed_point import ALONE, alone, bits_of, read_scaled, scaled
 from match.relay.integer_form import int64
+from match.relay.operators import OfOne
 from match.relay.rewrite import dtype, is_call, reached, same, shape
 
 _LEAST, _LARGEST = value_range("int16")
 
 
-@dataclass(frozen=True, eq=False)
-class Int16Softmax:
-    """Distances times ``mantissa * 2**(exponent - 31)`` are steps of the table of exponentials, 10 / 65535 each."""
-
-    x: relay.Expr
-    mantissa: int
-    exponent: int
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Int16Softmax(OfOne, Softmax16):
+    """The softmax of a tensor."""
 
     def build(self, x: relay.Expr, width: int) -> relay.Expr:
         """The expression, int16, of another input with rows of `width` elements."""
@@ -57,7 +51,7 @@ def read_int16_softmax(root: relay.Expr) -> Int16Softmax | None:
     x = None if found is None else reached(found[0], "subtract", "cast")
     if x is None or found is None or dtype(x) != "int16" or not shape(x):
         return None
-    softmax = Int16Softmax(x, *found[1:])
+    softmax = Int16Softmax(x, mantissa=found[1], exponent=found[2])
     return softmax if same(root, softmax.build(x, shape(x)[-1])) else None
 
 

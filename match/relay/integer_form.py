@@ -351,12 +351,6 @@ def _taken(operands: tuple[relay.Expr, relay.Expr], x_dtypes: tuple[str, str], t
     ]
 
 
-def largest_square(steps: Int64Array) -> int:
-    """The largest sum that `squared_difference` requantizes."""
-    first, second = steps
-    return int(max(first.max() - second.min(), second.max() - first.min())) ** 2
-
-
 def matrices(
     a: relay.Expr,
     b: relay.Expr,

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from match.graph.rows import LOG_OF_2, LOG_SERIES, LogSoftmax, LogTables
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, product
+from match.relay.operators import OfOne
 from match.relay.rewrite import constant, is_8bit, is_call, reached, same, scalar, shape
 
 LONGEST_ROW = 4000
@@ -25,37 +27,16 @@ LONGEST_ROW = 4000
 _MOST_FRACTION = 26
 _FRACTION = 31
 
-_LOG_OF_2 = 1488522236
-"""With 31 bits behind the point, as the numbers of the next line."""
 
-_LOG_SERIES = (
-    *(870729680, 715827885, -119304196, 26512007, -6631610),
-    *(1768563, -481174, 137299, -51572, 15361),
-)
-"""Polynomial of u from -1 to 1, lowest power first, for ``log(3 / 2 + u / 2)``.
-
-It meets the logarithm at the ten Chebyshev nodes, and is off by less than 2**-27 between them.
-"""
+def log_tables(scale: np.float32, exponentials: Int64Array) -> LogTables | None:
+    """Tables for values in steps of `scale`; None if distances need all 32 bits in front of the point."""
+    largest = 255 * float(scale) + math.log(LONGEST_ROW)
+    fraction = min(_MOST_FRACTION, 30 - math.floor(math.log2(largest)))
+    distances = -np.rint(np.ldexp(float(scale) * np.arange(256), fraction)).astype(np.int64)
+    return LogTables(exponentials, distances, fraction) if fraction > 0 else None
 
 
-@dataclass(frozen=True, eq=False)
-class LogSoftmax:
-    """Tables (256,) by distance: exponentials, 31 bits behind the point, and what distances add, `fraction` bits."""
-
-    exponentials: Int64Array
-    distances: Int64Array
-    fraction: int
-
-    @classmethod
-    def of(cls, scale: np.float32, exponentials: Int64Array) -> LogSoftmax | None:
-        """Of values in steps of `scale`; None if distances are too large for 32 bits with any bit behind the point."""
-        largest = 255 * float(scale) + math.log(LONGEST_ROW)
-        fraction = min(_MOST_FRACTION, 30 - math.floor(math.log2(largest)))
-        distances = -np.rint(np.ldexp(float(scale) * np.arange(256), fraction)).astype(np.int64)
-        return cls(exponentials, distances, fraction) if fraction > 0 else None
-
-
-def log_softmax(x: relay.Expr, width: int, tables: LogSoftmax) -> relay.Expr:
+def log_softmax(x: relay.Expr, width: int, tables: LogTables) -> relay.Expr:
     """The logarithm of the softmax of an 8-bit tensor (..., width) of at most `LONGEST_ROW`, float32."""
     largest = relay.max(x, axis=-1, keepdims=True)
     distance = alone(relay.subtract(relay.cast(largest, "int32"), relay.cast(x, "int32")))
@@ -66,12 +47,9 @@ def log_softmax(x: relay.Expr, width: int, tables: LogSoftmax) -> relay.Expr:
     return relay.multiply(relay.cast(steps, "float32"), relay.const(np.float32(0.5**tables.fraction)))
 
 
-@dataclass(frozen=True, eq=False)
-class IntegerLogSoftmax:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class IntegerLogSoftmax(OfOne, LogSoftmax):
     """The arguments of a `log_softmax`."""
-
-    x: relay.Expr
-    tables: LogSoftmax
 
 
 def read_log_softmax(root: relay.Expr) -> IntegerLogSoftmax | None:
@@ -93,10 +71,10 @@ def read_log_softmax(root: relay.Expr) -> IntegerLogSoftmax | None:
     if exponentials is None or distances.shape != (256,) or exponentials.shape != (256,) or not is_8bit(x):
         return None
     fraction = -math.frexp(float(step))[1] + 1
-    tables = LogSoftmax(exponentials.astype(np.int64), distances.astype(np.int64), fraction)
+    tables = LogTables(exponentials.astype(np.int64), distances.astype(np.int64), fraction)
     width = shape(x)[-1]
     found = width <= LONGEST_ROW and 0 < fraction <= _MOST_FRACTION and same(root, log_softmax(x, width, tables))
-    return IntegerLogSoftmax(x, tables) if found else None
+    return IntegerLogSoftmax(x, True, tables=tables) if found else None
 
 
 def _logarithm(total: relay.Expr, width: int, fraction: int) -> relay.Expr:
@@ -111,12 +89,12 @@ def _logarithm(total: relay.Expr, width: int, fraction: int) -> relay.Expr:
     halvings = alone(halvings)
     from_middle = relay.subtract(relay.right_shift(total, halvings), integer_form.int64(3 << (_FRACTION - 2)))
     place = alone(relay.cast(relay.multiply(from_middle, integer_form.int64(4)), "int32"))
-    first, *others = reversed(_LOG_SERIES)
+    first, *others = reversed(LOG_SERIES)
     result: relay.Expr = relay.const(first, "int32")
     for term in others:
         result = alone(relay.add(product(result, place), relay.const(term, "int32")))
     doubled = relay.subtract(halvings, integer_form.int64(1))
-    wide = relay.add(relay.multiply(doubled, integer_form.int64(_LOG_OF_2)), relay.cast(result, "int64"))
+    wide = relay.add(relay.multiply(doubled, integer_form.int64(LOG_OF_2)), relay.cast(result, "int64"))
     return relay.cast(_half_up(wide, _FRACTION - fraction), "int32")
 
 

@@ -12,31 +12,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from match.arithmetic import recurrent
-from match.arithmetic.tflite import multiply_by
-from match.ir.requantization import Int64Array
+from match.graph import recurrent
+from match.graph.recurrent import FUNCTION_POWER, GATE_POWER, MOST
 from match.relay import LSTM, relay
 from match.relay.fixed_point import alone, scaled
-from match.relay.gates import FUNCTION_POWER, GATE_POWER, columns, logistic, narrow, tanh, tanh_shift
+from match.relay.gates import columns, logistic, narrow, tanh
 from match.relay.recurrent_layer import RecurrentLayer, read_operands
 
 POWERS = -15, 0
 """Of two, from the least to the most, that a cell may have steps of."""
 
-MOST = 32767
-"""The largest 16-bit number: the limit of cells that are not clipped further."""
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Lstm(RecurrentLayer):
-    """A layer of LSTM cells; gates are in the order input, forget, output, cell.
-
-    scales: shape (10, 2): behind those of gates those of what a step adds to a cell, and of what it shows of a cell.
-    power: a cell has steps of ``2**power``. limit: its largest magnitude.
-    """
-
-    power: int
-    limit: int
+class Lstm(RecurrentLayer, recurrent.Lstm):
+    """A layer of LSTM cells."""
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The operator, on another input."""
@@ -58,19 +47,6 @@ class Lstm(RecurrentLayer):
             memory = relay.clip(memory, -self.limit, self.limit)
         memory = alone(memory)
         return memory, self.shown(relay.multiply(alone(tanh(memory, self.power)), let_out))
-
-    def next(self, fed: Int64Array, state: Int64Array | None, memory: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """Cells, and what they show."""
-        sums = recurrent.narrow(fed)
-        if state is not None:
-            sums = recurrent.narrow(sums + recurrent.narrow(self.scaled_sums(state, 1)))
-        let_in, forget, let_out = recurrent.logistic_in_16_bits(sums[:3])
-        kept = recurrent.narrow(multiply_by(forget * memory, *np.array([1 << 30, FUNCTION_POWER + 1])))
-        added = multiply_by(let_in * recurrent.tanh_in_16_bits(3 * sums[3]), *self.scales[-2])
-        memory = recurrent.narrow(kept + recurrent.narrow(added)).clip(-self.limit - (self.limit == MOST), self.limit)
-        left = tanh_shift(self.power)
-        moved = 3 * memory << left if left >= 0 else (3 * memory + (1 << (-left - 1))) >> -left
-        return memory, recurrent.tanh_in_16_bits(moved) * let_out
 
 
 def read_lstm(expr: relay.Expr) -> Lstm | None:

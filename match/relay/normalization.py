@@ -22,10 +22,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from match.graph import rows
+from match.graph.rows import (
+    MOST_POWERS,
+    ROOT_START,
+    ROOT_STEPS,
+    SPREAD_FRACTION,
+    UPPER_FRACTION,
+)
 from match.ir.constants import Normalization
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, inside, product
+from match.relay.operators import OfOne
 from match.relay.readers import read_requantized
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
 
@@ -35,25 +44,11 @@ SHORTEST_ROW, LONGEST_ROW = 8, 2048
 MOST_STEPS = 1 << 10
 """Steps of the output that a deviation times the largest gain may have."""
 
-SPREAD_FRACTION = 8
-DEVIATION_FRACTION = 12
 GAIN_ONE = 1 << 13
 """The largest gain: times a distance from the mean, int32 holds it."""
 
 MOST_SPREAD = 1 << 44
 """The largest epsilon, as `Normalization.spread` has it: 2**44 is about the largest variance, too."""
-
-_UPPER_FRACTION = 33 + 30 - 32 - SPREAD_FRACTION // 2 - DEVIATION_FRACTION
-"""Bits to take off the upper word of a distance times half an inverse root, and the root's own bits."""
-
-_MOST_POWERS = 23
-"""Powers of 4 below any spread: (255 / 2 * 2048)**2 / 4 with 8 bits behind the point."""
-
-ROOT_START = (round(1.1033 * (1 << 30)), -round(2 / 3 * (1 << 30)))
-"""The line ``1.1033 - 2 / 3 * x`` near half the inverse root of x, with 30 bits behind the point: at most 13 % off."""
-
-ROOT_STEPS = 3
-"""Steps of Newton and Raphson. Each squares the relative error, times 1.5: 2**-19 in the end."""
 
 
 def normalization(x: relay.Expr, width: int, found: Normalization, scaled: Requantization, dtype: str) -> relay.Expr:
@@ -85,20 +80,15 @@ def normalization(x: relay.Expr, width: int, found: Normalization, scaled: Requa
     factor = relay.left_shift(integer_form.int64(1), places)
     wide = relay.multiply(relay.multiply(relay.cast(distance, "int64"), factor), inverse)
     upper = relay.cast(relay.right_shift(wide, integer_form.int64(32)), "int32")
-    bits = _UPPER_FRACTION - root
+    bits = UPPER_FRACTION - root
     deviations = relay.right_shift(relay.add(upper, relay.const(1 << bits - 1)), relay.const(bits))
     sums = relay.multiply(deviations, relay.const(found.gains.astype(np.int32)))
     return integer_form.requantize(integer_form.real_sums(sums), scaled, dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class RowNormalization:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RowNormalization(OfOne, rows.Normalization):
     """What `normalization` was made of."""
-
-    x: relay.Expr
-    normalization: Normalization
-    requantization: Requantization
-    dtype: str
 
     def build(self, x: relay.Expr, width: int) -> relay.Expr:
         """The expression, on another operand."""
@@ -108,7 +98,7 @@ class RowNormalization:
 def _powers_of_4(spread: relay.Expr) -> relay.Expr:
     """By how many powers of 4 a spread, at least 1, is above 1."""
     counted: relay.Expr = relay.cast(relay.greater_equal(spread, integer_form.int64(4)), "int32")
-    for power in range(2, _MOST_POWERS + 1):
+    for power in range(2, MOST_POWERS + 1):
         above = relay.greater_equal(spread, integer_form.int64(1 << 2 * power))
         counted = relay.add(counted, relay.cast(above, "int32"))
     return counted
@@ -146,5 +136,5 @@ def read_normalization(root: relay.Expr) -> RowNormalization | None:
     if x is None or not is_8bit(x) or gains is None or gains.shape != shape(x)[-1:]:
         return None
     own = Normalization(int(spreads[0]), gains.astype(np.int16), None if centre is None else int(centre))
-    found = RowNormalization(x, own, requantized[1], dtype(root))
+    found = RowNormalization(x, True, normalization=own, requantization=requantized[1], dtype=dtype(root))
     return found if same(root, found.build(x, shape(x)[-1])) else None

@@ -32,6 +32,7 @@ from match.relay.operators import (
     Dense,
     Dequantize,
     DequantizeSums,
+    Int16Multiplication,
     Lookup,
     LookupLine,
     LookupSum,
@@ -67,7 +68,7 @@ def _sums(accumulator: relay.Expr, requantization: Requantization, out_dtype: st
         x, weights = accumulator.args[0], constant(accumulator.args[1])
         if weights is None or weights.dtype != np.int8 or not is_8bit(x):
             return None
-        return Dense(x, weights, requantization, out_dtype)
+        return Dense(x, weights=weights, requantization=requantization, dtype=out_dtype)
     if is_call(accumulator, "sum", "nn.avg_pool2d"):
         return _average(accumulator, requantization, out_dtype)
     return None
@@ -78,10 +79,10 @@ def read_requantize(expr: relay.Expr) -> Requantize | None:
     requantized = _requantized(expr, _is_int16)
     if requantized is None or not is_call(requantized[0], "cast") or not _is_int16(requantized[0].args[0]):
         return None
-    return Requantize(requantized[0].args[0], requantized[1])
+    return Requantize(requantized[0].args[0], requantization=requantized[1], dtype=requantized[2])
 
 
-def read_int16_multiplication(expr: relay.Expr) -> Multiplication | None:
+def read_int16_multiplication(expr: relay.Expr) -> Int16Multiplication | None:
     """A multiplication of two tensors of 16 bits, element by element."""
     requantized = _requantized(expr, _is_int16)
     if requantized is None or not is_call(requantized[0], "multiply"):
@@ -89,7 +90,8 @@ def read_int16_multiplication(expr: relay.Expr) -> Multiplication | None:
     factors = requantized[0].args
     if not all(is_call(factor, "cast") and _is_int16(factor.args[0]) for factor in factors):
         return None
-    return Multiplication((factors[0].args[0], factors[1].args[0]), (0, 0), requantized[1], requantized[2])
+    operands = factors[0].args[0], factors[1].args[0]
+    return Int16Multiplication(operands, requantization=requantized[1], dtype=requantized[2])
 
 
 def read_int16_layer(expr: relay.Expr) -> Accumulation | None:
@@ -105,7 +107,9 @@ def read_int16_layer(expr: relay.Expr) -> Accumulation | None:
     if not is_call(accumulator, "nn.dense"):
         return None
     weights = _int16_operands(*accumulator.args)
-    return None if weights is None else Dense(accumulator.args[0], weights, requantization, out_dtype)
+    if weights is None:
+        return None
+    return Dense(accumulator.args[0], weights=weights, requantization=requantization, dtype=out_dtype)
 
 
 def _is_int16(expr: relay.Expr) -> bool:
@@ -140,7 +144,7 @@ def read_sums(expr: relay.Expr) -> Convolution | Dense | None:
     ones, zeros = np.ones(channels, np.int64), np.zeros(channels, np.int64)
     unchanged = Requantization(ones, zeros, zeros, value_range("int32"))
     if is_call(expr, "nn.dense"):
-        return Dense(expr.args[0], weights, unchanged, "int32")
+        return Dense(expr.args[0], weights=weights, requantization=unchanged, dtype="int32")
     if int(expr.attrs.groups) != 1 or len(shape(expr)) != 4:
         return None
     return _convolution(expr, unchanged, "int32")
@@ -250,7 +254,16 @@ def read_addition(expr: relay.Expr) -> Addition | None:
     if tie is not None and (marked is None or not marked):
         return None
     factors = multipliers[0], multipliers[1]
-    return Addition((operands[0], operands[1]), factors, bias, shift, clip, out_dtype, marked is not None, real)
+    return Addition(
+        (operands[0], operands[1]),
+        real,
+        multipliers=factors,
+        bias=bias,
+        shift=shift,
+        clip=clip,
+        dtype=out_dtype,
+        ties_to_even=marked is not None,
+    )
 
 
 def read_multiplication(expr: relay.Expr) -> Multiplication | None:
@@ -272,8 +285,13 @@ def read_multiplication(expr: relay.Expr) -> Multiplication | None:
             return None
         operands.append(x)
         zero_points.append(int(zero_point))
-    factors, zeros, real = (operands[0], operands[1]), (zero_points[0], zero_points[1]), product != accumulator
-    return Multiplication(factors, zeros, requantization, out_dtype, real)
+    return Multiplication(
+        (operands[0], operands[1]),
+        product != accumulator,
+        zero_points=(zero_points[0], zero_points[1]),
+        requantization=requantization,
+        dtype=out_dtype,
+    )
 
 
 def read_matrices(expr: relay.Expr) -> Matrices | None:
@@ -302,7 +320,13 @@ def read_matrices(expr: relay.Expr) -> Matrices | None:
     parts = requantization.negative_below, requantization.exceptions, requantization.ties_to_even
     if any(np.any(part != part[0]) for part in parts if part is not None):
         return None
-    return Matrices((operands[0], operands[1]), (zero_points[0], zero_points[1]), one, out_dtype, real)
+    return Matrices(
+        (operands[0], operands[1]),
+        real,
+        zero_points=(zero_points[0], zero_points[1]),
+        requantization=one,
+        dtype=out_dtype,
+    )
 
 
 def read_squared_difference(expr: relay.Expr) -> SquaredDifference | None:
@@ -316,7 +340,10 @@ def read_squared_difference(expr: relay.Expr) -> SquaredDifference | None:
     taken = _through_tables(difference.args)
     if taken is None or np.abs(taken[2]).max() > np.iinfo(np.int16).max:
         return None
-    return SquaredDifference(*taken, *requantized[1:])
+    operands, x_dtypes, steps = taken
+    return SquaredDifference(
+        operands, x_dtypes=x_dtypes, steps=steps, requantization=requantized[1], dtype=requantized[2]
+    )
 
 
 def read_lookup_sum(expr: relay.Expr) -> LookupSum | None:
@@ -327,7 +354,10 @@ def read_lookup_sum(expr: relay.Expr) -> LookupSum | None:
         return None
     total, real = _without_mark(shifted)
     taken = _through_tables(total.args) if is_call(total, "add") else None
-    return None if taken is None else LookupSum(*taken, *saturated[1:], real)
+    if taken is None:
+        return None
+    operands, x_dtypes, tables = taken
+    return LookupSum(operands, real, x_dtypes=x_dtypes, tables=tables, clip=saturated[1], dtype=saturated[2])
 
 
 def read_lookup_line(expr: relay.Expr) -> LookupLine | None:
@@ -348,7 +378,10 @@ def read_lookup_line(expr: relay.Expr) -> LookupLine | None:
     if taken is None or not is_8bit(a):
         return None
     (b, again), (_, b_dtype), lines = taken
-    return LookupLine((a, b), (dtype(a), b_dtype), lines, *saturated[1:], real) if b == again else None
+    if b != again:
+        return None
+    x_dtypes = dtype(a), b_dtype
+    return LookupLine((a, b), real, x_dtypes=x_dtypes, lines=lines, clip=saturated[1], dtype=saturated[2])
 
 
 def read_absolute_difference(expr: relay.Expr) -> AbsoluteDifference | None:
@@ -361,7 +394,10 @@ def read_absolute_difference(expr: relay.Expr) -> AbsoluteDifference | None:
     if difference is None or not is_call(difference, "add") or scalar(least) != saturated[1][0]:
         return None
     taken = _through_tables(difference.args)
-    return None if taken is None else AbsoluteDifference(*taken, *saturated[1:])
+    if taken is None:
+        return None
+    operands, x_dtypes, tables = taken
+    return AbsoluteDifference(operands, x_dtypes=x_dtypes, tables=tables, clip=saturated[1], dtype=saturated[2])
 
 
 def _without_fraction(shifted: relay.Expr, bits: int) -> relay.Expr | None:
@@ -396,7 +432,7 @@ def read_lookup(expr: relay.Expr) -> Lookup | None:
     table, x = constant(expr.args[0]), _indexed(index)
     if x is None or table is None or table.shape != (256,) or str(table.dtype) not in ("int8", "uint8"):
         return None
-    return Lookup(x, table.astype(np.int64), dtype(x), str(table.dtype), real)
+    return Lookup(x, real, outputs=table.astype(np.int64), x_dtype=dtype(x), dtype=str(table.dtype))
 
 
 def read_channel_lookup(expr: relay.Expr) -> ChannelLookup | None:
@@ -412,7 +448,8 @@ def read_channel_lookup(expr: relay.Expr) -> ChannelLookup | None:
         return None
     if table.shape != (256 * channels,) or not np.array_equal(offsets, 256 * np.arange(channels)):
         return None
-    return ChannelLookup(x, table.astype(np.int64).reshape(channels, 256), dtype(x), str(table.dtype), real)
+    tables = table.astype(np.int64).reshape(channels, 256)
+    return ChannelLookup(x, real, outputs=tables, x_dtype=dtype(x), dtype=str(table.dtype))
 
 
 def _without_mark(index: relay.Expr) -> tuple[relay.Expr, bool]:
@@ -453,7 +490,8 @@ def read_quantize(expr: relay.Expr) -> Quantize | None:
         return None
     if not can_be_packed(-float(opposite)):
         return None
-    return Quantize(x, FloatQuantization(np.float32(-opposite), int(zero_point), dtype(expr), even is not None))
+    function = FloatQuantization(np.float32(-opposite), int(zero_point), dtype(expr), even is not None)
+    return Quantize(x, function=function)
 
 
 def read_dequantize(expr: relay.Expr) -> Dequantize | None:
@@ -466,7 +504,7 @@ def read_dequantize(expr: relay.Expr) -> Dequantize | None:
     wide, zero_point = difference.args[0], scalar(difference.args[1])
     if zero_point is None or not is_call(wide, "cast") or not is_8bit(wide.args[0]):
         return None
-    return Dequantize(wide.args[0], np.float32(scale), int(zero_point))
+    return Dequantize(wide.args[0], scale=np.float32(scale), zero_point=int(zero_point))
 
 
 def read_dequantize_sums(expr: relay.Expr) -> DequantizeSums | None:
@@ -495,7 +533,13 @@ def read_dequantize_sums(expr: relay.Expr) -> DequantizeSums | None:
         x = x.args[0]
     if is_call(x, "cast") or np.abs(offset).max(initial=0) > np.iinfo(np.int32).max:
         return None
-    return DequantizeSums(x, offset.astype(np.int32), scale.astype(np.float32), bias.astype(np.float32))
+    return DequantizeSums(
+        x,
+        True,
+        offset=offset.astype(np.int32),
+        scale=scale.astype(np.float32),
+        bias=bias.astype(np.float32),
+    )
 
 
 def _of_channels(call: relay.Expr, channels: int) -> npt.NDArray[Any] | None:
@@ -535,16 +579,16 @@ def _convolution(
         (padding, pad_value), x = own, x.args[0]
     return Convolution(
         x,
-        weights,
-        requantization,
-        out_dtype,
-        dtype(x),
-        (int(attrs.strides[0]), int(attrs.strides[1])),
-        padding,
-        (int(attrs.dilation[0]), int(attrs.dilation[1])),
-        groups,
-        pad_value,
-        "HWOI" if layout == "HWOI" else "HWIO",
+        weights=weights,
+        requantization=requantization,
+        dtype=out_dtype,
+        x_dtype=dtype(x),
+        strides=(int(attrs.strides[0]), int(attrs.strides[1])),
+        padding=padding,
+        dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
+        groups=groups,
+        pad_value=pad_value,
+        kernel_layout="HWOI" if layout == "HWOI" else "HWIO",
     )
 
 
@@ -601,7 +645,14 @@ def _average(
         return None
     x = wide.args[0]
     rows, columns = shape(x)[1:3]
-    return Average(x, requantization, out_dtype, window or (rows, columns), strides, window is None)
+    return Average(
+        x,
+        requantization=requantization,
+        dtype=out_dtype,
+        window=window or (rows, columns),
+        strides=strides,
+        whole_map=window is None,
+    )
 
 
 def _saturated_shift(

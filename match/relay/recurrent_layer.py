@@ -2,61 +2,40 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from match.arithmetic.recurrent import scaled_sums
-from match.arithmetic.tflite import multiply_by
+from match.graph.recurrent import ALL_GATES, Recurrent
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay, tvm
 from match.relay.fixed_point import alone, scaled
 from match.relay.gates import sums
-from match.relay.integer_form import Int8Array, int64
+from match.relay.integer_form import int64
 from match.relay.rewrite import constant, dtype, is_call
 
 _NOT_MOVED = -1.0, -1.0
 
-ALL_GATES = slice(None)
-"""Of a layer."""
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RecurrentLayer(ABC):
-    """All steps of a layer of cells with some gates.
-
-    x: 8 or 16 bits, shape (steps, batch, features), of type `x_dtype`.
-    input_weights, state_weights: int8, shapes (gates, units, features) and (gates, units, units).
-    offsets: shape (2, gates, units), added to the sums over x and over states, which they free of zero points.
-    scales: shape (2 * gates + others, 2), mantissa and exponent of TFLite's multipliers: of the gates' sums over x,
-        over states, and of what a kind of cells has beside them, that of an output at the end.
-    zero: the output's, of type `dtype`, which has as many bits as x.
-    moved: by how much outputs differ from the reference, which computes the layer in floating point, at most and on
-        average, in steps of the output; None where these integers are the reference's.
-    """
+class RecurrentLayer(Recurrent):
+    """All steps of a layer of cells, as Relay operators; x is of type `x_dtype`."""
 
     x: relay.Expr
     x_dtype: str
-    input_weights: Int8Array
-    state_weights: Int8Array
-    offsets: Int64Array
-    scales: Int64Array
-    zero: int
-    dtype: str
-    moved: tuple[float, float] | None = None
 
     @property
-    def gates(self) -> int:
-        """Of each unit."""
-        return self.input_weights.shape[0]
+    def operands(self) -> tuple[relay.Expr, ...]:
+        """Its input."""
+        return (self.x,)
 
     @property
-    def units(self) -> int:
-        """Cells, and channels of the output."""
-        return self.input_weights.shape[1]
+    def real(self) -> bool:
+        """Whether the reference computes the layer in floating point."""
+        return self.moved is not None
 
     @abstractmethod
     def build(self, x: relay.Expr) -> relay.Expr:
@@ -82,41 +61,9 @@ class RecurrentLayer(ABC):
             states.append(state)
         return relay.stack(states, 0)
 
-    def states(self, levels: Int64Array) -> Int64Array:
-        """The states of all steps of integer inputs, both (steps, batch, ...), in NumPy."""
-        memory = np.zeros((levels.shape[1], self.units), np.int64)
-        state: Int64Array | None = None
-        found: list[Int64Array] = []
-        for inputs in levels:
-            memory, outputs = self.next(self.scaled_sums(inputs, 0), state, memory)
-            state = self.levels(outputs)
-            found.append(state)
-        return np.stack(found)
-
-    @abstractmethod
-    def next(self, fed: Int64Array, state: Int64Array | None, memory: Int64Array) -> tuple[Int64Array, Int64Array]:
-        """What cells remember after a step, and their outputs before these are scaled, as NumPy arrays.
-
-        `fed` are the scaled sums over inputs, shape (gates, batch, units); `state` and `memory` as in `step`.
-        """
-
-    def scaled_sums(self, vectors: Int64Array, part: int, gates: slice = ALL_GATES) -> Int64Array:
-        """As `sums`, in NumPy: shape (gates, batch, units)."""
-        return scaled_sums(vectors, *self._part(part, gates), int16=self.x_dtype == "int16")
-
-    def levels(self, outputs: Int64Array) -> Int64Array:
-        """As `shown`, in NumPy."""
-        return (multiply_by(outputs, *self.scales[-1]) + self.zero).clip(*value_range(self.dtype))
-
     def sums(self, vectors: relay.Expr, part: int, gates: slice = ALL_GATES) -> relay.Expr:
         """The sums of these gates over inputs (part 0) or states (1), side by side, in steps of 2**-12."""
-        return alone(sums(vectors, *self._part(part, gates), int16=self.x_dtype == "int16"))
-
-    def _part(self, part: int, gates: slice) -> tuple[Int8Array, Int64Array, Int64Array]:
-        """The weights, offsets and scales of gates' sums."""
-        weights = (self.input_weights, self.state_weights)[part]
-        scales = self.scales[self.gates * part :][: self.gates]
-        return weights[gates], self.offsets[part, gates], scales[gates]
+        return alone(sums(vectors, *self.part(part, gates), int16=self.x_dtype == "int16"))
 
     def shown(self, outputs: relay.Expr) -> relay.Expr:
         """Outputs of cells, scaled."""

@@ -11,39 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from match.graph import resize
+from match.graph.resize import FRACTION, ONE, Between
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
+from match.relay.operators import OfOne
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
 
-ONE = 1 << 10
-"""A weight of 1."""
 
-_FRACTION = 20
-"""Bits behind the point of a sum, whose inputs are weighted twice."""
-
-
-@dataclass(frozen=True, eq=False)
-class Between:
-    """Of each output row, or column: the inputs below and above it, and the weight of the one above in 1/1024."""
-
-    below: Int64Array
-    above: Int64Array
-    weight: Int64Array
-
-
-@dataclass(frozen=True, eq=False)
-class Resize:
-    """An interpolation of an 8-bit map (1, rows, columns, channels); `zero` is what rounding goes away from.
-
-    `real` as in `match.relay.integer_form.real_sums`.
-    """
-
-    x: relay.Expr
-    rows: Between
-    columns: Between
-    zero: int
-    dtype: str
-    real: bool = False
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Resize(OfOne, resize.Resize):
+    """An interpolation of a map."""
 
     def build(self, x: relay.Expr) -> relay.Expr:
         """The expression, on another input."""
@@ -58,10 +36,10 @@ class Resize:
             total = relay.add(relay.multiply(below, rest), relay.multiply(above, relay.const(weight)))
         if self.real:
             total = integer_form.real_sums(total)
-        distance = relay.subtract(total, relay.const(self.zero << _FRACTION)) if self.zero else total
+        distance = relay.subtract(total, relay.const(self.zero << FRACTION)) if self.zero else total
         negative = relay.right_shift(distance, relay.const(31))
-        rounded = relay.add(relay.add(total, relay.const(1 << _FRACTION - 1)), negative)
-        return relay.cast(relay.right_shift(rounded, relay.const(_FRACTION)), self.dtype)
+        rounded = relay.add(relay.add(total, relay.const(1 << FRACTION - 1)), negative)
+        return relay.cast(relay.right_shift(rounded, relay.const(FRACTION)), self.dtype)
 
 
 def read_resize(root: relay.Expr) -> Resize | None:
@@ -80,7 +58,7 @@ def read_resize(root: relay.Expr) -> Resize | None:
     rows, columns = _between(total), _between(inner) if inner else None
     if rows is None or columns is None or x is None or zero is None or not is_8bit(x):
         return None
-    found = Resize(x, rows, columns, int(zero) >> _FRACTION, dtype(root), real)
+    found = Resize(x, real, rows=rows, columns=columns, zero=int(zero) >> FRACTION, dtype=dtype(root))
     return found if len(shape(x)) == 4 and shape(x)[0] == 1 and same(root, found.build(x)) else None
 
 

@@ -12,16 +12,17 @@ steps before it is rounded.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
+from match.graph.rows import FACTOR_ONE, SHIFT, SUM_FRACTION, ProbabilityScale, Softmax
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, inside, product
+from match.relay.operators import OfOne
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
 
 LONGEST_ROW = 4095
@@ -29,32 +30,6 @@ LONGEST_ROW = 4095
 
 LONGEST_REAL_ROW = 4000
 """Elements of a row with which outputs of any scale are within one step of floating point."""
-
-_SUM_FRACTION = 19
-_OUTPUT_BITS = 8
-
-FACTOR_ONE = 1 << 30
-"""The factor of a `ProbabilityScale` that changes nothing."""
-
-SHIFT = 31 - _OUTPUT_BITS - 1
-"""How far a probability is shifted, but for the last bit, if its row's sum is below 2."""
-
-
-@dataclass(frozen=True)
-class ProbabilityScale:
-    """The scale of probabilities: a probability of 1 is ``256 * factor / 2**30 * 2**exponent`` steps.
-
-    `factor` is from 2**29 to 2**30; `exponent` is at most 8.
-    """
-
-    factor: int
-    exponent: int
-
-    @classmethod
-    def of(cls, levels: float) -> ProbabilityScale | None:
-        """The scale in which a probability of 1 is `levels` steps; None if that is no step, or 2**16 or more."""
-        fraction, exponent = math.frexp(levels / (1 << _OUTPUT_BITS))
-        return cls(int(fraction * FACTOR_ONE), exponent) if 0 < levels < 1 << 16 else None
 
 
 def softmax(
@@ -68,7 +43,7 @@ def softmax(
     largest = relay.max(x, axis=-1, keepdims=True)
     distance = relay.subtract(relay.cast(largest, "int32"), relay.cast(x, "int32"))
     values = relay.take(relay.const(exponentials.astype(np.int32)), distance)
-    total = relay.sum(_rounded_shift(values, relay.const(31 - _SUM_FRACTION - 1)), axis=-1, keepdims=True)
+    total = relay.sum(_rounded_shift(values, relay.const(31 - SUM_FRACTION - 1)), axis=-1, keepdims=True)
     inverse, exponent = _reciprocal(total, width), 0
     if scale is not None:
         inverse, exponent = alone(_scaled(inverse, scale.factor)), scale.exponent
@@ -79,16 +54,11 @@ def softmax(
     return integer_form.saturate(levels, value_range(dtype), dtype)
 
 
-@dataclass(frozen=True, eq=False)
-class IntegerSoftmax:
-    """The arguments of a `softmax`. `scale` is None if the reference computes in integers, too."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class IntegerSoftmax(OfOne, Softmax):
+    """The arguments of a `softmax`, of a tensor of `x_dtype`."""
 
-    x: relay.Expr
     x_dtype: str
-    exponentials: Int64Array
-    dtype: str
-    zero: int
-    scale: ProbabilityScale | None
 
 
 def read_softmax(root: relay.Expr) -> IntegerSoftmax | None:
@@ -114,14 +84,22 @@ def read_softmax(root: relay.Expr) -> IntegerSoftmax | None:
     if len(factors) > 1:
         return None
     scale = ProbabilityScale(int(factors[0]), SHIFT - int(added)) if factors else None
-    found = IntegerSoftmax(x, dtype(x), tables[0].astype(np.int64), dtype(root), int(zero), scale)
+    found = IntegerSoftmax(
+        x,
+        scale is not None,  # in which the reference computes in floating point
+        x_dtype=dtype(x),
+        exponentials=tables[0].astype(np.int64),
+        dtype=dtype(root),
+        zero=int(zero),
+        scale=scale,
+    )
     built = softmax(x, shape(x)[-1], found.exponentials, found.dtype, found.zero, scale)
     return found if same(root, built) else None
 
 
 def _doublings(total: relay.Expr, width: int) -> relay.Expr:
     """How often a sum, at least 1, has to be halved until it is below 2."""
-    powers = [1 << (_SUM_FRACTION + bit) for bit in range(1, width.bit_length())]
+    powers = [1 << (SUM_FRACTION + bit) for bit in range(1, width.bit_length())]
     reached = [relay.cast(relay.greater_equal(total, relay.const(power)), "int32") for power in powers]
     count: relay.Expr = relay.zeros_like(total) if not reached else reached[0]
     for one in reached[1:]:
@@ -131,7 +109,7 @@ def _doublings(total: relay.Expr, width: int) -> relay.Expr:
 
 def _reciprocal(total: relay.Expr, width: int) -> relay.Expr:
     """The reciprocal, without integer bits, of a sum that has been halved until it is below 2."""
-    half = alone(relay.left_shift(total, relay.subtract(relay.const(30 - _SUM_FRACTION), _doublings(total, width))))
+    half = alone(relay.left_shift(total, relay.subtract(relay.const(30 - SUM_FRACTION), _doublings(total, width))))
     constant, slope = RECIPROCAL_START
     result = alone(relay.add(relay.const(constant), product(half, relay.const(slope))))
     for _ in range(RECIPROCAL_STEPS):

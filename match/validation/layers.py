@@ -21,12 +21,12 @@ from match.mapping.schedule import align
 from match.mapping.storage import Storage, storage
 from match.partitioning.partitioner import Partitioned
 from match.relay import relay, tvm
+from match.relay.execute import Executable
 from match.relay.graph import post_order
 from match.relay.objects import operands
 from match.relay.rewrite import dtype, operator_name, rebuild, shape
 from match.run import Dumps
 from match.validation.differences import difference
-from match.validation.execute import Executable
 from match.validation.schema import LayerDifference
 
 Array = npt.NDArray[Any]

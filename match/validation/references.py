@@ -14,6 +14,7 @@ from match.frontend.model import Model, Rounding
 from match.ir.moves import REARRANGEMENTS
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
+from match.relay.execute import Executable
 from match.relay.rewrite import is_call, scalar
 from match.validation.border import Run, adapted
 from match.validation.buffers_inside import with_buffers_inside
@@ -23,7 +24,6 @@ from match.validation.exact_session import (
     multiplies_signed_exactly,
     with_own_weights,
 )
-from match.validation.execute import Executable
 from match.validation.micro import EndedError, MicroProcess, RefusedError
 from match.validation.schema import Reference
 from match.validation.undefined import undefined

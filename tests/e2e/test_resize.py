@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import match
+from match.graph.resize import ONE, Between
 from match.relay import relay, tvm
-from match.relay.resize import ONE, Between, Resize, read_resize
+from match.relay.resize import Resize, read_resize
 from tests.sampled import in_turn
 
 pytestmark = pytest.mark.cc
@@ -24,7 +25,7 @@ def between(size: int, outputs: int) -> Between:
 
 def resize_of(x: relay.Expr, size: tuple[int, int], outputs: tuple[int, int], zero: int, dtype: str) -> Resize:
     rows, columns = (between(*extents) for extents in zip(size, outputs, strict=True))
-    return Resize(x, rows, columns, zero, dtype)
+    return Resize(x, rows=rows, columns=columns, zero=zero, dtype=dtype)
 
 
 SHAPES = [((5, 7, 12), (9, 20), None), ((9, 6, 30), (30, 31), 8000), ((16, 17, 3), (5, 40), 1600)]

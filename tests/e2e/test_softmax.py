@@ -7,8 +7,9 @@ import pytest
 
 import match
 from match.arithmetic.tflite_functions import exponentials
+from match.graph.rows import ProbabilityScale
 from match.relay import relay, tvm
-from match.relay.softmax import ProbabilityScale, read_softmax, softmax
+from match.relay.softmax import read_softmax, softmax
 from tests.sampled import in_turn
 
 pytestmark = pytest.mark.cc

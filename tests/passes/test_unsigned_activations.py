@@ -9,12 +9,13 @@ import numpy.typing as npt
 import pytest
 
 from match.devtools.check.probes import Probe, network, probes
+from match.graph.resize import Between
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match, find
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import integer_form, relay, tvm
-from match.relay.resize import Between, Resize
+from match.relay.resize import Resize
 from match.relay.rewrite import dtype, operator_name
 from match.target.constraints import uint8_input
 from match.targets.pulp.constraints import CLUSTER
@@ -142,7 +143,7 @@ def test_resizes_round_away_from_the_same_value() -> None:
     x = var()
     middle = np.stack([np.arange(7), np.arange(1, 8), np.full(7, 512)])
     between = Between(*middle.astype(np.int64))
-    body = Resize(x, between, between, 0, "int8").build(x)
+    body = Resize(x, rows=between, columns=between, zero=0, dtype="int8").build(x)
     values = np.random.default_rng(0).permutation(EVERY_VALUE.reshape(-1)).reshape(EVERY_VALUE.shape)
     assert calls(typed(x, body)) == [("cast", "int8")]
     assert unsigned(x, body, values) == [("take", "uint8"), ("cast", "uint8"), ("take", "int8")]

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from match.graph.resize import Between
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import integer_form, relay
 from match.relay.objects import expressions, main_function
 from match.relay.readers import read_addition
-from match.relay.resize import Between, Resize
+from match.relay.resize import Resize
 from match.relay.rewrite import constant, is_call
 from tests.passes.test_unsigned_activations import EVERY_VALUE, typed, unsigned, var
 
@@ -73,7 +74,7 @@ def replace_clip(line: Requantization, dtype: str) -> Requantization:
 
 def resized(x: Any, dtype: str) -> Any:
     between = Between(*np.stack([np.arange(7), np.arange(1, 8), np.full(7, 512)]).astype(np.int64))
-    return Resize(x, between, between, middle(dtype) + 40, dtype).build(x)
+    return Resize(x, rows=between, columns=between, zero=middle(dtype) + 40, dtype=dtype).build(x)
 
 
 def pad(x: Any, value: int, dtype: str) -> Any:

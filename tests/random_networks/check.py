@@ -20,8 +20,8 @@ from match.errors import MatchError
 from match.frontend import load
 from match.frontend.model import Model, ModelTensor
 from match.passes.pipeline import integer_relay
+from match.relay.execute import Executable
 from match.report import Report
-from match.validation.execute import Executable
 from match.validation.references import caveat, reference
 from tests import relay_numpy
 from tests.random_networks import onnx, tflite

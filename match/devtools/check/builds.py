@@ -11,6 +11,7 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.tflite import division, scaling
 from match.arithmetic.tflite_functions import exponentials
+from match.graph.resize import ONE, Between
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION, Normalization
 from match.ir.dtypes import value_range
 from match.ir.layer import Op, Padding
@@ -22,10 +23,10 @@ from match.relay.int16_addition import Int16Addition
 from match.relay.int16_gates import Int16Gate
 from match.relay.int16_leaky_relu import Int16LeakyRelu
 from match.relay.int16_softmax import Int16Softmax
-from match.relay.log_softmax import LogSoftmax, log_softmax
+from match.relay.log_softmax import log_softmax, log_tables
 from match.relay.lstm import Lstm
 from match.relay.normalization import normalization
-from match.relay.resize import ONE, Between, Resize
+from match.relay.resize import Resize
 from match.relay.softmax import softmax
 
 Build = Callable[..., relay.Expr]
@@ -139,7 +140,7 @@ class Builds:
         scales = np.array([[5 << 28, -1], [1 << 30, 0], [3 << 29, -13]])
 
         def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-            return Int16Addition((a, b), scales, -1, value_range("int16")).build(a, b)
+            return Int16Addition((a, b), scales=scales, sign=-1, clip=value_range("int16")).build(a, b)
 
         return build
 
@@ -167,7 +168,7 @@ class Builds:
         scales = np.array([[1 << 30, 1], [1 << 30, -2]])
 
         def build(x: relay.Expr) -> relay.Expr:
-            return Int16LeakyRelu(x, scales).build(x)
+            return Int16LeakyRelu(x, scales=scales).build(x)
 
         return build
 
@@ -175,7 +176,7 @@ class Builds:
         """Of a map of 16 bits in steps near 2^-12."""
 
         def build(x: relay.Expr) -> relay.Expr:
-            return Int16Gate(x, "tanh" if op is Op.TANH else "logistic", 25000, 13).build(x)
+            return Int16Gate(x, function="tanh" if op is Op.TANH else "logistic", multiplier=25000, shift=13).build(x)
 
         return build
 
@@ -183,7 +184,7 @@ class Builds:
         """Of rows of 16."""
 
         def build(x: relay.Expr) -> relay.Expr:
-            return Int16Softmax(x, 5 << 28, -2).build(x, 16)
+            return Int16Softmax(x, mantissa=5 << 28, exponent=-2).build(x, 16)
 
         return build
 
@@ -382,7 +383,7 @@ class Builds:
 
     def log_softmax(self) -> Build:
         """Of each pixel's channels."""
-        tables = LogSoftmax.of(np.float32(SCALE), exponentials(np.float32(SCALE), np.float32(1)))
+        tables = log_tables(np.float32(SCALE), exponentials(np.float32(SCALE), np.float32(1)))
         assert tables is not None
 
         def build(x: relay.Expr) -> relay.Expr:
@@ -460,7 +461,7 @@ class Builds:
         rows, columns = (self._between(size, outputs) for _ in range(2))
 
         def build(x: relay.Expr) -> relay.Expr:
-            return Resize(x, rows, columns, zero, self.dtype).build(x)
+            return Resize(x, rows=rows, columns=columns, zero=zero, dtype=self.dtype).build(x)
 
         return build
 

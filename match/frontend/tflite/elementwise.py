@@ -22,6 +22,7 @@ from match.frontend.tflite import integers, tables
 from match.frontend.tflite.file import Array, FileOperator
 from match.frontend.tflite.integers import int64
 from match.frontend.tflite.reader import Handler, Handlers, TfliteReader
+from match.graph.pairs import largest_square
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
@@ -124,7 +125,7 @@ def squared_difference(read: TfliteReader, operator: FileOperator) -> relay.Expr
     steps = np.stack(
         [multiply((x.levels - x.zero_point) << _SQUARE_LEFT_SHIFT, np.float64(x.scale) / twice) for x in (a, b)]
     )
-    reachable = np.zeros(1, np.int64), np.array([integer_form.largest_square(steps)])
+    reachable = np.zeros(1, np.int64), np.array([largest_square(steps)])
     requantization = TfliteArithmetic().scaled(last, output, clip, reachable)
     operands = read.expr(operator), read.expr(operator, 1)
     squares = integer_form.squared_difference(*operands, (a.dtype, b.dtype), steps, requantization, output.dtype)

@@ -14,10 +14,11 @@ from match.frontend.tflite.file import Array, FileOperator
 from match.frontend.tflite.int16.quantization import LEAST_UNSCALED, of_input
 from match.frontend.tflite.integers import multiplier
 from match.frontend.tflite.reader import Handlers, TfliteReader
+from match.graph.recurrent import MOST
 from match.ir.requantization import Int64Array
 from match.relay import relay
 from match.relay.integer_form import Int8Array
-from match.relay.lstm import MOST, POWERS, Lstm
+from match.relay.lstm import POWERS, Lstm
 
 _GATES = (0, 1, 3, 2)
 """Input, forget, output and cell gate, by their places in the file: three of them have one function."""

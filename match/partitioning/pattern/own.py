@@ -2,35 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from match.errors import TargetError, in_a_line
+from match.graph.layers import element_wise
+from match.graph.opaque import Opaque
+from match.graph.operator import Described, Known
 from match.ir.constants import LayerConstants
+from match.ir.graph import Tensor
 from match.ir.layer import Op, Own
-from match.partitioning.pattern.layers import covered, element_wise
 from match.partitioning.pattern.rows import called, is_floating, is_reference
-from match.partitioning.pattern.types import Match
 from match.relay import relay
+from match.relay.graph_reader import Form, covered, function_of
 from match.relay.rewrite import dtype, is_8bit, shape
 from match.target.own import OwnOperator, Reading
 
 
-def occurrences(main: relay.Function, operators: Iterable[OwnOperator]) -> dict[relay.Expr, Match]:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OwnOperation(Opaque):
+    """An operator that a module brings, with the bytes of its constants."""
+
+    own: Own
+    constants: bytes
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
+        """An element-wise layer of tensors of one shape."""
+        layer = replace(element_wise(Op.OWN, result.shape, inputs[0].dtype, result.dtype), own=self.own)
+        table = np.frombuffer(self.constants, np.uint8) if self.constants else None
+        return Described(layer, LayerConstants(None, None, table=table), order=tuple(range(len(inputs))))
+
+
+def occurrences(main: relay.Function, operators: Iterable[OwnOperator]) -> dict[relay.Expr, Form]:
     """Occurrences of operators in a typed function, by last expression; if two end there, the one that is listed first.
 
     Raises:
         TargetError: an operator's pattern or reading fails, or what it reads cannot be a layer.
     """
-    found: dict[relay.Expr, Match] = {}
+    found: dict[relay.Expr, Form] = {}
     for operator in operators:
         for root, parts in _parts(main, operator).items():
             reading = _asked(operator, parts)
             if reading is not None and root not in found:
-                found[root] = _match(root, operator, reading)
+                found[root] = _form(root, operator, reading)
     return found
 
 
@@ -61,7 +78,7 @@ def _asked(operator: OwnOperator, parts: Mapping[Any, Any]) -> Reading | None:
         raise _fault(operator, "read()", error) from error
 
 
-def _match(root: relay.Expr, operator: OwnOperator, reading: Reading) -> Match:
+def _form(root: relay.Expr, operator: OwnOperator, reading: Reading) -> Form:
     inputs = tuple(reading.inputs)
     tensors = (*inputs, root)
     if len(inputs) != operator.inputs or any(not is_8bit(x) or shape(x) != shape(root) for x in tensors):
@@ -72,10 +89,14 @@ def _match(root: relay.Expr, operator: OwnOperator, reading: Reading) -> Match:
         )
     calls = covered(root, inputs)
     core = tuple(call for call in reversed(calls) if isinstance(call, relay.Call))
-    own = Own(operator.name, len(inputs), len(reading.constants), called(core), is_floating(core))
-    layer = replace(element_wise(Op.OWN, shape(root), dtype(inputs[0]), dtype(root)), own=own)
-    table = np.frombuffer(reading.constants, np.uint8) if reading.constants else None
-    return Match(root, inputs, calls, layer, LayerConstants(None, None, table=table), None, is_reference(core))
+    operation = OwnOperation(
+        name=operator.name,
+        tensor=Tensor(shape(root), dtype(root)),
+        function=function_of(root, inputs),
+        own=Own(operator.name, len(inputs), len(reading.constants), called(core), is_floating(core)),
+        constants=reading.constants,
+    )
+    return Form(operation, root, inputs, calls, is_reference(core))
 
 
 def _fault(operator: OwnOperator, what: str, error: Exception) -> TargetError:

@@ -118,7 +118,7 @@ def test_every_operator_is_tried(dtype: str) -> None:
     assert {layer.op for layer in layers} == set(Op) - {Op.OWN}, "match/devtools/check/probes.py tries each operator"
     taken = [row.layer.op for row in find(first) if isinstance(row, Match)]
     lacking = {layer.op for layer in layers} - set(taken)
-    assert not lacking, f"match/partitioning/pattern/forms.py does not find {lacking}, nor say why"
+    assert not lacking, f"match/relay/graph_reader.py does not read {lacking}, nor say why"
     assert taken == [layer.op for layer in layers]
 
 

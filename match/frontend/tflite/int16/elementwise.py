@@ -10,9 +10,10 @@ from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.int16.quantization import of_input, of_output
 from match.frontend.tflite.reader import Handlers, TfliteReader
+from match.graph.pairs import LEFT_SHIFT
 from match.relay import relay
 from match.relay.fixed_point import alone
-from match.relay.int16_addition import LEFT_SHIFT, Int16Addition
+from match.relay.int16_addition import Int16Addition
 
 
 def add(read: TfliteReader, operator: FileOperator) -> relay.Expr:
@@ -36,7 +37,9 @@ def _sum(read: TfliteReader, operator: FileOperator, activation: int, sign: int)
         )
     factors = np.stack(quantize_multiplier([*(scale / twice for scale in scales), last]), axis=1)
     operands = read.expr(operator), read.expr(operator, 1)
-    return Int16Addition(operands, factors, sign, integers.clip_of(read, operator, activation, output)).build(*operands)
+    return Int16Addition(
+        operands, scales=factors, sign=sign, clip=integers.clip_of(read, operator, activation, output)
+    ).build(*operands)
 
 
 def squared_difference(read: TfliteReader, operator: FileOperator) -> relay.Expr:

@@ -11,10 +11,12 @@ from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.int16.quantization import of_input, of_output, ratio
 from match.frontend.tflite.integers import int64
 from match.frontend.tflite.reader import Handlers, TfliteReader
+from match.graph.elements import Function
+from match.graph.recurrent import FUNCTION_POWER, GATE_POWER
 from match.ir.dtypes import value_range
-from match.relay import gates, relay
+from match.relay import relay
 from match.relay.fixed_point import alone
-from match.relay.int16_gates import Function, Int16Gate
+from match.relay.int16_gates import Int16Gate
 from match.relay.int16_leaky_relu import Int16LeakyRelu
 from match.relay.int16_softmax import Int16Softmax
 
@@ -41,8 +43,8 @@ def _gate(read: TfliteReader, operator: FileOperator, function: Function, most: 
     scale = of_input(read, operator).scale
     _check_scale(read, operator)
     x, power = read.expr(operator), _power_near(scale)
-    if power is not None and 0 <= power - gates.GATE_POWER <= most:
-        return alone(Int16Gate(x, function, 3 << (power - gates.GATE_POWER), 0).build(x))
+    if power is not None and 0 <= power - GATE_POWER <= most:
+        return alone(Int16Gate(x, function=function, multiplier=3 << (power - GATE_POWER), shift=0).build(x))
     factor, doublings = float(scale) * 4096.0 * 3.0, 0
     while factor <= 32767 / 2 and doublings < _MOST_DOUBLINGS:
         factor, doublings = 2 * factor, doublings + 1
@@ -50,7 +52,7 @@ def _gate(read: TfliteReader, operator: FileOperator, function: Function, most: 
         raise read.error(
             operator, f"has an input with the scale {scale}, too large for TFLite Micro's table; quantize it again"
         )
-    return alone(Int16Gate(x, function, int(factor), doublings).build(x))
+    return alone(Int16Gate(x, function=function, multiplier=int(factor), shift=doublings).build(x))
 
 
 def _power_near(scale: np.float32) -> int | None:
@@ -60,7 +62,7 @@ def _power_near(scale: np.float32) -> int | None:
 
 
 def _check_scale(read: TfliteReader, operator: FileOperator) -> None:
-    if _power_near(of_output(read, operator).scale) != gates.FUNCTION_POWER:
+    if _power_near(of_output(read, operator).scale) != FUNCTION_POWER:
         raise read.error(
             operator, "has an output with another quantization than the kernel's (scale 1/32768); quantize it again"
         )
@@ -75,7 +77,7 @@ def softmax(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     x, width = read.expr(operator), read.tensor(operator).shape[-1]
     factor = np.float64(of_input(read, operator).scale) * np.float64(beta) / (10.0 / 65535.0)
     mantissa, exponent = quantize_multiplier(factor)
-    return alone(Int16Softmax(x, int(mantissa), int(exponent)).build(x, width))
+    return alone(Int16Softmax(x, mantissa=int(mantissa), exponent=int(exponent)).build(x, width))
 
 
 def relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
@@ -98,7 +100,7 @@ def leaky_relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     slope = np.float64(inputs.scale) * np.float64(alpha) / np.float64(output.scale)
     if slope >= 0:
         scales = quantize_multiplier([ratio(read, operator), slope])
-        return alone(Int16LeakyRelu(x, np.stack(scales, axis=1)).build(x))
+        return alone(Int16LeakyRelu(x, scales=np.stack(scales, axis=1)).build(x))
     wide = integers.wide(x)
     above, below = integers.scaled(wide, ratio(read, operator)), relay.negative(integers.scaled(wide, -slope))
     return integers.narrowed(relay.where(relay.greater_equal(wide, int64(0)), above, below), output)

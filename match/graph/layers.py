@@ -1,9 +1,9 @@
-"""Helpers of all forms that make layers of expressions."""
+"""Helpers of operators that describe themselves as layers."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,36 +11,15 @@ import numpy.typing as npt
 
 from match.arithmetic.tflite import scaling
 from match.ir.dtypes import value_range
-from match.ir.layer import Layer, Op
+from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Int64Array, Requantization
-from match.partitioning.pattern.rows import is_reference
-from match.partitioning.pattern.types import Rejection
-from match.relay import relay
-from match.relay.integer_form import is_real_sums
-from match.relay.objects import operands
-from match.relay.operators import ChannelLookup, Lookup
-from match.relay.rewrite import dtype, shape
-from match.relay.value_ranges import Range
 
 UNSCALED = "its output's scale is too fine for the input's"
 """Why no kernel changes the scale of integers so."""
 
+NO_PADDING = Padding()
+
 _WORD = 32
-
-Ranges = Mapping[relay.Expr, Range]
-"""Values that each channel of a tensor can have."""
-
-
-def covered(root: relay.Expr, inputs: tuple[relay.Expr, ...]) -> tuple[relay.Expr, ...]:
-    """The calls and tuples of a form, from `root` back to `inputs`."""
-    found: dict[relay.Expr, None] = {}
-    pending = [root]
-    while pending:
-        expr = pending.pop()
-        if isinstance(expr, (relay.Call, relay.Tuple)) and expr not in inputs and expr not in found:
-            found[expr] = None
-            pending += operands(expr)
-    return tuple(found)
 
 
 def element_wise(op: Op, shape: Sequence[int], x_dtype: str, dtype: str) -> Layer:
@@ -63,27 +42,6 @@ def element_wise(op: Op, shape: Sequence[int], x_dtype: str, dtype: str) -> Laye
     )
 
 
-def byte_table(lookup: Lookup | ChannelLookup) -> npt.NDArray[np.uint8]:
-    """The output's byte for each input byte, both as unsigned numbers, along the last axis."""
-    table = lookup.outputs.astype(lookup.dtype).view(np.uint8)
-    # From the order of the values, -128 first, to that of their bytes, 0 first.
-    return np.roll(table, 128, axis=-1) if lookup.x_dtype == "int8" else table
-
-
-def rejected(root: relay.Expr, inputs: tuple[relay.Expr, ...], op: Op, reason: str, macs: int = 0) -> Rejection:
-    """An operator that ends in `root` and that no module can be asked for."""
-    inside = covered(root, inputs)
-    calls = tuple(expr for expr in inside if isinstance(expr, relay.Call))
-    reference = is_reference(calls) and not any(map(is_real_sums, calls))
-    return Rejection(root, inside, op, macs, math.prod(shape(root)), reason, reference)
-
-
-def range_of(x: relay.Expr, channels: int, ranges: Ranges) -> Range:
-    """The known range of a tensor's values; the range of its type if nothing is known."""
-    low, high = value_range(dtype(x))
-    return ranges.get(x) or Range(np.full(channels, low, np.int64), np.full(channels, high, np.int64))
-
-
 def without_idle_parts(requantization: Requantization, low: Int64Array, high: Int64Array) -> Requantization:
     """The requantization without corrections and exceptions that no accumulator from `low` to `high` meets."""
     below, exceptions = requantization.negative_below, requantization.exceptions
@@ -97,7 +55,7 @@ def without_idle_parts(requantization: Requantization, low: Int64Array, high: In
 def scaling_words(mantissa: npt.ArrayLike, exponent: npt.ArrayLike, shift: npt.ArrayLike = 0) -> npt.NDArray[np.int32]:
     """match_scaling_t (match_tile.h) of ``mantissa * 2**(exponent + shift - 31)``, along a last axis of 4 words.
 
-    `shift` is a shift to the left before the product; an exponent below 0 shifts right behind it.
+    `shift` is a shift to the left before the product; an exponent below 0 shifts right after it.
     """
     exponents = np.asarray(exponent, np.int64)
     left, right = 1 + np.asarray(shift) + np.maximum(exponents, 0), np.maximum(-exponents, 0)

@@ -1,0 +1,256 @@
+"""Operators of one tensor, element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from match.arithmetic import recurrent
+from match.arithmetic.interface import Float32Array
+from match.arithmetic.tflite import multiply_by
+from match.arithmetic.tflite_functions import logistic_of_16_bits
+from match.graph.layers import UNSCALED, element_wise, fitting_words, words_of_line
+from match.graph.operator import Array, Described, Known, Operator, Range, Refused
+from match.graph.pairs import entries
+from match.ir.constants import LayerConstants
+from match.ir.dtypes import value_range
+from match.ir.float_border import FloatQuantization
+from match.ir.graph import Tensor
+from match.ir.layer import Op
+from match.ir.requantization import Int64Array, Requantization
+
+Function = Literal["logistic", "tanh"]
+
+_HALF = 16
+"""Bits of an element that is requantized."""
+
+
+class OfElements(Operator):
+    """An operator of one tensor, element by element, to another type."""
+
+    dtype: str
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The input's shape."""
+        return Tensor(inputs[0].shape, self.dtype)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lookup(OfElements):
+    """A function of one value of 8 bits: `outputs` (256,), in ascending order of the values."""
+
+    called: ClassVar[str] = "lookup"
+
+    outputs: Int64Array
+    dtype: str
+
+    def compute(self, *inputs: Array) -> Array:
+        """The entries."""
+        return entries(self.outputs, inputs[0]).astype(self.dtype)
+
+    def values(self, result: Tensor, inputs: Sequence[Known]) -> Range | None:
+        """The least and the largest entry for values in the input's range."""
+        del result
+        (x,) = inputs
+        if x.values is None:
+            return None
+        first = value_range(x.dtype)[0]
+        ends, own = np.unique(np.stack([x.values.low, x.values.high]) - first, axis=1, return_inverse=True)
+        spans = [self.outputs[low : high + 1] for low, high in ends.T]
+        return Range(np.array([span.min() for span in spans])[own], np.array([span.max() for span in spans])[own])
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
+        """A table of bytes."""
+        table = byte_table(self, inputs[0].dtype)
+        plain = element_wise(Op.LOOKUP, result.shape, inputs[0].dtype, result.dtype)
+        layer = replace(plain, turns_signs=np.array_equal(table, np.arange(256) ^ 128))
+        return Described(layer, LayerConstants(None, None, table=table))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ChannelLookup(OfElements):
+    """A function of one value of 8 bits for each channel: `outputs` (channels, 256), in ascending order of values."""
+
+    called: ClassVar[str] = "channel_lookup"
+
+    outputs: Int64Array
+    dtype: str
+
+    def compute(self, *inputs: Array) -> Array:
+        """The entries of each channel's table."""
+        (x,) = inputs
+        places = x.astype(np.intp) - value_range(str(x.dtype))[0]
+        return self.outputs[np.arange(len(self.outputs)), places].astype(self.dtype)
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
+        """A table of bytes for each channel."""
+        layer = element_wise(Op.CHANNEL_LOOKUP, result.shape, inputs[0].dtype, result.dtype)
+        tables = byte_table(self, inputs[0].dtype)
+        return Described(layer, LayerConstants(None, None, channel_tables=tables))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Quantize(Operator):
+    """float32 numbers as 8 bits."""
+
+    called: ClassVar[str] = "quantize"
+
+    function: FloatQuantization
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The input's shape, in the function's type."""
+        return Tensor(inputs[0].shape, self.function.dtype)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The function's outputs."""
+        return self.function(inputs[0]).astype(self.function.dtype)
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
+        """The steps between outputs."""
+        layer = element_wise(Op.QUANTIZE, result.shape, inputs[0].dtype, result.dtype)
+        return Described(layer, LayerConstants(None, None, quantization=self.function))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Dequantize(OfElements):
+    """Values of 8 bits as float32: ``(x - zero_point) * scale``."""
+
+    called: ClassVar[str] = "dequantize"
+
+    scale: np.float32
+    zero_point: int
+    dtype: str = "float32"
+
+    def compute(self, *inputs: Array) -> Array:
+        """The numbers, each rounded once."""
+        return (inputs[0].astype(np.int64) - self.zero_point).astype(np.float32) * self.scale
+
+    def outputs(self, x_dtype: str) -> Float32Array:
+        """For all values of a type in ascending order, shape (256,)."""
+        return self.compute(np.arange(value_range(x_dtype)[0], value_range(x_dtype)[1] + 1))
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
+        """A table of numbers."""
+        x_dtype = inputs[0].dtype
+        numbers = self.outputs(x_dtype)
+        table = np.roll(numbers, 128) if x_dtype == "int8" else numbers
+        layer = element_wise(Op.DEQUANTIZE, result.shape, x_dtype, result.dtype)
+        return Described(layer, LayerConstants(None, None, table=table))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DequantizeSums(OfElements):
+    """int32 sums x as float32: ``float32(x + offset) * scale + bias``, each one number for each channel.
+
+    offset: int32, scale, bias: float32, shape (channels,). The product and the sum are rounded one after the other.
+    """
+
+    called: ClassVar[str] = "dequantize_sums"
+
+    offset: npt.NDArray[np.int32]
+    scale: Float32Array
+    bias: Float32Array
+    dtype: str = "float32"
+
+    def compute(self, *inputs: Array) -> Array:
+        """The numbers."""
+        return (inputs[0] + self.offset).astype(np.float32) * self.scale + self.bias
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
+        """A line for each channel."""
+        layer = element_wise(Op.DEQUANTIZE_SUMS, result.shape, inputs[0].dtype, result.dtype)
+        lines = np.stack([self.offset, self.scale.view(np.int32), self.bias.view(np.int32)], axis=1)
+        return Described(layer, LayerConstants(None, None, lines=lines))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Requantize(OfElements):
+    """A change of scale of a tensor of 16 bits, by one line for all elements."""
+
+    called: ClassVar[str] = "requantize"
+
+    requantization: Requantization
+    dtype: str
+
+    def compute(self, *inputs: Array) -> Array:
+        """The line."""
+        return self.requantization(inputs[0]).astype(self.dtype)
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
+        """A scaling in 32 bits, if it is one."""
+        table = words_of_line(self.requantization, _HALF)
+        if table is None:
+            return Refused(Op.REQUANTIZE, UNSCALED)
+        layer = element_wise(Op.REQUANTIZE, result.shape, inputs[0].dtype, result.dtype)
+        layer = replace(layer, clip=self.requantization.clip)
+        return Described(layer, LayerConstants(None, None, table=table))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Gate(OfElements):
+    """The logistic function or the hyperbolic tangent of 16 bits, as TFLite Micro interpolates them in a table.
+
+    It is the function of ``x * multiplier / 2**shift``, rounded half up, in steps of the table, a third of 2**-12.
+    """
+
+    called: ClassVar[str] = "gate"
+
+    function: Function
+    multiplier: int
+    shift: int
+    dtype: str = "int16"
+
+    def compute(self, *inputs: Array) -> Array:
+        """The interpolated function."""
+        place = inputs[0].astype(np.int64) * self.multiplier
+        if self.shift:
+            place = (place + (1 << (self.shift - 1))) >> self.shift
+        function = recurrent.logistic_in_table if self.function == "logistic" else recurrent.tanh_in_table
+        return function(place).clip(*value_range(self.dtype)).astype(self.dtype)
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
+        """The multiplier and the table."""
+        layer = element_wise(Op(self.function), result.shape, inputs[0].dtype, result.dtype)
+        logistic = logistic_of_16_bits().astype("<u2").view("<i4")
+        table = np.concatenate([[self.multiplier, self.shift], logistic]).astype(np.int32)
+        return Described(layer, LayerConstants(None, None, table=table))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeakyRelu(OfElements):
+    """16 bits in another scale from 0 on, and in a third one below, as TFLite Micro computes it.
+
+    scales: int64 of shape (2, 2), mantissa and exponent for numbers from 0 on, and for those below.
+    """
+
+    called: ClassVar[str] = "leaky_relu"
+
+    scales: Int64Array
+    dtype: str = "int16"
+
+    def compute(self, *inputs: Array) -> Array:
+        """The scaled numbers."""
+        wide = inputs[0].astype(np.int64)
+        above, below = (multiply_by(wide, *scale) for scale in self.scales)
+        return np.where(wide >= 0, above, below).clip(*value_range(self.dtype)).astype(self.dtype)
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
+        """Two scalings in 32 bits."""
+        tables = [fitting_words(int(mantissa), int(exponent), _HALF) for mantissa, exponent in self.scales]
+        words = [table for table in tables if table is not None]
+        if len(words) < len(tables):
+            return Refused(Op.LEAKY_RELU, UNSCALED)
+        layer = element_wise(Op.LEAKY_RELU, result.shape, inputs[0].dtype, result.dtype)
+        layer = replace(layer, clip=value_range(self.dtype))
+        return Described(layer, LayerConstants(None, None, table=np.concatenate(words)))
+
+
+def byte_table(lookup: Lookup | ChannelLookup, x_dtype: str) -> npt.NDArray[np.uint8]:
+    """The output's byte for each input byte, both as unsigned numbers, along the last axis."""
+    table = lookup.outputs.astype(lookup.dtype).view(np.uint8)
+    # From the order of the values, -128 first, to that of their bytes, 0 first.
+    return np.roll(table, 128, axis=-1) if x_dtype == "int8" else table

@@ -1,0 +1,59 @@
+"""Maximum pooling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from match.graph import windows
+from match.graph.operator import Array, Described, Known, Operator, Range, Refused
+from match.graph.windows import not_one_map, windowed
+from match.ir.constants import LayerConstants
+from match.ir.dtypes import value_range
+from match.ir.graph import Tensor
+from match.ir.layer import Op, Padding
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Maximum(Operator):
+    """The largest value of each window of a map (N, H, W, C) of integers; padding never wins against a value."""
+
+    called: ClassVar[str] = "maximum"
+
+    window: tuple[int, int]
+    strides: tuple[int, int]
+    padding: Padding
+    dilation: tuple[int, int]
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """A map of as many pixels as there are windows."""
+        (batch, rows, columns, channels), dtype = inputs[0].shape, inputs[0].dtype
+        counts = windows.outputs((rows, columns), self.window, self.strides, self.padding, self.dilation)
+        return Tensor((batch, *counts, channels), dtype)
+
+    def compute(self, *inputs: Array) -> Array:
+        """Place by place of the window."""
+        (x,) = inputs
+        _, rows, columns, _ = self.result(Tensor(x.shape, str(x.dtype))).shape
+        wide = windows.padded(x, self.padding, value_range(str(x.dtype))[0])
+        places = ((row * self.dilation[0], column * self.dilation[1]) for row, column in np.ndindex(*self.window))
+        seen = [windows.taken(wide, place, (rows, columns), self.strides) for place in places]
+        return np.maximum.reduce(seen)
+
+    def values(self, result: Tensor, inputs: Sequence[Known]) -> Range | None:
+        """Those of the map."""
+        del result
+        return inputs[0].values
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
+        """A maximum pooling."""
+        (x,) = inputs
+        if x.shape[0] != 1:
+            return Refused(Op.MAX_POOL2D, not_one_map(x))
+        layer = windowed(Op.MAX_POOL2D, x, result, self.window, self.strides, self.dilation, self.padding)
+        low, high = value_range(x.dtype)
+        layer = replace(layer, pad_value=low if any(layer.padding) else 0, clip=(low, high))
+        return Described(layer, LayerConstants(None, None))

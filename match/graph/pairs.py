@@ -1,0 +1,393 @@
+"""Operators of two activations: sums, products, differences, matrices."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from match.arithmetic.tflite import multiply_by
+from match.graph.broadcasting import Pair, paired
+from match.graph.layers import UNSCALED, element_wise, scaling_words, without_idle_parts, words_of_line
+from match.graph.operator import Array, Described, Known, Operator, Range, Refused
+from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION, LayerConstants
+from match.ir.dtypes import value_range
+from match.ir.graph import Tensor
+from match.ir.layer import Layer, Op
+from match.ir.requantization import Int64Array, Requantization
+
+LEFT_SHIFT = 15
+"""Bits by which both operands of an `Int16Addition` are shifted left before they are scaled."""
+
+_PRODUCT = 31
+"""Bits of a product of two numbers of 16 bits."""
+
+
+class ElementWise(Operator):
+    """An operator of two tensors, element by element; either may be broadcast."""
+
+    symmetric: ClassVar[bool] = True
+    """Whether operands may change places, and their numbers with them."""
+
+    dtype: str
+
+    @property
+    @abstractmethod
+    def _op(self) -> Op:
+        """What it is as a layer."""
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The shape that both operands are broadcast to."""
+        a, b = inputs
+        return Tensor(np.broadcast_shapes(a.shape, b.shape), self.dtype)
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
+        """A layer with both operands in an order that it can have."""
+        pair = paired(self._op, result, inputs, symmetric=self.symmetric)
+        if isinstance(pair, Refused):
+            return pair
+        layer = pair.with_broadcast(element_wise(self._op, pair.extents, inputs[pair.order[0]].dtype, self.dtype))
+        return self._described(layer, pair, [inputs[number] for number in pair.order])
+
+    @abstractmethod
+    def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described | Refused:
+        """The layer and its constants, for inputs in its order."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Addition(ElementWise):
+    """``clip((a * multipliers[0] + b * multipliers[1] + bias) >> shift)`` of two tensors of 8 bits.
+
+    ties_to_even: halves go to the even output (`match.ir.requantization.Requantization`).
+    """
+
+    called: ClassVar[str] = "add"
+
+    multipliers: tuple[int, int]
+    bias: int
+    shift: int
+    clip: tuple[int, int]
+    dtype: str
+    ties_to_even: bool = False
+
+    @property
+    def _op(self) -> Op:
+        return Op.ADD
+
+    @property
+    def requantization(self) -> Requantization:
+        """That of the sum of both tensors times their multipliers: one channel."""
+        one, bias, shift = (np.array([value], np.int64) for value in (1, self.bias, self.shift))
+        ties = np.array([True]) if self.ties_to_even else None
+        return Requantization(one, bias, shift, self.clip, ties_to_even=ties)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The requantized sums."""
+        a, b = (x.astype(np.int64) * factor for x, factor in zip(inputs, self.multipliers, strict=True))
+        return self.requantization(a + b).astype(self.dtype)
+
+    def values(self, result: Tensor, inputs: Sequence[Known]) -> Range | None:
+        """What becomes of the smallest and the largest sum."""
+        del result
+        low, high = np.zeros(1, np.int64), np.zeros(1, np.int64)
+        for x, multiplier in zip(inputs, self.multipliers, strict=True):
+            if x.values is None:
+                return None
+            ends = multiplier * x.values.low, multiplier * x.values.high
+            low, high = low + np.minimum(*ends), high + np.maximum(*ends)
+        return Range(self.requantization(low), self.requantization(high))
+
+    def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
+        low, high = 0, 0
+        first, second = (self.multipliers[number] for number in pair.order)
+        spans = [x.range.ends for x in inputs]
+        for span, multiplier in zip(spans, (first, second), strict=True):
+            low, high = low + int((multiplier * span).min()), high + int((multiplier * span).max())
+        bounds = int(min(span[0] for span in spans)), int(max(span[1] for span in spans))
+        layer = replace(layer, clip=self.clip, input_range=bounds)
+        constants = LayerConstants(None, self.requantization, (first, second))
+        return Described(layer, constants, (np.array([low], np.int64), np.array([high], np.int64)), pair.order)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Int16Addition(ElementWise):
+    """The sum or difference of two tensors of 16 bits as TFLite Micro computes it.
+
+    Both operands in steps of twice the larger scale are added or subtracted, and scaled to the output.
+
+    scales: int64 of shape (3, 2), mantissa and exponent, which is 0 or less, of the first operand, of the second, and
+        of their sum.
+    sign: -1 for a difference, else 1.
+    """
+
+    called: ClassVar[str] = "add16"
+    symmetric: ClassVar[bool] = False
+
+    scales: Int64Array
+    sign: int
+    clip: tuple[int, int]
+    dtype: str = "int16"
+
+    @property
+    def _op(self) -> Op:
+        return Op.ADD
+
+    def compute(self, *inputs: Array) -> Array:
+        """The scaled sum."""
+        a, b = (
+            multiply_by(x.astype(np.int64) << LEFT_SHIFT, *scale)
+            for x, scale in zip(inputs, self.scales[:2], strict=True)
+        )
+        return multiply_by(a + self.sign * b, *self.scales[2]).clip(*self.clip).astype(self.dtype)
+
+    def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
+        del inputs
+        words = scaling_words(self.scales[:, 0], self.scales[:, 1], np.array([LEFT_SHIFT, LEFT_SHIFT, 0]))
+        table = np.append(words.reshape(-1), self.sign).astype(np.int32)
+        return Described(replace(layer, clip=self.clip), LayerConstants(None, None, table=table), None, pair.order)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Multiplication(ElementWise):
+    """A product of two tensors less their zero points, requantized as one channel."""
+
+    called: ClassVar[str] = "multiply"
+
+    zero_points: tuple[int, int]
+    requantization: Requantization
+    dtype: str
+
+    @property
+    def _op(self) -> Op:
+        return Op.MULTIPLY
+
+    def compute(self, *inputs: Array) -> Array:
+        """The requantized products."""
+        a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
+        return self.requantization(a * b).astype(self.dtype)
+
+    def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
+        first, second = (self.zero_points[number] for number in pair.order)
+        ends = (x.range.ends - zero for x, zero in zip(inputs, (first, second), strict=True))
+        products = np.multiply.outer(*ends)
+        accumulator = products.min().reshape(1), products.max().reshape(1)
+        parameters = without_idle_parts(self.requantization, *accumulator)
+        layer = replace(layer, clip=self.requantization.clip)
+        return Described(layer, LayerConstants(None, parameters, zero_points=(first, second)), accumulator, pair.order)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Int16Multiplication(ElementWise):
+    """A product of two tensors of 16 bits, whose zero points are 0, requantized as one channel."""
+
+    called: ClassVar[str] = "multiply16"
+
+    requantization: Requantization
+    dtype: str = "int16"
+
+    @property
+    def _op(self) -> Op:
+        return Op.MULTIPLY
+
+    def compute(self, *inputs: Array) -> Array:
+        """The requantized products."""
+        a, b = (x.astype(np.int64) for x in inputs)
+        return self.requantization(a * b).astype(self.dtype)
+
+    def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described | Refused:
+        del inputs
+        table = words_of_line(self.requantization, _PRODUCT)
+        if table is None:
+            return Refused(Op.MULTIPLY, UNSCALED)
+        layer = replace(layer, clip=self.requantization.clip)
+        return Described(layer, LayerConstants(None, None, table=table), None, pair.order)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SquaredDifference(ElementWise):
+    """The square of the difference of two tensors of 8 bits, requantized as one channel.
+
+    steps: int64, shape (2, 256): both in steps of one size, for their values in ascending order.
+    """
+
+    called: ClassVar[str] = "squared_difference"
+
+    steps: Int64Array
+    requantization: Requantization
+    dtype: str
+
+    @property
+    def _op(self) -> Op:
+        return Op.SQUARED_DIFFERENCE
+
+    def compute(self, *inputs: Array) -> Array:
+        """The requantized squares."""
+        a, b = (entries(table, x) for table, x in zip(self.steps, inputs, strict=True))
+        return self.requantization((a - b) ** 2).astype(self.dtype)
+
+    def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
+        del inputs
+        steps = self.steps[list(pair.order)]
+        accumulator = np.zeros(1, np.int64), np.array([largest_square(steps)])
+        parameters = without_idle_parts(self.requantization, *accumulator)
+        constants = LayerConstants(None, parameters, table=_by_byte(steps, layer).astype(np.int16))
+        return Described(replace(layer, clip=self.requantization.clip), constants, accumulator, pair.order)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SumOfTables(ElementWise):
+    """What both kinds have: the sum of what two tensors of 8 bits are in a table each.
+
+    tables: int64, shape (2, 256): what each adds for its values in ascending order, in steps of
+        ``2**-LOOKUP_SUM_FRACTION``.
+    """
+
+    tables: Int64Array
+    clip: tuple[int, int]
+    dtype: str
+
+    def sums(self, *inputs: Array) -> Int64Array:
+        """The sums, rounded down."""
+        a, b = (entries(table, x) for table, x in zip(self.tables, inputs, strict=True))
+        return (a + b) >> LOOKUP_SUM_FRACTION
+
+    def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
+        del inputs
+        tables = _by_byte(self.tables[list(pair.order)], layer).astype(np.int32)
+        constants = LayerConstants(None, None, table=tables)
+        return Described(replace(layer, clip=self.clip), constants, None, pair.order)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LookupSum(SumOfTables):
+    """The clipped sum of two tables."""
+
+    called: ClassVar[str] = "lookup_sum"
+
+    @property
+    def _op(self) -> Op:
+        return Op.LOOKUP_SUM
+
+    def compute(self, *inputs: Array) -> Array:
+        """The sums."""
+        return self.sums(*inputs).clip(*self.clip).astype(self.dtype)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AbsoluteDifference(SumOfTables):
+    """The difference of two tensors without its sign, the sum of two tables; outputs begin at the lower end of `clip`.
+
+    Sums are rounded down before they lose their signs.
+    """
+
+    called: ClassVar[str] = "absolute_difference"
+
+    @property
+    def _op(self) -> Op:
+        return Op.ABSOLUTE_DIFFERENCE
+
+    def compute(self, *inputs: Array) -> Array:
+        """The distances."""
+        return (np.abs(self.sums(*inputs)) + self.clip[0]).clip(*self.clip).astype(self.dtype)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LookupLine(ElementWise):
+    """``a * slope[b] + bias[b]`` of two tensors of 8 bits, rounded down and clipped.
+
+    lines: int64, shape (2, 256): slope and bias for the values of the second tensor in ascending order, in steps of
+        ``2**-LOOKUP_LINE_FRACTION``.
+    """
+
+    called: ClassVar[str] = "lookup_line"
+    symmetric: ClassVar[bool] = False
+
+    lines: Int64Array
+    clip: tuple[int, int]
+    dtype: str
+
+    @property
+    def _op(self) -> Op:
+        return Op.LOOKUP_LINE
+
+    def compute(self, *inputs: Array) -> Array:
+        """The line that the second tensor chooses, of the first."""
+        a, b = inputs
+        slope, bias = (entries(table, b) for table in self.lines)
+        total = (a.astype(np.int64) * slope + bias) >> LOOKUP_LINE_FRACTION
+        return total.clip(*self.clip).astype(self.dtype)
+
+    def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
+        del inputs
+        constants = LayerConstants(None, None, table=_by_byte(self.lines, layer).astype(np.int32))
+        return Described(replace(layer, clip=self.clip), constants, None, pair.order)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Matrices(Operator):
+    """Products of a (batch, rows, C) with b (batch, columns, C), transposed, less their zero points.
+
+    The requantization has one channel.
+    """
+
+    called: ClassVar[str] = "matrices"
+
+    zero_points: tuple[int, int]
+    requantization: Requantization
+    dtype: str
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """A matrix of rows and columns for each pair."""
+        (batch, rows, _), (_, columns, _) = (x.shape for x in inputs)
+        return Tensor((batch, rows, columns), self.dtype)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The requantized sums of products; float64 holds them exactly."""
+        a, b = (x.astype(np.float64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
+        return self.requantization((a @ b.swapaxes(1, 2)).astype(np.int64)).astype(self.dtype)
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
+        """Products of matrices, whose pairs lie along OY."""
+        a, b = inputs
+        (batch, rows, c), columns = a.shape, b.shape[1]
+        if a.dtype != b.dtype:
+            return Refused(Op.MATRICES, "its operands have different types", batch * rows * columns * c)
+        layer = Layer(
+            name=Op.MATRICES.value,
+            op=Op.MATRICES,
+            k=columns,
+            c=c,
+            oy=batch,
+            ox=rows,
+            iy=batch,
+            ix=rows,
+            input_dtype=a.dtype,
+            weight_dtype="",
+            output_dtype=result.dtype,
+            clip=self.requantization.clip,
+        )
+        ends = (np.array(value_range(x.dtype)) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
+        products = c * np.multiply.outer(*ends).astype(np.int64)
+        accumulator = products.min().reshape(1), products.max().reshape(1)
+        parameters = without_idle_parts(self.requantization, *accumulator)
+        constants = LayerConstants(None, parameters, zero_points=self.zero_points)
+        return Described(layer, constants, accumulator, (0, 1))
+
+
+def entries(table: Int64Array, x: Array) -> Int64Array:
+    """The entries of a table (256,), by values in ascending order, for a tensor of 8 bits."""
+    return table[x.astype(np.intp) - value_range(str(x.dtype))[0]]
+
+
+def largest_square(steps: Int64Array) -> int:
+    """The largest sum that a `SquaredDifference` requantizes."""
+    first, second = steps
+    return int(max(first.max() - second.min(), second.max() - first.min())) ** 2
+
+
+def _by_byte(tables: Int64Array, layer: Layer) -> Int64Array:
+    """Tables (2, 256) of a layer's inputs by the byte that stores a value, from those by values in ascending order."""
+    return np.roll(tables, 128, axis=1) if layer.input_dtype == "int8" else tables

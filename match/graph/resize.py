@@ -1,0 +1,77 @@
+"""Bilinear interpolation of maps in integers, as TFLite Micro's kernel computes it.
+
+Each output is the sum of four inputs by their weights, which are in steps of 1/1024 along rows and columns, rounded
+half away from zero once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from match.graph.layers import element_wise
+from match.graph.operator import Array, Described, Known, Operator
+from match.ir.constants import LayerConstants
+from match.ir.graph import Tensor
+from match.ir.layer import Op
+from match.ir.requantization import Int64Array
+
+ONE = 1 << 10
+"""A weight of 1."""
+
+FRACTION = 20
+"""Bits behind the point of a sum, whose inputs are weighted twice."""
+
+
+@dataclass(frozen=True, eq=False)
+class Between:
+    """For each output row, or column: the inputs below and above it, and the weight of the one above in 1/1024."""
+
+    below: Int64Array
+    above: Int64Array
+    weight: Int64Array
+
+    @property
+    def positions(self) -> npt.NDArray[np.int32]:
+        """Shape (outputs, 3). An output with one input only, as before the first input, has the whole weight there."""
+        weight = np.where(self.below == self.above, 0, self.weight)
+        return np.stack([self.below, self.above, weight], axis=1).astype(np.int32)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Resize(Operator):
+    """An interpolation of a map (1, rows, columns, channels) of 8 bits; `zero` is what rounding goes away from."""
+
+    called: ClassVar[str] = "resize"
+
+    rows: Between
+    columns: Between
+    zero: int
+    dtype: str
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """A map of other rows and columns."""
+        batch, _, _, channels = inputs[0].shape
+        return Tensor((batch, len(self.rows.weight), len(self.columns.weight), channels), self.dtype)
+
+    def compute(self, *inputs: Array) -> Array:
+        """Along columns, then along rows."""
+        total = inputs[0].astype(np.int64)
+        for axis, between in ((2, self.columns), (1, self.rows)):
+            weight = between.weight.reshape(-1, *[1] * (3 - axis))
+            below, above = total.take(between.below, axis), total.take(between.above, axis)
+            total = below * (ONE - weight) + above * weight
+        negative = (total - (self.zero << FRACTION)) >> 31
+        return ((total + (1 << FRACTION - 1) + negative) >> FRACTION).astype(self.dtype)
+
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
+        """Positions of rows and columns."""
+        (x,) = inputs
+        _, rows, columns, _ = x.shape
+        layer = element_wise(Op.RESIZE, result.shape, x.dtype, result.dtype)
+        layer = replace(layer, iy=rows, ix=columns, pad_value=self.zero)
+        return Described(layer, LayerConstants(None, None, positions=(self.rows.positions, self.columns.positions)))

@@ -1,0 +1,82 @@
+"""The graph: tensors, and the operators that compute them from other tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from match.graph.operator import Operator
+from match.ir.graph import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor, and how it is computed.
+
+    tensor: its shape and type.
+    operator: what computes it from `inputs`; None for an input of the network.
+    exact: whether the reference is known to compute just these numbers. Where it computes in floating point, integers
+        may be one step off.
+    source: what the model calls the tensor or its operator; empty if that is not known. For an input its name.
+    """
+
+    tensor: Tensor
+    operator: Operator | None = None
+    inputs: tuple[Value, ...] = ()
+    exact: bool = True
+    source: str = ""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its extents."""
+        return self.tensor.shape
+
+    @property
+    def dtype(self) -> str:
+        """The type of its elements, by NumPy's name."""
+        return self.tensor.dtype
+
+
+def computed(operator: Operator, *inputs: Value, exact: bool = True, source: str = "") -> Value:
+    """What an operator computes from tensors."""
+    tensor = operator.result(*(value.tensor for value in inputs))
+    return Value(tensor, operator, inputs, exact, source)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A network: the tensors that it is given, and those that it hands out."""
+
+    inputs: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+
+    @property
+    def values(self) -> list[Value]:
+        """All tensors, each after those that it is computed from; inputs that nothing reads come last."""
+        return ordered((*self.outputs, *self.inputs))
+
+
+def ordered(values: Iterable[Value]) -> list[Value]:
+    """Tensors and all that they are computed from, each once, after its inputs.
+
+    There can be thousands in a row, more than Python's calls may be nested.
+    """
+    order: dict[Value, None] = {}
+    pending = [(value, False) for value in reversed(list(values))]
+    while pending:
+        value, ready = pending.pop()
+        if ready:
+            order[value] = None
+        elif value not in order:
+            pending.append((value, True))
+            pending += [(source, False) for source in reversed(value.inputs)]
+    return list(order)
+
+
+def readers(values: Sequence[Value]) -> dict[Value, list[Value]]:
+    """For each of these tensors those among them that are computed from it, in their order."""
+    found: dict[Value, list[Value]] = {value: [] for value in values}
+    for value in values:
+        for source in dict.fromkeys(value.inputs):
+            found[source].append(value)
+    return found

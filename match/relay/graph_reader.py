@@ -1,0 +1,354 @@
+"""Reads the typed graph from a Relay function in integer form.
+
+An operator is recognised from its last Relay operator backwards. What has no class in `match.graph` is opaque: each of
+these Relay operators by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from match.graph import moves
+from match.graph.maximum import Maximum
+from match.graph.moves import Columns, Concatenate
+from match.graph.opaque import Constant, Opaque
+from match.graph.operator import Array, Operator
+from match.graph.value import Graph, Value
+from match.ir.graph import Tensor
+from match.ir.layer import Padding
+from match.ir.moves import RESHAPES
+from match.relay import readers, relay, tvm
+from match.relay.execute import Executable
+from match.relay.fixed_point import ALONE
+from match.relay.float_averages import read_float_average
+from match.relay.graph import post_order, users
+from match.relay.int16_addition import read_int16_addition
+from match.relay.int16_gates import read_int16_gate
+from match.relay.int16_leaky_relu import read_int16_leaky_relu
+from match.relay.int16_softmax import read_int16_softmax
+from match.relay.log_softmax import read_log_softmax
+from match.relay.normalization import read_normalization
+from match.relay.objects import operands
+from match.relay.operators import MaxPool
+from match.relay.recurrent import read_recurrent
+from match.relay.resize import read_resize
+from match.relay.rewrite import (
+    constant,
+    dtype,
+    is_call,
+    is_narrow,
+    operator_name,
+    permutation,
+    rebuild,
+    scalar,
+    shape,
+    source_name,
+)
+from match.relay.softmax import read_softmax
+
+
+class _Read(Protocol):
+    """An operator with its inputs, as readers return it."""
+
+    @property
+    def operands(self) -> tuple[relay.Expr, ...]: ...
+
+    @property
+    def real(self) -> bool: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Form:
+    """An operator as Relay has it.
+
+    root: the expression whose value it computes. inputs: what it is computed from. covered: the calls and tuples from
+    the root back to the inputs.
+    """
+
+    operator: Operator
+    root: relay.Expr
+    inputs: tuple[relay.Expr, ...]
+    covered: tuple[relay.Expr, ...]
+    exact: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class GraphReading:
+    """The graph of a function, with the value of each tensor that it computes, and the form of each operator."""
+
+    graph: Graph
+    values: Mapping[relay.Expr, Value]
+    forms: Mapping[relay.Expr, Form] = field(repr=False)
+
+
+def read_graph(main: relay.Function, known: Mapping[relay.Expr, Form] | None = None) -> GraphReading:
+    """The graph of a typed function. `known` are operators that the caller has recognised, by their roots."""
+    return _Reader(main, known or {}).reading
+
+
+class _Reader:
+    def __init__(self, main: relay.Function, known: Mapping[relay.Expr, Form]) -> None:
+        self._values: dict[relay.Expr, Value] = {}
+        order = post_order(main)
+        forms = _forms(order, users(main), known)
+        for expr in _computed(order, main.body, forms):
+            self._add(expr, forms.get(expr))
+        for parameter in main.params:
+            self._add(parameter, None)
+        inputs = tuple(self._values[parameter] for parameter in main.params)
+        outputs = tuple(self._values[expr] for expr in fields(main.body))
+        self.reading = GraphReading(Graph(inputs, outputs), self._values, forms)
+
+    def _add(self, expr: relay.Expr, form: Form | None) -> None:
+        """The value of an expression whose operands have theirs; a tuple has none."""
+        if expr in self._values or not isinstance(expr.checked_type, tvm.ir.TensorType):
+            return
+        tensor = Tensor(shape(expr), dtype(expr))
+        if form is not None:
+            inputs = tuple(self._values[source] for source in form.inputs)
+            self._values[expr] = Value(tensor, form.operator, inputs, form.exact, first_source(form))
+        elif isinstance(expr, relay.Var):
+            self._values[expr] = Value(tensor, source=expr.name_hint)
+        elif isinstance(expr, relay.Constant):
+            self._values[expr] = Value(tensor, Constant(array=cast("Array", constant(expr))))
+        else:
+            inputs = tuple(dict.fromkeys(source for operand in operands(expr) for source in fields(operand)))
+            name = operator_name(expr.tuple_value if isinstance(expr, relay.TupleGetItem) else expr)
+            operator = Opaque(name=name, tensor=tensor, function=function_of(expr, inputs))
+            read = tuple(self._values[source] for source in inputs)
+            self._values[expr] = Value(tensor, operator, read, source=source_name(expr))
+
+
+def first_source(form: Form) -> str:
+    """The name in the model of the last of the form's operators that has one."""
+    names = (source_name(expr) for expr in form.covered)
+    return next((name for name in names if name), "")
+
+
+def fields(expr: relay.Expr) -> list[relay.Expr]:
+    """The tensors that an expression hands on: the fields of a tuple, those of an operator's tuple, or itself."""
+    if isinstance(expr, relay.Tuple):
+        return [tensor for part in expr.fields for tensor in fields(part)]
+    if isinstance(expr.checked_type, tvm.ir.TensorType):
+        return [expr]
+    return [tensor for operand in operands(expr) for tensor in fields(operand)]
+
+
+def covered(root: relay.Expr, inputs: tuple[relay.Expr, ...]) -> tuple[relay.Expr, ...]:
+    """The calls and tuples of a form, from `root` back to `inputs`."""
+    found: dict[relay.Expr, None] = {}
+    pending = [root]
+    while pending:
+        expr = pending.pop()
+        if isinstance(expr, (relay.Call, relay.Tuple)) and expr not in inputs and expr not in found:
+            found[expr] = None
+            pending += operands(expr)
+    return tuple(found)
+
+
+def _forms(
+    order: Sequence[relay.Expr],
+    used_by: Mapping[relay.Expr, Sequence[relay.Expr]],
+    known: Mapping[relay.Expr, Form],
+) -> dict[relay.Expr, Form]:
+    """The operators of a function by their roots; no two cover the same call, but for padding that they share."""
+    taken: set[relay.Expr] = set()
+    found: dict[relay.Expr, Form] = {}
+    for expr in reversed(order):
+        if expr in taken:
+            continue
+        form = known.get(expr)
+        if form is None and is_call(expr, ALONE) and used_by[expr.args[0]] == [expr]:
+            inner = read_form(expr.args[0])
+            if inner is not None:
+                form = Form(inner.operator, expr, inner.inputs, (expr, *inner.covered), inner.exact)
+        form = form or read_form(expr)
+        if form is not None:
+            taken.update(form.covered)
+            found[expr] = form
+    return found
+
+
+def read_form(root: relay.Expr) -> Form | None:
+    """The operator of the graph that ends in a typed expression."""
+    if not isinstance(root, relay.Call):
+        return None
+    for reader in (_maximum, *_FIRST):
+        read = reader(root)
+        if read is not None:
+            return _form(root, read)
+    move = _moved(root)
+    if move is not None:
+        operator, inputs = move
+        return Form(operator, root, inputs, covered(root, inputs))
+    read = next((read for reader in _LAST if (read := reader(root)) is not None), None)
+    return None if read is None else _form(root, read)
+
+
+def _form(root: relay.Expr, read: Any) -> Form:
+    found: _Read = read
+    return Form(read, root, found.operands, covered(root, found.operands), exact=not found.real)
+
+
+_FIRST: tuple[Callable[[relay.Expr], Any], ...] = (
+    readers.read_addition,
+    readers.read_squared_difference,
+    readers.read_lookup_sum,
+    readers.read_lookup_line,
+    readers.read_absolute_difference,
+    readers.read_multiplication,
+    readers.read_matrices,
+    readers.read_lookup,
+    readers.read_channel_lookup,
+)
+
+_LAST: tuple[Callable[[relay.Expr], Any], ...] = (
+    readers.read_quantize,
+    readers.read_dequantize,
+    readers.read_dequantize_sums,
+    readers.read_layer,
+    readers.read_sums,
+    readers.read_int16_layer,
+    readers.read_requantize,
+    readers.read_int16_multiplication,
+    read_int16_softmax,
+    read_int16_gate,
+    read_int16_leaky_relu,
+    read_int16_addition,
+    read_float_average,
+    read_softmax,
+    read_log_softmax,
+    read_recurrent,
+    read_normalization,
+    read_resize,
+)
+
+
+def _maximum(root: relay.Call) -> Maximum | None:
+    """A maximum pooling of integers, in NHWC."""
+    if not is_call(root, "nn.max_pool2d") or str(root.attrs.layout) != "NHWC" or not is_narrow(root):
+        return None
+    (fy, fx), strides, dilation = root.attrs.pool_size, root.attrs.strides, root.attrs.dilation
+    if root.attrs.ceil_mode:
+        return None
+    return MaxPool(
+        root.args[0],
+        window=(int(fy), int(fx)),
+        strides=(int(strides[0]), int(strides[1])),
+        padding=Padding(*(int(side) for side in root.attrs.padding)),
+        dilation=(int(dilation[0]), int(dilation[1])),
+    )
+
+
+def _moved(root: relay.Call) -> tuple[Operator, tuple[relay.Expr, ...]] | None:
+    """An operator that hands on elements as they are, and its inputs."""
+    if is_call(root, "concatenate"):
+        axis = int(root.attrs.axis) % len(shape(root))
+        return (Concatenate(axis=axis), tuple(fields(root.args[0]))) if isinstance(root.args[0], relay.Tuple) else None
+    if not root.args or not isinstance(root.args[0].checked_type, tvm.ir.TensorType):
+        return None
+    x = root.args[0]
+    before = Tensor(shape(x), dtype(x))
+    if is_call(root, *RESHAPES):
+        return moves.reshape(before, shape(root)), (x,)
+    if is_call(root, "transpose"):
+        return moves.transpose(before, permutation(root)), (x,)
+    indices = _taken(root) or _sliced(root)
+    if indices is not None:
+        return moves.take(before, indices), (x,)
+    padded = _padded(root)
+    return None if padded is None else (moves.take(before, *padded), (x,))
+
+
+def _taken(root: relay.Call) -> list[Columns | None] | None:
+    """The indices along each axis of a `take` with constant indices; an axis that is left out has all."""
+    if not is_call(root, "take") or root.attrs.axis is None or constant(root.args[0]) is not None:
+        return None
+    before, indices = shape(root.args[0]), constant(root.args[1])
+    axis = int(root.attrs.axis) % len(before)
+    if indices is None or indices.ndim != 1 or indices.min() < 0 or indices.max() >= before[axis]:
+        return None
+    return [indices.astype(np.int32) if place == axis else None for place in range(len(before))]
+
+
+def _sliced(root: relay.Call) -> list[Columns | None] | None:
+    """The indices along each axis of a slice."""
+    if not is_call(root, "strided_slice") or str(root.attrs.slice_mode) != "end":
+        return None
+    attrs, before, after = root.attrs, shape(root.args[0]), shape(root)
+    axes = range(len(attrs.begin)) if attrs.axes is None else [int(axis) % len(before) for axis in attrs.axes]
+    steps = [int(step) for step in attrs.strides] or [1]
+    steps *= len(axes) if len(steps) == 1 else 1
+    found: list[Columns | None] = [None] * len(before)
+    for axis, begin, step in zip(axes, attrs.begin, steps, strict=True):
+        first = int(begin)
+        first = min(max(first + before[axis] if first < 0 else first, 0), before[axis] - 1)
+        if after[axis] != before[axis] or step < 0:
+            found[axis] = (first + step * np.arange(after[axis])).astype(np.int32)
+    return found
+
+
+def _padded(root: relay.Call) -> tuple[list[Columns | None], int] | None:
+    """The indices along each axis of a tensor that is padded with a constant, and that."""
+    if not is_call(root, "nn.pad") or scalar(root.args[1]) is None or str(root.attrs.pad_mode) != "constant":
+        return None
+    widths = [(int(before), int(after)) for before, after in root.attrs.pad_width]
+    if min(min(width) for width in widths) < 0 or not dtype(root).startswith(("int", "uint")):
+        return None
+    extents = shape(root.args[0])
+    columns: list[Columns | None] = [
+        np.pad(np.arange(extent, dtype=np.int32), width, constant_values=moves.FILL) if any(width) else None
+        for extent, width in zip(extents, widths, strict=True)
+    ]
+    return columns, int(scalar(root.args[1]))
+
+
+def _computed(order: Iterable[relay.Expr], body: relay.Expr, forms: Mapping[relay.Expr, Form]) -> Iterable[relay.Expr]:
+    """The expressions that the graph has values for, in order: what is inside a form alone has none."""
+    needed: set[relay.Expr] = set()
+    pending = [body]
+    while pending:
+        expr = pending.pop()
+        if expr in needed:
+            continue
+        needed.add(expr)
+        pending += forms[expr].inputs if expr in forms else operands(expr)
+    return [expr for expr in order if expr in needed]
+
+
+def function_of(root: relay.Expr, inputs: Sequence[relay.Expr]) -> Callable[..., Array]:
+    """What `root` is as a function of other tensors, NumPy arrays; TVM compiles it when it is called first."""
+    return _Function(root, inputs)
+
+
+class _Function:
+    """An opaque operator as a function of NumPy arrays; TVM compiles it when it is called first."""
+
+    def __init__(self, expr: relay.Expr, inputs: Sequence[relay.Expr]) -> None:
+        self._expr, self._inputs = expr, inputs
+
+    def __call__(self, *arrays: Array) -> Array:
+        """Its result."""
+        (result,) = self._executable({f"input_{number}": array for number, array in enumerate(arrays)})
+        return result
+
+    @cached_property
+    def _executable(self) -> Executable:
+        variables = {
+            x: relay.var(f"input_{number}", shape=shape(x), dtype=dtype(x)) for number, x in enumerate(self._inputs)
+        }
+
+        replaced: dict[relay.Expr, relay.Expr] = dict(variables)
+
+        def new(expr: relay.Expr) -> relay.Expr:
+            if expr not in replaced:
+                replaced[expr] = rebuild(expr, new)
+            return replaced[expr]
+
+        function = relay.Function(list(variables.values()), new(self._expr))
+        return Executable(relay.transform.InferType()(tvm.IRModule.from_expr(function)))

@@ -1,0 +1,104 @@
+"""Each class of operators computes in NumPy what TVM computes of its Relay, and says the type of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from match.devtools.check.probes import Probe, int16_probes, network, probes
+from match.graph.evaluate import evaluate
+from match.graph.opaque import Opaque
+from match.relay import relay, tvm
+from match.relay.graph_reader import GraphReading, read_graph
+from match.relay.objects import main_function
+from match.relay.rewrite import shape
+from tests.passes.networks import mixed
+from tests.passes.running import Compiled
+
+pytestmark = pytest.mark.tvm
+
+SAMPLES = 3
+
+
+def drawn(rng: np.random.Generator, x: Any) -> np.ndarray[Any, Any]:
+    dtype = str(x.checked_type.dtype)
+    if dtype.startswith("float"):
+        return rng.normal(0, 40, shape(x)).astype(dtype)
+    limits = np.iinfo(dtype)
+    return rng.integers(max(limits.min, -(1 << 20)), min(limits.max, 1 << 20) + 1, shape(x)).astype(dtype)
+
+
+def check(module: Any) -> GraphReading:
+    """Random inputs, and extreme ones: all the same value."""
+    main = main_function(module)
+    reading = read_graph(main)
+    run, rng = Compiled(module), np.random.default_rng(0)
+    for sample in range(SAMPLES):
+        arrays = [drawn(rng, x) for x in main.params]
+        if sample == SAMPLES - 1:
+            arrays = [np.full_like(array, array.reshape(-1)[0]) for array in arrays]
+        expected = run({x.name_hint: array for x, array in zip(main.params, arrays, strict=True)})
+        for value, one, other in zip(reading.graph.outputs, evaluate(reading.graph, arrays), expected, strict=True):
+            assert one.dtype == other.dtype
+            assert np.array_equal(one, other), f"{value.operator} {np.argwhere(one != other)[:3]}"
+    return reading
+
+
+def tensors(reading: GraphReading) -> None:
+    for value in reading.graph.values:
+        if value.operator is not None:
+            assert value.operator.result(*(source.tensor for source in value.inputs)) == value.tensor, value.operator
+
+
+@pytest.mark.parametrize("layers", [[*probes("uint8")], [*probes("int8")], [*int16_probes()]], ids=["u8", "i8", "i16"])
+def test_operators_of_modules(layers: Sequence[Probe]) -> None:
+    """They are those that check-target tries: one of each kind of layer."""
+    reading = check(network(layers))
+    tensors(reading)
+    assert len(reading.graph.outputs) == len(layers)
+    assert not [value for value in reading.graph.outputs if isinstance(value.operator, Opaque)]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_a_network(dtype: str) -> None:
+    reading = check(mixed(3, dtype))
+    tensors(reading)
+    assert not [value for value in reading.graph.values if isinstance(value.operator, Opaque)]
+
+
+def typed(body: Any) -> Any:
+    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body)))
+
+
+def test_moves() -> None:
+    x, y = relay.var("x", shape=(2, 3, 4, 5), dtype="int8"), relay.var("y", shape=(2, 3, 4, 5), dtype="int16")
+    moved = [
+        relay.transpose(x, (0, 3, 1, 2)),
+        relay.reshape(y, (6, 20)),
+        relay.expand_dims(relay.squeeze(relay.strided_slice(x, [1, 0], [2, 3]), [0]), 1),
+        relay.strided_slice(y, [2, -1], [0, -5], [-1, -2], axes=[1, 2]),
+        relay.take(x, relay.const(np.array([3, 0, 0, 2])), axis=-2),
+        relay.nn.pad(x, ((0, 0), (1, 2), (0, 0), (0, 3)), relay.const(-7, "int8")),
+        relay.concatenate([x, relay.nn.max_pool2d(x, (1, 1), layout="NHWC"), x], -1),
+        relay.tile(x, (1, 2, 1, 1)),
+    ]
+    reading = check(typed(relay.Tuple(moved)))
+    tensors(reading)
+    opaque = [value.operator for value in reading.graph.values if isinstance(value.operator, Opaque)]
+    assert [one.name for one in opaque] == ["tile"]
+
+
+def test_operators_without_a_class() -> None:
+    """An operator of several results, one that reads a tuple, and one that reads a tensor twice."""
+    x = relay.var("x", shape=(2, 6), dtype="float32")
+    parts = relay.split(x, 2, 1)
+    first, second = parts[0], parts[1]
+    reading = check(typed(relay.Tuple([relay.multiply(first, first), relay.stack([second, first], 0)])))
+    assert {value.operator.name for value in reading.graph.values if isinstance(value.operator, Opaque)} == {
+        "split",
+        "multiply",
+        "stack",
+    }
