@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache as computed_once
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -52,6 +53,7 @@ from match.target.arguments import check_progress, check_truth, is_a, path_of, s
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target, memory_size
 from match.validation import ExactSummary, Validation
+from match.validation.in_numpy import moved_outputs
 
 if TYPE_CHECKING:
     import onnx
@@ -145,12 +147,15 @@ def compile(  # noqa: A001
         partitioned = cut(integer, chip, shared, network.name, stopwatch)
         check_l1(partitioned, l1, network.name, partial(_cut_for_l1, integer, chip, shared, network.name, stopwatch))
         candidates = partial(_quantizable, network, chip, options, stopwatch)
+        exact_cycles = computed_once(partial(_exact_cycles, network, chip, options))
         try:
             partitioned, generated = _in_memory(partitioned, integer, network, shared, stopwatch)
         except CapacityError as error:
             raise _with_recurrent(error, candidates()) from error
         with stopwatch.phase("codegen"):
             generated.generate()
+    with stopwatch.phase("compare"):
+        moved = moved_outputs(partitioned, network.inputs, network.outputs)
     report = build_report(
         model=network,
         target=chip,
@@ -166,6 +171,8 @@ def compile(  # noqa: A001
         quantizable=candidates(),
         wide_activations=has_wide_activations(network.module),
         moved=partitioned.by_name({**rescaled.moved, **recurrent_cells.moved(partitioned.main)}),
+        moved_outputs=moved,
+        exact_cycles=exact_cycles,
     )
     compiled = CompiledModel(
         generated,
@@ -174,7 +181,7 @@ def compile(  # noqa: A001
         model=network,
         options=options,
         partitioned=partitioned,
-        exact=_exact_cost(network, chip, options, report),
+        exact=_exact_cost(options, report, exact_cycles),
     )
     if output is not None:
         compiled.save(output, overwrite=overwrite)
@@ -354,7 +361,7 @@ def validate(
         layers=layers,
         partitioned=partial(_cut_again, model, chip, options, report) if chip else None,
         changed=partial(_integers, model, chip, options) if chip and options.changes_network else None,
-        exact=chip and _exact_cost(model, chip, options, report),
+        exact=chip and _exact_cost(options, report, partial(_exact_cycles, model, chip, options)),
         progress=progress,
     )
 
@@ -546,7 +553,7 @@ def _model_of(directory: Path, report: Report) -> Path:
 
 
 def _exact_cost(
-    model: Model, target: MatchTarget, options: Options, report: Report
+    options: Options, report: Report, exact_cycles: Callable[[], int | None]
 ) -> Callable[[], ExactSummary | None] | None:
     """What finds the cost of the model's own requantization; None where the network has it.
 
@@ -556,20 +563,26 @@ def _exact_cost(
     if all(form.exact for form in forms) and not options.changes_network:
         return None
 
-    def compiled() -> ExactSummary | None:
-        try:
-            exact = compile(
-                model,
-                target,
-                engine=options.engine,
-                objective=options.objective,
-                numerics=Numerics.EXACT,
-                jobs=options.jobs,
-                cache=options.cache or False,
-                fuse=options.fuse,
-            )
-        except CapacityError:
-            return None
-        return ExactSummary(cycles=report.totals.cycles, exact_cycles=exact.report.totals.cycles)
+    def compared() -> ExactSummary | None:
+        cycles = exact_cycles()
+        return None if cycles is None else ExactSummary(cycles=report.totals.cycles, exact_cycles=cycles)
 
-    return compiled
+    return compared
+
+
+def _exact_cycles(model: Model, target: MatchTarget, options: Options) -> int | None:
+    """The predicted cycles of the network with exact numerics; None where it does not fit the memories then."""
+    try:
+        exact = compile(
+            model,
+            target,
+            engine=options.engine,
+            objective=options.objective,
+            numerics=Numerics.EXACT,
+            jobs=options.jobs,
+            cache=options.cache or False,
+            fuse=options.fuse,
+        )
+    except CapacityError:
+        return None
+    return exact.report.totals.cycles

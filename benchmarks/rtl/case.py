@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.fixed_point import product, shifted_right
-from match.arithmetic.recurrent import logistic_in_16_bits, tanh_in_16_bits
+from match.arithmetic.recurrent import logistic_in_table, tanh_in_table
 from match.arithmetic.tflite_functions import exponentials_of_16_bits, logistic_of_16_bits, reciprocals_of_16_bits
 from match.cost_models.pulp_cycles import Form
 from match.ir.constants import LOOKUP_SUM_FRACTION
@@ -256,8 +256,8 @@ def _between(table: Ints, x: Ints) -> Ints:
 _INT16_FUNCTIONS = {
     Op.REQUANTIZE: _int16_requantized,
     Op.LEAKY_RELU: _int16_leaky_relu,
-    Op.LOGISTIC: _int16_gate(lambda x: logistic_in_16_bits(x // 3)),
-    Op.TANH: _int16_gate(tanh_in_16_bits),
+    Op.LOGISTIC: _int16_gate(logistic_in_table),
+    Op.TANH: _int16_gate(tanh_in_table),
     Op.SOFTMAX: _int16_softmax,
 }
 """Parameters and outputs of functions of one tensor of 16 bits."""

@@ -94,6 +94,11 @@ class CompiledModel:
         return self._network.outputs
 
     @property
+    def partitioned(self) -> Partitioned:
+        """The network as it was cut: its rows, the decision about each, and the functions that TVM compiles."""
+        return self._partitioned
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Sentences about what the model file leaves open and the compiler decided, such as the batch."""
         return self._model.notes

@@ -22,6 +22,7 @@ from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerU
 from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, requests
 from match.errors import OptionError
+from match.ir.constants import LayerConstants
 from match.ir.float_average import core_is_reference
 from match.ir.layer import BY_PIXEL, FLOATING_ON_CORE, Layer, Operand
 from match.mapping.schedule import Memory, Schedule
@@ -121,7 +122,13 @@ class Offers:
             reference=self.workload.reference and (offer is not None or core_is_reference(layer)),
             floating=layer.floating or (offer is None and layer.op in FLOATING_ON_CORE),
             runner_up=runner_up,
+            forms=tuple(map(_inexact, offer.request.forms)) if offer else (),
         )
+
+
+def _inexact(form: Form) -> LayerConstants | None:
+    """An operator's constants in a form that is not exact; None for one that is."""
+    return None if form.fit is None or form.fit.exact else form.constants
 
 
 def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, stopwatch: Stopwatch) -> list[Offers]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Literal, SupportsIndex, overload
 
+from match.ir.constants import LayerConstants
 from match.ir.layer import Layer, Operand
 from match.ir.moves import RESHAPES
 from match.ir.requantization import RequantizationFit, Requantizer
@@ -173,6 +174,8 @@ class LayerDecision:
     none of these are in its offer's cost.
     `parts` are those that the model's operator was cut into, where this is one or some of them, or joins their outputs.
     `input_shapes` and `output_shapes` are the shapes of the tensors that it reads and writes, without weights.
+    `forms` has an entry for each operator of a layer on a module: its constants as the module has them where that is
+    not exact, else None.
     """
 
     name: str
@@ -192,6 +195,7 @@ class LayerDecision:
     output_shapes: tuple[tuple[int, ...], ...] = ()
     waits: float = 0.0
     parts: int = 1
+    forms: tuple[LayerConstants | None, ...] = ()
 
     def __repr__(self) -> str:
         macs = f", {self.macs:,} MACs" if self.macs else ""

@@ -109,6 +109,15 @@ class Operator(ABC):
         """The range of its result, 8 bits, given what is known of its inputs; None: its type's."""
         del result, inputs
 
+    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
+        """The operator with the requantization of a module's form, which may be only close to its own.
+
+        `constants` are those of its layer, `order` its inputs, by number, in the order in which the layer has them.
+        Operators without a requantization have one form.
+        """
+        del constants, order
+        return self
+
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused | None:
         """What modules are asked about it; None for an operator that no module has a pattern for."""
         del result, inputs

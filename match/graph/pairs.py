@@ -100,6 +100,14 @@ class Addition(ElementWise):
             low, high = low + np.minimum(*ends), high + np.maximum(*ends)
         return Range(self.requantization(low), self.requantization(high))
 
+    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
+        """With other multipliers and another requantization."""
+        multipliers, requantization = constants.addend_multipliers, constants.requantization
+        assert multipliers is not None, "an addition has multipliers"
+        assert requantization is not None, "an addition is requantized"
+        first, second = (multipliers[order.index(number)] for number in (0, 1))
+        return ScaledSum(multipliers=(first, second), requantization=requantization, dtype=self.dtype)
+
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         low, high = 0, 0
         first, second = (self.multipliers[number] for number in pair.order)
@@ -110,6 +118,27 @@ class Addition(ElementWise):
         layer = replace(layer, clip=self.clip, input_range=bounds)
         constants = LayerConstants(None, self.requantization, (first, second))
         return Described(layer, constants, (np.array([low], np.int64), np.array([high], np.int64)), pair.order)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScaledSum(Operator):
+    """An addition as a module computes it: two tensors of 8 bits times integers, their sum requantized once."""
+
+    called: ClassVar[str] = "scaled_sum"
+
+    multipliers: tuple[int, int]
+    requantization: Requantization
+    dtype: str
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The shape that both operands are broadcast to."""
+        a, b = inputs
+        return Tensor(np.broadcast_shapes(a.shape, b.shape), self.dtype)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The requantized sums."""
+        a, b = (x.astype(np.int64) * factor for x, factor in zip(inputs, self.multipliers, strict=True))
+        return self.requantization(a + b).astype(self.dtype)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -169,6 +198,11 @@ class Multiplication(ElementWise):
         a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         return self.requantization(a * b).astype(self.dtype)
 
+    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
+        """With another requantization."""
+        del order
+        return replace(self, requantization=constants.requantization)
+
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         first, second = (self.zero_points[number] for number in pair.order)
         ends = (x.range.ends - zero for x, zero in zip(inputs, (first, second), strict=True))
@@ -227,6 +261,11 @@ class SquaredDifference(ElementWise):
         """The requantized squares."""
         a, b = (entries(table, x) for table, x in zip(self.steps, inputs, strict=True))
         return self.requantization((a - b) ** 2).astype(self.dtype)
+
+    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
+        """With another requantization."""
+        del order
+        return replace(self, requantization=constants.requantization)
 
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         del inputs
@@ -348,6 +387,11 @@ class Matrices(Operator):
         """The requantized sums of products; float64 holds them exactly."""
         a, b = (x.astype(np.float64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         return self.requantization((a @ b.swapaxes(1, 2)).astype(np.int64)).astype(self.dtype)
+
+    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
+        """With another requantization."""
+        del order
+        return replace(self, requantization=constants.requantization)
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """Products of matrices, whose pairs lie along OY."""

@@ -14,7 +14,7 @@ from match.arithmetic.tflite import multiply_by
 from match.arithmetic.tflite_functions import exponentials_of_16_bits, reciprocals_of_16_bits
 from match.graph.elements import OfElements
 from match.graph.layers import element_wise, fitting_words, without_idle_parts
-from match.graph.operator import Array, Described, Known, Refused
+from match.graph.operator import Array, Described, Known, Operator, Refused
 from match.ir import constants
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
@@ -254,6 +254,11 @@ class Normalization(OfElements):
         bits = UPPER_FRACTION - root
         deviations = (upper + (1 << bits - 1)) >> bits
         return self.requantization(deviations * own.gains.astype(np.int64)).astype(self.dtype)
+
+    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
+        """With another requantization."""
+        del order
+        return replace(self, requantization=constants.requantization)
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """Gains, and the requantization of what they multiply."""

@@ -57,6 +57,11 @@ class Accumulation(Operator):
         ends = [self.requantization(end) for end in self.accumulator(x.values)]
         return Range(np.minimum(*ends), np.maximum(*ends))
 
+    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
+        """With another requantization."""
+        del order
+        return replace(self, requantization=constants.requantization)
+
     def _described(self, layer: Layer, weights: Int8Array | None, x: Known) -> Described:
         low, high = x.range.ends
         layer = replace(layer, input_range=(int(low), int(high)))

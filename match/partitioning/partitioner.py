@@ -116,12 +116,17 @@ class Partitioned:
         complete = tuple(_with_conversions(decided, conversions, self.target))
         return replace(self, module=module, decisions=complete, rows=tuple(row for row, _ in decided))
 
+    @property
+    def decided_rows(self) -> list[tuple[Row, LayerDecision]]:
+        """Each row with its decision; conversions between layouts have no row."""
+        own = [decision for decision in self.decisions if decision.op != LAYOUT]
+        return list(zip(self.rows, own, strict=True))
+
     def by_name(self, found: Mapping[relay.Expr, _Fact]) -> dict[str, tuple[_Fact, ...]]:
         """Facts about expressions of `main`, by the names of the decisions that compute these expressions."""
-        own = [decision for decision in self.decisions if decision.op != LAYOUT]
         facts = {
             decision.name: tuple(found[expr] for expr in _expressions(row) if expr in found)
-            for row, decision in zip(self.rows, own, strict=True)
+            for row, decision in self.decided_rows
         }
         return {name: known for name, known in facts.items() if known}
 

@@ -9,11 +9,11 @@ what would no longer be computed, or that are spent above the rate of the same o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from match.ir.layer import GROUP
 from match.partitioning.quantizable import Quantizable
-from match.report.schema import Advice, AdviceKind, LayerSummary, Report
+from match.report.schema import Advice, AdviceKind, LayerSummary, MovedOutput, Report
 
 MOST = 5
 """Sentences."""
@@ -24,13 +24,11 @@ LEAST_SHARE = 0.1
 SLOWNESS = 4
 """How many times fewer MACs a cycle than the best layer of the same operator and module are far below."""
 
-NOTICEABLE = 0.05
-"""Share of accumulators whose output moves from which a requantization is worth a sentence; one step is the least."""
+NOTICEABLE = 0.01
+"""Share of the largest real number of an output by which it moves from which that is worth a sentence."""
 
 _IN_QDQ = "; of an ONNX file in QOperator form, in QDQ form, which has all layers (such as transposed convolutions)"
 """How layers are quantized that onnxruntime's quantizer leaves in floating point."""
-
-_ELSEWHERE = "`match validate` tells what a network costs whose requantizations move none"
 
 _CPU = "cpu"
 _LAYOUT = "layout"
@@ -39,12 +37,17 @@ _TRANSPOSING = frozenset({"transpose", "layout_transform"})
 
 
 def advise(
-    report: Report, quantizable: Sequence[Quantizable] = (), *, wide_activations: bool = False
+    report: Report,
+    quantizable: Sequence[Quantizable] = (),
+    *,
+    wide_activations: bool = False,
+    exact_cycles: Callable[[], int | None] = lambda: None,
 ) -> tuple[Advice, ...]:
     """At most `MOST` sentences, the one with the most cycles first; none where nothing is found.
 
     `quantizable` are recurrent layers in floating point that modules would take in integers, and `wide_activations`
-    says that the model quantizes activations to 16 bits.
+    says that the model quantizes activations to 16 bits. `exact_cycles` finds the predicted cycles of the network with
+    exact numerics, None where it does not fit; it is called where outputs move by much.
     """
     found = [
         *_idle(report),
@@ -57,7 +60,7 @@ def advise(
     ]
     least = LEAST_SHARE * report.totals.cycles
     worth = sorted((one for one in found if one.cycles >= least), key=lambda one: -one.cycles)
-    return (*worth, *_inexact(report))[:MOST]
+    return (*worth, *_inexact(report, exact_cycles))[:MOST]
 
 
 def _idle(report: Report) -> Iterator[Advice]:
@@ -200,41 +203,44 @@ def _slow(report: Report) -> Iterator[Advice]:
             )
 
 
-def _inexact(report: Report) -> Iterator[Advice]:
-    """Layers that are noticeably off, and what the nearest exact offers of modules cost, where all have one."""
-    off = [
-        layer
-        for layer in report.layers
-        if layer.requantization
-        and not layer.requantization.exact
-        and (layer.requantization.share >= NOTICEABLE or layer.requantization.max_step > 1)
-    ]
-    if off:
-        worst = max(off, key=lambda layer: layer.requantization.share if layer.requantization else 0.0)
-        prices = [_exact_price(layer) for layer in off]
-        known = [price for price in prices if price is not None]
-        cost = f"exact offers cost {sum(known):,} cycles more" if len(known) == len(off) else _ELSEWHERE
-        assert worst.requantization, "it is off by its requantization"
+def _inexact(report: Report, exact_cycles: Callable[[], int | None]) -> Iterator[Advice]:
+    """Outputs that move by much as modules requantize otherwise than the network, and the price of exact ones."""
+    outputs = report.moved_outputs.outputs if report.moved_outputs else ()
+    if any(map(_matters, outputs)):
+        cycles = exact_cycles()
+        if cycles is None:
+            price = "would move none, but does not fit the memories"
+        else:
+            more = cycles - report.totals.cycles
+            price = f"moves none and takes {cycles:,} predicted cycles instead of {report.totals.cycles:,}"
+            price += f" ({more / report.totals.cycles:+.1%})" if report.totals.cycles else ""
+        off = [layer for layer in report.layers if layer.requantization and not layer.requantization.exact]
         yield Advice(
             kind="inexact",
-            sentence=f"The requantization of {_listed(off)} moves outputs, in {worst.name} those of "
-            f"{worst.requantization.share:.1%} of the accumulators; {cost} (--numerics exact).",
+            sentence=f"Requantization in the modules' own forms moves outputs by much: {moved_text(report)}; "
+            f"--numerics exact {price}.",
             cycles=0,
             layers=_names(off),
         )
 
 
-def _exact_price(layer: LayerSummary) -> int | None:
-    """Cycles that the cheapest exact offer of a module takes more.
+def _matters(output: MovedOutput) -> bool:
+    """Whether an output moves by more than a step, or, if it is a real number, than about two of 8 bits."""
+    return output.largest > (1 if output.unit == "steps" else NOTICEABLE * output.magnitude)
 
-    The control core, which is always exact, says little: asked for exact forms only, modules have slower ones.
-    """
-    offers = [
-        offer.cycles
-        for offer in layer.candidates
-        if offer.cycles is not None and offer.requantization is not None and offer.requantization.exact
-    ]
-    return min(offers) - (layer.cycles - layer.wait_cycles) if offers else None
+
+def moved_text(report: Report) -> str:
+    """How many outputs move in the samples that were compared, and by how much at most."""
+    moved = report.moved_outputs
+    assert moved is not None, "outputs were compared"
+    differing, elements = (sum(own) for own in zip(*((o.differing, o.elements) for o in moved.outputs), strict=True))
+    steps = [output.largest for output in moved.outputs if output.unit == "steps"]
+    reals = [output for output in moved.outputs if output.unit == "real"]
+    by = [f"up to {max(steps):,.0f} steps"] if any(steps) else []
+    by += [f"{one.name} by up to {one.largest:.3g} of {one.magnitude:.3g}" for one in reals if one.largest]
+    samples = "1 random sample" if moved.samples == 1 else f"{moved.samples} random samples"
+    of_elements = f"{differing:,} of {elements:,} in {samples}"
+    return f"{of_elements}, {' and '.join(by)}" if by else of_elements
 
 
 def _memory(report: Report) -> Iterator[Advice]:

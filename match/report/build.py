@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from importlib import metadata
 
@@ -31,6 +31,7 @@ from match.report.schema import (
     MemorySummary,
     ModelSummary,
     ModuleSummary,
+    MovedOutputs,
     MovedSummary,
     OperandSummary,
     OperatorSummary,
@@ -65,6 +66,8 @@ def build(
     moved: Mapping[str, Sequence[Moved]] | None = None,
     quantizable: Sequence[Quantizable] = (),
     wide_activations: bool = False,
+    moved_outputs: MovedOutputs | None = None,
+    exact_cycles: Callable[[], int | None] = lambda: None,
 ) -> Report:
     """The report of one compilation.
 
@@ -83,6 +86,8 @@ def build(
         moved: By how much operators that were changed differ from the model's, by the names of decisions.
         quantizable: Recurrent layers in floating point that modules would take in integers.
         wide_activations: Whether the model quantizes activations to 16 bits.
+        moved_outputs: By how much outputs move where modules requantize otherwise than the network.
+        exact_cycles: Finds the predicted cycles with exact numerics, None where the network does not fit then.
     """
     whole = dict(elements or {})
     in_parts = {decision.source for decision in decisions if decision.parts > 1}
@@ -124,8 +129,10 @@ def build(
         ),
         layers=layers,
         memory=_memory(memory, target, workspace_bytes, decisions) if memory else msgspec.UNSET,
+        moved_outputs=moved_outputs,
     )
-    return msgspec.structs.replace(report, advice=advise(report, quantizable, wide_activations=wide_activations))
+    advice = advise(report, quantizable, wide_activations=wide_activations, exact_cycles=exact_cycles)
+    return msgspec.structs.replace(report, advice=advice)
 
 
 def _options(target: MatchTarget, options: Options, l1: int | None) -> OptionsSummary:

@@ -383,8 +383,36 @@ class MemoryPlanSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
     tensors: tuple[TensorPlace, ...]
 
 
+class MovedOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """By how much an output of the network moves where modules requantize otherwise than it does.
+
+    Of `elements` in all samples `differing` differ, by at most `largest` of a `unit`: steps of integers, or real
+    numbers as they are. The largest that the network itself computes is `magnitude`.
+    """
+
+    name: str
+    elements: int
+    differing: int
+    largest: float
+    magnitude: float
+    unit: Literal["steps", "real"]
+
+
+class MovedOutputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Outputs for random inputs, computed in NumPy by the network's integers and by those of the chosen modules.
+
+    An output that the control core computes in floating point is compared where it still is integers.
+    """
+
+    samples: int
+    outputs: tuple[MovedOutput, ...]
+
+
 class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole of `report.json`. `memory` is there if main memory cannot hold the network."""
+    """The whole of `report.json`. `memory` is there if main memory cannot hold the network.
+
+    `moved_outputs` is null where all requantizations are exact.
+    """
 
     generator: str
     model: ModelSummary
@@ -397,3 +425,4 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory: MemoryPlanSummary | msgspec.UnsetType = msgspec.UNSET
     advice: tuple[Advice, ...] = ()
     sizes: tuple[Size, ...] = ()
+    moved_outputs: MovedOutputs | None = None

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from match.ir.layer import GATES, GROUP, WIDEST_WEIGHTS, Op
+from match.report.advice import moved_text
 from match.report.columns import Column, fitted, left_out
 from match.report.layer_rows import bytes_moved, peak_share, shapes
 from match.report.memory_table import memory_lines, memory_table, program_text
@@ -404,6 +405,8 @@ def _exactness(report: Report, *, explained: bool) -> list[str]:
     if scaled:
         off = "; 'off' is the share of reachable accumulators between the clamps whose output moves"
         lines.append(f"Requantization: not exact in {_count(scaled, 'layer')}{off if explained else ''}.")
+    if report.moved_outputs:
+        lines.append(f"Outputs that this moves: {moved_text(report)}.")
     if in_integers:
         lines.append(
             f"In integers: {_count(in_integers, 'layer')} where the reference has floating point, with outputs within "

@@ -26,8 +26,13 @@ def random_inputs(manifest: Manifest, seed: int) -> Arrays:
     Raises:
         OptionError: if the seed is below 0.
     """
-    rng = np.random.default_rng(whole_number(seed, "the seed", 0))
-    return {tensor.name: _random(tensor, rng) for tensor in manifest.inputs}
+    return random_arrays(manifest.inputs, whole_number(seed, "the seed", 0))
+
+
+def random_arrays(tensors: Sequence[ModelTensor], seed: int) -> Arrays:
+    """One sample of some inputs, as `random_inputs` draws them."""
+    rng = np.random.default_rng(seed)
+    return {tensor.name: _random(tensor, rng) for tensor in tensors}
 
 
 def _random(tensor: ModelTensor, rng: np.random.Generator) -> npt.NDArray[Any]:

@@ -29,6 +29,7 @@ STATIONS = (
     "dispatch",
     "cover",
     "arithmetic",
+    "graph",
     "relay",
     "frontend",
     "passes",

@@ -11,7 +11,14 @@ import pytest
 import match
 from match.report import Report
 from match.report.advice import LEAST_SHARE, advise
-from match.report.schema import CandidateSummary, LayerSummary, ModuleSummary, RequantizationSummary
+from match.report.schema import (
+    CandidateSummary,
+    LayerSummary,
+    ModuleSummary,
+    MovedOutput,
+    MovedOutputs,
+    RequantizationSummary,
+)
 from tests.cli.conftest import DIGITS
 from tests.report import flawed_networks
 from tests.report.test_table import text_of
@@ -125,9 +132,15 @@ def test_a_network_without_a_flaw_gets_no_advice(name: str, target: str, models_
 
 
 def test_what_is_inexact_is_told(models_dir: Path) -> None:
-    advice = compiled("nearly_even_scales", "diana", models_dir, {}).advice[-1]
+    report = compiled("nearly_even_scales", "diana", models_dir, {})
+    assert report.moved_outputs is not None
+    (output,), advice = report.moved_outputs.outputs, report.advice[-1]
+    assert (output.unit, output.largest) == ("steps", 2.0)
+    assert f"Outputs that this moves: {output.differing:,} of {output.elements:,} in 4 random" in text_of(report)
     assert (advice.kind, advice.layers) == ("inexact", ("conv2d_0", "conv2d_1"))
-    assert "25.0% of the accumulators; `match validate` tells what" in advice.sentence
+    exact = compiled("nearly_even_scales", "diana", models_dir, {"numerics": "exact"})
+    assert f"takes {exact.totals.cycles:,} predicted cycles instead of {report.totals.cycles:,}" in advice.sentence
+    assert exact.moved_outputs is None
 
 
 def test_a_slow_layer_is_held_against_its_like(report: Report) -> None:
@@ -157,21 +170,26 @@ def test_the_most_frequent_refusal_counts_macs(report: Report) -> None:
     assert "(97% of the MACs) it refused because it is large" in advice.sentence
 
 
-def test_the_price_of_exactness_is_that_of_the_cheapest_exact_offer(report: Report) -> None:
-    off, exact = RequantizationSummary("narrow", False, 0.2, 1), RequantizationSummary("wide", True, 0.0, 0)
-    offers = (
-        CandidateSummary("array", 1000, requantization=off),
-        CandidateSummary("cores", 1500, requantization=exact),
-        CandidateSummary("cpu", 9000),
+def test_what_exact_numerics_cost_is_asked_where_outputs_move_by_much(report: Report) -> None:
+    """Of integers by more than a step, of real numbers by more than a hundredth of the largest."""
+    off = layer("conv", cycles=1000, macs=1000, requantization=RequantizationSummary("narrow", False, 0.2, 1))
+
+    def told(cycles: int | None, *outputs: MovedOutput) -> str:
+        moved = MovedOutputs(samples=4, outputs=outputs)
+        own = msgspec.structs.replace(network(report, off), moved_outputs=moved)
+        found = advise(own, exact_cycles=lambda: cycles)
+        assert all((one.kind, one.cycles, one.layers) == ("inexact", 0, ("conv",)) for one in found)
+        return found[0].sentence if found else ""
+
+    near, far = MovedOutput("y", 40, 8, 1.0, 128.0, "steps"), MovedOutput("y", 40, 8, 2.0, 128.0, "steps")
+    real, little = MovedOutput("p", 10, 5, 0.011, 1.0, "real"), MovedOutput("p", 10, 5, 0.009, 1.0, "real")
+    assert told(1250, far, near).startswith(
+        "Requantization in the modules' own forms moves outputs by much: 16 of 80 in 4 random samples, up to 2 steps; "
+        "--numerics exact moves none and takes 1,250 predicted cycles instead of 1,000 (+25.0%)."
     )
-    wide = layer("conv", cycles=1000, macs=1000, requantization=off, candidates=offers)
-    (advice,) = advise(network(report, wide))
-    assert (advice.kind, advice.cycles) == ("inexact", 0)
-    assert "20.0% of the accumulators; exact offers cost 500 cycles more" in advice.sentence
-    slow = msgspec.structs.replace(wide, candidates=(offers[0], offers[2]))
-    assert "exact offers" not in advise(network(report, slow))[0].sentence  # modules have slower forms for exact ones
-    slight = msgspec.structs.replace(wide, requantization=RequantizationSummary("narrow", False, 0.02, 1))
-    assert advise(network(report, slight)) == ()
+    assert "up to 1 steps and p by up to 0.011 of 1;" in told(None, near, real)
+    assert "does not fit the memories" in told(None, near, real)
+    assert told(1250, near, little) == ""
 
 
 def test_requantizations_of_the_control_core_are_told_together(report: Report) -> None:

@@ -1,0 +1,145 @@
+"""How far the outputs of a network move where modules requantize otherwise than it does: predicted in NumPy.
+
+The network's integers are computed twice for some random inputs: by its own requantizations, and by those that the
+chosen modules have. Nothing is compiled. The inputs are those of `match validate` with the seeds 0, 1, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from match.frontend.model import ModelTensor
+from match.graph.elements import Dequantize
+from match.graph.evaluate import evaluate
+from match.graph.opaque import Opaque
+from match.graph.operator import Array
+from match.graph.rewrite import rewrite
+from match.graph.value import Graph, Value
+from match.ir.constants import LayerConstants
+from match.partitioning.partitioner import Partitioned
+from match.partitioning.pattern import Match
+from match.relay.graph_reader import GraphReading, read_graph
+from match.report.schema import MovedOutput, MovedOutputs
+from match.run.samples import random_arrays
+from match.validation.differences import difference
+
+MOST_SAMPLES = 4
+
+_MACS = 100_000_000
+"""Multiply-accumulates that are computed for all samples together, but for the first: about a tenth of a second."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """A tensor as the network computes it and as the modules do, and the output of the network that it belongs to."""
+
+    own: Value
+    other: Value
+    output: ModelTensor
+
+
+@dataclass(frozen=True, eq=False)
+class InForms:
+    """The graph of a network, and the same where each operator on a module has the module's form of requantization.
+
+    `replaced` says what became of each value of `own`.
+    """
+
+    own: Graph
+    graph: Graph
+    replaced: Mapping[Value, Value]
+
+
+def in_forms(partitioned: Partitioned) -> InForms:
+    """A network as the chosen modules compute it."""
+    reading = read_graph(partitioned.main)
+    forms = dict(_forms(partitioned, reading))
+    replaced: dict[Value, Value] = {}
+
+    def rule(value: Value, original: Value) -> Value:
+        form = forms.get(original)
+        assert value.operator is not None, "a value that is replaced is computed"
+        return value if form is None else replace(value, operator=value.operator.in_form(*form))
+
+    return InForms(reading.graph, rewrite(reading.graph, rule, replaced), replaced)
+
+
+def moved_outputs(
+    partitioned: Partitioned, inputs: Sequence[ModelTensor], outputs: Sequence[ModelTensor]
+) -> MovedOutputs | None:
+    """How far outputs move; None where all requantizations are exact, or none of them reaches an output.
+
+    An output that the control core computes in floating point is compared where it still is integers.
+    """
+    if not any(form is not None for decision in partitioned.decisions for form in decision.forms):
+        return None
+    network = in_forms(partitioned)
+    compared = [
+        _Compared(value, network.replaced[value], tensor)
+        for tensor, output in zip(outputs, network.own.outputs, strict=True)
+        for value in _integers(output, network.replaced)
+    ]
+    if not compared:
+        return None
+    both = Graph(network.own.inputs, tuple(value for pair in compared for value in (pair.own, pair.other)))
+    macs = sum(decision.macs for decision in partitioned.decisions)
+    samples = min(MOST_SAMPLES, max(1, _MACS // max(macs, 1)))
+    found = [MovedOutput(pair.output.name, 0, 0, 0.0, 0.0, _unit(pair.own)) for pair in compared]
+    for seed in range(samples):
+        arrays = random_arrays(inputs, seed)
+        results = evaluate(both, [arrays[tensor.name].reshape(tensor.shape) for tensor in inputs])
+        pairs = zip(found, results[::2], results[1::2], strict=True)
+        found = [_added(moved, own, other) for moved, own, other in pairs]
+    return MovedOutputs(samples=samples, outputs=tuple(found))
+
+
+def _unit(value: Value) -> Literal["steps", "real"]:
+    return "real" if value.dtype.startswith("float") else "steps"
+
+
+def _added(moved: MovedOutput, own: Array, other: Array) -> MovedOutput:
+    """The count with those of another sample."""
+    apart = difference(other, own, 1.0 if moved.unit == "steps" else None)
+    return MovedOutput(
+        moved.name,
+        moved.elements + apart.elements,
+        moved.differing + apart.elements - apart.equal,
+        max(moved.largest, apart.largest),
+        max(moved.magnitude, float(np.abs(own.astype(np.float64)).max(initial=0.0))),
+        moved.unit,
+    )
+
+
+def _forms(
+    partitioned: Partitioned, reading: GraphReading
+) -> Iterator[tuple[Value, tuple[LayerConstants, tuple[int, ...]]]]:
+    """The values whose operators modules requantize otherwise, with their constants and the order of their inputs."""
+    place = {row.root: number for number, row in enumerate(partitioned.found) if isinstance(row, Match)}
+    for row, decision in partitioned.decided_rows:
+        if any(form is not None for form in decision.forms) and isinstance(row, Match):
+            inside = sorted(place[expr] for expr in {row.root, *row.covered} if expr in place)
+            members = [partitioned.found[number] for number in inside]
+            for member, form in zip(members, decision.forms, strict=True):
+                if form is not None and isinstance(member, Match):
+                    own = reading.forms[member.root].inputs
+                    order = tuple(own.index(x) for x in member.inputs) if len({*own}) == len(own) else (0, 1)
+                    yield reading.values[member.root], (form, order)
+
+
+def _integers(output: Value, replaced: Mapping[Value, Value]) -> list[Value]:
+    """The tensors to compare for an output: the last ones that moved before the control core computes real numbers."""
+    found: dict[Value, None] = {}
+    pending = [output]
+    while pending:
+        value = pending.pop()
+        if replaced[value] is value:
+            continue
+        if isinstance(value.operator, (Dequantize, Opaque)):
+            pending += value.inputs
+        else:
+            found[value] = None
+    return list(found)
