@@ -54,11 +54,11 @@ class StageText:
                 yield f"{name}_{self.number + 1}", span
             yield f"{name}_{self.number}", self._under(f"{name}_{self.number + 1}", axis)
 
-    @staticmethod
-    def _under(written: str, axis: Axis) -> str:
-        if (axis.stride, axis.window, axis.before) == (1, 1, 0):
-            return written
+    def _under(self, written: str, axis: Axis) -> str:
+        """What it reads for the indices `written`, whose own padding, of the next operator, it does not have."""
         end = f"{written}.first + {written}.count"
+        if (axis.stride, axis.window, axis.before) == (1, 1, 0):
+            return f"match_span({written}.first, {end})" if any(self.layer.padding) else written
         return f"match_window({written}.first, {end}, {axis.stride}, {axis.window}, {axis.before}, {axis.limit})"
 
     def channels(self, tensor: int) -> str:

@@ -6,6 +6,7 @@ change their places is a reshape.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from match.ir.dtypes import value_range
@@ -24,17 +25,33 @@ class RemoveIdle:
 
 
 def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    if _idle(call) or (is_call(call, "maximum", "minimum") and new(call.args[0]) == new(call.args[1])):
+    if _idle(call):
         return new(call.args[0])
+    if is_call(call, "maximum", "minimum"):
+        return _of_itself(call, new)
     if not _reshapes(call):
         return None
-    source = call.args[0]
-    while _reshapes(source) or (isinstance(source, relay.Call) and _idle(source)):
-        source = source.args[0]
+    source = _in_order(call.args[0])
     if shape(source) == shape(call):
         return new(source)
     alone = is_call(call, "reshape") and source == call.args[0]
     return None if alone else relay.reshape(new(source), shape(call))
+
+
+def _of_itself(call: relay.Call, new: New) -> relay.Expr | None:
+    """An extremum of a tensor and itself, in whatever shapes: the tensor."""
+    sources = [new(_in_order(operand)) for operand in call.args]
+    if sources[0] != sources[1] or any(math.prod(shape(x)) != math.prod(shape(call)) for x in call.args):
+        return None
+    first = _in_order(call.args[0])
+    return sources[0] if shape(first) == shape(call) else relay.reshape(sources[0], shape(call))
+
+
+def _in_order(expr: relay.Expr) -> relay.Expr:
+    """The tensor whose elements an expression has, in their order."""
+    while _reshapes(expr) or (isinstance(expr, relay.Call) and _idle(expr)):
+        expr = expr.args[0]
+    return expr
 
 
 def _reshapes(expr: relay.Expr) -> bool:

@@ -9,8 +9,11 @@ import pytest
 
 import match
 from match.dispatch.plan import CPU, LayerDecision
-from match.ir.layer import GROUP, Role
+from match.ir.layer import GROUP, Padding, Role
+from match.relay import integer_form, relay, tvm
 from tests.devtools.zoo.reference import noise, small
+from tests.passes.networks import requantization, weights
+from tests.passes.running import executable
 
 pytestmark = pytest.mark.cc
 
@@ -61,6 +64,37 @@ def test_chains_compute_the_integers_of_their_layers(name: str, target: str, l1:
         assert fused.cycles <= alone.cycles
     else:
         assert moved(fused) < moved(alone)
+
+
+@pytest.mark.parametrize(("fy", "fx"), [(2, 1), (1, 2)])
+def test_padding_belongs_to_one_operator_of_a_chain(fy: int, fx: int) -> None:
+    """A depthwise filter of one column (or row) is padded along one axis, the convolution after it along both."""
+    rng = np.random.default_rng(1)
+    x = relay.var("x", shape=(1, 8, 6, 8), dtype="uint8")
+    hidden = integer_form.conv2d(
+        x,
+        weights(rng, fy, fx, 8, 1),
+        requantization(rng, 2, 8, (0, 255)),
+        "uint8",
+        groups=8,
+        kernel_layout="HWOI",
+        padding=Padding(0, 0, fy - 1, fx - 1),
+        pad_value=7,
+    )
+    last = integer_form.conv2d(
+        hidden,
+        weights(rng, 3, 3, 8, 4),
+        requantization(rng, 72, 4, (0, 255)),
+        "uint8",
+        padding=Padding(1, 1, 1, 1),
+        pad_value=90,
+    )
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], last)))
+    fused = match.compile(module, "gap8", numerics="exact")
+    assert [layer.op for layer in fused.layers] == ["depthwise_conv2d+conv2d"]
+    sample = {"x": rng.integers(0, 256, (1, 8, 6, 8)).astype(np.uint8)}
+    (found,) = fused.run(sample, sanitize=True).values()
+    assert np.array_equal(found, executable(module)(sample)[0])
 
 
 def test_what_lies_between_operators_is_in_no_main_memory() -> None:

@@ -243,6 +243,19 @@ def test_extrema_of_a_tensor_and_itself_go():
     assert len(calls(after, "maximum")) == 1
 
 
+def test_extrema_of_a_tensor_and_its_reshape_go():
+    """Not so those of one that is broadcast."""
+    x = relay.var("x", shape=(2, 5), dtype="int16")
+    flat = relay.reshape(x, (1, 10))
+    before = typed(
+        x, relay.Tuple([relay.minimum(flat, relay.reshape(x, (10,))), relay.maximum(x, relay.reshape(flat, (2, 1, 5)))])
+    )
+    after = RemoveIdle()(before)
+    assert_same_outputs(before, after)
+    assert not calls(after, "minimum")
+    assert len(calls(after, "maximum")) == 1
+
+
 def test_slices_of_the_whole_go():
     x = relay.var("x", shape=(2, 5), dtype="uint8")
     whole = relay.strided_slice(x, [0], [9], axes=[1])
