@@ -14,7 +14,7 @@ from match.frontend.model import Model
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
 
-STATIONS = "ir", "arithmetic", "relay", "passes"
+STATIONS = "ir", "arithmetic", "graph", "relay", "passes"
 """Packages of the compiler whose sources decide what becomes of a network."""
 
 MOST_NETWORKS = 40
