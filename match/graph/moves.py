@@ -24,7 +24,8 @@ Columns = npt.NDArray[np.int32]
 IDENTITY = np.arange(256, dtype=np.uint8)
 IDENTITY.setflags(write=False)
 
-_NARROW = "int8", "uint8", "int16"
+NARROW = "int8", "uint8", "int16"
+"""Types of elements that modules move as they are."""
 _TRANSPOSED = "float32", "int32"
 """Types that are transposed, beside those that are moved in other ways, too."""
 
@@ -71,10 +72,10 @@ class Move(Operator):
     @property
     def keeps_order(self) -> bool:
         """Whether all elements stay, in their order."""
-        return all(columns is None for columns in self.columns) and not self._turns
+        return all(columns is None for columns in self.columns) and not self.turns
 
     @property
-    def _turns(self) -> bool:
+    def turns(self) -> bool:
         """Whether axes of more than one index are in another order."""
         moving = [axis for axis in self.axes if self.taken[axis] > 1]
         return moving != sorted(moving)
@@ -96,9 +97,9 @@ class Move(Operator):
         del result
         (x,) = inputs
         cut = [axis for axis, columns in enumerate(self.columns) if columns is not None]
-        if self._turns:
-            return self._transposition(x) if not cut and x.dtype in (*_NARROW, *_TRANSPOSED) else None
-        return self._gathering(x, cut[0]) if len(cut) == 1 and x.dtype in _NARROW else None
+        if self.turns:
+            return self._transposition(x) if not cut and x.dtype in (*NARROW, *_TRANSPOSED) else None
+        return self._gathering(x, cut[0]) if len(cut) == 1 and x.dtype in NARROW else None
 
     def _gathering(self, x: Known, axis: int) -> Described | None:
         """Some indices of one axis: neighbouring ones of which none is filled, or others."""
@@ -164,7 +165,7 @@ class Concatenate(Operator):
 
         Axes after the concatenated one belong to the channels, and axes before it to the pixels.
         """
-        if len(inputs) != 2 or result.dtype not in _NARROW:
+        if len(inputs) != 2 or result.dtype not in NARROW:
             return None
         outer, unit = result.shape[: self.axis], np.dtype(result.dtype).itemsize
         first, second = (math.prod(x.shape[self.axis :]) * unit for x in inputs)

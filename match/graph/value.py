@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from match.graph.operator import Operator
@@ -18,6 +18,7 @@ class Value:
     exact: whether the reference is known to compute just these numbers. Where it computes in floating point, integers
         may be one step off.
     source: what the model calls the tensor or its operator; empty if that is not known. For an input its name.
+    parts: into how many parts the model's operator was cut, where this is one of them, or joins some.
     """
 
     tensor: Tensor
@@ -25,6 +26,7 @@ class Value:
     inputs: tuple[Value, ...] = ()
     exact: bool = True
     source: str = ""
+    parts: int = 1
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -71,12 +73,3 @@ def ordered(values: Iterable[Value]) -> list[Value]:
             pending.append((value, True))
             pending += [(source, False) for source in reversed(value.inputs)]
     return list(order)
-
-
-def readers(values: Sequence[Value]) -> dict[Value, list[Value]]:
-    """For each of these tensors those among them that are computed from it, in their order."""
-    found: dict[Value, list[Value]] = {value: [] for value in values}
-    for value in values:
-        for source in dict.fromkeys(value.inputs):
-            found[source].append(value)
-    return found

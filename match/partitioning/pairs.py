@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from match.graph.moves import NARROW, Concatenate
+from match.graph.rewrite import rewrite
+from match.graph.value import Graph, Value, computed
 from match.ir.layer import Op
-from match.relay import relay, tvm
-from match.relay.objects import operands
-from match.relay.places import parts_of
-from match.relay.rewrite import New, is_call, is_narrow, rewrite, with_place
 from match.target.hardware import MatchTarget
 
 
-def in_pairs(module: tvm.IRModule, target: MatchTarget) -> tvm.IRModule:
-    """A network whose concatenations of 8 or 16 bits join two tensors each, if a module of the target takes some.
+def in_pairs(graph: Graph, target: MatchTarget) -> Graph:
+    """A graph whose concatenations of 8 or 16 bits join two tensors each, if a module of the target takes some.
 
     A concatenation of n tensors becomes a balanced tree, which copies each tensor at most ⌈log2 n⌉ times. Where it
     joins the parts of an operator, so do all of the tree.
     """
     taken = any(Op.CONCATENATE in pattern.ops for pattern in target.patterns)
-    return rewrite(module, _rule) if taken else module
+    return rewrite(graph, _rule, {}) if taken else graph
 
 
-def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    if not is_call(call, "concatenate") or not is_narrow(call) or not isinstance(call.args[0], relay.Tuple):
-        return None
-    fields = operands(call.args[0])
-    if len(fields) <= 2:
-        return None
-    joined = _joined([new(field) for field in fields], int(call.attrs.axis))
-    return with_place(joined, call) if parts_of(call) > 1 else joined
+def _rule(value: Value, original: Value) -> Value:
+    del original
+    operator = value.operator
+    if not isinstance(operator, Concatenate) or value.dtype not in NARROW or len(value.inputs) <= 2:
+        return value
+    inside = (value.source, value.parts) if value.parts > 1 else ("", 1)
+    first, second = (_joined(tensors, operator, *inside) for tensors in _halves(value.inputs))
+    return replace(value, operator=Concatenate(axis=operator.axis), inputs=(first, second))
 
 
-def _joined(tensors: Sequence[relay.Expr], axis: int) -> relay.Expr:
+def _halves(tensors: Sequence[Value]) -> tuple[Sequence[Value], Sequence[Value]]:
+    middle = (len(tensors) + 1) // 2
+    return tensors[:middle], tensors[middle:]
+
+
+def _joined(tensors: Sequence[Value], operator: Concatenate, source: str, parts: int) -> Value:
     if len(tensors) == 1:
         return tensors[0]
-    middle = (len(tensors) + 1) // 2
-    return relay.concatenate([_joined(tensors[:middle], axis), _joined(tensors[middle:], axis)], axis)
+    own = Concatenate(axis=operator.axis)
+    halves = [_joined(half, operator, source, parts) for half in _halves(tensors)]
+    return replace(computed(own, *halves), source=source, parts=parts)

@@ -16,19 +16,23 @@ from match.compilation.stopwatch import Stopwatch
 from match.dispatch.plan import CPU, InPlace, LayerDecision, LayerPlan, Offer
 from match.dispatch.plan_codec import IN_PLACE_ATTRIBUTE, PLAN_ATTRIBUTE, encode
 from match.dispatch.request import Workload
+from match.graph.joined_moves import join_moves
+from match.graph.value import Graph
 from match.ir.names import network_prefix
 from match.mapping.storage import Storage, dense
 from match.partitioning.choice import ChosenNetwork, choose, layouts
 from match.partitioning.graph import Row
 from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_cost, from_layout, to_layout
 from match.partitioning.pairs import in_pairs
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match, find_layers, read
 from match.partitioning.pattern.rows import rows
 from match.partitioning.split_argmax import split_argmax
 from match.partitioning.split_dense import split_dense
 from match.partitioning.split_transpositions import split_transpositions
 from match.partitioning.unrolled import unrolled_where_refused
 from match.relay import relay, tvm
+from match.relay.graph_reader import GraphReading
+from match.relay.graph_writer import write_graph
 from match.relay.objects import main_function, operands
 from match.relay.places import parts_of
 from match.relay.recurrent import unrolled
@@ -50,7 +54,7 @@ class Way:
 class Partitioned:
     """A network cut into functions, and the decisions about its operators, in execution order.
 
-    `main` is the network before the cut, and `found` its rows: layers as recognised, and operators. `rows` are those
+    `reading` is the network before the cut, and `found` its rows: layers as recognised, and operators. `rows` are those
     that were decided on. `workloads` are the layers that modules were asked about, by symbol. `chosen` is what the
     decisions are from.
     """
@@ -59,10 +63,15 @@ class Partitioned:
     decisions: tuple[LayerDecision, ...]
     target: MatchTarget
     workloads: Mapping[str, Workload]
-    main: relay.Function
+    reading: GraphReading
     found: tuple[Row, ...]
     rows: tuple[Row, ...]
     chosen: ChosenNetwork
+
+    @property
+    def main(self) -> relay.Function:
+        """The network before the cut, in integer Relay."""
+        return self.reading.main
 
     def ways(self, options: Options, network: str, stopwatch: Stopwatch) -> Iterator[Partitioned]:
         """Itself and all other ways to cut the network that may be compared where main memory does not hold it."""
@@ -92,13 +101,15 @@ class Partitioned:
             yield self._way(chosen, stopwatch)
 
     def _way(self, chosen: ChosenNetwork, stopwatch: Stopwatch) -> Way:
-        return Way(chosen.cost, partial(_partitioned, self.main, self.found, chosen, self.target, stopwatch))
+        return Way(chosen.cost, partial(_partitioned, self.reading, self.found, chosen, self.target, stopwatch))
 
     def with_split_dense(self, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned | None:
         """The same network with large dense layers split, cut with these options; None if it has none."""
         with stopwatch.phase("pattern"):
-            module = split_dense(self.main, self.found)
-        return None if module is None else _cut(module, self.target, options, network, stopwatch)
+            graph = split_dense(self.reading.graph)
+        if graph is None:
+            return None
+        return _cut(graph, self.reading, self.target, options, network, stopwatch)
 
     def decided(self, decisions: Sequence[LayerDecision]) -> Partitioned:
         """The same network with other decisions about its operators; the conversions are determined anew."""
@@ -139,25 +150,27 @@ def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: st
     inside) and "partition".
     """
     with stopwatch.phase("pattern"):
-        module = split_transpositions(split_argmax(module, target), target)
+        module = split_argmax(module, target)
     with stopwatch.phase("dispatch"):
         module = unrolled_where_refused(module, target, options, stopwatch)
-    return _cut(module, target, options, network, stopwatch)
+    with stopwatch.phase("pattern"):
+        reading = read(main_function(module), target.own_operators)
+        graph = split_transpositions(join_moves(reading.graph), target)
+    return _cut(graph, reading, target, options, network, stopwatch)
 
 
 def _cut(
-    module: tvm.IRModule, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch
+    graph: Graph, reading: GraphReading, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch
 ) -> Partitioned:
-    """Find the layers and choose their modules; see `cut`."""
+    """Find the layers of a graph that was made of the one that was read, and choose their modules; see `cut`."""
     with stopwatch.phase("pattern"):
-        module = in_pairs(module, target)
-        main = main_function(module)
-        found = tuple(rows(main, find(module, target.own_operators)))
-    return _chosen(main, found, target, options, network, stopwatch)
+        written = write_graph(in_pairs(graph, target), reading)
+        found = tuple(rows(written.main, find_layers(written)))
+    return _chosen(written, found, target, options, network, stopwatch)
 
 
 def _chosen(
-    main: relay.Function,
+    reading: GraphReading,
     found: tuple[Row, ...],
     target: MatchTarget,
     options: Options,
@@ -166,18 +179,18 @@ def _chosen(
 ) -> Partitioned:
     """Choose the modules for the operators of a network, and cut it."""
     with stopwatch.phase("dispatch"):
-        chosen = choose(main, found, network_prefix(network), target, options, stopwatch)
-    return _partitioned(main, found, chosen, target, stopwatch)
+        chosen = choose(reading.main, found, network_prefix(network), target, options, stopwatch)
+    return _partitioned(reading, found, chosen, target, stopwatch)
 
 
 def _partitioned(
-    main: relay.Function, found: tuple[Row, ...], chosen: ChosenNetwork, target: MatchTarget, stopwatch: Stopwatch
+    reading: GraphReading, found: tuple[Row, ...], chosen: ChosenNetwork, target: MatchTarget, stopwatch: Stopwatch
 ) -> Partitioned:
     """Cut a network as it was chosen."""
     with stopwatch.phase("partition"):
         by_symbol = {workload.symbol: workload for workload in chosen.workloads}
-        module = tvm.IRModule.from_expr(main)
-        whole = Partitioned(module, (), target, by_symbol, main, found, chosen.rows, chosen)
+        module = tvm.IRModule.from_expr(reading.main)
+        whole = Partitioned(module, (), target, by_symbol, reading, found, chosen.rows, chosen)
         return whole.decided(chosen.decisions)
 
 

@@ -5,42 +5,49 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from match.graph.moves import axis_groups
+from match.graph import moves
+from match.graph.moves import NARROW, Move, axis_groups
+from match.graph.rewrite import rewrite
+from match.graph.value import Graph, Value, computed
 from match.ir.layer import Op
-from match.relay import relay, tvm
-from match.relay.rewrite import New, is_call, is_narrow, permutation, rewrite, shape
 from match.target.hardware import MatchTarget
 
 _MOST = 6
 """Groups of axes of a transposition that is taken apart, into four at most: each takes a fifth of one of TVM's."""
 
 
-def split_transpositions(module: tvm.IRModule, target: MatchTarget) -> tvm.IRModule:
-    """The network with transpositions of 8 or 16 bits that exchange two groups of axes each, if a module takes some.
+def split_transpositions(graph: Graph, target: MatchTarget) -> Graph:
+    """The graph with transpositions of 8 or 16 bits that exchange two groups of axes each, if a module takes some.
 
     A transposition of more than `_MOST` groups stays as it is.
     """
     taken = any(Op.TRANSPOSE in pattern.ops for pattern in target.patterns)
-    return rewrite(module, _rule) if taken else module
+    return rewrite(graph, _rule, {}) if taken else graph
 
 
-def _rule(call: relay.Call, new: New) -> relay.Expr | None:
-    if not is_call(call, "transpose") or not is_narrow(call):
-        return None
-    before = shape(call.args[0])
-    groups = axis_groups([axis for axis in permutation(call) if before[axis] > 1], before)
+def _rule(value: Value, original: Value) -> Value:
+    del original
+    move = value.operator
+    if not isinstance(move, Move) or not move.turns or any(columns is not None for columns in move.columns):
+        return value
+    if value.dtype not in NARROW:
+        return value
+    groups = axis_groups([axis for axis in move.axes if move.split[axis] > 1], move.split)
     places = sorted(groups)
     order = tuple(places.index(group) for group in groups)
     turns = _turns(order) if len(order) <= _MOST else ()
     if len(turns) < 2:
-        return None
-    x, extents = new(call.args[0]), [extent for _, extent in places]
+        return value
+    (x,), extents = value.inputs, [extent for _, extent in places]
     for first, middle, last in turns:
         parts = extents[:first], extents[first:middle], extents[middle:last], extents[last:]
-        x = relay.transpose(relay.reshape(x, [math.prod(part) for part in parts]), (0, 2, 1, 3))
+        x = computed(moves.reshape(x.tensor, tuple(math.prod(part) for part in parts)), x)
+        x = computed(moves.transpose(x.tensor, (0, 2, 1, 3)), x)
         extents = [*parts[0], *parts[2], *parts[1], *parts[3]]
-    return relay.reshape(x, shape(call))
+    x = replace(x, source=value.source, exact=value.exact)
+    return replace(value, operator=moves.reshape(x.tensor, value.shape), inputs=(x,))
 
 
 _Turn = tuple[int, int, int]

@@ -31,10 +31,8 @@ from match.passes.recurrent_cells import QuantizeCells, UnrollCells
 from match.passes.reshapes_behind_elements import ReshapesBehindElements
 from match.passes.resizes import WriteResizes
 from match.passes.row_functions import FuseRowFunctions
-from match.passes.simplify import RemoveIdle
 from match.passes.slices_of_splits import SliceSplits
 from match.passes.tables_of_one import FuseTables
-from match.passes.transpositions import JoinTranspositions
 from match.passes.unsigned_activations import UnsignedActivations
 from match.passes.volume_pooling import PoolVolumes
 from match.passes.volumes import CutVolumes
@@ -99,8 +97,6 @@ def integer_relay(
         *((UnsignedActivations(),) if activations == "uint8" else ()),
         *(() if imported else (FuseRowFunctions(whole_levels=not tflite),)),
         *(() if tflite else (TabulateRealFunctions(),)),
-        JoinTranspositions(),
-        RemoveIdle(),
     )
     for transform in passes:
         module = transform(module)

@@ -7,7 +7,7 @@ these Relay operators by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, cast
 
@@ -19,6 +19,7 @@ from match.graph.moves import Columns, Concatenate
 from match.graph.opaque import Constant, Opaque
 from match.graph.operator import Array, Operator
 from match.graph.value import Graph, Value
+from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 from match.ir.layer import Padding
 from match.ir.moves import RESHAPES
@@ -35,11 +36,13 @@ from match.relay.log_softmax import read_log_softmax
 from match.relay.normalization import read_normalization
 from match.relay.objects import operands
 from match.relay.operators import MaxPool
+from match.relay.places import parts_of
 from match.relay.recurrent import read_recurrent
 from match.relay.resize import read_resize
 from match.relay.rewrite import (
     constant,
     dtype,
+    is_8bit,
     is_call,
     is_narrow,
     operator_name,
@@ -79,11 +82,15 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class GraphReading:
-    """The graph of a function, with the value of each tensor that it computes, and the form of each operator."""
+    """The graph of a function: the value of each tensor that it computes, and the form of each operator by its root.
 
+    What has no class has a form, too: one Relay operator, or a field of its tuple.
+    """
+
+    main: relay.Function
     graph: Graph
     values: Mapping[relay.Expr, Value]
-    forms: Mapping[relay.Expr, Form] = field(repr=False)
+    forms: Mapping[relay.Expr, Form]
 
 
 def read_graph(main: relay.Function, known: Mapping[relay.Expr, Form] | None = None) -> GraphReading:
@@ -94,6 +101,7 @@ def read_graph(main: relay.Function, known: Mapping[relay.Expr, Form] | None = N
 class _Reader:
     def __init__(self, main: relay.Function, known: Mapping[relay.Expr, Form]) -> None:
         self._values: dict[relay.Expr, Value] = {}
+        self._forms: dict[relay.Expr, Form] = {}
         order = post_order(main)
         forms = _forms(order, users(main), known)
         for expr in _computed(order, main.body, forms):
@@ -102,31 +110,51 @@ class _Reader:
             self._add(parameter, None)
         inputs = tuple(self._values[parameter] for parameter in main.params)
         outputs = tuple(self._values[expr] for expr in fields(main.body))
-        self.reading = GraphReading(Graph(inputs, outputs), self._values, forms)
+        self.reading = GraphReading(main, Graph(inputs, outputs), self._values, self._forms)
 
     def _add(self, expr: relay.Expr, form: Form | None) -> None:
         """The value of an expression whose operands have theirs; a tuple has none."""
         if expr in self._values or not isinstance(expr.checked_type, tvm.ir.TensorType):
             return
         tensor = Tensor(shape(expr), dtype(expr))
-        if form is not None:
-            inputs = tuple(self._values[source] for source in form.inputs)
-            self._values[expr] = Value(tensor, form.operator, inputs, form.exact, first_source(form))
-        elif isinstance(expr, relay.Var):
+        if isinstance(expr, relay.Var):
             self._values[expr] = Value(tensor, source=expr.name_hint)
         elif isinstance(expr, relay.Constant):
             self._values[expr] = Value(tensor, Constant(array=cast("Array", constant(expr))))
+        elif form is None and _is_idle(expr):
+            self._values[expr] = self._values[operands(expr)[0]]
         else:
-            inputs = tuple(dict.fromkeys(source for operand in operands(expr) for source in fields(operand)))
-            name = operator_name(expr.tuple_value if isinstance(expr, relay.TupleGetItem) else expr)
-            operator = Opaque(name=name, tensor=tensor, function=function_of(expr, inputs))
-            read = tuple(self._values[source] for source in inputs)
-            self._values[expr] = Value(tensor, operator, read, source=source_name(expr))
+            form = form or _opaque(expr, tensor)
+            self._forms[expr] = form
+            inputs = tuple(self._values[source] for source in form.inputs)
+            parts = max(parts_of(inside) for inside in form.covered) if form.covered else 1
+            self._values[expr] = Value(tensor, form.operator, inputs, form.exact, first_source(form), parts)
+
+
+def _opaque(expr: relay.Expr, tensor: Tensor) -> Form:
+    """An operator without a class: what a call computes, or one of the tensors."""
+    inputs = tuple(dict.fromkeys(source for operand in operands(expr) for source in fields(operand)))
+    name = operator_name(expr.tuple_value if isinstance(expr, relay.TupleGetItem) else expr)
+    operator = Opaque(name=name, tensor=tensor, function=function_of(expr, inputs))
+    return Form(operator, expr, inputs, covered(expr, inputs))
+
+
+def _is_idle(expr: relay.Expr) -> bool:
+    """Whether a call returns its operand unchanged."""
+    if is_call(expr, "cast"):
+        return dtype(expr.args[0]) == dtype(expr)
+    if is_call(expr, "clip") and is_8bit(expr):
+        low, high = value_range(dtype(expr))
+        return bool(expr.attrs.a_min <= low and expr.attrs.a_max >= high)
+    if is_call(expr, "strided_slice"):
+        forwards = all(int(stride) > 0 for stride in expr.attrs.strides)
+        return forwards and shape(expr.args[0]) == shape(expr)
+    return False
 
 
 def first_source(form: Form) -> str:
-    """The name in the model of the last of the form's operators that has one."""
-    names = (source_name(expr) for expr in form.covered)
+    """The name in the model of the first of the form's operators that has one."""
+    names = (source_name(expr) for expr in reversed(form.covered))
     return next((name for name in names if name), "")
 
 
@@ -167,7 +195,7 @@ def _forms(
             inner = read_form(expr.args[0])
             if inner is not None:
                 form = Form(inner.operator, expr, inner.inputs, (expr, *inner.covered), inner.exact)
-        form = form or read_form(expr)
+        form = form or (None if _is_idle(expr) else read_form(expr))
         if form is not None:
             taken.update(form.covered)
             found[expr] = form
@@ -327,7 +355,7 @@ def function_of(root: relay.Expr, inputs: Sequence[relay.Expr]) -> Callable[...,
 
 
 class _Function:
-    """An opaque operator as a function of NumPy arrays; TVM compiles it when it is called first."""
+    """An expression as a function of NumPy arrays; TVM compiles it when it is called first."""
 
     def __init__(self, expr: relay.Expr, inputs: Sequence[relay.Expr]) -> None:
         self._expr, self._inputs = expr, inputs

@@ -22,7 +22,7 @@ from match.graph.value import Graph, Value
 from match.ir.constants import LayerConstants
 from match.partitioning.partitioner import Partitioned
 from match.partitioning.pattern import Match
-from match.relay.graph_reader import GraphReading, read_graph
+from match.relay.graph_reader import GraphReading
 from match.report.schema import MovedOutput, MovedOutputs
 from match.run.samples import random_arrays
 from match.validation.differences import difference
@@ -56,7 +56,7 @@ class InForms:
 
 def in_forms(partitioned: Partitioned) -> InForms:
     """A network as the chosen modules compute it."""
-    reading = read_graph(partitioned.main)
+    reading = partitioned.reading
     forms = dict(_forms(partitioned, reading))
     replaced: dict[Value, Value] = {}
 

@@ -12,6 +12,7 @@ from match.relay import relay, tvm
 from match.relay.objects import operands
 from match.relay.rewrite import is_call
 from match.target.registry import get_target
+from tests.graph.through import rewritten
 from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
@@ -30,7 +31,7 @@ def test_pairs_join_what_one_concatenation_joins(count: int) -> None:
         f"x{index}": np.random.default_rng(index).integers(-128, 128, (2, index + 1, 3)).astype(np.int8)
         for index in range(count)
     }
-    paired = relay.transform.InferType()(in_pairs(module, get_target("gap9")))
+    paired = rewritten(module, lambda graph: in_pairs(graph, get_target("gap9")))
     assert depth(paired["main"].body) == math.ceil(math.log2(count))
     assert np.array_equal(executable(paired)(values)[0], np.concatenate(list(values.values()), 1))
 
@@ -39,4 +40,4 @@ def test_pairs_join_what_one_concatenation_joins(count: int) -> None:
 def test_what_no_module_joins_stays(dtype: str, target: str) -> None:
     x = relay.var("x", shape=(2, 3), dtype=dtype)
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.concatenate([x, x, x], 1)))
-    assert tvm.ir.structural_equal(in_pairs(module, get_target(target)), module)
+    assert tvm.ir.structural_equal(rewritten(module, lambda graph: in_pairs(graph, get_target(target))), module)

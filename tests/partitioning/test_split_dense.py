@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from match.graph.value import Graph
 from match.ir.layer import Op
 from match.ir.requantization import Requantization
 from match.partitioning.pairs import in_pairs
@@ -12,10 +13,12 @@ from match.partitioning.pattern import Match, find
 from match.partitioning.split_dense import split_dense
 from match.relay import integer_form, relay, tvm
 from match.relay.graph import post_order
+from match.relay.graph_reader import read_graph
 from match.relay.objects import main_function
 from match.relay.places import parts_of, placed
 from match.relay.rewrite import source_name
 from match.target.registry import get_target
+from tests.graph.through import rewritten
 from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
@@ -40,11 +43,16 @@ def layers(module: tvm.IRModule) -> list[Match]:
     return [row for row in find(module) if isinstance(row, Match) and row.layer.op is Op.DENSE]
 
 
+def in_parts(graph: Graph) -> Graph:
+    split = split_dense(graph)
+    assert split is not None
+    return split
+
+
 @pytest.mark.parametrize("requantized", [True, False])
 def test_parts_compute_what_the_layer_does(*, requantized: bool) -> None:
     module = dense(1, 401, 500, requantized=requantized)
-    parts = split_dense(main_function(module), find(module))
-    assert parts is not None
+    parts = rewritten(module, in_parts)
     values = {"x": np.random.default_rng(1).integers(0, 256, (1, 500)).astype(np.uint8)}
     expected = executable(module)(values)[0]
     assert len(np.unique(expected)) > 50
@@ -60,9 +68,8 @@ def test_parts_and_what_joins_them_know_how_many_there_are() -> None:
     main = main_function(module)
     body = placed(main.body, relay.Span(relay.SourceName("scores"), 0, 0, 0, 0))
     named = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body)))
-    cut = split_dense(main_function(named), find(named))
-    assert cut is not None
-    for made in (cut, relay.transform.InferType()(in_pairs(cut, get_target("gap9")))):
+    for rewrite in (in_parts, lambda graph: in_pairs(in_parts(graph), get_target("gap9"))):
+        made = rewritten(named, rewrite)
         calls = [call for call in post_order(main_function(made)) if isinstance(call, relay.Call)]
         assert {(source_name(call), parts_of(call)) for call in calls} == {("scores", 4)}
     assert parts_of(main_function(named).body) == 1
@@ -71,4 +78,4 @@ def test_parts_and_what_joins_them_know_how_many_there_are() -> None:
 @pytest.mark.parametrize(("rows", "outputs", "inputs"), [(1, 128, 512), (2, 400, 500)])
 def test_layers_with_few_weights_and_those_on_several_rows_stay(rows: int, outputs: int, inputs: int) -> None:
     module = dense(rows, outputs, inputs)
-    assert split_dense(main_function(module), find(module)) is None
+    assert split_dense(read_graph(main_function(module)).graph) is None

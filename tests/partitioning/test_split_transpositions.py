@@ -17,6 +17,7 @@ from match.relay import relay, tvm
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import is_call
 from match.target.registry import get_target
+from tests.graph.through import rewritten
 from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
@@ -34,6 +35,10 @@ def transposed(extents: tuple[int, ...], order: tuple[int, ...], dtype: str = "i
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.transpose(x, order)))
 
 
+def split(module: tvm.IRModule, target: str = "gap9") -> tvm.IRModule:
+    return rewritten(module, lambda graph: split_transpositions(graph, get_target(target)))
+
+
 def count(module: tvm.IRModule) -> int:
     return sum(is_call(expr, "transpose") for expr in expressions(main_function(module)))
 
@@ -48,7 +53,7 @@ def permutations(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def test_turns_do_what_one_transposition_does(case: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     extents, order = case
     values = np.arange(math.prod(extents)).astype(np.int8).reshape(extents)
-    module = split_transpositions(transposed(extents, order), get_target("gap9"))
+    module = split(transposed(extents, order))
     assert np.array_equal(executable(module)({"x": values})[0], values.transpose(order))
     moved = [axis for axis in order if extents[axis] > 1]
     assert len(units(module)) == (0 if moved == sorted(moved) else count(module))
@@ -68,13 +73,13 @@ def swaps(order: tuple[int, ...]) -> int:
     "order", [(1, 0), (2, 1, 0), (0, 2, 1), (2, 0, 3, 1), (3, 2, 1, 0), (1, 3, 0, 2, 4), (4, 3, 2, 1, 0)]
 )
 def test_there_are_no_fewer_turns(order: tuple[int, ...]) -> None:
-    module = split_transpositions(transposed((2, 3, 2, 3, 2)[: len(order)], order), get_target("gap9"))
+    module = split(transposed((2, 3, 2, 3, 2)[: len(order)], order))
     assert count(module) == swaps(order)
 
 
 def test_of_equally_many_turns_the_longest_elements_move() -> None:
     """Windows of a map, as transformers make them: of rows of channels, and of what is behind a group that stays."""
-    module = split_transpositions(transposed((4, 2, 3, 2, 16), (1, 3, 0, 2, 4)), get_target("gap9"))
+    module = split(transposed((4, 2, 3, 2, 16), (1, 3, 0, 2, 4)))
     assert sorted(units(module)) == [16, 3 * 2 * 16]
 
 
@@ -86,4 +91,4 @@ def test_what_no_module_turns_and_what_has_too_many_groups_stays(
     extents: tuple[int, ...], dtype: str, target: str
 ) -> None:
     module = transposed(extents, tuple(range(len(extents)))[::-1], dtype)
-    assert tvm.ir.structural_equal(split_transpositions(module, get_target(target)), module)
+    assert tvm.ir.structural_equal(split(module, target), module)

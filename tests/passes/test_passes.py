@@ -12,7 +12,6 @@ from match.passes.dead_channels import DeadChannels
 from match.passes.extrema import AddExtrema
 from match.passes.gathers import GatherByAxis
 from match.passes.one_row import OneRow
-from match.passes.simplify import RemoveIdle
 from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import integer_form, readers, relay, tvm
 from match.relay.rewrite import dtype, is_call, shape
@@ -161,7 +160,7 @@ def test_a_network_without_dead_channels_is_left_alone():
 
 @pytest.mark.parametrize(
     "transform",
-    [OneRow(), ChannelsLast(), GatherByAxis(), AddExtrema(), RemoveIdle()],
+    [OneRow(), ChannelsLast(), GatherByAxis(), AddExtrema()],
     ids=lambda transform: type(transform).__name__,
 )
 def test_a_pass_with_nothing_to_do_returns_the_module_itself(transform):
@@ -217,64 +216,6 @@ def test_value_ranges_hold(dtype):
             assert (channels.max(axis=0) <= ranges[call].high).all()
     limits = np.iinfo(dtype)
     assert any((ranges[call].high - ranges[call].low < limits.max - limits.min).any() for call in inner)
-
-
-def test_idle_operators_go():
-    x = relay.var("x", shape=(1, 4, 4, 3), dtype="uint8")
-    flat = relay.reshape(relay.nn.batch_flatten(relay.reshape(x, (1, 16, 3))), (-1, 48))
-    kept = relay.clip(relay.cast(relay.reshape(flat, (1, 48)), "uint8"), 0, 255)
-    narrow = relay.clip(kept, 0, 254)
-    before = typed(x, relay.Tuple([narrow, relay.reshape(kept, (1, 4, 4, 3))]))
-    after = RemoveIdle()(before)
-    assert_same_outputs(before, after)
-    assert len(calls(after, "reshape", "nn.batch_flatten")) == 1
-    assert len(calls(after, "clip")) == 1
-    assert not calls(after, "cast")
-    assert after["main"].body.fields[1] == after["main"].params[0]
-
-
-def test_extrema_of_a_tensor_and_itself_go():
-    x = relay.var("x", shape=(2, 5), dtype="int16")
-    turned = relay.reverse(x, 1)
-    before = typed(x, relay.maximum(relay.minimum(turned, relay.cast(turned, "int16")), x))
-    after = RemoveIdle()(before)
-    assert_same_outputs(before, after)
-    assert not calls(after, "minimum")
-    assert len(calls(after, "maximum")) == 1
-
-
-def test_extrema_of_a_tensor_and_its_reshape_go():
-    """Not so those of one that is broadcast."""
-    x = relay.var("x", shape=(2, 5), dtype="int16")
-    flat = relay.reshape(x, (1, 10))
-    before = typed(
-        x, relay.Tuple([relay.minimum(flat, relay.reshape(x, (10,))), relay.maximum(x, relay.reshape(flat, (2, 1, 5)))])
-    )
-    after = RemoveIdle()(before)
-    assert_same_outputs(before, after)
-    assert not calls(after, "minimum")
-    assert len(calls(after, "maximum")) == 1
-
-
-def test_slices_of_the_whole_go():
-    x = relay.var("x", shape=(2, 5), dtype="uint8")
-    whole = relay.strided_slice(x, [0], [9], axes=[1])
-    reverse = relay.strided_slice(whole, [4], [-9], strides=[-1], axes=[1])
-    before = typed(x, relay.Tuple([reverse, relay.strided_slice(whole, [0, 1], [2, 5])]))
-    after = RemoveIdle()(before)
-    assert [call.args[0] for call in calls(after, "strided_slice")] == [after["main"].params[0]] * 2
-
-
-def test_transpositions_that_move_nothing_are_reshapes():
-    """Extents of 1 change their places, or others do, too."""
-    x = relay.var("x", shape=(1, 7, 1, 5), dtype="uint8")
-    idle = relay.transpose(x, (0, 2, 1, 3))
-    moved = relay.transpose(x)
-    before = typed(x, relay.Tuple([idle, relay.reshape(idle, (7, 5)), moved]))
-    after = RemoveIdle()(before)
-    assert_same_outputs(before, after)
-    assert len(calls(after, "transpose")) == 1
-    assert len(calls(after, "reshape")) == 2
 
 
 def channels_first_network() -> tvm.IRModule:

@@ -27,39 +27,50 @@ from match.relay.readers import read_requantized, read_sums
 from match.relay.rewrite import is_call, shape
 from match.target.own import OwnOperator
 
-__all__ = ["Match", "Rejection", "describe", "find", "unrequantized"]
+__all__ = ["Match", "Rejection", "describe", "find", "find_layers", "read", "unrequantized"]
 
 _SHARED = "another operator needs one of its intermediate values"
 
 
 def find(module: tvm.IRModule, own: Iterable[OwnOperator] = ()) -> tuple[Match | Rejection, ...]:
-    """All layers in "main" of a typed module, in the order of computation, named by their operators.
-
-    No two layers cover the same call, except for padding that convolutions share. `own` are operators that modules
-    define; they come before others.
+    """All layers in "main" of a typed module, see `find_layers`.
 
     Raises:
         TargetError: an operator of a module's own cannot be read.
     """
-    main = main_function(module)
+    return find_layers(read(main_function(module), own))
+
+
+def read(main: relay.Function, own: Iterable[OwnOperator] = ()) -> GraphReading:
+    """The graph of a typed function. `own` are operators that modules define; they come before others.
+
+    Raises:
+        TargetError: an operator of a module's own cannot be read.
+    """
     used_by = users(main)
     brought = {
         root: form for root, form in occurrences(main, own).items() if not _shares((root,), form.covered, used_by)
     }
-    return _Layers(main, read_graph(main, brought), used_by).found
+    return read_graph(main, brought)
+
+
+def find_layers(reading: GraphReading) -> tuple[Match | Rejection, ...]:
+    """All layers of a graph, in the order of computation, named by their operators.
+
+    No two layers cover the same call, except for padding that convolutions share.
+    """
+    return _Layers(reading).found
 
 
 class _Layers:
     """The layers of a graph, from the last to the first: a concatenation takes the tables in front of it along."""
 
-    def __init__(
-        self, main: relay.Function, reading: GraphReading, used_by: Mapping[relay.Expr, Sequence[relay.Expr]]
-    ) -> None:
-        self._reading, self._used_by = reading, used_by
+    def __init__(self, reading: GraphReading) -> None:
+        self._reading, self._used_by = reading, users(reading.main)
         self._ranges = ranges(reading.graph.values)
         self._taken: set[relay.Expr] = set()
         found: list[Match | Rejection] = []
-        for expr in reversed(post_order(main)):
+        for expr in reversed(post_order(reading.main)):
             form = reading.forms.get(expr)
             layer = self._layer(form) if form is not None and expr not in self._taken else None
             if layer is not None:

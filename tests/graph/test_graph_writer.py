@@ -1,0 +1,114 @@
+"""A graph written as Relay is what was read; what a rewrite made anew computes the graph's numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from match.devtools.check.probes import int16_probes, network, probes
+from match.graph import moves
+from match.graph.elements import Lookup
+from match.graph.evaluate import evaluate
+from match.graph.moves import Concatenate
+from match.graph.pairs import Addition
+from match.graph.rewrite import rewrite
+from match.graph.sums import Dense
+from match.graph.value import Graph, Value, computed
+from match.relay import integer_form, relay, tvm
+from match.relay.graph_reader import GraphReading, read_graph
+from match.relay.graph_writer import write_graph
+from match.relay.objects import main_function
+from match.relay.rewrite import shape, source_name
+from tests.graph.test_operators import drawn, typed
+from tests.graph.through import rewritten
+from tests.passes.networks import mixed, requantization, weights
+from tests.passes.running import Compiled
+from tests.passes.test_passes import calls
+
+pytestmark = pytest.mark.tvm
+
+
+def described(reading: GraphReading) -> dict[Any, Any]:
+    return {root: (type(form.operator), form.inputs, form.covered, form.exact) for root, form in reading.forms.items()}
+
+
+def module_of(reading: GraphReading) -> Any:
+    return tvm.IRModule.from_expr(reading.main)
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "mixed"])
+def test_what_nothing_changed_is_the_same(name: str) -> None:
+    module = {
+        "mixed": lambda: mixed(5, "int8"),
+        "int16": lambda: network([*int16_probes()]),
+    }.get(name, lambda: network([*probes(name)]))()
+    reading = read_graph(main_function(module))
+    written = write_graph(reading.graph, reading)
+    assert tvm.ir.structural_equal(written.main, module["main"])
+    again = read_graph(written.main)
+    assert {
+        form.root: (type(form.operator), form.inputs, form.covered, form.exact) for form in again.forms.values()
+    } == {form.root: (type(form.operator), form.inputs, form.covered, form.exact) for form in written.forms.values()}
+
+
+def test_operators_on_other_inputs() -> None:
+    """Each reads a table of its input instead; what two of them share inside, they still do."""
+    x = relay.var("x", shape=(1, 6, 6, 8), dtype="uint8")
+    padded = relay.nn.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), relay.const(9, "uint8"))
+    rng = np.random.default_rng(3)
+    first, second = (
+        integer_form.conv2d(padded, weights(rng, 3, 3, 8, 4), requantization(rng, 72, 4, (0, 255)), "uint8")
+        for _ in range(2)
+    )
+    parts = relay.split(relay.cast(x, "int32"), 2, 3)
+    module = typed(relay.Tuple([first, second, relay.add(parts[0], parts[1])]))
+    table = Lookup(outputs=rng.permutation(256), dtype="uint8")
+
+    def through_table(graph: Graph) -> Graph:
+        (given,) = graph.inputs
+        looked_up = computed(table, given)
+
+        def rule(value: Value, original: Value) -> Value:
+            return (
+                replace(value, inputs=tuple(looked_up if x is given else x for x in original.inputs))
+                if given in (original.inputs)
+                else value
+            )
+
+        return rewrite(graph, rule, {})
+
+    after = rewritten(module, through_table)
+    assert [len(calls(after, name)) for name in ("nn.pad", "split", "take")] == [1, 1, 1]
+    array = rng.integers(0, 256, (1, 6, 6, 8)).astype(np.uint8)
+    expected = Compiled(module)({"x": table.compute(array)})
+    for one, other in zip(Compiled(after)({"x": array}), expected, strict=True):
+        assert np.array_equal(one, other)
+
+
+def test_operators_that_rewrites_make() -> None:
+    """Each class that some rewrite makes, in a network of them, computes in TVM what it does in NumPy."""
+    rng = np.random.default_rng(2)
+    x = relay.var("x", shape=(4, 6), dtype="int8")
+    reading = read_graph(main_function(typed(relay.reshape(x, (4, 6)))))
+    (given,) = reading.graph.inputs
+    table = computed(Lookup(outputs=rng.permutation(256) - 128, dtype="int8"), given)
+    total = computed(
+        Addition(multipliers=(3, -2), bias=5, shift=2, clip=(-128, 127), dtype="int8", ties_to_even=True), given, table
+    )
+    dense = Dense(weights=weights(rng, 5, 6), requantization=requantization(rng, 6, 5, (-128, 127)), dtype="int8")
+    turned = computed(moves.transpose(total.tensor, (1, 0)), total)
+    flat = computed(moves.reshape(turned.tensor, (2, 12)), turned)
+    taken = computed(moves.take(flat.tensor, (None, np.array([3, 0, 7], np.int32))), flat)
+    joined = computed(Concatenate(axis=1), flat, taken)
+    named = replace(computed(dense, total), source="fc", parts=2)
+    graph = Graph((given,), (joined, named))
+    written = write_graph(graph, replace(reading, main=relay.Function(reading.main.params, relay.Tuple([x]))))
+    array = drawn(rng, written.main.params[0])
+    expected = evaluate(graph, [array])
+    for one, other in zip(Compiled(module_of(written))({"x": array}), expected, strict=True):
+        assert np.array_equal(one, other)
+    assert [source_name(field) for field in written.main.body.fields] == ["", "fc"]
+    assert shape(written.main.body.fields[0]) == (2, 15)
