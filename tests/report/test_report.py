@@ -91,6 +91,7 @@ SECTIONS = {
     "schedule": ("ScheduleSummary", "LoopSummary", "OperandSummary", "BufferSummary"),
     "requantization": ("RequantizationSummary",),
     "advice": ("Advice",),
+    "moved_outputs": ("MovedOutputs", "MovedOutput"),
     "measured": ("Measurement", "MeasuredLayers"),
     "sizes": ("Size",),
     "memory": ("MemoryPlanSummary", "MemoryStep", "TensorPlace"),
