@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from match.ir.layer import GROUP
 from match.partitioning.quantizable import Quantizable
-from match.report.schema import Advice, AdviceKind, LayerSummary, MovedOutput, Report
+from match.report.schema import Advice, AdviceKind, LayerSummary, Report
 
 MOST = 5
 """Sentences."""
@@ -24,8 +24,8 @@ LEAST_SHARE = 0.1
 SLOWNESS = 4
 """How many times fewer MACs a cycle than the best layer of the same operator and module are far below."""
 
-NOTICEABLE = 0.01
-"""Share of the largest real number of an output by which it moves from which that is worth a sentence."""
+NOTICEABLE = 0.1
+"""The noise of an output, as a share of its own power, from which what exact numerics cost is found out and told."""
 
 _IN_QDQ = "; of an ONNX file in QOperator form, in QDQ form, which has all layers (such as transposed convolutions)"
 """How layers are quantized that onnxruntime's quantizer leaves in floating point."""
@@ -206,7 +206,7 @@ def _slow(report: Report) -> Iterator[Advice]:
 def _inexact(report: Report, exact_cycles: Callable[[], int | None]) -> Iterator[Advice]:
     """Outputs that move by much as modules requantize otherwise than the network, and the price of exact ones."""
     outputs = report.moved_outputs.outputs if report.moved_outputs else ()
-    if any(map(_matters, outputs)):
+    if any(output.noise > NOTICEABLE for output in outputs):
         cycles = exact_cycles()
         if cycles is None:
             price = "would move none, but does not fit the memories"
@@ -224,11 +224,6 @@ def _inexact(report: Report, exact_cycles: Callable[[], int | None]) -> Iterator
         )
 
 
-def _matters(output: MovedOutput) -> bool:
-    """Whether an output moves by more than a step, or, if it is a real number, than about two of 8 bits."""
-    return output.largest > (1 if output.unit == "steps" else NOTICEABLE * output.magnitude)
-
-
 def moved_text(report: Report) -> str:
     """How many outputs move in the samples that were compared, and by how much at most."""
     moved = report.moved_outputs
@@ -237,7 +232,7 @@ def moved_text(report: Report) -> str:
     steps = [output.largest for output in moved.outputs if output.unit == "steps"]
     reals = [output for output in moved.outputs if output.unit == "real"]
     by = [f"up to {max(steps):,.0f} steps"] if any(steps) else []
-    by += [f"{one.name} by up to {one.largest:.3g} of {one.magnitude:.3g}" for one in reals if one.largest]
+    by += [f"{one.name} by up to {one.largest:.3g}" for one in reals if one.largest]
     samples = "1 random sample" if moved.samples == 1 else f"{moved.samples} random samples"
     of_elements = f"{differing:,} of {elements:,} in {samples}"
     return f"{of_elements}, {' and '.join(by)}" if by else of_elements

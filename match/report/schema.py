@@ -387,14 +387,15 @@ class MovedOutput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """By how much an output of the network moves where modules requantize otherwise than it does.
 
     Of `elements` in all samples `differing` differ, by at most `largest` of a `unit`: steps of integers, or real
-    numbers as they are. The largest that the network itself computes is `magnitude`.
+    numbers as they are. `noise` is the power of the differences as a share of that of the output itself about its mean;
+    1 where the output never changes.
     """
 
     name: str
     elements: int
     differing: int
     largest: float
-    magnitude: float
+    noise: float
     unit: Literal["steps", "real"]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -88,30 +87,27 @@ def moved_outputs(
     both = Graph(network.own.inputs, tuple(value for pair in compared for value in (pair.own, pair.other)))
     macs = sum(decision.macs for decision in partitioned.decisions)
     samples = min(MOST_SAMPLES, max(1, _MACS // max(macs, 1)))
-    found = [MovedOutput(pair.output.name, 0, 0, 0.0, 0.0, _unit(pair.own)) for pair in compared]
+    pairs: list[list[tuple[Array, Array]]] = [[] for _ in compared]
     for seed in range(samples):
         arrays = random_arrays(inputs, seed)
         results = evaluate(both, [arrays[tensor.name].reshape(tensor.shape) for tensor in inputs])
-        pairs = zip(found, results[::2], results[1::2], strict=True)
-        found = [_added(moved, own, other) for moved, own, other in pairs]
-    return MovedOutputs(samples=samples, outputs=tuple(found))
+        for found, own, other in zip(pairs, results[::2], results[1::2], strict=True):
+            found.append((own, other))
+    names = (pair.output.name for pair in compared)
+    moved = tuple(_moved(name, *zip(*found, strict=True)) for name, found in zip(names, pairs, strict=True))
+    return MovedOutputs(samples=samples, outputs=moved)
 
 
-def _unit(value: Value) -> Literal["steps", "real"]:
-    return "real" if value.dtype.startswith("float") else "steps"
-
-
-def _added(moved: MovedOutput, own: Array, other: Array) -> MovedOutput:
-    """The count with those of another sample."""
-    apart = difference(other, own, 1.0 if moved.unit == "steps" else None)
-    return MovedOutput(
-        moved.name,
-        moved.elements + apart.elements,
-        moved.differing + apart.elements - apart.equal,
-        max(moved.largest, apart.largest),
-        max(moved.magnitude, float(np.abs(own.astype(np.float64)).max(initial=0.0))),
-        moved.unit,
-    )
+def _moved(name: str, own: Sequence[Array], others: Sequence[Array]) -> MovedOutput:
+    """How far one output moves in all samples."""
+    expected, found = np.stack(own), np.stack(others)
+    real = expected.dtype.kind == "f"
+    apart = difference(found, expected, None if real else 1.0)
+    signal, noise = expected.astype(np.float64), found.astype(np.float64) - expected
+    power = float(np.var(signal))
+    share = float(np.mean(noise**2)) / power if power else float(np.any(noise))
+    differing = apart.elements - apart.equal
+    return MovedOutput(name, apart.elements, differing, apart.largest, share, "real" if real else "steps")
 
 
 def _forms(
