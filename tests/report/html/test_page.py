@@ -1,0 +1,266 @@
+"""A page opened in a browser: what is drawn, what clicks and keys do, and that names of models do no harm."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import match
+from match.report import Report, encode
+from match.report.html import Page, page
+from match.report.html.legible import legible, printable
+from match.report.layer_rows import causes, layer_rows
+from tests.cli.conftest import Command, command, project
+from tests.report.html.conftest import Opened, Opener
+
+__all__ = ["command", "project"]
+
+pytestmark = pytest.mark.cc
+
+TABS = ("overview", "layers", "timeline")
+EVIL = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>"
+TURNED = "abc\u202egnp.exe"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(375, "dark"), (1024, "light"), (1920, "dark")])
+def test_every_tab_is_drawn(opened: Opener, digits_page: Page, width: int, scheme: str) -> None:
+    """No message on the console, no request but for the file, nothing wider than the window."""
+    shown = opened(digits_page, width, scheme)
+    assert tuple(tab.removeprefix("tab-") for tab in ids(shown, "[role=tab]")) == TABS
+    for name in TABS:
+        shown.tab(name)
+        panel = shown.page.locator(f"#panel-{name}")
+        assert panel.is_visible()
+        for chart in panel.locator(".chart").all():
+            assert chart.locator("canvas").count(), f"a picture of {name} is empty"
+            assert chart.bounding_box()["height"] > 100
+        assert shown.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert shown.console == []
+    assert [url.partition(":")[0] for url in shown.requests] == ["file"]
+
+
+def ids(shown: Opened, query: str) -> list[str]:
+    return shown.page.locator(query).evaluate_all("parts => parts.map((part) => part.id)")
+
+
+def test_a_click_on_a_layer_changes_the_details(opened: Opener, digits_page: Page, digits: Report) -> None:
+    shown = opened(digits_page)
+    shown.tab("layers")
+    assert not shown.page.locator("#details").is_visible()
+    for place in (1, 4):
+        layer = digits.layers[place]
+        shown.page.click(f"#layers tr[data-layer='{place}'] td:nth-child(3)")
+        told = shown.details()
+        assert told.startswith(layer.name)
+        assert f"{layer.cycles:,} cycles" in told
+        for operand in layer.schedule.operands if layer.schedule else ():
+            assert operand.name in told
+        assert shown.page.locator("#layers tr[aria-current=true]").get_attribute("data-layer") == str(place)
+        assert shown.page.url.endswith(f"#layers/{place}")
+    shown.page.keyboard.press("Escape")
+    assert not shown.page.locator("#details").is_visible()
+
+
+def test_a_tap_on_a_bar_selects_its_layer_in_all_pictures(opened: Opener, digits_page: Page, digits: Report) -> None:
+    shown = opened(digits_page)
+    shown.tab("overview")
+    shown.tab("timeline")
+    longest = max(range(len(digits.layers)), key=lambda place: digits.layers[place].cycles)
+    begin = sum(layer.cycles for layer in digits.layers[:longest])
+    middle = (begin + digits.layers[longest].cycles / 2) * 1e6 / digits.target.clock_hz
+    left, top = shown.figure("timeline", "[view.canvas_view.el.getBoundingClientRect()].flatMap((b) => [b.x, b.y])")
+    x, y = shown.figure("timeline", f"[view.frame.x_scale.compute({middle}), view.frame.y_scale.compute(0)]")
+    shown.page.mouse.click(left + x, top + y)
+    assert shown.details().startswith(digits.layers[longest].name)
+    for chart in ("cycles", "timeline"):
+        selected = shown.figure(
+            chart,
+            "model.renderers.flatMap(({ data_source: { data, selected } }) => "
+            "selected.indices.filter((i) => i >= 0).map((i) => data.layer[i]))",
+        )
+        assert set(selected) == {longest}
+
+
+def test_the_table_has_the_columns_of_csv_and_sorts(opened: Opener, digits_page: Page, digits: Report) -> None:
+    shown = opened(digits_page)
+    shown.tab("layers")
+    headings = shown.page.locator("#layers thead th").all_inner_texts()
+    assert [heading.split(" ↕")[0].replace(" ", "_") for heading in headings] == list(layer_rows(digits)[0])
+    cycles = [layer.cycles for layer in digits.layers]
+    column = headings.index(next(one for one in headings if one.startswith("cycles")))
+    for wanted in (sorted(cycles, reverse=True), sorted(cycles)):
+        shown.page.click(f"#layers thead th:nth-child({column + 1}) button")
+        cells = shown.page.locator(f"#layers tbody tr td:nth-child({column + 1})").all_inner_texts()
+        assert [int(cell.replace(",", "")) for cell in cells] == wanted
+    shown.page.fill("#search", "conv2d ne16")
+    found = [layer for layer in digits.layers if layer.module == "ne16" and "conv2d" in f"{layer.name} {layer.op}"]
+    assert shown.page.locator("#layers tbody tr:visible").count() == len(found) > 0
+    assert shown.page.inner_text("#found") == f"{len(found)} of {len(digits.layers)} layers"
+
+
+def test_keys_move_between_tabs(opened: Opener, digits_page: Page) -> None:
+    shown = opened(digits_page)
+    shown.page.focus("#tab-overview")
+    for key, name in (("ArrowRight", TABS[1]), ("End", TABS[-1]), ("ArrowRight", TABS[0]), ("ArrowLeft", TABS[-1])):
+        shown.page.keyboard.press(key)
+        assert ids(shown, "[role=tab][aria-selected=true]") == [f"tab-{name}"]
+        assert ids(shown, "[role=tabpanel]:visible") == [f"panel-{name}"]
+
+
+def test_the_timeline_is_zoomed_without_a_mouse(opened: Opener, digits_page: Page) -> None:
+    shown = opened(digits_page)
+    shown.tab("timeline")
+
+    def span() -> float:
+        return shown.figure("timeline", "model.x_range.end - model.x_range.start")
+
+    whole = span()
+    shown.page.focus("[data-view=in]")
+    shown.page.keyboard.press("Enter")
+    assert span() == pytest.approx(whole / 2)
+    shown.page.click("[data-view=all]")
+    assert span() == pytest.approx(whole)
+
+
+def test_pictures_follow_the_theme(opened: Opener, digits_page: Page) -> None:
+    shown = opened(digits_page, scheme="dark")
+    shown.tab("timeline")
+
+    def ink() -> list[str]:
+        return shown.figure(
+            "timeline", "[document.documentElement.dataset.theme, model.below[0].major_label_text_color]"
+        )
+
+    assert ink() == ["dark", "#e7ebf0"]
+    shown.page.click("#theme")
+    assert ink() == ["light", "#1b2027"]
+
+
+def test_names_of_models_do_no_harm(opened: Opener, digits: Report) -> None:
+    layers = tuple(
+        msgspec.structs.replace(layer, name=f"{EVIL}{place}", source=f"{TURNED}{EVIL}")
+        for place, layer in enumerate(digits.layers)
+    )
+    model = msgspec.structs.replace(digits.model, name=EVIL + TURNED)
+    made = page(msgspec.structs.replace(digits, layers=layers, model=model))
+    assert "\u202e" not in made.html
+    shown = opened(made)
+    assert shown.page.inner_text("h1") == EVIL + printable(TURNED) == EVIL + "abc⟨U+202E⟩gnp.exe"
+    for name in TABS:
+        shown.tab(name)
+        for chart in shown.page.locator(f"#panel-{name} .chart").all():
+            box = chart.bounding_box()
+            shown.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            shown.page.wait_for_timeout(100)
+    shown.tab("layers")
+    shown.page.click("#layers tr[data-layer='2'] td:nth-child(3)")
+    assert shown.details().startswith(f"{EVIL}2")
+    assert shown.page.evaluate("window.harmed") is None
+    assert shown.console == []
+
+
+def test_what_does_not_print_is_written_out() -> None:
+    assert printable("a\nb\u2066c\u0000\ud800é") == "a b⟨U+2066⟩c⟨U+0000⟩⟨U+D800⟩é"
+
+
+def test_only_texts_of_a_report_change(digits: Report) -> None:
+    assert legible(digits) == digits
+
+
+def test_equal_reports_give_equal_pages(digits_page: Page, digits: Report, tmp_path: Path) -> None:
+    """In this process, which has drawn others before, and in another one whose hashes are other ones."""
+    assert page(digits).html == digits_page.html
+    (tmp_path / "report.json").write_bytes(encode(digits))
+    code = (
+        "import sys; from pathlib import Path; from match.report import decode; from match.report.html import page; "
+        "page(decode(Path(sys.argv[1]).read_bytes())).save(sys.argv[2])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "report.json"), str(tmp_path / "page.html")]
+    subprocess.run(command, check=True, env={"PYTHONHASHSEED": "1", "PATH": ""})
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == digits_page.html
+
+
+def test_a_layer_spends_each_cycle_on_one_cause(digits: Report) -> None:
+    for layer in digits.layers:
+        assert sum(causes(layer).values()) == layer.cycles
+        assert min(causes(layer).values()) >= 0
+        if layer.schedule:
+            assert causes(layer)["compute"] == layer.compute_cycles
+
+
+def test_the_timeline_ends_with_the_inference(digits: Report) -> None:
+    """Each layer's bars lie within it, and the causes of its cycles are those of its bars on the core."""
+    timeline = digits.timeline
+    assert timeline is not None
+    begin = 0.0
+    for layer, bars in zip(digits.layers, timeline.bars, strict=True):
+        assert min((bar.begin for bar in bars), default=begin) >= begin - 1
+        assert max((bar.end for bar in bars), default=begin) <= begin + layer.cycles + len(digits.layers)
+        waits = sum(bar.end - bar.begin for bar in bars if bar.doing == "wait")
+        if layer.schedule:
+            assert waits == pytest.approx(causes(layer)["transfers"], abs=1 + 0.01 * len(bars))
+            assert sum(bar.bytes for bar in bars if bar.doing == "transfer") == sum(
+                operand.bytes_moved for operand in layer.schedule.operands
+            )
+        begin += layer.cycles
+
+
+def test_layers_read_what_is_computed_before_them(digits: Report) -> None:
+    """Shapes agree along each arrow, and each output but the network's is read."""
+    read: set[int] = set()
+    for place, layer in enumerate(digits.layers):
+        assert all(source < place for source in layer.reads)
+        given = [digits.layers[source].output_shapes[0] for source in layer.reads]
+        given += [digits.model.inputs[source].shape for source in layer.network_inputs]
+        assert set(given) == set(layer.input_shapes)
+        read.update(layer.reads)
+    assert [place for place, layer in enumerate(digits.layers) if layer.network_inputs == (0,)] == [0]
+    (last,) = (place for place, layer in enumerate(digits.layers) if layer.network_outputs == (0,))
+    assert read | {last} == set(range(len(digits.layers)))
+
+
+def test_the_timeline_is_a_line_for_each_layer_of_the_file(digits: Report) -> None:
+    *_, lines = encode(digits).decode().partition('"bars": [\n')
+    bars = [json.loads(line.rstrip(",")) for line in lines.splitlines()[: len(digits.layers)]]
+    assert len(bars) == len(digits.layers)
+    assert all(isinstance(one, list) for one in bars)
+
+
+def test_a_notebook_shows_the_page_in_a_frame(compiled: match.CompiledModel, tmp_path: Path) -> None:
+    shown = compiled.report.show()
+    frame = shown._repr_html_()
+    assert re.match(r'<iframe srcdoc="&lt;!doctype html&gt;', frame)
+    assert shown.html == page(compiled.report).html
+    with pytest.raises(match.OptionError, match=r"^a page is written as .html or .htm, not into .*x.txt; choose"):
+        shown.save(tmp_path / "x.txt")
+
+
+def test_commands_write_the_same_page(command: Command, project: Path, tmp_path: Path, digits_page: Page) -> None:
+    done = command("report", project)
+    assert (done.status, done.out, done.err) == (0, f"{project / 'report.html'}\n", "")
+    made = (project / "report.html").read_text(encoding="utf-8")
+    assert made == digits_page.html
+    assert command("report", project / "report.json", "-o", tmp_path / "p.html", "-q").out == ""
+    assert (tmp_path / "p.html").read_text(encoding="utf-8") == made
+
+
+def test_wrong_arguments(command: Command, project: Path, tmp_path: Path) -> None:
+    assert command("report", tmp_path).error.startswith(f"{tmp_path}/report.json cannot be read: No such file")
+    assert command("report", project, "-o", tmp_path / "x.pdf").error == (
+        f"a page is written as .html or .htm, not into {tmp_path / 'x.pdf'}; choose such a name."
+    )
+    assert "cannot write" in command("report", project, "-o", tmp_path / "no" / "x.html").error
+
+
+def test_without_the_libraries(command: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fast_sugiyama", None)
+    monkeypatch.setitem(sys.modules, "bokeh.plotting", None)
+    assert command("report", project).error == (
+        "pages need the Python package bokeh, which is not installed: `pip install 'match-compiler[html]'`."
+    )
