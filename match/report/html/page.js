@@ -116,7 +116,7 @@
     for (const part of all("[aria-current='true']")) part.removeAttribute("aria-current");
     for (const part of all(`tr[data-layer="${place}"], g[data-layer="${place}"]`)) {
       part.setAttribute("aria-current", "true");
-      if (scroll && part.offsetParent !== null) part.scrollIntoView?.({ block: "nearest" });
+      if (scroll && part.getClientRects().length) part.scrollIntoView({ block: "nearest", inline: "nearest" });
     }
     details.scrollTop = 0;
     if (place !== null) {
@@ -240,6 +240,20 @@
     range.setv({ start: Math.max(least, start), end: Math.min(most, end) });
   }
 
+  // --- the graph's size ---
+
+  function resize(how, place) {
+    const picture = one("svg", place);
+    const frame = picture.parentElement;
+    const { width, height } = picture.viewBox.baseVal;
+    const before = picture.clientWidth;
+    const wanted = how === "all" ? Math.min(width, frame.clientWidth) : before * (how === "in" ? 1.25 : 0.8);
+    const [x, y] = [frame.scrollLeft + frame.clientWidth / 2, frame.scrollTop + frame.clientHeight / 2];
+    picture.setAttribute("width", wanted);
+    picture.setAttribute("height", (wanted * height) / width);
+    frame.scrollTo((x * wanted) / before - frame.clientWidth / 2, (y * wanted) / before - frame.clientHeight / 2);
+  }
+
   // --- legends ---
 
   for (const button of all("[data-shows]")) {
@@ -256,6 +270,8 @@
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-view]");
     if (button) view(button.dataset.view, button.closest("section"));
+    const size = event.target.closest("[data-size]");
+    if (size) resize(size.dataset.size, size.closest("section"));
     const layer = event.target.closest("[data-layer]");
     if (layer) select(Number(layer.dataset.layer));
   });

@@ -16,6 +16,7 @@ from match.files.output import check_ending, whole_file
 from match.report.html.cycles import cycles_chart
 from match.report.html.details import details
 from match.report.html.figures import Chart
+from match.report.html.graph import graph
 from match.report.html.layers import layers_table
 from match.report.html.legible import legible
 from match.report.html.library import library
@@ -115,7 +116,11 @@ def page(given: Report) -> Page:
     report = legible(given)
     cycles = cycles_chart(report)
     charts = [cycles]
-    tabs = [Tab("overview", "Overview", overview(report, cycles)), Tab("layers", "Layers", layers_table(report))]
+    tabs = [
+        Tab("overview", "Overview", overview(report, cycles)),
+        Tab("graph", "Graph", graph(report)),
+        Tab("layers", "Layers", layers_table(report)),
+    ]
     if report.timeline is not None:
         timeline = timeline_chart(report, report.timeline)
         charts.append(timeline)
