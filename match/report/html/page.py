@@ -20,7 +20,10 @@ from match.report.html.graph import graph
 from match.report.html.layers import layers_table
 from match.report.html.legible import legible
 from match.report.html.library import library
+from match.report.html.measured import measured_charts, measured_panel
+from match.report.html.memory import has_memory, memory_charts, memory_panel
 from match.report.html.overview import overview
+from match.report.html.roofline import roofline_charts, roofline_panel
 from match.report.html.text import joined
 from match.report.html.timeline import timeline_chart, timeline_panel
 from match.report.schema import Report
@@ -125,6 +128,17 @@ def page(given: Report) -> Page:
         timeline = timeline_chart(report, report.timeline)
         charts.append(timeline)
         tabs.append(Tab("timeline", "Timeline", timeline_panel(report, timeline, report.timeline)))
+    if roofs := roofline_charts(report):
+        charts += [chart for _, chart in roofs]
+        tabs.append(Tab("roofline", "Roofline", roofline_panel(roofs)))
+    if has_memory(report):
+        memories = memory_charts(report)
+        charts += [chart for _, chart in memories]
+        tabs.append(Tab("memory", "Memory", memory_panel(report, memories)))
+    if report.measured:
+        counted = measured_charts(report)
+        charts += [chart for _, chart in counted]
+        tabs.append(Tab("measured", "Measured", measured_panel(report, counted)))
     clock = f"{report.target.clock_hz / 1e6:g} MHz"
     subtitle = f"on {report.target.name} at {clock}: {report.totals.milliseconds:,.3f} ms predicted"
     return assembled(report.model.name, subtitle, report.generator, tabs, charts, details(report))

@@ -23,7 +23,7 @@ __all__ = ["command", "project"]
 
 pytestmark = pytest.mark.cc
 
-TABS = ("overview", "graph", "layers", "timeline")
+TABS = ("overview", "graph", "layers", "timeline", "roofline", "memory")
 EVIL = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>"
 TURNED = "abc\u202egnp.exe"
 
