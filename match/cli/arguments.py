@@ -187,6 +187,10 @@ HtmlFile = Annotated[
     Path | None,
     typer.Option("--html", metavar="R.html", help="Write the report as a page, in one file that opens from disk."),
 ]
+ComparisonFile = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="C.html", help="Write both side by side as a page, in one file."),
+]
 PageFile = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="R.html", help="Write it here.", show_default="report.html in DIR"),

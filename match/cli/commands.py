@@ -17,6 +17,7 @@ from match.cli.arguments import (
     Chip,
     Classes,
     CName,
+    ComparisonFile,
     CountUnit,
     CsvFile,
     Engine,
@@ -411,15 +412,19 @@ def report(directory: ReportPath, output: PageFile = None, quiet: Quiet = False)
         Console().print(str(path), highlight=False, markup=False, soft_wrap=True)
 
 
-def compare(a: FirstReport, b: SecondReport, as_json: Json = False) -> None:
+def compare(a: FirstReport, b: SecondReport, html: ComparisonFile = None, as_json: Json = False) -> None:
     """Compare two compilations: totals, layers by what they compute, what moved and why."""
     from rich.console import Console
 
     from match.report.compare import compare as compare_reports
-    from match.report.compare import encode
+    from match.report.compare import encode, report_of
     from match.report.compare_table import show
+    from match.report.html import compare_page
 
-    comparison = compare_reports(a, b)
+    first, second = report_of(a), report_of(b)
+    if html is not None:
+        compare_page(first, second).save(html)
+    comparison = compare_reports(first, second)
     if as_json:
         write_out(encode(comparison).decode())
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -16,30 +16,41 @@ from match.report.table import exactness
 
 def details(report: Report) -> Markup:
     """A hidden part for each layer."""
+    return joined(
+        Markup('<article id="layer-{}" hidden><h2>{}</h2>{}</article>').format(
+            place, name(report.layers[place].name), about
+        )
+        for place, about in enumerate(each(report))
+    )
+
+
+def each(report: Report, numbers: Sequence[int] | None = None) -> list[Markup]:
+    """What is told of each layer; `numbers` are those by which the page knows the layers, none: their places."""
+    known = range(len(report.layers)) if numbers is None else numbers
     readers: dict[int, list[int]] = {}
     for place, layer in enumerate(report.layers):
         for source in layer.reads:
             readers.setdefault(source, []).append(place)
     peaks = {module.name: module.peak_macs for module in report.target.modules}
-    return joined(_layer(report, place, readers.get(place, []), peaks) for place in range(len(report.layers)))
+    return [_layer(report, place, readers.get(place, []), known, peaks) for place in range(len(report.layers))]
 
 
-def _layer(report: Report, place: int, readers: list[int], peaks: Mapping[str, int | None]) -> Markup:
+def _layer(
+    report: Report, place: int, readers: list[int], numbers: Sequence[int], peaks: Mapping[str, int | None]
+) -> Markup:
     layer = report.layers[place]
     parts = [
-        facts(_facts(report, layer, readers, peaks)),
+        facts(_facts(report, layer, readers, numbers, peaks)),
         stacked("Cycles", ((CAUSE_NAMES[one], count, CAUSES[one]) for one, count in causes(layer).items()), "cycles"),
         *_operators(layer),
         *(_schedule(layer.schedule) if layer.schedule else ()),
         *_choice(report, layer),
     ]
-    return Markup('<article id="layer-{}" hidden><h2>{}</h2>{}</article>').format(
-        place, name(layer.name), joined(parts)
-    )
+    return joined(parts)
 
 
 def _facts(
-    report: Report, layer: LayerSummary, readers: list[int], peaks: Mapping[str, int | None]
+    report: Report, layer: LayerSummary, readers: list[int], numbers: Sequence[int], peaks: Mapping[str, int | None]
 ) -> Iterator[tuple[str, str | Markup]]:
     milliseconds = 1e3 * layer.cycles / report.target.clock_hz
     reached = peak_share(layer, peaks)
@@ -50,9 +61,9 @@ def _facts(
         yield "Shapes", f"{shapes(layer.input_shapes) or 'nothing'} → {shapes(layer.output_shapes)}"
     yield "Not computed", f"{layer.removed_channels} channels of no use" if layer.removed_channels else ""
     yield "Part of", f"an operator in {layer.parts} parts" if layer.parts > 1 else ""
-    yield "Reads", _links(report, layer.reads, [report.model.inputs[one].name for one in layer.network_inputs])
+    yield "Reads", _links(report, layer.reads, numbers, [report.model.inputs[one].name for one in layer.network_inputs])
     outputs = [report.model.outputs[one].name for one in layer.network_outputs]
-    yield "Read by", _links(report, readers, outputs)
+    yield "Read by", _links(report, readers, numbers, outputs)
     yield "Predicted", f"{layer.cycles:,} cycles, {milliseconds:.3f} ms, {share(layer.cycles, report.totals.cycles)}"
     if layer.macs and layer.cycles:
         of_peak = "" if reached is None else f", {reached:.1%} of the peak"
@@ -71,8 +82,8 @@ def _facts(
                 yield f"On {measurement.platform}", f"{group.count:,} {measurement.unit}{with_others}"
 
 
-def _links(report: Report, places: tuple[int, ...] | list[int], others: list[str]) -> Markup:
-    layers = (link(place, report.layers[place].name) for place in places)
+def _links(report: Report, places: Sequence[int], numbers: Sequence[int], others: list[str]) -> Markup:
+    layers = (link(numbers[place], report.layers[place].name) for place in places)
     return Markup(", ").join((*(name(other) for other in others), *layers))
 
 

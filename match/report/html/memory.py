@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -25,22 +25,35 @@ def has_memory(report: Report) -> bool:
     return report.workspace is not None or isinstance(report.memory, MemoryPlanSummary)
 
 
-def memory_charts(report: Report) -> list[tuple[MemoryAreas, Chart]]:
-    """A picture for each memory: the main one, the external one, those of modules."""
+def memory_charts(
+    report: Report, name: str = "memory", numbers: Sequence[int] | None = None
+) -> list[tuple[MemoryAreas, Chart]]:
+    """A picture for each memory: the main one, the external one, those of modules.
+
+    The names of pictures begin with `name`; `numbers` are those by which the page knows the layers, none: their places.
+    """
     network = network_areas(report)
     memories = [network.main, *([network.external] if network.external else ()), *network.scratchpads]
-    places = {layer.name: place for place, layer in enumerate(report.layers)}
+    places = _numbers(report, numbers)
     return [
-        (memory, _chart(memory, network, places, f"memory-{number}"))
+        (memory, _chart(memory, network, places, f"{name}-{number}"))
         for number, memory in enumerate(memories)
         if memory.areas
     ]
 
 
-def memory_panel(report: Report, charts: list[tuple[MemoryAreas, Chart]]) -> Markup:
+def _numbers(report: Report, numbers: Sequence[int] | None) -> dict[str, int]:
+    """By the names of layers the numbers by which the page knows them."""
+    known = range(len(report.layers)) if numbers is None else numbers
+    return {layer.name: number for layer, number in zip(report.layers, known, strict=True)}
+
+
+def memory_panel(
+    report: Report, charts: list[tuple[MemoryAreas, Chart]], numbers: Sequence[int] | None = None
+) -> Markup:
     """The pictures, each below the fullest moments of its memory."""
     steps = network_areas(report).steps
-    places = {layer.name: place for place, layer in enumerate(report.layers)}
+    places = _numbers(report, numbers)
     return joined(
         Markup('<section class="card"><h2>{}</h2><p class="hint">{}</p>{}</section>').format(
             memory.name, _fullest(memory, steps, places), chart.content

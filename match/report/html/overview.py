@@ -30,8 +30,8 @@ def overview(report: Report, cycles: Chart) -> Markup:
         '<section class="card"><h2>How it was compiled</h2>{}</section>'
     ).format(
         joined(_cards(report)),
-        stacked("By unit", _units(report), "cycles"),
-        stacked("By cause", _causes(report), "cycles"),
+        stacked("By unit", by_unit(report), "cycles"),
+        stacked("By cause", by_cause(report), "cycles"),
         joined(_memories(report)),
         cycles.content,
         _advice(report),
@@ -66,13 +66,15 @@ def _card(label: str, value: str, note: str) -> Markup:
     return Markup('<div class="card stat"><h2>{}</h2><b>{}</b><p>{}</p></div>').format(label, value, note)
 
 
-def _units(report: Report) -> Iterator[tuple[str, float, str]]:
+def by_unit(report: Report) -> Iterator[tuple[str, float, str]]:
+    """Cycles of each unit, with its colour."""
     colours = unit_colours(report.target)
     for module in report.target.modules:
         yield module.name, module.cycles, colours[module.name]
 
 
-def _causes(report: Report) -> Iterator[tuple[str, float, str]]:
+def by_cause(report: Report) -> Iterator[tuple[str, float, str]]:
+    """Cycles by what they go into, with its colour."""
     found = [causes(layer) for layer in report.layers]
     for cause, label in CAUSE_NAMES.items():
         yield label, sum(one.get(cause, 0) for one in found), CAUSES[cause]

@@ -49,6 +49,7 @@
       paint(model);
       link(model);
       if (model.select_one("labels")) labelled(model);
+      if (/^timeline/.test(name)) together(model);
       place.dataset.drawn = "";
       return model;
     });
@@ -105,6 +106,20 @@
     range.connect(range.change, later);
     model.connect(model.properties.inner_width.change, later);
     fit();
+  }
+
+  /** Timelines of two reports show the same time. */
+  const timelines = [];
+  function together(model) {
+    const range = model.x_range;
+    for (const other of timelines) {
+      for (const [one, its] of [[range, other.x_range], [other.x_range, range]]) {
+        one.connect(one.change, () => {
+          if (its.start !== one.start || its.end !== one.end) its.setv({ start: one.start, end: one.end });
+        });
+      }
+    }
+    timelines.push(model);
   }
 
   // --- the selected layer ---

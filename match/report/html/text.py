@@ -51,8 +51,14 @@ def facts(rows: Iterable[tuple[str, str | Markup]]) -> Markup:
 
 def table(headings: Iterable[str], rows: Iterable[Iterable[str | Markup | int | float | None]]) -> Markup:
     """A small table; numbers are on the right."""
-    head = joined(Markup('<th scope="col">{}</th>').format(one) for one in headings)
-    body = joined(Markup("<tr>{}</tr>").format(joined(map(_cell, row))) for row in rows)
+    cells = [list(row) for row in rows]
+    head = joined(
+        Markup('<th scope="col"{}>{}</th>').format(
+            Markup(' class="number"') if any(isinstance(row[column], int | float) for row in cells) else "", one
+        )
+        for column, one in enumerate(headings)
+    )
+    body = joined(Markup("<tr>{}</tr>").format(joined(map(_cell, row))) for row in cells)
     return Markup('<div class="scroll"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>').format(
         head, body
     )

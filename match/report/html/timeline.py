@@ -16,7 +16,7 @@ from match.report.schema import Report, TimelineBar, TimelineSummary
 
 _HALF = 0.4  # of a bar's height, where 1 is the distance to the next lane
 _LANE = 34  # pixels
-_MANY_MICROSECONDS = 20_000
+_MANY_SECONDS = 0.02
 
 LAYERS = "layers"
 
@@ -56,14 +56,29 @@ def timeline_panel(report: Report, chart: Chart, timeline: TimelineSummary) -> M
     return Markup('<section class="card">{}</section>').format(_VIEWS.format(chart.content, note))
 
 
-def timeline_chart(report: Report, timeline: TimelineSummary, name: str = "timeline") -> Chart:
-    """Bars over time, which can be moved and zoomed along it."""
+def timeline_chart(
+    report: Report,
+    timeline: TimelineSummary,
+    name: str = "timeline",
+    numbers: Sequence[int] | None = None,
+    seconds: float | None = None,
+) -> Chart:
+    """Bars over time, which can be moved and zoomed along it.
+
+    Args:
+        report: of the network.
+        timeline: its timeline.
+        name: of the picture.
+        numbers: those by which the page knows the layers; none: their places.
+        seconds: how long the picture is; none: one inference.
+    """
     models = library("bokeh.models")
     lanes = [LAYERS, *timeline.lanes]
-    microseconds = 1e6 / report.target.clock_hz
-    end = report.totals.cycles * microseconds
-    unit, scale = ("ms", microseconds / 1e3) if end > _MANY_MICROSECONDS else ("µs", microseconds)
-    span = max(end * scale / microseconds, 1e-9)
+    clock = report.target.clock_hz
+    length = report.totals.cycles / clock if seconds is None else seconds
+    unit, units = ("ms", 1e3) if length > _MANY_SECONDS else ("µs", 1e6)
+    scale = units / clock
+    span = max(length * units, 1e-9)
     room = 0.02 * span
     plot = figure(
         height=110 + _LANE * len(lanes),
@@ -73,7 +88,8 @@ def timeline_chart(report: Report, timeline: TimelineSummary, name: str = "timel
         active_drag="xpan",
     )
     wheel = models.WheelZoomTool(dimensions="width", modifiers={"ctrl": True})
-    drawn = [*_layers(plot, report, scale), *_bars(plot, report, timeline, scale)]
+    known = list(range(len(report.layers)) if numbers is None else numbers)
+    drawn = [*_layers(plot, report, known, scale), *_bars(plot, report, timeline, known, scale)]
     plot.add_tools(wheel, models.TapTool(renderers=drawn))
     plot.toolbar.active_scroll = wheel
     plot.add_tools(
@@ -98,7 +114,7 @@ def timeline_chart(report: Report, timeline: TimelineSummary, name: str = "timel
     return finish(name, plot, entries, "What each unit and each DMA engine does over time")
 
 
-def _layers(plot: Any, report: Report, scale: float) -> Iterator[Any]:
+def _layers(plot: Any, report: Report, numbers: Sequence[int], scale: float) -> Iterator[Any]:
     """The lane of layers, coloured by unit, with names that the page shortens to what a bar has room for."""
     colours = unit_colours(report.target)
     begin = 0.0
@@ -110,7 +126,9 @@ def _layers(plot: Any, report: Report, scale: float) -> Iterator[Any]:
         own = [place for place, layer in enumerate(report.layers) if layer.module == module.name]
         if own:
             bars = [TimelineBar(0, "layer", report.layers[place].source, *spans[place]) for place in own]
-            yield _quads(plot, report, own, bars, [0] * len(own), scale, _Kind(module.name, colours[module.name]))
+            yield _quads(
+                plot, report, own, numbers, bars, [0] * len(own), scale, _Kind(module.name, colours[module.name])
+            )
     labels = source(
         {
             "x": [float(begin * scale) for begin, _ in spans],
@@ -118,7 +136,7 @@ def _layers(plot: Any, report: Report, scale: float) -> Iterator[Any]:
             "y": [0.0] * len(spans),
             "text": [""] * len(spans),
             "full": [layer.name for layer in report.layers],
-            "layer": list(range(len(spans))),
+            "layer": list(numbers),
         }
     )
     plot.text(
@@ -136,7 +154,7 @@ def _layers(plot: Any, report: Report, scale: float) -> Iterator[Any]:
     )
 
 
-def _bars(plot: Any, report: Report, timeline: TimelineSummary, scale: float) -> Iterator[Any]:
+def _bars(plot: Any, report: Report, timeline: TimelineSummary, numbers: Sequence[int], scale: float) -> Iterator[Any]:
     """What happens inside layers, all bars of one entry of the legend together."""
     colours = unit_colours(report.target)
     found: dict[_Kind, list[tuple[int, TimelineBar]]] = {}
@@ -146,7 +164,7 @@ def _bars(plot: Any, report: Report, timeline: TimelineSummary, scale: float) ->
             found.setdefault(_kind(bar, unit, colours), []).append((place, bar))
     for kind, own in sorted(found.items()):
         places, bars = [place for place, _ in own], [bar for _, bar in own]
-        yield _quads(plot, report, places, bars, [bar.lane + 1 for bar in bars], scale, kind)
+        yield _quads(plot, report, places, numbers, bars, [bar.lane + 1 for bar in bars], scale, kind)
 
 
 def _kind(bar: TimelineBar, unit: str, colours: dict[str, str]) -> _Kind:
@@ -161,6 +179,7 @@ def _quads(
     plot: Any,
     report: Report,
     places: Sequence[int],
+    numbers: Sequence[int],
     bars: Sequence[TimelineBar],
     lanes: Sequence[int],
     scale: float,
@@ -168,7 +187,7 @@ def _quads(
 ) -> Any:
     columns = source(
         {
-            "layer": list(places),
+            "layer": [numbers[place] for place in places],
             "left": [float(bar.begin * scale) for bar in bars],
             "right": [float(bar.end * scale) for bar in bars],
             "bottom": [lane - _HALF for lane in lanes],
