@@ -124,6 +124,17 @@
 
   // --- the selected layer ---
 
+  /** Scrolls what holds a row or a box so that it is in the middle, and the page no more than needed. */
+  function reveal(part) {
+    const frame = part.closest(".scroll");
+    const [inner, outer] = [part.getBoundingClientRect(), frame.getBoundingClientRect()];
+    if (!inner.width) return;
+    if (frame.scrollHeight > frame.clientHeight) {
+      frame.scrollTop += inner.top + inner.height / 2 - outer.top - outer.height / 2;
+    } else part.scrollIntoView({ block: "nearest" });
+    if (part.localName === "g") frame.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+  }
+
   function select(place, { scroll = false } = {}) {
     selected = place;
     details.hidden = place === null;
@@ -131,7 +142,7 @@
     for (const part of all("[aria-current='true']")) part.removeAttribute("aria-current");
     for (const part of all(`tr[data-layer="${place}"], g[data-layer="${place}"]`)) {
       part.setAttribute("aria-current", "true");
-      if (scroll && part.getClientRects().length) part.scrollIntoView({ block: "nearest", inline: "nearest" });
+      if (scroll) reveal(part);
     }
     details.scrollTop = 0;
     if (place !== null) {
@@ -156,7 +167,11 @@
     }
     if (focus) tab.focus();
     tab.scrollIntoView({ block: "nearest", inline: "nearest" });
-    for (const place of all(".chart", one(`#${tab.getAttribute("aria-controls")}`))) draw(place);
+    const panel = one(`#${tab.getAttribute("aria-controls")}`);
+    for (const place of all(".chart", panel)) draw(place);
+    const shown = one(".scroll [aria-current]", panel) ?? (panel.dataset.seen ? null : one("g[data-layer]", panel));
+    if (shown) reveal(shown);
+    panel.dataset.seen = "";
     address();
   }
 

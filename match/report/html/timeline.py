@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from match.analysis.timeline.chrome_trace import Doing
+from match.analysis.timeline.chrome_trace import CORE, Doing
 from match.dispatch.plan import CPU
 from match.report.html.figures import Chart, figure, finish, hover, source
 from match.report.html.library import library
@@ -73,7 +73,9 @@ def timeline_chart(
         seconds: how long the picture is; none: one inference.
     """
     models = library("bokeh.models")
-    lanes = [LAYERS, *timeline.lanes]
+    order = _order(report, timeline)
+    lanes = [LAYERS, *(timeline.lanes[lane] for lane in order)]
+    rows = {lane: row for row, lane in enumerate(order, 1)}
     clock = report.target.clock_hz
     length = report.totals.cycles / clock if seconds is None else seconds
     unit, units = ("ms", 1e3) if length > _MANY_SECONDS else ("µs", 1e6)
@@ -89,7 +91,7 @@ def timeline_chart(
     )
     wheel = models.WheelZoomTool(dimensions="width", modifiers={"ctrl": True})
     known = list(range(len(report.layers)) if numbers is None else numbers)
-    drawn = [*_layers(plot, report, known, scale), *_bars(plot, report, timeline, known, scale)]
+    drawn = [*_layers(plot, report, known, scale), *_bars(plot, report, timeline, rows, known, scale)]
     plot.add_tools(wheel, models.TapTool(renderers=drawn))
     plot.toolbar.active_scroll = wheel
     plot.add_tools(
@@ -154,7 +156,20 @@ def _layers(plot: Any, report: Report, numbers: Sequence[int], scale: float) -> 
     )
 
 
-def _bars(plot: Any, report: Report, timeline: TimelineSummary, numbers: Sequence[int], scale: float) -> Iterator[Any]:
+def _order(report: Report, timeline: TimelineSummary) -> list[int]:
+    """The lanes from above: the core, DMA engines, then units in the order of the target."""
+    first = {CORE: 0, **{module.name: place for place, module in enumerate(report.target.modules, 2)}}
+    return sorted(range(len(timeline.lanes)), key=lambda lane: first.get(timeline.lanes[lane], 1))
+
+
+def _bars(
+    plot: Any,
+    report: Report,
+    timeline: TimelineSummary,
+    rows: Mapping[int, int],
+    numbers: Sequence[int],
+    scale: float,
+) -> Iterator[Any]:
     """What happens inside layers, all bars of one entry of the legend together."""
     colours = unit_colours(report.target)
     found: dict[_Kind, list[tuple[int, TimelineBar]]] = {}
@@ -164,7 +179,7 @@ def _bars(plot: Any, report: Report, timeline: TimelineSummary, numbers: Sequenc
             found.setdefault(_kind(bar, unit, colours), []).append((place, bar))
     for kind, own in sorted(found.items()):
         places, bars = [place for place, _ in own], [bar for _, bar in own]
-        yield _quads(plot, report, places, numbers, bars, [bar.lane + 1 for bar in bars], scale, kind)
+        yield _quads(plot, report, places, numbers, bars, [rows[bar.lane] for bar in bars], scale, kind)
 
 
 def _kind(bar: TimelineBar, unit: str, colours: dict[str, str]) -> _Kind:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -239,6 +240,55 @@ def test_a_notebook_shows_the_page_in_a_frame(compiled: match.CompiledModel, tmp
     assert shown.html == page(compiled.report).html
     with pytest.raises(match.OptionError, match=r"^a page is written as .html or .htm, not into .*x.txt; choose"):
         shown.save(tmp_path / "x.txt")
+
+
+def test_a_frame_of_a_notebook_is_drawn(browser: Any, digits_page: Page, tmp_path: Path) -> None:
+    file = tmp_path / "notebook.html"
+    file.write_text(f"<!doctype html><meta charset=utf-8><body>{digits_page._repr_html_()}", encoding="utf-8")
+    tab = browser.new_page()
+    errors: list[str] = []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.goto(file.as_uri())
+    frame = tab.frame_locator("iframe")
+    frame.locator("[data-chart=cycles][data-drawn]").wait_for()
+    frame.locator("#tab-layers").click()
+    frame.locator("#layers tr[data-layer='1'] td:nth-child(3)").click()
+    assert frame.locator("#about > article:visible").count() == 1
+    assert errors == []
+    tab.close()
+
+
+def test_the_selected_layer_is_in_sight_where_a_tab_is_opened(opened: Opener, digits: Report) -> None:
+    shown = opened(page(many_times(digits, 40)))
+    shown.page.evaluate("location.hash = 'overview/151'")
+    shown.page.click("#next")
+    assert shown.page.url.endswith("#overview/152")
+    for name, part in (("layers", "tr[aria-current]"), ("graph", "g[aria-current]")):
+        shown.tab(name)
+        box = shown.page.locator(f"#panel-{name} {part}").bounding_box()
+        assert 0 < box["y"] < 900
+        assert 0 < box["x"] < 1280
+
+
+def many_times(report: Report, times: int) -> Report:
+    """A network of the same layers, one after the other, `times` as many."""
+    own, timeline = len(report.layers), report.timeline
+    assert timeline is not None
+    layers = tuple(
+        msgspec.structs.replace(
+            layer, name=f"{layer.name}_{time}", reads=tuple(own * time + one for one in layer.reads), network_outputs=()
+        )
+        for time in range(times)
+        for layer in report.layers
+    )
+    bars = tuple(bars for _ in range(times) for bars in timeline.bars)
+    return msgspec.structs.replace(report, layers=layers, timeline=msgspec.structs.replace(timeline, bars=bars))
+
+
+def test_a_network_of_200_operators_is_less_than_5_mb(digits: Report) -> None:
+    large = many_times(digits, 200 // len(digits.layers))
+    assert len(large.layers) == 200
+    assert len(page(large).html.encode()) < 5e6
 
 
 def test_commands_write_the_same_page(command: Command, project: Path, tmp_path: Path, digits_page: Page) -> None:
