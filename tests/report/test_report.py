@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-import sys
 
 import jsonschema
 import pytest
 
-import match
 from match.errors import ModelError
 from match.ir.layer import Op
 from match.report import Report, decode, encode
 from match.report.schema import BufferSummary, TimelineBar
 from match.report.text import schema
-from tests.cli.conftest import DIGITS
 from tests.report.conftest import DOCS
 
 pytestmark = pytest.mark.tvm
@@ -121,22 +117,3 @@ def test_every_operator_is_documented() -> None:
 def test_foreign_json_is_refused(data: bytes) -> None:
     with pytest.raises(ModelError, match=r"report\.json"):
         decode(data)
-
-
-def test_layers_that_call_kernels_too_often_have_one_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of the layer is in it, so that the unit's lane shows when it works."""
-    monkeypatch.setattr(sys.modules["match.report.build"], "MOST_CALLS", 1)  # `match.report.build` is the function
-    compiled = match.compile(DIGITS, "gap9", l1="12k")
-    timeline, begin = compiled.report.timeline, 0
-    assert timeline is not None
-    many = [
-        math.prod(loop.count for loop in one.schedule.loops) > 1 if one.schedule else False
-        for one in compiled.report.layers
-    ]
-    assert timeline.coarse == tuple(place for place, one in enumerate(many) if one) != ()
-    for layer, coarse, bars in zip(compiled.report.layers, many, timeline.bars, strict=True):
-        if coarse:
-            (bar,) = bars
-            assert (bar.doing, timeline.lanes[bar.lane], bar.text) == ("kernel", layer.module, layer.name)
-            assert (bar.begin, bar.end) == pytest.approx((begin, begin + layer.cycles), abs=len(many))
-        begin += layer.cycles

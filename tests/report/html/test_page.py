@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import match
 from match.report import Report, encode
 from match.report.html import Page, page
 from match.report.html.legible import legible, printable
-from match.report.layer_rows import causes, layer_rows
+from match.report.layer_rows import layer_rows
 from tests.cli.conftest import Command, command, project
 from tests.report.html.conftest import Opened, Opener
 
@@ -185,52 +184,6 @@ def test_equal_reports_give_equal_pages(digits_page: Page, digits: Report, tmp_p
     command = [sys.executable, "-c", code, str(tmp_path / "report.json"), str(tmp_path / "page.html")]
     subprocess.run(command, check=True, env={"PYTHONHASHSEED": "1", "PATH": ""})
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == digits_page.html
-
-
-def test_a_layer_spends_each_cycle_on_one_cause(digits: Report) -> None:
-    for layer in digits.layers:
-        assert sum(causes(layer).values()) == layer.cycles
-        assert min(causes(layer).values()) >= 0
-        if layer.schedule:
-            assert causes(layer)["compute"] == layer.compute_cycles
-
-
-def test_the_timeline_ends_with_the_inference(digits: Report) -> None:
-    """Each layer's bars lie within it, and the causes of its cycles are those of its bars on the core."""
-    timeline = digits.timeline
-    assert timeline is not None
-    begin = 0.0
-    for layer, bars in zip(digits.layers, timeline.bars, strict=True):
-        assert min((bar.begin for bar in bars), default=begin) >= begin - 1
-        assert max((bar.end for bar in bars), default=begin) <= begin + layer.cycles + len(digits.layers)
-        waits = sum(bar.end - bar.begin for bar in bars if bar.doing == "wait")
-        if layer.schedule:
-            assert waits == pytest.approx(causes(layer)["transfers"], abs=1 + 0.01 * len(bars))
-            assert sum(bar.bytes for bar in bars if bar.doing == "transfer") == sum(
-                operand.bytes_moved for operand in layer.schedule.operands
-            )
-        begin += layer.cycles
-
-
-def test_layers_read_what_is_computed_before_them(digits: Report) -> None:
-    """Shapes agree along each arrow, and each output but the network's is read."""
-    read: set[int] = set()
-    for place, layer in enumerate(digits.layers):
-        assert all(source < place for source in layer.reads)
-        given = [digits.layers[source].output_shapes[0] for source in layer.reads]
-        given += [digits.model.inputs[source].shape for source in layer.network_inputs]
-        assert set(given) == set(layer.input_shapes)
-        read.update(layer.reads)
-    assert [place for place, layer in enumerate(digits.layers) if layer.network_inputs == (0,)] == [0]
-    (last,) = (place for place, layer in enumerate(digits.layers) if layer.network_outputs == (0,))
-    assert read | {last} == set(range(len(digits.layers)))
-
-
-def test_the_timeline_is_a_line_for_each_layer_of_the_file(digits: Report) -> None:
-    *_, lines = encode(digits).decode().partition('"bars": [\n')
-    bars = [json.loads(line.rstrip(",")) for line in lines.splitlines()[: len(digits.layers)]]
-    assert len(bars) == len(digits.layers)
-    assert all(isinstance(one, list) for one in bars)
 
 
 def test_a_notebook_shows_the_page_in_a_frame(compiled: match.CompiledModel, tmp_path: Path) -> None:
