@@ -63,8 +63,20 @@ def test_a_click_on_a_layer_changes_the_details(opened: Opener, digits_page: Pag
             assert operand.name in told
         assert shown.page.locator("#layers tr[aria-current=true]").get_attribute("data-layer") == str(place)
         assert shown.page.url.endswith(f"#layers/{place}")
+    shown.tab("timeline")  # which is drawn now, with the layer that is selected
+    assert selected(shown, "timeline") == {4}
     shown.page.keyboard.press("Escape")
+    assert selected(shown, "timeline") == set()
     assert not shown.page.locator("#details").is_visible()
+
+
+def selected(shown: Opened, chart: str) -> set[int]:
+    """The layers whose bars stand out in a picture."""
+    expression = (
+        "model.renderers.flatMap(({ data_source: { data, selected } }) => "
+        "selected.indices.filter((i) => i >= 0).map((i) => data.layer[i]))"
+    )
+    return set(shown.figure(chart, expression))
 
 
 def test_a_tap_on_a_bar_selects_its_layer_in_all_pictures(opened: Opener, digits_page: Page, digits: Report) -> None:
@@ -79,12 +91,7 @@ def test_a_tap_on_a_bar_selects_its_layer_in_all_pictures(opened: Opener, digits
     shown.page.mouse.click(left + x, top + y)
     assert shown.details().startswith(digits.layers[longest].name)
     for chart in ("cycles", "timeline"):
-        selected = shown.figure(
-            chart,
-            "model.renderers.flatMap(({ data_source: { data, selected } }) => "
-            "selected.indices.filter((i) => i >= 0).map((i) => data.layer[i]))",
-        )
-        assert set(selected) == {longest}
+        assert selected(shown, chart) == {longest}
 
 
 def test_the_table_has_the_columns_of_csv_and_sorts(opened: Opener, digits_page: Page, digits: Report) -> None:
