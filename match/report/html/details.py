@@ -121,9 +121,7 @@ def _schedule(schedule: ScheduleSummary) -> Iterator[Markup]:
 def _choice(report: Report, layer: LayerSummary) -> Iterator[Markup]:
     if layer.candidates:
         yield Markup("<h3>Why {}</h3>").format(layer.module)
-        yield table(
-            ("module", "cycles", "energy, µJ", "why not"), (_candidate(one, layer.module) for one in layer.candidates)
-        )
+        yield facts((one.module, _offer(one, layer.module)) for one in layer.candidates)
     if layer.runner_up:
         unit = {"latency": "cycles", "energy": "pJ", "bytes": "bytes"}.get(report.options.objective, "")
         yield Markup("<p>Runner-up: {}, with {} {} for the whole network.</p>").format(
@@ -131,7 +129,11 @@ def _choice(report: Report, layer: LayerSummary) -> Iterator[Markup]:
         )
 
 
-def _candidate(one: CandidateSummary, chosen: str) -> tuple[str | Markup | float | None, ...]:
-    label = Markup("<strong>{}</strong>").format(one.module) if one.module == chosen else one.module
-    energy = None if one.energy_pj is None else one.energy_pj / 1e6
-    return label, one.cycles, energy, one.refusal
+def _offer(one: CandidateSummary, chosen: str) -> str | Markup:
+    """What a module would have cost, or why it refused."""
+    if one.cycles is None:
+        return f"refused because {one.refusal}" if one.refusal else "made no offer"
+    energy = "" if one.energy_pj is None else f", {one.energy_pj / 1e6:,.3f} µJ"
+    off = ", not exact" if one.requantization and not one.requantization.exact else ""
+    offer = f"{one.cycles:,} cycles{energy}{off}"
+    return Markup("<strong>{}</strong>").format(offer) if one.module == chosen else offer

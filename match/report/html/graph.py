@@ -19,7 +19,7 @@ _MARGIN = 12
 _MOST_OPERATORS = 8
 """Operators of one box that are named; the others are counted."""
 
-_CHARACTERS = 29
+_CHARACTERS = 27
 """As many of a name as a box is wide; the page shows all of it in the details."""
 
 

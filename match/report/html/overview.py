@@ -22,7 +22,7 @@ def overview(report: Report, cycles: Chart) -> Markup:
     """The first tab."""
     return Markup(
         '<div class="cards">{}</div>'
-        '<div class="columns"><section class="card"><h2>Where the cycles go</h2>{}{}</section>'
+        '<div class="columns"><section class="card"><h2>Where the cycles go</h2>{}{}{}</section>'
         '<section class="card"><h2>Memory</h2>{}</section></div>'
         '<section class="card"><h2>Cycles of each layer</h2>{}</section>'
         '<div class="columns"><section class="card"><h2>What would help</h2>{}</section>'
@@ -32,6 +32,7 @@ def overview(report: Report, cycles: Chart) -> Markup:
         joined(_cards(report)),
         stacked("By unit", by_unit(report), "cycles"),
         stacked("By cause", by_cause(report), "cycles"),
+        stacked("Energy by unit", _energy(report), "pJ") if report.totals.energy_pj else "",
         joined(_memories(report)),
         cycles.content,
         _advice(report),
@@ -78,6 +79,13 @@ def by_cause(report: Report) -> Iterator[tuple[str, float, str]]:
     found = [causes(layer) for layer in report.layers]
     for cause, label in CAUSE_NAMES.items():
         yield label, sum(one.get(cause, 0) for one in found), CAUSES[cause]
+
+
+def _energy(report: Report) -> Iterator[tuple[str, float, str]]:
+    colours = unit_colours(report.target)
+    for module in report.target.modules:
+        own = (layer.energy_pj or 0.0 for layer in report.layers if layer.module == module.name)
+        yield module.name, round(sum(own)), colours[module.name]
 
 
 def _memories(report: Report) -> Iterator[Markup]:

@@ -145,6 +145,7 @@
       if (scroll) reveal(part);
     }
     details.scrollTop = 0;
+    one("#told").textContent = place === null ? "No layer selected" : `Selected: ${one(`#layer-${place} h2`).textContent}`;
     if (place !== null) {
       one("#previous").disabled = place === 0;
       one("#next").disabled = place === layers - 1;

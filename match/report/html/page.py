@@ -61,9 +61,10 @@ _PAGE = Markup("""<!doctype html>
 <div class="controls"><button type="button" id="previous" aria-label="Layer before">←</button>
 <button type="button" id="next" aria-label="Next layer">→</button>
 <button type="button" id="close" aria-label="Close details">×</button></div>
-<div id="about" aria-live="polite">{details}</div>
+<div id="about">{details}</div>
 </aside>
 </div>
+<p id="told" class="unseen" role="status"></p>
 <script type="application/json" id="charts">{charts}</script>
 <script>{library}</script>
 <script>{script}</script>

@@ -17,14 +17,14 @@ from match.report.html import Page, page
 from match.report.html.legible import legible, printable
 from match.report.layer_rows import layer_rows
 from tests.cli.conftest import Command, command, project
-from tests.report.html.conftest import Opened, Opener
+from tests.report.html.conftest import DIGITS, Opened, Opener
 
 __all__ = ["command", "project"]
 
 pytestmark = pytest.mark.cc
 
 TABS = ("overview", "graph", "layers", "timeline", "roofline", "memory")
-EVIL = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>"
+EVIL = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>{0} $$x^2$$ @name"
 TURNED = "abc\u202egnp.exe"
 
 
@@ -266,11 +266,24 @@ def test_wrong_arguments(command: Command, project: Path, tmp_path: Path) -> Non
         f"a page is written as .html or .htm, not into {tmp_path / 'x.pdf'}; choose such a name."
     )
     assert "cannot write" in command("report", project, "-o", tmp_path / "no" / "x.html").error
-
-
-def test_without_the_libraries(command: Command, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "fast_sugiyama", None)
-    monkeypatch.setitem(sys.modules, "bokeh.plotting", None)
-    assert command("report", project).error == (
-        "pages need the Python package bokeh, which is not installed: `pip install 'match-compiler[html]'`."
+    assert command("compile", DIGITS, "-o", tmp_path / "x", "--html", tmp_path / "x.pdf").error == (
+        f"a page is written as .html or .htm, not into {tmp_path / 'x.pdf'}; choose such a name."
     )
+    assert not any(tmp_path.iterdir())
+
+
+def test_compile_writes_the_page_at_once(command: Command, tmp_path: Path) -> None:
+    assert command("compile", DIGITS, "-o", tmp_path / "x", "--html", tmp_path / "x.html", "-q").out == ""
+    assert command("report", tmp_path / "x", "-q").status == 0
+    assert (tmp_path / "x.html").read_bytes() == (tmp_path / "x" / "report.html").read_bytes()
+
+
+def test_without_the_libraries(
+    command: Command, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "bokeh", None)
+    monkeypatch.setitem(sys.modules, "bokeh.plotting", None)
+    sentence = "pages need the Python package bokeh, which is not installed: `pip install 'match-compiler[html]'`."
+    assert command("report", project).error == sentence
+    assert command("compile", DIGITS, "-o", tmp_path / "x", "--html", tmp_path / "x.html").error == sentence
+    assert not any(tmp_path.iterdir())
