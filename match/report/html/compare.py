@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from markupsafe import Markup
 
 from match.report.compare import Comparison, LayerChange, compare
 from match.report.compare_table import described, moved, relative, sentence
+from match.report.html.bars import bars_beside
 from match.report.html.details import each
-from match.report.html.figures import Chart, figure, finish, hover, source
+from match.report.html.figures import Chart
+from match.report.html.layers import searched
 from match.report.html.legible import legible
-from match.report.html.library import library
 from match.report.html.memory import has_memory, memory_charts, memory_panel
 from match.report.html.overview import by_cause, by_unit
 from match.report.html.page import Page, Tab, assembled
@@ -19,7 +20,7 @@ from match.report.html.text import joined, link, name, number, stacked, table
 from match.report.html.timeline import timeline_chart, timeline_panel
 from match.report.schema import Report
 
-_A, _B = "#56b4e9", "#d55e00"
+_COLOURS = {"A": "#56b4e9", "B": "#d55e00"}
 
 
 def compare_page(a: Report, b: Report) -> Page:
@@ -103,20 +104,7 @@ def _overview(reports: dict[str, Report], comparison: Comparison, cycles: Chart)
 def _layers(comparison: Comparison) -> Markup:
     """A row for each line of the comparison, with headings that sort and a field that searches."""
     headings = ("layer", "cycles A", "cycles B", "difference", "change", "what moved")
-    numbers = range(1, 4)
-    head = joined(
-        Markup('<th scope="col" aria-sort="none"{}><button type="button">{}</button></th>').format(
-            Markup(' class="number"') if place in numbers else "", heading
-        )
-        for place, heading in enumerate(headings)
-    )
-    body = joined(_row(line, layer) for line, layer in enumerate(comparison.layers))
-    return Markup(
-        '<section class="card"><div class="controls"><label>Search <input type="search" id="search" '
-        'autocomplete="off" spellcheck="false"></label><output id="found"></output></div>'
-        '<div class="scroll tall"><table id="layers"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
-        "</section>"
-    ).format(head, body)
+    return searched(headings, range(1, 4), [_row(line, layer) for line, layer in enumerate(comparison.layers)])
 
 
 def _row(line: int, layer: LayerChange) -> Markup:
@@ -169,39 +157,7 @@ def _changes(layer: LayerChange) -> Markup:
 
 def _chart(comparison: Comparison) -> Chart:
     """Two bars for each line."""
-    models = library("bokeh.models")
-    layers: Sequence[LayerChange] = comparison.layers
-    plot = figure(height=280, x_range=(-0.6, max(len(layers), 1) - 0.4), tools="xpan,xzoom_in,xzoom_out,reset")
-    drawn: list[object] = []
-    colours = {"A": _A, "B": _B}
-    for side, (label, colour) in enumerate(colours.items()):
-        amounts = [(layer.a_cycles if label == "A" else layer.b_cycles) or 0 for layer in layers]
-        columns = source(
-            {
-                "layer": list(range(len(layers))),
-                "left": [line - 0.42 + side * 0.42 for line in range(len(layers))],
-                "right": [line + side * 0.42 for line in range(len(layers))],
-                "top": amounts,
-                "amount": [number(amount) for amount in amounts],
-                "name": [_name(layer) for layer in layers],
-            }
-        )
-        bars = plot.quad(
-            left="left",
-            right="right",
-            bottom=0,
-            top="top",
-            source=columns,
-            color=colour,
-            line_color=None,
-            nonselection_fill_alpha=0.35,
-            name=label,
-        )
-        plot.add_tools(hover([bars], (("layer", "@name"), (label, "@amount cycles"))))
-        drawn.append(bars)
-    plot.add_tools(models.TapTool(renderers=drawn))
-    plot.xaxis.visible = plot.xgrid.visible = False
-    plot.y_range.start = 0
-    plot.yaxis.formatter = models.NumeralTickFormatter(format="0,0")
-    plot.yaxis.axis_label = "cycles"
-    return finish("cycles", plot, colours, "Predicted cycles of each layer in A and in B")
+    layers = comparison.layers
+    amounts = {"A": [layer.a_cycles or 0 for layer in layers], "B": [layer.b_cycles or 0 for layer in layers]}
+    labels = [(line, _name(layer)) for line, layer in enumerate(layers)]
+    return bars_beside("cycles", labels, amounts, _COLOURS, "cycles", "Predicted cycles of each layer in A and in B")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from markupsafe import Markup
 
@@ -19,21 +19,29 @@ def layers_table(report: Report) -> Markup:
     rows = layer_rows(report)
     names = list(rows[0]) if rows else ["layer"]
     colours = unit_colours(report.target)
-    head = joined(_heading(one, rows) for one in names)
-    body = joined(_row(place, row, colours) for place, row in enumerate(rows))
+    numbers = [place for place, one in enumerate(names) if any(_is_number(row[one]) for row in rows)]
+    lines = [_row(place, row, colours) for place, row in enumerate(rows)]
+    return searched([one.replace("_", " ") for one in names], numbers, lines)
+
+
+def searched(headings: Sequence[str], numbers: Container[int], rows: Iterable[Markup]) -> Markup:
+    """A table with headings that sort and a field that searches; `numbers` are the columns that have some."""
+    head = joined(
+        Markup('<th scope="col" aria-sort="none"{}><button type="button">{}</button></th>').format(
+            Markup(' class="number"') if place in numbers else "", heading
+        )
+        for place, heading in enumerate(headings)
+    )
     return Markup(
         '<section class="card"><div class="controls"><label>Search <input type="search" id="search" '
         'autocomplete="off" spellcheck="false"></label><output id="found"></output></div>'
         '<div class="scroll tall"><table id="layers"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
         "</section>"
-    ).format(head, body)
+    ).format(head, joined(rows))
 
 
-def _heading(name: str, rows: Sequence[Row]) -> Markup:
-    numbers = any(isinstance(row[name], int | float) and not isinstance(row[name], bool) for row in rows)
-    return Markup('<th scope="col" aria-sort="none"{}><button type="button">{}</button></th>').format(
-        Markup(' class="number"') if numbers else "", name.replace("_", " ")
-    )
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _row(place: int, row: Row, colours: dict[str, str]) -> Markup:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from match.report.beside import Beside, beside
-from match.report.html.figures import Chart, figure, finish, hover, source
-from match.report.html.library import library
-from match.report.html.text import joined, link, number, table
+from match.report.html.bars import bars_beside
+from match.report.html.figures import Chart
+from match.report.html.text import joined, link, table
 from match.report.schema import Measurement, Report
 
-_PREDICTED, _COUNTED = "#56b4e9", "#d55e00"
+_COLOURS = {"predicted": "#56b4e9", "counted": "#d55e00"}
 
 
 def measured_charts(report: Report) -> list[tuple[Measurement, Chart]]:
@@ -53,43 +53,15 @@ def _table(report: Report, one: Measurement) -> Markup:
 
 
 def _chart(report: Report, one: Measurement, groups: Sequence[Beside], name: str) -> Chart:
-    models = library("bokeh.models")
-    plot = figure(height=280, x_range=(-0.6, max(len(groups), 1) - 0.4), tools="xpan,xzoom_in,xzoom_out,reset")
-    known = any(group.predicted is not None for group in groups)
-    colours = {"predicted": _PREDICTED, "counted": _COUNTED} if known else {"counted": _COUNTED}
-    width = 0.84 / len(colours)
-    drawn: list[object] = []
-    for side, (label, colour) in enumerate(colours.items()):
-        amounts = [group.counted if label == "counted" else group.predicted or 0 for group in groups]
-        columns = source(
-            {
-                "layer": [group.places[0] if group.places else -1 for group in groups],
-                "left": [place - 0.42 + side * width for place in range(len(groups))],
-                "right": [place - 0.42 + (side + 1) * width for place in range(len(groups))],
-                "top": amounts,
-                "amount": [number(amount) for amount in amounts],
-                "name": [
-                    ", ".join(report.layers[place].name for place in group.places) or ", ".join(group.functions)
-                    for group in groups
-                ],
-            }
+    labels = [
+        (
+            group.places[0] if group.places else -1,
+            ", ".join(report.layers[place].name for place in group.places) or ", ".join(group.functions),
         )
-        bars = plot.quad(
-            left="left",
-            right="right",
-            bottom=0,
-            top="top",
-            source=columns,
-            color=colour,
-            line_color=None,
-            nonselection_fill_alpha=0.35,
-            name=label,
-        )
-        plot.add_tools(hover([bars], (("layers", "@name"), (label, f"@amount {one.unit}"))))
-        drawn.append(bars)
-    plot.add_tools(models.TapTool(renderers=drawn))
-    plot.xaxis.visible = plot.xgrid.visible = False
-    plot.y_range.start = 0
-    plot.yaxis.formatter = models.NumeralTickFormatter(format="0,0")
-    plot.yaxis.axis_label = one.unit
-    return finish(name, plot, colours, f"What was counted on {one.platform} for each layer, beside what was predicted")
+        for group in groups
+    ]
+    amounts = {"counted": [group.counted for group in groups]}
+    if any(group.predicted is not None for group in groups):
+        amounts = {"predicted": [group.predicted or 0 for group in groups], **amounts}
+    what = f"What was counted on {one.platform} for each layer, beside what was predicted"
+    return bars_beside(name, labels, amounts, _COLOURS, one.unit, what)
