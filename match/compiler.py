@@ -24,6 +24,7 @@ from match.codegen.platforms import PACKAGE
 from match.codegen.project_folder import OVERWRITE, check_project_folder
 from match.compilation.options import IN_PLACES, Numerics, Options
 from match.compilation.stopwatch import Progress, Stopwatch, unheard
+from match.compiled.dataflow import dataflow
 from match.compiled.model import CompiledModel
 from match.dispatch.plan import IN_PLACE
 from match.errors import CapacityError, InputError, ModelError, OptionError, TargetError
@@ -165,7 +166,8 @@ def compile(  # noqa: A001
         workspace_bytes=generated.activation_bytes,
         constant_bytes=generated.constant_bytes,
         program_bytes=chip.program_bytes(len(generated.calls)),
-        memory=generated.memory,
+        network=generated,
+        reads=dataflow(partitioned),
         compile_seconds=stopwatch.seconds,
         elements=elements_by_source(main_function(network.module)),
         quantizable=candidates(),

@@ -48,6 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     app.command("measure")(commands.measure)
     app.command("selftest")(commands.selftest)
     app.command("validate")(commands.validate)
+    app.command("report")(commands.report)
     app.command("compare")(commands.compare)
     app.command("targets")(commands.targets)
     app.command("ops")(commands.ops)

@@ -183,6 +183,21 @@ MemoryMapFile = Annotated[
     Path | None,
     typer.Option("--memory-map", metavar="M.svg", help="Write a picture of what lies where and when in L1, L2 and L3."),
 ]
+HtmlFile = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="R.html", help="Write the report as a page, in one file that opens from disk."),
+]
+ComparisonFile = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="C.html", help="Write both side by side as a page, in one file."),
+]
+PageFile = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="R.html", help="Write it here.", show_default="report.html in DIR"),
+]
+ReportPath = Annotated[
+    Path, typer.Argument(metavar="DIR", help="A folder made by `match compile`, or its report.json.")
+]
 TraceFile = Annotated[
     Path | None,
     typer.Option(

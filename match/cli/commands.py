@@ -17,10 +17,12 @@ from match.cli.arguments import (
     Chip,
     Classes,
     CName,
+    ComparisonFile,
     CountUnit,
     CsvFile,
     Engine,
     FirstReport,
+    HtmlFile,
     InputFile,
     InputLayout,
     InputType,
@@ -47,10 +49,12 @@ from match.cli.arguments import (
     OutputType,
     Overwrite,
     OwnPlatformName,
+    PageFile,
     PlatformName,
     ProjectPath,
     QuantizeRecurrent,
     Quiet,
+    ReportPath,
     Rescale,
     Samples,
     Sanitize,
@@ -96,6 +100,7 @@ def compile_model(
     timeline: TimelineFile = None,
     memory_map: MemoryMapFile = None,
     csv: CsvFile = None,
+    html: HtmlFile = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -105,12 +110,14 @@ def compile_model(
 
     import match
     from match.report import encode, show
+    from match.report.file import read_report
+    from match.report.html import write_page
     from match.report.layer_rows import write_csv
     from match.report.table import warnings
 
     if output is None:
         output = Path("build") / (name or model.stem or "network")
-    _check_outputs(output, overwrite, timeline, memory_map, csv)  # before a search, which may take minutes
+    _check_outputs(output, overwrite, timeline, memory_map, csv, html)  # before a search, which may take minutes
     with _progress(f"Compiling {model.name} for {target}", quiet, verbose) as update:
         compiled = match.compile(
             model,
@@ -139,6 +146,8 @@ def compile_model(
         if csv is not None:
             write_csv(csv, compiled.report)
         compiled.save(output, overwrite=overwrite)
+        if html is not None:  # with what was measured of a project of the same C
+            write_page(html, read_report(output / "report.json"))
     sys.stderr.write("".join(f"match: {note}\n" for note in compiled.notes))
     if as_json:
         write_out(encode(compiled.report).decode())
@@ -152,15 +161,21 @@ def compile_model(
 
 
 def _check_outputs(
-    output: Path, overwrite: bool, timeline: Path | None, memory_map: Path | None, csv: Path | None
+    output: Path,
+    overwrite: bool,
+    timeline: Path | None,
+    memory_map: Path | None,
+    csv: Path | None,
+    html: Path | None,
 ) -> None:
     """Find out if the outputs of a compilation can be written.
 
     Raises:
-        OptionError, OutputError: if one cannot.
+        OptionError, OutputError, ToolchainError: if one cannot.
     """
     from match.codegen.project_folder import check_project_folder
     from match.files.output import MEMORY_MAP_ENDINGS, TIMELINE_ENDINGS, check_ending, check_file
+    from match.report.html import HTML_ENDINGS, check_libraries
     from match.report.layer_rows import CSV_ENDINGS
 
     check_project_folder(output, overwrite=overwrite)
@@ -168,6 +183,7 @@ def _check_outputs(
         (timeline, TIMELINE_ENDINGS, "a timeline"),
         (memory_map, MEMORY_MAP_ENDINGS, "a memory map"),
         (csv, CSV_ENDINGS, "a list of layers"),
+        (html, HTML_ENDINGS, "a page"),
     )
     for file, endings, what in files:
         if file is not None:
@@ -176,6 +192,8 @@ def _check_outputs(
         raise OptionError(f"--timeline and --memory-map are both {timeline}; give each a name of its own.")
     for file, *_ in files:
         check_file(file)
+    if html is not None:
+        check_libraries()
 
 
 def build_project(
@@ -380,15 +398,33 @@ def validate(
         raise typer.Exit(DIFFERENT)
 
 
-def compare(a: FirstReport, b: SecondReport, as_json: Json = False) -> None:
+def report(directory: ReportPath, output: PageFile = None, quiet: Quiet = False) -> None:
+    """Write the report of the C project in DIR as a page: one file that opens from disk and can be sent to others."""
+    from rich.console import Console
+
+    from match.report.file import read_report
+    from match.report.html import write_page
+
+    folder = directory if directory.is_dir() else directory.parent
+    path = output or folder / "report.html"
+    write_page(path, read_report(folder / "report.json" if directory.is_dir() else directory))
+    if not quiet:
+        Console().print(str(path), highlight=False, markup=False, soft_wrap=True)
+
+
+def compare(a: FirstReport, b: SecondReport, html: ComparisonFile = None, as_json: Json = False) -> None:
     """Compare two compilations: totals, layers by what they compute, what moved and why."""
     from rich.console import Console
 
     from match.report.compare import compare as compare_reports
-    from match.report.compare import encode
+    from match.report.compare import encode, report_of
     from match.report.compare_table import show
+    from match.report.html import compare_page
 
-    comparison = compare_reports(a, b)
+    first, second = report_of(a), report_of(b)
+    if html is not None:
+        compare_page(first, second).save(html)
+    comparison = compare_reports(first, second)
     if as_json:
         write_out(encode(comparison).decode())
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy.typing as npt
 
 from match import run as runs
 from match import validation
-from match.analysis.simulate import Timeline, simulate
+from match.analysis.simulate import Timeline
 from match.analysis.timeline import write_timeline
 from match.analysis.trace import LayerTrace
 from match.codegen.identity import fingerprint
@@ -22,7 +23,6 @@ from match.codegen.network import Network
 from match.codegen.project import export, shared_by
 from match.codegen.project_folder import OVERWRITE, earlier
 from match.compilation.options import Options
-from match.compiled.stretches import stretches
 from match.dispatch.plan import LayerDecision, Layers
 from match.errors import OptionError, ToolchainError
 from match.files.output import MEMORY_MAP_ENDINGS, check_ending, whole_file
@@ -37,10 +37,10 @@ from match.report.memory import outside_main_memory
 from match.report.memory_areas import network_areas
 from match.report.memory_picture import memory_picture
 from match.report.schema import Measurement
+from match.report.shown import ShownReport
+from match.report.stretches import simulated, stretches
 from match.target.arguments import check_truth, path_of, shown
-from match.target.external_cost import external_cost
 from match.target.hardware import MatchTarget
-from match.target.layers import cost_model_of
 from match.validation import ExactSummary, Validation
 
 _SANITIZE = "sanitize is whether sanitizers are on"
@@ -68,7 +68,7 @@ class CompiledModel:
         self._partitioned = partitioned
         self._exact = exact
         self._layers = Layers(partitioned.decisions)
-        self._report = report
+        self._report = ShownReport.of(report)
         self._built: Path | None = None
 
     def __repr__(self) -> str:
@@ -109,8 +109,8 @@ class CompiledModel:
         return sum(layer.cycles for layer in self._layers)
 
     @property
-    def report(self) -> Report:
-        """Costs by layer and in total, as in `report.json`."""
+    def report(self) -> ShownReport:
+        """Costs by layer and in total, as in `report.json`; ``report.show()`` is a page for notebooks."""
         return self._report
 
     def save(self, directory: str | PathLike[str], *, overwrite: bool = False) -> None:
@@ -233,14 +233,9 @@ class CompiledModel:
         """
         if not any(layer is own for own in self._layers):
             raise OptionError(f"a layer is one of the network's `layers`, not {shown(layer)}; give one of them.")
-        plan = layer.plan
-        if plan is None:
+        if layer.plan is None:
             raise OptionError(f"layer {layer.name} runs on the control core and has no schedule; choose another.")
-        module = next(module for module in self._target.modules if module.name == plan.module)
-        cost = cost_model_of(module, plan.layer, plan.requantizers)
-        if plan.external and self._target.external:
-            cost = external_cost(cost, self._target.external, self._target.main_memory.name)
-        return simulate(plan.schedule, cost)
+        return simulated(layer.plan, self._target)
 
     def save_timeline(self, path: str | PathLike[str]) -> None:
         """Write the predicted timeline of one inference: a picture if `path` ends in .svg, .json for ui.perfetto.dev.
@@ -251,7 +246,7 @@ class CompiledModel:
         """
         file = path_of(path, "the file of a timeline")
         external = self._target.external.memory.name if self._target.external else ""
-        made = stretches(self._layers, self.simulate, self._network.memory, external)
+        made = stretches(self._layers, partial(simulated, target=self._target), self._network.memory, external)
         outside = outside_main_memory(self._report)
         write_timeline(file, self._network.name, made, self._target.clock_hz, "predicted", outside)
 
@@ -264,8 +259,7 @@ class CompiledModel:
         """
         file = path_of(path, "the file of a memory map")
         check_ending(file, MEMORY_MAP_ENDINGS, "a memory map")
-        names = {layer.plan.symbol: layer.name for layer in self._layers if layer.plan}
-        areas = network_areas(self._report, self._network, names)
+        areas = network_areas(self._report)
         title = f"{self._network.name} on {self._target.name}: what lies where in which step"
         with whole_file(file) as unfinished:
             unfinished.write_text(memory_picture(title, areas), encoding="utf-8")

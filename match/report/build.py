@@ -9,7 +9,8 @@ from importlib import metadata
 
 import msgspec
 
-from match.codegen.network import NetworkMemory
+from match.analysis.simulate import Timeline
+from match.codegen.network import Network, NetworkMemory
 from match.compilation.options import Options
 from match.dispatch.choice import outputs
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
@@ -20,7 +21,8 @@ from match.partitioning.quantizable import Quantizable
 from match.passes.moved import Moved
 from match.prediction.predict import predict
 from match.report.advice import advise
-from match.report.memory import summarize
+from match.report.memory import outside_main_memory, summarize
+from match.report.reads import Reads
 from match.report.schema import (
     Bottleneck,
     BufferSummary,
@@ -42,12 +44,20 @@ from match.report.schema import (
     ScheduleSummary,
     TargetSummary,
     TensorSummary,
+    TimelineSummary,
     Totals,
+    WorkspaceBuffer,
+    WorkspaceSummary,
 )
+from match.report.stretches import simulated, stretches
+from match.report.timeline import timeline
 from match.target.cost import Cost
 from match.target.group import GroupCost
 from match.target.hardware import MatchTarget
 from match.target.layers import cost_model_of
+
+MOST_CALLS = 1000
+"""Kernel calls of a layer that has a bar for each in the timeline."""
 
 
 def build(
@@ -61,7 +71,8 @@ def build(
     constant_bytes: int,
     compile_seconds: Mapping[str, float],
     program_bytes: int = 0,
-    memory: NetworkMemory | None = None,
+    network: Network | None = None,
+    reads: Sequence[Reads] = (),
     elements: Mapping[str, int] | None = None,
     moved: Mapping[str, Sequence[Moved]] | None = None,
     quantizable: Sequence[Quantizable] = (),
@@ -81,7 +92,8 @@ def build(
         constant_bytes: Bytes of main memory that constants take.
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
         program_bytes: Bytes of main memory that the program is estimated to take beside them.
-        memory: Where the network lies, if main memory cannot hold it.
+        network: Its C, which says where it lies in memory.
+        reads: What each of the decisions reads.
         elements: Those of the model's tensors, by the names that decisions have as sources.
         moved: By how much operators that were changed differ from the model's, by the names of decisions.
         quantizable: Recurrent layers in floating point that modules would take in integers.
@@ -90,6 +102,8 @@ def build(
         exact_cycles: Finds the predicted cycles with exact numerics, None where the network does not fit then.
     """
     whole = dict(elements or {})
+    memory = network.memory if network else None
+    arrows = reads or [Reads()] * len(decisions)
     in_parts = {decision.source for decision in decisions if decision.parts > 1}
     removed_of = {source: _removed_of_parts(source, whole.pop(source, None), decisions) for source in in_parts}
     layers = tuple(
@@ -99,8 +113,9 @@ def build(
             whole,
             (moved or {}).get(decision.name, ()),
             removed_of.pop(decision.source, 0) if decision.parts > 1 else _removed_of_layer(decision, whole),
+            arrow,
         )
-        for decision in decisions
+        for decision, arrow in zip(decisions, arrows, strict=True)
     )
     cycles = sum(layer.cycles for layer in layers)
     macs = sum(layer.macs for layer in layers)
@@ -130,7 +145,10 @@ def build(
         layers=layers,
         memory=_memory(memory, target, workspace_bytes, decisions) if memory else msgspec.UNSET,
         moved_outputs=moved_outputs,
+        workspace=_workspace(network, decisions) if network and not memory else None,
     )
+    if network is not None:
+        report = msgspec.structs.replace(report, timeline=_timeline(report, decisions, memory, target))
     advice = advise(report, quantizable, wide_activations=wide_activations, exact_cycles=exact_cycles)
     return msgspec.structs.replace(report, advice=advice)
 
@@ -156,8 +174,39 @@ def _memory(
     memory: NetworkMemory, target: MatchTarget, main_bytes: int, decisions: Sequence[LayerDecision]
 ) -> MemoryPlanSummary:
     assert target.external is not None, "networks take external memory of targets that have some"
-    names = {decision.plan.symbol: decision.name for decision in decisions if decision.plan}
-    return summarize(memory, target.external, main_bytes, names)
+    return summarize(memory, target.external, main_bytes, _names(decisions))
+
+
+def _names(decisions: Sequence[LayerDecision]) -> dict[str, str]:
+    """Names of layers by their C functions."""
+    return {decision.plan.symbol: decision.name for decision in decisions if decision.plan}
+
+
+def _workspace(network: Network, decisions: Sequence[LayerDecision]) -> WorkspaceSummary:
+    names = _names(decisions)
+    return WorkspaceSummary(
+        steps=tuple(names.get(call.function) or "_".join(call.operators) or call.function for call in network.calls),
+        buffers=tuple(WorkspaceBuffer(b.bytes, b.offset, b.first, b.last) for b in network.buffers),
+        bytes=network.workspace_bytes,
+        operator_bytes=network.operator_constant_bytes,
+    )
+
+
+def _timeline(
+    report: Report, decisions: Sequence[LayerDecision], memory: NetworkMemory | None, target: MatchTarget
+) -> TimelineSummary:
+    """The predicted timeline; what calls kernels too often has one bar for all of them."""
+
+    def calls(plan: LayerPlan) -> int:
+        return math.prod(loop.count for loop in plan.schedule.loops)
+
+    def simulate_layer(plan: LayerPlan) -> Timeline | None:
+        return simulated(plan, target) if calls(plan) <= MOST_CALLS else None
+
+    external = target.external.memory.name if target.external else ""
+    coarse = [place for place, one in enumerate(decisions) if one.plan and calls(one.plan) > MOST_CALLS]
+    made = stretches(decisions, simulate_layer, memory, external)
+    return timeline(made, coarse, outside_main_memory(report))
 
 
 def _sum(energies: Sequence[float | None]) -> float | None:
@@ -193,7 +242,12 @@ def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummar
 
 
 def _layer(
-    decision: LayerDecision, target: MatchTarget, elements: Mapping[str, int], moved_by: Sequence[Moved], removed: int
+    decision: LayerDecision,
+    target: MatchTarget,
+    elements: Mapping[str, int],
+    moved_by: Sequence[Moved],
+    removed: int,
+    reads: Reads,
 ) -> LayerSummary:
     taken = next((c for c in decision.candidates if c.module == decision.module and c.refusal is None), None)
     schedule = decision.plan.schedule if decision.plan else None
@@ -230,6 +284,9 @@ def _layer(
         weight_bits=_weight_bits(decision.plan.layer) if decision.plan else None,
         wait_cycles=round(decision.waits),
         parts=decision.parts,
+        reads=reads.operators,
+        network_inputs=reads.inputs,
+        network_outputs=reads.outputs,
     )
 
 

@@ -118,7 +118,7 @@ def compare(a: Source, b: Source) -> Comparison:
     Raises:
         InputError: if one of the two has no report, or one of another version.
     """
-    first, second = _report(a), _report(b)
+    first, second = report_of(a), report_of(b)
     return Comparison(
         a=_side(first),
         b=_side(second),
@@ -137,7 +137,12 @@ def schema() -> dict[str, Any]:
     return msgspec.json.decode(msgspec.json.encode(msgspec.json.schema(Comparison)))
 
 
-def _report(source: Source) -> Report:
+def report_of(source: Source) -> Report:
+    """The report of something that is compared.
+
+    Raises:
+        InputError: if it has none, or one of another version.
+    """
     if isinstance(source, Report):
         return source
     if isinstance(source, str | PathLike):

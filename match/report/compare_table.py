@@ -24,29 +24,31 @@ _IN_COLUMNS = {"cycles", "fusion"}
 def show(comparison: Comparison, console: Console) -> None:
     """Print the comparison; layers that are the same in both are counted, not listed."""
     for letter, side in (("A", comparison.a), ("B", comparison.b)):
-        console.print(Text(f"{letter}: {_described(side)}", style="bold"))
+        console.print(Text(f"{letter}: {described(side)}", style="bold"))
     if comparison.a.sha256 != comparison.b.sha256:
         console.print(Text("The model files differ."))
     console.print()
     known = [total for total in comparison.totals if total.a is not None or total.b is not None]
     totals, _ = fitted(_totals(), known, console)
     console.print(totals, "", sep="\n")
-    moved = [layer for layer in comparison.layers if not layer.same]
-    if moved:
-        table, missing = fitted(_layers(), moved, console)
+    others = [layer for layer in comparison.layers if not layer.same]
+    if others:
+        table, missing = fitted(_layers(), others, console)
         console.print(table, "", sep="\n")
         for line in left_out(missing, "--json has all of it"):
             console.print(line)
-    console.print(Text(_sentence(len(moved), len(comparison.layers))))
+    console.print(Text(sentence(len(others), len(comparison.layers))))
 
 
-def _sentence(moved: int, layers: int) -> str:
+def sentence(moved: int, layers: int) -> str:
+    """How many layers moved."""
     if not moved:
         return f"Nothing moved: all {layers} layers are the same."
     return f"{layers - moved} of {layers} layers are the same."
 
 
-def _described(side: Side) -> str:
+def described(side: Side) -> str:
+    """What was compiled, and how."""
     options = side.options
     l1 = f", L1 {options.l1} bytes" if options.l1 else ""
     return (
@@ -58,18 +60,18 @@ def _described(side: Side) -> str:
 def _totals() -> list[Column[Total]]:
     return [
         Column[Total]("predicted", lambda total: total.name),
-        Column[Total]("A", lambda total: _number(total.a), "right"),
-        Column[Total]("B", lambda total: _number(total.b), "right"),
-        Column[Total]("change", lambda total: _relative(total.a, total.b), "right"),
+        Column[Total]("A", lambda total: number(total.a), "right"),
+        Column[Total]("B", lambda total: number(total.b), "right"),
+        Column[Total]("change", lambda total: relative(total.a, total.b), "right"),
     ]
 
 
 def _layers() -> list[Column[LayerChange]]:
     return [
         Column[LayerChange]("layer", _named, folds=True),
-        Column[LayerChange]("cycles A", lambda layer: _number(layer.a_cycles), "right"),
-        Column[LayerChange]("cycles B", lambda layer: _number(layer.b_cycles), "right"),
-        Column[LayerChange]("change", lambda layer: _relative(layer.a_cycles, layer.b_cycles), "right"),
+        Column[LayerChange]("cycles A", lambda layer: number(layer.a_cycles), "right"),
+        Column[LayerChange]("cycles B", lambda layer: number(layer.b_cycles), "right"),
+        Column[LayerChange]("change", lambda layer: relative(layer.a_cycles, layer.b_cycles), "right"),
         Column[LayerChange]("what moved", _moved, folds=True, rank=1),
     ]
 
@@ -80,25 +82,33 @@ def _named(layer: LayerChange) -> str:
 
 
 def _moved(layer: LayerChange) -> str:
+    return "\n".join(moved(layer))
+
+
+def moved(layer: LayerChange) -> list[str]:
+    """What moved beside the cycles, and which side has the layer if only one does."""
     if layer.a_cycles is None:
-        return "only in B"
+        return ["only in B"]
     if layer.b_cycles is None:
-        return "only in A"
-    return "\n".join(_change(change) for change in layer.changes if change.aspect not in _IN_COLUMNS)
+        return ["only in A"]
+    return [changed(change) for change in layer.changes if change.aspect not in _IN_COLUMNS]
 
 
-def _change(change: Change) -> str:
+def changed(change: Change) -> str:
+    """What moved of a layer, and why."""
     why = f" ({change.why})" if change.why else ""
     return f"{_WORDS.get(change.aspect, change.aspect)}: {change.a or 'none'} → {change.b or 'none'}{why}"
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """A figure with thousands apart; nothing where a report has none."""
     if value is None:
         return ""
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.3f}"
 
 
-def _relative(a: float | None, b: float | None) -> str:
+def relative(a: float | None, b: float | None) -> str:
+    """How much more the second is, in percent."""
     if a is None or b is None or a == b:
         return "" if a is None or b is None else "="
     return f"{b / a - 1:+.1%}" if a else "new"

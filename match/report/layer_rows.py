@@ -7,11 +7,16 @@ import html
 import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
+from match.dispatch.plan import CPU
 from match.files.output import whole_file
 from match.report.schema import LayerSummary, Report
 
 Row = dict[str, str | int | float | bool | None]
+
+Cause = Literal["compute", "transfers", "offload", "external memory", "control core"]
+"""What a layer's cycles go into."""
 
 CSV_ENDINGS = (".csv",)
 _SHOWN = ("layer", "module", "output", "macs", "cycles", "milliseconds", "macs_per_cycle", "bound")
@@ -27,6 +32,26 @@ def peak_share(layer: LayerSummary, peaks: Mapping[str, int | None]) -> float | 
     """What a layer reaches of the MACs that its unit can do; None if it has none, or the peak is not known."""
     peak = peaks.get(layer.module)
     return layer.macs / layer.cycles / peak if peak and layer.macs and layer.cycles else None
+
+
+def causes(layer: LayerSummary) -> dict[Cause, int]:
+    """The layer's cycles by what they go into, together all of them.
+
+    "compute" are its kernel calls, "offload" what else the core does: it hands the layer to the module, starts kernels,
+    programs transfers; first calls, whose code is not in a cache, are there too. "transfers" are those that nothing
+    hides. "external memory" are its `wait_cycles`.
+    """
+    own = layer.cycles - layer.wait_cycles
+    if layer.module == CPU:
+        return {"control core": own, "external memory": layer.wait_cycles}
+    offload = min(layer.overhead_cycles or 0, own)
+    compute = min(layer.compute_cycles or 0, own - offload)
+    return {
+        "compute": compute,
+        "transfers": own - offload - compute,
+        "offload": offload,
+        "external memory": layer.wait_cycles,
+    }
 
 
 def bytes_moved(layer: LayerSummary) -> int:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from match.codegen.network import Network
+from match.errors import InputError
 from match.report.schema import LayerSummary, MemoryPlanSummary, Report
 
 CALLERS = "inputs and outputs"
@@ -64,29 +64,35 @@ def held(areas: Sequence[Area], step: int) -> int:
     return total
 
 
-def network_areas(report: Report, network: Network, names: Mapping[str, str]) -> NetworkAreas:
-    """What lies where; `names` are those of layers by their C functions."""
+def network_areas(report: Report) -> NetworkAreas:
+    """What lies where.
+
+    Raises:
+        InputError: if the report does not say, because an older version of the compiler wrote it.
+    """
     if isinstance(report.memory, MemoryPlanSummary):
         return planned_areas(report, report.memory)
-    steps = [names.get(call.function) or "_".join(call.operators) or call.function for call in network.calls]
-    last = len(steps) - 1
+    workspace, totals = report.workspace, report.totals
+    if workspace is None:
+        raise InputError("the report does not say where tensors lie in memory; compile the model again.")
+    last = len(workspace.steps) - 1
     areas: list[Area] = []
-    constants = {names[layer.plan.symbol]: len(layer.plan.constants) for layer in network.layers}
+    constants = {layer.name: layer.constant_bytes for layer in report.layers}
     end = 0
-    for name, size in (("operators", network.operator_constant_bytes), *constants.items()):
+    for name, size in (("operators", workspace.operator_bytes), *constants.items()):
         if size:
             areas.append(Area(_STAY, name, 0, last, end, size, placed=False))
             end += size
     areas += [
-        Area(_ACTIVATIONS, steps[b.first], b.first, b.last, end + b.offset, b.bytes, placed=False)
-        for b in network.buffers
+        Area(_ACTIVATIONS, workspace.steps[b.first], b.first, b.last, end + b.offset, b.bytes, placed=False)
+        for b in workspace.buffers
     ]
-    end += network.workspace_bytes
-    areas.append(Area(CALLERS, "the caller's", 0, last, end, network.main_bytes - end, placed=False))
-    memory, program = report.target.main_memory, report.totals.program_bytes
-    areas += _program(report, network.main_bytes, last)
-    main = MemoryAreas(memory.name, memory.bytes, network.main_bytes + program, tuple(areas))
-    return NetworkAreas(tuple(steps), main, None, 0, tuple(_scratchpads(report, steps)))
+    end += workspace.bytes
+    areas.append(Area(CALLERS, "the caller's", 0, last, end, totals.l2_peak_bytes - end, placed=False))
+    areas += _program(report, totals.l2_peak_bytes, last)
+    memory = report.target.main_memory
+    main = MemoryAreas(memory.name, memory.bytes, totals.l2_peak_bytes + totals.program_bytes, tuple(areas))
+    return NetworkAreas(workspace.steps, main, None, 0, tuple(_scratchpads(report, workspace.steps)))
 
 
 def planned_areas(report: Report, memory: MemoryPlanSummary) -> NetworkAreas:

@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from match.analysis.timeline.chrome_trace import Doing
 from match.run.size import Size
 
 SCHEMA_VERSION = 1
@@ -249,6 +250,8 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     on the CPU, and for a layer of several operators, which have their own. `parts` are those that the model's operator
     was cut into, where the layer is one or some of them, or joins their outputs; else 1. `operators` are those of a
     chain, whose `op` has their names joined by "+", or of a group, whose `op` is "group"; else there are none.
+    `reads` are the places in `layers` of those whose outputs it reads, `network_inputs` and `network_outputs` the
+    places in the model's inputs and outputs of those that it reads and computes.
     """
 
     name: str
@@ -280,6 +283,9 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     weight_bits: int | None = None
     wait_cycles: int = 0
     parts: int = 1
+    reads: tuple[int, ...] = ()
+    network_inputs: tuple[int, ...] = ()
+    network_outputs: tuple[int, ...] = ()
 
 
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -360,6 +366,28 @@ class MemoryStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     exposed_cycles: int
 
 
+class WorkspaceBuffer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A tensor in the workspace, `offset` bytes into it, from step `first` to step `last`, that included."""
+
+    bytes: int
+    offset: int
+    first: int
+    last: int
+
+
+class WorkspaceSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What main memory holds of a network that it holds whole, over time, beside constants of layers.
+
+    `steps` are the functions that one inference calls, by the names of layers where they are that. `buffers` lie in a
+    workspace of `bytes` bytes. `operator_bytes` are constants of operators on the control core.
+    """
+
+    steps: tuple[str, ...]
+    buffers: tuple[WorkspaceBuffer, ...]
+    bytes: int
+    operator_bytes: int
+
+
 class MemoryPlanSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Where a network lies that main memory cannot hold.
 
@@ -409,10 +437,38 @@ class MovedOutputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     outputs: tuple[MovedOutput, ...]
 
 
-class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole of `report.json`. `memory` is there if main memory cannot hold the network.
+class TimelineBar(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """Something that takes time, in `lane`, from `begin` to `end`, in cycles since the inference began.
 
-    `moved_outputs` is null where all requantizations are exact.
+    `doing` is what it is, `text` says it in words. A transfer, its start and its wait have an `operand` and `bytes`; 0
+    bytes otherwise. It is an array in JSON, in this order.
+    """
+
+    lane: int
+    doing: Doing
+    text: str
+    begin: float
+    end: float
+    operand: str = ""
+    bytes: int = 0
+
+
+class TimelineSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The predicted timeline of one inference: `lanes` by name, and `bars` of each layer in the order of `layers`.
+
+    `coarse` are the layers, by their places, that call kernels too often for a bar each: they have one for all.
+    """
+
+    lanes: tuple[str, ...]
+    bars: tuple[tuple[TimelineBar, ...], ...]
+    coarse: tuple[int, ...] = ()
+
+
+class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole of `report.json`.
+
+    `memory` is there if main memory cannot hold the network, `workspace` if it can. `timeline` is the last field: in
+    the file each of its layers is one line. `moved_outputs` is null where all requantizations are exact.
     """
 
     generator: str
@@ -427,3 +483,5 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     advice: tuple[Advice, ...] = ()
     sizes: tuple[Size, ...] = ()
     moved_outputs: MovedOutputs | None = None
+    workspace: WorkspaceSummary | None = None
+    timeline: TimelineSummary | None = None

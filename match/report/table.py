@@ -39,7 +39,7 @@ def show(report: Report, console: Console) -> None:
     """Print the report; a terminal is told which columns do not fit it, a file gets all of them."""
     wide = console if console.is_terminal else Console(file=console.file, width=FILE_WIDTH, quiet=console.quiet)
     footnotes = _Footnotes()
-    exact = Column[LayerSummary]("exact", _exact, rank=2)
+    exact = Column[LayerSummary]("exact", exactness, rank=2)
     others = Column[LayerSummary]("other modules", lambda layer: _others(layer, footnotes), rank=4)
     rows = _rows(report.layers)
     columns = [_lined(column) for column in _columns(report, rows, exact, others)]
@@ -281,7 +281,8 @@ def _buffers(schedule: ScheduleSummary | None) -> str:
     )
 
 
-def _exact(layer: LayerSummary) -> str:
+def exactness(layer: LayerSummary) -> str:
+    """Whether a layer computes the reference's numbers, and how far off it is if not."""
     if layer.exact:
         return "yes"
     if layer.moved is not None:

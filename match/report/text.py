@@ -9,10 +9,17 @@ import msgspec
 from match.errors import ModelError
 from match.report.schema import Report
 
+_NO_BARS = b'"bars": []'
+
 
 def encode(report: Report) -> bytes:
-    """`report.json`: UTF-8, indented, one newline at the end."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+    """`report.json`: UTF-8, indented, each layer of the timeline in a line, one newline at the end."""
+    if report.timeline is None:
+        return msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n"
+    short = msgspec.structs.replace(report, timeline=msgspec.structs.replace(report.timeline, bars=()))
+    before, after = msgspec.json.format(msgspec.json.encode(short), indent=2).rsplit(_NO_BARS, 1)
+    lines = b",\n      ".join(msgspec.json.encode(bars) for bars in report.timeline.bars)
+    return before + b'"bars": [\n      ' + lines + b"\n    ]" + after + b"\n"
 
 
 def decode(data: bytes) -> Report:

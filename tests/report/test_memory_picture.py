@@ -106,6 +106,11 @@ def test_nothing_in_external_memory_but_constants(report: Report, plan: MemoryPl
     assert ("activations", "second") not in bars(report, plain)
 
 
+def test_an_older_report_does_not_say(report: Report) -> None:
+    with pytest.raises(match.InputError, match=r"^the report does not say where tensors lie in memory; compile"):
+        network_areas(report)
+
+
 @pytest.fixture(scope="module")
 def compiled() -> match.CompiledModel:
     """A network that main memory holds, with layers on modules and operators on the control core."""
@@ -115,7 +120,7 @@ def compiled() -> match.CompiledModel:
 def test_what_fits_main_memory_lies_where_the_c_has_it(compiled: match.CompiledModel) -> None:
     """Constants, the workspace of the generated C, and the caller's; nothing alive together overlaps."""
     network = compiled._network
-    areas = network_areas(compiled.report, network, names(compiled))
+    areas = network_areas(compiled.report)
     totals = compiled.report.totals
     assert areas.main.used == totals.l2_peak_bytes + totals.program_bytes
     (program,) = (area for area in areas.main.areas if area.kind == "the program")
@@ -144,12 +149,8 @@ def workspace_addresses(operators: str) -> set[int]:
     return {int(found) for found in re.findall(r"workspace\w*(?:\[| \+ )(\d+)", operators)}
 
 
-def names(compiled: match.CompiledModel) -> dict[str, str]:
-    return {layer.plan.symbol: layer.name for layer in compiled.layers if layer.plan}
-
-
 def test_scratchpads_have_each_layers_buffers(compiled: match.CompiledModel) -> None:
-    areas = network_areas(compiled.report, compiled._network, names(compiled))
+    areas = network_areas(compiled.report)
     (scratchpad,) = areas.scratchpads
     layers = {layer.name: layer for layer in compiled.report.layers if layer.schedule}
     assert (scratchpad.name, scratchpad.size, len(layers)) == ("L1", 116 * 1024, 11)

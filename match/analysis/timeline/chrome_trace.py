@@ -11,13 +11,23 @@ from match.analysis.simulate.events import Action, Event, Kind
 
 _PROCESS = 1
 LAYERS, CORE = "layers", "core"
+
+Doing = Literal["layer", "kernel", "transfer", "call", "start", "wait", "offload", "idle"]
+"""What a bar is: a whole layer, a unit that computes, a DMA engine that moves a block, or what the core does.
+
+The core calls a kernel and waits until it is done, starts a transfer, waits for one, hands a layer to its module, or
+has nothing to do.
+"""
+
+_DOING: dict[Kind, Doing] = {Kind.KERNEL: "call", Kind.WAIT: "wait"}
 _ROUNDING = 1e-6  # cycles by which sums of the same times may differ
 
 
 class Span(msgspec.Struct, frozen=True):
-    """A bar in a lane: its text, when it begins and ends, and details."""
+    """A bar in a lane: what it is, its text, when it begins and ends, and details."""
 
     lane: str
+    doing: Doing
     text: str
     begin: float
     end: float
@@ -80,11 +90,11 @@ def document(
         times: what times are, in a word or two.
         outside: the external memory by the main memory's name: transfers between the two are the external memory's.
     """
-    lanes = _Lanes()
+    lanes = Lanes()
     marks: list[Mark] = []
     now = 0.0
     for stretch in stretches:
-        for bar in _bars(stretch, outside or {}):
+        for bar in bars(stretch, outside or {}):
             begin, length, scale = now + bar.begin, bar.end - bar.begin, 1e6 / hertz
             tid = lanes.number(bar.lane, begin, begin + length)
             marks.append(Mark(bar.text, "X", _PROCESS, tid, dict(bar.details), begin * scale, length * scale))
@@ -96,7 +106,7 @@ def document(
     return Document([*names, *marks], {"times": times, "clock_hz": hertz})
 
 
-class _Lanes:
+class Lanes:
     """Rows of the picture: as many of a name as have bars at the same time."""
 
     def __init__(self) -> None:
@@ -117,22 +127,23 @@ class _Lanes:
         return found
 
 
-def _bars(stretch: Stretch, outside: Mapping[str, str]) -> Iterator[Span]:
-    """Everything that takes time."""
+def bars(stretch: Stretch, outside: Mapping[str, str]) -> Iterator[Span]:
+    """Everything in a stretch that takes time; `outside` is the external memory by the main memory's name."""
     model: dict[str, str | int] = {"model": stretch.source} if stretch.source else {}
-    yield Span(LAYERS, stretch.name, 0.0, stretch.cycles, {"unit": stretch.unit, **model})
+    yield Span(LAYERS, "layer", stretch.name, 0.0, stretch.cycles, {"unit": stretch.unit, **model})
     yield from stretch.spans
     for event in stretch.events:
         action = event.action
         text = f"{action.operand or stretch.name} {action.number}"
         if event.core_end > event.core_begin:
-            doing = "wait for" if action.kind is Kind.WAIT else action.kind.value
-            yield Span(CORE, f"{doing} {text}", event.core_begin, event.core_end, _details(action))
+            verb = "wait for" if action.kind is Kind.WAIT else action.kind.value
+            begin, end, details = event.core_begin, event.core_end, _details(action)
+            yield Span(CORE, _DOING.get(action.kind, "start"), f"{verb} {text}", begin, end, details)
         if action.kind is Kind.KERNEL:
-            yield Span(stretch.unit, text, event.begin, event.end, _details(action))
+            yield Span(stretch.unit, "kernel", text, event.begin, event.end, _details(action))
         elif action.kind is not Kind.WAIT:
             lane = dma(outside.get(action.memory, action.memory))
-            yield Span(lane, text, event.begin, event.end, _details(action))
+            yield Span(lane, "transfer", text, event.begin, event.end, _details(action))
 
 
 def _details(action: Action) -> dict[str, str | int]:

@@ -61,7 +61,10 @@ def test_lanes() -> None:
 
 def test_spans_beside_events() -> None:
     """They lie in their lanes, and transfers between main memory and the one outside are the latter's."""
-    spans = (Span(CORE, "offload first", 0, 5), Span("DMA L3", "constants of second", 2, 300, {"bytes": 8}))
+    spans = (
+        Span(CORE, "offload", "offload first", 0, 5),
+        Span("DMA L3", "transfer", "constants of second", 2, 300, {"bytes": 8}),
+    )
     _, softmax, second = two_layers()
     made = lanes(document("net", [msgspec.structs.replace(softmax, spans=spans), second], 1e6, "p", {"L2": "L3"}))
     assert "DMA L2" not in made

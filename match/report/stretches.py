@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from match.analysis.simulate import Event, Timeline
+from match.analysis.simulate import Event, Timeline, simulate
 from match.analysis.timeline.chrome_trace import CORE, Span, Stretch, dma
 from match.codegen.network import NetworkMemory
-from match.dispatch.plan import LayerDecision
+from match.dispatch.plan import LayerDecision, LayerPlan
+from match.target.external_cost import external_cost
+from match.target.hardware import MatchTarget
+from match.target.layers import cost_model_of
+
+
+def simulated(plan: LayerPlan, target: MatchTarget) -> Timeline:
+    """The predicted timeline of a layer on a module, tile by tile."""
+    module = next(module for module in target.modules if module.name == plan.module)
+    cost = cost_model_of(module, plan.layer, plan.requantizers)
+    if plan.external and target.external:
+        cost = external_cost(cost, target.external, target.main_memory.name)
+    return simulate(plan.schedule, cost)
 
 
 def stretches(
     layers: Sequence[LayerDecision],
-    simulate: Callable[[LayerDecision], Timeline],
+    simulate_layer: Callable[[LayerPlan], Timeline | None],
     memory: NetworkMemory | None,
     external: str,
 ) -> Iterator[Stretch]:
@@ -20,7 +32,7 @@ def stretches(
 
     Args:
         layers: the network's operators.
-        simulate: makes the timeline of one that has a schedule.
+        simulate_layer: makes the timeline of one that has a schedule; None if all its kernel calls are to be one bar.
         memory: where the network lies, if main memory cannot hold it.
         external: name of the external memory.
     """
@@ -36,10 +48,13 @@ def stretches(
         if layer.plan is None:
             spans += _on_core(layer)
         else:
-            timeline = simulate(layer)
-            factor = (layer.cycles - layer.waits) / timeline.cycles if timeline.cycles else 1.0
-            spans += _offload(layer, factor * timeline.offload)
-            events = tuple(_moved(timeline.events, layer.waits, factor))
+            timeline = simulate_layer(layer.plan)
+            if timeline is None:
+                spans.append(Span(layer.module, "kernel", layer.name, layer.waits, layer.cycles))
+            else:
+                factor = (layer.cycles - layer.waits) / timeline.cycles if timeline.cycles else 1.0
+                spans += _offload(layer, factor * timeline.offload)
+                events = tuple(_moved(timeline.events, layer.waits, factor))
         yield Stretch(layer.name, layer.module, events, layer.cycles, layer.source, tuple(spans))
         begin += layer.cycles
 
@@ -53,14 +68,14 @@ def _moved(events: Iterable[Event], by: float, factor: float) -> Iterator[Event]
 def _on_core(layer: LayerDecision) -> Iterator[Span]:
     """The control core computes, and the core that executes tile loops has nothing to do."""
     if layer.cycles > layer.waits:
-        yield Span(layer.module, layer.name, layer.waits, layer.cycles)
-        yield Span(CORE, f"idle during {layer.name}", layer.waits, layer.cycles)
+        yield Span(layer.module, "kernel", layer.name, layer.waits, layer.cycles)
+        yield Span(CORE, "idle", f"idle during {layer.name}", layer.waits, layer.cycles)
 
 
 def _offload(layer: LayerDecision, cycles: float) -> Iterator[Span]:
     """What a layer takes before its first transfer."""
     if cycles > 0:
-        yield Span(CORE, f"offload {layer.name}", layer.waits, layer.waits + cycles)
+        yield Span(CORE, "offload", f"offload {layer.name}", layer.waits, layer.waits + cycles)
 
 
 def _waiting(cycles: float, external: str, starts: Iterable[Span]) -> Iterator[Span]:
@@ -68,12 +83,12 @@ def _waiting(cycles: float, external: str, starts: Iterable[Span]) -> Iterator[S
     now = 0.0
     for start in starts:
         if start.begin > now:
-            yield Span(CORE, f"wait for {external}", now, start.begin)
+            yield Span(CORE, "wait", f"wait for {external}", now, start.begin)
         if start.end > start.begin:
             yield start
         now = start.end
     if cycles > now:
-        yield Span(CORE, f"wait for {external}", now, cycles)
+        yield Span(CORE, "wait", f"wait for {external}", now, cycles)
 
 
 def _transfers(layers: Sequence[LayerDecision], memory: NetworkMemory, external: str) -> dict[int, list[Span]]:
@@ -83,11 +98,13 @@ def _transfers(layers: Sequence[LayerDecision], memory: NetworkMemory, external:
     for one in latency.arrivals:
         details: dict[str, str | int] = {"operand": "weights", "bytes": memory.problem.steps[one.step].constants}
         name = f"constants of {_name(layers, memory, one.step)}"
-        found.setdefault(_first(memory, one.at), []).append(Span(lane, name, one.begin, one.end, details))
+        found.setdefault(_first(memory, one.at), []).append(Span(lane, "transfer", name, one.begin, one.end, details))
     for step in memory.strips:
         name = f"output of {_name(layers, memory, step)} in strips"
         begin, end = latency.works[step], latency.begins[step + 1]
-        found.setdefault(_first(memory, step), []).append(Span(lane, name, begin, end, {"operand": "output"}))
+        found.setdefault(_first(memory, step), []).append(
+            Span(lane, "transfer", name, begin, end, {"operand": "output"})
+        )
     return found
 
 
@@ -98,7 +115,7 @@ def _starts(layers: Sequence[LayerDecision], memory: NetworkMemory) -> dict[int,
         name = f"fetch constants of {_name(layers, memory, one.step)}"
         begin = one.started - memory.problem.issue
         details: dict[str, str | int] = {"operand": "weights"}
-        found.setdefault(_first(memory, one.at), []).append(Span(CORE, name, begin, one.started, details))
+        found.setdefault(_first(memory, one.at), []).append(Span(CORE, "start", name, begin, one.started, details))
     return found
 
 

@@ -1,0 +1,202 @@
+"""What one sees first: latency, memory, where the cycles go, and what would help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from markupsafe import Markup
+
+from match.report.html.cycles import CAUSE_NAMES
+from match.report.html.figures import Chart
+from match.report.html.palette import AREAS, CAUSES, unit_colours
+from match.report.html.text import facts, joined, link, meter, number, share, size, stacked, table
+from match.report.layer_rows import causes
+from match.report.memory_areas import CALLERS, PROGRAM
+from match.report.schema import MemoryPlanSummary, Report
+
+_SLOWEST = 8
+_PJ_IN_UJ = 1e6
+
+
+def overview(report: Report, cycles: Chart) -> Markup:
+    """The first tab."""
+    return Markup(
+        '<div class="cards">{}</div>'
+        '<div class="columns"><section class="card"><h2>Where the cycles go</h2>{}{}{}</section>'
+        '<section class="card"><h2>Memory</h2>{}</section></div>'
+        '<section class="card"><h2>Cycles of each layer</h2>{}</section>'
+        '<div class="columns"><section class="card"><h2>What would help</h2>{}</section>'
+        '<section class="card"><h2>The slowest layers</h2>{}</section></div>'
+        '<section class="card"><h2>How it was compiled</h2>{}</section>'
+    ).format(
+        joined(_cards(report)),
+        stacked("By unit", by_unit(report), "cycles"),
+        stacked("By cause", by_cause(report), "cycles"),
+        stacked("Energy by unit", _energy(report), "pJ") if report.totals.energy_pj else "",
+        joined(_memories(report)),
+        cycles.content,
+        _advice(report),
+        _slowest(report),
+        _compiled(report),
+    )
+
+
+def _cards(report: Report) -> Iterator[Markup]:
+    totals, target = report.totals, report.target
+    main = target.main_memory
+    yield _card(
+        "Latency", f"{totals.milliseconds:,.3f} ms", f"{totals.cycles:,} cycles at {target.clock_hz / 1e6:g} MHz"
+    )
+    yield _card("Throughput", f"{totals.macs_per_cycle:.2f} MAC/cycle", f"{report.model.macs:,} MACs")
+    if totals.energy_pj is not None:
+        yield _card("Energy", f"{totals.energy_pj / _PJ_IN_UJ:,.3f} µJ", "for one inference")
+    used = totals.l2_peak_bytes + totals.program_bytes
+    yield _card(f"{main.name}", size(used), f"{share(used, main.bytes)} of {size(main.bytes)}")
+    yield _card("Constants", size(totals.constant_bytes), f"{size(totals.bytes_moved)} moved in one inference")
+    inexact = totals.inexact_layers
+    yield _card(
+        "Exactness",
+        "exact" if not inexact else f"{inexact} of {len(report.layers)} layers",
+        "every layer computes the reference's numbers" if not inexact else "may differ from the reference",
+    )
+    for measurement in report.measured:
+        yield _card(f"On {measurement.platform}", number(measurement.total), f"{measurement.unit} counted")
+
+
+def _card(label: str, value: str, note: str) -> Markup:
+    return Markup('<div class="card stat"><h2>{}</h2><b>{}</b><p>{}</p></div>').format(label, value, note)
+
+
+def by_unit(report: Report) -> Iterator[tuple[str, float, str]]:
+    """Cycles of each unit, with its colour."""
+    colours = unit_colours(report.target)
+    for module in report.target.modules:
+        yield module.name, module.cycles, colours[module.name]
+
+
+def by_cause(report: Report) -> Iterator[tuple[str, float, str]]:
+    """Cycles by what they go into, with its colour."""
+    found = [causes(layer) for layer in report.layers]
+    for cause, label in CAUSE_NAMES.items():
+        yield label, sum(one.get(cause, 0) for one in found), CAUSES[cause]
+
+
+def _energy(report: Report) -> Iterator[tuple[str, float, str]]:
+    colours = unit_colours(report.target)
+    for module in report.target.modules:
+        own = (layer.energy_pj or 0.0 for layer in report.layers if layer.module == module.name)
+        yield module.name, round(sum(own)), colours[module.name]
+
+
+def _memories(report: Report) -> Iterator[Markup]:
+    totals, target = report.totals, report.target
+    main = target.main_memory
+    if isinstance(report.memory, MemoryPlanSummary):
+        memory = report.memory
+        parts = [("network", memory.main_bytes, AREAS["activations"]), (PROGRAM, totals.program_bytes, AREAS[PROGRAM])]
+        yield meter(main.name, parts, main.bytes)
+        outside = memory.external_memory
+        yield meter(
+            outside.name,
+            [
+                ("constants", memory.image_bytes, AREAS["constants that stay"]),
+                ("activations", memory.external_bytes - memory.image_bytes, AREAS["activations"]),
+            ],
+            outside.bytes,
+        )
+    else:
+        parts = [
+            ("constants", totals.constant_bytes, AREAS["constants that stay"]),
+            (f"activations, {CALLERS}", totals.l2_peak_bytes - totals.constant_bytes, AREAS["activations"]),
+            (PROGRAM, totals.program_bytes, AREAS[PROGRAM]),
+        ]
+        yield meter(main.name, parts, main.bytes)
+    for memory, bytes_, most in _scratchpads(report):
+        yield meter(memory, [("fullest layer", most, AREAS["output"])], bytes_)
+    for one in report.sizes:
+        yield Markup("<p>Built for {}: {} of code, {} of constants, {} of variables.</p>").format(
+            one.platform, size(one.text), size(one.rodata), size(one.data + one.bss)
+        )
+
+
+def _scratchpads(report: Report) -> Iterator[tuple[str, int, int]]:
+    """The memories of modules by name: their bytes, and the most that a layer takes of them."""
+    sizes: dict[str, int] = {}
+    for module in report.target.modules:
+        for memory in module.memories:
+            sizes[memory.name] = max(memory.bytes, sizes.get(memory.name, 0))
+    sizes.pop(report.target.main_memory.name, None)
+    used = [memory for layer in report.layers if layer.schedule for memory in layer.schedule.memories]
+    for name, bytes_ in sizes.items():
+        most = max((memory.bytes for memory in used if memory.name == name), default=0)
+        if most:
+            yield name, bytes_, most
+
+
+def _advice(report: Report) -> Markup:
+    if not report.advice:
+        return Markup("<p>Nothing stands for a tenth of the cycles or more.</p>")
+    places = {layer.name: place for place, layer in enumerate(report.layers)}
+
+    def one(sentence: str, layers: tuple[str, ...], warning: bool) -> Markup:
+        links = Markup(" ").join(link(places[name], name) for name in layers if name in places)
+        badge = Markup('<strong class="warning">Warning</strong> ') if warning else Markup()
+        return Markup('<li>{}{}<p class="links">{}</p></li>').format(badge, sentence, links)
+
+    return Markup('<ol class="advice">{}</ol>').format(
+        joined(one(advice.sentence, advice.layers, advice.warning) for advice in report.advice)
+    )
+
+
+def _slowest(report: Report) -> Markup:
+    colours = unit_colours(report.target)
+    slow = sorted(enumerate(report.layers), key=lambda one: -one[1].cycles)[:_SLOWEST]
+    most = max((layer.cycles for _, layer in slow), default=0) or 1
+    rows = joined(
+        Markup(
+            '<tr><th scope="row">{}</th><td class="inline"><i style="width:{:.2f}%;background:{}"></i></td>'
+            '<td>{}</td><td class="number">{}</td><td class="number">{}</td></tr>'
+        ).format(
+            link(place, layer.name),
+            100 * layer.cycles / most,
+            colours.get(layer.module, "currentColor"),
+            layer.module,
+            number(layer.cycles),
+            share(layer.cycles, report.totals.cycles),
+        )
+        for place, layer in slow
+    )
+    return Markup('<div class="scroll"><table class="slowest"><tbody>{}</tbody></table></div>').format(rows)
+
+
+def _compiled(report: Report) -> Markup:
+    options = report.options
+    switches = [
+        text
+        for text, on in (
+            ("one operator at a time", not options.fuse),
+            ("rescaled", options.rescale),
+            ("recurrent layers quantized", options.quantize_recurrent),
+        )
+        if on
+    ]
+    tensors = [
+        (kind, tensor.name, "x".join(map(str, tensor.shape)) or "scalar", tensor.dtype)
+        for kind, own in (("input", report.model.inputs), ("output", report.model.outputs))
+        for tensor in own
+    ]
+    return Markup("{}{}").format(
+        facts(
+            [
+                ("Modules", ", ".join(options.modules)),
+                ("Engine", options.engine),
+                ("Objective", options.objective),
+                ("Numerics", options.numerics),
+                ("L1", size(options.l1) if options.l1 else ""),
+                ("Besides", ", ".join(switches)),
+                ("Compiler", report.generator),
+                ("SHA-256 of the model", Markup("<code>{}</code>").format(report.model.sha256)),
+            ]
+        ),
+        table(("tensor", "name", "shape", "type"), tensors),
+    )

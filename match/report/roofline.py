@@ -1,0 +1,47 @@
+"""What layers reach of what their modules and the DMA can do at most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from match.dispatch.plan import CPU
+from match.report.layer_rows import bytes_moved
+from match.report.schema import Report
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A layer by its place: MACs for each byte that it moves, and MACs in a cycle of all that it takes."""
+
+    place: int
+    intensity: float
+    macs_per_cycle: float
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """A module, the MACs that it can do in a cycle at most, the fastest transfers in bytes a cycle, and its layers.
+
+    `peak` is None where the target does not say, `rate` where nothing moves.
+    """
+
+    module: str
+    peak: int | None
+    rate: float | None
+    layers: tuple[Reached, ...]
+
+
+def rooflines(report: Report) -> tuple[Roofline, ...]:
+    """One for each module that has layers with multiply-accumulates, in the order of the target's modules."""
+    found: list[Roofline] = []
+    for module in report.target.modules:
+        own = [(place, one) for place, one in enumerate(report.layers) if one.module == module.name != CPU]
+        rates = [bytes_moved(one) / one.dma_cycles for _, one in own if one.dma_cycles]
+        layers = tuple(
+            Reached(place, one.macs / moved, one.macs / one.cycles)
+            for place, one in own
+            if one.macs and one.cycles and (moved := bytes_moved(one))
+        )
+        if layers:
+            found.append(Roofline(module.name, module.peak_macs, max(rates, default=None), layers))
+    return tuple(found)
