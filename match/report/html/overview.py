@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from markupsafe import Markup
 
+from match.report.advice import moved_text
 from match.report.html.cycles import CAUSE_NAMES
 from match.report.html.figures import Chart
 from match.report.html.palette import AREAS, CAUSES, unit_colours
@@ -54,10 +55,11 @@ def _cards(report: Report) -> Iterator[Markup]:
     yield _card(f"{main.name}", size(used), f"{share(used, main.bytes)} of {size(main.bytes)}")
     yield _card("Constants", size(totals.constant_bytes), f"{size(totals.bytes_moved)} moved in one inference")
     inexact = totals.inexact_layers
+    moved = f"; outputs: {moved_text(report)}" if report.moved_outputs else ""
     yield _card(
         "Exactness",
         "exact" if not inexact else f"{inexact} of {len(report.layers)} layers",
-        "every layer computes the reference's numbers" if not inexact else "may differ from the reference",
+        "every layer computes the reference's numbers" if not inexact else f"may differ from the reference{moved}",
     )
     for measurement in report.measured:
         yield _card(f"On {measurement.platform}", number(measurement.total), f"{measurement.unit} counted")
