@@ -134,9 +134,15 @@ class Partitioned:
         return list(zip(self.rows, own, strict=True))
 
     def by_name(self, found: Mapping[relay.Expr, _Fact]) -> dict[str, tuple[_Fact, ...]]:
-        """Facts about expressions of `main`, by the names of the decisions that compute these expressions."""
+        """Facts about expressions of `main`, or of what it was made of, by the names of decisions that compute them."""
+        origins = self.reading.origins
         facts = {
-            decision.name: tuple(found[expr] for expr in _expressions(row) if expr in found)
+            decision.name: tuple(
+                found[own]
+                for expr in _expressions(row)
+                for own in dict.fromkeys((expr, origins.get(expr, expr)))
+                if own in found
+            )
             for row, decision in self.decided_rows
         }
         return {name: known for name, known in facts.items() if known}

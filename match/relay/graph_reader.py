@@ -7,7 +7,7 @@ these Relay operators by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, cast
 
@@ -84,13 +84,15 @@ class Form:
 class GraphReading:
     """The graph of a function: the value of each tensor that it computes, and the form of each operator by its root.
 
-    What has no class has a form, too: one Relay operator, or a field of its tuple.
+    What has no class has a form, too: one Relay operator, or a field of its tuple. `origins` says of expressions that
+    were written, which they were when the graph was read; themselves, if they were not read.
     """
 
     main: relay.Function
     graph: Graph
     values: Mapping[relay.Expr, Value]
     forms: Mapping[relay.Expr, Form]
+    origins: Mapping[relay.Expr, relay.Expr] = field(default_factory=dict[relay.Expr, relay.Expr])
 
 
 def read_graph(main: relay.Function, known: Mapping[relay.Expr, Form] | None = None) -> GraphReading:

@@ -38,6 +38,7 @@ class _Writer:
         self._written: dict[Value, relay.Expr] = dict(zip(reading.graph.inputs, reading.main.params, strict=True))
         self._constants = {value: expr for expr, value in reading.values.items() if isinstance(expr, relay.Constant)}
         self._rebuilt: dict[tuple[int, ...], dict[relay.Expr, relay.Expr]] = {}
+        self._read: dict[relay.Expr, relay.Expr] = {}  # what was written again, as it was read
 
     def written(self) -> GraphReading:
         values = self._graph.values
@@ -50,16 +51,17 @@ class _Writer:
         function = relay.Function(main.params, body)
         module = relay.transform.InferType()(tvm.IRModule.from_expr(function))
         typed = main_function(module, main)
-        place = {
-            before.handle.value: after for before, after in zip(post_order(function), post_order(typed), strict=True)
-        } | dict(zip((x.handle.value for x in main.params), typed.params, strict=True))
+        pairs = list(zip(post_order(function), post_order(typed), strict=True))
+        place = {before.handle.value: after for before, after in pairs}
+        place |= zip((x.handle.value for x in main.params), typed.params, strict=True)
         exprs = {value: place[self._written[value].handle.value] for value in values}
         forms: dict[relay.Expr, Form] = {}
         for value, expr in exprs.items():
             if value.operator is not None and not isinstance(value.operator, Constant):
                 inputs = tuple(exprs[source] for source in value.inputs)
                 forms[expr] = Form(value.operator, expr, inputs, covered(expr, inputs), value.exact)
-        return GraphReading(typed, self._graph, {expr: value for value, expr in exprs.items()}, forms)
+        origins = {after: self._read.get(before, before) for before, after in pairs}
+        return GraphReading(typed, self._graph, {expr: value for value, expr in exprs.items()}, forms, origins)
 
     def _expression(self, value: Value) -> relay.Expr:
         operator = value.operator
@@ -72,7 +74,9 @@ class _Writer:
             return _named(_lowered(operator, value, inputs), inputs, value)
         same = all(one.handle.value == other.handle.value for one, other in zip(inputs, origin.inputs, strict=True))
         expr = origin.root if same else self._substituted(origin, inputs)
-        return expr if first_source(origin) else _named(expr, inputs, value)
+        named = expr if first_source(origin) else _named(expr, inputs, value)
+        self._read[named] = origin.root
+        return named
 
     def _substituted(self, origin: Form, inputs: list[relay.Expr]) -> relay.Expr:
         """A form as it was read, on other inputs; what several forms share is written once."""
@@ -83,6 +87,7 @@ class _Writer:
         def new(expr: relay.Expr) -> relay.Expr:
             if expr not in known:
                 known[expr] = rebuild(expr, new)
+                self._read[known[expr]] = expr
             return known[expr]
 
         return new(origin.root)
