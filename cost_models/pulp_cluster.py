@@ -17,6 +17,7 @@ from match.cost_models.pulp_cycles import (
     CHANNEL_GROUP,
     ENOUGH_SIGNS,
     LAST_OUTPUT,
+    LINES,
     MANY,
     MANY_SUM4,
     MATRIX_STEP,
@@ -54,7 +55,7 @@ from match.cost_models.pulp_loops import (
 )
 from match.cost_models.pulp_transposition import transposition
 from match.ir.layer import GATES, Layer, Op
-from match.target.cost import Block, CostModel, Tile, at_each, ceil_div, choose, choose_for, smaller
+from match.target.cost import Block, CostModel, Tile, at_each, ceil_div, choose, choose_for, larger, smaller
 
 
 class Product(NamedTuple):
@@ -168,6 +169,8 @@ class PulpClusterCost(CostModel):
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.c, tile).cycles(tile.ox)
             case Op.MATRICES:
                 return self._matrices(tile)
+            case Op.ADD | Op.MULTIPLY if layer.broadcast and self.form in LINES and not self.listed:
+                return self._lines_of_one(layer, tile)
             case Op.ADD:
                 each = {"int32": self.cycles.add, "split": self.cycles.add_split}.get(self.form, self.cycles.add_int64)
                 return self.cycles.addition + self._elements(layer, tile, each)
@@ -185,9 +188,12 @@ class PulpClusterCost(CostModel):
                 pixels = tile.oy * tile.ox
                 rows = ceil_div(pixels, self.cores) * self.cycles.channel_lookup_pixel
                 return rows + self._elements(layer, tile, self.cycles.channel_lookup)
-            case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
-                each: float = getattr(self.cycles, layer.op) + looked_up(self.listed)
-                return self.cycles.addition + self._elements(layer, tile, each + self.requantize)
+            case Op.MULTIPLY:
+                each = self._by_form("multiply") + looked_up(self.listed)
+                return self.cycles.addition + self._elements(layer, tile, each)
+            case Op.SQUARED_DIFFERENCE:
+                each = self.cycles.squared_difference + self.requantize + looked_up(self.listed)
+                return self.cycles.addition + self._elements(layer, tile, each)
             case Op.LOOKUP_SUM | Op.ABSOLUTE_DIFFERENCE:
                 return self._elements(layer, tile, getattr(self.cycles, layer.op))
             case Op.LOOKUP_LINE:
@@ -492,6 +498,28 @@ class PulpClusterCost(CostModel):
         """Elements in runs without gaps."""
         elements = tile.oy * tile.ox * tile.k
         return self._begun(_runs_of(layer, tile)) * self.cycles.run + self._largest_part(elements) * each
+
+    def _by_form(self, name: str) -> float:
+        """What a kernel takes for an element by form: the field for int32 has no form in its name."""
+        form = {"int32": "", "split": "_split", "split_signed": "_split_signed"}.get(self.form, "_int64")
+        cycles: float = getattr(self.cycles, name + form)
+        return cycles
+
+    def _lines_of_one(self, layer: Layer, tile: Tile) -> float:
+        """An input with one pixel or channel: fours of channels of pixels are shared out (match_pulp_lines.c)."""
+        cycles, pixels = self.cycles, tile.oy * tile.ox
+        of_pixels = layer.broadcast != "pixel"
+        fours, rest = divmod(tile.k, 4)
+
+        def shared(blocks: int, each: float, part: float) -> float:
+            """So many blocks of each pixel; those with the same lines, of a pixel or a block, are a row."""
+            share, row = ceil_div(blocks * pixels, self.cores), blocks if of_pixels else pixels
+            parts = choose((share % row == 0) | (row % share == 0), 0, choose(share < row, 1, 2))
+            return begin + share * each + ceil_div(share, row) * cycles.lines_row + parts * part
+
+        begin = cycles.lines + (cycles.lines_share if self.cores > 1 else 0)
+        whole = choose(fours > 0, shared(larger(fours, 1), LINES[self.form], cycles.lines_part), 0)
+        return whole + choose(rest > 0, shared(larger(rest, 1), self._by_form("lines_byte"), 0), 0)
 
     def _lines(self, layer: Layer, tile: Tile) -> float:
         """Lines that another tensor chooses; those of one channel are chosen once for each run."""

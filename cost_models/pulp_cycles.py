@@ -93,6 +93,9 @@ SUM4, MANY_SUM4 = 4, 3.5
 MANY = 32
 """So many (match_pulp_pool2d.c)."""
 
+LINES: dict[str, int] = {"int32": 19, "split": 32, "split_signed": 40}
+"""Four elements on lines of their own by form, where an input has one pixel or channel (match_pulp_lines.c)."""
+
 LAST_OUTPUT: dict[str, int] = {"int32": 8, "split": 11, "split_signed": 15}
 """An output of the last channels of a dense layer's single row: its sum's begin, parameters, scaling, store."""
 
@@ -319,11 +322,34 @@ class KernelCycles:
     dequantize_sums: float = 270
     """A sum of 32 bits that becomes float32, without an FPU. Eight layers on RTL are within 9 %."""
 
-    # Multiplications. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
-    multiply: float = 13
-    """An element beside its requantization."""
+    # Multiplications.
+    multiply: float = 16.2
+    """An element in int32."""
+    multiply_split: float = 18.2
+    """The same in split."""
+    multiply_split_signed: float = 21.2
+    """The same in split_signed."""
+    multiply_int64: float = 55
+    """The same in 64 bits."""
     squared_difference: float = 17
-    """An element of a squared difference beside its requantization."""
+    """An element of a squared difference beside its requantization. Counted in the compiled code of RV32IMC."""
+
+    # Additions and multiplications one of whose inputs has one pixel or one channel, beside `LINES`. Measured on RTL,
+    # not fitted: 90 calls on one core, 20 on each of eight.
+    lines: float = 345
+    """The fours of channels of a call, or the last channels, fewer than four."""
+    lines_share: float = 85
+    """More where cores share these out, divisions above all."""
+    lines_part: float = 110
+    """A part of a core's share that is not all pixels of a four of channels, or all fours of a pixel."""
+    lines_row: float = 30
+    """Lines of four channels, or of a pixel."""
+    lines_byte: float = 10.2
+    """An element of the last channels in int32."""
+    lines_byte_split: float = 14.2
+    """The same in split."""
+    lines_byte_split_signed: float = 15.2
+    """The same in split_signed."""
 
     # Transpositions.
     turned_pixel: float = 36

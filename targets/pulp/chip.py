@@ -36,6 +36,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_gru.c",
     "kernels/pulp/match_pulp_gru_reset_first.c",
     "kernels/pulp/match_pulp_lay_out.c",
+    "kernels/pulp/match_pulp_lines.c",
     "kernels/pulp/match_pulp_lookup.c",
     "kernels/pulp/match_pulp_lstm.c",
     "kernels/pulp/match_pulp_lstm_int16.c",

@@ -20,7 +20,7 @@ from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import Form, Sharing
 from match.cost_models.pulp_loops import border_windows, is_narrow, step, widened
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.ir.layer import Dim, Layer, Op, Operand, Padding
+from match.ir.layer import Broadcast, Dim, Layer, Op, Operand, Padding
 from match.mapping.schedule import Memory
 from match.prediction.blocks import block_of, largest_tile, tile_of
 from match.target.cost import Block, CostModel, Tile, at_each, choose_for
@@ -59,6 +59,12 @@ def tau(first: Sequence[float], second: Sequence[float]) -> float:
     return (sum(sign > 0 for sign in signs) - sum(sign < 0 for sign in signs)) / len(signs)
 
 
+def shared(op: Op, k: int, size: int, broadcast: Broadcast) -> Layer:
+    """An operator of two inputs, the second of which has one pixel or one channel."""
+    name = f"{op} {broadcast}"
+    return Layer(name, op, k, 1, size, size, size, size, weight_dtype="", broadcast=broadcast)
+
+
 LAYERS = [
     conv(16, 3, 32),
     conv(33, 20, 9),
@@ -85,6 +91,9 @@ LAYERS = [
     Layer("dense", Op.DENSE, 70, 45, 1, 1, 1, 1),
     Layer("dense", Op.DENSE, 13, 640, 1, 3, 1, 3),
     Layer("add", Op.ADD, 20, 1, 11, 13, 11, 13, weight_dtype=""),
+    shared(Op.ADD, 21, 9, "pixel"),
+    shared(Op.MULTIPLY, 7, 10, "channel"),
+    Layer("multiply", Op.MULTIPLY, 20, 1, 11, 13, 11, 13, weight_dtype=""),
     Layer("lookup", Op.LOOKUP, 3, 1, 11, 13, 11, 13, weight_dtype=""),
     Layer("lookup", Op.LOOKUP, 640, 1, 1, 3, 1, 3, weight_dtype=""),
     Layer("pool", Op.AVG_POOL2D, 20, 1, 1, 1, 7, 7, 7, 7, weight_dtype=""),
@@ -315,6 +324,17 @@ SEQUENCES: list[tuple[Layer, Form, int]] = [
     (column(sequence(8, 30, 3, 2)), "split", 11_291),
 ]
 
+# Likewise, additions and multiplications of an input with one pixel, or with one channel.
+LINES: list[tuple[Layer, Form, int]] = [
+    (shared(Op.MULTIPLY, 16, 16, "pixel"), "split", 33_408),
+    (shared(Op.MULTIPLY, 16, 16, "pixel"), "int32", 20_102),
+    (shared(Op.MULTIPLY, 288, 2, "pixel"), "split", 11_902),
+    (shared(Op.MULTIPLY, 16, 8, "channel"), "split_signed", 12_671),
+    (shared(Op.MULTIPLY, 6, 8, "pixel"), "split", 4_747),
+    (shared(Op.ADD, 288, 2, "pixel"), "int32", 8_159),
+    (shared(Op.ADD, 16, 8, "channel"), "split", 10_607),
+]
+
 # The same of calls that go on from partial sums: the last of a reduction, or, of the form "sums", any but the first.
 RESUMED: list[tuple[Layer, Form, int]] = [
     (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "sums", 35_566),
@@ -332,6 +352,13 @@ RESUMED: list[tuple[Layer, Form, int]] = [
 )
 def test_cluster_is_near_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
     assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("layer", "form", "cycles"), LINES, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
+)
+def test_inputs_of_one_pixel_or_channel_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
+    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Generator
 from dataclasses import replace
@@ -18,7 +19,7 @@ from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.toolchain import firmware
 from match.cost_models.pulp_cycles import Form, Sharing
 from match.cost_models.pulp_loops import as_column, widened
-from match.ir.layer import Layer, Op, Padding
+from match.ir.layer import Broadcast, Layer, Op, Padding
 from match.run.rtl.simulator import default_folder, simulator
 from tests.seeds import seeded
 
@@ -256,6 +257,41 @@ def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | 
         told = f"{case.layer}, {case.form}, {cores} cores"
         assert np.array_equal(np.bitwise_or.reduce(outputs), expected), told
         assert all(np.all((output == 0) | (output == expected)) for output in outputs), told
+
+
+@pytest.mark.parametrize("op", [Op.ADD, Op.MULTIPLY])
+@seeded(2, 20)
+def test_inputs_of_one_pixel_or_channel(core: Simulator, op: Op, seed: int) -> None:
+    """Fours of channels and fewer, in each form; shares that begin and end anywhere."""
+    rng = random.Random(seed)
+    forms: tuple[Form, ...] = ("int32", "split") if op is Op.ADD else ("int32", "split", "split_signed")
+    broadcasts: tuple[Broadcast, ...] = ("pixel", "channel", "outer")
+    for form, broadcast, k in itertools.product(forms, broadcasts, (rng.randint(2, 3), rng.randint(4, 40))):
+        size, cores = (rng.randint(1, 6), rng.randint(2, 9)), rng.choice(CORES)
+        case = Case(shapes.shared(op, k, size, broadcast), form)
+        outputs = [called(core, case, number, cores)[1] for number in range(cores)]
+        told = f"{case.layer.name}, {case.form}, {cores} cores"
+        assert np.array_equal(np.bitwise_or.reduce(outputs), case.tensors.expected), told
+
+
+@pytest.mark.parametrize(
+    ("op", "k", "size", "broadcast"),
+    [
+        (Op.MULTIPLY, 16, (8, 8), "pixel"),  # half a four of channels for each core
+        (Op.MULTIPLY, 288, (2, 2), "pixel"),
+        (Op.MULTIPLY, 24, (5, 5), "channel"),  # shares that begin inside a pixel
+        (Op.ADD, 64, (4, 4), "pixel"),
+        (Op.ADD, 96, (7, 7), "pixel"),
+    ],
+)
+@pytest.mark.parametrize("form", ["int32", "split"])
+def test_lines_are_shared_out(
+    core: Simulator, op: Op, k: int, size: tuple[int, int], broadcast: Broadcast, form: Form
+) -> None:
+    """The core of eight with most to do takes what the cost model says."""
+    case = Case(shapes.shared(op, k, size, broadcast), form)
+    longest = max(called(core, case, number, 8)[0] for number in range(8))
+    assert longest == pytest.approx(predicted(case, cores=8) / Sharing().factor(8), rel=0.03)
 
 
 @pytest.mark.parametrize("draw", [convolution, depthwise, product, maximum])
