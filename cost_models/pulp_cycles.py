@@ -15,9 +15,11 @@ from match.cost_models.pulp_loops import (
     copied_column,
     crossing,
     is_pointwise,
+    is_small_map,
     pixels_apart,
     step,
     turned_columns,
+    whole,
     widened,
 )
 from match.ir.layer import Layer, Op
@@ -83,6 +85,9 @@ each that moves rows then (match_pulp_depthwise_strips.c)."""
 
 STRIP_OUTPUT: dict[str, int] = {"int32": 4, "split": 7}
 """One of its outputs by form."""
+
+SMALL_ROW, SMALL_OUTPUT = 7, 10
+"""A row of a channel that becomes a word, and an output of such rows beside `STRIP_OUTPUT`."""
 
 STRIP_SUM = 2
 """An output whose sum is kept, in other forms."""
@@ -222,6 +227,17 @@ class KernelCycles:
     """A channel of a strip of 5x5, beside its rows."""
     called: float = 55.7
     """An output in other forms than int32 and split, which are calls."""
+
+    # Depthwise convolutions of 5x5 on maps of at most four columns, beside `SMALL_ROW` and `SMALL_OUTPUT`. From
+    # six calls on RTL, on one core and on each of eight; 26 others are within 2 %.
+    small_map: float = 330
+    """A call."""
+    small_share: float = 70
+    """More where cores share it out, a division above all."""
+    small_channel: float = 22
+    """A channel."""
+    small_column: float = 45.3
+    """A column of outputs of a channel."""
 
     # Depthwise convolutions of other filters.
     strip_row: float = 26.2
@@ -551,7 +567,8 @@ class Sharing:
             case Op.CONV2D | Op.GROUPED_CONV2D:
                 return "pointwise" if is_pointwise(layer) else "convolution"
             case Op.DEPTHWISE_CONV2D:
-                return "depthwise" if widened(layer) is None else "widened"
+                small = is_small_map(layer, whole(layer))
+                return "depthwise" if small or widened(layer) is None else "widened"
             case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.ABSOLUTE_DIFFERENCE | Op.LOOKUP_SUM | Op.LOOKUP_LINE:
                 return "addition"
             case Op.AVG_POOL2D | Op.FLOAT_AVG_POOL2D | Op.MAX_POOL2D:

@@ -13,7 +13,7 @@ from benchmarks.rtl.case import Case
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import KernelCycles
 
-COUNTED = ("run", "group_share", "turned_share", "high", "lines_share", "lines_part")
+COUNTED = ("run", "group_share", "turned_share", "high", "lines_share", "lines_part", "small_share")
 """Constants that no call of the fitted group has."""
 
 LATER = ("short", "short_block", "short_left", "short_single", "short_output")

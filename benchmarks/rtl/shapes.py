@@ -194,6 +194,7 @@ def fitted() -> list[Case]:
         *(depthwise(k, size, f, s) for k, size, f, s in [(4, (4, 4), 5, 1), (2, (8, 5), 5, 2), (4, (3, 6), 7, 1)]),
         *(depthwise(k, size, f) for k, size, f in [(16, (4, 4), 3), (32, (3, 3), 3), (8, (6, 8), 5), (16, (3, 4), 5)]),
         *(depthwise(k, size, f) for k, size, f in [(4, (3, 4), 4), (2, (6, 3), 2), (3, (3, 4), 6)]),
+        *(depthwise(k, size, 5) for k, size in [(24, (4, 4)), (16, (3, 3)), (48, (2, 2)), (9, (8, 3))]),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(16, (1, 1), 8, 1), (8, (3, 3), 2, 2)]),
         *(
             pool(Op.AVG_POOL2D, k, size, f, s)
@@ -283,6 +284,7 @@ def tested() -> list[Case]:
         *(depthwise(k, size, f) for k, size, f in [(24, (4, 4), 3), (16, (8, 8), 3), (6, (8, 6), 5)]),
         *(depthwise(k, size, f, 2) for k, size, f in [(16, (4, 6), 3), (8, (4, 6), 5)]),
         *(depthwise(4, size, f) for size, f in [((5, 6), 4), ((8, 4), 2)]),
+        *(depthwise(k, size, 5, s) for k, size, s in [(32, (4, 4), 1), (20, (2, 2), 2), (12, (4, 2), 1)]),
         *(sequence(*shape) for shape in [(8, 64, 5), (16, 32, 4), (64, 16, 3), (6, 40, 2), (3, 100, 5)]),
         *(sequence(*shape) for shape in [(8, 32, 5, 2), (4, 50, 5, 1, 4), (16, 24, 3, 1, 2)]),
         *(column(sequence(*shape)) for shape in [(8, 40, 3), (6, 32, 5), (8, 30, 3, 2), (16, 20, 5, 2)]),

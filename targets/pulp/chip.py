@@ -31,6 +31,7 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_depthwise_3x3.c",
     "kernels/pulp/match_pulp_depthwise_5x5.c",
     "kernels/pulp/match_pulp_depthwise_conv2d.c",
+    "kernels/pulp/match_pulp_depthwise_small_map.c",
     "kernels/pulp/match_pulp_depthwise_strips.c",
     "kernels/pulp/match_pulp_depthwise_widened.c",
     "kernels/pulp/match_pulp_gru.c",

@@ -82,6 +82,7 @@ LAYERS = [
     depthwise(40, 13),
     depthwise(24, 12, stride=2),
     replace(depthwise(9, 13), name="dw 5x5", fy=5, fx=5, padding=Padding(2, 2, 2, 2)),
+    replace(depthwise(9, 4), name="dw 5x5 of four columns", fy=5, fx=5, padding=Padding(2, 2, 2, 2)),
     replace(depthwise(5, 8), name="dw 4x2", fy=4, fx=2, oy=7, ox=9),
     replace(depthwise(9, 12), dilation=(2, 2), padding=Padding(2, 2, 2, 2)),
     sequence(19, 40, 5),
@@ -335,6 +336,13 @@ LINES: list[tuple[Layer, Form, int]] = [
     (shared(Op.ADD, 16, 8, "channel"), "split", 10_607),
 ]
 
+# Likewise, depthwise filters of 5x5 on maps of at most four columns.
+SMALL_MAPS: list[tuple[Layer, Form, int]] = [
+    (replace(depthwise(120, 4), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split", 60_919),
+    (replace(depthwise(40, 1), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "int32", 3_962),
+    (replace(depthwise(144, 2), fy=5, fx=5, stride=(2, 2), iy=4, ix=4, padding=Padding(2, 2, 2, 2)), "split", 30_653),
+]
+
 # The same of calls that go on from partial sums: the last of a reduction, or, of the form "sums", any but the first.
 RESUMED: list[tuple[Layer, Form, int]] = [
     (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "sums", 35_566),
@@ -358,6 +366,11 @@ def test_cluster_is_near_what_was_measured_on_rtl(layer: Layer, form: Form, cycl
     ("layer", "form", "cycles"), LINES, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
 )
 def test_inputs_of_one_pixel_or_channel_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
+    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
+
+
+@pytest.mark.parametrize(("layer", "form", "cycles"), SMALL_MAPS)
+def test_small_maps_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
     assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
 
 
