@@ -21,6 +21,9 @@ from match.cost_models.pulp_cycles import (
     MANY,
     MANY_SUM4,
     MATRIX_STEP,
+    MAXIMUM4,
+    MAXIMUM_COLUMNS,
+    MAXIMUM_ROW,
     OUTPUT,
     PAIR,
     SINGLE,
@@ -468,22 +471,40 @@ class PulpClusterCost(CostModel):
         return products * begin + share * (product.call - begin) + share * pixels / 2 * product.pair
 
     def _pool(self, layer: Layer, tile: Tile) -> float:
-        """Channels are shared out, four at a time; fewer take as long.
-
-        Other forms than int32 and split are requantized by one function, which takes int64's time.
-        """
-        cycles = self.cycles
-        elements = tile.fy * tile.fx
+        """Pixels are shared out or, of fewer than cores, channels, four at a time; fewer take as long."""
+        pixels, cycles = tile.oy * tile.ox, self.cycles
+        by_pixels = pixels >= self.cores
+        share = choose(by_pixels, ceil_div(pixels, self.cores), pixels)
+        rows = choose(by_pixels, ceil_div(share, tile.ox), tile.oy)
+        fours = share_of_channels(tile.k, self.cores, 0)
+        channels = choose(by_pixels, tile.k, smaller(fours, tile.k))
+        shared = cycles.pool_share if self.cores > 1 else 0
         if layer.op is Op.AVG_POOL2D:
-            rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
-            inlined = self.form in ("int32", "split") and not self.listed
-            each = self.requantize if inlined else cycles.int64 + looked_up(self.listed)
-            sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
-            four = cycles.averages + rows * cycles.sum_row + sums + 4 * each
-        else:
-            four = cycles.maxima + elements * cycles.maximum4
-        fours = share_of_channels(tile.k, self.cores, 0) // 4
-        return tile.oy * tile.ox * (cycles.position + fours * four)
+            pixel = cycles.average_pixel + ceil_div(channels, 4) * self._average(layer, tile)
+            return shared + rows * cycles.average_row + share * pixel
+        return shared + rows * cycles.maximum_row + share * self._maximum(layer, tile, channels)
+
+    def _average(self, layer: Layer, tile: Tile) -> float:
+        """Four channels of a window."""
+        elements = tile.fy * tile.fx
+        rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
+        sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
+        if self.listed:
+            return self.cycles.averages_split_signed + 4 * looked_up(self.listed) + rows * self.cycles.sum_row + sums
+        return self._by_form("averages") + rows * self.cycles.sum_row + sums
+
+    def _maximum(self, layer: Layer, tile: Tile, channels: int) -> float:
+        """All of some channels of a window; of four or more the last ones are computed with those before them."""
+        cycles = self.cycles
+        rows, columns = (1, tile.fy * tile.fx) if tile.fx == layer.ix else (tile.fy, tile.fx)
+        parts, last = divmod(columns, MAXIMUM_COLUMNS)
+        of_parts = [MAXIMUM4 + rows * MAXIMUM_ROW[MAXIMUM_COLUMNS]] * parts
+        of_parts += [MAXIMUM4 + rows * MAXIMUM_ROW[last]] if last else []
+        fours, rest = divmod(channels, 4)
+        calls = (len(of_parts) * choose(rest > 0, 2, 1) - 1) * cycles.maximum_part
+        whole = calls + (fours + choose(rest > 0, 1, 0)) * sum(of_parts)
+        few = rest * (cycles.maximum_one + cycles.maximum_element * tile.fy * tile.fx)
+        return cycles.maximum_pixel + choose(fours > 0, whole, few)
 
     def _float_average(self, tile: Tile) -> float:
         """Outputs are shared out. Of an even number of values, one sum in so many is a half, which float32 decides."""

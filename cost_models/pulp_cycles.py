@@ -92,6 +92,12 @@ SMALL_ROW, SMALL_OUTPUT = 7, 10
 STRIP_SUM = 2
 """An output whose sum is kept, in other forms."""
 
+MAXIMUM_COLUMNS = 3
+"""Columns of a window whose largest bytes are taken together (match_pulp_pool2d.c)."""
+
+MAXIMUM4, MAXIMUM_ROW = 5, (0, 3, 4, 6)
+"""Cycles of four channels of such columns, and of a row of them, by columns: loads, maxima, a wait for one."""
+
 SUM4, MANY_SUM4 = 4, 3.5
 """A window's element of four channels in an average: load, shift, two additions; of many without gaps, in pairs."""
 
@@ -263,17 +269,33 @@ class KernelCycles:
     phase: float = 650
     """One of the convolutions into which a filter with holes is taken apart, beside its strips."""
 
-    # Pooling.
-    position: float = 105.8
-    """An output pixel."""
-    sum_row: float = 11.7
+    # Pooling. Averages from 57 calls on RTL, within 3 % but for one of nine channels (4 %).
+    average_row: float = 183.1
+    """A row of outputs that is averaged."""
+    average_pixel: float = 79.9
+    """A pixel of it."""
+    sum_row: float = 12.2
     """A row of a window, of four channels or fewer, that is averaged."""
-    averages: float = 47.5
-    """Four channels that are averaged."""
-    maxima: float = 41.2
-    """Four channels whose largest is taken."""
-    maximum4: float = 8.8
-    """A window's element of four channels whose largest is taken."""
+    averages: float = 57.7
+    """Four channels that are averaged, with their requantization in int32."""
+    averages_split: float = 73.8
+    """The same in split."""
+    averages_split_signed: float = 203.2
+    """The same in split_signed, which is a call for each output, as are other forms."""
+    averages_int64: float = 257
+    """The same in 64 bits."""
+    maximum_row: float = 130
+    """A row of outputs that are the largest. With the next ones from 20 calls on RTL."""
+    maximum_pixel: float = 113
+    """A pixel of it, with the first columns of its window."""
+    maximum_part: float = 30
+    """Further columns of a window, up to `MAXIMUM_COLUMNS`, or the last channels, fewer than four."""
+    maximum_one: float = 13.3
+    """A channel of a pixel of fewer than four."""
+    maximum_element: float = 8.2
+    """An element of its window."""
+    pool_share: float = 60
+    """More where cores share out pixels or channels, a division above all."""
 
     # Average pooling in float32. From seven calls on RTL (1 to 32 channels, windows of 1 to 16), six within 6 %; of 4x4
     # one sum in 75 was a half, not one in 16.

@@ -276,8 +276,8 @@ MEASURED: list[tuple[Layer, Form, int]] = [
     (Layer("transpose", Op.TRANSPOSE, 3, 1, 5, 30, 5, 30, weight_dtype=""), "int64", 1_221),
     (Layer("transpose", Op.TRANSPOSE, 2, 1, 16, 58, 16, 58, weight_dtype=""), "int64", 3_405),
     (Layer("transpose", Op.TRANSPOSE, 256, 1, 1, 10, 1, 10, weight_dtype=""), "int64", 3_885),
-    (Layer("average", Op.AVG_POOL2D, 32, 1, 1, 1, 6, 6, 6, 6, weight_dtype=""), "split", 2_140),
-    (Layer("maximum", Op.MAX_POOL2D, 12, 1, 2, 4, 5, 9, 3, 3, (2, 2), weight_dtype=""), "int64", 3_894),
+    (Layer("average", Op.AVG_POOL2D, 32, 1, 1, 1, 6, 6, 6, 6, weight_dtype=""), "split", 2_210),
+    (Layer("maximum", Op.MAX_POOL2D, 12, 1, 2, 4, 5, 9, 3, 3, (2, 2), weight_dtype=""), "int64", 1_880),
     (replace(conv(16, 3, 6), name="3x3"), "sums", 14_247),
     (replace(conv(32, 32, 4, fy=1), name="1x1"), "sums", 9_726),
     (Layer("dense", Op.DENSE, 10, 64, 1, 1, 1, 1), "sums", 1_021),
@@ -343,6 +343,20 @@ SMALL_MAPS: list[tuple[Layer, Form, int]] = [
     (replace(depthwise(144, 2), fy=5, fx=5, stride=(2, 2), iy=4, ix=4, padding=Padding(2, 2, 2, 2)), "split", 30_653),
 ]
 
+# Likewise, pooling.
+POOLING: list[tuple[Layer, Form, int]] = [
+    (Layer("maximum", Op.MAX_POOL2D, 64, 1, 8, 8, 10, 10, 3, 3, weight_dtype=""), "int64", 31_631),
+    (Layer("maximum of 5x5", Op.MAX_POOL2D, 64, 1, 8, 8, 12, 12, 5, 5, weight_dtype=""), "int64", 71_183),
+    (
+        Layer("maximum of 2x2", Op.MAX_POOL2D, 24, 1, 12, 12, 24, 24, 2, 2, (2, 2), weight_dtype=""),
+        "int64",
+        29_438,
+    ),
+    (Layer("average of 2x2", Op.AVG_POOL2D, 288, 1, 1, 1, 2, 2, 2, 2, weight_dtype=""), "split", 7_833),
+    (Layer("average of 4x4", Op.AVG_POOL2D, 72, 1, 1, 1, 4, 4, 4, 4, weight_dtype=""), "int32", 2_841),
+    (Layer("averages", Op.AVG_POOL2D, 64, 1, 4, 4, 8, 8, 2, 2, (2, 2), weight_dtype=""), "split_signed", 64_392),
+]
+
 # The same of calls that go on from partial sums: the last of a reduction, or, of the form "sums", any but the first.
 RESUMED: list[tuple[Layer, Form, int]] = [
     (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "sums", 35_566),
@@ -366,6 +380,11 @@ def test_cluster_is_near_what_was_measured_on_rtl(layer: Layer, form: Form, cycl
     ("layer", "form", "cycles"), LINES, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
 )
 def test_inputs_of_one_pixel_or_channel_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
+    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
+
+
+@pytest.mark.parametrize(("layer", "form", "cycles"), POOLING, ids=lambda value: getattr(value, "name", str(value)))
+def test_pooling_takes_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
     assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
 
 

@@ -249,7 +249,9 @@ def test_strips_whose_channels_share_banks(
     assert np.array_equal(sum(outputs), case.tensors.expected)
 
 
-@pytest.mark.parametrize("draw", [convolution, depthwise, wide, small_map, sequence, average, product, transposed])
+@pytest.mark.parametrize(
+    "draw", [convolution, depthwise, wide, small_map, sequence, average, maximum, product, transposed]
+)
 @seeded(2, 40)
 def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | None], seed: int) -> None:
     """Each core's outputs are 0 where another core's are."""
@@ -306,6 +308,22 @@ def test_lines_are_shared_out(
     case = Case(shapes.shared(op, k, size, broadcast), form)
     longest = max(called(core, case, number, 8)[0] for number in range(8))
     assert longest == pytest.approx(predicted(case, cores=8) / Sharing().factor(8), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("op", "k", "size", "f", "stride"),
+    [
+        (Op.MAX_POOL2D, 8, (16, 16), 3, 1),  # fewer fours of channels than cores
+        (Op.MAX_POOL2D, 64, (7, 7), 2, 1),
+        (Op.AVG_POOL2D, 288, (1, 1), 2, 1),  # a pixel, whose channels are shared out
+        (Op.AVG_POOL2D, 64, (4, 4), 2, 2),
+    ],
+)
+def test_pooling_is_shared_out(core: Simulator, op: Op, k: int, size: tuple[int, int], f: int, stride: int) -> None:
+    """The core of eight with most to do takes what the cost model says."""
+    case = Case(shapes.pool(op, k, size, f, stride), "split" if op is Op.AVG_POOL2D else "int64")
+    longest = max(called(core, case, number, 8)[0] for number in range(8))
+    assert longest == pytest.approx(predicted(case, cores=8) / Sharing().factor(8), rel=0.04)
 
 
 @pytest.mark.parametrize("draw", [convolution, depthwise, product, maximum])
