@@ -18,7 +18,10 @@ from match.cost_models.pulp_cycles import (
     ENOUGH_SIGNS,
     LAST_OUTPUT,
     LINES,
+    LOOKUP_BYTES,
+    LOOKUP_RUN,
     MANY,
+    MANY_RUNS,
     MANY_SUM4,
     MATRIX_STEP,
     MAXIMUM4,
@@ -179,7 +182,7 @@ class PulpClusterCost(CostModel):
                 return self.cycles.addition + self._elements(layer, tile, each)
             case Op.LOOKUP if layer.turns_signs:
                 signs = self.cycles.signs + self._elements(layer, tile, self.cycles.sign)
-                enough = self._largest_part(tile.oy * tile.ox * tile.k) >= ENOUGH_SIGNS
+                enough = tile.oy * tile.ox * tile.k >= ENOUGH_SIGNS * self.cores
                 return choose(enough, signs, self._looked_up(layer, tile))
             case Op.LOOKUP | Op.SLICE:
                 return self._looked_up(layer, tile)
@@ -202,9 +205,7 @@ class PulpClusterCost(CostModel):
             case Op.LOOKUP_LINE:
                 return self._lines(layer, tile)
             case Op.CONCATENATE:
-                parts = layer.first_channels, layer.k - layer.first_channels
-                pixels = tile.oy * tile.ox
-                return self.cycles.concatenation + sum(self._runs_of_bytes(pixels, pixels * part) for part in parts)
+                return self._concatenation(layer, tile)
             case Op.TRANSPOSE:
                 return transposition(layer, tile, self.cores, self.cycles)
             case Op.GATHER:
@@ -554,9 +555,30 @@ class PulpClusterCost(CostModel):
         return self._runs_of_bytes(_runs_of(layer, tile), tile.oy * tile.ox * tile.k)
 
     def _runs_of_bytes(self, runs: int, elements: int) -> float:
-        """So many bytes through a table in so many runs."""
-        each = self.cycles.lookup * self.sharing.of_tables(self.cores)
-        return self._begun(runs) * self.cycles.lookup_run + self._largest_part(elements) * each
+        """So many bytes through a table in so many runs, with gaps between them if there are several."""
+        cycles, byte = self.cycles, self.sharing.of_tables(self.cores)
+        plain = self._largest_part(elements) * cycles.lookup * byte
+        fours, rest = divmod(elements // runs, 4)
+        behind = sum(choose(rest == n, LOOKUP_BYTES[n], 0) for n in (1, 2, 3)) * byte
+        share = ceil_div(runs, self.cores)
+        last = choose(rest > 0, share * (behind + LOOKUP_RUN - 1), 0)
+        whole = choose(fours > 0, share * (LOOKUP_RUN + fours * LOOKUP_BYTES[4] * byte), 0)
+        whole = whole + choose((fours > 0) & (rest > 0), cycles.lookup_rest, 0)
+        of_fours = ceil_div(runs * fours, self.cores)
+        part = cycles.lookup_fours + ceil_div(of_fours, larger(fours, 1)) * LOOKUP_RUN
+        part = part + of_fours * LOOKUP_BYTES[4] * byte + choose(rest > 0, cycles.lookup_rest, 0)
+        many = (runs >= MANY_RUNS * self.cores) | (fours == 0)
+        begin = cycles.lookup_gaps + (cycles.lookup_share if self.cores > 1 else 0)
+        return choose(runs == 1, plain, begin + last + choose(many, whole, part))
+
+    def _concatenation(self, layer: Layer, tile: Tile) -> float:
+        """Each input through its table, pixel by pixel."""
+        pixels, cycles = tile.oy * tile.ox, self.cycles.concatenation
+        for channels in (layer.first_channels, layer.k - layer.first_channels):
+            enough = pixels * channels >= ENOUGH_SIGNS * self.cores
+            cycles = cycles + choose(enough, self.cycles.concatenated_table, 0)
+            cycles = cycles + self._runs_of_bytes(pixels, pixels * channels)
+        return cycles
 
     def _begun(self, runs: int) -> int:
         """Runs of a core that lie behind a gap: elements are shared out, and runs with them."""

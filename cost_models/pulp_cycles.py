@@ -110,6 +110,13 @@ LINES: dict[str, int] = {"int32": 19, "split": 32, "split_signed": 40}
 LAST_OUTPUT: dict[str, int] = {"int32": 8, "split": 11, "split_signed": 15}
 """An output of the last channels of a dense layer's single row: its sum's begin, parameters, scaling, store."""
 
+LOOKUP_RUN, LOOKUP_BYTES = 3, (0, 5, 6, 9, 12)
+"""Cycles of a run of elements that are looked up, with gaps between it and others, and of its bytes: fours, and one to
+three behind these, which begin a run of their own (match_pulp_lookup.c)."""
+
+MANY_RUNS = 4
+"""So many such runs of a core are shared out as a whole."""
+
 ENOUGH_SIGNS = 256
 """Elements of a core for which a lookup looks at its whole table (match_pulp_lookup.c)."""
 
@@ -325,8 +332,16 @@ class KernelCycles:
     # Tables.
     lookup: float = 3.08
     """An element."""
-    lookup_run: float = 36
-    """The start of a run of elements that lie together. Measured apart, not fitted."""
+    lookup_gaps: float = 52
+    """More for runs of elements with gaps between them, beside `LOOKUP_RUN` and `LOOKUP_BYTES`.
+
+    With the next ones from 15 concatenations on RTL, on one core and on each of eight."""
+    lookup_rest: float = 42
+    """More for runs that are no whole fours."""
+    lookup_share: float = 40
+    """More where cores share out runs with gaps."""
+    lookup_fours: float = 100
+    """More than that where they share out the fours of few runs, divisions above all."""
     signs: float = 346
     """Reading the whole table of a lookup that turns signs. From nine calls on RTL, within 6 %."""
     sign: float = 0.75
@@ -348,11 +363,10 @@ class KernelCycles:
     """More for such a run."""
     absolute_difference: float = 21
     """An element of an absolute difference. Two layers on RTL, of 1,024 and 16,384 elements, are within 5 %."""
-    concatenation: float = 420
-    """A concatenation beside the lookups of its inputs, whose shares are found with divisions.
-
-    Fitted on GVSoC with `Sharing.tables`.
-    """
+    concatenation: float = 194
+    """A concatenation beside the lookups of its inputs."""
+    concatenated_table: float = 48
+    """A look at an input's table, of at least `ENOUGH_SIGNS` elements a core."""
     quantize: float = 24.3
     """An element of float32 that becomes 8 bits."""
     dequantize: float = 6.59

@@ -223,6 +223,7 @@ def fitted() -> list[Case]:
             for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.LOOKUP_SUM, *_TYPES)
             for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]
         ),
+        *(concatenation(*channels, (8, 8)) for channels in [(8, 8), (4, 16), (3, 5), (48, 32)]),
         *(signs(k, size) for k, size in [(16, (8, 8)), (3, (16, 24)), (32, (8, 16)), (1, (20, 13)), (5, (3, 3))]),
         *(transposition(k, size) for k, size in [(3, (1, 256)), (3, (1, 47)), (3, (4, 19)), (16, (1, 64))]),
         *(
@@ -311,6 +312,7 @@ def tested() -> list[Case]:
             for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.LOOKUP_SUM, *_TYPES)
             for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]
         ),
+        *(concatenation(*channels, (5, 9)) for channels in [(16, 16), (2, 12), (1, 30), (64, 8)]),
         *(signs(k, size) for k, size in [(3, (32, 32)), (64, (6, 8)), (7, (9, 9)), (12, (2, 3))]),
         *(transposition(k, size) for k, size in [(3, (1, 1024)), (3, (5, 30)), (8, (1, 100)), (256, (1, 10))]),
         *(

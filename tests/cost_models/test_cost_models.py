@@ -96,6 +96,7 @@ LAYERS = [
     shared(Op.MULTIPLY, 7, 10, "channel"),
     Layer("multiply", Op.MULTIPLY, 20, 1, 11, 13, 11, 13, weight_dtype=""),
     Layer("lookup", Op.LOOKUP, 3, 1, 11, 13, 11, 13, weight_dtype=""),
+    replace(Layer("concatenate", Op.CONCATENATE, 21, 1, 9, 9, 9, 9, weight_dtype=""), first_channels=6),
     Layer("lookup", Op.LOOKUP, 640, 1, 1, 3, 1, 3, weight_dtype=""),
     Layer("pool", Op.AVG_POOL2D, 20, 1, 1, 1, 7, 7, 7, 7, weight_dtype=""),
     Layer("pool", Op.MAX_POOL2D, 20, 1, 5, 6, 10, 12, 2, 2, (2, 2), weight_dtype=""),
@@ -343,6 +344,9 @@ SMALL_MAPS: list[tuple[Layer, Form, int]] = [
     (replace(depthwise(144, 2), fy=5, fx=5, stride=(2, 2), iy=4, ix=4, padding=Padding(2, 2, 2, 2)), "split", 30_653),
 ]
 
+# Likewise, concatenations, by the channels of their first input, all of them, and rows and columns of pixels.
+CONCATENATIONS: list[tuple[int, int, int, int]] = [(8, 16, 16, 14_418), (3, 6, 16, 6_242), (96, 108, 4, 5_819)]
+
 # Likewise, pooling.
 POOLING: list[tuple[Layer, Form, int]] = [
     (Layer("maximum", Op.MAX_POOL2D, 64, 1, 8, 8, 10, 10, 3, 3, weight_dtype=""), "int64", 31_631),
@@ -381,6 +385,13 @@ def test_cluster_is_near_what_was_measured_on_rtl(layer: Layer, form: Form, cycl
 )
 def test_inputs_of_one_pixel_or_channel_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
     assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
+
+
+@pytest.mark.parametrize(("first", "channels", "size", "cycles"), CONCATENATIONS)
+def test_concatenations_take_what_was_measured_on_rtl(first: int, channels: int, size: int, cycles: int) -> None:
+    layer = Layer("concatenate", Op.CONCATENATE, channels, 1, size, size, size, size, weight_dtype="")
+    layer = replace(layer, first_channels=first)
+    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.02)
 
 
 @pytest.mark.parametrize(("layer", "form", "cycles"), POOLING, ids=lambda value: getattr(value, "name", str(value)))

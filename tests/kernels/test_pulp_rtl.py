@@ -17,6 +17,7 @@ from benchmarks.rtl.measure import called
 from benchmarks.rtl.shapes import dense, plain, pointwise, transposition
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.toolchain import firmware
+from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import STRIP_OUTPUT, Form, Sharing
 from match.cost_models.pulp_loops import as_column, is_small_map, widened
 from match.ir.layer import Broadcast, Layer, Op, Padding
@@ -126,6 +127,12 @@ def product(rng: random.Random) -> Layer:
     if rng.random() < 0.5:
         return dense(rng.randint(1, 40), rng.randint(1, 80))
     return pointwise(rng.randint(1, 21), rng.randint(1, 40), (rng.randint(1, 5), rng.randint(1, 5)))
+
+
+def concatenated(rng: random.Random) -> Layer:
+    """Few channels and many, of more pixels than cores share out as a whole, and of fewer."""
+    first, second = (rng.choice((1, 2, 3, 4, rng.randint(1, 40))) for _ in range(2))
+    return shapes.concatenation(first, second, (rng.randint(1, 7), rng.randint(1, 9)))
 
 
 def transposed(rng: random.Random) -> Layer:
@@ -250,7 +257,8 @@ def test_strips_whose_channels_share_banks(
 
 
 @pytest.mark.parametrize(
-    "draw", [convolution, depthwise, wide, small_map, sequence, average, maximum, product, transposed]
+    "draw",
+    [convolution, depthwise, wide, small_map, sequence, average, maximum, product, concatenated, transposed],
 )
 @seeded(2, 40)
 def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | None], seed: int) -> None:
@@ -308,6 +316,18 @@ def test_lines_are_shared_out(
     case = Case(shapes.shared(op, k, size, broadcast), form)
     longest = max(called(core, case, number, 8)[0] for number in range(8))
     assert longest == pytest.approx(predicted(case, cores=8) / Sharing().factor(8), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "size"),
+    [(8, 8, (16, 16)), (3, 3, (16, 16)), (6, 18, (8, 8)), (128, 128, (4, 4)), (96, 12, (4, 4))],
+)
+def test_concatenations_are_shared_out(core: Simulator, first: int, second: int, size: tuple[int, int]) -> None:
+    """The core of eight with most to do takes what the cost model says, banks aside."""
+    layer = shapes.concatenation(first, second, size)
+    model = PulpClusterCost(cores=8, sharing=replace(Sharing(), tables=0))
+    longest = max(called(core, Case(layer), number, 8)[0] for number in range(8))
+    assert longest == pytest.approx(model.compute(layer, Case(layer).tile) / Sharing().factor(8), rel=0.03)
 
 
 @pytest.mark.parametrize(
