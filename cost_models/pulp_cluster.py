@@ -96,9 +96,9 @@ class PulpClusterCost(CostModel):
     listed: float = 0
     kernel: int = 150
     offload: int = 920
-    cycles: KernelCycles = field(default_factory=KernelCycles)
-    int16: Int16Cycles = field(default_factory=Int16Cycles)
-    sharing: Sharing = field(default_factory=Sharing)
+    cycles: KernelCycles = field(default_factory=KernelCycles.measured)
+    int16: Int16Cycles = field(default_factory=Int16Cycles.measured)
+    sharing: Sharing = field(default_factory=Sharing.measured)
     dma: Mchan = field(default_factory=Mchan)
 
     overlap = True
@@ -502,8 +502,8 @@ class PulpClusterCost(CostModel):
         of_parts = [MAXIMUM4 + rows * MAXIMUM_ROW[MAXIMUM_COLUMNS]] * parts
         of_parts += [MAXIMUM4 + rows * MAXIMUM_ROW[last]] if last else []
         fours, rest = divmod(channels, 4)
-        calls = (len(of_parts) * choose(rest > 0, 2, 1) - 1) * cycles.maximum_part
-        whole = calls + (fours + choose(rest > 0, 1, 0)) * sum(of_parts)
+        call = cycles.maximum_call + (len(of_parts) - 1) * cycles.maximum_part
+        whole = call * choose(rest > 0, 2, 1) + (fours + choose(rest > 0, 1, 0)) * sum(of_parts)
         few = rest * (cycles.maximum_one + cycles.maximum_element * tile.fy * tile.fx)
         return cycles.maximum_pixel + choose(fours > 0, whole, few)
 

@@ -557,9 +557,9 @@ def test_cluster_looks_up_an_element_on_each_core() -> None:
 def test_cores_wait_for_each_other_at_a_table() -> None:
     """A core by itself waits for none; nothing but lookups has tables in its loops."""
     layer = Layer("lookup", Op.LOOKUP, 16, 1, 32, 32, 32, 32, weight_dtype="")
-    slower = replace(Sharing(), tables=1.42)
+    slower = replace(Sharing.measured(), tables=1.42)
     for cores, longer in ((1, 1), (8, 2.42 / 1.42)):
-        usual, waiting = (compute(PulpClusterCost(cores, sharing=each), layer) for each in (Sharing(), slower))
+        usual, waiting = (compute(PulpClusterCost(cores, sharing=each), layer) for each in (Sharing.measured(), slower))
         assert waiting / usual == pytest.approx(longer, rel=0.05)
     signs = replace(layer, turns_signs=True)
     assert compute(PulpClusterCost(sharing=slower), signs) == compute(PulpClusterCost(), signs)

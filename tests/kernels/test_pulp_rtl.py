@@ -231,7 +231,7 @@ def test_transpositions_are_shared_out(core: Simulator, k: int, size: tuple[int,
     case = Case(transposition(k, size))
     calls = [called(core, case, number, 8) for number in range(8)]
     assert np.array_equal(np.bitwise_or.reduce([output for _, output in calls]), case.tensors.expected)
-    waits = Sharing().factor(8)
+    waits = Sharing.measured().factor(8)
     assert max(cycles for cycles, _ in calls) == pytest.approx(predicted(case, cores=8) / waits, rel=0.1)
 
 
@@ -315,7 +315,7 @@ def test_lines_are_shared_out(
     """The core of eight with most to do takes what the cost model says."""
     case = Case(shapes.shared(op, k, size, broadcast), form)
     longest = max(called(core, case, number, 8)[0] for number in range(8))
-    assert longest == pytest.approx(predicted(case, cores=8) / Sharing().factor(8), rel=0.03)
+    assert longest == pytest.approx(predicted(case, cores=8) / Sharing.measured().factor(8), rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -325,9 +325,9 @@ def test_lines_are_shared_out(
 def test_concatenations_are_shared_out(core: Simulator, first: int, second: int, size: tuple[int, int]) -> None:
     """The core of eight with most to do takes what the cost model says, banks aside."""
     layer = shapes.concatenation(first, second, size)
-    model = PulpClusterCost(cores=8, sharing=replace(Sharing(), tables=0))
+    model = PulpClusterCost(cores=8, sharing=replace(Sharing.measured(), tables=0))
     longest = max(called(core, Case(layer), number, 8)[0] for number in range(8))
-    assert longest == pytest.approx(model.compute(layer, Case(layer).tile) / Sharing().factor(8), rel=0.03)
+    assert longest == pytest.approx(model.compute(layer, Case(layer).tile) / Sharing.measured().factor(8), rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -343,7 +343,7 @@ def test_pooling_is_shared_out(core: Simulator, op: Op, k: int, size: tuple[int,
     """The core of eight with most to do takes what the cost model says."""
     case = Case(shapes.pool(op, k, size, f, stride), "split" if op is Op.AVG_POOL2D else "int64")
     longest = max(called(core, case, number, 8)[0] for number in range(8))
-    assert longest == pytest.approx(predicted(case, cores=8) / Sharing().factor(8), rel=0.04)
+    assert longest == pytest.approx(predicted(case, cores=8) / Sharing.measured().factor(8), rel=0.04)
 
 
 @pytest.mark.parametrize("draw", [convolution, depthwise, product, maximum])
