@@ -15,6 +15,7 @@ from match.report.operators import markdown
 from match.report.text import schema as report_schema
 from match.target.registry import get_target
 from tests.constants import with_values
+from tests.counted import with_counts
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -40,8 +41,8 @@ def _schema(name: str) -> str:
 
 
 def _cost_models() -> str:
-    """The page as it is, with the constants of today."""
-    return with_values((DOCS / "cost-models.md").read_text())
+    """The page as it is, with the constants of today and what was counted last."""
+    return with_counts(with_values((DOCS / "cost-models.md").read_text()))
 
 
 PAGES: dict[str, Callable[[], str]] = {
