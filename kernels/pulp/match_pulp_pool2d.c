@@ -416,7 +416,7 @@ MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *given
     int32_t x = part.x;
     for (int32_t y = part.y, left = part.pixels; left > 0; y++, x = 0) {
         match_range_t rows = rows_of(tile, y);
-        window_t window;
+        window_t window = {.first = NULL};
         for (int32_t first = x; x < tile->output_width && left > 0; x++, left--) {
             move_on(&window, tile, &part, rows, y, x, x > first);
             average(tile, &finish, &window, part.channels, match_output_pixel(tile, y, x), form, many);
@@ -478,7 +478,7 @@ void match_pulp_max_pool2d(const match_tile_t *tile)
     int32_t x = part.x;
     for (int32_t y = part.y, left = part.pixels; left > 0; y++, x = 0) {
         match_range_t rows = rows_of(tile, y);
-        window_t window;
+        window_t window = {.first = NULL};
         for (int32_t first = x; x < tile->output_width && left > 0; x++, left--) {
             move_on(&window, tile, &part, rows, y, x, x > first);
             maximum(&finish, &window, part.channels, match_output_pixel(tile, y, x));
