@@ -98,9 +98,9 @@ class Ne16Cost(CostModel):
     """A layer's first call of the driver, whose code is not in the instruction cache."""
     offload: int = 920
     """A layer beside its tiles, as for the cluster's own layers."""
-    cycles: KernelCycles = field(default_factory=KernelCycles)
+    cycles: KernelCycles = field(default_factory=KernelCycles.measured)
     """Those of a core of the cluster that lays out windows."""
-    sharing: Sharing = field(default_factory=Sharing)
+    sharing: Sharing = field(default_factory=Sharing.measured)
     """What the cores of the cluster lose, as in its own kernels."""
     dma: Mchan = field(default_factory=Mchan)
 

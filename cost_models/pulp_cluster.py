@@ -17,9 +17,16 @@ from match.cost_models.pulp_cycles import (
     CHANNEL_GROUP,
     ENOUGH_SIGNS,
     LAST_OUTPUT,
+    LINES,
+    LOOKUP_BYTES,
+    LOOKUP_RUN,
     MANY,
+    MANY_RUNS,
     MANY_SUM4,
     MATRIX_STEP,
+    MAXIMUM4,
+    MAXIMUM_COLUMNS,
+    MAXIMUM_ROW,
     OUTPUT,
     PAIR,
     SINGLE,
@@ -54,7 +61,7 @@ from match.cost_models.pulp_loops import (
 )
 from match.cost_models.pulp_transposition import transposition
 from match.ir.layer import GATES, Layer, Op
-from match.target.cost import Block, CostModel, Tile, at_each, ceil_div, choose, choose_for, smaller
+from match.target.cost import Block, CostModel, Tile, at_each, ceil_div, choose, choose_for, larger, smaller
 
 
 class Product(NamedTuple):
@@ -89,9 +96,9 @@ class PulpClusterCost(CostModel):
     listed: float = 0
     kernel: int = 150
     offload: int = 920
-    cycles: KernelCycles = field(default_factory=KernelCycles)
-    int16: Int16Cycles = field(default_factory=Int16Cycles)
-    sharing: Sharing = field(default_factory=Sharing)
+    cycles: KernelCycles = field(default_factory=KernelCycles.measured)
+    int16: Int16Cycles = field(default_factory=Int16Cycles.measured)
+    sharing: Sharing = field(default_factory=Sharing.measured)
     dma: Mchan = field(default_factory=Mchan)
 
     overlap = True
@@ -168,12 +175,14 @@ class PulpClusterCost(CostModel):
                 return tile.oy * self._product(ceil_div(tile.k, self.cores), tile.c, tile).cycles(tile.ox)
             case Op.MATRICES:
                 return self._matrices(tile)
+            case Op.ADD | Op.MULTIPLY if layer.broadcast and self.form in LINES and not self.listed:
+                return self._lines_of_one(layer, tile)
             case Op.ADD:
                 each = {"int32": self.cycles.add, "split": self.cycles.add_split}.get(self.form, self.cycles.add_int64)
                 return self.cycles.addition + self._elements(layer, tile, each)
             case Op.LOOKUP if layer.turns_signs:
                 signs = self.cycles.signs + self._elements(layer, tile, self.cycles.sign)
-                enough = self._largest_part(tile.oy * tile.ox * tile.k) >= ENOUGH_SIGNS
+                enough = tile.oy * tile.ox * tile.k >= ENOUGH_SIGNS * self.cores
                 return choose(enough, signs, self._looked_up(layer, tile))
             case Op.LOOKUP | Op.SLICE:
                 return self._looked_up(layer, tile)
@@ -185,17 +194,18 @@ class PulpClusterCost(CostModel):
                 pixels = tile.oy * tile.ox
                 rows = ceil_div(pixels, self.cores) * self.cycles.channel_lookup_pixel
                 return rows + self._elements(layer, tile, self.cycles.channel_lookup)
-            case Op.MULTIPLY | Op.SQUARED_DIFFERENCE:
-                each: float = getattr(self.cycles, layer.op) + looked_up(self.listed)
-                return self.cycles.addition + self._elements(layer, tile, each + self.requantize)
+            case Op.MULTIPLY:
+                each = self._by_form("multiply") + looked_up(self.listed)
+                return self.cycles.addition + self._elements(layer, tile, each)
+            case Op.SQUARED_DIFFERENCE:
+                each = self.cycles.squared_difference + self.requantize + looked_up(self.listed)
+                return self.cycles.addition + self._elements(layer, tile, each)
             case Op.LOOKUP_SUM | Op.ABSOLUTE_DIFFERENCE:
                 return self._elements(layer, tile, getattr(self.cycles, layer.op))
             case Op.LOOKUP_LINE:
                 return self._lines(layer, tile)
             case Op.CONCATENATE:
-                parts = layer.first_channels, layer.k - layer.first_channels
-                pixels = tile.oy * tile.ox
-                return self.cycles.concatenation + sum(self._runs_of_bytes(pixels, pixels * part) for part in parts)
+                return self._concatenation(layer, tile)
             case Op.TRANSPOSE:
                 return transposition(layer, tile, self.cores, self.cycles)
             case Op.GATHER:
@@ -462,22 +472,40 @@ class PulpClusterCost(CostModel):
         return products * begin + share * (product.call - begin) + share * pixels / 2 * product.pair
 
     def _pool(self, layer: Layer, tile: Tile) -> float:
-        """Channels are shared out, four at a time; fewer take as long.
-
-        Other forms than int32 and split are requantized by one function, which takes int64's time.
-        """
-        cycles = self.cycles
-        elements = tile.fy * tile.fx
+        """Pixels are shared out or, of fewer than cores, channels, four at a time; fewer take as long."""
+        pixels, cycles = tile.oy * tile.ox, self.cycles
+        by_pixels = pixels >= self.cores
+        share = choose(by_pixels, ceil_div(pixels, self.cores), pixels)
+        rows = choose(by_pixels, ceil_div(share, tile.ox), tile.oy)
+        fours = share_of_channels(tile.k, self.cores, 0)
+        channels = choose(by_pixels, tile.k, smaller(fours, tile.k))
+        shared = cycles.pool_share if self.cores > 1 else 0
         if layer.op is Op.AVG_POOL2D:
-            rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
-            inlined = self.form in ("int32", "split") and not self.listed
-            each = self.requantize if inlined else cycles.int64 + looked_up(self.listed)
-            sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
-            four = cycles.averages + rows * cycles.sum_row + sums + 4 * each
-        else:
-            four = cycles.maxima + elements * cycles.maximum4
-        fours = share_of_channels(tile.k, self.cores, 0) // 4
-        return tile.oy * tile.ox * (cycles.position + fours * four)
+            pixel = cycles.average_pixel + ceil_div(channels, 4) * self._average(layer, tile)
+            return shared + rows * cycles.average_row + share * pixel
+        return shared + rows * cycles.maximum_row + share * self._maximum(layer, tile, channels)
+
+    def _average(self, layer: Layer, tile: Tile) -> float:
+        """Four channels of a window."""
+        elements = tile.fy * tile.fx
+        rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
+        sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
+        if self.listed:
+            return self.cycles.averages_split_signed + 4 * looked_up(self.listed) + rows * self.cycles.sum_row + sums
+        return self._by_form("averages") + rows * self.cycles.sum_row + sums
+
+    def _maximum(self, layer: Layer, tile: Tile, channels: int) -> float:
+        """All of some channels of a window; of four or more the last ones are computed with those before them."""
+        cycles = self.cycles
+        rows, columns = (1, tile.fy * tile.fx) if tile.fx == layer.ix else (tile.fy, tile.fx)
+        parts, last = divmod(columns, MAXIMUM_COLUMNS)
+        of_parts = [MAXIMUM4 + rows * MAXIMUM_ROW[MAXIMUM_COLUMNS]] * parts
+        of_parts += [MAXIMUM4 + rows * MAXIMUM_ROW[last]] if last else []
+        fours, rest = divmod(channels, 4)
+        call = cycles.maximum_call + (len(of_parts) - 1) * cycles.maximum_part
+        whole = call * choose(rest > 0, 2, 1) + (fours + choose(rest > 0, 1, 0)) * sum(of_parts)
+        few = rest * (cycles.maximum_one + cycles.maximum_element * tile.fy * tile.fx)
+        return cycles.maximum_pixel + choose(fours > 0, whole, few)
 
     def _float_average(self, tile: Tile) -> float:
         """Outputs are shared out. Of an even number of values, one sum in so many is a half, which float32 decides."""
@@ -493,6 +521,28 @@ class PulpClusterCost(CostModel):
         elements = tile.oy * tile.ox * tile.k
         return self._begun(_runs_of(layer, tile)) * self.cycles.run + self._largest_part(elements) * each
 
+    def _by_form(self, name: str) -> float:
+        """What a kernel takes for an element by form: the field for int32 has no form in its name."""
+        form = {"int32": "", "split": "_split", "split_signed": "_split_signed"}.get(self.form, "_int64")
+        cycles: float = getattr(self.cycles, name + form)
+        return cycles
+
+    def _lines_of_one(self, layer: Layer, tile: Tile) -> float:
+        """An input with one pixel or channel: fours of channels of pixels are shared out (match_pulp_lines.c)."""
+        cycles, pixels = self.cycles, tile.oy * tile.ox
+        of_pixels = layer.broadcast != "pixel"
+        fours, rest = divmod(tile.k, 4)
+
+        def shared(blocks: int, each: float, part: float) -> float:
+            """So many blocks of each pixel; those with the same lines, of a pixel or a block, are a row."""
+            share, row = ceil_div(blocks * pixels, self.cores), blocks if of_pixels else pixels
+            parts = choose((share % row == 0) | (row % share == 0), 0, choose(share < row, 1, 2))
+            return begin + share * each + ceil_div(share, row) * cycles.lines_row + parts * part
+
+        begin = cycles.lines + (cycles.lines_share if self.cores > 1 else 0)
+        whole = choose(fours > 0, shared(larger(fours, 1), LINES[self.form], cycles.lines_part), 0)
+        return whole + choose(rest > 0, shared(larger(rest, 1), self._by_form("lines_byte"), 0), 0)
+
     def _lines(self, layer: Layer, tile: Tile) -> float:
         """Lines that another tensor chooses; those of one channel are chosen once for each run."""
         if layer.broadcast not in ("channel", "outer"):
@@ -505,9 +555,30 @@ class PulpClusterCost(CostModel):
         return self._runs_of_bytes(_runs_of(layer, tile), tile.oy * tile.ox * tile.k)
 
     def _runs_of_bytes(self, runs: int, elements: int) -> float:
-        """So many bytes through a table in so many runs."""
-        each = self.cycles.lookup * self.sharing.of_tables(self.cores)
-        return self._begun(runs) * self.cycles.lookup_run + self._largest_part(elements) * each
+        """So many bytes through a table in so many runs, with gaps between them if there are several."""
+        cycles, byte = self.cycles, self.sharing.of_tables(self.cores)
+        plain = self._largest_part(elements) * cycles.lookup * byte
+        fours, rest = divmod(elements // runs, 4)
+        behind = sum(choose(rest == n, LOOKUP_BYTES[n], 0) for n in (1, 2, 3)) * byte
+        share = ceil_div(runs, self.cores)
+        last = choose(rest > 0, share * (behind + LOOKUP_RUN - 1), 0)
+        whole = choose(fours > 0, share * (LOOKUP_RUN + fours * LOOKUP_BYTES[4] * byte), 0)
+        whole = whole + choose((fours > 0) & (rest > 0), cycles.lookup_rest, 0)
+        of_fours = ceil_div(runs * fours, self.cores)
+        part = cycles.lookup_fours + ceil_div(of_fours, larger(fours, 1)) * LOOKUP_RUN
+        part = part + of_fours * LOOKUP_BYTES[4] * byte + choose(rest > 0, cycles.lookup_rest, 0)
+        many = (runs >= MANY_RUNS * self.cores) | (fours == 0)
+        begin = cycles.lookup_gaps + (cycles.lookup_share if self.cores > 1 else 0)
+        return choose(runs == 1, plain, begin + last + choose(many, whole, part))
+
+    def _concatenation(self, layer: Layer, tile: Tile) -> float:
+        """Each input through its table, pixel by pixel."""
+        pixels, cycles = tile.oy * tile.ox, self.cycles.concatenation
+        for channels in (layer.first_channels, layer.k - layer.first_channels):
+            enough = pixels * channels >= ENOUGH_SIGNS * self.cores
+            cycles = cycles + choose(enough, self.cycles.concatenated_table, 0)
+            cycles = cycles + self._runs_of_bytes(pixels, pixels * channels)
+        return cycles
 
     def _begun(self, runs: int) -> int:
         """Runs of a core that lie behind a gap: elements are shared out, and runs with them."""

@@ -8,16 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, Self
 
+from match.cost_models.measured import measured
 from match.cost_models.pulp_loops import (
     WORD,
     copied_column,
     crossing,
     is_pointwise,
+    is_small_map,
     pixels_apart,
     step,
     turned_columns,
+    whole,
     widened,
 )
 from match.ir.layer import Layer, Op
@@ -84,8 +87,17 @@ each that moves rows then (match_pulp_depthwise_strips.c)."""
 STRIP_OUTPUT: dict[str, int] = {"int32": 4, "split": 7}
 """One of its outputs by form."""
 
+SMALL_ROW, SMALL_OUTPUT = 7, 10
+"""A row of a channel that becomes a word, and an output of such rows beside `STRIP_OUTPUT`."""
+
 STRIP_SUM = 2
 """An output whose sum is kept, in other forms."""
+
+MAXIMUM_COLUMNS = 3
+"""Columns of a window whose largest bytes are taken together (match_pulp_pool2d.c)."""
+
+MAXIMUM4, MAXIMUM_ROW = 5, (0, 3, 4, 6)
+"""Cycles of four channels of such columns, and of a row of them, by columns: loads, maxima, a wait for one."""
 
 SUM4, MANY_SUM4 = 4, 3.5
 """A window's element of four channels in an average: load, shift, two additions; of many without gaps, in pairs."""
@@ -93,8 +105,18 @@ SUM4, MANY_SUM4 = 4, 3.5
 MANY = 32
 """So many (match_pulp_pool2d.c)."""
 
+LINES: dict[str, int] = {"int32": 19, "split": 32, "split_signed": 40}
+"""Four elements on lines of their own by form, where an input has one pixel or channel (match_pulp_lines.c)."""
+
 LAST_OUTPUT: dict[str, int] = {"int32": 8, "split": 11, "split_signed": 15}
 """An output of the last channels of a dense layer's single row: its sum's begin, parameters, scaling, store."""
+
+LOOKUP_RUN, LOOKUP_BYTES = 3, (0, 5, 6, 9, 12)
+"""Cycles of a run of elements that are looked up, with gaps between it and others, and of its bytes: fours, and one to
+three behind these, which begin a run of their own (match_pulp_lookup.c)."""
+
+MANY_RUNS = 4
+"""So many such runs of a core are shared out as a whole."""
 
 ENOUGH_SIGNS = 256
 """Elements of a core for which a lookup looks at its whole table (match_pulp_lookup.c)."""
@@ -115,305 +137,369 @@ class KernelCycles:
     """
 
     # A kernel call, and what cores share out.
-    call: float = 172.0
+    call: float
     """A kernel call, on each core."""
-    group: float = 277.7
+    group: float
     """A group of a grouped convolution."""
-    group_share: float = 250
+    group_share: float
     """More where cores share out a group, above all divisions. Measured on RTL, one core of eight, not fitted."""
 
     # Products: convolutions and dense layers.
-    product: float = 92.0
+    product: float
     """The outputs of some pixels: registers are stored before them and loaded behind them."""
-    pair: float = 24.5
+    pair: float
     """Two pixels of a product, or its last one, if vectors are no whole words or sums are partial."""
-    block: float = 6.99
+    block: float
     """Four channels of two pixels, or of a last one, beside their steps and outputs."""
-    rest: float = 44.4
+    rest: float
     """The last channels of a product, fewer than four."""
-    last: float = 12.9
+    last: float
     """A pixel of the last channels."""
-    single: float = 21.5
+    single: float
     """A block of two channels or of one."""
-    other_single: float = 141.1
+    other_single: float
     """A block of one channel in memory: of partial sums, and of int64."""
-    rare: float = 199
+    rare: float
     """A block of four channels in int64."""
-    row_of_words: float = 159.6
+    row_of_words: float
     """A dense layer's single row of outputs of whole words, beside its products: in place of `call` and `product`."""
 
     # Products of vectors that are shorter than a word.
-    short: float = 25.4
+    short: float
     """A pixel."""
-    short_block: float = 23.3
+    short_block: float
     """A block of four channels, beside bytes and outputs."""
-    short_single: float = 182.5
+    short_single: float
     """A block of one channel, beside bytes and outputs."""
-    short_left: float = 1.53
+    short_left: float
     """A block that is left as sums."""
-    short_output: float = 39.7
+    short_output: float
     """More for an output through memory."""
 
     # Partial sums.
-    sums: float = 3.33
+    sums: float
     """An output that is left as a sum."""
-    resumed: float = 1.73
+    resumed: float
     """A partial sum that a product begins with, and leaves as a sum again."""
-    taken: float = 3.58
+    taken: float
     """A partial sum that a product begins with, and requantizes."""
-    taken_alone: float = 3.26
+    taken_alone: float
     """More than `taken` in `split`, where four channels of one pixel are a block."""
 
     # An output's requantization in a product, by form.
-    int32: float = 6.91
+    int32: float
     """In 32 bits; in pooling, too."""
-    split: float = 11.1
+    split: float
     """By halves of the multiplier; in pooling, too."""
-    split_signed: float = 16.8
+    split_signed: float
     """By halves of the multiplier, with a sign."""
-    int64: float = 52.4
+    int64: float
     """In 64 bits; in pooling, too."""
-    high: float = 11.1
+    high: float
     """By upper words, of accumulators of many bits, in C. Measured in products, not fitted."""
 
     # Exceptions. Cycles are measured on RTL, not fitted.
-    asked: float = 8
+    asked: float
     """A channel, to see whether it has exceptions."""
-    exception: float = 80
+    exception: float
     """An exception, for each product or column of outputs."""
-    compared: float = 9
+    compared: float
     """An output that is compared with the exception's output."""
-    alike: float = 0.03
+    alike: float
     """The share of outputs that equal the exception's, an estimate: their accumulators are computed again."""
-    product_again: float = 30
+    product_again: float
     """To compute an accumulator of a product again, beside its steps."""
-    window_again: float = 95
+    window_again: float
     """To compute an accumulator of a depthwise convolution again, beside its weights."""
-    weight_again: float = 25
+    weight_again: float
     """A weight of such an output."""
 
     # Columns of the input that a convolution lays out.
-    line: float = 250.2
+    line: float
     """A row of outputs."""
-    band: float = 106.4
+    band: float
     """Columns that are laid out at a time."""
-    turn: float = 61.2
+    turn: float
     """More for columns of a single channel, which are turned."""
-    row: float = 10.9
+    row: float
     """A row of columns whose pixels have more than four channels."""
-    pixel: float = 15
+    pixel: float
     """A pixel in such a row that is no whole words, beside its pairs of words."""
 
     # Depthwise convolutions in strips of outputs: two columns of 3x3, one of 5x5.
-    strip3: float = 168.3
+    strip3: float
     """A strip of 3x3, for all channels, or all inner strips together."""
-    strip5: float = 206.2
+    strip5: float
     """A strip of 5x5, for all channels."""
-    lanes3: float = 156.8
+    lanes3: float
     """More for a strip of 3x3 that sees other columns than the one before it."""
-    channel3: float = 56.8
+    channel3: float
     """A channel of a strip of 3x3, beside its rows."""
-    next3: float = 36.9
+    next3: float
     """A channel of an inner strip of 3x3 that follows another of its channel."""
-    channel5: float = 96.3
+    channel5: float
     """A channel of a strip of 5x5, beside its rows."""
-    called: float = 55.7
+    called: float
     """An output in other forms than int32 and split, which are calls."""
 
+    # Depthwise convolutions of 5x5 on maps of at most four columns, beside `SMALL_ROW` and `SMALL_OUTPUT`. From
+    # six calls on RTL, on one core and on each of eight; 26 others are within 2 %.
+    small_map: float
+    """A call."""
+    small_share: float
+    """More where cores share it out, a division above all."""
+    small_channel: float
+    """A channel."""
+    small_column: float
+    """A column of outputs of a channel."""
+
     # Depthwise convolutions of other filters.
-    strip_row: float = 26.2
+    strip_row: float
     """A filter column of a column of outputs."""
-    gather: float = 11.2
+    gather: float
     """A byte of a filter column."""
-    window: float = 81.8
+    window: float
     """The calls around a window's products, with its output's requantization, which hardly depends on the form."""
 
     # Depthwise convolutions whose filter is widened to 3x3 or 5x5. Measured on RTL, not fitted.
-    wide: float = 450
+    wide: float
     """A call."""
-    wide_turned: float = 620
+    wide_turned: float
     """More where its row is taken as a column."""
-    wide_filter: float = 80
+    wide_filter: float
     """A filter that is laid out."""
-    wide_weight: float = 6
+    wide_weight: float
     """A weight of a filter that is laid out."""
-    wide_pixel: float = 60
+    wide_pixel: float
     """A pixel of a narrow map that is laid out."""
-    wide_word: float = 3
+    wide_word: float
     """A word of a pixel that is laid out."""
-    phase: float = 650
+    phase: float
     """One of the convolutions into which a filter with holes is taken apart, beside its strips."""
 
-    # Pooling.
-    position: float = 105.8
-    """An output pixel."""
-    sum_row: float = 11.7
+    # Pooling. Averages from 57 calls on RTL, within 3 % but for one of nine channels (4 %).
+    average_row: float
+    """A row of outputs that is averaged."""
+    average_pixel: float
+    """A pixel of it."""
+    sum_row: float
     """A row of a window, of four channels or fewer, that is averaged."""
-    averages: float = 47.5
-    """Four channels that are averaged."""
-    maxima: float = 41.2
-    """Four channels whose largest is taken."""
-    maximum4: float = 8.8
-    """A window's element of four channels whose largest is taken."""
+    averages: float
+    """Four channels that are averaged, with their requantization in int32."""
+    averages_split: float
+    """The same in split."""
+    averages_split_signed: float
+    """The same in split_signed, which is a call for each output, as are other forms."""
+    averages_int64: float
+    """The same in 64 bits."""
+    maximum_row: float
+    """A row of outputs that are the largest. With the next ones from 20 calls on RTL."""
+    maximum_pixel: float
+    """A pixel of it."""
+    maximum_call: float
+    """Its fours of channels, or the last channels, fewer than four, with the first columns of its window."""
+    maximum_part: float
+    """Further columns of the window, up to `MAXIMUM_COLUMNS`."""
+    maximum_one: float
+    """A channel of a pixel of fewer than four."""
+    maximum_element: float
+    """An element of its window."""
+    pool_share: float
+    """More where cores share out pixels or channels, a division above all."""
 
     # Average pooling in float32. From seven calls on RTL (1 to 32 channels, windows of 1 to 16), six within 6 %; of 4x4
     # one sum in 75 was a half, not one in 16.
-    float_window: float = 143
+    float_window: float
     """A window."""
-    float_average: float = 31.5
+    float_average: float
     """An output of a window."""
-    float_element: float = 9.5
+    float_element: float
     """An element of an output."""
-    float_half: float = 380
+    float_half: float
     """More for an output that float32 decides, without an FPU."""
-    float_sum: float = 101
+    float_sum: float
     """More for an element of such an output."""
 
     # Additions.
-    addition: float = 175.5
+    addition: float
     """The call, without its elements."""
-    run: float = 45
+    run: float
     """The start of a run of elements that lie together. Measured apart, not fitted."""
-    add: float = 6.72
+    add: float
     """An element with sums of 32 bits."""
-    add_split: float = 11
+    add_split: float
     """An element with sums that are requantized by halves of a multiplier. From nine calls on RTL, not fitted."""
-    add_int64: float = 51.2
+    add_int64: float
     """An element with sums of 64 bits."""
 
     # Tables.
-    lookup: float = 3.08
+    lookup: float
     """An element."""
-    lookup_run: float = 36
-    """The start of a run of elements that lie together. Measured apart, not fitted."""
-    signs: float = 346
+    lookup_gaps: float
+    """More for runs of elements with gaps between them, beside `LOOKUP_RUN` and `LOOKUP_BYTES`.
+
+    With the next ones from 15 concatenations on RTL, on one core and on each of eight."""
+    lookup_rest: float
+    """More for runs that are no whole fours."""
+    lookup_share: float
+    """More where cores share out runs with gaps."""
+    lookup_fours: float
+    """More than that where they share out the fours of few runs, divisions above all."""
+    signs: float
     """Reading the whole table of a lookup that turns signs. From nine calls on RTL, within 6 %."""
-    sign: float = 0.75
+    sign: float
     """An element of a lookup that turns signs. From the same calls."""
-    channel_lookup_pixel: float = 26.8
+    channel_lookup_pixel: float
     """A pixel of a lookup by channel, beside its elements."""
-    channel_lookup: float = 3.92
+    channel_lookup: float
     """An element of a lookup by channel."""
-    lookup_sum: float = 8.85
+    lookup_sum: float
     """An element of a sum of lookups. From nine calls on RTL, within 2 % but for one of 27 elements (12 %)."""
-    lookup_line: float = 8.85
+    lookup_line: float
     """An element of lines that another tensor chooses.
 
     With the next two from seven calls on RTL (256 to 11,520 elements), six within 5 %, one of 13 channels within 9 %.
     """
-    same_line: float = 4.8
+    same_line: float
     """An element of a run on one line."""
-    chosen_line: float = 16
+    chosen_line: float
     """More for such a run."""
-    absolute_difference: float = 21
+    absolute_difference: float
     """An element of an absolute difference. Two layers on RTL, of 1,024 and 16,384 elements, are within 5 %."""
-    concatenation: float = 420
-    """A concatenation beside the lookups of its inputs, whose shares are found with divisions.
-
-    Fitted on GVSoC with `Sharing.tables`.
-    """
-    quantize: float = 24.3
+    concatenation: float
+    """A concatenation beside the lookups of its inputs."""
+    concatenated_table: float
+    """A look at an input's table, of at least `ENOUGH_SIGNS` elements a core."""
+    quantize: float
     """An element of float32 that becomes 8 bits."""
-    dequantize: float = 6.59
+    dequantize: float
     """An element of 8 bits that becomes float32."""
-    dequantize_sums: float = 270
+    dequantize_sums: float
     """A sum of 32 bits that becomes float32, without an FPU. Eight layers on RTL are within 9 %."""
 
-    # Multiplications. Counted in the compiled code of RV32IMC, with stalls and taken branches, not fitted.
-    multiply: float = 13
-    """An element beside its requantization."""
-    squared_difference: float = 17
-    """An element of a squared difference beside its requantization."""
+    # Multiplications.
+    multiply: float
+    """An element in int32."""
+    multiply_split: float
+    """The same in split."""
+    multiply_split_signed: float
+    """The same in split_signed."""
+    multiply_int64: float
+    """The same in 64 bits."""
+    squared_difference: float
+    """An element of a squared difference beside its requantization. Counted in the compiled code of RV32IMC."""
+
+    # Additions and multiplications one of whose inputs has one pixel or one channel, beside `LINES`. Measured on RTL,
+    # not fitted: 90 calls on one core, 20 on each of eight.
+    lines: float
+    """The fours of channels of a call, or the last channels, fewer than four."""
+    lines_share: float
+    """More where cores share these out, divisions above all."""
+    lines_part: float
+    """A part of a core's share that is not all pixels of a four of channels, or all fours of a pixel."""
+    lines_row: float
+    """Lines of four channels, or of a pixel."""
+    lines_byte: float
+    """An element of the last channels in int32."""
+    lines_byte_split: float
+    """The same in split."""
+    lines_byte_split_signed: float
+    """The same in split_signed."""
 
     # Transpositions.
-    turned_pixel: float = 36
+    turned_pixel: float
     """A pixel of a transposition. Counted in the compiled code, as `multiply`."""
-    turned_share: float = 86
+    turned_share: float
     """More where cores share out a transposition of bytes, above all divisions.
 
     Measured on RTL, one core of eight, not fitted.
     """
-    turned_row: float = 63.3
+    turned_row: float
     """A row of a transposition of bytes, beside its fours of pixels."""
-    turned_rest: float = 35.4
+    turned_rest: float
     """The last one to three pixels of such a row, beside their bytes."""
-    turned_unit: float = 22
+    turned_unit: float
     """An element of more than one byte. Fitted to three layers on GVSoC (elements of 3, 12 and 20 bytes)."""
-    turned_word: float = 1
+    turned_word: float
     """A word of such an element. From the same fit."""
 
     # Gathers. Fitted to ten layers on RTL (padding, steps, repetition and reversal, elements of 1 to 240 bytes), within
     # 10 %.
-    gathered_run: float = 73.5
+    gathered_run: float
     """A run of columns that are copied together."""
-    gathered: float = 8.35
+    gathered: float
     """An output column of a run."""
-    gathered_word: float = 1.75
+    gathered_word: float
     """A word of a column."""
 
     # Products of two matrices: units of four rows of the second and two of the first.
-    matrix_rows: float = 163.5
+    matrix_rows: float
     """Four rows of the second matrix that a core sums up, beside their words."""
-    matrix_word: float = 23.4
+    matrix_word: float
     """A word of each of these four rows."""
-    matrix_unit: float = 60.7
+    matrix_unit: float
     """A unit, without steps and outputs."""
-    matrix_rest: float = 97.2
+    matrix_rest: float
     """More for a unit whose rows are no whole words."""
-    matrix_int64: float = 24.2
+    matrix_int64: float
     """The requantization of an output in 64 bits."""
 
     # Softmax. Fitted to eight calls on RTL (2 to 16 rows of 3 to 128).
-    softmax_row: float = 160
+    softmax_row: float
     """A row, beside its elements."""
-    softmax: float = 49.2
+    softmax: float
     """An element."""
 
     # The logarithm of a softmax. From four layers on RTL (4 to 64 rows of 3 to 200), within 2 %.
-    logarithm_row: float = 305
+    logarithm_row: float
     """A row, beside its elements."""
-    logarithm: float = 94.5
+    logarithm: float
     """An element, which becomes float32 in integers."""
 
     # Normalization. Fitted to three layers on RTL (16 rows of 64, 4 of 256, 64 of 16); how cores share the sums, to two
     # on GVSoC (a row of 64 and one of 256, whose channels cores share out).
-    normalized_row: float = 290
+    normalized_row: float
     """A row, beside its elements."""
-    normalized_sums: float = 9.7
+    normalized_sums: float
     """An element of the row's sums."""
-    normalized: float = 20.8
+    normalized: float
     """An element, beside the sums and its requantization."""
 
     # LSTM. Fitted to nine layers on RTL (3 to 64 units, 2 to 64 features, one and two sequences), within 2.5 %.
-    lstm_step: float = 251
+    lstm_step: float
     """A step of a sequence, beside its units."""
-    lstm_unit: float = 154
+    lstm_unit: float
     """A unit in a step, beside the sums of its gates."""
-    lstm_sums: float = 170
+    lstm_sums: float
     """The sums of a unit's gates over the input, or over the states, beside their products."""
 
     # GRU. Fitted to eleven layers on RTL (3 to 64 units, 2 to 64 features, 1 to 16 steps), within 5 %.
-    gru_step: float = 260
+    gru_step: float
     """A step of a sequence, beside its units."""
-    gru_unit: float = 200
+    gru_unit: float
     """A unit in a step, beside the sums of its gates."""
-    gru_sums: float = 67
+    gru_sums: float
     """The sums of a unit's gates over the input, or over the states, beside their products."""
 
     # GRU whose reset gate comes first. Fitted to five layers on RTL (3 to 64 units, 2 to 64 features, 2 to 16 steps),
     # within 1 %.
-    reset_first_step: float = 142
+    reset_first_step: float
     """A step of a sequence, beside its units."""
-    reset_first_unit: float = 199
+    reset_first_unit: float
     """A unit in a step, with the sums of its gates over the input."""
-    reset_first_back: float = 208
+    reset_first_back: float
     """A unit from the second step on, beside its products with states."""
 
     # Resize.
-    resized_pixel: float = 38
+    resized_pixel: float
     """A pixel. Fitted to two layers on GVSoC (16 x 16 pixels of 16 channels, 33 x 33 of 5)."""
-    resized: float = 13
+    resized: float
     """A channel of a pixel. Counted in the compiled code."""
+
+    @classmethod
+    def measured(cls) -> Self:
+        """As they were measured."""
+        return cls(**measured("kernel"))
 
     def laid_out(self, layer: Layer, tile: Tile, columns: int, calls: int, beside: bool) -> float:
         """Cycles of columns of the input that are laid out in so many calls (match_pulp_im2col.h).
@@ -442,54 +528,59 @@ class Sharing:
     """
 
     # Shares of cycles, on eight cores; of fewer cores they are less by the neighbours that are not there.
-    waits: float = 0.10
+    waits: float
     """Of a kernel: banks of L1 that others use, instructions that a core's own cache does not hold, the last core to
     finish."""
-    tables: float = 0.42
+    tables: float
     """Of a byte in lookups, beside `waits`: their loop is at L1 in each cycle, mostly at a few words of the table.
 
     Fitted to 24 concatenations and 30 lookups on GVSoC. Most are layers of DenseNet and MobileNetV3.
     """
-    arriving: float = 0.11
+    arriving: float
     """Of the transfer of a dense layer's weights, which arrive while all cores read others in every second cycle.
 
     Fitted to the auto-encoder and GhostNet on GVSoC, where nothing of it is left without conflicts over banks.
     """
-    recurrent: float = 0.28
+    recurrent: float
     """Of an LSTM or a GRU, in place of `waits`: a unit has more instructions than a core's own cache holds.
 
     Each unit fetches them anew. Fitted with `lstm` to three layers (LSTM, 8, 16 and 40 features, 16, 32 and 64 units);
     GRU layers of these sizes take 2 to 4 % less than predicted. A GRU whose reset gate comes first is two loops that
     caches hold, and has `waits`.
     """
-    meeting: float = 380
+    meeting: float
     """More cycles of a step of a GRU whose reset gate comes first, where all cores meet twice.
 
     Fitted to the three layers of `recurrent`, within 1 %.
     """
 
     # Cycles of the first call of a kernel in an offload, whose instructions come from the main memory.
-    pointwise: float = 1650
-    convolution: float = 1700
-    depthwise: float = 1900
-    widened: float = 3800
+    pointwise: float
+    convolution: float
+    depthwise: float
+    widened: float
     """Of depthwise filters without loops of their own: their code is more than a shared cache's 4 kB.
 
     Fitted with `phase` to 24 single layers on GVSoC (1 to 16 phases).
     """
-    phase: float = 510
+    phase: float
     """More for each convolution without holes into which such a filter is taken apart: it fetches that code again."""
-    addition: float = 1150
-    pooling: float = 1000
-    dense: float = 200
-    matrices: float = 1800
-    lstm: float = 1560
-    other: float = 660
-    again: float = 0.7
+    addition: float
+    pooling: float
+    dense: float
+    matrices: float
+    lstm: float
+    other: float
+    again: float
     """The share of the first call that each further call of a convolution takes in the same offload.
 
     Its code is large, and kernels in between have displaced it from the cache. Fitted to 20 groups on GVSoC.
     """
+
+    @classmethod
+    def measured(cls) -> Self:
+        """As they were fitted."""
+        return cls(**measured("sharing"))
 
     def factor(self, cores: int, op: Op | None = None) -> float:
         """What the cycles of a kernel are multiplied with, that of an operator or any."""
@@ -525,7 +616,8 @@ class Sharing:
             case Op.CONV2D | Op.GROUPED_CONV2D:
                 return "pointwise" if is_pointwise(layer) else "convolution"
             case Op.DEPTHWISE_CONV2D:
-                return "depthwise" if widened(layer) is None else "widened"
+                small = is_small_map(layer, whole(layer))
+                return "depthwise" if small or widened(layer) is None else "widened"
             case Op.ADD | Op.MULTIPLY | Op.SQUARED_DIFFERENCE | Op.ABSOLUTE_DIFFERENCE | Op.LOOKUP_SUM | Op.LOOKUP_LINE:
                 return "addition"
             case Op.AVG_POOL2D | Op.FLOAT_AVG_POOL2D | Op.MAX_POOL2D:

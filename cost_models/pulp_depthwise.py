@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from match.cost_models.pulp_cycles import (
     FEW_ROWS_MOVES,
     MANY_ROWS,
+    SMALL_OUTPUT,
+    SMALL_ROW,
     STRIP_OUTPUT,
     STRIP_ROW,
     STRIP_SUM,
@@ -24,6 +26,7 @@ from match.cost_models.pulp_loops import (
     WORD,
     is_lone,
     is_narrow,
+    is_small_map,
     last_step,
     outer_strips,
     phases,
@@ -51,6 +54,21 @@ class Depthwise:
     fetched: float
 
     def work(self, layer: Layer, tile: Tile) -> float:
+        """As a small map, if it is one, or in other ways."""
+        if self.form not in STRIP_OUTPUT:
+            return self._work(layer, tile)
+        small = self._small_map(layer, tile) + self._corrected_columns(tile)
+        return choose(is_small_map(layer, tile), small, self._work(layer, tile))
+
+    def _small_map(self, layer: Layer, tile: Tile) -> float:
+        """Channels are shared out."""
+        cycles = self.cycles
+        column = cycles.small_column + tile.oy * (SMALL_OUTPUT + STRIP_OUTPUT[self.form])
+        channel = cycles.small_channel + smaller(tile.iy, seen_rows(layer, tile)) * SMALL_ROW + tile.ox * column
+        begin = cycles.small_map + (cycles.small_share if self.cores > 1 else 0)
+        return begin + ceil_div(tile.k, self.cores) * channel
+
+    def _work(self, layer: Layer, tile: Tile) -> float:
         """In strips, if there is a kernel for them and the tile sees what they read."""
         wide, columns = widened(layer), strip_columns(layer)
         if wide is None and not columns:

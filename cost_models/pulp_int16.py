@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
+from match.cost_models.measured import measured
 from match.ir.layer import Layer, Op
 from match.target.cost import Tile, ceil_div
 
@@ -24,88 +26,93 @@ class Int16Cycles:
     and more are within 5 %, six grouped layers and a dilated one within 8 %.
     """
 
-    call: float = 160
+    call: float
     """A call of a convolution or dense layer, beside its pixels."""
-    pixel: float = 121
+    pixel: float
     """A pixel, beside its channels."""
-    four: float = 168
+    four: float
     """Four channels of a pixel, their outputs included."""
-    row: float = 48.6
+    row: float
     """A row of a window, for four channels."""
-    run: float = 20
+    run: float
     """More for a column of such a row, or of one channel's, behind the first, where columns have gaps between them."""
-    odd: float = 16.6
+    odd: float
     """More for such a row of an odd number of elements."""
-    one: float = 72.8
+    one: float
     """A channel of a pixel where fewer than four are left, its output included."""
-    one_row: float = 24.7
+    one_row: float
     """A row of a window, for one channel."""
-    one_pair: float = 9.27
+    one_pair: float
     """Two products of one channel."""
-    one_odd: float = 6.2
+    one_odd: float
     """More for a row of one channel with an odd number of elements."""
-    depthwise: float = 38
+    depthwise: float
     """A call of a depthwise convolution, beside its pixels."""
-    depthwise_pixel: float = 101
+    depthwise_pixel: float
     """A pixel of it, beside its channels."""
-    depthwise_four: float = 130
+    depthwise_four: float
     """Four channels of such a pixel, their outputs included."""
-    depthwise_four_row: float = 17.5
+    depthwise_four_row: float
     """A row of a window, of four channels."""
-    depthwise_four_tap: float = 12.1
+    depthwise_four_tap: float
     """Four channels' products of an element of such a row."""
-    depthwise_one: float = 45.9
+    depthwise_one: float
     """A channel where fewer than four are left, its output included."""
-    depthwise_row: float = 11.6
+    depthwise_row: float
     """A row of its window."""
-    depthwise_tap: float = 8.6
+    depthwise_tap: float
     """A product of it."""
-    maximum_pixel: float = 89
+    maximum_pixel: float
     """A pixel of a max pooling, beside its channels."""
-    maximum_block: float = 33.1
+    maximum_block: float
     """Four channels of such a pixel, or one where fewer are left, beside their windows."""
-    maximum_four: float = 13.2
+    maximum_four: float
     """Four channels of an element of a window."""
-    maximum_one: float = 7.4
+    maximum_one: float
     """One channel of it."""
-    average: float = 75
+    average: float
     """A call of an average pooling, beside its pixels."""
-    average_pixel: float = 113
+    average_pixel: float
     """A pixel of it, beside its channels."""
-    average_block: float = 113
+    average_block: float
     """Four channels of such a pixel, their outputs included."""
-    average_rest: float = 16.5
+    average_rest: float
     """A single channel of such a pixel, its output included: each of the one to three behind the last four."""
-    average_row: float = 12.3
+    average_row: float
     """A row of a window, of four channels or one."""
-    average_four: float = 10.8
+    average_four: float
     """Four channels of an element of a window."""
-    average_one: float = 9.9
+    average_one: float
     """One channel of it."""
-    softmax_row: float = 71.5
+    softmax_row: float
     """A row of a softmax, beside its elements."""
-    softmax: float = 55.3
+    softmax: float
     """An element of a softmax."""
-    add: float = 58
+    add: float
     """An element of an addition."""
-    multiply: float = 29
+    multiply: float
     """An element of a multiplication."""
-    requantize: float = 23
+    requantize: float
     """An element of a change of scale."""
-    leaky_relu: float = 31.5
+    leaky_relu: float
     """An element of a leaky ReLU."""
-    logistic: float = 32
+    logistic: float
     """An element of the logistic function."""
-    tanh: float = 29.5
+    tanh: float
     """An element of the hyperbolic tangent."""
-    lstm_step: float = 253
+    lstm_step: float
     """A step of an LSTM."""
-    lstm_unit: float = 328
+    lstm_unit: float
     """A unit in a step, beside its sums."""
-    lstm_sums: float = 78
+    lstm_sums: float
     """The sums of a unit's gates over a vector, beside their products."""
-    lstm_odd: float = 32
+    lstm_odd: float
     """More for a vector of an odd number of elements."""
+
+    @classmethod
+    def measured(cls) -> Self:
+        """As they were measured."""
+        return cls(**measured("int16"))
 
     def work(self, layer: Layer, tile: Tile, cores: int) -> float:
         """Cycles of the core that has most of a tile; windows have the rows and columns they have in the mean."""

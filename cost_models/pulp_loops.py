@@ -177,6 +177,23 @@ def is_narrow(layer: Layer, tile: Tile) -> bool:
     return few_columns | (rows < layer.fy - layer.stride[0])
 
 
+SMALL_COLUMNS, SMALL_ROWS = 4, 12
+"""Columns of a map whose rows are words, and rows that its outputs see, at most (match_pulp_depthwise_small_map.c)."""
+
+
+def whole(layer: Layer) -> Tile:
+    """The layer as one tile."""
+    return Tile(layer.k, layer.c, layer.oy, layer.ox, layer.iy, layer.ix, layer.fy, layer.fx)
+
+
+def is_small_map(layer: Layer, tile: Tile) -> bool:
+    """Whether a tile is of a map that the kernel for few columns and rows takes, if its form has loops there."""
+    if (layer.fy, layer.fx, layer.dilation) != (5, 5, (1, 1)):
+        return False
+    columns = (tile.ix <= SMALL_COLUMNS) & (tile.ox <= SMALL_COLUMNS)
+    return columns & (seen_rows(layer, tile) <= SMALL_ROWS)
+
+
 def widened(layer: Layer) -> Layer | None:
     """A depthwise layer without a kernel for its own filter, as those for 3x3 and 5x5 compute it; None if they cannot.
 

@@ -1,4 +1,4 @@
-"""Files of docs/ that are written from types and descriptions: `make pages` writes them, a test compares each."""
+"""Files of docs/ written from types, descriptions and constants: `make pages` writes them, a test compares each."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from match.report import compare, run_result, target_list
 from match.report.operators import markdown
 from match.report.text import schema as report_schema
 from match.target.registry import get_target
+from tests.constants import with_values
+from tests.counted import with_counts
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -38,9 +40,15 @@ def _schema(name: str) -> str:
     return json.dumps(SCHEMAS[name](), indent=2) + "\n"
 
 
+def _cost_models() -> str:
+    """The page as it is, with the constants of today and what was counted last."""
+    return with_counts(with_values((DOCS / "cost-models.md").read_text()))
+
+
 PAGES: dict[str, Callable[[], str]] = {
     **{f"{name}.schema.json": partial(_schema, name) for name in SCHEMAS},
     **{f"{target}-operators.md": partial(_operators, target) for target in TARGETS},
+    "cost-models.md": _cost_models,
 }
 """What is in each file."""
 

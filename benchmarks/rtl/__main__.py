@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +18,7 @@ from benchmarks.rtl.run import GROUPS, run
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.table import calls, groups
 from benchmarks.rtl.toolchain import ISA, firmware
+from match.cost_models.measured import FILE, written
 from match.errors import OptionError, OutputError
 from match.files.output import check_file, whole_file
 from match.run.rtl.simulator import default_folder, simulator
@@ -30,6 +30,7 @@ def main(
     ),
     isa: Annotated[str, typer.Option(help="What the kernels are compiled for: corev or portable.")] = "corev",
     fit: Annotated[bool, typer.Option("--fit", help="Print constants fitted to the group 'fitted'.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="With --fit: write them to the cost model's file.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
     folder: Annotated[Path | None, typer.Option(help="Where built programs are kept. [default: the cache]")] = None,
 ) -> None:
@@ -38,6 +39,8 @@ def main(
     for name, known, what in [*((name, list(GROUPS), "group") for name in names), (isa, list(ISA), "instruction set")]:
         if name not in known:
             raise OptionError(f"there is no {what} {name!r}; choose one of: {', '.join(known)}.")
+    if write and not fit:
+        raise OptionError("--write needs --fit: what is fitted is what is written.")
     check_file(output)
     place = folder or default_folder()
     try:
@@ -65,8 +68,12 @@ def main(
         measured = [one.cycles for one in measurements if one.group == "fitted"]
         if not measured:
             raise OptionError("--fit needs the measurements of the group 'fitted'; add it to --group.")
-        for name, value in asdict(fit_constants(cases, measured)).items():
+        constants = fit_constants(cases, measured)
+        for name, value in constants.items():
             console.print(f"{name}: {value}")
+        if write:
+            with whole_file(FILE) as unfinished:
+                unfinished.write_bytes(written(constants))
     if output is not None:
         results = Results(isa=isa, measurements=tuple(measurements), summaries=summaries)
         with whole_file(output) as unfinished:

@@ -137,8 +137,15 @@ class Tensors:
             turned = rng.integers(0, 256, (layer.iy, layer.k, layer.ix, layer.unit), np.uint8)
             outputs = turned.transpose(0, 2, 1, 3).reshape(layer.oy, layer.ox, -1)
             return cls(turned, empty, empty.view(np.int8), b"", outputs)
-        if layer.op is Op.ADD:
-            return _addition(x, rng.integers(0, 256, x.shape, np.uint8), case.form)
+        if layer.op in (Op.ADD, Op.MULTIPLY):
+            first, second = (rng.integers(0, 256, shape, np.uint8) for shape in _shapes_of_two(layer))
+            combined = _addition if layer.op is Op.ADD else _multiplication
+            return combined(first, second, case.form)
+        if layer.op is Op.CONCATENATE:
+            second = rng.integers(0, 256, (layer.oy, layer.ox, layer.k - layer.first_channels), np.uint8)
+            tables = rng.integers(0, 256, (2, 256), np.uint8)
+            outputs = np.concatenate([tables[0][x], tables[1][second]], axis=2)
+            return cls(x, second, empty.view(np.int8), tables.tobytes(), outputs)
         if layer.op is Op.MATRICES:
             second = rng.integers(0, 256, (layer.oy, layer.k, layer.c), np.uint8)
             zeros = rng.integers(0, 256, 2)
@@ -373,6 +380,22 @@ def _table(acc: Ints, entry: list[tuple[str, str]], parameters: tuple[int, ...])
     for (name, _), value in zip(entry, parameters, strict=True):
         table[name] = value
     return table.tobytes()
+
+
+def _shapes_of_two(layer: Layer) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+    """Shapes of the inputs of an operator of two, one of which may be a single pixel or channel."""
+    whole, pixel, channel = (layer.oy, layer.ox, layer.k), (1, 1, layer.k), (layer.oy, layer.ox, 1)
+    shapes = {"": (whole, whole), "pixel": (whole, pixel), "channel": (whole, channel), "outer": (pixel, channel)}
+    return shapes[layer.broadcast]
+
+
+def _multiplication(x: Bytes, addend: Bytes, form: Form) -> Tensors:
+    zeros = np.array([117, 5])
+    acc = (x.astype(np.int64) - zeros[0]) * (addend.astype(np.int64) - zeros[1])
+    every = acc.reshape(-1, 1)  # one channel's parameters
+    parameters, outputs, negative_step = _requantized(every, form)
+    weights = zeros.astype("<i4").view(np.int8)
+    return Tensors(x, addend, weights, parameters, outputs.reshape(acc.shape), negative_step)
 
 
 def _addition(x: Bytes, addend: Bytes, form: Form) -> Tensors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,27 @@ from benchmarks.rtl.case import Case
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import KernelCycles
 
-COUNTED = ("run", "group_share", "turned_share", "high")
-"""Constants that no call of the fitted group has."""
+COUNTED = (
+    *("run", "group_share", "turned_share", "high", "squared_difference"),
+    *("strip_row", "gather", "window"),
+    *("wide", "wide_turned", "wide_filter", "wide_weight", "wide_pixel", "wide_word", "phase"),
+    *("small_map", "small_share", "small_channel", "small_column"),
+    *("average_row", "average_pixel", "sum_row", "averages", "averages_split", "averages_split_signed"),
+    *(
+        "averages_int64",
+        "maximum_row",
+        "maximum_pixel",
+        "maximum_call",
+        "maximum_part",
+        "maximum_one",
+        "maximum_element",
+        "pool_share",
+    ),
+    *("float_window", "float_average", "float_element", "float_half", "float_sum"),
+    *("lookup_gaps", "lookup_rest", "lookup_share", "lookup_fours", "concatenation", "concatenated_table"),
+    *("lines", "lines_share", "lines_part", "lines_row", "lines_byte", "lines_byte_split", "lines_byte_split_signed"),
+)
+"""Constants that the fitted group has no call of, or that calls made for them tell apart better."""
 
 LATER = ("short", "short_block", "short_left", "short_single", "short_output")
 """Constants that are fitted when the others are known, to the calls that have them, which leave the others alone."""
@@ -24,19 +43,24 @@ def predicted(case: Case, cycles: KernelCycles | None = None, cores: int = 1) ->
     """Cycles of the case's kernel call on one of `cores`, with the model's own constants or others."""
     lists = case.tensors.lists
     listed = 0 if lists is None else lists.count / case.layer.output_channels
-    model = PulpClusterCost(cores=cores, form=case.form, listed=listed, cycles=cycles or KernelCycles())
+    model = PulpClusterCost(cores=cores, form=case.form, listed=listed, cycles=cycles or KernelCycles.measured())
     return model.compute(case.layer, case.tile)
 
 
-def fit(cases: Sequence[Case], measured: Sequence[int]) -> KernelCycles:
-    """The constants with the least sum of squared relative errors, none below 0; those up to 10 have two digits."""
+def fit(cases: Sequence[Case], counts: Sequence[int]) -> dict[str, float]:
+    """The constants with the least sum of squared relative errors, none below 0; those up to 10 have two digits.
+
+    Those that no case has are left out: their values stay what they are, as do those of `COUNTED`.
+    """
     solve: Any = importlib.import_module("scipy.optimize").nnls  # it has no types
-    names = [field.name for field in fields(KernelCycles) if field.name not in COUNTED]
-    none = dict.fromkeys(names, 0.0)
-    loops = np.array([predicted(case, KernelCycles(**none)) for case in cases])
-    columns = [[predicted(case, KernelCycles(**{**none, name: 1.0})) for case in cases] for name in names]
-    design = np.array(columns).T - loops[:, None]
-    target = np.array(measured)
+    known = KernelCycles.measured()
+    asked = [field.name for field in fields(KernelCycles) if field.name not in COUNTED]
+    none = replace(known, **dict.fromkeys(asked, 0.0))
+    loops = np.array([predicted(case, none) for case in cases])
+    columns = {name: [predicted(case, replace(none, **{name: 1.0})) for case in cases] - loops for name in asked}
+    names = [name for name in asked if columns[name].any()]
+    design = np.array([columns[name] for name in names]).T
+    target = np.array(counts)
     later = np.array([name in LATER for name in names])
     calls = design[:, later].any(axis=1)
     found = np.zeros(len(names))
@@ -44,6 +68,4 @@ def fit(cases: Sequence[Case], measured: Sequence[int]) -> KernelCycles:
         left = (target - loops - design @ found)[rows] / target[rows]
         found[constants] = solve(design[np.ix_(rows, constants)] / target[rows, None], left)[0]
     solution: list[float] = found.tolist()
-    return KernelCycles(
-        **{name: round(value, 1 if value > 10 else 2) for name, value in zip(names, solution, strict=True)}
-    )
+    return {name: round(value, 1 if value > 10 else 2) for name, value in zip(names, solution, strict=True)}

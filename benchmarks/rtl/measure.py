@@ -16,7 +16,7 @@ from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import Form
 from match.cost_models.pulp_loops import is_pointwise, widened
 from match.errors import ToolchainError
-from match.ir.layer import Op
+from match.ir.layer import Layer, Op
 
 REQUEST = 0x40000
 _ARRAYS = 0x40100
@@ -117,6 +117,17 @@ def _place(arrays: tuple[bytes, ...]) -> tuple[list[int], bytes]:
     return addresses, data
 
 
+def _addend_strides(layer: Layer) -> tuple[int, int]:
+    """From a row of the second input to the next, and from a pixel; 0 where it has a single pixel."""
+    if layer.broadcast == "pixel":
+        return 0, 0
+    channels = 1 if layer.broadcast else layer.input_channels
+    if layer.op is Op.CONCATENATE:
+        channels = layer.k - layer.first_channels
+    rows = layer.k if layer.op is Op.MATRICES else layer.ix
+    return rows * channels, channels
+
+
 def _tile(case: Case, pointers: list[int]) -> bytes:
     """match_tile_t as a 32-bit core has it; channels of a grouped convolution are a group's.
 
@@ -124,12 +135,13 @@ def _tile(case: Case, pointers: list[int]) -> bytes:
     """
     layer, tile, channels = case.layer, case.tile, case.layer.input_channels
     input_, addend, weights, parameters, excepted, exceptions, output, sums, scratch = pointers
-    rows = layer.k if layer.op is Op.MATRICES else layer.ix  # of an addend
     grouped, transposed = layer.op is Op.GROUPED_CONV2D, layer.op is Op.TRANSPOSE
-    channels_in = layer.unit if transposed else layer.c if grouped else channels
+    one_channel = layer.broadcast in ("channel", "outer")
+    channels_in = layer.unit if transposed else layer.c if grouped else 1 if one_channel else channels
+    strides = (layer.ix * channels, 1 if transposed else channels)
     fields = (
         *(channels_in, layer.group_outputs if grouped else layer.k),
-        *(tile.iy, tile.ix, layer.ix * channels, 1 if transposed else channels, rows * channels, channels),
+        *(tile.iy, tile.ix, *((0, 0) if layer.broadcast == "outer" else strides), *_addend_strides(layer)),
         *(layer.oy, layer.ox, layer.ox * layer.output_channels, layer.output_channels),
         *(layer.fy, layer.fx, *layer.stride, *layer.dilation, *layer.padding, layer.pad_value, *layer.clip),
     )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from benchmarks.rtl.case import Case
 from match.cost_models.pulp_cycles import Form
 from match.cost_models.pulp_loops import as_column
-from match.ir.layer import Layer, Op, Padding
+from match.ir.layer import Broadcast, Layer, Op, Padding
 
 SAME = Padding(1, 1, 1, 1)
 FORMS: tuple[Form, ...] = ("int32", "split")
@@ -132,6 +132,18 @@ def plain(op: Op, k: int, size: tuple[int, int]) -> Layer:
     return Layer(name, op, k, 1, *size, *size, input_dtype=types[0], weight_dtype="", output_dtype=types[1])
 
 
+def shared(op: Op, k: int, size: tuple[int, int], broadcast: Broadcast) -> Layer:
+    """An operator of two inputs, one of which has less than the output."""
+    layer = plain(op, k, size)
+    return replace(layer, name=f"{layer.name}, one {broadcast}", broadcast=broadcast)
+
+
+def concatenation(first: int, second: int, size: tuple[int, int]) -> Layer:
+    """So many channels behind so many."""
+    layer = plain(Op.CONCATENATE, first + second, size)
+    return replace(layer, name=f"concatenate {first}+{second}, {size[0]}x{size[1]}", first_channels=first)
+
+
 def signs(k: int, size: tuple[int, int]) -> Layer:
     """The lookup that makes uint8 of int8."""
     return replace(plain(Op.LOOKUP, k, size), name=f"signs {k}, {size[0]}x{size[1]}", turns_signs=True)
@@ -182,13 +194,24 @@ def fitted() -> list[Case]:
         *(depthwise(k, size, f, s) for k, size, f, s in [(4, (4, 4), 5, 1), (2, (8, 5), 5, 2), (4, (3, 6), 7, 1)]),
         *(depthwise(k, size, f) for k, size, f in [(16, (4, 4), 3), (32, (3, 3), 3), (8, (6, 8), 5), (16, (3, 4), 5)]),
         *(depthwise(k, size, f) for k, size, f in [(4, (3, 4), 4), (2, (6, 3), 2), (3, (3, 4), 6)]),
+        *(depthwise(k, size, 5) for k, size in [(24, (4, 4)), (16, (3, 3)), (48, (2, 2)), (9, (8, 3))]),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(16, (1, 1), 8, 1), (8, (3, 3), 2, 2)]),
         *(
             pool(Op.AVG_POOL2D, k, size, f, s)
             for k, size, f, s in [(30, (2, 2), 3, 1), (64, (1, 1), 4, 1), (5, (2, 2), 3, 1)]
         ),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(1, (3, 3), 2, 2), (9, (2, 1), 5, 1)]),
-        *(plain(Op.ADD, k, size) for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]),
+        *(
+            plain(op, k, size)
+            for op in (Op.ADD, Op.MULTIPLY)
+            for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]
+        ),
+        *(
+            shared(op, k, size, broadcast)
+            for op in (Op.ADD, Op.MULTIPLY)
+            for broadcast in ("pixel", "channel")
+            for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (6, 6))]
+        ),
     ]
     others = [
         *(pool(Op.MAX_POOL2D, k, size, f, s) for k, size, f, s in [(16, (4, 4), 2, 2), (8, (3, 3), 3, 2)]),
@@ -200,6 +223,7 @@ def fitted() -> list[Case]:
             for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.LOOKUP_SUM, *_TYPES)
             for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]
         ),
+        *(concatenation(*channels, (8, 8)) for channels in [(8, 8), (4, 16), (3, 5), (48, 32)]),
         *(signs(k, size) for k, size in [(16, (8, 8)), (3, (16, 24)), (32, (8, 16)), (1, (20, 13)), (5, (3, 3))]),
         *(transposition(k, size) for k, size in [(3, (1, 256)), (3, (1, 47)), (3, (4, 19)), (16, (1, 64))]),
         *(
@@ -229,6 +253,7 @@ def fitted() -> list[Case]:
     ]
     products += [grouped(10, 8, 8, (4, 4)), grouped(4, 4, 4, (4, 4)), grouped(3, 16, 8, (4, 5), 2)]
     rare = [conv(16, 8, (2, 4)), pointwise(16, 16, (4, 6)), dense(16, 32), depthwise(4, (6, 6)), matrices(8, 16, 2, 8)]
+    rare += [plain(Op.MULTIPLY, 16, (4, 4)), shared(Op.MULTIPLY, 24, (4, 4), "pixel")]
     partial = [
         *(conv(k, c, size) for k, c, size in [(16, 8, (2, 4)), (6, 16, (3, 4)), (32, 8, (2, 5))]),
         *(pointwise(k, c, size) for k, c, size in [(16, 16, (4, 6)), (64, 16, (2, 4)), (33, 32, (1, 4))]),
@@ -260,11 +285,22 @@ def tested() -> list[Case]:
         *(depthwise(k, size, f) for k, size, f in [(24, (4, 4), 3), (16, (8, 8), 3), (6, (8, 6), 5)]),
         *(depthwise(k, size, f, 2) for k, size, f in [(16, (4, 6), 3), (8, (4, 6), 5)]),
         *(depthwise(4, size, f) for size, f in [((5, 6), 4), ((8, 4), 2)]),
+        *(depthwise(k, size, 5, s) for k, size, s in [(32, (4, 4), 1), (20, (2, 2), 2), (12, (4, 2), 1)]),
         *(sequence(*shape) for shape in [(8, 64, 5), (16, 32, 4), (64, 16, 3), (6, 40, 2), (3, 100, 5)]),
         *(sequence(*shape) for shape in [(8, 32, 5, 2), (4, 50, 5, 1, 4), (16, 24, 3, 1, 2)]),
         *(column(sequence(*shape)) for shape in [(8, 40, 3), (6, 32, 5), (8, 30, 3, 2), (16, 20, 5, 2)]),
         *(pool(Op.AVG_POOL2D, k, size, f, s) for k, size, f, s in [(32, (1, 1), 6, 1), (12, (2, 3), 3, 2)]),
-        *(plain(Op.ADD, k, size) for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]),
+        *(
+            plain(op, k, size)
+            for op in (Op.ADD, Op.MULTIPLY)
+            for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]
+        ),
+        *(
+            shared(op, k, size, broadcast)
+            for op in (Op.ADD, Op.MULTIPLY)
+            for broadcast in ("pixel", "channel", "outer")
+            for k, size in [(32, (3, 3)), (12, (5, 5)), (72, (4, 4)), (7, (3, 5))]
+        ),
     ]
     others = [
         *(
@@ -276,6 +312,7 @@ def tested() -> list[Case]:
             for op in (Op.LOOKUP, Op.CHANNEL_LOOKUP, Op.LOOKUP_SUM, *_TYPES)
             for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]
         ),
+        *(concatenation(*channels, (5, 9)) for channels in [(16, 16), (2, 12), (1, 30), (64, 8)]),
         *(signs(k, size) for k, size in [(3, (32, 32)), (64, (6, 8)), (7, (9, 9)), (12, (2, 3))]),
         *(transposition(k, size) for k, size in [(3, (1, 1024)), (3, (5, 30)), (8, (1, 100)), (256, (1, 10))]),
         *(
@@ -302,6 +339,7 @@ def tested() -> list[Case]:
     ]
     products += [grouped(23, 8, 8, (2, 2)), grouped(2, 8, 8, (6, 6), 2), grouped(4, 16, 16, (3, 3))]
     rare = [conv(8, 16, (3, 4)), pointwise(32, 24, (4, 4)), dense(32, 48), matrices(12, 20, 2, 6)]
+    rare += [plain(Op.MULTIPLY, 12, (5, 5)), shared(Op.MULTIPLY, 40, (3, 3), "pixel")]
     partial = [
         *(conv(k, c, size) for k, c, size in [(12, 8, (5, 6)), (16, 3, (6, 6)), (32, 32, (2, 4))]),
         *(pointwise(k, c, size) for k, c, size in [(32, 32, (4, 4)), (18, 20, (3, 5)), (64, 128, (2, 3))]),

@@ -1,4 +1,5 @@
 #include "match_pulp.h"
+#include "match_pulp_lines.h"
 #include "match_pulp_requantize.h"
 #include "match_pulp_runs.h"
 #include "match_pulp_simd.h"
@@ -62,9 +63,9 @@ static void add_run_32(const match_finish_t *finish, const match_requant_add32_t
     int32_t b_multiplier = p->addend_multiplier;
     int32_t bias = p->bias;
     int32_t shift = p->shift;
-    for (int32_t i = 0; i < count; i++) {
+    for (int32_t i = 0; i < count; i++, run.addend += run.step) {
         int32_t sum = match_multiply_add(bias, run.input[i], a_multiplier);
-        run.output[i] = match_clip(finish, match_multiply_add(sum, run.addend[i], b_multiplier) >> shift);
+        run.output[i] = match_clip(finish, match_multiply_add(sum, *run.addend, b_multiplier) >> shift);
     }
 }
 
@@ -78,17 +79,15 @@ void match_pulp_add_int32(const match_tile_t *tile)
         .shift = MATCH_MEMBER(parameters, match_requant_add32_t, shift),
     };
     match_finish_t finish = match_finish_of(tile, MATCH_FORM_32);
+    if (match_are_lines(tile, &finish)) {
+        match_bilinear_t sum = {.input = p.input_multiplier, .addend = p.addend_multiplier, .constant = p.bias};
+        match_requant32_t shifted = {.multiplier = 1, .shift = p.shift};
+        finish.parameters = (const uint8_t *)&shifted;
+        match_lines(tile, &finish, &sum);
+        return;
+    }
     for (match_run_t run = match_first_run_of_two(tile); run.count > 0; match_next_run(tile, &run)) {
-        match_operands_t operands = match_operands_of(tile, &run);
-        if (operands.step == 0) {
-            match_requant_add32_t same = p;
-            same.bias = match_multiply_add(p.bias, *operands.addend, p.addend_multiplier);
-            same.addend_multiplier = 0;
-            operands.addend = operands.input; /* which are as many bytes */
-            add_run_32(&finish, &same, operands, run.count);
-        } else {
-            add_run_32(&finish, &p, operands, run.count);
-        }
+        add_run_32(&finish, &p, match_operands_of(tile, &run), run.count);
     }
 }
 
@@ -151,17 +150,14 @@ void match_pulp_add_split(const match_tile_t *tile)
         .input_multiplier = MATCH_MEMBER(parameters, match_requant_add_split_t, input_multiplier),
         .addend_multiplier = MATCH_MEMBER(parameters, match_requant_add_split_t, addend_multiplier),
     };
+    match_finish_t finish = match_finish_of(tile, MATCH_FORM_SPLIT);
+    if (match_are_lines(tile, &finish)) {
+        match_bilinear_t sum = {.input = p.input_multiplier, .addend = p.addend_multiplier};
+        match_lines(tile, &finish, &sum);
+        return;
+    }
     for (match_run_t run = match_first_run_of_two(tile); run.count > 0; match_next_run(tile, &run)) {
-        match_operands_t operands = match_operands_of(tile, &run);
-        if (operands.step == 0) {
-            match_requant_add_split_t same = p;
-            same.split.addend = match_multiply_add(p.split.addend, *operands.addend, p.addend_multiplier);
-            same.addend_multiplier = 0;
-            operands.addend = operands.input; /* which are as many bytes */
-            add_run_split(&same, operands, run.count);
-        } else {
-            add_run_split(&p, operands, run.count);
-        }
+        add_run_split(&p, match_operands_of(tile, &run), run.count);
     }
 }
 

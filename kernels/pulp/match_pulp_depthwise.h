@@ -44,6 +44,10 @@ void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *fi
 bool match_pulp_is_depthwise_5x5(const match_tile_t *tile);
 void match_pulp_depthwise_5x5(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last);
 
+/* The same of maps of at most four columns and few rows, in some forms: this core's channels. */
+bool match_pulp_is_depthwise_small_map(const match_tile_t *tile, const match_finish_t *finish);
+void match_pulp_depthwise_small_map(const match_tile_t *tile, const match_finish_t *finish);
+
 #endif
 
 #endif

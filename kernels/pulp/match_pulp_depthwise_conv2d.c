@@ -139,6 +139,10 @@ bool match_pulp_depthwise_in_strips(const match_tile_t *tile, const match_finish
         return true;
     }
 #if defined(MATCH_PULP_INSN)
+    if (match_pulp_is_depthwise_small_map(tile, finish)) {
+        match_pulp_depthwise_small_map(tile, finish);
+        return true;
+    }
     if (match_pulp_is_depthwise_5x5(tile)) {
         match_share_t columns = match_share(tile->channels_out * tile->output_width);
         match_pulp_depthwise_5x5(tile, finish, columns.first, columns.last);

@@ -225,6 +225,15 @@ static bool is_turned(const match_tile_t *given, match_tile_t *tile)
 static void widened(const match_tile_t *given, match_form_t form)
 {
     match_finish_t finish = match_finish_of(given, form);
+#if defined(MATCH_PULP_INSN)
+    if (match_pulp_is_depthwise_small_map(given, &finish)) { /* the filter is as wide as it becomes */
+        match_pulp_depthwise_small_map(given, &finish);
+        if (finish.excepted != NULL) {
+            match_pulp_depthwise_correct(given, &finish);
+        }
+        return;
+    }
+#endif
     match_tile_t tile;
     bool turned = is_turned(given, &tile);
     copy_evened(&tile, given, turned);

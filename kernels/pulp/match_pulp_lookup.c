@@ -1,8 +1,164 @@
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "match_pulp.h"
 #include "match_pulp_runs.h"
 #include "match_pulp_simd.h"
+
+/* `runs` of `count` bytes, from one of which to the next it is so far in the input and in the output. */
+typedef struct {
+    const uint8_t *input;
+    uint8_t *output;
+    int32_t count;
+    int32_t runs;
+    ptrdiff_t input_stride;
+    ptrdiff_t output_stride;
+} runs_t;
+
+#if defined(MATCH_PULP_INSN)
+
+#define BYTES(LOAD) LOAD("%[a]") LOAD("%[b]") LOAD("%[c]") LOAD("%[d]")
+#define INPUT(value) MATCH_INSN_LOAD_BYTE(value, "%[input]")
+#define TAKE(value) MATCH_INSN_LOAD_BYTE_AT(value, value, "%[table]")
+#define OUTPUT(value) MATCH_INSN_STORE_BYTE(value, "%[output]")
+#define NEXT_RUN "add %[input], %[input], %[input_on]\n" "add %[output], %[output], %[output_on]\n"
+#define RUN(text)                                                                                                   \
+    __asm__ volatile(text                                                                                           \
+                     : [input] "+r"(runs.input), [output] "+r"(runs.output), [a] "=&r"(a), [b] "=&r"(b),            \
+                       [c] "=&r"(c), [d] "=&r"(d)                                                                   \
+                     : [table] "r"(table), [fours] "r"(fours), [runs] "r"(runs.runs),                               \
+                       [input_on] "r"(runs.input_stride - runs.count), [output_on] "r"(runs.output_stride - runs.count) \
+                     : "memory")
+
+/* Whole fours of bytes, or three and fewer, of each run through the table; there are runs. */
+static void look_up_runs(const uint8_t *table, runs_t runs)
+{
+    uint32_t a, b, c, d;
+    int32_t fours = runs.count >> 2;
+    if (fours > 0) {
+        RUN(MATCH_INSN_OUTER_LOOP("%[runs]", 15)
+            MATCH_INSN_LOOP("%[fours]", 12)
+            BYTES(INPUT) BYTES(TAKE) BYTES(OUTPUT)
+            MATCH_INSN_LOOP_END
+            NEXT_RUN
+            MATCH_INSN_LOOP_END);
+    } else if (runs.count == 3) {
+        RUN(MATCH_INSN_LOOP("%[runs]", 11)
+            INPUT("%[a]") INPUT("%[b]") INPUT("%[c]") TAKE("%[a]") TAKE("%[b]") TAKE("%[c]")
+            OUTPUT("%[a]") OUTPUT("%[b]") OUTPUT("%[c]") NEXT_RUN
+            MATCH_INSN_LOOP_END);
+    } else if (runs.count == 2) {
+        RUN(MATCH_INSN_LOOP("%[runs]", 8)
+            INPUT("%[a]") INPUT("%[b]") TAKE("%[a]") TAKE("%[b]") OUTPUT("%[a]") OUTPUT("%[b]") NEXT_RUN
+            MATCH_INSN_LOOP_END);
+    } else {
+        RUN(MATCH_INSN_LOOP("%[runs]", 5) INPUT("%[a]") TAKE("%[a]") OUTPUT("%[a]") NEXT_RUN MATCH_INSN_LOOP_END);
+    }
+}
+
+#else
+
+static void look_up_runs(const uint8_t *table, runs_t runs)
+{
+    for (; runs.runs > 0; runs.runs--, runs.input += runs.input_stride, runs.output += runs.output_stride) {
+        for (int32_t i = 0; i < runs.count; i++) {
+            runs.output[i] = table[runs.input[i]];
+        }
+    }
+}
+
+#endif
+
+/* This core's share of the fours of bytes of all runs: what is left of a run, whole runs, some of one more. */
+static void share_fours(const uint8_t *table, const runs_t *all)
+{
+    int32_t fours = all->count >> 2;
+    match_share_t share = match_share(fours * all->runs);
+    int32_t run = 0;
+    int32_t four = share.first;
+    if (four >= fours) {
+        run = four / fours;
+        four -= run * fours;
+    }
+    for (int32_t left = share.last - share.first; left > 0;) {
+        bool whole = four == 0 && left >= fours;
+        runs_t part = *all;
+        part.input += run * all->input_stride + 4 * four;
+        part.output += run * all->output_stride + 4 * four;
+        part.runs = whole ? left / fours : 1;
+        part.count = 4 * (whole ? fours : match_smaller(left, fours - four));
+        look_up_runs(table, part);
+        left -= part.runs * part.count >> 2;
+        run += part.runs;
+        four = 0;
+    }
+}
+
+/* All bytes of some runs, the fours and those behind them. */
+static void look_up_whole(const uint8_t *table, runs_t runs)
+{
+    int32_t count = runs.count;
+    if (count >= 4) {
+        runs.count = count & ~3;
+        look_up_runs(table, runs);
+    }
+    if (count & 3) {
+        runs.input += count & ~3;
+        runs.output += count & ~3;
+        runs.count = count & 3;
+        look_up_runs(table, runs);
+    }
+}
+
+/* Runs for each core from which on it has whole ones, which takes fewer divisions. */
+enum { MANY_RUNS = 4 };
+
+/* This core's share. */
+static void look_up_share(const uint8_t *table, const runs_t *all)
+{
+    bool many = all->runs >= MANY_RUNS * match_core_count();
+    if (!many && all->count >= 4) {
+        share_fours(table, all);
+    }
+    runs_t part = *all;
+    if (!many) {
+        part.input += all->count & ~3;
+        part.output += all->count & ~3;
+        part.count = all->count & 3;
+    }
+    if (part.count > 0) {
+        match_share_t share = match_share(all->runs);
+        part.runs = share.last - share.first;
+        part.input += share.first * all->input_stride;
+        part.output += share.first * all->output_stride;
+        if (part.runs > 0) {
+            look_up_whole(table, part);
+        }
+    }
+}
+
+/* All pixels by runs with gaps between them. */
+static void look_up_tile(const match_tile_t *tile, int32_t pixels)
+{
+    int32_t width = tile->output_width;
+    runs_t runs = {tile->input, tile->output, pixels * tile->channels_out, width / pixels,
+                   pixels * tile->input_pixel_stride, pixels * tile->output_pixel_stride};
+    int32_t rows = tile->output_height;
+    bool joined = tile->input_row_stride == width * tile->input_pixel_stride &&
+                  tile->output_row_stride == width * tile->output_pixel_stride;
+    if (pixels == 1 && joined) {
+        runs.runs = rows * width;
+        rows = 1;
+    } else if (pixels > 1) { /* a row */
+        runs.runs = rows;
+        runs.input_stride = tile->input_row_stride;
+        runs.output_stride = tile->output_row_stride;
+        rows = 1;
+    }
+    for (; rows > 0; rows--, runs.input += tile->input_row_stride, runs.output += tile->output_row_stride) {
+        look_up_share(tile->parameters, &runs);
+    }
+}
 
 /* `count` bytes through the table, four at a time. */
 static void look_up(const uint8_t *table, const uint8_t *input, uint8_t *output, int32_t count)
@@ -92,8 +248,14 @@ void match_pulp_lookup(const match_tile_t *tile)
     const uint8_t *table = tile->parameters;
     int32_t input_pixels = match_dense_pixels(tile, tile->input_row_stride, tile->input_pixel_stride);
     int32_t output_pixels = match_dense_pixels(tile, tile->output_row_stride, tile->output_pixel_stride);
-    match_run_t run = match_first_run(tile, match_smaller(input_pixels, output_pixels));
-    bool signs = run.left >= ENOUGH && turns_signs(table);
+    int32_t pixels = match_smaller(input_pixels, output_pixels);
+    int32_t all = tile->output_height * tile->output_width;
+    bool signs = all * tile->channels_out >= ENOUGH * match_core_count() && turns_signs(table);
+    if (!signs && pixels < all) {
+        look_up_tile(tile, pixels);
+        return;
+    }
+    match_run_t run = match_first_run(tile, pixels);
     for (; run.count > 0; match_next_run(tile, &run)) {
         const uint8_t *input = tile->input + match_run_offset(&run, tile->input_row_stride, tile->input_pixel_stride);
         uint8_t *output = tile->output + match_run_offset(&run, tile->output_row_stride, tile->output_pixel_stride);

@@ -1,5 +1,6 @@
 #include "match_pulp.h"
 #include "match_pulp_combine.h"
+#include "match_pulp_lines.h"
 
 /* What is subtracted from both inputs. */
 typedef struct {
@@ -19,7 +20,13 @@ static inline void multiply(const match_tile_t *tile, match_form_t form)
 {
     const uint8_t *zero_points = tile->weights;
     zero_points_t zero = {.input = match_word(zero_points), .addend = match_word(zero_points + 4)};
-    match_combine(tile, form, product, &zero);
+    match_finish_t finish = match_finish_of(tile, form);
+    if (match_are_lines(tile, &finish)) {
+        match_bilinear_t sum = {.both = 1, .input = -zero.addend, .addend = -zero.input, .constant = zero.input * zero.addend};
+        match_lines(tile, &finish, &sum);
+    } else {
+        match_combine(tile, form, product, &zero);
+    }
 }
 
 void match_pulp_multiply(const match_tile_t *tile)

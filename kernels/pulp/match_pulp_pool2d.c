@@ -233,20 +233,6 @@ MATCH_INLINE void average(const match_tile_t *tile, const match_finish_t *finish
     }
 }
 
-/* Largest bytes of four channels of a window. */
-static match_largest4_t largest4(const window_t *window, int32_t channel)
-{
-    match_largest4_t largest = {0};
-    const uint8_t *row = window->first + channel;
-    for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
-        const uint8_t *pixel = row;
-        for (int32_t j = 0; j < window->columns; j++, pixel += window->column_step) {
-            largest = match_max4(largest, pixel);
-        }
-    }
-    return largest;
-}
-
 /* Largest byte of one channel of a window. */
 static int32_t largest1(const window_t *window, int32_t channel)
 {
@@ -261,38 +247,179 @@ static int32_t largest1(const window_t *window, int32_t channel)
     return largest;
 }
 
+#if defined(MATCH_PULP_INSN)
+
+/* Columns of a window that are taken together. */
+enum { MOST_COLUMNS = 3 };
+
+/* Largest bytes of fours of channels, `fours` > 0 of them, of some columns of a window, its rows `row_step` apart from the last
+ * of these columns on; and of what is at `before`, one word for all or the outputs so far (`before_step`). */
+typedef struct {
+    const uint8_t *first;
+    int32_t rows;
+    ptrdiff_t row_step;
+    ptrdiff_t column_step;
+    const uint8_t *before;
+    ptrdiff_t before_step;
+    int32_t fours;
+} largest_t;
+
+#define MAXIMUM(value) MATCH_INSN_MAX4("%[largest]", "%[largest]", value)
+#define COLUMN(value) MATCH_INSN_LOAD4_STEP(value, "%[pixel]", "%[column_step]")
+#define LAST_COLUMN(value) MATCH_INSN_LOAD4_STEP(value, "%[pixel]", "%[row_step]")
+#define LARGEST(instructions, columns)                                                                             \
+    __asm__ volatile(MATCH_INSN_OUTER_LOOP("%[fours]", 5 + (instructions))                                         \
+                     MATCH_INSN_LOAD4_STEP("%[largest]", "%[before]", "%[before_step]")                            \
+                     "mv %[pixel], %[first]\n"                                                                    \
+                     MATCH_INSN_LOOP("%[rows]", instructions)                                                      \
+                     columns                                                                                       \
+                     MATCH_INSN_LOOP_END                                                                           \
+                     "addi %[first], %[first], 4\n"                                                               \
+                     MATCH_INSN_STORE4("%[largest]", "%[output]")                                                  \
+                     MATCH_INSN_LOOP_END                                                                           \
+                     : [first] "+r"(part.first), [before] "+r"(part.before), [output] "+r"(output),                \
+                       [pixel] "=&r"(pixel), [largest] "=&r"(largest), [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c)    \
+                     : [rows] "r"(part.rows), [row_step] "r"(part.row_step), [column_step] "r"(part.column_step),  \
+                       [before_step] "r"(part.before_step), [fours] "r"(part.fours)                                \
+                     : "memory")
+
+/* A load stays away from what uses it, which would wait a cycle. */
+static void largest_of_columns(largest_t part, int32_t columns, uint8_t *output)
+{
+    const uint8_t *pixel;
+    match_bytes4_t largest, a, b, c;
+    if (columns == 1) {
+        LARGEST(3, LAST_COLUMN("%[a]") "nop\n" MAXIMUM("%[a]"));
+    } else if (columns == 2) {
+        LARGEST(4, COLUMN("%[a]") LAST_COLUMN("%[b]") MAXIMUM("%[a]") MAXIMUM("%[b]"));
+    } else {
+        LARGEST(6, COLUMN("%[a]") COLUMN("%[b]") LAST_COLUMN("%[c]") MAXIMUM("%[a]") MAXIMUM("%[b]") MAXIMUM("%[c]"));
+    }
+}
+
+/* Largest bytes of fours of channels of a window, from a channel on. */
+static void largest_fours(const window_t *window, int32_t channel, int32_t fours, uint8_t *output)
+{
+    static const match_bytes4_t none = 0;
+    largest_t part = {
+        .first = window->first + channel,
+        .rows = window->rows,
+        .column_step = window->column_step,
+        .before = (const uint8_t *)&none,
+        .before_step = 0,
+        .fours = fours,
+    };
+    for (int32_t left = window->columns; left > 0; left -= MOST_COLUMNS) {
+        int32_t columns = match_smaller(left, MOST_COLUMNS);
+        part.row_step = window->row_step - (columns - 1) * window->column_step;
+        largest_of_columns(part, columns, output);
+        part.first += columns * window->column_step;
+        part.before = output;
+        part.before_step = 4;
+    }
+}
+
+#else
+
+/* Largest bytes of fours of channels of a window, from a channel on. */
+static void largest_fours(const window_t *window, int32_t channel, int32_t fours, uint8_t *output)
+{
+    for (; fours > 0; fours--, channel += 4) {
+        match_largest4_t largest = {0};
+        const uint8_t *row = window->first + channel;
+        for (int32_t i = 0; i < window->rows; i++, row += window->row_step) {
+            const uint8_t *pixel = row;
+            for (int32_t j = 0; j < window->columns; j++, pixel += window->column_step) {
+                largest = match_max4(largest, pixel);
+            }
+        }
+        for (int32_t i = 0; i < 4; i++) {
+            *output++ = (uint8_t)match_take_byte(&largest);
+        }
+    }
+}
+
+#endif
+
+/* The last channels, fewer than four, are among four if these are all of this core. */
 static void maximum(const match_finish_t *finish, const window_t *window, match_share_t share, uint8_t *output)
 {
-    int32_t k = share.first;
-    for (; k + 4 <= share.last; k += 4) {
-        match_largest4_t largest = largest4(window, k);
-        for (int32_t i = 0; i < 4; i++) {
-            output[k + i] = match_clip(finish, match_take_byte(&largest));
-        }
+    int32_t fours = (share.last - share.first) / 4;
+    int32_t k = share.first + 4 * fours;
+    if (fours > 0) {
+        largest_fours(window, share.first, fours, output + share.first);
     }
-    if (k < share.last && share.last >= 4) {
-        match_largest4_t largest = largest4(window, share.last - 4); /* some of these are done */
-        for (int32_t done = share.last - 4; done < k; done++) {
-            (void)match_take_byte(&largest);
-        }
-        for (; k < share.last; k++) {
-            output[k] = match_clip(finish, match_take_byte(&largest));
-        }
+    if (k < share.last && fours > 0) {
+        largest_fours(window, share.last - 4, 1, output + share.last - 4);
+        k = share.last;
     }
     for (; k < share.last; k++) {
-        output[k] = match_clip(finish, largest1(window, k));
+        output[k] = (uint8_t)largest1(window, k);
+    }
+    if (finish->clip_low > 0 || finish->clip_high < 255) {
+        for (k = share.first; k < share.last; k++) {
+            output[k] = match_clip(finish, output[k]);
+        }
+    }
+}
+
+/* This core's part of a tile: all channels of some pixels, from (y, x) on, or some channels of all where there are few. */
+typedef struct {
+    match_share_t channels;
+    int32_t y;
+    int32_t x;
+    int32_t pixels;
+    int32_t first_whole; /* columns of outputs whose windows see no padding beside them */
+    int32_t last_whole;
+    ptrdiff_t step; /* from the window of one of these to the next one's */
+} part_t;
+
+static part_t part_of(const match_tile_t *tile)
+{
+    int32_t pixels = tile->output_height * tile->output_width;
+    int32_t furthest = tile->input_width + tile->pad_left - (tile->filter_width - 1) * tile->dilation_x - 1;
+    part_t part = {
+        .pixels = pixels,
+        .first_whole = match_steps(tile->pad_left, tile->stride_x),
+        .last_whole = furthest < 0 || tile->stride_x == 1 ? furthest : furthest / tile->stride_x,
+        .step = (ptrdiff_t)tile->stride_x * tile->input_pixel_stride,
+    };
+    if (pixels < match_core_count()) {
+        part.channels = match_share_channels(tile->channels_out, 0);
+        return part;
+    }
+    match_share_t share = match_share(pixels);
+    part.channels = (match_share_t){0, tile->channels_out};
+    part.pixels = share.last - share.first;
+    if (share.first > 0) {
+        part.y = share.first / tile->output_width;
+        part.x = share.first - part.y * tile->output_width;
+    }
+    return part;
+}
+
+/* The window of the next pixel of a row, behind that of the one before it, if `begun`. */
+static inline void move_on(window_t *window, const match_tile_t *tile, const part_t *part, match_range_t rows, int32_t y,
+                           int32_t x, bool begun)
+{
+    if (begun && x > part->first_whole && x <= part->last_whole) {
+        window->first += rows.inside > 0 ? part->step : 0;
+    } else {
+        *window = window_of(tile, rows, y, x);
     }
 }
 
 MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *given, match_form_t form, bool many)
 {
     match_finish_t finish = *given;
-    match_share_t channels = match_share_channels(tile->channels_out, 0);
-    for (int32_t y = 0; y < tile->output_height; y++) {
+    part_t part = part_of(tile);
+    int32_t x = part.x;
+    for (int32_t y = part.y, left = part.pixels; left > 0; y++, x = 0) {
         match_range_t rows = rows_of(tile, y);
-        for (int32_t x = 0; x < tile->output_width; x++) {
-            window_t window = window_of(tile, rows, y, x);
-            average(tile, &finish, &window, channels, match_output_pixel(tile, y, x), form, many);
+        window_t window = {.first = NULL};
+        for (int32_t first = x; x < tile->output_width && left > 0; x++, left--) {
+            move_on(&window, tile, &part, rows, y, x, x > first);
+            average(tile, &finish, &window, part.channels, match_output_pixel(tile, y, x), form, many);
         }
     }
 }
@@ -347,12 +474,14 @@ void match_pulp_avg_pool2d_int32(const match_tile_t *tile)
 void match_pulp_max_pool2d(const match_tile_t *tile)
 {
     match_finish_t finish = match_finish_of(tile, MATCH_FORM_64);
-    match_share_t channels = match_share_channels(tile->channels_out, 0);
-    for (int32_t y = 0; y < tile->output_height; y++) {
+    part_t part = part_of(tile);
+    int32_t x = part.x;
+    for (int32_t y = part.y, left = part.pixels; left > 0; y++, x = 0) {
         match_range_t rows = rows_of(tile, y);
-        for (int32_t x = 0; x < tile->output_width; x++) {
-            window_t window = window_of(tile, rows, y, x);
-            maximum(&finish, &window, channels, match_output_pixel(tile, y, x));
+        window_t window = {.first = NULL};
+        for (int32_t first = x; x < tile->output_width && left > 0; x++, left--) {
+            move_on(&window, tile, &part, rows, y, x, x > first);
+            maximum(&finish, &window, part.channels, match_output_pixel(tile, y, x));
         }
     }
 }

@@ -34,8 +34,8 @@ static inline match_strip_kind_t match_strip_kind(match_form_t form)
                                       : MATCH_STRIP_SUMS;
 }
 
-static __attribute__((noinline)) uint8_t match_requantize_apart(const match_finish_t *finish,
-                                                                const uint8_t *parameters, int32_t sum)
+static __attribute__((noinline, unused)) uint8_t match_requantize_apart(const match_finish_t *finish,
+                                                                        const uint8_t *parameters, int32_t sum)
 {
     return match_requantize_with(finish, parameters, sum);
 }

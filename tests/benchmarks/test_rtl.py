@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +13,12 @@ import pytest
 
 from benchmarks.rtl import __main__ as command
 from benchmarks.rtl import shapes, toolchain
-from benchmarks.rtl.fit import LATER, fit, predicted
+from benchmarks.rtl.fit import COUNTED, LATER, fit, predicted
 from benchmarks.rtl.results import Measurement, schema, summary
 from benchmarks.rtl.run import run
 from benchmarks.rtl.simulator import Simulator
+from match.cost_models.measured import FILE, measured, written
+from match.cost_models.measured import _numbers as read_again  # pyright: ignore[reportPrivateUsage]
 from match.cost_models.pulp_cycles import KernelCycles
 from match.cost_models.pulp_loops import is_pointwise
 from match.errors import OptionError, OutputError, ToolchainError
@@ -52,10 +54,28 @@ def test_no_layer_is_fitted_and_tested() -> None:
 
 def test_fit_finds_constants_that_made_the_cycles() -> None:
     cases = shapes.fitted()
-    made = KernelCycles(**{name: 1.5 * value for name, value in asdict(KernelCycles()).items()})
+    known = asdict(KernelCycles.measured())
+    made = KernelCycles(**{name: value * (1 if name in COUNTED else 1.5) for name, value in known.items()})
     cycles = [predicted(case, made) for case in cases]
-    constants = fit(cases, [round(one) for one in cycles])
+    constants = replace(made, **fit(cases, [round(one) for one in cycles]))
     np.testing.assert_allclose([predicted(case, constants) for case in cases], cycles, rtol=0.01)
+
+
+def test_constants_that_are_written_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the fit leaves out keeps its value, whole numbers have no point, and nothing but the values changes."""
+    file = tmp_path / "constants.json"
+    before = FILE.read_text()
+    file.write_bytes(written({"call": 180.0, "pair": 24.25}))
+    lines = zip(before.splitlines(), file.read_text().splitlines(), strict=True)
+    changed = [after.strip() for one, after in lines if one != after]
+    assert changed == ['"call": 180,', '"pair": 24.25,']
+    monkeypatch.setattr("match.cost_models.measured.FILE", file)
+    read_again.cache_clear()
+    try:
+        assert (KernelCycles.measured().call, KernelCycles.measured().block) == (180, measured("kernel")["block"])
+    finally:
+        monkeypatch.undo()
+        read_again.cache_clear()
 
 
 def test_calls_with_short_vectors_do_not_change_what_others_are_priced_at() -> None:
@@ -64,7 +84,7 @@ def test_calls_with_short_vectors_do_not_change_what_others_are_priced_at() -> N
     short = [case.layer.op in MATRIX and is_pointwise(case.layer) and case.layer.c < 4 for case in cases]
     cycles = [round(predicted(case)) for case in cases]
     slower = [2 * count if is_short else count for count, is_short in zip(cycles, short, strict=True)]
-    before, after = asdict(fit(cases, cycles)), asdict(fit(cases, slower))
+    before, after = fit(cases, cycles), fit(cases, slower)
     assert {name for name in before if before[name] != after[name]} == set(LATER)
 
 

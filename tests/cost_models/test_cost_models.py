@@ -20,7 +20,7 @@ from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import Form, Sharing
 from match.cost_models.pulp_loops import border_windows, is_narrow, step, widened
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.ir.layer import Dim, Layer, Op, Operand, Padding
+from match.ir.layer import Broadcast, Dim, Layer, Op, Operand, Padding
 from match.mapping.schedule import Memory
 from match.prediction.blocks import block_of, largest_tile, tile_of
 from match.target.cost import Block, CostModel, Tile, at_each, choose_for
@@ -59,6 +59,12 @@ def tau(first: Sequence[float], second: Sequence[float]) -> float:
     return (sum(sign > 0 for sign in signs) - sum(sign < 0 for sign in signs)) / len(signs)
 
 
+def shared(op: Op, k: int, size: int, broadcast: Broadcast) -> Layer:
+    """An operator of two inputs, the second of which has one pixel or one channel."""
+    name = f"{op} {broadcast}"
+    return Layer(name, op, k, 1, size, size, size, size, weight_dtype="", broadcast=broadcast)
+
+
 LAYERS = [
     conv(16, 3, 32),
     conv(33, 20, 9),
@@ -76,6 +82,7 @@ LAYERS = [
     depthwise(40, 13),
     depthwise(24, 12, stride=2),
     replace(depthwise(9, 13), name="dw 5x5", fy=5, fx=5, padding=Padding(2, 2, 2, 2)),
+    replace(depthwise(9, 4), name="dw 5x5 of four columns", fy=5, fx=5, padding=Padding(2, 2, 2, 2)),
     replace(depthwise(5, 8), name="dw 4x2", fy=4, fx=2, oy=7, ox=9),
     replace(depthwise(9, 12), dilation=(2, 2), padding=Padding(2, 2, 2, 2)),
     sequence(19, 40, 5),
@@ -85,7 +92,11 @@ LAYERS = [
     Layer("dense", Op.DENSE, 70, 45, 1, 1, 1, 1),
     Layer("dense", Op.DENSE, 13, 640, 1, 3, 1, 3),
     Layer("add", Op.ADD, 20, 1, 11, 13, 11, 13, weight_dtype=""),
+    shared(Op.ADD, 21, 9, "pixel"),
+    shared(Op.MULTIPLY, 7, 10, "channel"),
+    Layer("multiply", Op.MULTIPLY, 20, 1, 11, 13, 11, 13, weight_dtype=""),
     Layer("lookup", Op.LOOKUP, 3, 1, 11, 13, 11, 13, weight_dtype=""),
+    replace(Layer("concatenate", Op.CONCATENATE, 21, 1, 9, 9, 9, 9, weight_dtype=""), first_channels=6),
     Layer("lookup", Op.LOOKUP, 640, 1, 1, 3, 1, 3, weight_dtype=""),
     Layer("pool", Op.AVG_POOL2D, 20, 1, 1, 1, 7, 7, 7, 7, weight_dtype=""),
     Layer("pool", Op.MAX_POOL2D, 20, 1, 5, 6, 10, 12, 2, 2, (2, 2), weight_dtype=""),
@@ -266,8 +277,8 @@ MEASURED: list[tuple[Layer, Form, int]] = [
     (Layer("transpose", Op.TRANSPOSE, 3, 1, 5, 30, 5, 30, weight_dtype=""), "int64", 1_221),
     (Layer("transpose", Op.TRANSPOSE, 2, 1, 16, 58, 16, 58, weight_dtype=""), "int64", 3_405),
     (Layer("transpose", Op.TRANSPOSE, 256, 1, 1, 10, 1, 10, weight_dtype=""), "int64", 3_885),
-    (Layer("average", Op.AVG_POOL2D, 32, 1, 1, 1, 6, 6, 6, 6, weight_dtype=""), "split", 2_140),
-    (Layer("maximum", Op.MAX_POOL2D, 12, 1, 2, 4, 5, 9, 3, 3, (2, 2), weight_dtype=""), "int64", 3_894),
+    (Layer("average", Op.AVG_POOL2D, 32, 1, 1, 1, 6, 6, 6, 6, weight_dtype=""), "split", 2_210),
+    (Layer("maximum", Op.MAX_POOL2D, 12, 1, 2, 4, 5, 9, 3, 3, (2, 2), weight_dtype=""), "int64", 1_880),
     (replace(conv(16, 3, 6), name="3x3"), "sums", 14_247),
     (replace(conv(32, 32, 4, fy=1), name="1x1"), "sums", 9_726),
     (Layer("dense", Op.DENSE, 10, 64, 1, 1, 1, 1), "sums", 1_021),
@@ -315,6 +326,41 @@ SEQUENCES: list[tuple[Layer, Form, int]] = [
     (column(sequence(8, 30, 3, 2)), "split", 11_291),
 ]
 
+# Likewise, additions and multiplications of an input with one pixel, or with one channel.
+LINES: list[tuple[Layer, Form, int]] = [
+    (shared(Op.MULTIPLY, 16, 16, "pixel"), "split", 33_408),
+    (shared(Op.MULTIPLY, 16, 16, "pixel"), "int32", 20_102),
+    (shared(Op.MULTIPLY, 288, 2, "pixel"), "split", 11_902),
+    (shared(Op.MULTIPLY, 16, 8, "channel"), "split_signed", 12_671),
+    (shared(Op.MULTIPLY, 6, 8, "pixel"), "split", 4_747),
+    (shared(Op.ADD, 288, 2, "pixel"), "int32", 8_159),
+    (shared(Op.ADD, 16, 8, "channel"), "split", 10_607),
+]
+
+# Likewise, depthwise filters of 5x5 on maps of at most four columns.
+SMALL_MAPS: list[tuple[Layer, Form, int]] = [
+    (replace(depthwise(120, 4), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split", 60_919),
+    (replace(depthwise(40, 1), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "int32", 3_962),
+    (replace(depthwise(144, 2), fy=5, fx=5, stride=(2, 2), iy=4, ix=4, padding=Padding(2, 2, 2, 2)), "split", 30_653),
+]
+
+# Likewise, concatenations, by the channels of their first input, all of them, and rows and columns of pixels.
+CONCATENATIONS: list[tuple[int, int, int, int]] = [(8, 16, 16, 14_418), (3, 6, 16, 6_242), (96, 108, 4, 5_819)]
+
+# Likewise, pooling.
+POOLING: list[tuple[Layer, Form, int]] = [
+    (Layer("maximum", Op.MAX_POOL2D, 64, 1, 8, 8, 10, 10, 3, 3, weight_dtype=""), "int64", 31_631),
+    (Layer("maximum of 5x5", Op.MAX_POOL2D, 64, 1, 8, 8, 12, 12, 5, 5, weight_dtype=""), "int64", 71_183),
+    (
+        Layer("maximum of 2x2", Op.MAX_POOL2D, 24, 1, 12, 12, 24, 24, 2, 2, (2, 2), weight_dtype=""),
+        "int64",
+        29_438,
+    ),
+    (Layer("average of 2x2", Op.AVG_POOL2D, 288, 1, 1, 1, 2, 2, 2, 2, weight_dtype=""), "split", 7_833),
+    (Layer("average of 4x4", Op.AVG_POOL2D, 72, 1, 1, 1, 4, 4, 4, 4, weight_dtype=""), "int32", 2_841),
+    (Layer("averages", Op.AVG_POOL2D, 64, 1, 4, 4, 8, 8, 2, 2, (2, 2), weight_dtype=""), "split_signed", 64_392),
+]
+
 # The same of calls that go on from partial sums: the last of a reduction, or, of the form "sums", any but the first.
 RESUMED: list[tuple[Layer, Form, int]] = [
     (replace(conv(32, 32, 2), name="3x3", ox=4, ix=4), "sums", 35_566),
@@ -332,6 +378,30 @@ RESUMED: list[tuple[Layer, Form, int]] = [
 )
 def test_cluster_is_near_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
     assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("layer", "form", "cycles"), LINES, ids=lambda value: value.name if isinstance(value, Layer) else str(value)
+)
+def test_inputs_of_one_pixel_or_channel_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
+    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
+
+
+@pytest.mark.parametrize(("first", "channels", "size", "cycles"), CONCATENATIONS)
+def test_concatenations_take_what_was_measured_on_rtl(first: int, channels: int, size: int, cycles: int) -> None:
+    layer = Layer("concatenate", Op.CONCATENATE, channels, 1, size, size, size, size, weight_dtype="")
+    layer = replace(layer, first_channels=first)
+    assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.02)
+
+
+@pytest.mark.parametrize(("layer", "form", "cycles"), POOLING, ids=lambda value: getattr(value, "name", str(value)))
+def test_pooling_takes_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
+    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
+
+
+@pytest.mark.parametrize(("layer", "form", "cycles"), SMALL_MAPS)
+def test_small_maps_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
+    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
 
 
 @pytest.mark.parametrize(
@@ -487,9 +557,9 @@ def test_cluster_looks_up_an_element_on_each_core() -> None:
 def test_cores_wait_for_each_other_at_a_table() -> None:
     """A core by itself waits for none; nothing but lookups has tables in its loops."""
     layer = Layer("lookup", Op.LOOKUP, 16, 1, 32, 32, 32, 32, weight_dtype="")
-    slower = replace(Sharing(), tables=1.42)
+    slower = replace(Sharing.measured(), tables=1.42)
     for cores, longer in ((1, 1), (8, 2.42 / 1.42)):
-        usual, waiting = (compute(PulpClusterCost(cores, sharing=each), layer) for each in (Sharing(), slower))
+        usual, waiting = (compute(PulpClusterCost(cores, sharing=each), layer) for each in (Sharing.measured(), slower))
         assert waiting / usual == pytest.approx(longer, rel=0.05)
     signs = replace(layer, turns_signs=True)
     assert compute(PulpClusterCost(sharing=slower), signs) == compute(PulpClusterCost(), signs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Callable, Generator
 from dataclasses import replace
@@ -16,9 +17,10 @@ from benchmarks.rtl.measure import called
 from benchmarks.rtl.shapes import dense, plain, pointwise, transposition
 from benchmarks.rtl.simulator import Simulator
 from benchmarks.rtl.toolchain import firmware
-from match.cost_models.pulp_cycles import Form, Sharing
-from match.cost_models.pulp_loops import as_column, widened
-from match.ir.layer import Layer, Op, Padding
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_cycles import STRIP_OUTPUT, Form, Sharing
+from match.cost_models.pulp_loops import as_column, is_small_map, widened
+from match.ir.layer import Broadcast, Layer, Op, Padding
 from match.run.rtl.simulator import default_folder, simulator
 from tests.seeds import seeded
 
@@ -79,6 +81,18 @@ def wide(rng: random.Random) -> Layer | None:
     return layer if widened(layer) else None
 
 
+def small_map(rng: random.Random) -> Layer | None:
+    """Filters of 5x5 on maps of at most four columns, with any padding."""
+    stride, size = rng.randint(1, 2), (rng.randint(1, 9), rng.randint(1, 5))
+    padding = Padding(*(rng.randint(0, 4) for _ in range(4)))
+    oy = (size[0] + padding.top + padding.bottom - 5) // stride + 1
+    ox = (size[1] + padding.left + padding.right - 5) // stride + 1
+    if min(oy, ox) < 1:
+        return None
+    layer = Layer("small map", Op.DEPTHWISE_CONV2D, rng.randint(1, 20), 1, oy, ox, *size, 5, 5, (stride, stride))
+    return replace(layer, padding=padding, pad_value=rng.randint(0, 255))
+
+
 def sequence(rng: random.Random) -> Layer | None:
     """Maps of one row, or of one column, mostly with filters of one; all padding in front or behind in some."""
     rows, size, stride = rng.choice((1, 1, 1, 3)), rng.randint(1, 5), rng.randint(1, 2)
@@ -113,6 +127,12 @@ def product(rng: random.Random) -> Layer:
     if rng.random() < 0.5:
         return dense(rng.randint(1, 40), rng.randint(1, 80))
     return pointwise(rng.randint(1, 21), rng.randint(1, 40), (rng.randint(1, 5), rng.randint(1, 5)))
+
+
+def concatenated(rng: random.Random) -> Layer:
+    """Few channels and many, of more pixels than cores share out as a whole, and of fewer."""
+    first, second = (rng.choice((1, 2, 3, 4, rng.randint(1, 40))) for _ in range(2))
+    return shapes.concatenation(first, second, (rng.randint(1, 7), rng.randint(1, 9)))
 
 
 def transposed(rng: random.Random) -> Layer:
@@ -170,7 +190,9 @@ def excepted(rng: random.Random, layer: Layer, form: Form) -> int:
 
 def meets(case: Case) -> bool:
     """Whether the cores of a team wait for each other, which are simulated one by one."""
-    return case.layer.op is Op.DEPTHWISE_CONV2D and (case.excepted > 0 or widened(case.layer) is not None)
+    small = is_small_map(case.layer, case.tile) and case.form in STRIP_OUTPUT
+    laid_out = widened(case.layer) is not None and not small
+    return case.layer.op is Op.DEPTHWISE_CONV2D and (case.excepted > 0 or laid_out)
 
 
 def test_exceptions_of_all_channels(core: Simulator) -> None:
@@ -209,7 +231,7 @@ def test_transpositions_are_shared_out(core: Simulator, k: int, size: tuple[int,
     case = Case(transposition(k, size))
     calls = [called(core, case, number, 8) for number in range(8)]
     assert np.array_equal(np.bitwise_or.reduce([output for _, output in calls]), case.tensors.expected)
-    waits = Sharing().factor(8)
+    waits = Sharing.measured().factor(8)
     assert max(cycles for cycles, _ in calls) == pytest.approx(predicted(case, cores=8) / waits, rel=0.1)
 
 
@@ -234,7 +256,10 @@ def test_strips_whose_channels_share_banks(
     assert np.array_equal(sum(outputs), case.tensors.expected)
 
 
-@pytest.mark.parametrize("draw", [convolution, depthwise, wide, sequence, average, product, transposed])
+@pytest.mark.parametrize(
+    "draw",
+    [convolution, depthwise, wide, small_map, sequence, average, maximum, product, concatenated, transposed],
+)
 @seeded(2, 40)
 def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | None], seed: int) -> None:
     """Each core's outputs are 0 where another core's are."""
@@ -256,6 +281,69 @@ def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | 
         told = f"{case.layer}, {case.form}, {cores} cores"
         assert np.array_equal(np.bitwise_or.reduce(outputs), expected), told
         assert all(np.all((output == 0) | (output == expected)) for output in outputs), told
+
+
+@pytest.mark.parametrize("op", [Op.ADD, Op.MULTIPLY])
+@seeded(2, 20)
+def test_inputs_of_one_pixel_or_channel(core: Simulator, op: Op, seed: int) -> None:
+    """Fours of channels and fewer, in each form; shares that begin and end anywhere."""
+    rng = random.Random(seed)
+    forms: tuple[Form, ...] = ("int32", "split") if op is Op.ADD else ("int32", "split", "split_signed")
+    broadcasts: tuple[Broadcast, ...] = ("pixel", "channel", "outer")
+    for form, broadcast, k in itertools.product(forms, broadcasts, (rng.randint(2, 3), rng.randint(4, 40))):
+        size, cores = (rng.randint(1, 6), rng.randint(2, 9)), rng.choice(CORES)
+        case = Case(shapes.shared(op, k, size, broadcast), form)
+        outputs = [called(core, case, number, cores)[1] for number in range(cores)]
+        told = f"{case.layer.name}, {case.form}, {cores} cores"
+        assert np.array_equal(np.bitwise_or.reduce(outputs), case.tensors.expected), told
+
+
+@pytest.mark.parametrize(
+    ("op", "k", "size", "broadcast"),
+    [
+        (Op.MULTIPLY, 16, (8, 8), "pixel"),  # half a four of channels for each core
+        (Op.MULTIPLY, 288, (2, 2), "pixel"),
+        (Op.MULTIPLY, 24, (5, 5), "channel"),  # shares that begin inside a pixel
+        (Op.ADD, 64, (4, 4), "pixel"),
+        (Op.ADD, 96, (7, 7), "pixel"),
+    ],
+)
+@pytest.mark.parametrize("form", ["int32", "split"])
+def test_lines_are_shared_out(
+    core: Simulator, op: Op, k: int, size: tuple[int, int], broadcast: Broadcast, form: Form
+) -> None:
+    """The core of eight with most to do takes what the cost model says."""
+    case = Case(shapes.shared(op, k, size, broadcast), form)
+    longest = max(called(core, case, number, 8)[0] for number in range(8))
+    assert longest == pytest.approx(predicted(case, cores=8) / Sharing.measured().factor(8), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "size"),
+    [(8, 8, (16, 16)), (3, 3, (16, 16)), (6, 18, (8, 8)), (128, 128, (4, 4)), (96, 12, (4, 4))],
+)
+def test_concatenations_are_shared_out(core: Simulator, first: int, second: int, size: tuple[int, int]) -> None:
+    """The core of eight with most to do takes what the cost model says, banks aside."""
+    layer = shapes.concatenation(first, second, size)
+    model = PulpClusterCost(cores=8, sharing=replace(Sharing.measured(), tables=0))
+    longest = max(called(core, Case(layer), number, 8)[0] for number in range(8))
+    assert longest == pytest.approx(model.compute(layer, Case(layer).tile) / Sharing.measured().factor(8), rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("op", "k", "size", "f", "stride"),
+    [
+        (Op.MAX_POOL2D, 8, (16, 16), 3, 1),  # fewer fours of channels than cores
+        (Op.MAX_POOL2D, 64, (7, 7), 2, 1),
+        (Op.AVG_POOL2D, 288, (1, 1), 2, 1),  # a pixel, whose channels are shared out
+        (Op.AVG_POOL2D, 64, (4, 4), 2, 2),
+    ],
+)
+def test_pooling_is_shared_out(core: Simulator, op: Op, k: int, size: tuple[int, int], f: int, stride: int) -> None:
+    """The core of eight with most to do takes what the cost model says."""
+    case = Case(shapes.pool(op, k, size, f, stride), "split" if op is Op.AVG_POOL2D else "int64")
+    longest = max(called(core, case, number, 8)[0] for number in range(8))
+    assert longest == pytest.approx(predicted(case, cores=8) / Sharing.measured().factor(8), rel=0.04)
 
 
 @pytest.mark.parametrize("draw", [convolution, depthwise, product, maximum])

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from match.cost_models.measured import measured
+from tests.constants import Group, rows
 from tests.pages import DOCS, PAGES, SCHEMAS, TARGETS
 from tests.schemas import in_order
 
@@ -16,6 +18,18 @@ pytestmark = pytest.mark.cc
 def test_page_of_supported_operators_is_current(target: str) -> None:
     name = f"{target}-operators.md"
     assert (DOCS / name).read_text() == PAGES[name](), f"docs/{name} is not current: make pages"
+
+
+def test_constants_of_cost_models_are_current() -> None:
+    page = (DOCS / "cost-models.md").read_text()
+    assert page == PAGES["cost-models.md"](), "docs/cost-models.md is not current: make pages"
+
+
+def test_each_constant_is_in_the_table_of_cost_models_once() -> None:
+    page = (DOCS / "cost-models.md").read_text()
+    named = sorted(name for _, names in rows(page) for name in names)
+    groups: tuple[Group, ...] = ("int16", "kernel", "sharing")
+    assert named == sorted((group, name) for group in groups for name in measured(group))
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

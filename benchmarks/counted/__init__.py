@@ -1,0 +1,1 @@
+"""Cycles of whole networks, predicted and counted, layer by layer."""

@@ -1,0 +1,78 @@
+"""``python -m benchmarks.counted``: whole networks on one core's RTL and, where it is installed, on GVSoC."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+
+from benchmarks import command
+from benchmarks.counted.count import PLATFORMS, count, platforms, revision
+from benchmarks.counted.results import Layer, Results, by_kind, by_network, joined
+from benchmarks.counted.table import summary
+from match.errors import InputError, MatchError, OptionError
+from match.files.output import check_file, whole_file
+
+FILE = Path(__file__).with_name("counted.json")
+"""What was counted last: tests hold predictions against it, and the documentation has its sums."""
+
+NETWORKS = (
+    *("resnet8", "ds_cnn", "autoencoder", "mobilenet_v1-0.25-96", "squeezenet-0.5-64"),
+    *("mobilenet_v3_small-0.5-64", "shufflenet_v2-0.5-64", "unet-0.125-64", "tiny_yolo-0.25-96", "regnet-0.5-64"),
+)
+
+
+def read(path: Path) -> tuple[Layer, ...]:
+    """The layers of an earlier run; none where there is no file.
+
+    Raises:
+        InputError: the file is none of this benchmark's.
+    """
+    if not path.exists():
+        return ()
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Results).layers
+    except (OSError, msgspec.MsgspecError) as error:
+        raise InputError(f"{path} is no result of this benchmark: {error}; name another file by --last.") from error
+
+
+def main(
+    network: Annotated[str, typer.Option(metavar="A,B", help="Names of the zoo, or files.")] = ",".join(NETWORKS),
+    on: Annotated[str, typer.Option(metavar="A,B", help="rtl, gvsoc. [default: those that are installed]")] = "",
+    last: Annotated[Path, typer.Option(metavar="X.json", help="Results to compare with.")] = FILE,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="X.json", help="Write here, joined to the last ones.")
+    ] = None,
+) -> None:
+    """Count whole networks layer by layer, beside what is predicted, and say what moved since the last run."""
+    chosen = [name.strip() for name in on.split(",")] if on else platforms()
+    for platform in chosen:
+        if platform not in PLATFORMS:
+            raise OptionError(f"there is no platform {platform!r}; choose one of: {', '.join(PLATFORMS)}.")
+    check_file(output)
+    before = read(last)
+    layers: list[Layer] = []
+    for platform in chosen:
+        for name in network.split(","):
+            sys.stderr.write(f"{name} on {platform}\n")
+            try:
+                layers += count(name.strip(), platform)
+            except OptionError:
+                raise
+            except MatchError as error:  # the others are worth their while
+                sys.stderr.write(f"{error}\n")
+    console = Console(width=None if Console().is_terminal else 140)
+    console.print(summary(("platform", "unit", "kind"), layers, before, by_kind))
+    console.print(summary(("platform", "network"), layers, before, by_network))
+    if output is not None:
+        results = Results(revision=revision(), layers=joined(before, layers))
+        with whole_file(output) as unfinished:
+            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(results)) + b"\n")
+
+
+if __name__ == "__main__":
+    command.run(main, "counted", sys.argv[1:])

@@ -1,0 +1,97 @@
+"""Counts a network of the zoo, or of a file, on a platform of the open PULP chip."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import match
+from benchmarks.counted.results import Layer
+from match.report.schema import LayerSummary, Report
+
+TARGET = "pulp_open"
+SEED = 3
+PLATFORMS = ("rtl", "gvsoc")
+L1 = 118_784
+"""Bytes of a scratchpad as large as GAP9's; 12 kB more are the cores' stacks."""
+
+_PLAIN = {"conv2d", "depthwise_conv2d"}
+
+
+def platforms() -> tuple[str, ...]:
+    """Those that can be counted on here: RTL, and GVSoC where it is on the PATH."""
+    return PLATFORMS if shutil.which("gvsoc") else PLATFORMS[:1]
+
+
+def compiled(network: str, platform: str) -> match.CompiledModel:
+    """A network of the zoo, or the file of one, for a platform: on RTL one core executes all of it, layer by layer."""
+    path = Path(network)
+    model = path if path.suffix in (".onnx", ".tflite") else match.zoo.build(network)
+    if platform == "rtl":
+        return match.compile(model, TARGET, modules=("cluster",), l1=L1, fuse=False)
+    return match.compile(model, TARGET, l1=L1)
+
+
+def predictions(report: Report, platform: str) -> dict[str, tuple[LayerSummary, int]]:
+    """Layers by name that have a predicted cost on the platform, with that.
+
+    On RTL the control core has no L2 to fetch instructions from: its layers have none.
+    """
+    found: dict[str, tuple[LayerSummary, int]] = {}
+    for layer in report.layers:
+        on_rtl = 0 if layer.module == "cpu" else layer.platform_cycles.get("rtl", 0)
+        cycles = on_rtl if platform == "rtl" else layer.cycles
+        if cycles:
+            found[layer.name] = layer, cycles
+    return found
+
+
+def count(network: str, platform: str) -> list[Layer]:
+    """Its layers that are called by themselves, and have a prediction there.
+
+    Raises:
+        MatchError: the network is not compiled, does not run there, or what runs it is not installed.
+    """
+    model = compiled(network, platform)
+    _, measurement = model.measure(seed=SEED, on=platform)
+    known = predictions(model.report, platform)
+    return [
+        Layer(
+            network=Path(network).stem if network.endswith((".onnx", ".tflite")) else network,
+            platform=platform,
+            layer=name,
+            unit=known[name][0].module,
+            kind=kind_of(known[name][0]),
+            predicted=known[name][1],
+            counted=calls.count,
+        )
+        for calls in measurement.layers
+        for name in calls.layers
+        if len(calls.layers) == 1 and name in known
+    ]
+
+
+def kind_of(layer: LayerSummary) -> str:
+    """Its operator, a convolution's filter, and what the second input has less than the output."""
+    tile = layer.schedule.tile if layer.schedule else {}
+    if layer.op in _PLAIN:
+        return f"{layer.op} {tile.get('FY', 1)}x{tile.get('FX', 1)}"
+    shapes, output = layer.input_shapes, layer.output_shapes[0]
+    if len(shapes) == 2 and len(output) == 4 and layer.op != "concatenate":
+        pixels = {tuple(shape[1:3]) for shape in shapes}
+        if len(pixels) > 1 and (1, 1) in pixels:
+            return f"{layer.op}, a value for each channel"
+        if any(shape[3] == 1 != output[3] for shape in shapes):
+            return f"{layer.op}, a value for each pixel"
+    return layer.op
+
+
+def revision() -> str:
+    """The commit of the project's folder, or the version where that is no checkout."""
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return match.__version__
+    return done.stdout.strip()

@@ -1,0 +1,245 @@
+/* Filters of 5x5 on maps of at most four columns and few rows, with Xpulpv2 or CORE-V instructions: a row of a channel is a
+ * word, which all columns of outputs read; the weights of each row move to the lanes of the columns that they lie over. */
+#include "match_pulp_depthwise.h"
+
+#if defined(MATCH_PULP_INSN)
+
+#include "match_pulp_share.h"
+#include "match_pulp_strip.h"
+
+/* Bytes of a filter, rows and columns of it; columns of a map, and rows that its outputs see, at most. */
+enum { FILTER = 25, SIZE = 5, COLUMNS = 4, ROWS = 12 };
+
+/* A column of outputs. */
+typedef struct {
+    match_bytes4_t lanes;   /* of a row of weights and zeros behind it those over the columns of the map */
+    match_bytes4_t missing; /* pad values, for weights that lie over no column */
+    match_bytes4_t fifth_missing;
+} column_t;
+
+/* What the assembly reads, words by number: some channels of a map. */
+typedef struct {
+    const uint8_t *input; /* 0: the first byte, in the first row inside */
+    uint8_t *output;
+    const uint8_t *weights; /* 2: the channel's, and its requantization */
+    const uint8_t *parameters;
+    int32_t channels; /* 4: left */
+    int32_t to_second;
+    int32_t to_third; /* 6: steps from column to column, from the last one to the next row */
+    int32_t to_fourth;
+    int32_t to_row; /* 8 */
+    int32_t inside; /* rows of the map that are seen */
+    match_bytes4_t *first; /* 10: where these go */
+    int32_t input_back;    /* from behind them to the next channel */
+    const column_t *columns; /* 12 */
+    const column_t *columns_end;
+    const match_bytes4_t *rows; /* 14: all rows that are seen, padding included */
+    int32_t below;              /* a row of outputs */
+    int32_t beside;             /* 16: from behind a column of outputs to the next one */
+    int32_t output_back;        /* from behind the last one to the next channel */
+    int32_t outputs;            /* 18: of a column */
+    int32_t stride;             /* bytes of the rows from output to output */
+    int32_t most;               /* 20: the largest output */
+    int32_t saved;              /* the compiler's s0 */
+    match_bytes4_t row[ROWS];
+    column_t column[COLUMNS];
+} map_t;
+
+#define INPUT "a1"
+#define OUTPUT "a2"
+#define BELOW "a3"
+#define STRIDE "a4"
+#define OFFSET "s1"
+#define CHANNEL_OFFSET "s2"
+#define WEIGHTS0 "s3"
+#define WEIGHTS1 "s4"
+#define WEIGHTS2 "s5"
+#define WEIGHTS3 "s6"
+#define WEIGHTS4 "s7"
+#define PLACE "s8"
+#define COLUMN "s9"
+#define MISSING "s10"
+#define WEIGHTS "s11"
+
+/* The rows of a channel, 7 instructions each. */
+#define GATHER \
+    MATCH_STRIP_LOAD("t0", 9) \
+    MATCH_STRIP_LOAD("t1", 5) \
+    MATCH_STRIP_LOAD("t2", 6) \
+    MATCH_STRIP_LOAD("s3", 7) \
+    MATCH_STRIP_LOAD("s4", 8) \
+    MATCH_STRIP_LOAD(PLACE, 10) \
+    MATCH_INSN_LOOP("t0", 7) \
+    MATCH_INSN_LOAD_BYTE_STEP("t3", INPUT, "t1") \
+    MATCH_INSN_LOAD_BYTE_STEP("t4", INPUT, "t2") \
+    MATCH_INSN_LOAD_BYTE_STEP("t5", INPUT, "s3") \
+    MATCH_INSN_LOAD_BYTE_STEP("t6", INPUT, "s4") \
+    MATCH_INSN_PACK_LOW("t3", "t4", "t3") \
+    MATCH_INSN_PACK_HIGH("t3", "t6", "t5") \
+    MATCH_INSN_STORE4("t3", PLACE) \
+    MATCH_INSN_LOOP_END
+
+/* A row of weights, moved to its lanes by t0; what it misses is added up. */
+#define LOAD_WEIGHTS(weights, at) \
+    "lw " weights ", " MATCH_INSN_NUMBER(at) "(" WEIGHTS ")\n" \
+    "lbu t5, 4+" MATCH_INSN_NUMBER(at) "(" WEIGHTS ")\n" \
+    MATCH_INSN_DOT4(MISSING, "t1", weights) \
+    MATCH_INSN_DOT4(MISSING, "t2", "t5") \
+    MATCH_INSN_LANES_OF_TWO(weights, "t5", "t0")
+
+/* An output, 10 instructions and those that finish. */
+#define OUTPUT_OF(FINISH) \
+    "lw t0, 4(" PLACE ")\n" \
+    "lw t1, 8(" PLACE ")\n" \
+    "lw t2, 12(" PLACE ")\n" \
+    "lw t3, 16(" PLACE ")\n" \
+    MATCH_INSN_LOAD4_STEP("t4", PLACE, STRIDE) \
+    MATCH_INSN_FIRST_DOT4("t5", "t0", WEIGHTS1) \
+    MATCH_INSN_DOT4("t5", "t1", WEIGHTS2) \
+    MATCH_INSN_DOT4("t5", "t2", WEIGHTS3) \
+    MATCH_INSN_DOT4("t5", "t3", WEIGHTS4) \
+    MATCH_INSN_DOT4("t5", "t4", WEIGHTS0) \
+    FINISH
+
+#define FINISH_32 \
+    MATCH_STRIP_SCALE_32("t5", "t5", OFFSET, "t6") \
+    MATCH_STRIP_SHIFT_32("t5", OFFSET) \
+    MATCH_INSN_STORE_BYTE_STEP("t5", OUTPUT, BELOW)
+#define FINISH_SPLIT \
+    MATCH_STRIP_SCALE_SPLIT("t5", "t5", OFFSET, "t6") \
+    MATCH_STRIP_SHIFT_SPLIT("t5", OFFSET) \
+    MATCH_INSN_STORE_BYTE_STEP("t5", OUTPUT, BELOW)
+
+/* The instructions of these. */
+#define INSTRUCTIONS_32 4
+#define INSTRUCTIONS_SPLIT 7
+
+#define MAP(form) \
+    MATCH_STRIP_BEGIN \
+    "sw s0, 4*21(a0)\n" \
+    MATCH_STRIP_LOAD(INPUT, 0) \
+    MATCH_STRIP_LOAD(OUTPUT, 1) \
+    MATCH_STRIP_LOAD(WEIGHTS, 2) \
+    MATCH_STRIP_LOAD(BELOW, 15) \
+    MATCH_STRIP_LOAD(STRIDE, 19) \
+    MATCH_STRIP_LOAD(MATCH_STRIP_MOST, 20) \
+    "0:\n" \
+    GATHER \
+    MATCH_STRIP_LOAD("t4", 3) \
+    MATCH_STRIP_LOAD(COLUMN, 12) \
+    MATCH_STRIP_PARAMETERS_##form("t4", CHANNEL_OFFSET) \
+    "sw t4, 4*3(a0)\n" \
+    "1:\n" \
+    MATCH_INSN_LOAD4("t0", COLUMN) \
+    MATCH_INSN_LOAD4("t1", COLUMN) \
+    MATCH_INSN_LOAD4("t2", COLUMN) \
+    "li " MISSING ", 0\n" \
+    LOAD_WEIGHTS(WEIGHTS0, 0) \
+    LOAD_WEIGHTS(WEIGHTS1, 5) \
+    LOAD_WEIGHTS(WEIGHTS2, 10) \
+    LOAD_WEIGHTS(WEIGHTS3, 15) \
+    LOAD_WEIGHTS(WEIGHTS4, 20) \
+    "mv " OFFSET ", " CHANNEL_OFFSET "\n" \
+    MATCH_STRIP_LOAD("t6", 18) \
+    MATCH_STRIP_LOAD(PLACE, 14) \
+    MATCH_STRIP_ADD_##form(OFFSET, MISSING) \
+    MATCH_INSN_LOOP("t6", 10 + INSTRUCTIONS_##form) \
+    OUTPUT_OF(FINISH_##form) \
+    MATCH_INSN_LOOP_END \
+    MATCH_STRIP_LOAD("t3", 13) \
+    MATCH_STRIP_LOAD("t4", 16) \
+    "add " OUTPUT ", " OUTPUT ", t4\n" \
+    "bne t3, " COLUMN ", 1b\n" \
+    MATCH_STRIP_LOAD("t5", 4) \
+    MATCH_STRIP_LOAD("t3", 11) \
+    MATCH_STRIP_LOAD("t4", 17) \
+    "addi t5, t5, -1\n" \
+    "add " INPUT ", " INPUT ", t3\n" \
+    "add " OUTPUT ", " OUTPUT ", t4\n" \
+    "addi " WEIGHTS ", " WEIGHTS ", 25\n" \
+    "sw t5, 4*4(a0)\n" \
+    "bnez t5, 0b\n" \
+    "lw s0, 4*21(a0)\n" \
+    MATCH_STRIP_END
+
+/* The assembly by form. */
+#define RUN_FUNCTION(name, form) \
+    static __attribute__((noinline)) void name(map_t *map) \
+    { \
+        register map_t *record __asm__("a0") = map; \
+        __asm__ volatile(MAP(form) : "+r"(record) : : MATCH_STRIP_CLOBBERS); \
+    }
+RUN_FUNCTION(run_32, 32)
+RUN_FUNCTION(run_split, SPLIT)
+
+bool match_pulp_is_depthwise_small_map(const match_tile_t *tile, const match_finish_t *finish)
+{
+    int32_t rows = match_seen_rows(tile);
+    int32_t last = (tile->output_width - 1) * tile->stride_x - tile->pad_left; /* the first column that the last outputs see */
+    return tile->filter_height == SIZE && tile->filter_width == SIZE && tile->dilation_y == 1 && tile->dilation_x == 1 &&
+           tile->input_width <= COLUMNS && tile->output_width <= COLUMNS && rows <= ROWS && tile->pad_top < rows &&
+           tile->pad_left < SIZE && last < COLUMNS && match_strip_kind(finish->form) != MATCH_STRIP_SUMS;
+}
+
+/* The first `count` lanes of a word, or all. */
+static inline match_bytes4_t first_lanes(int32_t count)
+{
+    return count >= 4 ? 0xffffffffu : (1u << 8 * match_larger(count, 0)) - 1;
+}
+
+/* Set what outputs see whose first column is `first`, more than -5 and less than 4. */
+static void set_column(column_t *column, const match_tile_t *tile, int32_t first)
+{
+    int32_t width = tile->input_width;
+    match_bytes4_t weights = (0x0b0a0908u - (uint32_t)first * 0x01010101u) & 0x07070707u;
+    column->lanes = weights | (0x07070707u & ~first_lanes(width));
+    match_bytes4_t inside = first_lanes(width - first) & ~first_lanes(-first);
+    column->missing = (uint8_t)tile->pad_value * 0x01010101u & ~inside;
+    column->fifth_missing = first + 4 >= 0 && first + 4 < width ? 0 : (uint8_t)tile->pad_value;
+}
+
+void match_pulp_depthwise_small_map(const match_tile_t *tile, const match_finish_t *finish)
+{
+    match_share_t share = match_share(tile->channels_out);
+    if (share.first >= share.last) {
+        return;
+    }
+    int32_t width = tile->input_width;
+    int32_t pixel = tile->input_pixel_stride;
+    int32_t rows = match_seen_rows(tile);
+    map_t map;
+    for (int32_t y = 0; y < rows; y++) {
+        map.row[y] = (uint8_t)tile->pad_value * 0x01010101u;
+    }
+    for (int32_t x = 0; x < tile->output_width; x++) {
+        set_column(&map.column[x], tile, x * tile->stride_x - tile->pad_left);
+    }
+    map.input = tile->input + share.first;
+    map.output = tile->output + share.first;
+    map.weights = (const uint8_t *)tile->weights + (ptrdiff_t)share.first * FILTER;
+    map.parameters = match_parameters_of(finish, finish->form, share.first);
+    map.channels = share.last - share.first;
+    map.to_second = width < 2 ? 0 : pixel; /* the last column stands for those that are missing */
+    map.to_third = width < 3 ? 0 : pixel;
+    map.to_fourth = width < 4 ? 0 : pixel;
+    map.to_row = tile->input_row_stride - (width - 1) * pixel;
+    map.inside = match_smaller(tile->input_height, rows - tile->pad_top);
+    map.first = map.row + tile->pad_top;
+    map.input_back = 1 - map.inside * tile->input_row_stride;
+    map.columns = map.column;
+    map.columns_end = map.column + tile->output_width;
+    map.rows = map.row;
+    map.below = tile->output_row_stride;
+    map.beside = tile->output_pixel_stride - tile->output_height * tile->output_row_stride;
+    map.output_back = 1 - tile->output_width * tile->output_pixel_stride;
+    map.outputs = tile->output_height;
+    map.stride = 4 * tile->stride_y;
+    map.most = tile->clip_high;
+    if (finish->form == MATCH_FORM_32) {
+        run_32(&map);
+    } else {
+        run_split(&map);
+    }
+}
+
+#endif

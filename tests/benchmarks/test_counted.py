@@ -1,0 +1,90 @@
+"""The benchmark that counts whole networks: its sums, and today's predictions beside what was counted last."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+import benchmarks.counted.__main__ as command
+from benchmarks.counted.count import compiled, kind_of, predictions
+from benchmarks.counted.results import Layer, by_kind, by_network, joined, schema, sums
+from benchmarks.counted.table import summary
+from match.errors import InputError, OptionError
+from tests.sampled import sampled
+
+pytestmark = pytest.mark.cc
+
+COUNTED = command.read(command.FILE)
+NETWORKS = sorted({layer.network for layer in COUNTED})
+DRIFT = 0.03
+"""Of the layers of a kind, and of a network."""
+ENOUGH = 5_000
+"""Cycles of a kind in a network, below which a call's own cycles are most of it."""
+
+
+def layer(network: str, kind: str, predicted: int, counted: int, name: str = "one") -> Layer:
+    return Layer(
+        network=network, platform="rtl", layer=name, unit="cluster", kind=kind, predicted=predicted, counted=counted
+    )
+
+
+def test_schema_is_that_of_the_results() -> None:
+    assert json.loads(command.FILE.with_name("schema.json").read_text()) == schema()
+
+
+def test_sums() -> None:
+    layers = [layer("b", "add", 90, 100), layer("a", "add", 30, 20), layer("a", "dense", 5, 4, "two")]
+    kinds = sums(layers, by_kind)
+    assert list(kinds.items()) == [(("rtl", "cluster", "add"), (2, 120, 120)), (("rtl", "cluster", "dense"), (1, 5, 4))]
+    assert {name: one.error for name, one in sums(layers, by_network).items()} == {
+        ("rtl", "a"): pytest.approx(35 / 24 - 1),
+        ("rtl", "b"): pytest.approx(-0.1),
+    }
+
+
+def test_networks_that_are_counted_again_take_the_place_of_what_was_counted() -> None:
+    before = [layer("a", "add", 1, 1), layer("a", "dense", 2, 2, "gone"), layer("b", "add", 3, 3)]
+    assert joined(before, [layer("a", "add", 9, 9)]) == (layer("a", "add", 9, 9), layer("b", "add", 3, 3))
+
+
+def test_what_moved_is_told_of_layers_that_were_there() -> None:
+    before = [layer("a", "add", 100, 200), layer("b", "dense", 50, 50)]
+    now = [layer("a", "add", 100, 150), layer("a", "add", 77, 77, "added"), layer("c", "dense", 10, 10)]
+    text = io.StringIO()
+    Console(file=text, width=120).print(summary(("platform", "unit", "kind"), now, before, by_kind))
+    add, dense = [line.split() for line in text.getvalue().splitlines() if " cluster " in line]
+    assert add == ["rtl", "cluster", "add", "2", "177", "227", "-22.0%", "-25.0%"]
+    assert dense == ["rtl", "cluster", "dense", "1", "10", "10", "+0.0%"]
+
+
+def test_wrong_options_are_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="there is no platform 'chip'; choose one of: rtl, gvsoc"):
+        command.main(on="chip")
+    file = tmp_path / "none.json"
+    file.write_text("{}")
+    with pytest.raises(InputError, match=r"none\.json is no result of this benchmark"):
+        command.main(on="rtl", last=file)
+
+
+@pytest.mark.parametrize("network", sampled(NETWORKS, ["mobilenet_v3_small-0.5-64", "ds_cnn"]))
+def test_predictions_are_near_what_was_counted(network: str) -> None:
+    """A change of a cost model, or of a kernel that is followed by none, shows here: count the network again then."""
+    counted = [one for one in COUNTED if one.network == network and one.platform == "rtl"]
+    known = predictions(compiled(network, "rtl").report, "rtl")
+    today = {name: (kind_of(one), cycles) for name, (one, cycles) in known.items()}
+    assert {one.layer: one.kind for one in counted} == {name: kind for name, (kind, _) in today.items()}
+    again = [layer(network, one.kind, today[one.layer][1], one.counted) for one in counted]
+    assert abs(next(iter(sums(again, by_network).values())).error) < DRIFT
+    for name, kind in sums(again, by_kind).items():
+        if kind.counted >= ENOUGH:
+            assert abs(kind.error) < 0.05, name
+
+
+def test_kinds_are_predicted_as_they_were_counted() -> None:
+    """Of all networks together, as they were predicted when they were counted."""
+    for name, kind in sums(COUNTED, by_kind).items():
+        assert abs(kind.error) < DRIFT, name
