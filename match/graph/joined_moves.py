@@ -77,7 +77,8 @@ def _without_idle(value: Value, original: Value) -> Value:
         whole = all(x.tensor.elements == value.tensor.elements for x in value.inputs)
         return _reshaped(value, sources[0]) if whole and len({*sources}) == 1 else value
     if _is_order(operator) and operator.keeps_order:
-        return _reshaped(value, _in_order(value))
+        source, idle = _in_order(value), value.inputs[0].shape == value.shape
+        return value if source is value.inputs[0] and not idle else _reshaped(value, source)
     return value
 
 

@@ -120,7 +120,7 @@ def test_layers_cycles_and_report_agree(compiled: match.CompiledModel) -> None:
     assert modules & {"cluster", "ne16"}
     assert compiled.cycles == sum(layer.cycles for layer in compiled.layers)
     assert len(compiled.report.layers) == len(compiled.layers)
-    phases = ["frontend", "transform", "pattern", "dispatch", "search", "partition", "codegen"]
+    phases = ["frontend", "transform", "pattern", "dispatch", "search", "partition", "codegen", "compare"]
     assert list(compiled.report.totals.compile_seconds) == phases
     assert all(plan.schedule.used_bytes(plan.schedule.inner_memory) <= 6000 for plan in plans(compiled))
     assert any(plan.schedule.loops for plan in plans(compiled))
