@@ -57,14 +57,16 @@ def constant(file: str, array: str, place: int) -> Mutation:
     return apply
 
 
-def replaced(file: str, text: str, replacement: str) -> Mutation:
-    """Changes all places of a file with a text."""
+def replaced(file: str, *changes: tuple[str, str]) -> Mutation:
+    """Changes all places of a file with each of some texts."""
 
     def apply(project: Path) -> None:
         path = project / file
         whole = path.read_text()
-        assert text in whole
-        path.write_text(whole.replace(text, replacement))
+        for text, replacement in changes:
+            assert text in whole
+            whole = whole.replace(text, replacement)
+        path.write_text(whole)
 
     return apply
 
@@ -72,7 +74,11 @@ def replaced(file: str, text: str, replacement: str) -> Mutation:
 PULP = "kernels/pulp/match_pulp_"
 QUICK = {
     "conv2d_5": constant("05_conv2d.c", "constants[", 100),
-    "add_7": replaced(f"{PULP}add.c", "run.addend[i]", "run.input[i]"),
+    "add_7": replaced(
+        f"{PULP}add.c",
+        ("run.addend[i]", "run.input[i]"),
+        ("*run.addend, b_multiplier", "run.input[i], b_multiplier"),
+    ),
 }
 MUTANTS = [
     *(pytest.param(*pair, id=pair[0]) for pair in QUICK.items()),
@@ -84,12 +90,12 @@ MUTANTS = [
                 ("conv2d_4", constant("04_conv2d.c", "constants[", 5)),
                 ("depthwise_conv2d_8", constant("08_depthwise_conv2d.c", "constants[", 3)),
                 ("dense_12", constant("12_dense.c", "constants[", 7)),
-                ("conv2d_6", replaced("src/06_conv2d.c", ".pad_top = PAD_TOP", ".pad_top = 0")),
+                ("conv2d_6", replaced("src/06_conv2d.c", (".pad_top = PAD_TOP", ".pad_top = 0"))),
                 (
                     "depthwise_conv2d_8",
-                    replaced("src/08_depthwise_conv2d.c", ".pad_value = 0", ".pad_value = 9"),
+                    replaced("src/08_depthwise_conv2d.c", (".pad_value = 0", ".pad_value = 9")),
                 ),
-                ("avg_pool2d_10", replaced(f"{PULP}pool2d.c", "tile->channels_out, 0", "tile->channels_out - 1, 0")),
+                ("avg_pool2d_10", replaced(f"{PULP}pool2d.c", ("tile->channels_out, 0", "tile->channels_out - 1, 0"))),
             )
         )
     ),
