@@ -1,4 +1,4 @@
-"""Builders of the integer form: the Relay that `match.passes` ends in and `match.partitioning.pattern` recognises.
+"""Builders of the integer form: the Relay that `match.passes` ends in and `match.relay.graph_reader` recognises.
 
 docs/integer-form.md is the contract. Tensors are NHWC, accumulators int32, parameters int64 with one
 entry per output channel. The forms are plain Relay operators, so that TVM computes the same integers for layers that no
