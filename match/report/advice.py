@@ -231,7 +231,8 @@ def moved_text(report: Report) -> str:
     differing, elements = (sum(own) for own in zip(*((o.differing, o.elements) for o in moved.outputs), strict=True))
     steps = [output.largest for output in moved.outputs if output.unit == "steps"]
     reals = [output for output in moved.outputs if output.unit == "real"]
-    by = [f"up to {max(steps):,.0f} steps"] if any(steps) else []
+    most = max(steps, default=0.0)
+    by = [f"up to {most:,.0f} step{'' if most == 1 else 's'}"] if most else []
     by += [f"{one.name} by up to {one.largest:.3g}" for one in reals if one.largest]
     samples = "1 random sample" if moved.samples == 1 else f"{moved.samples} random samples"
     of_elements = f"{differing:,} of {elements:,} in {samples}"

@@ -198,6 +198,8 @@ def test_what_exact_numerics_cost_is_asked_where_outputs_move_by_much(report: Re
     )
     assert "does not fit the memories" in told(None, much)
     assert told(1250, little) == ""
+    one = MovedOutput("y", 40, 8, 1.0, 0.2, "steps")
+    assert "8 of 40 in 4 random samples, up to 1 step;" in told(1250, one)
 
 
 def test_requantizations_of_the_control_core_are_told_together(report: Report) -> None:
