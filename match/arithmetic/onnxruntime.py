@@ -73,11 +73,11 @@ class OnnxruntimeArithmetic:
 def counts_in_steps(
     scale: npt.NDArray[np.floating], zero_point: npt.NDArray[np.integer], steps: npt.NDArray[np.floating]
 ) -> bool:
-    """Whether onnxruntime takes the integers of a quantized bias for numbers of steps of a convolution's sums.
+    """Whether onnxruntime adds the integers of a quantized bias to a convolution's int32 sums, as they are.
 
-    `scale` and `zero_point` are those of the bias, `steps` the products of input scale and weight scales. There have to
-    be as many scales as steps, each within 10^-6 and a hundredth of its step, and no zero points but 0. A convolution
-    with another bias is computed in floating point (measured: version 1.32).
+    `scale` and `zero_point` belong to the bias. `steps` are the scales of the sums: input scale times weight scale. The
+    bias must have one scale for each step, near that step (within 10^-6 plus a hundredth of it), and zero points of 0.
+    With any other bias the convolution is computed in floating point (measured: version 1.32).
     """
     if np.any(zero_point) or scale.size != steps.size:
         return False

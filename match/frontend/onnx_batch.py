@@ -8,7 +8,7 @@ import onnx
 
 
 def is_open(dimension: Any) -> bool:
-    """Whether a file leaves a dimension open: it has a name, -1 as some exporters write, or nothing."""
+    """Whether a dimension has no fixed size: the file has a name for it, a negative number, or nothing."""
     return not dimension.HasField("dim_value") or dimension.dim_value < 0
 
 

@@ -130,7 +130,10 @@ class Fusions:
         return not bias or self._counts(node, bias, node.op_type)
 
     def _added(self, product: Any) -> tuple[Any, str] | None:
-        """The Add that alone reads a product of matrices, and the constant that it adds: the two become a Gemm."""
+        """The Add node after a MatMul, and the name of its constant, if onnxruntime makes one Gemm of both nodes.
+
+        It does so where nothing else reads the product.
+        """
         readers = self._readers.get(product.output[0], [])
         if len(readers) != 1 or readers[0].op_type != "Add" or product.output[0] in self._outputs:
             return None

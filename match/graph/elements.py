@@ -169,7 +169,7 @@ class DequantizeSums(OfElements):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Requantize(OfElements):
-    """A change of scale of a tensor of 16 bits, by one line for all elements."""
+    """Requantizes a tensor of 16 bits to another scale: all elements have the same multiplier, bias and shift."""
 
     called: ClassVar[str] = "requantize"
 

@@ -29,8 +29,8 @@ def join_moves(graph: Graph) -> Graph:
     values = graph.values
     read = Counter(source for value in values for source in value.inputs)
     read.update(graph.outputs)
-    joined = rewrite(graph, partial(_joined_transposition, read, _names(values)), {})
-    return rewrite(joined, _without_idle, {})
+    joined = rewrite(graph, partial(_joined_transposition, read, _names(values)))
+    return rewrite(joined, _without_idle)
 
 
 def _names(values: Sequence[Value]) -> dict[Value, str]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from match.graph.operator import Array, Known, Operator, Range
+from match.graph.operator import Array, Operator
 from match.ir.graph import Tensor
 
 
@@ -27,10 +27,6 @@ class Constant(Operator):
         """The array."""
         del inputs
         return self.array
-
-    def values(self, result: Tensor, inputs: Sequence[Known]) -> Range | None:
-        """Nothing: an operator that reads a constant is compiled for any values."""
-        del result, inputs
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -11,16 +11,22 @@ Rule = Callable[[Value, Value], Value]
 """What becomes of a value, whose inputs are replaced already; the second argument is the value as it was."""
 
 
-def rewrite(graph: Graph, rule: Rule, replaced: dict[Value, Value]) -> Graph:
-    """The graph with a rule applied to each value that an operator computes, inputs first.
+def rewrite(graph: Graph, rule: Rule) -> Graph:
+    """The graph with a rule applied to each value that an operator computes, inputs first; see `replacements`."""
+    replaced = replacements(graph, rule)
+    return Graph(graph.inputs, tuple(replaced[value] for value in graph.outputs))
+
+
+def replacements(graph: Graph, rule: Rule) -> dict[Value, Value]:
+    """What each value of a graph becomes by a rule.
 
     A value that the rule leaves, on inputs that it leaves, is the same object. Exactness and the name in the model
-    belong to a value: a rule that makes another one hands them on, as `dataclasses.replace` does. `replaced` gets what
-    became of each value.
+    belong to a value: a rule that makes another one hands them on, as `dataclasses.replace` does.
     """
+    replaced: dict[Value, Value] = {}
     for value in graph.values:
         inputs = tuple(replaced[source] for source in value.inputs)
         same = all(one is other for one, other in zip(inputs, value.inputs, strict=True))
         current = value if same else replace(value, inputs=inputs)
         replaced[value] = current if current.operator is None else rule(current, value)
-    return Graph(graph.inputs, tuple(replaced[value] for value in graph.outputs))
+    return replaced

@@ -279,9 +279,10 @@ def _in_groups(weights: Int64Array, x: Range, groups: int) -> tuple[Int64Array, 
 
 
 def _groups_together(groups: int, channels: int) -> int:
-    """How many groups of `channels` input channels become one, with zeros in its filters: a word, if possible.
+    """Number of groups, of `channels` input channels each, to merge into one of at least `WORD` channels, if possible.
 
-    Kernels compute a word of channels as fast as one channel, and fetch windows group by group.
+    Zeros fill the filters of the merged group. Kernels compute a word of channels as fast as one channel, and fetch
+    windows group by group.
     """
     return min((count for count in range(1, groups) if groups % count == 0 and count * channels >= WORD), default=1)
 

@@ -19,7 +19,7 @@ def in_pairs(graph: Graph, target: MatchTarget) -> Graph:
     joins the parts of an operator, so do all of the tree.
     """
     taken = any(Op.CONCATENATE in pattern.ops for pattern in target.patterns)
-    return rewrite(graph, _rule, {}) if taken else graph
+    return rewrite(graph, _rule) if taken else graph
 
 
 def _rule(value: Value, original: Value) -> Value:

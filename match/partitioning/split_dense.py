@@ -20,9 +20,9 @@ def split_dense(graph: Graph) -> Graph | None:
 
     A layer is large if it is on one row and has more than `_MOST` bytes of weights.
     """
-    changed: dict[Value, Value] = {}
-    split = rewrite(graph, _rule, changed)
-    return split if any(changed[value] is not value for value in changed) else None
+    split = rewrite(graph, _rule)
+    same = all(after is before for after, before in zip(split.outputs, graph.outputs, strict=True))
+    return None if same else split
 
 
 def _rule(value: Value, original: Value) -> Value:

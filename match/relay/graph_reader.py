@@ -137,7 +137,7 @@ def _opaque(expr: relay.Expr, tensor: Tensor) -> Form:
     """An operator without a class: what a call computes, or one of the tensors."""
     inputs = tuple(dict.fromkeys(source for operand in operands(expr) for source in fields(operand)))
     name = operator_name(expr.tuple_value if isinstance(expr, relay.TupleGetItem) else expr)
-    operator = Opaque(name=name, tensor=tensor, function=function_of(expr, inputs))
+    operator = Opaque(name=name, tensor=tensor, function=RelayFunction(expr, inputs))
     return Form(operator, expr, inputs, covered(expr, inputs))
 
 
@@ -351,12 +351,7 @@ def _computed(order: Iterable[relay.Expr], body: relay.Expr, forms: Mapping[rela
     return [expr for expr in order if expr in needed]
 
 
-def function_of(root: relay.Expr, inputs: Sequence[relay.Expr]) -> Callable[..., Array]:
-    """What `root` is as a function of other tensors, NumPy arrays; TVM compiles it when it is called first."""
-    return _Function(root, inputs)
-
-
-class _Function:
+class RelayFunction:
     """An expression as a function of NumPy arrays; TVM compiles it when it is called first."""
 
     def __init__(self, expr: relay.Expr, inputs: Sequence[relay.Expr]) -> None:

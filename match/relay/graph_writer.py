@@ -6,13 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from match.graph.elements import ChannelLookup, Lookup
-from match.graph.maximum import Maximum
-from match.graph.moves import Concatenate, Move
+from match.graph.moves import FILL, Concatenate, Move
 from match.graph.opaque import Constant
 from match.graph.operator import Operator
-from match.graph.pairs import Addition
-from match.graph.sums import Dense
+from match.graph.sums import SUMS, Dense
 from match.graph.value import Graph, Value
 from match.relay import integer_form, relay, tvm
 from match.relay.graph import post_order
@@ -115,32 +112,18 @@ def _named(expr: relay.Expr, inputs: Sequence[relay.Expr], value: Value) -> rela
 
 
 def _lowered(operator: Operator, value: Value, inputs: list[relay.Expr]) -> relay.Expr:
-    """An operator that was not read from Relay."""
+    """An operator that a rewrite made: one of those that some rewrite makes."""
     match operator:
         case Move():
             return _moved(operator, inputs[0])
         case Concatenate():
             return relay.concatenate(inputs, operator.axis)
-        case Lookup() | ChannelLookup():
-            lookup = integer_form.lookup if isinstance(operator, Lookup) else integer_form.channel_lookup
-            return lookup(inputs[0], operator.outputs, value.inputs[0].dtype, operator.dtype, real=not value.exact)
-        case Addition():
-            a, b = inputs
-            one = operator
-            return integer_form.add(
-                a, b, one.multipliers, one.bias, one.shift, one.clip, one.dtype, ties_to_even=one.ties_to_even
-            )
-        case Maximum():
-            return integer_form.max_pool2d(
-                inputs[0], window=operator.window, strides=operator.strides, padding=operator.padding
-            )
         case Dense():
             sums = integer_form.product(inputs[0], np.ascontiguousarray(operator.weights))
-            return (
-                sums
-                if operator.dtype == "int32"
-                else integer_form.requantize(sums, operator.requantization, operator.dtype)
-            )
+            if operator.dtype == SUMS:
+                return sums
+            marked = sums if value.exact else integer_form.real_sums(sums)
+            return integer_form.requantize(marked, operator.requantization, operator.dtype)
         case _:
             raise AssertionError(f"no rewrite of the graph makes {type(operator).__name__}")
 
@@ -153,5 +136,6 @@ def _moved(move: Move, x: relay.Expr) -> relay.Expr:
         return relay.transpose(x, move.axes)
     for axis, columns in enumerate(move.columns):
         if columns is not None:
+            assert columns.min(initial=0) > FILL, "no rewrite pads"
             x = relay.take(x, relay.const(columns), axis=axis)
     return x

@@ -8,11 +8,6 @@ from match.relay.objects import operands
 _with_fields = relay.expr._ffi_api
 
 
-def in_parts(place: relay.Span, parts: int) -> relay.Span:
-    """The place of what became of an operator that was cut into parts: each of them, and what joins their outputs."""
-    return relay.Span(place.source_name, place.line, parts, place.column, place.end_column)
-
-
 def parts_of(expr: relay.Expr) -> int:
     """Into how many parts the operator at an expression's place was cut; 1 if it was not."""
     return max(1, int(expr.span.end_line)) if expr.span else 1

@@ -16,7 +16,7 @@ from match.graph.elements import Dequantize
 from match.graph.evaluate import evaluate
 from match.graph.opaque import Opaque
 from match.graph.operator import Array
-from match.graph.rewrite import rewrite
+from match.graph.rewrite import replacements
 from match.graph.value import Graph, Value
 from match.ir.constants import LayerConstants
 from match.partitioning.partitioner import Partitioned
@@ -43,28 +43,28 @@ class _Compared:
 
 @dataclass(frozen=True, eq=False)
 class InForms:
-    """The graph of a network, and the same where each operator on a module has the module's form of requantization.
-
-    `replaced` says what became of each value of `own`.
-    """
+    """The graph of a network, and what its values become where modules requantize in forms of their own."""
 
     own: Graph
-    graph: Graph
     replaced: Mapping[Value, Value]
+
+    @property
+    def graph(self) -> Graph:
+        """The network as its modules compute it."""
+        return Graph(self.own.inputs, tuple(self.replaced[value] for value in self.own.outputs))
 
 
 def in_forms(partitioned: Partitioned) -> InForms:
     """A network as the chosen modules compute it."""
     reading = partitioned.reading
     forms = dict(_forms(partitioned, reading))
-    replaced: dict[Value, Value] = {}
 
     def rule(value: Value, original: Value) -> Value:
         form = forms.get(original)
         assert value.operator is not None, "a value that is replaced is computed"
         return value if form is None else replace(value, operator=value.operator.in_form(*form))
 
-    return InForms(reading.graph, rewrite(reading.graph, rule, replaced), replaced)
+    return InForms(reading.graph, replacements(reading.graph, rule))
 
 
 def moved_outputs(
@@ -121,9 +121,7 @@ def _forms(
             members = [partitioned.found[number] for number in inside]
             for member, form in zip(members, decision.forms, strict=True):
                 if form is not None and isinstance(member, Match):
-                    own = reading.forms[member.root].inputs
-                    order = tuple(own.index(x) for x in member.inputs) if len({*own}) == len(own) else (0, 1)
-                    yield reading.values[member.root], (form, order)
+                    yield reading.values[member.root], (form, member.order)
 
 
 def _integers(output: Value, replaced: Mapping[Value, Value]) -> list[Value]:

@@ -11,6 +11,9 @@ import pytest
 from match.devtools.check.probes import Probe, int16_probes, network, probes
 from match.graph.evaluate import evaluate
 from match.graph.opaque import Opaque
+from match.graph.operator import Described, Known
+from match.graph.pairs import Addition
+from match.ir.graph import Tensor
 from match.relay import relay, tvm
 from match.relay.graph_reader import GraphReading, read_graph
 from match.relay.objects import main_function
@@ -24,11 +27,14 @@ SAMPLES = 3
 
 
 def drawn(rng: np.random.Generator, x: Any) -> np.ndarray[Any, Any]:
-    dtype = str(x.checked_type.dtype)
+    return random(rng, shape(x), str(x.checked_type.dtype))
+
+
+def random(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray[Any, Any]:
     if dtype.startswith("float"):
-        return rng.normal(0, 40, shape(x)).astype(dtype)
+        return rng.normal(0, 40, shape).astype(dtype)
     limits = np.iinfo(dtype)
-    return rng.integers(max(limits.min, -(1 << 20)), min(limits.max, 1 << 20) + 1, shape(x)).astype(dtype)
+    return rng.integers(max(limits.min, -(1 << 20)), min(limits.max, 1 << 20) + 1, shape).astype(dtype)
 
 
 def check(module: Any) -> GraphReading:
@@ -67,6 +73,34 @@ def test_a_network(dtype: str) -> None:
     reading = check(mixed(3, dtype))
     tensors(reading)
     assert not [value for value in reading.graph.values if isinstance(value.operator, Opaque)]
+
+
+@pytest.mark.parametrize("layers", [[*probes("uint8")], [*probes("int8")]], ids=["u8", "i8"])
+def test_a_form_that_is_exact_computes_the_same(layers: Sequence[Probe]) -> None:
+    """The network's own requantization, given as a module's form is, changes nothing."""
+    rng, tried = np.random.default_rng(4), 0
+    for value in read_graph(main_function(network(layers))).graph.values:
+        operator, known = value.operator, [Known(source.tensor) for source in value.inputs]
+        described = operator.layer(value.tensor, known) if operator else None
+        if operator is not None and isinstance(described, Described) and described.constants.requantization:
+            arrays = [random(rng, source.shape, source.dtype) for source in value.inputs]
+            form = operator.in_form(described.constants, described.order)
+            assert np.array_equal(form.compute(*arrays), operator.compute(*arrays)), operator
+            tried += 1
+    assert tried > 10
+
+
+def test_a_form_of_an_addition_whose_operands_change_places() -> None:
+    """The layer has the operand that is broadcast second."""
+    addition = Addition(multipliers=(700, -300), bias=77, shift=10, clip=(0, 255), dtype="uint8")
+    shapes = (1, 1, 1, 4), (1, 3, 5, 4)
+    tensors = [Tensor(shape, "uint8") for shape in shapes]
+    described = addition.layer(addition.result(*tensors), [Known(tensor) for tensor in tensors])
+    assert isinstance(described, Described)
+    assert (described.order, described.constants.addend_multipliers) == ((1, 0), (-300, 700))
+    arrays = [random(np.random.default_rng(5), shape, "uint8") for shape in shapes]
+    form = addition.in_form(described.constants, described.order)
+    assert np.array_equal(form.compute(*arrays), addition.compute(*arrays))
 
 
 def typed(body: Any) -> Any:

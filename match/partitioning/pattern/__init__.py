@@ -159,6 +159,7 @@ def _match(form: Form, described: Described) -> Match:
         described.constants,
         described.accumulator,
         reference=form.exact,
+        order=described.order,
     )
 
 

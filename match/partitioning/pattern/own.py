@@ -17,7 +17,7 @@ from match.ir.graph import Tensor
 from match.ir.layer import Op, Own
 from match.partitioning.pattern.rows import called, is_floating, is_reference
 from match.relay import relay
-from match.relay.graph_reader import Form, covered, function_of
+from match.relay.graph_reader import Form, RelayFunction, covered
 from match.relay.rewrite import dtype, is_8bit, shape
 from match.target.own import OwnOperator, Reading
 
@@ -92,7 +92,7 @@ def _form(root: relay.Expr, operator: OwnOperator, reading: Reading) -> Form:
     operation = OwnOperation(
         name=operator.name,
         tensor=Tensor(shape(root), dtype(root)),
-        function=function_of(root, inputs),
+        function=RelayFunction(root, inputs),
         own=Own(operator.name, len(inputs), len(reading.constants), called(core), is_floating(core)),
         constants=reading.constants,
     )

@@ -21,6 +21,7 @@ class Match:
         addition the range of the sum of its two products; None for an operator that does not requantize.
     reference: whether the layer computes the reference's integers; False if the reference may differ, in floating
         point.
+    order: the operator's inputs, by number, in the order in which the layer has them.
     """
 
     root: relay.Expr
@@ -30,6 +31,7 @@ class Match:
     constants: LayerConstants
     accumulator: tuple[Int64Array, Int64Array] | None
     reference: bool = True
+    order: tuple[int, ...] = (0,)
 
 
 @dataclass(frozen=True, eq=False)
