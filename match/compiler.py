@@ -74,6 +74,7 @@ def compile(  # noqa: A001
     modules: Sequence[str] | None = None,
     l1: int | str | None = None,
     l2: int | str | None = None,
+    settings: Mapping[str, Any] | None = None,
     engine: str = "exact",
     objective: str = "latency",
     numerics: str = "hardware",
@@ -101,6 +102,7 @@ def compile(  # noqa: A001
         l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
         l2: bytes of main memory that the network has, in the same way, in place of the target's own less an estimate
             of the program; what they cannot hold goes to external memory.
+        settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
@@ -130,7 +132,7 @@ def compile(  # noqa: A001
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     border = Border.parse(input_type, output_type, input_layout)
     l1, l2 = memory_size("L1", l1), memory_size("L2", l2)
-    chip = get_target(target, l1, modules, l2)
+    chip = get_target(target, l1, modules, l2, settings)
     with stopwatch.phase("frontend"):
         network = with_border(_named(_model(model, params, options.cache), name, chip), border)
     check_border(network, chip)
@@ -346,7 +348,8 @@ def validate(
         quantize_recurrent=asked.quantize_recurrent,
     )
     try:
-        chip = get_target(report.target.name, asked.l1, asked.modules, report.target.main_memory.bytes)
+        main = report.target.main_memory.bytes
+        chip = get_target(report.target.name, asked.l1, asked.modules, main, asked.settings)
     except TargetError:
         if layers or options.changes_network:
             raise
@@ -404,6 +407,7 @@ def partition(
     *,
     modules: Sequence[str] | None = None,
     l1: int | str | None = None,
+    settings: Mapping[str, Any] | None = None,
     engine: str = "exact",
     objective: str = "latency",
     numerics: str = "hardware",
@@ -425,6 +429,7 @@ def partition(
         params: values of parameters of "main" that are weights.
         modules: use these modules of the target only; none: all.
         l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
+        settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
@@ -440,7 +445,7 @@ def partition(
             an `l1` that no layer fits.
     """
     l1 = memory_size("L1", l1)
-    chip = get_target(target, l1, modules)
+    chip = get_target(target, l1, modules, settings=settings)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     register([chip.name])
     if not is_a(mod, Model, tvm.IRModule, relay.Function):

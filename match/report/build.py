@@ -163,6 +163,7 @@ def _options(target: MatchTarget, options: Options, l1: int | None) -> OptionsSu
         fuse=options.fuse,
         rescale=options.rescale,
         quantize_recurrent=options.quantize_recurrent,
+        settings=dict(target.settings),
     )
 
 
