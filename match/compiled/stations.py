@@ -153,9 +153,16 @@ def predicted(rescaled: Rescaled, model: Model, asked: Asked, stopwatch: Stopwat
 
 
 def report(
-    made: Predicted, rescaled: Rescaled, model: Model, asked: Asked, answers: Questions, stopwatch: Stopwatch
+    made: Predicted,
+    rescaled: Rescaled,
+    model: Model,
+    asked: Asked,
+    answers: Questions,
+    stopwatch: Stopwatch,
+    *,
+    complete: bool = True,
 ) -> Report:
-    """The report of a network."""
+    """The report of a network; one that is not `complete` has neither timeline nor advice."""
     partitioned, network, known = made.partitioned, made.network, made.estimate
     with stopwatch.phase("compare"):
         moved = moved_outputs(partitioned, model.inputs, model.outputs)
@@ -168,11 +175,12 @@ def report(
         reads=made.reads,
         compile_seconds=stopwatch.seconds,
         elements=elements_by_source(main_function(model.module)),
-        quantizable=answers.quantizable(),
+        quantizable=answers.quantizable() if complete else (),
         wide_activations=has_wide_activations(model.module),
         moved=partitioned.by_name({**rescaled.moved, **recurrent_cells.moved(partitioned.main)}),
         moved_outputs=moved,
         exact_cycles=answers.exact_cycles,
+        complete=complete,
         **_sizes(model, asked.chip, partitioned, network, known),
     )
 

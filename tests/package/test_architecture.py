@@ -43,6 +43,7 @@ STATIONS = (
     "validation",
     "compiled",
     "compiler",
+    "sweeping",
     "devtools",
     "cli",
     "__main__",
