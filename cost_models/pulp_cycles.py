@@ -384,6 +384,8 @@ class KernelCycles:
     """The same in split."""
     multiply_split_signed: float
     """The same in split_signed."""
+    multiply_alone: float
+    """More in these three forms where elements are computed one by one, as some have exceptions."""
     multiply_int64: float
     """The same in 64 bits."""
     squared_difference: float
