@@ -84,8 +84,11 @@ MANY_ROWS, FEW_ROWS_MOVES = 12, 2
 """Of a 3x3 filter at stride 1: up to so many rows of outputs are computed by themselves, not by threes, and cycles of
 each that moves rows then (match_pulp_depthwise_strips.c)."""
 
-STRIP_OUTPUT: dict[str, int] = {"int32": 4, "split": 7}
+STRIP_OUTPUT: dict[str, int] = {"int32": 4, "split": 7, "split_signed": 11}
 """One of its outputs by form."""
+
+STRIP_WAIT: dict[str, int] = {"split_signed": 1}
+"""More of an output of a 3x3 filter, which waits for a constant: there is no register for it."""
 
 SMALL_ROW, SMALL_OUTPUT = 7, 10
 """A row of a channel that becomes a word, and an output of such rows beside `STRIP_OUTPUT`."""
@@ -240,7 +243,7 @@ class KernelCycles:
     channel5: float
     """A channel of a strip of 5x5, beside its rows."""
     called: float
-    """An output in other forms than int32 and split, which are calls."""
+    """An output in 64 bits or by upper words, which is a call."""
 
     # Depthwise convolutions of 5x5 on maps of at most four columns, beside `SMALL_ROW` and `SMALL_OUTPUT`. From
     # six calls on RTL, on one core and on each of eight; 26 others are within 2 %.
