@@ -492,7 +492,7 @@ class PulpClusterCost(CostModel):
         rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
         sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
         if self.listed:
-            return self.cycles.averages_split_signed + 4 * looked_up(self.listed) + rows * self.cycles.sum_row + sums
+            return self.cycles.averages_apart + 4 * looked_up(self.listed) + rows * self.cycles.sum_row + sums
         return self._by_form("averages") + rows * self.cycles.sum_row + sums
 
     def _maximum(self, layer: Layer, tile: Tile, channels: int) -> float:

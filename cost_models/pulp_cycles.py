@@ -292,7 +292,9 @@ class KernelCycles:
     averages_split: float
     """The same in split."""
     averages_split_signed: float
-    """The same in split_signed, which is a call for each output, as are other forms."""
+    """The same in split_signed."""
+    averages_apart: float
+    """The same by a call for each, where some of the tile's outputs have exceptions."""
     averages_int64: float
     """The same in 64 bits."""
     maximum_row: float
