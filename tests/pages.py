@@ -16,6 +16,7 @@ from match.report.text import schema as report_schema
 from match.target.registry import get_target
 from tests.constants import with_values
 from tests.counted import with_counts
+from tests.described import error_sentences, fields
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -49,6 +50,8 @@ PAGES: dict[str, Callable[[], str]] = {
     **{f"{name}.schema.json": partial(_schema, name) for name in SCHEMAS},
     **{f"{target}-operators.md": partial(_operators, target) for target in TARGETS},
     "cost-models.md": _cost_models,
+    "errors.md": error_sentences,
+    "fields.md": fields,
 }
 """What is in each file."""
 

@@ -8,6 +8,7 @@ import pytest
 
 from match.cost_models.measured import measured
 from tests.constants import Group, rows
+from tests.described import CLASSES, attributes, declared
 from tests.pages import DOCS, PAGES, SCHEMAS, TARGETS
 from tests.schemas import in_order
 
@@ -30,6 +31,16 @@ def test_each_constant_is_in_the_table_of_cost_models_once() -> None:
     named = sorted(name for _, names in rows(page) for name in names)
     groups: tuple[Group, ...] = ("int16", "kernel", "sharing")
     assert named == sorted((group, name) for group in groups for name in measured(group))
+
+
+@pytest.mark.parametrize("name", ["errors.md", "fields.md"])
+def test_page_written_from_the_code_is_current(name: str) -> None:
+    assert (DOCS / name).read_text() == PAGES[name](), f"docs/{name} is not current: make pages"
+
+
+@pytest.mark.parametrize("described", CLASSES, ids=lambda described: described.__name__)
+def test_each_field_of_a_description_is_explained(described: type) -> None:
+    assert sorted(attributes(described)) == sorted(declared(described))
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
