@@ -6,7 +6,7 @@ import ast
 import dataclasses
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from match import errors
@@ -31,7 +31,7 @@ _ERRORS = """# Errors
 
 An error is one sentence on stderr that says what is wrong, where, and what to do. The exit status is 2, and nothing
 is left half-written. From Python it is an exception of one of these kinds, all of them `match.MatchError`. `make pages`
-writes this page from the code: … stands for names and numbers of the case.
+writes this page from the code: what the case fills in is *slanted*, or … .
 """
 
 _WHAT_TO_DO = {
@@ -99,39 +99,60 @@ def fields() -> str:
     return "".join(parts)
 
 
-def _text(node: ast.expr) -> str:
-    """A sentence of the code, with … for what is filled in."""
+def _text(node: ast.expr, known: Mapping[str, str]) -> str:
+    """A sentence of the code; what is filled in stands between two bars."""
     match node:
         case ast.Constant(value=str(text)):
-            return text
+            return text.replace("|", "/")
         case ast.JoinedStr(values=values):
-            return "".join(_text(value) for value in values)
+            return "".join(_text(value, known) for value in values)
         case ast.BinOp(left=left, right=right):
-            return _text(left) + _text(right)
+            return _text(left, known) + _text(right, known)
+        case ast.FormattedValue(value=value):
+            return _text(value, known)
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return known.get(name) or f"|{name.strip('_').replace('_', ' ')}|"
         case _:
             return "…"
+
+
+def _constants(tree: ast.Module) -> dict[str, str]:
+    """Texts that have a name in a module."""
+    return {
+        name: text
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.JoinedStr)
+        for name, text in [(ast.unparse(node.targets[0]), _text(node.value, {}))]
+    }
 
 
 def sentences() -> Iterator[tuple[str, str]]:
     """The kind and the text of each error that the package raises with a text of its own."""
     kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
-    for source in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+    trees = [ast.parse(source.read_text(encoding="utf-8")) for source in sorted(PACKAGE.rglob("*.py"))]
+    known = {name: text for tree in trees for name, text in _constants(tree).items() if name.isupper()}
+    for tree in trees:
+        for node in ast.walk(tree):
             match node:
-                case ast.Call(func=ast.Name(id="NoMappingError"), args=[_, predicate, *_]):
-                    yield "NoMappingError", f"layer … {_text(predicate)}."
+                case ast.Call(func=ast.Name(id="NoMappingError"), args=[layer, predicate, *_]):
+                    yield "NoMappingError", f"layer {_text(layer, {})} {_text(predicate, known)}."
                 case ast.Call(func=ast.Name(id=kind), args=[text]) if kind in kinds:
-                    yield kind, _text(text)
+                    yield kind, _text(text, known)
                 case _:
                     pass
+
+
+def _slanted(text: str) -> str:
+    """The Markdown of a sentence."""
+    return re.sub(r"([*<])", r"\\\1", text).replace("|", "*")
 
 
 def error_sentences() -> str:
     """The page of errors."""
     by_kind: dict[str, set[str]] = {}
     for kind, text in sentences():
-        if re.search(r"\w{3}", text):
-            by_kind.setdefault(kind, set()).add(re.sub(r"([*<|])", r"\\\1", " ".join(text.split())))
+        if re.search(r"\w{3}", re.sub(r"\|[^|]*\|", "", text)):
+            by_kind.setdefault(kind, set()).add(_slanted(" ".join(text.split())))
     parts = [_ERRORS]
     for kind, what in _WHAT_TO_DO.items():
         meaning = (inspect.getdoc(getattr(errors, kind)) or "").partition("\n")[0]
