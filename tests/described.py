@@ -1,4 +1,4 @@
-"""Pages that say what the code says: the fields of the classes that describe a chip, and the sentences of errors."""
+"""Pages that say what the code says: fields of classes that describe a chip (`make pages`), errors (`make site`)."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ What authors of [targets](new-target.md) are given and give, field by field.
 _ERRORS = """# Errors
 
 An error is one sentence on stderr that says what is wrong, where, and what to do. The exit status is 2, and nothing
-is left half-written. From Python it is an exception of one of these kinds, all of them `match.MatchError`. `make pages`
-writes this page from the code: what the case fills in is *slanted*, or … .
+is left half-written. From Python it is an exception of one of these kinds, all of them `match.MatchError`. What the
+case fills in is *slanted* here, or … .
 """
 
 _WHAT_TO_DO = {

@@ -16,7 +16,7 @@ from match.report.text import schema as report_schema
 from match.target.registry import get_target
 from tests.constants import with_values
 from tests.counted import with_counts
-from tests.described import error_sentences, fields
+from tests.described import fields
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -55,7 +55,6 @@ PAGES: dict[str, Callable[[], str]] = {
     **{f"{name}.schema.json": partial(_schema, name) for name in SCHEMAS},
     **{f"{target}-operators.md": partial(_operators, target) for target in TARGETS},
     "cost-models.md": _cost_models,
-    "errors.md": error_sentences,
     "fields.md": fields,
 }
 """What is in each file."""

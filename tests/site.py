@@ -12,11 +12,17 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from os.path import normpath, relpath
 from pathlib import Path, PurePosixPath
 
+from tests.described import error_sentences
+
 PROJECT = Path(__file__).resolve().parents[1]
+GENERATED: dict[str, Callable[[], str]] = {"docs/errors.md": error_sentences}
+"""Pages that are written when the site is: what they say is in the code."""
+
 UNLISTED = {"docs/pypi.md"}
 """Pages that are not the site's: the first page on PyPI says what README.md says."""
 
@@ -56,9 +62,7 @@ class _Pages:
         source, target = self.project / path, self.folder / place(path)
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.endswith(".md"):
-            text = self._relinked(path, source.read_text(encoding="utf-8"))
-            unsearched = path == "CHANGELOG.md" or target.is_relative_to(self.folder / "source")
-            target.write_text((_UNSEARCHED if unsearched else "") + text, encoding="utf-8")
+            self.write(path, source.read_text(encoding="utf-8"))
         elif path.startswith("docs/"):
             shutil.copyfile(source, target)
         elif source.is_dir():
@@ -67,6 +71,12 @@ class _Pages:
             language = _LANGUAGES.get(source.suffix, source.suffix.removeprefix(".")) or "text"
             code = source.read_text(encoding="utf-8").rstrip("\n")
             target.write_text(f"{_UNSEARCHED}# {path}\n\n````{language}\n{code}\n````\n", encoding="utf-8")
+
+    def write(self, path: str, text: str) -> None:
+        """Writes a page of the project with the links of the site."""
+        unsearched = path == "CHANGELOG.md" or place(path).startswith("source/")
+        text = (_UNSEARCHED if unsearched else "") + self._relinked(path, text)
+        (self.folder / place(path)).write_text(text, encoding="utf-8")
 
     def _add_folder(self, path: str, source: Path, target: Path) -> None:
         """A page that lists the files of a folder, which come too."""
@@ -99,7 +109,7 @@ def _is_source(file: Path) -> bool:
     return file.is_file() and not hidden.intersection(file.parts) and ".egg-info" not in str(file)
 
 
-def write_pages(project: Path, folder: Path) -> list[str]:
+def write_pages(project: Path, folder: Path, generated: Mapping[str, Callable[[], str]]) -> list[str]:
     """Fills a new folder with all pages of a project, as the site has them; a sentence for each link to no file."""
     shutil.rmtree(folder, ignore_errors=True)
     pages = _Pages(project, folder)
@@ -109,12 +119,14 @@ def write_pages(project: Path, folder: Path) -> list[str]:
         path = page.relative_to(project).as_posix()
         if page.is_file() and path not in UNLISTED:
             pages.add(path)
+    for path, text in generated.items():
+        pages.write(path, text())
     return pages.broken
 
 
-def build(project: Path, folder: Path) -> list[str]:
+def build(project: Path, folder: Path, generated: Mapping[str, Callable[[], str]]) -> list[str]:
     """Builds the site of a project into `folder`/site; what is wrong with its pages, nothing if all is well."""
-    faults = write_pages(project, folder / "pages")
+    faults = write_pages(project, folder / "pages", generated)
     shutil.rmtree(folder / "site", ignore_errors=True)
     shutil.copyfile(project / "docs" / "site" / "zensical.toml", folder / "zensical.toml")
     program = [sys.executable, "-m", "zensical", "build", "--strict", "--config-file", folder / "zensical.toml"]
@@ -129,6 +141,6 @@ def build(project: Path, folder: Path) -> list[str]:
 
 
 if __name__ == "__main__":
-    if wrong := build(PROJECT, PROJECT / "build"):
+    if wrong := build(PROJECT, PROJECT / "build", GENERATED):
         sys.exit("\n".join(wrong))
     sys.stdout.write("build/site/index.html\n")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.package.test_architecture import PROJECT
-from tests.site import UNLISTED, build, place
+from tests.site import GENERATED, UNLISTED, build, place
 
 pytestmark = pytest.mark.unit
 
@@ -32,14 +32,14 @@ def test_the_navigation_has_every_page() -> None:
     nav = tomllib.loads((PROJECT / "docs" / "site" / "zensical.toml").read_text())["project"]["nav"]
     pages = {path.relative_to(PROJECT).as_posix() for path in (PROJECT / "docs").rglob("*.md")}
     own = {"README.md", "CONTRIBUTING.md", "CHANGELOG.md"}
-    assert sorted(navigated(nav)) == sorted(map(place, (pages - UNLISTED) | own))
+    assert sorted(navigated(nav)) == sorted(map(place, (pages - UNLISTED) | own | set(GENERATED)))
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("zensical")
     folder = tmp_path_factory.mktemp("site")
-    assert build(PROJECT, folder) == []
+    assert build(PROJECT, folder, GENERATED) == []
     return folder / "site"
 
 
@@ -58,10 +58,10 @@ def test_a_link_that_leads_nowhere_fails(tmp_path: Path) -> None:
         '[project]\nsite_name = "x"\ndocs_dir = "pages"\nsite_dir = "site"\n'
     )
     (tmp_path / "docs" / "page.md").write_text("# Page\n\n## Part\n\n```sh\n[code](nowhere.md)\n```\n")
-    assert build(tmp_path, tmp_path / "build") == []
+    assert build(tmp_path, tmp_path / "build", {}) == []
     for link in ("nowhere.md", "../nowhere.c", "../README.md#nowhere"):
         (tmp_path / "docs" / "page.md").write_text(f"# Page\n\n## Part\n\n[link]({link})\n")
-        assert build(tmp_path, tmp_path / "build") != [], link
+        assert build(tmp_path, tmp_path / "build", {}) != [], link
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
