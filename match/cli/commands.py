@@ -70,6 +70,8 @@ from match.cli.status import USAGE_ERROR, write_out
 from match.errors import OptionError
 
 if TYPE_CHECKING:
+    from match.codegen.manifest import Manifest
+    from match.files.npz import Array
     from match.run import Counts
 
 PIPE_WIDTH = 160
@@ -271,7 +273,7 @@ def run(
     for file in (outputs, trace):
         check_file(file)
     manifest = read_manifest(directory)
-    given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
+    given = random_inputs(manifest, seed) if inputs is None else _labelled(inputs, manifest)[0]
     counts: Counts | None = None
     with _progress(f"Running {manifest.name}", quiet, verbose):
         if trace is not None:
@@ -335,12 +337,11 @@ def selftest(
     """Write a sample and what the C project in DIR computes of it as C, for a program on the chip to compare with."""
     from rich.console import Console
 
-    from match.files import npz
     from match.run import random_inputs, read_manifest
     from match.run.selftest import write_selftest
 
     manifest = read_manifest(directory)
-    given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
+    given = random_inputs(manifest, seed) if inputs is None else _labelled(inputs, manifest)[0]
     origin = f"a random sample of seed {seed}" if inputs is None else f"the sample of {inputs.name}"
     with _progress(f"Running {manifest.name}", quiet, verbose):
         folder = write_selftest(directory, given, origin, overwrite=overwrite)
@@ -367,23 +368,17 @@ def validate(
     from rich.console import Console
 
     import match
-    from match.files import npz
-    from match.validation import LABELS, encode
+    from match.run import read_manifest
+    from match.validation import encode
     from match.validation.table import show
 
-    given = None if inputs is None else npz.read(inputs)
-    named = {} if given is None else {name: array for name, array in given.items() if name == LABELS}
-    if given is not None and named:
-        from match.run import read_manifest
-
-        own = any(tensor.name == LABELS for tensor in read_manifest(directory).inputs)
-        given, named = (given, {}) if own else ({n: a for n, a in given.items() if n != LABELS}, named)
+    given, labels = (None, None) if inputs is None else _labelled(inputs, read_manifest(directory))
     with _progress(f"Validating {directory}", quiet, verbose) as update:
         result = match.validate(
             directory,
             against,
             inputs=given,
-            labels=named.get(LABELS),
+            labels=labels,
             samples=samples,
             seed=seed,
             on=on,
@@ -544,6 +539,16 @@ def demo(target: TargetName = "gap9", quiet: Quiet = False, verbose: Verbose = F
     console = Console(quiet=quiet)
     console.print(result.summary(), "", highlight=False, sep="\n")
     show(result.report, console)
+
+
+def _labelled(file: Path, manifest: Manifest) -> tuple[dict[str, Array], Array | None]:
+    """The inputs in a file, and the labels beside them; none if there are none, or if an input is called so."""
+    from match.files import npz
+    from match.validation import LABELS
+
+    given = npz.read(file)
+    own = any(tensor.name == LABELS for tensor in manifest.inputs)
+    return given, None if own else given.pop(LABELS, None)
 
 
 @contextmanager

@@ -119,6 +119,14 @@ def test_run_equals_onnxruntime(command: Command, project: Path, tmp_path: Path)
         assert np.array_equal(archive[OUTPUT].argmax(-1), expected.argmax(-1))
 
 
+def test_labels_beside_inputs_are_for_validation(command: Command, project: Path, tmp_path: Path) -> None:
+    images, labels = load_images(DIGITS.with_name("digits.npz"))
+    np.savez(tmp_path / "x.npz", image=images[:2], labels=labels[:2])
+    np.savez(tmp_path / "other.npz", image=images[:2], others=labels[:2])
+    assert command("run", project, "--input", tmp_path / "x.npz", "-q").status == 0
+    assert "others" in command("run", project, "--input", tmp_path / "other.npz", "-q").error
+
+
 def test_random_inputs_follow_the_seed(command: Command, project: Path, tmp_path: Path) -> None:
     outputs: list[bytes] = []
     for seed in ("1", "1", "2"):
