@@ -11,9 +11,7 @@ from match.passes.adaptive_averages import PoolCollectedWindows
 from match.passes.channels_last import ChannelsLast
 from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.depthwise_scales import DepthwiseScales
-from match.passes.extrema import AddExtrema
 from match.passes.fixed_point_groups import FuseFixedPointGroups
-from match.passes.gathers import GatherByAxis
 from match.passes.integerize import Integerize
 from match.passes.interpolations import FuseInterpolations
 from match.passes.moves_in_bytes import MovesInBytes
@@ -39,6 +37,8 @@ from match.relay.graph_reader import GraphReading, read_graph
 from match.relay.graph_writer import write_graph
 from match.relay.objects import main_function
 from match.rewrites.dead_channels import without_dead_channels
+from match.rewrites.extrema import with_added_extrema
+from match.rewrites.split_gathers import split_gathers
 from match.rewrites.tables import with_tables
 from match.rewrites.unsigned import with_unsigned_activations
 
@@ -100,15 +100,13 @@ def integer_network(
         FuseInterpolations(),
         ComposeArithmetic(),
         Integerize(arithmetic, exact, truncates=imported and not qnn_operators(module)),
-        GatherByAxis(),
-        AddExtrema(),
         *(() if imported else (FuseRowFunctions(whole_levels=not tflite),)),
         *(() if tflite else (TabulateRealFunctions(),)),
     )
     for transform in passes:
         module = transform(module)
     reading = read_graph(main_function(LowerBorder(model.rounding)(module)))
-    graph = with_tables(reading.graph)
+    graph = with_tables(with_added_extrema(split_gathers(reading.graph)))
     if remove_dead_channels:
         graph = without_dead_channels(graph)
     if activations == "uint8":
