@@ -21,10 +21,19 @@ from match.codegen.capacity import check_border
 from match.codegen.platforms import PACKAGE
 from match.codegen.project_folder import OVERWRITE, check_project_folder
 from match.compilation.options import IN_PLACES, Options
-from match.compilation.stopwatch import Progress, Stopwatch, unheard
+from match.compilation.stopwatch import Passed, Progress, Stopwatch, unheard, unread
 from match.compiled.dataflow import dataflow
 from match.compiled.model import CompiledModel
-from match.compiled.stations import Asked, Predicted, cut_for, exact_cycles, integer_form, predicted, questions
+from match.compiled.stations import (
+    Asked,
+    Predicted,
+    cut_for,
+    exact_cycles,
+    integer_form,
+    predicted,
+    questions,
+    rescaled_where_asked,
+)
 from match.compiled.stations import report as report_of
 from match.errors import CapacityError, InputError, ModelError, OptionError, TargetError
 from match.external_memory.fit import in_memory
@@ -36,9 +45,9 @@ from match.ir.names import network_prefix
 from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable
 from match.passes.border import Border, with_border
-from match.passes.pipeline import integer_relay
-from match.passes.rescale import Rescaled, rescaled_for
+from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
+from match.relay.graph_reader import GraphReading
 from match.report import REPORT, Report
 from match.report.file import read_report
 from match.report.shown import ShownReport
@@ -75,6 +84,7 @@ def compile(  # noqa: A001
     output: str | PathLike[str] | None = None,
     overwrite: bool = False,
     progress: Progress = unheard,
+    passed: Passed = unread,
 ) -> CompiledModel:
     """Compile a quantized network for a chip.
 
@@ -105,13 +115,15 @@ def compile(  # noqa: A001
         output: folder to `CompiledModel.save` the C project to.
         overwrite: whether files there that were changed since they were written are replaced, too.
         progress: is told which phase has begun, and how many of the searches are done.
+        passed: is told of each pass over the network when it is done: its name, and a function that gives the network
+            that it left as text (docs/integer-form.md). A network that the cache has is made anew then.
 
     Raises:
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
     check_progress(progress)
     check_truth(overwrite, OVERWRITE)
-    stopwatch = Stopwatch(progress)
+    stopwatch = Stopwatch(progress, passed)
     if output is not None:
         check_project_folder(path_of(output, "output"), overwrite=overwrite)  # before a search of minutes
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
@@ -120,18 +132,18 @@ def compile(  # noqa: A001
     asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
     network = _read(model, params, name, border, asked, stopwatch)
     chip = asked.chip
-    rescaled = integer_form(network, asked, stopwatch)
+    integer = integer_form(network, asked, stopwatch)
     answers = questions(network, asked, stopwatch)
     with tvm_failures(network.name), options.with_folder() as shared:
-        partitioned = cut_for(rescaled.module, network, replace(asked, options=shared), stopwatch)
+        partitioned = cut_for(integer, network, replace(asked, options=shared), stopwatch)
         try:
-            partitioned, generated = in_memory(partitioned, rescaled.module, network, shared, stopwatch)
+            partitioned, generated = in_memory(partitioned, integer, network, shared, stopwatch)
         except CapacityError as error:
             raise _with_recurrent(error, answers.quantizable()) from error
         with stopwatch.phase("codegen"):
             generated.generate()
     made = Predicted(partitioned, dataflow(partitioned), generated)
-    report = report_of(made, rescaled, network, asked, answers, stopwatch)
+    report = report_of(made, network, asked, answers, stopwatch)
     compiled = CompiledModel(
         generated,
         chip,
@@ -197,13 +209,13 @@ def predict(
     l1 = memory_size("L1", l1)
     asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
     network = _read(model, params, None, Border.parse(None, None, None), asked, stopwatch)
-    rescaled = integer_form(network, asked, stopwatch)
+    integer = integer_form(network, asked, stopwatch)
     answers = questions(network, asked, stopwatch)
     try:
-        made = predicted(rescaled, network, asked, stopwatch)
+        made = predicted(integer, network, asked, stopwatch)
     except CapacityError as error:
         raise _with_recurrent(error, answers.quantizable()) from error
-    return ShownReport.of(report_of(made, rescaled, network, asked, answers, stopwatch))
+    return ShownReport.of(report_of(made, network, asked, answers, stopwatch))
 
 
 def _read(
@@ -309,7 +321,7 @@ def validate(
     )
 
 
-def _integers(model: Model, chip: MatchTarget, options: Options) -> tvm.IRModule:
+def _integers(model: Model, chip: MatchTarget, options: Options) -> GraphReading:
     """The network in integer form, as a project has it."""
     with tvm_failures(model.name):
         return _transformed(model, chip, options)
@@ -321,12 +333,12 @@ def _cut_again(model: Model, chip: MatchTarget, options: Options, report: Report
     Raises:
         InputError: it is cut in another way today.
     """
-    module, names = _integers(model, chip, options), [layer.name for layer in report.layers]
+    network, names = _integers(model, chip, options), [layer.name for layer in report.layers]
 
     def ways() -> Iterator[Partitioned]:
         for in_place in IN_PLACES:
             own = replace(options, in_place=in_place)
-            yield from cut(module, chip, own, model.name, Stopwatch()).ways(own, model.name, Stopwatch())
+            yield from cut(network, chip, own, model.name, Stopwatch()).ways(own, model.name, Stopwatch())
 
     with tvm_failures(model.name):
         for way in ways():
@@ -430,17 +442,12 @@ def build(
         )
 
 
-def _transformed(model: Model, target: MatchTarget, options: Options) -> tvm.IRModule:
+def _transformed(model: Model, target: MatchTarget, options: Options) -> GraphReading:
     """A network in integer form, as options ask for it."""
-    module = integer_relay(
+    network = integer_network(
         model, target.activations, exact=options.exact, quantize_recurrent=options.quantize_recurrent
     )
-    return _rescaled(module, target, options).module
-
-
-def _rescaled(module: tvm.IRModule, target: MatchTarget, options: Options) -> Rescaled:
-    """A network in integer form, rescaled if that was asked for."""
-    return rescaled_for(module, target) if options.rescale else Rescaled(module, {})
+    return rescaled_where_asked(network, target, options)
 
 
 def _named(model: Model, name: str | None, chip: MatchTarget) -> Model:

@@ -17,18 +17,19 @@ from match.errors import CapacityError, OptionError
 from match.external_memory.fit import in_memory
 from match.frontend.failures import tvm_failures
 from match.frontend.model import Model, tensor_bytes
+from match.graph.text import text
 from match.partitioning.least_l1 import check_l1
 from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable, has_wide_activations, quantizable
-from match.passes import recurrent_cells
-from match.passes.kept import kept_integer_relay
-from match.passes.rescale import Rescaled, rescaled_for
-from match.relay import tvm
+from match.passes.kept import kept_integer_network
 from match.relay.graph import elements_by_source
+from match.relay.graph_reader import GraphReading
+from match.relay.graph_writer import write_graph
 from match.relay.objects import main_function
 from match.report import Report
 from match.report import build as build_report
 from match.report.reads import Reads
+from match.rewrites.rescale import rescaled
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 from match.validation.in_numpy import moved_outputs
@@ -55,21 +56,30 @@ class Questions:
     exact_cycles: Callable[[], int | None]
 
 
-def integer_form(model: Model, asked: Asked, stopwatch: Stopwatch) -> Rescaled:
+def integer_form(model: Model, asked: Asked, stopwatch: Stopwatch) -> GraphReading:
     """The network in integer form, as the target and the options ask for it."""
     chip, options = asked.chip, asked.options
     with tvm_failures(model.name), stopwatch.phase("transform"):
-        module = kept_integer_relay(
+        network = kept_integer_network(
             model,
             chip.activations,
             options.cache,
             exact=options.exact,
             quantize_recurrent=options.quantize_recurrent,
+            passed=stopwatch.passed,
         )
-        return rescaled_for(module, chip) if options.rescale else Rescaled(module, {})
+        network = rescaled_where_asked(network, chip, options)
+        if options.rescale:
+            stopwatch.passed("rescale", partial(text, network.graph))
+        return network
 
 
-def cut_for(integer: tvm.IRModule, model: Model, asked: Asked, stopwatch: Stopwatch) -> Partitioned:
+def rescaled_where_asked(network: GraphReading, target: MatchTarget, options: Options) -> GraphReading:
+    """A network in integer form, rescaled if that was asked for."""
+    return write_graph(rescaled(network.graph, target), network) if options.rescale else network
+
+
+def cut_for(integer: GraphReading, model: Model, asked: Asked, stopwatch: Stopwatch) -> Partitioned:
     """The network, cut as is cheapest with everything in main memory.
 
     Raises:
@@ -83,7 +93,7 @@ def cut_for(integer: tvm.IRModule, model: Model, asked: Asked, stopwatch: Stopwa
 
 
 def _cut_for_l1(
-    integer: tvm.IRModule, target: MatchTarget, options: Options, name: str, stopwatch: Stopwatch, l1: int
+    integer: GraphReading, target: MatchTarget, options: Options, name: str, stopwatch: Stopwatch, l1: int
 ) -> Partitioned | None:
     """The network, cut for an L1 of `l1` bytes; None if the target cannot have that size."""
     try:
@@ -133,13 +143,13 @@ class Predicted:
     estimate: Estimate | None = None
 
 
-def predicted(rescaled: Rescaled, model: Model, asked: Asked, stopwatch: Stopwatch) -> Predicted:
+def predicted(integer: GraphReading, model: Model, asked: Asked, stopwatch: Stopwatch) -> Predicted:
     """A network as it is compiled, without C: TVM is asked only if main memory may not hold it.
 
     Raises:
         CapacityError: if the chip does not have the memory, or no layer fits the L1 that was asked for.
     """
-    integer, chip = rescaled.module, asked.chip
+    chip = asked.chip
     with tvm_failures(model.name), asked.options.with_folder() as options:
         partitioned = cut_for(integer, model, replace(asked, options=options), stopwatch)
         reads = dataflow(partitioned)
@@ -154,7 +164,6 @@ def predicted(rescaled: Rescaled, model: Model, asked: Asked, stopwatch: Stopwat
 
 def report(
     made: Predicted,
-    rescaled: Rescaled,
     model: Model,
     asked: Asked,
     answers: Questions,
@@ -177,7 +186,7 @@ def report(
         elements=elements_by_source(main_function(model.module)),
         quantizable=answers.quantizable() if complete else (),
         wide_activations=has_wide_activations(model.module),
-        moved=partitioned.by_name({**rescaled.moved, **recurrent_cells.moved(partitioned.main)}),
+        deviations=partitioned.deviations(),
         moved_outputs=moved,
         exact_cycles=answers.exact_cycles,
         complete=complete,

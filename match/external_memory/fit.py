@@ -16,7 +16,7 @@ from match.external_memory.network import place_cheapest
 from match.frontend import Model
 from match.ir.layer import Op
 from match.partitioning.partitioner import Partitioned, cut
-from match.relay import tvm
+from match.relay.graph_reader import GraphReading
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 
@@ -27,7 +27,7 @@ _MOVING = frozenset({Op.CONCATENATE.value, Op.SLICE.value, IN_PLACE})
 
 
 def in_memory(
-    partitioned: Partitioned, integer: tvm.IRModule, model: Model, options: Options, stopwatch: Stopwatch
+    partitioned: Partitioned, integer: GraphReading, model: Model, options: Options, stopwatch: Stopwatch
 ) -> tuple[Partitioned, Network]:
     """The network `integer`, cut as it is or in another way so that it fits main memory, else with external memory.
 
@@ -46,7 +46,7 @@ def in_memory(
 def _enough(
     least: int | None,
     target: MatchTarget,
-    integer: tvm.IRModule,
+    integer: GraphReading,
     model: Model,
     options: Options,
     stopwatch: Stopwatch,
@@ -70,7 +70,7 @@ def _enough(
 
 
 def _placed(
-    partitioned: Partitioned, integer: tvm.IRModule, model: Model, options: Options, stopwatch: Stopwatch
+    partitioned: Partitioned, integer: GraphReading, model: Model, options: Options, stopwatch: Stopwatch
 ) -> tuple[Partitioned, Network]:
     """What `in_memory` returns; a shortage of main memory is a `MainMemoryError` where there is external memory."""
     chip = partitioned.target

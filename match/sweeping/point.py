@@ -27,9 +27,9 @@ def predict_report(sent: SentNetwork, asked: Asked) -> ShownReport:
 def _report(network: ReadNetwork, asked: Asked, *, complete: bool = False) -> Report:
     stopwatch = Stopwatch()
     model = network.model
-    rescaled = network.rescaled or integer_form(model, asked, stopwatch)
-    made = predicted(rescaled, model, asked, stopwatch)
-    return report(made, rescaled, model, asked, questions(model, asked, stopwatch), stopwatch, complete=complete)
+    integer = network.integer or integer_form(model, asked, stopwatch)
+    made = predicted(integer, model, asked, stopwatch)
+    return report(made, model, asked, questions(model, asked, stopwatch), stopwatch, complete=complete)
 
 
 def _figures(made: Report, asked: Asked) -> Figures:

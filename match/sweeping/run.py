@@ -209,8 +209,8 @@ class _Networks:
         else:
             key = (id(model), asked.chip.activations, options.exact, options.quantize_recurrent)
         if key not in self._made:
-            rescaled = None if options.rescale else integer_form(model, asked, Stopwatch())
-            self._made[key] = SentNetwork(ReadNetwork(model, rescaled))
+            integer = None if options.rescale else integer_form(model, asked, Stopwatch())
+            self._made[key] = SentNetwork(ReadNetwork(model, integer))
         return self._made[key]
 
 

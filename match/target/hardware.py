@@ -107,10 +107,16 @@ class Allocator:
 
 @dataclass(frozen=True)
 class MemoryApi:
-    """C functions that reserve innermost memory and start transfers; `transfer` is the type of a transfer's descriptor.
+    """C functions that reserve innermost memory and start transfers.
 
-    A descriptor is zero when nothing is outstanding on it; the shapes of transfers are in match_copy.h. `private` has
-    the allocator of each operand that `Memory.private` gives memory of its own.
+    Attributes:
+        allocate: ``void *f(uint32_t bytes)``, a block of scratchpad; NULL when there is no room.
+        free: ``void f(void *block)``; blocks are freed in reverse order, and NULL is nothing.
+        transfer: type of a transfer's descriptor, which is zero when nothing is outstanding on it.
+        copy_in: ``void f(transfer *, void *local, const void *external, const match_copy_t *)``, starts a transfer of
+            up to three dimensions into the scratchpad (match_copy.h). The shape may go away when it returns.
+        copy_out: ``void f(transfer *, const void *local, void *external, const match_copy_t *)``, the same outwards.
+        private: by operand, the functions (an `Allocator`) that reserve what `Memory.private` gives it.
     """
 
     allocate: str
