@@ -39,17 +39,18 @@ from match.ir.names import network_prefix
 from match.partitioning.least_l1 import check_l1
 from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable, has_wide_activations, quantizable
-from match.passes import recurrent_cells
 from match.passes.border import Border, with_border
-from match.passes.kept import kept_integer_relay
-from match.passes.pipeline import integer_relay
-from match.passes.rescale import Rescaled, rescaled_for
+from match.passes.kept import kept_integer_network
+from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
 from match.relay.graph import elements_by_source
+from match.relay.graph_reader import GraphReading
+from match.relay.graph_writer import write_graph
 from match.relay.objects import main_function
 from match.report import REPORT, Report
 from match.report import build as build_report
 from match.report.file import read_report
+from match.rewrites.rescale import rescaled
 from match.target.arguments import check_progress, check_truth, is_a, path_of, shown
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target, memory_size
@@ -136,15 +137,14 @@ def compile(  # noqa: A001
     check_border(network, chip)
     with tvm_failures(network.name), options.with_folder() as shared:
         with stopwatch.phase("transform"):
-            kept = kept_integer_relay(
+            kept = kept_integer_network(
                 network,
                 chip.activations,
                 options.cache,
                 exact=options.exact,
                 quantize_recurrent=options.quantize_recurrent,
             )
-            rescaled = _rescaled(kept, chip, options)
-            integer = rescaled.module
+            integer = _rescaled(kept, chip, options)
         partitioned = cut(integer, chip, shared, network.name, stopwatch)
         check_l1(partitioned, l1, network.name, partial(_cut_for_l1, integer, chip, shared, network.name, stopwatch))
         candidates = partial(_quantizable, network, chip, options, stopwatch)
@@ -172,7 +172,7 @@ def compile(  # noqa: A001
         elements=elements_by_source(main_function(network.module)),
         quantizable=candidates(),
         wide_activations=has_wide_activations(network.module),
-        moved=partitioned.by_name({**rescaled.moved, **recurrent_cells.moved(partitioned.main)}),
+        deviations=partitioned.deviations(),
         moved_outputs=moved,
         exact_cycles=exact_cycles,
     )
@@ -191,7 +191,7 @@ def compile(  # noqa: A001
 
 
 def _cut_for_l1(
-    integer: tvm.IRModule, target: MatchTarget, options: Options, name: str, stopwatch: Stopwatch, l1: int
+    integer: GraphReading, target: MatchTarget, options: Options, name: str, stopwatch: Stopwatch, l1: int
 ) -> Partitioned | None:
     """The network, cut for an L1 of `l1` bytes; None if the target cannot have that size."""
     try:
@@ -220,7 +220,7 @@ def _with_recurrent(error: CapacityError, candidates: Sequence[Quantizable]) -> 
 
 
 def _in_memory(
-    partitioned: Partitioned, integer: tvm.IRModule, model: Model, options: Options, stopwatch: Stopwatch
+    partitioned: Partitioned, integer: GraphReading, model: Model, options: Options, stopwatch: Stopwatch
 ) -> tuple[Partitioned, Network]:
     """The network `integer`, cut as it is or in another way so that it fits main memory, else with external memory.
 
@@ -239,7 +239,7 @@ def _in_memory(
 def _enough(
     least: int | None,
     target: MatchTarget,
-    integer: tvm.IRModule,
+    integer: GraphReading,
     model: Model,
     options: Options,
     stopwatch: Stopwatch,
@@ -263,7 +263,7 @@ def _enough(
 
 
 def _placed(
-    partitioned: Partitioned, integer: tvm.IRModule, model: Model, options: Options, stopwatch: Stopwatch
+    partitioned: Partitioned, integer: GraphReading, model: Model, options: Options, stopwatch: Stopwatch
 ) -> tuple[Partitioned, Network]:
     """What `_in_memory` returns; a shortage of main memory is a `MainMemoryError` where there is external memory."""
     chip = partitioned.target
@@ -368,7 +368,7 @@ def validate(
     )
 
 
-def _integers(model: Model, chip: MatchTarget, options: Options) -> tvm.IRModule:
+def _integers(model: Model, chip: MatchTarget, options: Options) -> GraphReading:
     """The network in integer form, as a project has it."""
     with tvm_failures(model.name):
         return _transformed(model, chip, options)
@@ -380,12 +380,12 @@ def _cut_again(model: Model, chip: MatchTarget, options: Options, report: Report
     Raises:
         InputError: it is cut in another way today.
     """
-    module, names = _integers(model, chip, options), [layer.name for layer in report.layers]
+    network, names = _integers(model, chip, options), [layer.name for layer in report.layers]
 
     def ways() -> Iterator[Partitioned]:
         for in_place in IN_PLACES:
             own = replace(options, in_place=in_place)
-            yield from cut(module, chip, own, model.name, Stopwatch()).ways(own, model.name, Stopwatch())
+            yield from cut(network, chip, own, model.name, Stopwatch()).ways(own, model.name, Stopwatch())
 
     with tvm_failures(model.name):
         for way in ways():
@@ -488,17 +488,17 @@ def build(
         )
 
 
-def _transformed(model: Model, target: MatchTarget, options: Options) -> tvm.IRModule:
+def _transformed(model: Model, target: MatchTarget, options: Options) -> GraphReading:
     """A network in integer form, as options ask for it."""
-    module = integer_relay(
+    network = integer_network(
         model, target.activations, exact=options.exact, quantize_recurrent=options.quantize_recurrent
     )
-    return _rescaled(module, target, options).module
+    return _rescaled(network, target, options)
 
 
-def _rescaled(module: tvm.IRModule, target: MatchTarget, options: Options) -> Rescaled:
+def _rescaled(network: GraphReading, target: MatchTarget, options: Options) -> GraphReading:
     """A network in integer form, rescaled if that was asked for."""
-    return rescaled_for(module, target) if options.rescale else Rescaled(module, {})
+    return write_graph(rescaled(network.graph, target), network) if options.rescale else network
 
 
 def _named(model: Model, name: str | None, chip: MatchTarget) -> Model:

@@ -102,6 +102,11 @@ class Requantization:
         bias = self.bias - growth * self.multiplier
         return replace(self, bias=bias, negative_below=below, exceptions=exceptions, addend=None, largest=None)
 
+    def raised(self, more: int) -> Requantization:
+        """The same with outputs that are all larger by `more`."""
+        low, high = self.clip
+        return replace(self, bias=self.bias + (np.int64(more) << self.shift), clip=(low + more, high + more))
+
     def __call__(self, accumulator: npt.NDArray[np.integer]) -> Int64Array:
         """Apply to an accumulator of shape (..., channels)."""
         acc = accumulator.astype(np.int64)

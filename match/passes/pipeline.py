@@ -10,7 +10,6 @@ from match.frontend.model import Model, Rounding
 from match.passes.adaptive_averages import PoolCollectedWindows
 from match.passes.channels_last import ChannelsLast
 from match.passes.compose_arithmetic import ComposeArithmetic
-from match.passes.dead_channels import DeadChannels
 from match.passes.depthwise_scales import DepthwiseScales
 from match.passes.extrema import AddExtrema
 from match.passes.fixed_point_groups import FuseFixedPointGroups
@@ -32,22 +31,33 @@ from match.passes.reshapes_behind_elements import ReshapesBehindElements
 from match.passes.resizes import WriteResizes
 from match.passes.row_functions import FuseRowFunctions
 from match.passes.slices_of_splits import SliceSplits
-from match.passes.tables_of_one import FuseTables
-from match.passes.unsigned_activations import UnsignedActivations
 from match.passes.volume_pooling import PoolVolumes
 from match.passes.volumes import CutVolumes
 from match.passes.whole_constants import WriteOutConstants
 from match.relay import tvm
+from match.relay.graph_reader import GraphReading, read_graph
+from match.relay.graph_writer import write_graph
+from match.relay.objects import main_function
+from match.rewrites.dead_channels import without_dead_channels
+from match.rewrites.tables import with_tables
+from match.rewrites.unsigned import with_unsigned_activations
 
 
 def integer_relay(
+    model: Model, activations: Literal["uint8"] | None = None, *, exact: bool = True, quantize_recurrent: bool = False
+) -> tvm.IRModule:
+    """The network of `integer_network` as a Relay module."""
+    return integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent).module
+
+
+def integer_network(
     model: Model,
     activations: Literal["uint8"] | None = None,
     *,
     exact: bool = True,
     quantize_recurrent: bool = False,
     remove_dead_channels: bool = True,
-) -> tvm.IRModule:
+) -> GraphReading:
     """The network in integer form (docs/integer-form.md).
 
     Args:
@@ -90,14 +100,17 @@ def integer_relay(
         FuseInterpolations(),
         ComposeArithmetic(),
         Integerize(arithmetic, exact, truncates=imported and not qnn_operators(module)),
-        FuseTables(),
         GatherByAxis(),
         AddExtrema(),
-        *((DeadChannels(),) if remove_dead_channels else ()),
-        *((UnsignedActivations(),) if activations == "uint8" else ()),
         *(() if imported else (FuseRowFunctions(whole_levels=not tflite),)),
         *(() if tflite else (TabulateRealFunctions(),)),
     )
     for transform in passes:
         module = transform(module)
-    return LowerBorder(model.rounding)(module)
+    reading = read_graph(main_function(LowerBorder(model.rounding)(module)))
+    graph = with_tables(reading.graph)
+    if remove_dead_channels:
+        graph = without_dead_channels(graph)
+    if activations == "uint8":
+        graph = with_unsigned_activations(graph)
+    return write_graph(graph, reading)

@@ -15,10 +15,10 @@ from match.compilation.options import Options
 from match.dispatch.choice import outputs
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
 from match.frontend.model import Model, ModelTensor
+from match.ir.deviation import Deviation
 from match.ir.layer import Layer
 from match.mapping.schedule import Schedule
 from match.partitioning.quantizable import Quantizable
-from match.passes.moved import Moved
 from match.prediction.predict import predict
 from match.report.advice import advise
 from match.report.memory import outside_main_memory, summarize
@@ -74,7 +74,7 @@ def build(
     network: Network | None = None,
     reads: Sequence[Reads] = (),
     elements: Mapping[str, int] | None = None,
-    moved: Mapping[str, Sequence[Moved]] | None = None,
+    deviations: Mapping[str, Sequence[Deviation]] | None = None,
     quantizable: Sequence[Quantizable] = (),
     wide_activations: bool = False,
     moved_outputs: MovedOutputs | None = None,
@@ -95,7 +95,7 @@ def build(
         network: Its C, which says where it lies in memory.
         reads: What each of the decisions reads.
         elements: Those of the model's tensors, by the names that decisions have as sources.
-        moved: By how much operators that were changed differ from the model's, by the names of decisions.
+        deviations: By how much operators that were changed differ from the model's, by the names of decisions.
         quantizable: Recurrent layers in floating point that modules would take in integers.
         wide_activations: Whether the model quantizes activations to 16 bits.
         moved_outputs: By how much outputs move where modules requantize otherwise than the network.
@@ -111,7 +111,7 @@ def build(
             decision,
             target,
             whole,
-            (moved or {}).get(decision.name, ()),
+            (deviations or {}).get(decision.name, ()),
             removed_of.pop(decision.source, 0) if decision.parts > 1 else _removed_of_layer(decision, whole),
             arrow,
         )
@@ -245,7 +245,7 @@ def _layer(
     decision: LayerDecision,
     target: MatchTarget,
     elements: Mapping[str, int],
-    moved_by: Sequence[Moved],
+    deviations: Sequence[Deviation],
     removed: int,
     reads: Reads,
 ) -> LayerSummary:
@@ -272,14 +272,14 @@ def _layer(
         candidates=tuple(_candidate(candidate) for candidate in decision.candidates),
         platform_cycles=_on_platforms(decision, target),
         source=decision.source,
-        exact=decision.reference and (requantization is None or requantization.exact) and not moved_by,
+        exact=decision.reference and (requantization is None or requantization.exact) and not deviations,
         floating=decision.floating,
         runner_up=RunnerUpSummary(other.module, other.cost) if (other := decision.runner_up) else None,
         input_shapes=decision.input_shapes,
         output_shapes=decision.output_shapes,
         removed_channels=removed,
         operators=tuple(_operators(decision.plan, target, elements)) if decision.plan else (),
-        moved=MovedSummary(*map(max, zip(*map(astuple, moved_by), strict=True))) if moved_by else None,
+        moved=MovedSummary(*map(max, zip(*map(astuple, deviations), strict=True))) if deviations else None,
         constant_bytes=len(decision.plan.constants) if decision.plan else None,
         weight_bits=_weight_bits(decision.plan.layer) if decision.plan else None,
         wait_cycles=round(decision.waits),

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from match.passes.extrema import AddExtrema
-from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import relay, tvm
 from match.relay.graph import post_order
 from match.relay.rewrite import operator_name
+from match.rewrites.unsigned import with_unsigned_activations
 from tests.passes.running import executable
+from tests.rewrites.through import rewritten
 
 pytestmark = pytest.mark.tvm
 
@@ -35,7 +36,7 @@ def test_all_pairs(name: str, dtype: str, unsigned: bool) -> None:
     a, b = (side.reshape(1, 256, 256, 1) for side in np.meshgrid(levels, levels))
     module = module_of(name, a.shape, dtype)
     if unsigned:
-        module = UnsignedActivations()(relay.transform.InferType()(module))
+        module = rewritten(module, with_unsigned_activations)
     assert not names(module) & {"maximum", "minimum"}
     assert np.array_equal(executable(module)({"a": a, "b": b})[0], getattr(np, name)(a, b))
 

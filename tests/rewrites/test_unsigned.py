@@ -9,17 +9,26 @@ import numpy.typing as npt
 import pytest
 
 from match.devtools.check.probes import Probe, network, probes
-from match.graph.resize import Between
+from match.graph.elements import Dequantize, Quantize
+from match.graph.resize import Between, Resize
+from match.ir.float_border import FloatQuantization
+from match.ir.graph import Tensor
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match, find
-from match.passes.unsigned_activations import UnsignedActivations
-from match.relay import integer_form, relay, tvm
-from match.relay.resize import Resize
+from match.relay import float_arithmetic, integer_form, relay, tvm
+from match.relay.graph_reader import read_graph
+from match.relay.lowering import lowered
+from match.relay.objects import main_function
+from match.relay.resize import resized
 from match.relay.rewrite import dtype, operator_name
+from match.rewrites.unsigned import with_unsigned_activations
 from match.target.constraints import uint8_input
 from match.targets.pulp.constraints import CLUSTER
-from tests.passes.running import executable
+from tests.passes.networks import mixed, requantization, weights
+from tests.passes.running import assert_same_outputs, executable
+from tests.passes.test_passes import calls as calls_of
+from tests.rewrites.through import rewritten
 
 pytestmark = pytest.mark.tvm
 
@@ -33,6 +42,10 @@ def var(name: str = "x", kind: str = "int8") -> Any:
 
 def typed(x: Any, body: Any) -> Any:
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+
+
+def stored_unsigned(module: tvm.IRModule) -> tvm.IRModule:
+    return rewritten(module, with_unsigned_activations)
 
 
 def run(module: Any, value: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
@@ -55,7 +68,7 @@ def calls(module: Any) -> list[tuple[str, str]]:
 def unsigned(x: Any, body: Any, value: npt.NDArray[Any] = EVERY_VALUE) -> list[tuple[str, str]]:
     """The operators after the pass, which has changed no output."""
     before = typed(x, body)
-    after = UnsignedActivations()(before)
+    after = stored_unsigned(before)
     for expected, output in zip(run(before, value), run(after, value), strict=True):
         assert output.dtype == expected.dtype
         assert np.array_equal(output, expected)
@@ -66,9 +79,9 @@ def unsigned(x: Any, body: Any, value: npt.NDArray[Any] = EVERY_VALUE) -> list[t
     "probe", [one for one in probes("int8") if uint8_input in CLUSTER[one.op]], ids=lambda one: one.what
 )
 def test_operators_that_modules_want_unsigned_become_so(probe: Probe) -> None:
-    found = find(UnsignedActivations()(network([probe])))
+    found = find(stored_unsigned(network([probe])))
     layers = [row.layer for row in found if isinstance(row, Match) and row.layer.op is probe.op]
-    assert [layer.input_dtype for layer in layers] == ["uint8"], f"match/passes/unsigned_activations.py: {probe.what}"
+    assert [layer.input_dtype for layer in layers] == ["uint8"], f"match/rewrites/unsigned.py: {probe.what}"
 
 
 def test_inputs_and_outputs_pass_through_tables() -> None:
@@ -109,33 +122,44 @@ def test_a_table_used_inside_and_as_an_output() -> None:
     )
 
 
+def real_operators(module: tvm.IRModule) -> list[tuple[str, str]]:
+    """The operators of the graph that read or make real numbers, and types of their results."""
+    values = read_graph(main_function(module)).graph.values
+    kinds = Quantize, Dequantize
+    return [(value.operator.called, value.dtype) for value in values if isinstance(value.operator, kinds)]
+
+
+def quantized(x: relay.Expr, zero_point: int) -> relay.Expr:
+    return float_arithmetic.quantized(x, FloatQuantization(np.float32(0.037), zero_point, "int8", half_to_even=True))
+
+
+def dequantized(x: relay.Expr, zero_point: int) -> relay.Expr:
+    return lowered(Dequantize(scale=np.float32(0.037), zero_point=zero_point), [x], [Tensor((), "int8")])
+
+
+REALS = np.random.default_rng(5).uniform(-6, 6, EVERY_VALUE.shape).astype(np.float32)
+
+
 def test_quantize_and_dequantize_take_other_zero_points() -> None:
     x = var(kind="float32")
-    scale, zero_point = relay.const(0.037), relay.const(-9, "int32")
-    quantized = relay.qnn.quantize(x, scale, zero_point, out_dtype="int8")
-    body = relay.qnn.dequantize(integer_form.max_pool2d(quantized, window=(2, 2)), scale, zero_point)
-    value = np.random.default_rng(5).uniform(-6, 6, EVERY_VALUE.shape).astype(np.float32)
-    assert unsigned(x, body, value) == [
-        ("qnn.quantize", "uint8"),
-        ("nn.max_pool2d", "uint8"),
-        ("qnn.dequantize", "float32"),
-    ]
+    body = dequantized(integer_form.max_pool2d(quantized(x, -9), window=(2, 2)), -9)
+    names = [name for name, _ in unsigned(x, body, REALS)]
+    assert names.count("take") == 0
+    assert real_operators(stored_unsigned(typed(x, body))) == [("quantize", "uint8"), ("dequantize", "float32")]
 
 
 def test_a_quantize_that_a_dequantize_reads_is_unsigned() -> None:
-    """As between two normalizations, which become operators on integers later."""
     x = var(kind="float32")
-    scale, zero_point = relay.const(0.037), relay.const(-9, "int32")
-    body = relay.qnn.dequantize(relay.qnn.quantize(x, scale, zero_point, out_dtype="int8"), scale, zero_point)
-    value = np.random.default_rng(5).uniform(-6, 6, EVERY_VALUE.shape).astype(np.float32)
-    assert unsigned(x, body, value) == [("qnn.quantize", "uint8"), ("qnn.dequantize", "float32")]
+    body = dequantized(quantized(x, -9), -9)
+    assert ("take", "uint8") not in unsigned(x, body, REALS)
+    assert real_operators(stored_unsigned(typed(x, body))) == [("quantize", "uint8"), ("dequantize", "float32")]
 
 
 def test_a_quantized_output_keeps_its_type() -> None:
     x = var(kind="float32")
-    quantized = relay.qnn.quantize(x, relay.const(0.05), relay.const(3, "int32"), out_dtype="int8")
-    value = np.random.default_rng(6).uniform(-9, 9, EVERY_VALUE.shape).astype(np.float32)
-    assert unsigned(x, quantized, value) == [("qnn.quantize", "int8")]
+    body = quantized(x, 3)
+    assert [name for name, _ in unsigned(x, body, REALS)].count("take") == 0
+    assert real_operators(stored_unsigned(typed(x, body))) == [("quantize", "int8")]
 
 
 def test_resizes_round_away_from_the_same_value() -> None:
@@ -143,7 +167,7 @@ def test_resizes_round_away_from_the_same_value() -> None:
     x = var()
     middle = np.stack([np.arange(7), np.arange(1, 8), np.full(7, 512)])
     between = Between(*middle.astype(np.int64))
-    body = Resize(x, rows=between, columns=between, zero=0, dtype="int8").build(x)
+    body = resized(Resize(rows=between, columns=between, zero=0, dtype="int8"), x)
     values = np.random.default_rng(0).permutation(EVERY_VALUE.reshape(-1)).reshape(EVERY_VALUE.shape)
     assert calls(typed(x, body)) == [("cast", "int8")]
     assert unsigned(x, body, values) == [("take", "uint8"), ("cast", "uint8"), ("take", "int8")]
@@ -151,13 +175,15 @@ def test_resizes_round_away_from_the_same_value() -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_tables_of_channels_convert_themselves(dtype: str) -> None:
-    """A signed result is stored 128 higher where others read it; an output of the network has the table that it had."""
+    """A signed result is stored 128 higher where others read it; an output has the table that it had, also moved."""
     x = var()
     low = np.iinfo(dtype).min
     outputs = np.random.default_rng(6).integers(low, low + 256, (int(x.type_annotation.shape[-1]), 256))
     alone = integer_form.channel_lookup(x, outputs, "int8", dtype)
     assert unsigned(x, alone) == calls(typed(x, alone))
-    assert [name for name, _ in unsigned(x, relay.reverse(alone, 1))].count("take") == (2 if dtype == "int8" else 1)
+    assert [name for name, _ in unsigned(x, relay.reverse(alone, 1))].count("take") == 1
+    pooled = integer_form.max_pool2d(alone, window=(2, 2))
+    assert [name for name, _ in unsigned(x, pooled)].count("take") == (2 if dtype == "int8" else 1)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -179,7 +205,8 @@ def test_sums_of_lookups_move_with_their_outputs(dtype: str) -> None:
     x = var()
     tables = np.random.default_rng(8).integers(-(2**27), 2**27, (2, 256))
     clip = (-100, 101) if dtype == "int8" else (3, 250)
-    body = integer_form.lookup_sum(x, relay.reverse(x, axis=3), ("int8", "int8"), tables, clip, dtype)
+    both = integer_form.lookup_sum(x, relay.reverse(x, axis=3), ("int8", "int8"), tables, clip, dtype)
+    body = integer_form.max_pool2d(both, window=(2, 2))
     names = [name for name, _ in unsigned(x, body)]
     assert names.count("take") == (2 if dtype == "int8" else 1)
 
@@ -216,7 +243,7 @@ def test_sums_that_nothing_requantizes_are_of_unsigned_values(pad_value: int) ->
     conv = typed(x, convolved)
     dense = typed(x, integer_form.product(relay.reshape(x, (64, 4)), kernel[0, 0].T.copy()))
     for module, name in ((conv, "nn.conv2d"), (dense, "nn.dense")):
-        assert inputs_of(UnsignedActivations()(module), name) == ["uint8"]
+        assert inputs_of(stored_unsigned(module), name) == ["uint8"]
         unsigned(module["main"].params[0], module["main"].body)
 
 
@@ -230,3 +257,45 @@ def inputs_of(module: Any, name: str) -> list[str]:
 
     relay.analysis.post_order_visit(module["main"].body, visit)
     return found
+
+
+def test_unsigned_activations():
+    before = mixed(0, "int8")
+    after = stored_unsigned(before)
+    assert_same_outputs(before, after)
+    assert [dtype(call.args[0]) for call in calls_of(after, "nn.conv2d", "nn.dense", "nn.max_pool2d")] == ["uint8"] * 4
+    assert dtype(after["main"].params[0]) == "int8"
+
+
+def test_unsigned_activations_around_unknown_operators():
+    """Conversions stand where an operator is not understood, and where a value is both seen and passed on."""
+    rng = np.random.default_rng(0)
+    x = relay.var("x", shape=(1, 4, 4, 3), dtype="int8")
+    first = integer_form.conv2d(
+        x, weights(rng, 1, 1, 3, 6), requantization(rng, 3, 6, (-128, 127)), "int8", x_dtype="int8"
+    )
+    odd = relay.cast(relay.right_shift(relay.cast(first, "int32"), relay.const(1, "int32")), "int8")
+    joined = relay.concatenate([relay.nn.pad(first, ((0, 0), (1, 0), (0, 0), (0, 0)), relay.const(-4, "int8"))], 3)
+    second = integer_form.conv2d(
+        odd, weights(rng, 3, 3, 6, 4), requantization(rng, 54, 4, (-128, 127)), "int8", x_dtype="int8"
+    )
+    before = typed(x, relay.Tuple([relay.clip(joined, -50, 60), relay.reshape(second, (1, 16)), x]))
+    after = stored_unsigned(before)
+    assert_same_outputs(before, after)
+    assert {dtype(call.args[0]) for call in calls_of(after, "nn.conv2d")} == {"uint8"}
+
+
+def test_unsigned_activations_leaves_unsigned_networks_alone():
+    before = mixed(3, "uint8")
+    assert tvm.ir.structural_equal(stored_unsigned(before), before)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+def test_outputs_of_either_type_stay_what_they_are(dtype: str) -> None:
+    """Also those that are reshaped on their way out; an input that is only moved is not touched at all."""
+    x = var()
+    tables = np.random.default_rng(8).integers(-(2**27), 2**27, (2, 256))
+    clip = (-100, 101) if dtype == "int8" else (3, 250)
+    both = integer_form.lookup_sum(x, relay.reverse(x, axis=3), ("int8", "int8"), tables, clip, dtype)
+    assert [name for name, _ in unsigned(x, relay.reshape(both, (64, 4)))].count("take") == 1
+    assert [name for name, _ in unsigned(x, relay.reverse(relay.reshape(x, (64, 4)), axis=0))] == ["reshape", "reverse"]

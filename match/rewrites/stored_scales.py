@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from match.graph.maximum import Maximum
+from match.graph.moves import Move
+from match.graph.operator import Operator
+from match.graph.pairs import Addition
+from match.graph.sums import Accumulation, Average, Convolution
+from match.graph.value import Graph, Value
 from match.ir.dtypes import value_range
-from match.ir.moves import REARRANGEMENTS
 from match.ir.requantization import Int64Array
-from match.relay import relay, tvm
-from match.relay.objects import expressions, main_function
-from match.relay.operators import Addition, Average, Convolution
-from match.relay.readers import read_addition, read_layer
-from match.relay.rewrite import dtype, is_8bit, is_call, shape
 
 SIGNED, UNSIGNED = (-128, 127), (0, 127)
 """The ranges of stored values: all of int8, and what a ReLU leaves."""
 
-MOVES = frozenset({*REARRANGEMENTS, "strided_slice", "copy", "nn.max_pool2d"})
-"""Operators whose output is stored as their input is."""
+_NARROW = "int8", "uint8"
 
 _NEAR = 0.5
 """Steps that a zero may be above the smallest value of an unsigned tensor."""
@@ -50,22 +49,27 @@ class Stored:
         return np.asarray((stored - self.offset) / self.factor, np.float64)
 
 
-def origin(expr: relay.Expr) -> relay.Expr:
-    """What computed the values of a tensor."""
-    while is_call(expr, *MOVES):
-        expr = expr.args[0]
-    return expr
+def is_stored_as_input(operator: Operator | None) -> bool:
+    """Whether an operator's output is stored as its input is."""
+    return isinstance(operator, (Move, Maximum)) and operator.padding_value is None
 
 
-def values(expr: relay.Expr) -> tuple[int, int]:
-    """The smallest and the largest value that a tensor can have."""
-    layer, addition = read_layer(expr), read_addition(expr)
-    if layer is not None:
-        return layer.requantization.clip
-    return value_range(dtype(expr)) if addition is None else addition.clip
+def origin(value: Value) -> Value:
+    """What computed the elements of a tensor."""
+    while is_stored_as_input(value.operator):
+        value = value.inputs[0]
+    return value
 
 
-Tensor = relay.Expr | tuple[relay.Expr, relay.Expr]
+def limits(value: Value) -> tuple[int, int]:
+    """The smallest and the largest number that a tensor can have."""
+    operator = value.operator
+    if isinstance(operator, Accumulation):
+        return operator.requantization.clip
+    return operator.clip if isinstance(operator, Addition) else value_range(value.dtype)
+
+
+Tensor = Value | tuple[Value, Value]
 """A tensor by its `origin`, or the copy of it that an addition reads: (addition, origin)."""
 
 
@@ -73,12 +77,12 @@ Tensor = relay.Expr | tuple[relay.Expr, relay.Expr]
 class _Sum:
     """An addition, what it is and what it reads."""
 
-    total: relay.Expr
+    total: Value
     addition: Addition
     operands: tuple[Tensor, Tensor]
 
 
-def stored_scales(module: tvm.IRModule) -> dict[Tensor, Stored]:
+def stored_scales(graph: Graph) -> dict[Tensor, Stored]:
     """How each tensor that a convolution, dense layer or addition reads or writes is stored.
 
     The zero point of an input that is padded is 0. An addition adds stored values as they are: its operands and its
@@ -86,28 +90,27 @@ def stored_scales(module: tvm.IRModule) -> dict[Tensor, Stored]:
     its scale or less is enough for that layer, the addition reads a copy. All other tensors keep their values; unsigned
     values are stored 128 lower.
     """
-    found: dict[relay.Expr, None] = {}
-    read: set[relay.Expr] = set()
+    found: dict[Value, None] = {}
+    read: set[Value] = set()
     zeros: dict[Tensor, float] = {}
     sums: dict[Tensor, _Sum] = {}
 
-    for node in expressions(main_function(module)):
-        if not (isinstance(node, relay.Call) and is_8bit(node)):
-            continue
-        layer, addition = read_layer(node), read_addition(node)
-        if addition is not None:
-            first, second = map(origin, addition.operands)
-            sums[node] = _Sum(node, addition, (first, second))
-            found.update(dict.fromkeys((first, second, node)))
-        elif layer is not None and not isinstance(layer, Average):
-            read.add(origin(layer.x))
-            found.update(dict.fromkeys((origin(layer.x), node)))
-            if isinstance(layer, Convolution) and any(layer.padding):
-                zeros.setdefault(origin(layer.x), layer.pad_value)
+    for value in graph.values:
+        operator = value.operator
+        if isinstance(operator, Addition):
+            first, second = map(origin, value.inputs)
+            sums[value] = _Sum(value, operator, (first, second))
+            found.update(dict.fromkeys((first, second, value)))
+        elif isinstance(operator, Accumulation) and not isinstance(operator, Average) and value.dtype in _NARROW:
+            x = origin(value.inputs[0])
+            read.add(x)
+            found.update(dict.fromkeys((x, value)))
+            if isinstance(operator, Convolution) and any(operator.padding):
+                zeros.setdefault(x, operator.pad_value)
     joined = _all(found, zeros, sums)
     for total, one in sums.items():
         parts: list[Tensor] = [
-            (one.total, part) if part in read and len(shape(part)) == 4 and _coarse(part, joined, zeros) else part
+            (one.total, part) if part in read and len(part.shape) == 4 and _coarse(part, joined, zeros) else part
             for part in one.operands
         ]
         sums[total] = _Sum(one.total, one.addition, (parts[0], parts[1]))
@@ -138,7 +141,7 @@ def _alone(tensor: Tensor) -> Stored:
 
 
 def _values(tensor: Tensor) -> tuple[int, int]:
-    return values(tensor[1] if isinstance(tensor, tuple) else tensor)
+    return limits(tensor[1] if isinstance(tensor, tuple) else tensor)
 
 
 def _joined(tensor: Tensor, sums: Mapping[Tensor, _Sum]) -> dict[Tensor, float]:

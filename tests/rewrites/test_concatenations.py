@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pytest
 
-from match.partitioning.pairs import in_pairs
 from match.relay import relay, tvm
 from match.relay.objects import operands
 from match.relay.rewrite import is_call
+from match.rewrites.concatenations import in_pairs
 from match.target.registry import get_target
-from tests.graph.through import rewritten
 from tests.passes.running import executable
+from tests.rewrites.through import rewritten
 
 pytestmark = pytest.mark.tvm
 

@@ -8,18 +8,18 @@ import pytest
 from match.graph.value import Graph
 from match.ir.layer import Op
 from match.ir.requantization import Requantization
-from match.partitioning.pairs import in_pairs
 from match.partitioning.pattern import Match, find
-from match.partitioning.split_dense import split_dense
 from match.relay import integer_form, relay, tvm
 from match.relay.graph import post_order
 from match.relay.graph_reader import read_graph
 from match.relay.objects import main_function
 from match.relay.places import parts_of, placed
 from match.relay.rewrite import source_name
+from match.rewrites.concatenations import in_pairs
+from match.rewrites.split_dense import split_dense
 from match.target.registry import get_target
-from tests.graph.through import rewritten
 from tests.passes.running import executable
+from tests.rewrites.through import rewritten
 
 pytestmark = pytest.mark.tvm
 

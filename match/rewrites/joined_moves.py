@@ -11,8 +11,8 @@ from functools import partial
 from typing import TypeGuard
 
 from match.graph import moves
+from match.graph.integers import Elementwise
 from match.graph.moves import Move
-from match.graph.opaque import Opaque
 from match.graph.operator import Operator
 from match.graph.rewrite import rewrite
 from match.graph.value import Graph, Value, computed
@@ -72,7 +72,7 @@ def _without_idle(value: Value, original: Value) -> Value:
     """A reshape of reshapes as one, or as what they all reshape; an extremum of a tensor and itself as the tensor."""
     del original
     operator = value.operator
-    if isinstance(operator, Opaque) and operator.name in _EXTREMA:
+    if isinstance(operator, Elementwise) and operator.function in _EXTREMA:
         sources = [_in_order(x) for x in value.inputs]
         whole = all(x.tensor.elements == value.tensor.elements for x in value.inputs)
         return _reshaped(value, sources[0]) if whole and len({*sources}) == 1 else value

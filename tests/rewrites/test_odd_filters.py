@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from match.graph.sums import Convolution
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
-from match.passes.odd_filters import with_odd_filters
 from match.relay import integer_form, relay, tvm
-from match.relay.operators import Convolution
 from match.relay.readers import read_layer
+from match.rewrites.odd_filters import with_odd_filters
 from tests import relay_numpy
+from tests.rewrites.through import rewritten
 
 pytestmark = pytest.mark.tvm
 
@@ -45,8 +46,10 @@ def test_sums_are_the_same(
 ) -> None:
     height, width = window
     before = network(extents, (width, height) if turned else window, pads, (2, 2), seed)
-    after = with_odd_filters(before)
-    layer = read_layer(after["main"].body)
+    after = rewritten(before, with_odd_filters)
+    read = read_layer(after["main"].body)
+    assert read is not None
+    layer = read.operator
     assert isinstance(layer, Convolution)
     assert layer.strides == (1, 1)
     assert all(side % 2 for side in layer.weights.shape[:2])
@@ -58,4 +61,4 @@ def test_sums_are_the_same(
 @pytest.mark.parametrize(("window", "strides"), [((3, 3), (2, 2)), ((4, 4), (1, 1)), ((4, 4), (2, 1))])
 def test_others_stay(window: tuple[int, int], strides: tuple[int, int]) -> None:
     before = network((9, 9), window, (1, 1, 1, 1), strides, 0)
-    assert tvm.ir.structural_equal(with_odd_filters(before), before)
+    assert tvm.ir.structural_equal(rewritten(before, with_odd_filters), before)

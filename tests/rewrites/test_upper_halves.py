@@ -8,16 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from match.graph.resize import Between
+from match.graph.resize import Between, Resize
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
-from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import integer_form, relay
 from match.relay.objects import expressions, main_function
 from match.relay.readers import read_addition
-from match.relay.resize import Resize
+from match.relay.resize import resized as written
 from match.relay.rewrite import constant, is_call
-from tests.passes.test_unsigned_activations import EVERY_VALUE, typed, unsigned, var
+from tests.rewrites.test_unsigned import EVERY_VALUE, stored_unsigned, typed, unsigned, var
 
 pytestmark = pytest.mark.tvm
 
@@ -74,7 +73,7 @@ def replace_clip(line: Requantization, dtype: str) -> Requantization:
 
 def resized(x: Any, dtype: str) -> Any:
     between = Between(*np.stack([np.arange(7), np.arange(1, 8), np.full(7, 512)]).astype(np.int64))
-    return Resize(x, rows=between, columns=between, zero=middle(dtype) + 40, dtype=dtype).build(x)
+    return written(Resize(rows=between, columns=between, zero=middle(dtype) + 40, dtype=dtype), x)
 
 
 def pad(x: Any, value: int, dtype: str) -> Any:
@@ -125,8 +124,8 @@ def test_readers_compute_what_they_did(reader: str, dtype: str) -> None:
     values = np.random.default_rng(0).permutation(EVERY_VALUE.reshape(-1)).reshape(EVERY_VALUE.shape).view(dtype)
     body = READERS[reader](rectified(x, dtype), x, dtype)
     unsigned(x, body, values)
-    module = UnsignedActivations()(typed(x, body))
-    additions = [found for expr in expressions(main_function(module)) if (found := read_addition(expr))]
+    module = stored_unsigned(typed(x, body))
+    additions = [read.operator for expr in expressions(main_function(module)) if (read := read_addition(expr))]
     assert (additions[0].clip, additions[0].dtype) == ((0, 127), "uint8")
 
 
@@ -138,9 +137,11 @@ def test_tables_in_the_upper_half(dtype: str) -> None:
     table = integer_form.lookup(x, middle(dtype) + RNG.integers(0, 128, 256), dtype, dtype)
     pooled = relay.Tuple([conv(table, dtype, middle(dtype)), table])
     unsigned(x, pooled, values)
-    joined = [name for name, _ in unsigned(x, relay.concatenate([table, x], 3), values)]
-    assert joined.count("take") == (3 if dtype == "int8" else 1)
-    module = UnsignedActivations()(typed(x, pooled))
+    joined = relay.concatenate([table, x], 3)
+    assert [name for name, _ in unsigned(x, joined, values)].count("take") == 1
+    read = [name for name, _ in unsigned(x, integer_form.max_pool2d(joined, window=(2, 2)), values)]
+    assert read.count("take") == (3 if dtype == "int8" else 1)
+    module = stored_unsigned(typed(x, pooled))
     tables = [constant(expr.args[0]) for expr in expressions(main_function(module)) if is_call(expr, "take")]
     assert any(entries is not None and entries.dtype == np.uint8 and entries.max() < 128 for entries in tables)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Moved:
+class Deviation:
     """By how much an operator's outputs differ from the model's for random inputs, in steps of its own tensor."""
 
     largest: float
