@@ -195,7 +195,8 @@ class PulpClusterCost(CostModel):
                 rows = ceil_div(pixels, self.cores) * self.cycles.channel_lookup_pixel
                 return rows + self._elements(layer, tile, self.cycles.channel_lookup)
             case Op.MULTIPLY:
-                each = self._by_form("multiply") + looked_up(self.listed)
+                alone = self.cycles.multiply_alone if self.listed and self.form in LINES else 0
+                each = self._by_form("multiply") + alone + looked_up(self.listed)
                 return self.cycles.addition + self._elements(layer, tile, each)
             case Op.SQUARED_DIFFERENCE:
                 each = self.cycles.squared_difference + self.requantize + looked_up(self.listed)
@@ -491,7 +492,7 @@ class PulpClusterCost(CostModel):
         rows = 1 if tile.fx == layer.ix else tile.fy  # rows without gaps between them are one
         sums = elements * choose(elements // rows >= MANY, MANY_SUM4, SUM4)
         if self.listed:
-            return self.cycles.averages_split_signed + 4 * looked_up(self.listed) + rows * self.cycles.sum_row + sums
+            return self.cycles.averages_apart + 4 * looked_up(self.listed) + rows * self.cycles.sum_row + sums
         return self._by_form("averages") + rows * self.cycles.sum_row + sums
 
     def _maximum(self, layer: Layer, tile: Tile, channels: int) -> float:

@@ -84,8 +84,11 @@ MANY_ROWS, FEW_ROWS_MOVES = 12, 2
 """Of a 3x3 filter at stride 1: up to so many rows of outputs are computed by themselves, not by threes, and cycles of
 each that moves rows then (match_pulp_depthwise_strips.c)."""
 
-STRIP_OUTPUT: dict[str, int] = {"int32": 4, "split": 7}
+STRIP_OUTPUT: dict[str, int] = {"int32": 4, "split": 7, "split_signed": 11}
 """One of its outputs by form."""
+
+STRIP_WAIT: dict[str, int] = {"split_signed": 1}
+"""More of an output of a 3x3 filter, which waits for a constant: there is no register for it."""
 
 SMALL_ROW, SMALL_OUTPUT = 7, 10
 """A row of a channel that becomes a word, and an output of such rows beside `STRIP_OUTPUT`."""
@@ -240,7 +243,7 @@ class KernelCycles:
     channel5: float
     """A channel of a strip of 5x5, beside its rows."""
     called: float
-    """An output in other forms than int32 and split, which are calls."""
+    """An output in 64 bits or by upper words, which is a call."""
 
     # Depthwise convolutions of 5x5 on maps of at most four columns, beside `SMALL_ROW` and `SMALL_OUTPUT`. From
     # six calls on RTL, on one core and on each of eight; 26 others are within 2 %.
@@ -289,7 +292,9 @@ class KernelCycles:
     averages_split: float
     """The same in split."""
     averages_split_signed: float
-    """The same in split_signed, which is a call for each output, as are other forms."""
+    """The same in split_signed."""
+    averages_apart: float
+    """The same by a call for each, where some of the tile's outputs have exceptions."""
     averages_int64: float
     """The same in 64 bits."""
     maximum_row: float
@@ -384,6 +389,8 @@ class KernelCycles:
     """The same in split."""
     multiply_split_signed: float
     """The same in split_signed."""
+    multiply_alone: float
+    """More in these three forms where elements are computed one by one, as some have exceptions."""
     multiply_int64: float
     """The same in 64 bits."""
     squared_difference: float

@@ -16,6 +16,7 @@ from match.cost_models.pulp_cycles import (
     STRIP_OUTPUT,
     STRIP_ROW,
     STRIP_SUM,
+    STRIP_WAIT,
     Form,
     KernelCycles,
     looked_up,
@@ -133,6 +134,7 @@ class Depthwise:
         if (layer.fy, layer.stride[0]) == (3, 1):
             row = row + choose(tile.oy <= MANY_ROWS, FEW_ROWS_MOVES, 0)
         each = STRIP_OUTPUT.get(self.form, STRIP_SUM + cycles.called)
+        each = each + (STRIP_WAIT.get(self.form, 0) if layer.fy == 3 else 0)
         rows = share * tile.oy * (row + columns * each)
         if layer.fy == 5:
             return rows + ceil_div(share, tile.k) * cycles.strip5 + share * cycles.channel5

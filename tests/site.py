@@ -30,7 +30,8 @@ _LINK = re.compile(r"\]\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")
 _FENCE = re.compile(r"^(```.*?^```)", re.DOTALL | re.MULTILINE)
 _UNSEARCHED = "---\nsearch:\n  exclude: true\n---\n"
 _LANGUAGES = {".h": "c", ".md": "markdown", ".ld": "text", ".mako": "mako"}
-_OFFLINE_SHIM = "https://unpkg.com/iframe-worker/shim"
+_OFFLINE_SHIM = re.compile(r"https://[^\"\s]+/iframe-worker/shim")
+"""What search loads where a page is opened from disk; `worker.js` takes its place."""
 
 
 def place(path: str) -> str:
@@ -136,7 +137,7 @@ def build(project: Path, folder: Path, generated: Mapping[str, Callable[[], str]
         faults.append(done.stderr.split("Traceback", maxsplit=1)[0])
     for page in (folder / "site").rglob("*.html"):
         worker = f"{relpath(folder / 'site', page.parent)}/site/worker.js"
-        page.write_text(page.read_text(encoding="utf-8").replace(_OFFLINE_SHIM, worker), encoding="utf-8")
+        page.write_text(_OFFLINE_SHIM.sub(worker, page.read_text(encoding="utf-8")), encoding="utf-8")
     return faults
 
 

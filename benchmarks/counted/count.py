@@ -78,7 +78,7 @@ def kind_of(layer: LayerSummary) -> str:
     if layer.op in _PLAIN:
         return f"{layer.op} {tile.get('FY', 1)}x{tile.get('FX', 1)}"
     shapes, output = layer.input_shapes, layer.output_shapes[0]
-    if len(shapes) == 2 and len(output) == 4 and layer.op != "concatenate":
+    if [len(shape) for shape in (*shapes, output)] == [4, 4, 4] and layer.op != "concatenate":
         pixels = {tuple(shape[1:3]) for shape in shapes}
         if len(pixels) > 1 and (1, 1) in pixels:
             return f"{layer.op}, a value for each channel"

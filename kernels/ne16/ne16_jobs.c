@@ -8,6 +8,11 @@ enum {
     CHUNK_BYTES = 32,                  /* NE16 writes the accumulators of a pixel in chunks of this size */
 };
 
+/* A group of input channels, and the output channels of a sub-tile, are two to these. */
+enum { KI_BITS = 4, KO_BITS = 5 };
+
+_Static_assert(1 << KI_BITS == NE16_SUBTILE_KI && 1 << KO_BITS == NE16_SUBTILE_KO, "sub-tiles are powers of two");
+
 /* Filter positions in each mode. */
 enum { POSITIONS_3X3 = 9, POSITIONS_1X1 = 1 };
 
@@ -19,10 +24,26 @@ typedef struct {
     int32_t steps;  /* output rows that NE16 computes, all at stride 1 */
 } extent_t;
 
-/* Size of the last of the sub-tiles of `size` that `total` is cut into. */
-static int32_t remainder_of(int32_t total, int32_t size)
+/* Sub-tiles of some rows, columns or channels, and the size of the last one. */
+typedef struct {
+    int32_t count;
+    int32_t last;
+} subtiles_t;
+
+/* Of `total` > 0 rows or columns. These cores divide in some 35 cycles; a multiplication is exact up to 98,303. */
+static subtiles_t subtiles_of_pixels(int32_t total)
 {
-    return total - (match_ne16_ceil_div(total, size) - 1) * size;
+    int32_t count = (int32_t)((uint32_t)(total + NE16_SUBTILE_OUTPUT - 1) * 43691u >> 17);
+    return (subtiles_t){count, total - (count - 1) * NE16_SUBTILE_OUTPUT};
+}
+
+_Static_assert(NE16_SUBTILE_OUTPUT == 3, "43691 / 2^17 is a third");
+
+/* Of `total` > 0 channels, by 2^bits. */
+static subtiles_t subtiles_of_channels(int32_t total, int32_t bits)
+{
+    int32_t before = (total - 1) >> bits;
+    return (subtiles_t){before + 1, total - (before << bits)};
 }
 
 static uint32_t halves(int32_t upper, int32_t lower)
@@ -44,7 +65,7 @@ static int32_t weight_bits(const match_tile_t *tile)
 
 int32_t match_ne16_weight_stride(const match_tile_t *tile, uint32_t mode)
 {
-    int32_t groups = mode == NE16_MODE_DEPTHWISE ? 1 : match_ne16_ceil_div(tile->channels_in, NE16_SUBTILE_KI);
+    int32_t groups = mode == NE16_MODE_DEPTHWISE ? 1 : subtiles_of_channels(tile->channels_in, KI_BITS).count;
     return groups * weight_bits(tile) * plane_bytes(mode);
 }
 
@@ -95,15 +116,15 @@ static int32_t job_outputs(extent_t whole, int32_t outputs, bool strided, int32_
     if (strided) {
         return output_stride % 2 == 0 ? 2 : 1;
     }
-    return whole.after > remainder_of(outputs, NE16_SUBTILE_OUTPUT) && outputs > 1 ? outputs - 1 : outputs;
+    bool too_much = whole.after > 1 && outputs > 1 && whole.after > subtiles_of_pixels(outputs).last;
+    return too_much ? outputs - 1 : outputs;
 }
 
 /* Padding behind the input as NE16 counts it: from the end of its 5-pixel buffer, which the last sub-tile may not
  * fill. */
-static uint32_t padding_after(extent_t extent)
+static uint32_t padding_after(extent_t extent, subtiles_t subtiles)
 {
-    int32_t unused = NE16_SUBTILE_OUTPUT - remainder_of(extent.steps, NE16_SUBTILE_OUTPUT);
-    return extent.after > 0 ? (uint32_t)(extent.after + unused) : 0;
+    return extent.after > 0 ? (uint32_t)(extent.after + NE16_SUBTILE_OUTPUT - subtiles.last) : 0;
 }
 
 /* ---- jobs ---- */
@@ -178,40 +199,41 @@ static void aim_jobs(match_ne16_jobs_t *jobs, uint32_t mode, bool strided, const
 {
     match_ne16_job_t *job = &jobs->next;
     jobs->other_channels = NE16_PLACES;
-    int32_t ko = match_ne16_subtile_channels(mode);
-    int32_t ki = NE16_SUBTILE_KI;
+    subtiles_t ko = subtiles_of_channels(channels->channels_out, mode == NE16_MODE_DEPTHWISE ? KI_BITS : KO_BITS);
+    subtiles_t ki = subtiles_of_channels(channels->channels_in, KI_BITS);
     job->weights = match_l1_address(channels->weights);
-    job->outfeat_d1 = (uint32_t)(destination.pixel_stride / (strided ? 2 : 1));
-    job->outfeat_d2 = (uint32_t)(destination.row_stride / (strided ? 2 : 1));
-    job->remainder_ko_ki = halves(remainder_of(channels->channels_out, ko), remainder_of(channels->channels_in, ki));
-    job->subtiles_ko_ki =
-        halves(match_ne16_ceil_div(channels->channels_out, ko), match_ne16_ceil_div(channels->channels_in, ki));
+    job->outfeat_d1 = (uint32_t)destination.pixel_stride >> strided;
+    job->outfeat_d2 = (uint32_t)destination.row_stride >> strided;
+    job->remainder_ko_ki = halves(ko.last, ki.last);
+    job->subtiles_ko_ki = halves(ko.count, ki.count);
 }
 
 /* Fill in one job's rows and columns, but for where they are. */
 static void shape_job(match_ne16_job_t *job, const match_tile_t *tile, uint32_t mode, extent_t rows, extent_t columns)
 {
-    int32_t ho = remainder_of(rows.steps, NE16_SUBTILE_OUTPUT);
-    int32_t wo = remainder_of(columns.steps, NE16_SUBTILE_OUTPUT);
+    subtiles_t ho = subtiles_of_pixels(rows.steps);
+    subtiles_t wo = subtiles_of_pixels(columns.steps);
     int32_t overlap = mode == NE16_MODE_1X1 ? 0 : NE16_SUBTILE_INPUT - NE16_SUBTILE_OUTPUT;
-    job->remainder_ho_wo = halves(ho, wo);
-    job->remainder_hi_wi = halves(ho + overlap, wo + overlap);
-    job->subtiles_ho_wo = halves(match_ne16_ceil_div(rows.steps, NE16_SUBTILE_OUTPUT),
-                                 match_ne16_ceil_div(columns.steps, NE16_SUBTILE_OUTPUT));
-    job->padding = (uint32_t)rows.before << 28 | padding_after(columns) << 24 | padding_after(rows) << 20 |
+    job->remainder_ho_wo = halves(ho.last, wo.last);
+    job->remainder_hi_wi = job->remainder_ho_wo + halves(overlap, overlap);
+    job->subtiles_ho_wo = halves(ho.count, wo.count);
+    job->padding = (uint32_t)rows.before << 28 | padding_after(columns, wo) << 24 | padding_after(rows, ho) << 20 |
                    (uint32_t)columns.before << 16 | (uint32_t)tile->pad_value;
 }
 
-bool match_ne16_submit_rows(match_ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode,
-                            const match_ne16_channels_t *channels, match_ne16_destination_t destination, int32_t first,
-                            int32_t last)
+/* Where a job reads. */
+static uint32_t input_of(const match_tile_t *tile, const uint8_t *input, extent_t rows, extent_t columns)
 {
-    bool strided = match_ne16_is_strided(tile, mode);
-    aim_jobs(jobs, mode, strided, channels, destination);
-    int32_t job_rows =
-        job_outputs(rows_of(tile, mode, first, last - first), last - first, strided, destination.row_stride);
-    int32_t job_columns = job_outputs(columns_of(tile, mode, 0, tile->output_width), tile->output_width, strided,
-                                      destination.pixel_stride);
+    return match_l1_address(input) +
+           (uint32_t)(rows.first * tile->input_row_stride + columns.first * tile->input_pixel_stride);
+}
+
+/* Start jobs of so many rows and columns, and fewer at the end, that are several; all else is as in submit_rows, whose
+ * instructions are fewer without these. */
+static __attribute__((noinline)) void submit_several(match_ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode,
+                                                     const uint8_t *input, match_ne16_destination_t destination,
+                                                     int32_t first, int32_t last, int32_t job_rows, int32_t job_columns)
+{
     /* In a row, the jobs behind the first ones in each place have the same columns, but for the last job. */
     int32_t inner = (tile->pad_left > 0 ? NE16_PLACES + 1 : NE16_PLACES) * job_columns;
     uint32_t input_step = (uint32_t)(job_columns * stride_x(tile) * tile->input_pixel_stride);
@@ -219,8 +241,7 @@ bool match_ne16_submit_rows(match_ne16_jobs_t *jobs, const match_tile_t *tile, u
     for (int32_t y = first; y < last; y += job_rows) {
         extent_t rows = rows_of(tile, mode, y, match_ne16_smaller(job_rows, last - y));
         extent_t columns = columns_of(tile, mode, 0, match_ne16_smaller(job_columns, tile->output_width));
-        jobs->next.infeat = match_l1_address(channels->input) +
-                            (uint32_t)(rows.first * tile->input_row_stride + columns.first * tile->input_pixel_stride);
+        jobs->next.infeat = input_of(tile, input, rows, columns);
         jobs->next.outfeat = destination.address + (uint32_t)((y - first) * destination.row_stride);
         for (int32_t x = 0; x < tile->output_width; x += job_columns) {
             if (x > 0) {
@@ -235,7 +256,27 @@ bool match_ne16_submit_rows(match_ne16_jobs_t *jobs, const match_tile_t *tile, u
             submit(jobs, other ? NE16_OTHER_PIXELS : NE16_OTHER_PLACE);
         }
     }
-    return job_rows >= last - first && job_columns >= tile->output_width;
+}
+
+bool match_ne16_submit_rows(match_ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode,
+                            const match_ne16_channels_t *channels, match_ne16_destination_t destination, int32_t first,
+                            int32_t last)
+{
+    bool strided = match_ne16_is_strided(tile, mode);
+    aim_jobs(jobs, mode, strided, channels, destination);
+    extent_t rows = rows_of(tile, mode, first, last - first);
+    extent_t columns = columns_of(tile, mode, 0, tile->output_width);
+    int32_t job_rows = job_outputs(rows, last - first, strided, destination.row_stride);
+    int32_t job_columns = job_outputs(columns, tile->output_width, strided, destination.pixel_stride);
+    if (job_rows < last - first || job_columns < tile->output_width) {
+        submit_several(jobs, tile, mode, channels->input, destination, first, last, job_rows, job_columns);
+        return false;
+    }
+    jobs->next.infeat = input_of(tile, channels->input, rows, columns);
+    jobs->next.outfeat = destination.address;
+    shape_job(&jobs->next, tile, mode, rows, columns);
+    submit(jobs, NE16_OTHER_PIXELS);
+    return true;
 }
 
 void match_ne16_submit_groups(match_ne16_jobs_t *jobs, const match_tile_t *tile, uint32_t mode,

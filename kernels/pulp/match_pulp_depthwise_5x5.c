@@ -33,6 +33,8 @@ typedef struct {
     int32_t mixed;          /* whether that one sees another row inside */
     int32_t most;           /* 20: the largest output */
     int32_t saved;          /* the compiler's s0 */
+    int32_t negative_below; /* 22: see match_requant_split_signed_t */
+    uint32_t negative_word;
 } strip_t;
 
 bool match_pulp_is_depthwise_5x5(const match_tile_t *tile)
@@ -44,6 +46,8 @@ bool match_pulp_is_depthwise_5x5(const match_tile_t *tile)
     return stride == 1 || match_strip_rows(tile, 0, tile->output_height, SIZE, stride).below <= 1;
 }
 
+#define BELOW_WORD 22
+#define NEGATIVE_WORD 23
 #define INPUT "a1"
 #define OUTPUT "a2"
 #define TO_NEXT "a3"
@@ -153,6 +157,10 @@ bool match_pulp_is_depthwise_5x5(const match_tile_t *tile)
     MATCH_STRIP_SCALE_SPLIT(sum, sum, OFFSET, "t6") \
     MATCH_STRIP_SHIFT_SPLIT(sum, OFFSET) \
     MATCH_INSN_STORE_BYTE_STEP(sum, OUTPUT, BELOW)
+#define FINISH_SIGNED(sum) \
+    MATCH_STRIP_SCALE_SIGNED(sum, sum, OFFSET, "t6", "t3", "t4") \
+    MATCH_STRIP_SHIFT_SPLIT(sum, OFFSET) \
+    MATCH_INSN_STORE_BYTE_STEP(sum, OUTPUT, BELOW)
 #define FINISH_SUMS(sum) \
     "add " sum ", " sum ", " OFFSET "\n" \
     MATCH_INSN_STORE4(sum, OUTPUT)
@@ -160,6 +168,7 @@ bool match_pulp_is_depthwise_5x5(const match_tile_t *tile)
 /* The instructions of these. */
 #define INSTRUCTIONS_32 4
 #define INSTRUCTIONS_SPLIT 7
+#define INSTRUCTIONS_SIGNED 11
 #define INSTRUCTIONS_SUMS 2
 
 /* The rows before the first output, which follow padding. */
@@ -232,7 +241,37 @@ bool match_pulp_is_depthwise_5x5(const match_tile_t *tile)
     "4:\n" \
     NEXT_CHANNEL
 
-#include "match_pulp_strip_loops.h"
+/* The assembly by stride and form, each a function, so that several places may call it. */
+typedef void run_t(strip_t *strip);
+#define RUN_FUNCTION(name, text) \
+    static __attribute__((noinline)) void name(strip_t *strip) \
+    { \
+        register strip_t *record __asm__("a0") = strip; \
+        __asm__ volatile(MATCH_STRIP_BEGIN text MATCH_STRIP_END : "+r"(record) : : MATCH_STRIP_CLOBBERS); \
+    }
+RUN_FUNCTION(run_1_32, STRIP_1(32))
+RUN_FUNCTION(run_1_split, STRIP_1(SPLIT))
+RUN_FUNCTION(run_1_signed, STRIP_1(SIGNED))
+RUN_FUNCTION(run_1_sums, STRIP_1(SUMS))
+RUN_FUNCTION(run_2_32, STRIP_2(32))
+RUN_FUNCTION(run_2_split, STRIP_2(SPLIT))
+RUN_FUNCTION(run_2_signed, STRIP_2(SIGNED))
+RUN_FUNCTION(run_2_sums, STRIP_2(SUMS))
+
+static run_t *run_of(match_strip_kind_t kind, bool one)
+{
+    switch (kind) {
+    case MATCH_STRIP_32:
+        return one ? run_1_32 : run_2_32;
+    case MATCH_STRIP_SPLIT:
+        return one ? run_1_split : run_2_split;
+    case MATCH_STRIP_SIGNED:
+        return one ? run_1_signed : run_2_signed;
+    case MATCH_STRIP_SUMS:
+    default:
+        return one ? run_1_sums : run_2_sums;
+    }
+}
 
 /* Set rows of outputs, from number y on. */
 static void set_rows(strip_t *strip, const match_tile_t *tile, int32_t y, int32_t count)
@@ -278,12 +317,13 @@ static inline int32_t kept_rows(int32_t left)
 }
 
 /* A strip of some channels in a form that requantizes by calls: sums of a few rows of one channel at a time. Given are
- * the offset of its first byte in input row 0, its first output, and the first channel. */
-MATCH_INLINE void run_by_sums(strip_t *strip, const match_tile_t *tile, const match_finish_t *finish,
-                              ptrdiff_t input, uint8_t *output, int32_t k, int32_t count, int32_t stride)
+ * the offset of its first byte in input row 0, and the first channel. */
+static void run_by_sums(strip_t *strip, const match_tile_t *tile, const match_finish_t *finish, run_t *run,
+                        ptrdiff_t input, int32_t k, int32_t count)
 {
     int32_t sums[2 * MATCH_STRIP_KEPT];
     const uint8_t *weights = strip->weights;
+    uint8_t *output = strip->output;
     for (; count > 0; count--, k++, weights += FILTER, input++) {
         uint8_t *place = output++;
         for (int32_t y = 0, rows; y < tile->output_height; y += rows) {
@@ -293,7 +333,7 @@ MATCH_INLINE void run_by_sums(strip_t *strip, const match_tile_t *tile, const ma
             strip->output = (uint8_t *)sums;
             strip->weights = weights;
             strip->weights_end = weights + FILTER;
-            run(strip, stride, MATCH_STRIP_SUMS);
+            run(strip);
             for (int32_t i = 0; i < rows; i++, place += tile->output_row_stride) {
                 *place = match_requantize_apart(finish, match_parameters_of(finish, finish->form, k), sums[i]);
             }
@@ -301,10 +341,11 @@ MATCH_INLINE void run_by_sums(strip_t *strip, const match_tile_t *tile, const ma
     }
 }
 
-MATCH_INLINE void strips(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last,
-                         int32_t stride, match_strip_kind_t kind)
+void match_pulp_depthwise_5x5(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last)
 {
     strip_t strip;
+    match_strip_kind_t kind = match_strip_kind(finish->form);
+    run_t *run = run_of(kind, tile->stride_y == 1);
     strip.to_next = tile->input_pixel_stride;
     strip.to_row = tile->input_row_stride - 4 * tile->input_pixel_stride;
     strip.below = tile->output_row_stride;
@@ -317,7 +358,7 @@ MATCH_INLINE void strips(const match_tile_t *tile, const match_finish_t *finish,
         int32_t x = at / tile->channels_out;
         int32_t k = at - x * tile->channels_out;
         int32_t count = match_smaller(match_smaller(left, tile->channels_out - k), last - at);
-        int32_t column = x * stride - tile->pad_left;
+        int32_t column = x * tile->stride_x - tile->pad_left;
         int32_t begin = match_larger(match_smaller(column, tile->input_width - SIZE), 0);
         set_columns(&strip, tile, column, begin);
         ptrdiff_t input = begin * tile->input_pixel_stride + k;
@@ -327,18 +368,13 @@ MATCH_INLINE void strips(const match_tile_t *tile, const match_finish_t *finish,
         strip.input = top + input;
         strip.output = match_output_pixel(tile, 0, x) + k;
         if (kind == MATCH_STRIP_SUMS) {
-            run_by_sums(&strip, tile, finish, input, strip.output, k, count, stride);
+            run_by_sums(&strip, tile, finish, run, input, k, count);
         } else {
-            run(&strip, stride, kind);
+            run(&strip);
         }
         left -= count;
         at = at + count < last ? at + count : first;
     }
-}
-
-void match_pulp_depthwise_5x5(const match_tile_t *tile, const match_finish_t *finish, int32_t first, int32_t last)
-{
-    strips_of_tile(tile, finish, first, last);
 }
 
 #endif

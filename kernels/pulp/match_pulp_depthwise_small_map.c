@@ -41,10 +41,14 @@ typedef struct {
     int32_t stride;             /* bytes of the rows from output to output */
     int32_t most;               /* 20: the largest output */
     int32_t saved;              /* the compiler's s0 */
+    int32_t negative_below;     /* 22: see match_requant_split_signed_t */
+    uint32_t negative_word;
     match_bytes4_t row[ROWS];
     column_t column[COLUMNS];
 } map_t;
 
+#define BELOW_WORD 22
+#define NEGATIVE_WORD 23
 #define INPUT "a1"
 #define OUTPUT "a2"
 #define BELOW "a3"
@@ -109,10 +113,15 @@ typedef struct {
     MATCH_STRIP_SCALE_SPLIT("t5", "t5", OFFSET, "t6") \
     MATCH_STRIP_SHIFT_SPLIT("t5", OFFSET) \
     MATCH_INSN_STORE_BYTE_STEP("t5", OUTPUT, BELOW)
+#define FINISH_SIGNED \
+    MATCH_STRIP_SCALE_SIGNED("t5", "t5", OFFSET, "t6", "t0", "t1") \
+    MATCH_STRIP_SHIFT_SPLIT("t5", OFFSET) \
+    MATCH_INSN_STORE_BYTE_STEP("t5", OUTPUT, BELOW)
 
 /* The instructions of these. */
 #define INSTRUCTIONS_32 4
 #define INSTRUCTIONS_SPLIT 7
+#define INSTRUCTIONS_SIGNED 11
 
 #define MAP(form) \
     MATCH_STRIP_BEGIN \
@@ -171,6 +180,7 @@ typedef struct {
     }
 RUN_FUNCTION(run_32, 32)
 RUN_FUNCTION(run_split, SPLIT)
+RUN_FUNCTION(run_signed, SIGNED)
 
 bool match_pulp_is_depthwise_small_map(const match_tile_t *tile, const match_finish_t *finish)
 {
@@ -237,8 +247,10 @@ void match_pulp_depthwise_small_map(const match_tile_t *tile, const match_finish
     map.most = tile->clip_high;
     if (finish->form == MATCH_FORM_32) {
         run_32(&map);
-    } else {
+    } else if (finish->form == MATCH_FORM_SPLIT) {
         run_split(&map);
+    } else {
+        run_signed(&map);
     }
 }
 

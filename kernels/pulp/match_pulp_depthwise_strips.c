@@ -47,6 +47,8 @@ typedef struct {
     int32_t output_on;
     int32_t left; /* 28: strips of the channel left */
     int32_t seen; /* where the columns of outputs lie in those read, which lanes follow from where that is all inside */
+    int32_t negative_below; /* 30: see match_requant_split_signed_t */
+    uint32_t negative_word;
 } strip_t;
 
 bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
@@ -67,6 +69,8 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
            tile->pad_left <= 1 && last <= tile->input_width - 4;
 }
 
+#define BELOW_WORD 30
+#define NEGATIVE_WORD 31
 #define INPUT "a1"
 #define OUTPUT "a2"
 #define TO_SECOND "a3"
@@ -154,11 +158,20 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
     "add " OUTPUT ", " OUTPUT ", t6\n" \
     "j 10b\n"
 
-/* What becomes of the sums of a row: SCALE begins it, SHIFT and STORE end it. Where a strip has one column, the left output,
- * stored last, is its output. */
-#define SCALE_32(to, sum, offset, other) MATCH_STRIP_SCALE_32(to, sum, offset, other)
-#define SCALE_SPLIT(to, sum, offset, other) MATCH_STRIP_SCALE_SPLIT(to, sum, offset, other)
-#define SCALE_SUMS(to, sum, offset, other) "add " to ", " sum ", " offset "\n"
+/* What becomes of the sums of a row: SCALE begins it, with two other registers, SHIFT and STORE end it. Where a strip has one
+ * column, the left output, stored last, is its output. */
+#define SCALE_32(to, sum, offset, other, more) MATCH_STRIP_SCALE_32(to, sum, offset, other)
+#define SCALE_SPLIT(to, sum, offset, other, more) MATCH_STRIP_SCALE_SPLIT(to, sum, offset, other)
+/* As MATCH_STRIP_SCALE_SIGNED with a register less, so that the last multiplication waits a cycle. */
+#define SCALE_SIGNED(to, sum, offset, other, more) \
+    "add " other ", " sum ", " offset "\n" \
+    MATCH_INSN_CLIP(other, other, MATCH_STRIP_LARGEST) \
+    MATCH_STRIP_LOAD(more, BELOW_WORD) \
+    MATCH_SPLIT_WORD(to, other, MATCH_STRIP_LOW, MATCH_STRIP_BIAS, MATCH_STRIP_HIGH) \
+    "slt " other ", " other ", " more "\n" \
+    MATCH_STRIP_LOAD(more, NEGATIVE_WORD) \
+    MATCH_INSN_MULTIPLY_ADD(to, other, more)
+#define SCALE_SUMS(to, sum, offset, other, more) "add " to ", " sum ", " offset "\n"
 #define STORE(left, right) \
     MATCH_INSN_STORE_BYTE_STEP(right, OUTPUT, TO_LEFT) \
     MATCH_INSN_STORE_BYTE_STEP(left, OUTPUT, BELOW)
@@ -170,6 +183,7 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
     MATCH_STRIP_SHIFT_SPLIT(left, LEFT_OFFSET) \
     MATCH_STRIP_SHIFT_SPLIT(right, RIGHT_OFFSET) \
     STORE(left, right)
+#define STORE_SIGNED(left, right) STORE_SPLIT(left, right)
 #define STORE_SUMS(left, right) \
     MATCH_INSN_STORE4(right, OUTPUT) \
     MATCH_INSN_STORE4(left, OUTPUT)
@@ -177,6 +191,7 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
 /* The instructions of these. */
 #define INSTRUCTIONS_32 8
 #define INSTRUCTIONS_SPLIT 14
+#define INSTRUCTIONS_SIGNED 22
 #define INSTRUCTIONS_SUMS 4
 
 /* Stride 1. */
@@ -204,8 +219,8 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
     MATCH_INSN_DOT4("t4", second, RIGHT1) \
     MATCH_INSN_DOT4("t3", third, LEFT2) \
     MATCH_INSN_DOT4("t4", third, RIGHT2) \
-    SCALE_##form("t3", "t3", LEFT_OFFSET, "t5") \
-    SCALE_##form("t4", "t4", RIGHT_OFFSET, "t6") \
+    SCALE_##form("t3", "t3", LEFT_OFFSET, "t5", "t6") \
+    SCALE_##form("t4", "t4", RIGHT_OFFSET, "t6", "t5") \
     STORE_##form("t3", "t4")
 #define PADDING(row) MATCH_STRIP_LOAD(row, 18)
 
@@ -292,11 +307,11 @@ bool match_pulp_is_depthwise_3x3(const match_tile_t *tile)
     MATCH_INSN_DOT4(RIGHT, "t3", RIGHT1) \
     NEXT(ROW) \
     MATCH_INSN_DOT4(LEFT, ROW, LEFT2) \
-    SCALE_##form("t3", LEFT, LEFT_OFFSET, "t5") \
+    SCALE_##form("t3", LEFT, LEFT_OFFSET, "t5", "t6") \
     MATCH_INSN_FIRST_DOT4(LEFT, ROW, LEFT0) \
     TAKE_FIFTH(ROW) \
     MATCH_INSN_DOT4(RIGHT, ROW, RIGHT2) \
-    SCALE_##form("t4", RIGHT, RIGHT_OFFSET, "t6") \
+    SCALE_##form("t4", RIGHT, RIGHT_OFFSET, "t6", "t5") \
     MATCH_INSN_FIRST_DOT4(RIGHT, ROW, RIGHT0) \
     STORE_##form("t3", "t4")
 
@@ -344,8 +359,10 @@ typedef void run_t(strip_t *strip);
     }
 RUN_FUNCTION(run_1_32, STRIP_1(32))
 RUN_FUNCTION(run_1_split, STRIP_1(SPLIT))
+RUN_FUNCTION(run_1_signed, STRIP_1(SIGNED))
 RUN_FUNCTION(run_2_32, STRIP_2(32))
 RUN_FUNCTION(run_2_split, STRIP_2(SPLIT))
+RUN_FUNCTION(run_2_signed, STRIP_2(SIGNED))
 
 /* Set what is the same in all strips. */
 static inline void set_steps(strip_t *strip, const match_tile_t *tile, int32_t stride)
@@ -573,9 +590,10 @@ void match_pulp_depthwise_3x3(const match_tile_t *tile, const match_finish_t *fi
         .tile = tile,
         .finish = finish,
         .top = strip.input,
-        .run = kind == MATCH_STRIP_32      ? (one ? run_1_32 : run_2_32)
-               : kind == MATCH_STRIP_SPLIT ? (one ? run_1_split : run_2_split)
-                                           : NULL,
+        .run = kind == MATCH_STRIP_32       ? (one ? run_1_32 : run_2_32)
+               : kind == MATCH_STRIP_SPLIT  ? (one ? run_1_split : run_2_split)
+               : kind == MATCH_STRIP_SIGNED ? (one ? run_1_signed : run_2_signed)
+                                            : NULL,
     };
     inner_t inner = inner_strips(tile, tile->stride_y, kind);
     if (inner.first == inner.all) {

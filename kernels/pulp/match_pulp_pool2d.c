@@ -199,6 +199,9 @@ MATCH_INLINE uint8_t requantize(const match_finish_t *finish, int32_t channel, i
     if (form == MATCH_FORM_SPLIT) {
         return (uint8_t)match_requantize_split(match_parameters_split(parameters), acc);
     }
+    if (form == MATCH_FORM_SPLIT_SIGNED) {
+        return (uint8_t)match_requantize_split_signed(match_parameters_split_signed(parameters), acc);
+    }
     return match_requantize(finish, channel, acc);
 }
 
@@ -432,6 +435,7 @@ MATCH_INLINE void averages(const match_tile_t *tile, const match_finish_t *given
     }
 AVERAGES(averages_32, MATCH_FORM_32, false)
 AVERAGES(averages_split, MATCH_FORM_SPLIT, false)
+AVERAGES(averages_signed, MATCH_FORM_SPLIT_SIGNED, true)
 AVERAGES(averages_other, MATCH_FORM_64, true) /* finish has the form */
 #if defined(MATCH_PULP_INSN)
 AVERAGES(many_averages_32, MATCH_FORM_32, true)
@@ -451,6 +455,8 @@ static void avg_pool2d(const match_tile_t *tile, match_form_t form)
         (many ? many_averages_32 : averages_32)(tile, &finish);
     } else if (finish.form == MATCH_FORM_SPLIT) {
         (many ? many_averages_split : averages_split)(tile, &finish);
+    } else if (finish.form == MATCH_FORM_SPLIT_SIGNED) {
+        averages_signed(tile, &finish);
     } else {
         averages_other(tile, &finish);
     }

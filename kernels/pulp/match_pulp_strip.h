@@ -19,9 +19,10 @@
 
 /* What becomes of sums in a loop. */
 typedef enum {
-    MATCH_STRIP_32,    /* MATCH_FORM_32 */
-    MATCH_STRIP_SPLIT, /* MATCH_FORM_SPLIT */
-    MATCH_STRIP_SUMS,  /* they are kept, and requantized by a call for each: all other forms */
+    MATCH_STRIP_32,     /* MATCH_FORM_32 */
+    MATCH_STRIP_SPLIT,  /* MATCH_FORM_SPLIT */
+    MATCH_STRIP_SIGNED, /* MATCH_FORM_SPLIT_SIGNED */
+    MATCH_STRIP_SUMS,   /* they are kept, and requantized by a call for each: all other forms */
 } match_strip_kind_t;
 
 /* Outputs of a column whose sums are kept at a time. */
@@ -29,9 +30,10 @@ enum { MATCH_STRIP_KEPT = 8 };
 
 static inline match_strip_kind_t match_strip_kind(match_form_t form)
 {
-    return form == MATCH_FORM_32      ? MATCH_STRIP_32
-           : form == MATCH_FORM_SPLIT ? MATCH_STRIP_SPLIT
-                                      : MATCH_STRIP_SUMS;
+    return form == MATCH_FORM_32             ? MATCH_STRIP_32
+           : form == MATCH_FORM_SPLIT        ? MATCH_STRIP_SPLIT
+           : form == MATCH_FORM_SPLIT_SIGNED ? MATCH_STRIP_SIGNED
+                                             : MATCH_STRIP_SUMS;
 }
 
 static __attribute__((noinline, unused)) uint8_t match_requantize_apart(const match_finish_t *finish,
@@ -103,7 +105,9 @@ static inline int32_t match_strip_begin(const match_tile_t *tile, int32_t first,
 #define MATCH_STRIP_LARGEST "a7"
 #define MATCH_STRIP_HIGH "s0"
 
-/* Those of match_requant32_t and match_requant_split_t, behind which `from` is then, and nothing for sums. */
+/* Those of match_requant32_t, match_requant_split_t and match_requant_split_signed_t, behind which `from` is then, and nothing
+ * for sums. The last two words of the third one, for which no registers are left, go to the words BELOW_WORD and
+ * NEGATIVE_WORD of the record, by a register that a channel sets behind these. */
 #define MATCH_STRIP_PARAMETERS_32(from, offset) \
     MATCH_INSN_LOAD4(offset, from) \
     MATCH_INSN_LOAD4(MATCH_STRIP_MULTIPLIER, from) \
@@ -114,20 +118,34 @@ static inline int32_t match_strip_begin(const match_tile_t *tile, int32_t first,
     MATCH_INSN_LOAD4(MATCH_STRIP_LOW, from) \
     MATCH_INSN_LOAD4(MATCH_STRIP_BIAS, from) \
     MATCH_INSN_LOAD4(MATCH_STRIP_HIGH, from)
+#define MATCH_STRIP_PARAMETERS_SIGNED(from, offset) \
+    MATCH_STRIP_PARAMETERS_SPLIT(from, offset) \
+    MATCH_INSN_LOAD4("s10", from) \
+    "sw s10, 4*" MATCH_INSN_NUMBER(BELOW_WORD) "(a0)\n" \
+    MATCH_INSN_LOAD4("s10", from) \
+    "sw s10, 4*" MATCH_INSN_NUMBER(NEGATIVE_WORD) "(a0)\n"
 #define MATCH_STRIP_PARAMETERS_SUMS(from, offset) "li " offset ", 0\n"
 
 /* Add `missing` to the sums of an offset. */
 #define MATCH_STRIP_ADD_32(offset, missing) MATCH_INSN_MULTIPLY_ADD(offset, missing, MATCH_STRIP_MULTIPLIER)
 #define MATCH_STRIP_ADD_SPLIT(offset, missing) "add " offset ", " offset ", " missing "\n"
+#define MATCH_STRIP_ADD_SIGNED(offset, missing) MATCH_STRIP_ADD_SPLIT(offset, missing)
 #define MATCH_STRIP_ADD_SUMS(offset, missing) MATCH_STRIP_ADD_SPLIT(offset, missing)
 
-/* Instructions that make an output of a sum, three and six: one and five that multiply, the latter with another register,
- * and two and one behind them. */
+/* Instructions that make an output of a sum, three, six and ten: one, five and nine that multiply, five with another register
+ * and nine with three, and two and one behind them. */
 #define MATCH_STRIP_SCALE_32(to, sum, offset, other) "mul " to ", " sum ", " MATCH_STRIP_MULTIPLIER "\n"
 #define MATCH_STRIP_SCALE_SPLIT(to, sum, offset, other) \
     "add " other ", " sum ", " offset "\n" \
     MATCH_INSN_CLIP(other, other, MATCH_STRIP_LARGEST) \
     MATCH_SPLIT_WORD(to, other, MATCH_STRIP_LOW, MATCH_STRIP_BIAS, MATCH_STRIP_HIGH)
+#define MATCH_STRIP_SCALE_SIGNED(to, sum, offset, other, below, negative) \
+    "add " other ", " sum ", " offset "\n" \
+    MATCH_INSN_CLIP(other, other, MATCH_STRIP_LARGEST) \
+    MATCH_STRIP_LOAD(below, BELOW_WORD) \
+    MATCH_STRIP_LOAD(negative, NEGATIVE_WORD) \
+    MATCH_SPLIT_WORD(to, other, MATCH_STRIP_LOW, MATCH_STRIP_BIAS, MATCH_STRIP_HIGH) \
+    MATCH_SPLIT_NEGATIVE(to, other, below, negative)
 #define MATCH_STRIP_SHIFT_32(sum, offset) \
     MATCH_INSN_ADD_SHIFT(sum, offset, MATCH_STRIP_SHIFT) \
     MATCH_INSN_CLIP(sum, sum, MATCH_STRIP_MOST)

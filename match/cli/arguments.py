@@ -61,6 +61,15 @@ L2Size = Annotated[
         show_default="the target's, less an estimated program",
     ),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set what the target declares, such as cluster.cores=4 or dma.bytes=4; may be given several times.",
+        show_default="the target's",
+    ),
+]
 Engine = Annotated[
     str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -60,6 +60,7 @@ from match.cli.arguments import (
     Sanitize,
     SecondReport,
     Seed,
+    Settings,
     Target,
     TargetName,
     TimelineFile,
@@ -86,6 +87,7 @@ def compile_model(
     modules: Modules = None,
     l1: L1Size = None,
     l2: L2Size = None,
+    settings: Settings = None,
     engine: Engine = "exact",
     objective: Objective = "latency",
     numerics: Numerics = "hardware",
@@ -127,6 +129,7 @@ def compile_model(
             modules=None if modules is None else [name.strip() for name in modules.split(",")],
             l1=l1,
             l2=l2,
+            settings=_settings(settings or ()),
             engine=engine,
             objective=objective,
             numerics=numerics,
@@ -160,6 +163,19 @@ def compile_model(
     console = Console()
     show(compiled.report, console)
     console.print(f"C project: {output} (`match run {output}` builds and runs it)", highlight=False, soft_wrap=True)
+
+
+def _settings(given: Sequence[str]) -> dict[str, str]:
+    """Names and values of settings, as they are given: NAME=VALUE."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise OptionError(f"--set {text} sets nothing; give a name and a value, such as --set dma.bytes=4.")
+        if name in found:
+            raise OptionError(f"--set {name} is given more than once; give it one value.")
+        found[name] = value
+    return found
 
 
 def _check_outputs(

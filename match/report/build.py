@@ -72,6 +72,7 @@ def build(
     compile_seconds: Mapping[str, float],
     program_bytes: int = 0,
     network: Network | None = None,
+    workspace: WorkspaceSummary | None = None,
     reads: Sequence[Reads] = (),
     elements: Mapping[str, int] | None = None,
     deviations: Mapping[str, Sequence[Deviation]] | None = None,
@@ -92,7 +93,8 @@ def build(
         constant_bytes: Bytes of main memory that constants take.
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
         program_bytes: Bytes of main memory that the program is estimated to take beside them.
-        network: Its C, which says where it lies in memory.
+        network: What TVM made of it, which says where it lies in memory.
+        workspace: The same where TVM made nothing of it; without both there is no timeline.
         reads: What each of the decisions reads.
         elements: Those of the model's tensors, by the names that decisions have as sources.
         deviations: By how much operators that were changed differ from the model's, by the names of decisions.
@@ -145,9 +147,9 @@ def build(
         layers=layers,
         memory=_memory(memory, target, workspace_bytes, decisions) if memory else msgspec.UNSET,
         moved_outputs=moved_outputs,
-        workspace=_workspace(network, decisions) if network and not memory else None,
+        workspace=_workspace(network, decisions) if network and not memory else workspace,
     )
-    if network is not None:
+    if network or workspace:
         report = msgspec.structs.replace(report, timeline=_timeline(report, decisions, memory, target))
     advice = advise(report, quantizable, wide_activations=wide_activations, exact_cycles=exact_cycles)
     return msgspec.structs.replace(report, advice=advice)
@@ -163,6 +165,7 @@ def _options(target: MatchTarget, options: Options, l1: int | None) -> OptionsSu
         fuse=options.fuse,
         rescale=options.rescale,
         quantize_recurrent=options.quantize_recurrent,
+        settings=dict(target.settings),
     )
 
 

@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from match.errors import TargetError, in_a_line
@@ -243,7 +244,22 @@ class ProgramSize:
         return self.fixed + self.operator * operators
 
 
-class HwModule(ABC):
+class _Described:
+    """A description: what more was computed from, when it was made, is not set again."""
+
+    settled: frozenset[str] = frozenset()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self.settled and name in vars(self):
+            kind = type(self).__name__
+            raise TargetError(
+                f"{name} of {getattr(self, 'name', kind)} cannot be set any more, since others were computed from it; "
+                f"give it to {kind} when it is made, or set what the target declares (--set, settings)."
+            )
+        super().__setattr__(name, value)
+
+
+class HwModule(_Described, ABC):
     """A unit of a chip that executes layers: its patterns, operand layout, cost model and C functions.
 
     `memories` are the scratchpads below the target's main memory, outermost first. `requantizers` are the forms its
@@ -256,6 +272,7 @@ class HwModule(ABC):
     tensors in innermost memory between them (`match.ir.group`).
     `peak_macs` are the multiply-accumulates of 8 bits that its multipliers do in a cycle at most; reports say what
     share of them a layer reaches. None: not known.
+    `settled` are the names of attributes that its constructor computes more from: they cannot be set again.
     """
 
     name: str
@@ -368,12 +385,16 @@ class Platform:
         return self.on or self.name
 
 
-class MatchTarget(ABC):
+class MatchTarget(_Described, ABC):
     """A chip: modules in front of a control core, the memory that holds networks, a clock.
 
     `activations` is the type that all activations of 8 bits are given, for kernels that read one type only; None keeps
     those of the model. `external` is the memory outside of `main_memory`, None where there is none. `program` is what
     programs take of `main_memory` themselves, None where they lie elsewhere, or `main_memory` is what they leave.
+
+    What can be set of it from outside (``--set dma.bytes=4``) are the parameters of its constructor that have defaults:
+    numbers, truth values and texts, and such fields of those that are dataclasses (`match.target.parameters`).
+    `settings` are those that were set, by name.
     """
 
     name: str
@@ -385,6 +406,7 @@ class MatchTarget(ABC):
     activations: Literal["uint8"] | None = None
     external: External | None = None
     program: ProgramSize | None = None
+    settings: Mapping[str, int | float | bool | str] = MappingProxyType({})
 
     def program_bytes(self, operators: int) -> int:
         """Estimated bytes of main memory that the program of a network with so many operators takes beside its data."""

@@ -46,6 +46,25 @@ def test_a_project_has_a_folder_by_default(command: Command, tmp_path: Path, mon
     assert "is not a model" in command("compile", "").error
 
 
+def test_settings_of_the_target_are_in_the_c_and_in_the_report(command: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "four"
+    outcome = command("compile", DIGITS, "--set", "cluster.cores=4", "--set", "clock_hz=370e6", "-o", folder)
+    assert "numerics hardware, cluster.cores=4, clock_hz=370000000)" in " ".join(outcome.out.split())
+    report = decode((folder / "report.json").read_bytes())
+    assert report.options.settings == {"cluster.cores": 4, "clock_hz": 370e6}
+    assert report.target.clock_hz == 370e6
+    assert "-DPULP_CLUSTER_CORES=4" in (folder / "Makefile").read_text()
+    assert command("validate", folder, "--against", DIGITS, "--samples", "4", "--layers", "-q").status == 0
+    for given, sentence in (
+        (("--set", "cores=4"), "has no 'cores' to set; what can be set: cluster.cores"),
+        (("--set", "cores"), "--set cores sets nothing; give a name and a value"),
+        (("--set", "dma.bytes=4", "--set", "dma.bytes=8"), "--set dma.bytes is given more than once"),
+    ):
+        refused = command("compile", DIGITS, *given, "-o", tmp_path / "none")
+        assert (refused.status, sentence in refused.error) == (2, True)
+    assert not (tmp_path / "none").exists()
+
+
 def test_compile_writes_a_project_and_prints_its_report(command: Command, project: Path, tmp_path: Path) -> None:
     outcome = command("compile", DIGITS, "--target", "gap9", "-o", tmp_path / "again")
     assert outcome.status == 0

@@ -342,7 +342,18 @@ SMALL_MAPS: list[tuple[Layer, Form, int]] = [
     (replace(depthwise(120, 4), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split", 60_919),
     (replace(depthwise(40, 1), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "int32", 3_962),
     (replace(depthwise(144, 2), fy=5, fx=5, stride=(2, 2), iy=4, ix=4, padding=Padding(2, 2, 2, 2)), "split", 30_653),
+    (replace(depthwise(72, 4), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), "split_signed", 41_826),
 ]
+
+# Likewise, depthwise filters in strips whose outputs have a correction for negative sums.
+SIGNED_STRIPS: list[tuple[Layer, int]] = [
+    (depthwise(16, 16), 80_529),
+    (depthwise(16, 16, 2), 29_205),
+    (replace(depthwise(8, 12), fy=5, fx=5, padding=Padding(2, 2, 2, 2)), 47_842),
+]
+
+# Likewise, products of two maps.
+PRODUCTS: list[tuple[Form, int]] = [("int32", 36_154), ("split", 45_357), ("split_signed", 53_559)]
 
 # Likewise, concatenations, by the channels of their first input, all of them, and rows and columns of pixels.
 CONCATENATIONS: list[tuple[int, int, int, int]] = [(8, 16, 16, 14_418), (3, 6, 16, 6_242), (96, 108, 4, 5_819)]
@@ -358,7 +369,7 @@ POOLING: list[tuple[Layer, Form, int]] = [
     ),
     (Layer("average of 2x2", Op.AVG_POOL2D, 288, 1, 1, 1, 2, 2, 2, 2, weight_dtype=""), "split", 7_833),
     (Layer("average of 4x4", Op.AVG_POOL2D, 72, 1, 1, 1, 4, 4, 4, 4, weight_dtype=""), "int32", 2_841),
-    (Layer("averages", Op.AVG_POOL2D, 64, 1, 4, 4, 8, 8, 2, 2, (2, 2), weight_dtype=""), "split_signed", 64_392),
+    (Layer("averages", Op.AVG_POOL2D, 64, 1, 4, 4, 8, 8, 2, 2, (2, 2), weight_dtype=""), "split_signed", 37_640),
 ]
 
 # The same of calls that go on from partial sums: the last of a reduction, or, of the form "sums", any but the first.
@@ -402,6 +413,17 @@ def test_pooling_takes_what_was_measured_on_rtl(layer: Layer, form: Form, cycles
 @pytest.mark.parametrize(("layer", "form", "cycles"), SMALL_MAPS)
 def test_small_maps_take_what_was_measured_on_rtl(layer: Layer, form: Form, cycles: int) -> None:
     assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.03)
+
+
+@pytest.mark.parametrize(("layer", "cycles"), SIGNED_STRIPS)
+def test_signed_strips_take_what_was_measured_on_rtl(layer: Layer, cycles: int) -> None:
+    assert compute(PulpClusterCost(cores=1, form="split_signed"), layer) == pytest.approx(cycles, rel=0.03)
+
+
+@pytest.mark.parametrize(("form", "cycles"), PRODUCTS)
+def test_products_of_two_maps_take_what_was_measured_on_rtl(form: Form, cycles: int) -> None:
+    layer = replace(shared(Op.MULTIPLY, 16, 16, "pixel"), broadcast="")
+    assert compute(PulpClusterCost(cores=1, form=form), layer) == pytest.approx(cycles, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -750,7 +772,7 @@ def test_mchan() -> None:
     assert dma.transfer(Block("input", (4, 5, 16), 320, 4, 1)) == 4 * 27 + 12 + 40
     assert dma.transfer(Block("input", (4, 5, 8), 161, 20, 4)) == 20 * 27 + 4 * 12 + 21
     assert dma.channels_first(64, 25 * 5) == 64 * (12 + 125)
-    slow = Mchan(bytes_per_cycle=4, chunk=0, command=0)
+    slow = Mchan(bytes=4, chunk=0, command=0)
     assert slow.transfer(Block("input", (1,), 9, 1)) == 3
 
 

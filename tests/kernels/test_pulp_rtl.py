@@ -285,14 +285,14 @@ def test_random_layers(core: Simulator, draw: Callable[[random.Random], Layer | 
 
 @pytest.mark.parametrize("op", [Op.ADD, Op.MULTIPLY])
 @seeded(2, 20)
-def test_inputs_of_one_pixel_or_channel(core: Simulator, op: Op, seed: int) -> None:
-    """Fours of channels and fewer, in each form; shares that begin and end anywhere."""
+def test_two_inputs(core: Simulator, op: Op, seed: int) -> None:
+    """Of one shape, or one of a pixel or channel: fours and fewer, in each form; shares that begin and end anywhere."""
     rng = random.Random(seed)
     forms: tuple[Form, ...] = ("int32", "split") if op is Op.ADD else ("int32", "split", "split_signed")
-    broadcasts: tuple[Broadcast, ...] = ("pixel", "channel", "outer")
+    broadcasts: tuple[Broadcast, ...] = ("", "pixel", "channel", "outer")
     for form, broadcast, k in itertools.product(forms, broadcasts, (rng.randint(2, 3), rng.randint(4, 40))):
         size, cores = (rng.randint(1, 6), rng.randint(2, 9)), rng.choice(CORES)
-        case = Case(shapes.shared(op, k, size, broadcast), form)
+        case = Case(shapes.shared(op, k, size, broadcast) if broadcast else plain(op, k, size), form)
         outputs = [called(core, case, number, cores)[1] for number in range(cores)]
         told = f"{case.layer.name}, {case.form}, {cores} cores"
         assert np.array_equal(np.bitwise_or.reduce(outputs), case.tensors.expected), told

@@ -21,6 +21,12 @@ _Noreturn void match_pulp_rtl_trap(uint32_t cause, uint32_t address);
 
 /* ---- platform ---- */
 
+match_stack_t *match_pulp_open_l1_blocks(void)
+{
+    static match_stack_t blocks;
+    return &blocks;
+}
+
 int32_t match_pulp_open(void)
 {
     return match_pulp_open_with(&(match_pulp_setup_t){.l1_bytes = 0});

@@ -21,11 +21,20 @@ typedef struct {
     int32_t team; /* workers of the fork under way, otherwise all */
     match_kernel_t kernel; /* started and not waited for, or NULL */
     const match_tile_t *tile;
+    match_stack_t blocks; /* the master's, and the control core's when it opens the chip */
 } shared_t;
+
+/* The master's stack is the rest; what layers and NE16's driver need of it is 2,320 bytes. */
+_Static_assert(PULP_OPEN_STACKS - 8 * PULP_OPEN_WORKER_STACK - sizeof(shared_t) >= 2400, "room for the master's stack");
 
 static volatile shared_t *shared(void)
 {
     return (volatile shared_t *)(uintptr_t)(PULP_OPEN_L1 + PULP_L1_BYTES);
+}
+
+match_stack_t *match_pulp_open_l1_blocks(void)
+{
+    return &((shared_t *)(uintptr_t)(PULP_OPEN_L1 + PULP_L1_BYTES))->blocks;
 }
 
 /* ---- the master's side of a fork ---- */

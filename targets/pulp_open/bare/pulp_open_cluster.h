@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "match_pulp_chip.h"
+#include "match_stack.h"
 
 /* The layer that the master is to run. In L2; volatile because two cores share it. */
 typedef struct {
@@ -16,6 +17,10 @@ typedef struct {
 } match_pulp_open_mailbox_t;
 
 extern volatile match_pulp_open_mailbox_t match_pulp_open_mailbox;
+
+/* The record of L1's blocks. It lies where the core that takes and gives back blocks, once for each block of a layer, reaches it in
+ * a cycle or two. */
+match_stack_t *match_pulp_open_l1_blocks(void);
 
 /* Forget all blocks of L1 and L2. False if what is handed in leaves the L1 of blocks. */
 bool match_pulp_open_memory_reset(const match_pulp_setup_t *setup);

@@ -6,7 +6,6 @@
 #include "pulp_open_cluster.h"
 #include "pulp_open_registers.h"
 
-static match_stack_t l1;
 static match_stack_t l2;
 
 /* In pulp_open.ld. */
@@ -22,19 +21,19 @@ bool match_pulp_open_memory_reset(const match_pulp_setup_t *setup)
     if (before > PULP_L1_BYTES || bytes > PULP_L1_BYTES - before || before % MATCH_STACK_ALIGNMENT != 0) {
         return false;
     }
-    match_stack_reset(&l1, start, start + bytes / MATCH_STACK_ALIGNMENT * MATCH_STACK_ALIGNMENT);
+    match_stack_reset(match_pulp_open_l1_blocks(), start, start + bytes / MATCH_STACK_ALIGNMENT * MATCH_STACK_ALIGNMENT);
     match_stack_reset(&l2, __heap_start, __heap_end);
     return true;
 }
 
 void *match_pulp_l1_alloc(uint32_t bytes)
 {
-    return match_stack_take(&l1, bytes);
+    return match_stack_take(match_pulp_open_l1_blocks(), bytes);
 }
 
 void match_pulp_l1_free(void *block)
 {
-    match_stack_give_back(&l1, block);
+    match_stack_give_back(match_pulp_open_l1_blocks(), block);
 }
 
 void *match_pulp_l2_alloc(uint32_t bytes)
