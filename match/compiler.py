@@ -21,7 +21,7 @@ from match.codegen.capacity import check_border
 from match.codegen.platforms import PACKAGE
 from match.codegen.project_folder import OVERWRITE, check_project_folder
 from match.compilation.options import IN_PLACES, Options
-from match.compilation.stopwatch import Progress, Stopwatch, unheard
+from match.compilation.stopwatch import Passed, Progress, Stopwatch, unheard, unread
 from match.compiled.dataflow import dataflow
 from match.compiled.model import CompiledModel
 from match.compiled.stations import (
@@ -84,6 +84,7 @@ def compile(  # noqa: A001
     output: str | PathLike[str] | None = None,
     overwrite: bool = False,
     progress: Progress = unheard,
+    passed: Passed = unread,
 ) -> CompiledModel:
     """Compile a quantized network for a chip.
 
@@ -114,13 +115,15 @@ def compile(  # noqa: A001
         output: folder to `CompiledModel.save` the C project to.
         overwrite: whether files there that were changed since they were written are replaced, too.
         progress: is told which phase has begun, and how many of the searches are done.
+        passed: is told of each pass over the network when it is done: its name, and a function that gives the network
+            that it left as text (docs/integer-form.md). A network that the cache has is made anew then.
 
     Raises:
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
     check_progress(progress)
     check_truth(overwrite, OVERWRITE)
-    stopwatch = Stopwatch(progress)
+    stopwatch = Stopwatch(progress, passed)
     if output is not None:
         check_project_folder(path_of(output, "output"), overwrite=overwrite)  # before a search of minutes
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)

@@ -192,6 +192,12 @@ MemoryMapFile = Annotated[
     Path | None,
     typer.Option("--memory-map", metavar="M.svg", help="Write a picture of what lies where and when in L1, L2 and L3."),
 ]
+PrintAfter = Annotated[
+    str | None,
+    typer.Option(
+        "--print-after", metavar="PASS", help="Print the network as it is after a pass, or after all of them."
+    ),
+]
 HtmlFile = Annotated[
     Path | None,
     typer.Option("--html", metavar="R.html", help="Write the report as a page, in one file that opens from disk."),

@@ -51,6 +51,7 @@ from match.cli.arguments import (
     OwnPlatformName,
     PageFile,
     PlatformName,
+    PrintAfter,
     ProjectPath,
     QuantizeRecurrent,
     Quiet,
@@ -67,6 +68,7 @@ from match.cli.arguments import (
     TraceFile,
     Verbose,
 )
+from match.cli.printed_passes import PrintedPasses
 from match.cli.status import USAGE_ERROR, write_out
 from match.errors import OptionError
 
@@ -105,6 +107,7 @@ def compile_model(
     memory_map: MemoryMapFile = None,
     csv: CsvFile = None,
     html: HtmlFile = None,
+    print_after: PrintAfter = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -113,6 +116,7 @@ def compile_model(
     from rich.console import Console
 
     import match
+    from match.compilation.stopwatch import unread
     from match.report import encode, show
     from match.report.file import read_report
     from match.report.html import write_page
@@ -122,6 +126,7 @@ def compile_model(
     if output is None:
         output = Path("build") / (name or model.stem or "network")
     _check_outputs(output, overwrite, timeline, memory_map, csv, html)  # before a search, which may take minutes
+    printed = None if print_after is None else PrintedPasses(print_after)
     with _progress(f"Compiling {model.name} for {target}", quiet, verbose) as update:
         compiled = match.compile(
             model,
@@ -143,7 +148,10 @@ def compile_model(
             output_type=output_type,
             input_layout=input_layout,
             progress=update,
+            passed=unread if printed is None else printed.passed,
         )
+        if printed is not None:
+            printed.check()
         if timeline is not None:
             compiled.save_timeline(timeline)
         if memory_map is not None:
@@ -153,6 +161,8 @@ def compile_model(
         compiled.save(output, overwrite=overwrite)
         if html is not None:  # with what was measured of a project of the same C
             write_page(html, read_report(output / "report.json"))
+    if printed is not None:
+        write_out(printed.text)
     sys.stderr.write("".join(f"match: {note}\n" for note in compiled.notes))
     if as_json:
         write_out(encode(compiled.report).decode())

@@ -17,6 +17,7 @@ from match.errors import CapacityError, OptionError
 from match.external_memory.fit import in_memory
 from match.frontend.failures import tvm_failures
 from match.frontend.model import Model, tensor_bytes
+from match.graph.text import text
 from match.partitioning.least_l1 import check_l1
 from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable, has_wide_activations, quantizable
@@ -65,8 +66,12 @@ def integer_form(model: Model, asked: Asked, stopwatch: Stopwatch) -> GraphReadi
             options.cache,
             exact=options.exact,
             quantize_recurrent=options.quantize_recurrent,
+            passed=stopwatch.passed,
         )
-        return rescaled_where_asked(network, chip, options)
+        network = rescaled_where_asked(network, chip, options)
+        if options.rescale:
+            stopwatch.passed("rescale", partial(text, network.graph))
+        return network
 
 
 def rescaled_where_asked(network: GraphReading, target: MatchTarget, options: Options) -> GraphReading:

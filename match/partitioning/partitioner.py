@@ -16,6 +16,7 @@ from match.compilation.stopwatch import Stopwatch
 from match.dispatch.plan import CPU, InPlace, LayerDecision, LayerPlan, Offer
 from match.dispatch.plan_codec import IN_PLACE_ATTRIBUTE, PLAN_ATTRIBUTE, encode
 from match.dispatch.request import Workload
+from match.graph.text import text
 from match.graph.value import Graph
 from match.ir.deviation import Deviation
 from match.ir.names import network_prefix
@@ -106,6 +107,8 @@ class Partitioned:
         """The same network with large dense layers split, cut with these options; None if it has none."""
         with stopwatch.phase("pattern"):
             graph = split_dense(self.reading.graph)
+            if graph is not None:
+                stopwatch.passed("split_dense", partial(text, graph))
         if graph is None:
             return None
         return _cut(graph, self.reading, self.target, options, network, stopwatch)
@@ -154,13 +157,17 @@ def cut(network: GraphReading, target: MatchTarget, options: Options, name: str,
     """
     with stopwatch.phase("pattern"):
         graph, reading = split_argmax(network.graph, target), network
+        stopwatch.passed("split_argmax", partial(text, graph))
     with stopwatch.phase("dispatch"):
         refused = refused_recurrent(graph, target, options, stopwatch)
     with stopwatch.phase("pattern"):
         if refused or target.own_operators:
             reading = with_own_operators(write_graph(graph, reading, refused), target.own_operators)
             graph = reading.graph
-        graph = split_transpositions(join_moves(graph), target)
+        graph = join_moves(graph)
+        stopwatch.passed("joined_moves", partial(text, graph))
+        graph = split_transpositions(graph, target)
+        stopwatch.passed("split_transpositions", partial(text, graph))
     return _cut(graph, reading, target, options, name, stopwatch)
 
 
@@ -169,7 +176,9 @@ def _cut(
 ) -> Partitioned:
     """Find the layers of a graph that was made of the one that was read, and choose their modules; see `cut`."""
     with stopwatch.phase("pattern"):
-        written = write_graph(in_pairs(graph, target), reading)
+        graph = in_pairs(graph, target)
+        stopwatch.passed("concatenations", partial(text, graph))
+        written = write_graph(graph, reading)
         found = tuple(rows(written.main, find_layers(written)))
     return _chosen(written, found, target, options, network, stopwatch)
 

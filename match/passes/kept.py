@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from match.compilation.stopwatch import Passed, unread
 from match.files.kept import Kept, content, sources
 from match.frontend.model import Model
 from match.passes.pipeline import integer_network
@@ -30,10 +31,14 @@ def kept_integer_network(
     *,
     exact: bool = True,
     quantize_recurrent: bool = False,
+    passed: Passed = unread,
 ) -> GraphReading:
-    """`integer_network`, read from the folder if an earlier compilation left it there, else left there for the next."""
-    if folder is None:
-        return integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent)
+    """`integer_network`, read from the folder if an earlier compilation left it there, else left there for the next.
+
+    Where passes are read (`passed`) it is made anew.
+    """
+    if folder is None or passed is not unread:
+        return integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent, passed=passed)
     kept = Kept(folder, SUFFIX, MOST_NETWORKS)
     name = _name(model, activations, exact, quantize_recurrent)
     found = kept.look_up(name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -150,6 +150,8 @@ def _is_idle(expr: relay.Expr) -> bool:
     """Whether a call returns its operand unchanged."""
     if is_call(expr, "cast"):
         return dtype(expr.args[0]) == dtype(expr)
+    if is_call(expr, "tile", "broadcast_to", "copy"):
+        return shape(expr.args[0]) == shape(expr)
     if is_call(expr, "clip") and is_8bit(expr):
         low, high = value_range(dtype(expr))
         return bool(expr.attrs.a_min <= low and expr.attrs.a_max >= high)
@@ -359,15 +361,17 @@ def _tiled(root: relay.Call) -> list[Columns | None] | None:
 
 
 def _padded(root: relay.Call) -> tuple[list[Columns | None], int] | None:
-    """The indices along each axis of a tensor that is padded with a constant, and that."""
-    if not is_call(root, "nn.pad") or scalar(root.args[1]) is None or str(root.attrs.pad_mode) != "constant":
+    """The indices along each axis of a tensor that is padded with its own elements or a constant, and the constant."""
+    if not is_call(root, "nn.pad") or scalar(root.args[1]) is None:
         return None
+    mode: Any = str(root.attrs.pad_mode)
+    own: dict[str, Any] = {"constant_values": moves.FILL} if mode == "constant" else {}
     widths = [(int(before), int(after)) for before, after in root.attrs.pad_width]
     if min(min(width) for width in widths) < 0 or not dtype(root).startswith(("int", "uint")):
         return None
     extents = shape(root.args[0])
     columns: list[Columns | None] = [
-        np.pad(np.arange(extent, dtype=np.int32), width, constant_values=moves.FILL) if any(width) else None
+        np.pad(np.arange(extent, dtype=np.int32), width, mode, **own) if any(width) else None
         for extent, width in zip(extents, widths, strict=True)
     ]
     return columns, int(scalar(root.args[1]))

@@ -185,6 +185,23 @@ def test_timelines(command: Command, project: Path, tmp_path: Path) -> None:
     assert all(sources.values())
 
 
+def test_the_network_after_a_pass(command: Command, tmp_path: Path) -> None:
+    """As text, also of a network that the cache has; other names are refused before C is written."""
+    project = tmp_path / "net"
+    printed = command("compile", DIGITS, "-o", project, "--quiet", "--print-after", "unsigned").out
+    title, _, network = printed.partition("\n")
+    assert title == "# after unsigned"
+    assert {line.split(" = ")[0].split(": ")[1][:5] for line in network.splitlines()[1:4]} == {"uint8"}
+    again = command("compile", DIGITS, "-o", project, "--quiet", "--overwrite", "--print-after", "all").out
+    titles = [line.removeprefix("# after ") for line in again.splitlines() if line.startswith("# after ")]
+    assert titles[-3:] == ["joined_moves", "split_transpositions", "concatenations"]
+    assert printed in again
+    refused = command("compile", DIGITS, "-o", tmp_path / "other", "--print-after", "fuse")
+    assert refused.status == 2
+    assert "--print-after fuse is no pass of this compilation; choose one of: " in refused.err
+    assert not (tmp_path / "other").exists()
+
+
 def test_memory_maps(command: Command, tmp_path: Path) -> None:
     """A picture of every network, with external memory or without."""
     picture = tmp_path / "memory.svg"

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from match.passes.gathers import GatherByAxis
 from match.relay import integer_form, relay, tvm
 from match.relay.graph import post_order
 from match.relay.rewrite import operator_name
+from match.rewrites.split_gathers import split_gathers
 from tests.passes.running import Program, executable
+from tests.rewrites.through import rewritten
 
 pytestmark = pytest.mark.tvm
 
@@ -21,7 +22,7 @@ SHAPE = (1, 3, 4, 5)
 def by_axis(x: Any, body: Any) -> tuple[set[str], Program]:
     """The operators that are left, and the program."""
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
-    module = GatherByAxis()(module)
+    module = rewritten(module, split_gathers)
     names = [operator_name(expr) for expr in post_order(module["main"]) if isinstance(expr, relay.Call)]
     return set(names), executable(module)
 
@@ -56,7 +57,7 @@ def test_padding_of_a_convolution_stays_whole() -> None:
     weights = np.ones((3, 3, 3, 4), np.int8)
     sums = integer_form.convolution(pad, weights)
     module = tvm.IRModule.from_expr(relay.Function([x], relay.Tuple([sums, relay.nn.max_pool2d(pad, layout="NHWC")])))
-    module = GatherByAxis()(relay.transform.InferType()(module))
+    module = rewritten(relay.transform.InferType()(module), split_gathers)
     widths = [
         tuple(tuple(int(side) for side in pair) for pair in expr.attrs.pad_width)
         for expr in post_order(module["main"])

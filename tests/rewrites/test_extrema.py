@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from match.passes.extrema import AddExtrema
 from match.relay import relay, tvm
 from match.relay.graph import post_order
 from match.relay.rewrite import operator_name
+from match.rewrites.extrema import with_added_extrema
 from match.rewrites.unsigned import with_unsigned_activations
 from tests.passes.running import executable
 from tests.rewrites.through import rewritten
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.tvm
 def module_of(name: str, shape: tuple[int, ...], dtype: str) -> tvm.IRModule:
     a, b = (relay.var(side, shape=shape, dtype=dtype) for side in "ab")
     module = tvm.IRModule.from_expr(relay.Function([a, b], getattr(relay, name)(a, b)))
-    return AddExtrema()(relay.transform.InferType()(module))
+    return rewritten(relay.transform.InferType()(module), with_added_extrema)
 
 
 def names(module: tvm.IRModule) -> set[str]:
@@ -46,4 +46,4 @@ def test_what_no_module_adds_stays() -> None:
     assert names(module_of("maximum", (1, 4), "int32")) == {"maximum"}
     a, b = relay.var("a", shape=(1, 3, 4), dtype="int8"), relay.var("b", shape=(1, 1, 4), dtype="int8")
     module = tvm.IRModule.from_expr(relay.Function([a, b], relay.maximum(a, b)))
-    assert names(AddExtrema()(relay.transform.InferType()(module))) == {"maximum"}
+    assert names(rewritten(relay.transform.InferType()(module), with_added_extrema)) == {"maximum"}
