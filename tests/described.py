@@ -91,10 +91,10 @@ def fields() -> str:
         summary = (inspect.getdoc(described) or "").partition("\n\n    ")[0].partition("Attributes:")[0].strip()
         meanings = attributes(described)
         rows = [
-            f"| `{name}` | `{_cell(kind)}` | {f'`{default}`' if default else ''} | {_cell(meanings[name])} |"
+            f"| `{name}` | {_cell(meanings[name])} | `{_cell(kind)}` | {f'`{default}`' if default else ''} |"
             for name, (kind, default) in declared(described).items()
         ]
-        table = ["| field | type | default | meaning |", "|---|---|---|---|", *rows]
+        table = ["| field | meaning | type | default |", "|---|---|---|---|", *rows]
         parts += [f"\n## {described.__name__}\n\n{summary}\n", "\n".join(["", *table, ""])]
     return "".join(parts)
 

@@ -18,6 +18,9 @@ from tests.tutorials.pages import Reader, write
 
 pytestmark = pytest.mark.cc
 
+INSTALLATION = ("python3 -m venv", ". .venv", "pip install")
+"""Lines that make an environment, which tests have."""
+
 FLOAT = Path(__file__).with_name("digits_float.onnx")
 
 
@@ -43,7 +46,7 @@ def quantized(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_from_a_float_model_to_c(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnxruntime")
     shutil.copy(FLOAT, place)
-    reader = Reader(place, ("pip install", "python train.py"), capsys)
+    reader = Reader(place, (*INSTALLATION, "python train.py"), capsys)
     reader.follow("float-model.md")
     assert (place / "build" / "digits" / "report.html").exists()
     assert "Top-1 accuracy on 497 labelled samples: generated C 92." in reader.printed
@@ -53,7 +56,7 @@ def test_from_a_float_model_to_c(place: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.usefixtures("qemu")
 def test_the_same_with_training(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    Reader(place, ("pip install",), capsys).follow("float-model.md")
+    Reader(place, INSTALLATION, capsys).follow("float-model.md")
 
 
 @pytest.mark.usefixtures("qemu")
