@@ -22,7 +22,7 @@ _LARGEST_SHIFT = 52
 _LARGEST_BIAS = 1 << 61
 _SEARCH_STEPS = 48
 _MOST_EXCEPTIONS = 320
-"""Of a channel. Up to 2^25 sums that float32 rounds have about 280; TVM takes a minute to compile 500 for a core."""
+"""The most exceptions of a channel. Sums up to 2^25 that float32 rounds have about 280; TVM takes a minute for 500."""
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]

@@ -87,7 +87,7 @@ def narrow(x: Int64Array) -> Int64Array:
 def scaled_sums(
     vectors: Int64Array, weights: npt.NDArray[np.int8], offsets: Int64Array, scales: Int64Array, *, int16: bool
 ) -> Int64Array:
-    """Of all gates over vectors (batch, depth), shape (gates, batch, units), in steps of 2**-12.
+    """The sums of all gates over vectors (batch, depth), shape (gates, batch, units), in steps of 2**-12.
 
     offsets: (gates, units). scales: (gates, 2), mantissas and exponents of TFLite's multipliers. int16: whether vectors
     have 16 bits, whose sums are multiplied by 15 bits of a mantissa and rounded once.
@@ -100,7 +100,7 @@ def scaled_sums(
 
 
 def _products(vectors: npt.NDArray[Any], weights: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Of (batch, depth) with (gates, units, depth): (gates, batch, units)."""
+    """The products of vectors (batch, depth) with weights (gates, units, depth), shape (gates, batch, units)."""
     return vectors @ weights.transpose(0, 2, 1)
 
 

@@ -84,7 +84,7 @@ class TfliteArithmetic:
 
 
 def addition_factors(a: np.float32, b: np.float32, output: np.float32) -> tuple[np.float64, np.float64, np.float64]:
-    """Of an addition or subtraction the factors of both operands and of their sum, from scales."""
+    """The factors of both operands of an addition or subtraction and of their sum, from scales."""
     twice = 2 * np.float64(max(a, b))
     last = twice / (np.float64(1 << ADD_LEFT_SHIFT) * np.float64(output))
     return np.float64(a) / twice, np.float64(b) / twice, last

@@ -34,7 +34,7 @@ class SharedC(NamedTuple):
 
 
 def shared_c(target: str, texts: Iterable[str]) -> SharedC:
-    """Of the target's name and the text of all files that networks for it may share."""
+    """The identity of the target's name and of the text of all files that networks for it may share."""
     version = metadata.version("match-compiler")
     return SharedC(version, target, _digits(text.encode() for text in (version, target, *texts))[:8])
 

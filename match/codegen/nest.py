@@ -45,7 +45,7 @@ class LoopNest:
         self._cut_outside = frozenset(loop.dim for loop in schedule.loops if loop.level < level)
         sizes = {dim: {self._layer.size(dim)} for dim in Dim}
         self.extents = {dim: frozenset(found) for dim, found in sizes.items()}
-        """Of each dimension, how many iterations these loops may have to cover."""
+        """How many iterations of each dimension these loops may have to cover."""
         loops: list[CLoop] = []
         for number, loop in enumerate(schedule.loops):
             even = all(size % loop.tile == 0 for size in sizes[loop.dim])

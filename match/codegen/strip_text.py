@@ -40,7 +40,7 @@ class StripText:
 
     @property
     def arguments(self) -> str:
-        """Of TVM's loop, which writes a strip in place of the output."""
+        """The arguments of TVM's loop, which writes a strip in place of the output."""
         output = self.strips.argument
         kind = _PARAMETER.fullmatch(self.parameters[output])
         assert kind is not None

@@ -22,7 +22,7 @@ _MAIN = "workspace"
 
 @dataclass(frozen=True)
 class Place:
-    """Of a buffer: whether it is in external memory, its offset in that or in the main memory, and its bytes."""
+    """Where a buffer is: in external memory or in main memory, at which offset, and its bytes."""
 
     external: bool
     offset: int

@@ -24,7 +24,7 @@ _MOVED = frozenset({Op.MAX_POOL2D, Op.CONCATENATE, Op.SLICE, Op.TRANSPOSE, Op.GA
 """Operators whose outputs are elements of their inputs."""
 
 _MOST_DIFFERENCE = 255
-"""Of two values of 8 bits."""
+"""The largest difference of two values of 8 bits."""
 _ANYTHING = 1 << 30
 """A bound of real numbers of which nothing is known."""
 

@@ -102,12 +102,12 @@ class LayerPlan:
 
     @property
     def requantizers(self) -> tuple[Requantizer | None, ...]:
-        """Of each operator of the layer."""
+        """The form of requantization of each operator of the layer."""
         return tuple(operator.requantizer for operator in self.operators)
 
     @property
     def requantizer(self) -> Requantizer | None:
-        """Of the last operator, which writes the output."""
+        """The form of requantization of the last operator, which writes the output."""
         return self.operators[-1].requantizer
 
     @property
@@ -117,12 +117,12 @@ class LayerPlan:
 
     @property
     def negative_step(self) -> int:
-        """Of the last operator."""
+        """The correction for negative sums of the last operator."""
         return self.operators[-1].negative_step
 
     @property
     def shift(self) -> int:
-        """Of the last operator."""
+        """The shift of the last operator."""
         return self.operators[-1].shift
 
 

@@ -61,7 +61,7 @@ class Request:
 
     @property
     def requantizers(self) -> tuple[Requantizer | None, ...]:
-        """Of its operators."""
+        """The form of requantization of each of its operators."""
         return tuple(form.requantizer for form in self.forms)
 
     @property

@@ -12,7 +12,7 @@ from match.frontend.other_formats import is_tflite, other_ending, other_format, 
 FORMATS = ".tflite", ".onnx"
 
 _MOST_BYTES = (1 << 31) - 1
-"""Of a flatbuffer, and of a message of protobuf."""
+"""The most bytes that a flatbuffer or a protobuf message may have."""
 
 _BEGINNING = 1000
 """Bytes that tell other formats."""

@@ -39,7 +39,7 @@ from match.relay.qnn import real_constant
 from match.relay.rewrite import constant
 
 Product = Callable[[relay.Expr, relay.Expr], relay.Expr]
-"""Of a matrix, or of a tensor of matrices, and a transposed one."""
+"""Multiplies a matrix, or a tensor of matrices, by a transposed one."""
 
 _importer, _common = relay.frontend.onnx, relay.frontend.common
 _original_converters = _importer._get_convert_map

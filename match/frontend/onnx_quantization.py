@@ -15,7 +15,7 @@ from match.frontend.onnx_canonical import constant_tensors
 from match.frontend.onnx_graph import type_name
 
 _QLINEAR_INPUTS = {"QLinearConv": ((0, 1),), "QLinearMatMul": ((0, 1),), "QGemm": ((0, 1),)}
-"""Of operators on quantized tensors: positions of activations among the inputs, and of their scales."""
+"""For operators on quantized tensors: positions of activations among the inputs, and of their scales."""
 
 _QLINEAR_OUTPUTS = {"QLinearConv": 6, "QLinearMatMul": 6, "QGemm": 7, "QuantizeLinear": 1}
 """Position of the output's scale among the inputs."""

@@ -109,7 +109,7 @@ pixel, and the second input has a single channel. Empty: both inputs have the ou
 """
 
 GATES = {Op.LSTM: 4, Op.GRU: 3, Op.GRU_RESET_FIRST: 3}
-"""Of a unit of a recurrent layer."""
+"""Number of gates of each unit of a recurrent layer."""
 
 WIDEST_WEIGHTS = 8
 """Bits of weights that are bytes, and the most that a weight has."""

@@ -14,14 +14,14 @@ _KEYWORDS = re.compile(
     r"namespace|new|noexcept|not|not_eq|nullptr|operator|or|or_eq|private|protected|public|reinterpret_cast|requires|"
     r"static_assert|static_cast|template|this|thread_local|throw|try|typeid|typename|using|virtual|wchar_t|xor|xor_eq"
 )
-"""Of C, what its header of truth values and GNU C define, and of C++, which may include a network's header."""
+"""Words of C, of its header of truth values, of GNU C, and of C++, which may include a network's header."""
 
 _HEADERS = re.compile(
     r"assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|math|setjmp|signal|stdalign|stdarg|stdatomic|"
     r"stdbool|stddef|stdint|stdio|stdlib|stdnoreturn|string|tgmath|threads|time|uchar|wchar|wctype|"
     r"layers|match|match_.*"
 )
-"""Of C11, and of projects: a network's header would be included in their place."""
+"""Names of the headers of C11 and of projects: a network's header would be included in their place."""
 
 
 def identifier(name: str) -> str:

@@ -112,6 +112,6 @@ def _parts(layer: Layer) -> tuple[Part, ...]:
 
 
 def _channels(layer: Layer) -> tuple[int, ...]:
-    """Of inputs and output."""
+    """The channels of a layer's inputs and of its output."""
     first = layer.input_channels
     return (first, layer.k) if layer.op is Op.SLICE else (first, layer.k - first, layer.k)

@@ -23,20 +23,20 @@ from match.relay.lstm import POWERS
 from match.relay.rewrite import shape
 
 STATES = QuantizedType(np.float32(2.0**-7), 0, "int8")
-"""Of states, which lie between -1 and 1.
+"""The quantization of states, which lie between -1 and 1.
 
 A finer scale, that of what reads them, would clip states on the way to the next step: outside of what a network was
 calibrated with, outputs then differ several times as much.
 """
 
 _COARSEST_POWER = -9
-"""Of two: the steps of cells of an LSTM that might leave -64 to 64."""
+"""Exponent of the steps, a power of two, of an LSTM's cells that might leave -64 to 64."""
 
 _FORGET = 1
 """Gate of an LSTM."""
 
 _CANDIDATE = 2
-"""Of a GRU."""
+"""The gate of a GRU that makes its candidate."""
 
 _MOST_BIAS = 1 << 24
 """In steps of a gate's sums: weights that are so much smaller than biases have larger steps than they could."""
@@ -102,7 +102,7 @@ def _scales(factors: Sequence[float]) -> Int64Array:
 
 
 def _cell_power(cells: FloatCells, inputs: QuantizedType) -> int:
-    """Of two: steps with which 16 bits hold all that cells can be, but for the finest that is worth it.
+    """Exponent of the steps with which 16 bits hold all that cells can be, but for the finest that is worth it.
 
     A step adds at most 1 to a cell and keeps at most the forget gate's largest value of it.
     """

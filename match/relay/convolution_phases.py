@@ -59,7 +59,7 @@ class Phases:
         return np.broadcast_to(of_groups, (self.groups, count, of_groups.shape[2])).reshape(-1)
 
     def seen_of(self, x: relay.Expr, extents: tuple[int, ...]) -> relay.Expr:
-        """Of an input of these extents (batch, rows, columns, channels), what windows see."""
+        """What windows see of an input of these extents (batch, rows, columns, channels)."""
         if extents[1:3] == self.seen:
             return x
         return relay.strided_slice(x, [0, 0, 0, 0], [extents[0], *self.seen, extents[3]])

@@ -16,7 +16,7 @@ _SHIFT = 14
 
 
 def clipped_differences() -> Int64Array:
-    """Of the entries of two ascending tables, entry of the first less entry of the second, clipped, (256, 256)."""
+    """Each entry of an ascending table less each entry of another one, clipped, shape (256, 256)."""
     return np.subtract.outer(np.arange(256), np.arange(256)).clip(-128, 127)
 
 

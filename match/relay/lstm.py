@@ -18,7 +18,7 @@ from match.relay.read import Read
 from match.relay.recurrent_layer import Steps, call, read_operands
 
 POWERS = -15, 0
-"""Of two, from the least to the most, that a cell may have steps of."""
+"""Smallest and largest exponent of a cell's step, a power of two."""
 
 
 def lstm(layer: Lstm, x: relay.Expr) -> relay.Expr:

@@ -19,7 +19,7 @@ MOST = 5
 """Sentences."""
 
 LEAST_SHARE = 0.1
-"""Of the network's predicted cycles: what is less is not worth a change."""
+"""Share of the network's predicted cycles; less is not worth a change."""
 
 SLOWNESS = 4
 """How many times fewer MACs a cycle than the best layer of the same operator and module are far below."""

@@ -250,7 +250,7 @@ def _why(a: LayerSummary, b: LayerSummary) -> str | None:
 
 
 def _weight_bits(layers: Sequence[LayerSummary]) -> str:
-    """Of each operator with weights, joined as the names of operators are."""
+    """The bits of the weights of each operator that has some, joined as the names of operators are."""
     bits = [operator.weight_bits for layer in layers for operator in layer.operators or (layer,)]
     return "+".join(str(one) for one in bits if one is not None)
 

@@ -12,16 +12,16 @@ from match.ir.requantization import Int64Array, Requantization, Requantizer
 Float64Array = npt.NDArray[np.float64]
 
 _LARGEST = 127
-"""Of a weight; -128 is left out, so that no weight's rounding depends on its sign."""
+"""The largest weight; -128 is left out, so that no weight's rounding depends on its sign."""
 
 _LEAST = 1e-9
-"""Of the largest weight, in steps: below, all of them are 0."""
+"""If the largest weight has fewer steps, all weights are 0."""
 
 _SHIFT = 22
 """The largest shift that is taken: 256 steps of the output are a bias of 30 bits, and sums of 8 bits fit 32 with it."""
 
 _BIAS = 1 << 30
-"""Of biases in either direction; what is beyond it saturates the output."""
+"""The largest magnitude of a bias; what is beyond it saturates the output."""
 
 _LINE = 24
 """The shift of a line with a multiplier: at most 2^31 sums that move the output by less than 2^8 steps fit 63 bits."""

@@ -118,7 +118,7 @@ def _build(directory: Path, platform: str, compiler: str, flags: str, library: P
 
 
 def _kernel_stacks(graph: CallGraph, kernels: Iterable[tuple[str, str]], linked: Container[str]) -> dict[str, int]:
-    """Of the kernels that layers name, by module; and of those `linked` that only drivers name, which start them."""
+    """The stacks of kernels that layers name, by module, and of those `linked` that drivers name, which start them."""
     stacks: dict[str, int] = {}
     reached: set[str] = set()
     for module, kernel in sorted(kernels):

@@ -29,11 +29,11 @@ API = TargetApi(
     allocate="match_chip_main_alloc",
     free="match_chip_main_free",
 )
-"""Of the chip as a whole."""
+"""The C functions of the chip as a whole."""
 
 
 def module_api(*headers: str) -> ModuleApi:
-    """Of the module; `headers` declare its kernels."""
+    """The C functions of the module; `headers` declare its kernels."""
     return ModuleApi(
         headers=(_HEADER, *headers),
         platform=PlatformApi(offload="match_chip_offload"),

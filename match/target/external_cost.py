@@ -54,7 +54,7 @@ class ExternalCost(CostModel):
 
 
 class _WholeMappings(ExternalCost):
-    """Of a module that predicts whole mappings, so that an engine sees that it does."""
+    """The cost model of a module that predicts whole mappings: an engine sees that it does."""
 
     def latency(self, view: MappingView) -> float | None:
         return self.module.latency(view)

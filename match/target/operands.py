@@ -19,7 +19,7 @@ class OperandError(Exception):
 
 
 Requantizers = Sequence[Requantizer | None]
-"""Of each operator of a layer, see `Layer.operators`."""
+"""The form of requantization of each operator of a layer (`Layer.operators`)."""
 
 INPUT = "input"
 ADDEND = "addend"
@@ -43,40 +43,40 @@ _WITH_TABLE = (
 )
 
 POSITION_BYTES = 8
-"""Of match_between_t."""
+"""Bytes of a match_between_t."""
 
 LINE_BYTES = 4 * 3
-"""Of match_dequantize_t."""
+"""Bytes of a match_dequantize_t."""
 
 SCALING_BYTES = 4 * 4
-"""Of match_scaling_t."""
+"""Bytes of a match_scaling_t."""
 
 ADD_INT16_BYTES = 3 * SCALING_BYTES + 4
-"""Of match_add_int16_t."""
+"""Bytes of a match_add_int16_t."""
 
 GATE_INT16_BYTES = 4 * 2 + 2 * 256
-"""Of match_gate_int16_t."""
+"""Bytes of a match_gate_int16_t."""
 
 SOFTMAX_INT16_BYTES = SCALING_BYTES + 2 * 2 * 514
-"""Of match_softmax_int16_t."""
+"""Bytes of a match_softmax_int16_t."""
 
 QUANTIZE_BYTES = 4 * (4 + 256)
-"""Of match_quantize_t."""
+"""Bytes of a match_quantize_t."""
 
 FLOAT_AVERAGE_BYTES = 4 * 5 + 4 * 256 + QUANTIZE_BYTES
-"""Of match_float_average_t."""
+"""Bytes of a match_float_average_t."""
 
 SOFTMAX_BYTES = 4 * (3 + 256)
-"""Of match_softmax_t."""
+"""Bytes of a match_softmax_t."""
 
 LOG_SOFTMAX_BYTES = 4 * (1 + 2 * 256)
-"""Of match_log_softmax_t."""
+"""Bytes of a match_log_softmax_t."""
 
 LSTM_BYTES = 4 * (10 * 4 + 4) + 2 * 256
-"""Of match_lstm_t."""
+"""Bytes of a match_lstm_t."""
 
 GRU_BYTES = 4 * (7 * 4 + 1) + 2 * 256
-"""Of match_gru_t."""
+"""Bytes of a match_gru_t."""
 
 _STRUCT_BYTES = {
     Op.QUANTIZE: QUANTIZE_BYTES,
@@ -87,7 +87,7 @@ _STRUCT_BYTES = {
     Op.GRU: GRU_BYTES,
     Op.GRU_RESET_FIRST: GRU_BYTES,
 }
-"""Of tables that are structs."""
+"""Bytes of tables that are structs, by operator."""
 
 _INT16_BYTES = {
     Op.ADD: ADD_INT16_BYTES,
@@ -99,10 +99,10 @@ _INT16_BYTES = {
     Op.SOFTMAX: SOFTMAX_INT16_BYTES,
     Op.LSTM: LSTM_BYTES,
 }
-"""Of those of operators on int16."""
+"""Bytes of the tables of operators on int16, by operator."""
 
 UNIT_BYTES = {Op.LSTM: 4 * 2 * 4, Op.GRU: 4 * (2 * 3 + 1), Op.GRU_RESET_FIRST: 4 * (2 * 3 + 1)}
-"""Of match_lstm_unit_t and match_gru_unit_t without weights."""
+"""Bytes of a match_lstm_unit_t or match_gru_unit_t without its weights, by operator."""
 
 
 def input_operand(layer: Layer, name: str = INPUT) -> Operand:
@@ -224,13 +224,13 @@ def zero_points_component() -> Component:
 
 
 def position_components(layer: Layer) -> tuple[Component, Component]:
-    """Of a resize match_between_t (match_tile.h) of each output row, and of each output column."""
+    """The match_between_t (match_tile.h) of each output row of a resize, and of each output column."""
     rows, columns = whole_axis(Dim.OY, layer.oy), whole_axis(Dim.OX, layer.ox)
     return Component(ROW_POSITIONS, (rows,), POSITION_BYTES), Component(COLUMN_POSITIONS, (columns,), POSITION_BYTES)
 
 
 def columns_component(layer: Layer) -> Component:
-    """Of a gather the input's column of each output column, int32."""
+    """The input column that each output column of a gather takes, int32."""
     return Component(COLUMNS, (whole_axis(Dim.OX, layer.ox),), 4)
 
 

@@ -87,7 +87,7 @@ class OperatorsCost(CostModel):
         return sum(self.calls(layer, tile))
 
     def launch(self, layer: Layer) -> float:
-        """Of all kernel calls."""
+        """Cycles that all kernel calls of a layer take beside their work."""
         return sum(self.launches(layer))
 
     def transfer(self, layer: Layer, block: Block) -> float:

@@ -40,11 +40,11 @@ QUANTIZE = np.dtype(
 BETWEEN = np.dtype([("below", "<u2"), ("above", "<u2"), ("weight", "<i4")])
 
 EXPONENT_BIAS, MANTISSA_BITS = 127, 15
-"""Of a float32, and how many of its bits behind the leading one kernels multiply."""
+"""The exponent's bias in a float32, and how many bits after the leading one kernels multiply."""
 
 
 def _alignment(structure: np.dtype[np.void]) -> int:
-    """Of a structure in C."""
+    """The alignment of a structure in C, in bytes."""
     return np.dtype(structure.descr, align=True).alignment
 
 
@@ -60,10 +60,10 @@ INT64 = Requantizer(
     parameter_bytes=REQUANT.itemsize,
     parameter_alignment=_alignment(REQUANT),
 )
-"""Of kernels that read match_requant_t."""
+"""The form of kernels that read match_requant_t."""
 
 INT64_SIGNED = replace(INT64, name="int64_signed", negative_step=True, parameter_bytes=REQUANT_SIGNED.itemsize)
-"""Of kernels that read match_requant_signed_t where the tile has a `negative_step`."""
+"""The form of kernels that read match_requant_signed_t where the tile has a `negative_step`."""
 
 EXCEPTIONS = 1 << 14
 """Words that a layer can have for its exceptions, which lie in the innermost memory with each block of constants."""
@@ -80,7 +80,7 @@ INT32 = replace(
     parameter_bytes=REQUANT32.itemsize,
     parameter_alignment=_alignment(REQUANT32),
 )
-"""Of kernels that read match_requant32_t."""
+"""The form of kernels that read match_requant32_t."""
 
 HIGH = replace(
     INT64,
@@ -91,7 +91,7 @@ HIGH = replace(
     parameter_alignment=_alignment(REQUANT_HIGH),
     products=Products.UPPER,
 )
-"""Of kernels that read match_requant_high_t."""
+"""The form of kernels that read match_requant_high_t."""
 
 SPLIT = replace(
     INT64,
@@ -103,13 +103,13 @@ SPLIT = replace(
     products=Products.SPLIT,
     lowest=0,
 )
-"""Of kernels that read match_requant_split_t."""
+"""The form of kernels that read match_requant_split_t."""
 
 SPLIT_SIGNED = replace(SPLIT, name="split_signed", negative_step=True, parameter_bytes=REQUANT_SPLIT_SIGNED.itemsize)
-"""Of kernels that read match_requant_split_signed_t where the tile has a `negative_step`."""
+"""The form of kernels that read match_requant_split_signed_t where the tile has a `negative_step`."""
 
 SPLIT_EXCEPT = replace(SPLIT, name="split_except", exceptions=EXCEPTIONS)
-"""Of kernels that read match_requant_split_t, with exceptions."""
+"""The form of kernels that read match_requant_split_t and a list of exceptions."""
 
 Spans = Mapping[Dim, tuple[int, int]]
 
@@ -242,7 +242,7 @@ def requantization(constants: LayerConstants, requantizer: Requantizer, spans: S
 
 
 def _addition(requantizer: Requantizer) -> np.dtype[np.void]:
-    """Of an addition's one entry."""
+    """The type of the one entry of parameters that an addition has."""
     if requantizer.products is Products.SPLIT:
         return REQUANT_ADD_SPLIT
     return REQUANT_ADD if requantizer.bias_bits > 32 else REQUANT_ADD32

@@ -46,7 +46,7 @@ LABELS = "labels"
 SAMPLES = 16
 
 _MOST_BYTES = 1 << 30
-"""Of random inputs, which are all in memory at once."""
+"""The most bytes of random inputs, which are all in memory at once."""
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]

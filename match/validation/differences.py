@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 FLOAT_TOLERANCE = 1e-5
-"""Of the largest value: C libraries and onnxruntime round functions such as exp differently in the last bits."""
+"""Share of the largest value that real outputs may differ by: C libraries and onnxruntime round functions such as exp
+differently in the last bits."""
 
 _NEAR = 1.5
 """Below two steps, and far from both: float32 rounds the product of an integer and a scale."""

@@ -50,7 +50,7 @@ class LayerDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AccuracySummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Of so many labelled samples, how many the generated C and the reference classify right (largest score)."""
+    """How many of so many labelled samples the generated C and the reference classify right (largest score)."""
 
     samples: int
     right: int

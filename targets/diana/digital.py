@@ -38,10 +38,10 @@ def _shift_and_clip(name: str, bias_bits: int) -> Requantizer:
 
 
 SHIFT = _shift_and_clip("shift", bias_bits=32)
-"""Of convolutions and fully connected layers."""
+"""The form of convolutions and fully connected layers."""
 
 SHIFT_SUM = _shift_and_clip("shift_sum", bias_bits=0)
-"""Of the sum of two tensors, which has no bias."""
+"""The form of the sum of two tensors, which has no bias."""
 
 _KERNELS = {
     Op.CONV2D: "match_diana_conv2d",

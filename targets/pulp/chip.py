@@ -97,7 +97,7 @@ NO_ACCELERATOR = ("targets/pulp/host/pulp_no_accelerator.c",)
 """Sources beside the cluster's, of a chip whose cluster has no accelerator."""
 
 RV32IMC = ("-misa-spec=2.2", "-march=rv32imc", "-mabi=ilp32")
-"""Of the older specification, which has the counters in I: their extension has no C library that was built for it."""
+"""Flags for the older specification, which has the counters in I: no C library is built for their extension."""
 
 _PICOLIBC = ("--specs=picolibc.specs", "--oslib=semihost", "--crt0=semihost")
 

@@ -32,7 +32,7 @@ class _Stacks(NamedTuple):
 
 
 L1_STACKS = _Stacks()
-"""Of the cluster's cores, as its drivers set them up. Builds are held to what they need (`match size`)."""
+"""The stacks of the cluster's cores, as its drivers set them up. Builds are held to what they need (`match size`)."""
 
 L1_API = MemoryApi(
     allocate="match_pulp_l1_alloc",

@@ -36,10 +36,10 @@ Build = Callable[..., relay.Expr]
 """From a layer's inputs to its output."""
 
 SAME = Padding(1, 1, 1, 1)
-"""Of a 3x3 window with stride 1, whose output is as large as its input."""
+"""Padding of a 3x3 window with stride 1, whose output is as large as its input."""
 
 SCALE = 0.25
-"""Of real numbers at a network's border."""
+"""Scale of real numbers at a network's border."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Builds:
         return self._low, self._low + 255
 
     def requantization(self, channels: int, terms: int) -> Requantization:
-        """Of sums of so many products."""
+        """A requantization of sums of so many products."""
         shift = int(terms * 8).bit_length()
         bias = self.rng.integers(-4, 4, channels) * (1 << shift) + (1 << shift >> 1)
         ones = np.ones(channels, np.int64)
@@ -80,7 +80,7 @@ class Builds:
         return replace(line, exceptions=np.zeros((channels, 1), np.int64)) if self.exceptions else line
 
     def _weights(self, *shape: int) -> integer_form.Int8Array:
-        """Of 4 bits, or one of them of 8: modules may store weights in as many bits as the layer's need."""
+        """Weights of 4 bits, or one of them of 8: modules may store weights in as many bits as the layer's need."""
         weights = self.rng.integers(-8, 8, shape).astype(np.int8)
         if self.rng.integers(2):
             weights.flat[0] = -128
@@ -176,7 +176,7 @@ class Builds:
         return build
 
     def int16_gate(self, op: Op) -> Build:
-        """Of a map of 16 bits in steps near 2^-12."""
+        """A gate of a map of 16 bits in steps near 2^-12."""
         gate = Gate(function="tanh" if op is Op.TANH else "logistic", multiplier=25000, shift=13)
 
         def build(x: relay.Expr) -> relay.Expr:
@@ -185,7 +185,7 @@ class Builds:
         return build
 
     def int16_softmax(self) -> Build:
-        """Of rows of 16."""
+        """A softmax of rows of 16."""
 
         def build(x: relay.Expr) -> relay.Expr:
             return int16_softmax(Softmax16(mantissa=5 << 28, exponent=-2), x, 16)
@@ -193,7 +193,7 @@ class Builds:
         return build
 
     def int16_average(self) -> Build:
-        """Of a whole map of 8 x 8."""
+        """The average of a whole map of 8 x 8."""
         mean = division(64, value_range("int16")).take(np.zeros(16, np.intp))
 
         def build(x: relay.Expr) -> relay.Expr:
@@ -202,7 +202,7 @@ class Builds:
         return build
 
     def _int16_requantization(self, channels: int, terms: int) -> Requantization:
-        """Of sums of so many products, a rounded shift."""
+        """A rounded shift of sums of so many products."""
         shift = int(terms * 8).bit_length()
         ones = np.ones(channels, np.int64)
         bias = (self.rng.integers(-999, 999, channels) << shift) + (1 << shift >> 1)
@@ -244,7 +244,7 @@ class Builds:
         return build
 
     def outer_product(self) -> Build:
-        """Of one channel and one pixel of 16, a constant."""
+        """A product of one channel and one pixel of 16, a constant."""
         scaled, offsets = self.requantization(1, 32), (self._low + 100, self._low + 3)
         pixel = relay.const(np.linspace(*self._range, 16).astype(self.dtype))
 
@@ -264,7 +264,7 @@ class Builds:
         return build
 
     def average(self) -> Build:
-        """Of a whole map of 8 x 8."""
+        """The average of a whole map of 8 x 8."""
         mean = self.requantization(16, 2)
 
         def build(x: relay.Expr) -> relay.Expr:
@@ -273,7 +273,7 @@ class Builds:
         return build
 
     def float_average(self) -> Build:
-        """Of 2 x 2 pixels, within one quantization, so that every fourth sum is a half."""
+        """An average of 2 x 2 pixels, within one quantization, so that every fourth sum is a half."""
         own = QuantizedType(np.float32(0.0371), self._low + 130, self.dtype)
 
         def build(x: relay.Expr) -> relay.Expr:
@@ -283,7 +283,7 @@ class Builds:
         return build
 
     def maximum(self) -> Build:
-        """Of 2 x 2 pixels."""
+        """The largest of 2 x 2 pixels."""
 
         def build(x: relay.Expr) -> relay.Expr:
             return integer_form.max_pool2d(x, window=(2, 2), strides=(2, 2))
@@ -318,7 +318,7 @@ class Builds:
         return build
 
     def squared_difference(self) -> Build:
-        """Of two maps, whose steps are of two sizes."""
+        """The squared difference of two maps, whose steps are of two sizes."""
         scaled, levels = self.requantization(1, 256), np.arange(256)
         steps = np.stack([levels, 100 + levels // 2])
 
@@ -328,7 +328,7 @@ class Builds:
         return build
 
     def lookup_sum(self) -> Build:
-        """Of two maps, through tables that are no lines."""
+        """The sum of two maps through tables that are no lines."""
         rising = np.rint(np.sqrt(np.arange(256)) * 2**23)
         tables = np.stack([rising, rising[::-1] + (self._low << LOOKUP_SUM_FRACTION)]).astype(np.int64)
 
@@ -338,7 +338,7 @@ class Builds:
         return build
 
     def lookup_line(self) -> Build:
-        """Of two maps: steep lines for low values of the second one, as of a divisor, and falling ones."""
+        """A line for each value of a second map: steep ones for low values, as of a divisor, and falling ones."""
         slopes = np.rint((1 << LOOKUP_LINE_FRACTION) * 40 / np.arange(1, 257)).astype(np.int64)
         slopes[200:] = -slopes[200:]
         biases = ((100 + self._low) << LOOKUP_LINE_FRACTION) - 60 * slopes
@@ -350,7 +350,7 @@ class Builds:
         return build
 
     def absolute_difference(self) -> Build:
-        """Of two maps, whose steps are of two sizes; the largest differences are clipped."""
+        """The distance of two maps, whose steps are of two sizes; the largest are clipped."""
         levels = np.arange(256) << LOOKUP_SUM_FRACTION
         tables = np.stack([levels, (40 << LOOKUP_SUM_FRACTION) - levels * 5 // 4])
 
@@ -377,7 +377,7 @@ class Builds:
         return build
 
     def softmax(self) -> Build:
-        """Of each pixel's channels."""
+        """The softmax of each pixel's channels."""
         falling = exponentials(np.float32(SCALE), np.float32(0.1))
 
         def build(x: relay.Expr) -> relay.Expr:
@@ -386,7 +386,7 @@ class Builds:
         return build
 
     def log_softmax(self) -> Build:
-        """Of each pixel's channels."""
+        """The logarithm of the softmax of each pixel's channels."""
         tables = log_tables(np.float32(SCALE), exponentials(np.float32(SCALE), np.float32(1)))
         assert tables is not None
 
@@ -396,7 +396,7 @@ class Builds:
         return build
 
     def normalization(self) -> Build:
-        """Of each pixel's 16 channels; a deviation is 4 to 32 steps."""
+        """The normalization of each pixel's 16 channels; a deviation is 4 to 32 steps."""
         gains, shift = self.rng.integers(1 << 10, 1 << 13, 16).astype(np.int16), np.full(16, 20)
         bias = (np.int64(self._low + 128) << shift) + self.rng.integers(0, 1 << 20, 16)
         scaled = Requantization(np.ones(16, np.int64), bias, shift, self._range)
@@ -459,7 +459,7 @@ class Builds:
         }
 
     def resize(self, size: int, outputs: int) -> Build:
-        """Of a square map, each output a random way between two inputs."""
+        """A resize of a square map, each output a random way between two inputs."""
         zero = self._low + 120
         rows, columns = (self._between(size, outputs) for _ in range(2))
 
@@ -517,5 +517,5 @@ class Builds:
 
 
 def _scaling(mantissa: int, exponent: int) -> Requantization:
-    """Of integers to 16 bits."""
+    """A scaling of integers to 16 bits."""
     return scaling(np.array([mantissa]), np.array([exponent]), np.zeros(1, np.int64), value_range("int16"))

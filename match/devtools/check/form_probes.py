@@ -29,7 +29,7 @@ class FormProbes:
 
 
 def untried_forms(module: HwModule, types: Sequence[str]) -> Iterator[FormProbes]:
-    """Of each form that the module lists for a layer and chooses for no ordinary one, in the order of the lists.
+    """Probes of each form that the module lists for a layer and chooses for no ordinary one, in the order of the lists.
 
     Layers for a form with corrections or exceptions have them: without, the form is chosen for none.
     """

@@ -45,7 +45,7 @@ class Probe:
 
     @property
     def name(self) -> str:
-        """Of the pattern that takes it."""
+        """The name of the pattern that takes it."""
         return self.pattern or self.op.value
 
 

@@ -29,7 +29,7 @@ _WRITERS: tuple[tuple[str, Arithmetic], ...] = (
 )
 _INPUT_SCALE = np.float32(0.0213)
 _SMALLEST, _LARGEST = 0.0031, 0.0177
-"""Of weights' scales."""
+"""The smallest and the largest scale of weights."""
 
 
 def refused_scales(module: HwModule, types: Sequence[str]) -> Iterator[str]:

@@ -34,13 +34,13 @@ from match.devtools.zoo.layers import (
 Float64Array = npt.NDArray[np.float64]
 
 HARD_SLOPE = 1 / 6
-"""Of MobileNetV3's hard sigmoid; ONNX's own is 0.2."""
+"""Slope of MobileNetV3's hard sigmoid; ONNX's own is 0.2."""
 
 LEAKY_SLOPE = 0.1
-"""Of YOLO's leaky ReLU below 0; ONNX's own is 0.01."""
+"""Slope of YOLO's leaky ReLU below 0; ONNX's own is 0.01."""
 
 EPSILON = 1e-6
-"""Of layer normalizations, as in vision transformers."""
+"""Epsilon of layer normalizations, as in vision transformers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ def token_mean(x: Activations) -> Float64Array:
 
 
 def states(layer: Cells, x: Float64Array, weights: Float64Array) -> Float64Array:
-    """Of all steps of sequences (tokens, samples, features), or of the last one, (units, samples).
+    """The states of all steps of sequences (tokens, samples, features), or of the last one, (units, samples).
 
     weights: (directions, gates * units, features + units + 2), gates as ONNX orders them: of inputs, of states, and two
     biases.

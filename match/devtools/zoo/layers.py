@@ -153,7 +153,7 @@ class Cells(ZooLayer):
 
     @property
     def gates(self) -> int:
-        """Of each unit."""
+        """Number of gates of each unit."""
         return 4 if self.kind == "LSTM" else 3
 
     @property

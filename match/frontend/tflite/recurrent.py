@@ -94,7 +94,7 @@ def svdf(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 def _gates(
     read: TfliteReader, operator: FileOperator, first: int, inputs: QuantizedType, *, bias: bool
 ) -> tuple[list[np.float64], Int8Array, Int64Array]:
-    """Of all gates the factors of their sums, their weights, (4, units, depth), and what is added to sums."""
+    """The factors of all gates' sums, their weights, shape (4, units, depth), and what is added to the sums."""
     weights: list[Array] = []
     offsets: list[Int64Array] = []
     factors: list[np.float64] = []

@@ -42,7 +42,7 @@ def bilinear(read: TfliteReader, operator: FileOperator) -> relay.Expr:
 
 
 def _between(size: int, outputs: int, *, align: bool, half: bool) -> Between:
-    """Of each output the pixels that lie below and above its position on the input; divisions truncate."""
+    """The pixels that lie below and above each output's position on the input; divisions truncate."""
     scale = (ONE * size + outputs // 2) // outputs
     if align and outputs > 1:
         scale = (ONE * (size - 1) + (outputs - 1) // 2) // (outputs - 1)

@@ -22,10 +22,10 @@ Float64Array = npt.NDArray[np.float64]
 _MOST_BITS = 8
 _LARGEST_SUM = 1 << 30
 LARGEST_INPUT = 255
-"""Of 8 bits, less their zero point."""
+"""The largest magnitude of a value of 8 bits less its zero point."""
 
 _NEGLIGIBLE = 2.0**-8
-"""Of an output's step: what a channel moves outputs by that is taken for constant."""
+"""Share of an output's step by which a channel may move outputs and be taken for constant."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ _DENSE = "nn.dense"
 _LINEAR = _CONVOLUTION, _TRANSPOSED, _DENSE
 
 LEVEL_DTYPE = "uint8"
-"""Of the levels that `linear_levels` gives."""
+"""The type of the levels that `linear_levels` gives."""
 
 _CONVOLUTION_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "kernel_layout", "dilation", "groups"
 _TRANSPOSED_ATTRIBUTES = "strides", "padding", "kernel_size", "data_layout", "kernel_layout", "output_padding", "groups"

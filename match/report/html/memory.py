@@ -17,7 +17,7 @@ _FULLEST = 3
 _MOST_TICKS = 8
 _PEAK = "#d55e00"
 _NEAR = 0.5
-"""Of a memory's size: what uses more is drawn with all of it."""
+"""Share of a memory's size: if more of it is used, all of it is drawn."""
 
 
 def has_memory(report: Report) -> bool:

@@ -165,7 +165,7 @@ def _digits(columns: Sequence[npt.NDArray[Any]]) -> Ints:
 
 
 def _table(tiles: Tiles, number: Ints, count: int) -> Table:
-    """Of tiles whose classes have these numbers, up to `count`."""
+    """The table of tiles whose classes have these numbers, up to `count`."""
     which, inverse = np.unique(tiles.row * count + number, return_inverse=True)
     row = which // count
     width = np.bincount(row)

@@ -36,7 +36,7 @@ FEW = 4
 """Mappings that are predicted before those of more tiles are bounded."""
 
 RANKED = (Dim.K, Dim.OY, Dim.OX, Dim.C)
-"""Of mappings of equal cost the first has larger tiles along K, then OY, and so on, and its loops in this order."""
+"""The first of mappings of equal cost has larger tiles along K, then OY, and so on, and its loops in this order."""
 
 BELOW = 1 - 1e-12
 """A factor that keeps a bound below the cost that it bounds, whatever the order of additions."""

@@ -37,7 +37,7 @@ BOUNDED = 4096
 """Outer tiles whose mappings onto the outer memory are bounded: those with the best bounds of their own."""
 
 LISTED = 512
-"""Of these, the tiles that are kept, with the best bounds of their mappings; also how many are bounded at a time."""
+"""How many tiles are kept, those with the best bounds of their mappings; also how many are bounded at a time."""
 
 SEARCHED = 10
 """Outer tiles that are searched, at least until there is a mapping."""
