@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -115,3 +116,16 @@ def one_search_process() -> Generator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("match.compilation.options.available_processors", lambda: 1)
         yield
+
+
+@pytest.fixture(scope="session")
+def browser() -> Generator[Any]:
+    """Chromium without a window. A process may have one only, so that all tests share it."""
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("Chromium is not installed")
+    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with driver.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()

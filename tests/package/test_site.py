@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +13,6 @@ from tests.package.test_architecture import PROJECT
 from tests.site import GENERATED, UNLISTED, build, place
 
 pytestmark = pytest.mark.unit
-
-CHROMIUM = shutil.which("chromium")
 
 
 def navigated(entries: list[Any]) -> Iterator[str]:
@@ -64,21 +61,17 @@ def test_a_link_that_leads_nowhere_fails(tmp_path: Path) -> None:
         assert build(tmp_path, tmp_path / "build", {}) != [], link
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
-def test_a_browser_fetches_nothing_and_searches_from_disk(site: Path) -> None:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page()
-        requests: list[str] = []
-        messages: list[str] = []
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: messages.append(message.text))
-        page.on("pageerror", lambda error: messages.append(str(error)))
-        page.goto((site / "firmware.html").as_uri())
-        page.keyboard.press("/")
-        page.wait_for_selector("input[placeholder=Search]").fill("bits of each memory")
-        page.get_by_text("results").wait_for()
-        browser.close()
+def test_a_browser_fetches_nothing_and_searches_from_disk(site: Path, browser: Any) -> None:
+    page = browser.new_page()
+    requests: list[str] = []
+    messages: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.goto((site / "firmware.html").as_uri())
+    page.keyboard.press("/")
+    page.wait_for_selector("input[placeholder=Search]").fill("bits of each memory")
+    page.get_by_text("results").wait_for()
+    page.close()
     assert [url for url in requests if not url.startswith("file:")] == []
     assert messages == []

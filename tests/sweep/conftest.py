@@ -11,9 +11,8 @@ import pytest
 import match
 from match.sweeping import cluster
 from tests.cli.conftest import DIGITS, command
-from tests.report.html.conftest import browser
 
-__all__ = ["browser", "command"]
+__all__ = ["command"]
 
 distributed = pytest.importorskip("distributed", reason="sweeps need Dask")
 

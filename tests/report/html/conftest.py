@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,19 +32,6 @@ def digits(compiled: match.CompiledModel) -> Report:
 @pytest.fixture(scope="session")
 def digits_page(digits: Report) -> Page:
     return page(digits)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Generator[Any]:
-    """Chromium without a window."""
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("Chromium is not installed")
-    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with driver.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @dataclass
