@@ -484,7 +484,8 @@ class PulpClusterCost(CostModel):
         if layer.op is Op.AVG_POOL2D:
             pixel = cycles.average_pixel + ceil_div(channels, 4) * self._average(layer, tile)
             return shared + rows * cycles.average_row + share * pixel
-        return shared + rows * cycles.maximum_row + share * self._maximum(layer, tile, channels)
+        largest = shared + rows * cycles.maximum_row + share * self._maximum(layer, tile, channels)
+        return largest * self.sharing.of_largest(self.cores)
 
     def _average(self, layer: Layer, tile: Tile) -> float:
         """Four channels of a window."""

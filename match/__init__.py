@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from match.ir.requantization import Requantization, Requantizer
     from match.mapping.schedule import Schedule
     from match.report.compare import Comparison, compare
+    from match.sweeping.run import sweep
     from match.target.cost import CostModel, CpuCostModel
     from match.target.hardware import HwModule, MatchTarget, Pattern, Verdict
     from match.target.registry import get_target, target_names
@@ -79,6 +80,7 @@ __all__ = [
     "pass_context",
     "predict",
     "shared_files",
+    "sweep",
     "target_names",
     "validate",
     "zoo",
@@ -111,6 +113,7 @@ _HOME = {
     "match.ir.layer": ("Layer",),
     "match.dispatch.plan": ("LayerDecision",),
     "match.target.registry": ("get_target", "target_names"),
+    "match.sweeping.run": ("sweep",),
     "match.ir.requantization": ("Requantization", "Requantizer"),
     "match.mapping.schedule": ("Schedule",),
 }

@@ -13,6 +13,7 @@ from match.devtools import check
 from match.report import compare, run_result, target_list
 from match.report.operators import markdown
 from match.report.text import schema as report_schema
+from match.sweeping.schema import schema as sweep_schema
 from match.target.registry import get_target
 from tests.constants import with_values
 from tests.counted import with_counts
@@ -27,6 +28,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "targets": target_list.schema,
     "check": check.schema,
     "validate": validation.schema,
+    "sweep": sweep_schema,
 }
 """JSON Schemas by name; NAME.schema.json has each."""
 

@@ -42,6 +42,7 @@ def application() -> typer.Typer:
     )
     app.callback()(_options)
     app.command("compile")(commands.compile_model)
+    app.command("sweep")(commands.sweep)
     app.command("build")(commands.build_project)
     app.command("size")(commands.size_project)
     app.command("run")(commands.run)

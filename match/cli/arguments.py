@@ -70,6 +70,59 @@ Settings = Annotated[
         show_default="the target's",
     ),
 ]
+ModelPaths = Annotated[
+    list[Path], typer.Argument(metavar="MODEL...", help="One or several .tflite or .onnx files, quantized to 8 bits.")
+]
+Axes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=A,B",
+        help="Values of what the target declares (dma.bytes=4,8) or of an option: l1=32k,64k, l2, "
+        "modules=cluster,cluster+ne16, numerics, objective, engine, fuse, rescale, quantize_recurrent; may be given "
+        "several times.",
+        show_default="none",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="A Dask scheduler, such as tcp://10.0.0.1:8786, whose workers predict.",
+        show_default="processes of this machine",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs", metavar="N", min=1, help="Processes of this machine that predict.", show_default="one per processor"
+    ),
+]
+SweepFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="S.json|S.csv|S.parquet",
+        help="Write the points; may be given several times.",
+        show_default="none",
+    ),
+]
+SweepPages = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="DIR", help="Write a picture of all points, and the reports of some as pages."),
+]
+ChosenPoints = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--point",
+        metavar="N",
+        min=0,
+        help="A point whose report --html writes; may be given several times.",
+        show_default="those that no other is better than",
+    ),
+]
 Engine = Annotated[
     str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
 ]

@@ -13,8 +13,10 @@ import typer
 
 from match.cli.arguments import (
     Against,
+    Axes,
     ByLayers,
     Chip,
+    ChosenPoints,
     Classes,
     CName,
     ComparisonFile,
@@ -35,6 +37,7 @@ from match.cli.arguments import (
     Markdown,
     MemoryMapFile,
     ModelPath,
+    ModelPaths,
     Modules,
     NetworkFile,
     NetworkName,
@@ -59,14 +62,18 @@ from match.cli.arguments import (
     Rescale,
     Samples,
     Sanitize,
+    Scheduler,
     SecondReport,
     Seed,
     Settings,
+    SweepFiles,
+    SweepPages,
     Target,
     TargetName,
     TimelineFile,
     TraceFile,
     Verbose,
+    Workers,
 )
 from match.cli.printed_passes import PrintedPasses
 from match.cli.status import USAGE_ERROR, write_out
@@ -173,6 +180,59 @@ def compile_model(
     console = Console()
     show(compiled.report, console)
     console.print(f"C project: {output} (`match run {output}` builds and runs it)", highlight=False, soft_wrap=True)
+
+
+def sweep(
+    models: ModelPaths,
+    target: TargetName = "gap9",
+    values: Axes = None,
+    scheduler: Scheduler = None,
+    jobs: Workers = None,
+    no_cache: NoCache = False,
+    outputs: SweepFiles = None,
+    html: SweepPages = None,
+    chosen: ChosenPoints = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Predict MODELs at every combination of some values, without C; called again, an interrupted sweep goes on."""
+    from rich.console import Console
+
+    from match.files.output import check_folder
+    from match.report.html import check_libraries as check_drawing
+    from match.sweeping import write
+    from match.sweeping.libraries import check_libraries
+    from match.sweeping.pages import check_points, write_pages
+    from match.sweeping.run import Sweep
+    from match.sweeping.schema import encode
+    from match.sweeping.table import show_sweep
+
+    check_libraries()
+    files = outputs or []
+    write.check_files(files)
+    check_folder(html)
+    if html is not None:
+        check_drawing()
+    elif chosen:
+        raise OptionError("--point chooses pages that --html writes; give --html, too.")
+    axes = {name: text.split(",") for name, text in _settings(values or ()).items()}
+    with _progress(f"Sweeping {', '.join(model.name for model in models)} on {target}", quiet, verbose) as update:
+        asked = Sweep.of(models, target, axes, scheduler, jobs, not no_cache, update)
+        check_points(chosen or (), asked.count)
+        result = asked.result()
+        for file in files:
+            write.write(result, file)
+        if html is not None:
+            write_pages(asked, result, html, chosen)
+    if as_json:
+        write_out(encode(result).decode())
+    elif not quiet:
+        console = Console()
+        console.width = console.width if console.is_terminal else PIPE_WIDTH
+        show_sweep(result, console)
+        for place in (*files, *((html / "index.html",) if html else ())):
+            console.print(f"Written: {place}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _settings(given: Sequence[str]) -> dict[str, str]:

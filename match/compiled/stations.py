@@ -162,8 +162,16 @@ def predicted(integer: GraphReading, model: Model, asked: Asked, stopwatch: Stop
         return Predicted(partitioned, dataflow(partitioned), network)
 
 
-def report(made: Predicted, model: Model, asked: Asked, answers: Questions, stopwatch: Stopwatch) -> Report:
-    """The report of a network."""
+def report(
+    made: Predicted,
+    model: Model,
+    asked: Asked,
+    answers: Questions,
+    stopwatch: Stopwatch,
+    *,
+    complete: bool = True,
+) -> Report:
+    """The report of a network; one that is not `complete` has neither timeline nor advice."""
     partitioned, network, known = made.partitioned, made.network, made.estimate
     with stopwatch.phase("compare"):
         moved = moved_outputs(partitioned, model.inputs, model.outputs)
@@ -176,11 +184,12 @@ def report(made: Predicted, model: Model, asked: Asked, answers: Questions, stop
         reads=made.reads,
         compile_seconds=stopwatch.seconds,
         elements=elements_by_source(main_function(model.module)),
-        quantizable=answers.quantizable(),
+        quantizable=answers.quantizable() if complete else (),
         wide_activations=has_wide_activations(model.module),
         deviations=partitioned.deviations(),
         moved_outputs=moved,
         exact_cycles=answers.exact_cycles,
+        complete=complete,
         **_sizes(model, asked.chip, partitioned, network, known),
     )
 

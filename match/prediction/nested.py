@@ -73,10 +73,10 @@ def cost_of(levels: Sequence[Level], nested: Nested) -> Cost:
     by_memory = {
         level.pricing.memory.name: sum(work.moved[n * count : (n + 1) * count]) for n, level in enumerate(levels)
     }
-    cost = Cost(work.cycles, work.compute, sum(work.transfers), work.overhead, moved, pricing.energy(by_memory))
-    if not pricing.has_latency:
-        return cost
-    return replace(cost, cycles=pricing.latency(_view(levels, cost, work)))
+    cost = Cost(work.cycles, work.compute, sum(work.transfers), work.overhead, moved)
+    if pricing.has_latency:
+        cost = replace(cost, cycles=pricing.latency(_view(levels, cost, work)))
+    return replace(cost, energy=pricing.energy(by_memory, cost.cycles))
 
 
 def _view(levels: Sequence[Level], cost: Cost, work: Work) -> MappingView:

@@ -37,9 +37,8 @@ def latency(pricing: Prices, loops: Sequence[Loop], placements: Sequence[Placeme
         walk = Walk(pricing, loops, placements, sizes)
         walk.run({dim: (0, size) for dim, size in sizes.items()}, pricing.overhead)
     moved = tuple((operand.name, count) for operand, count in zip(pricing.operands, walk.moved, strict=True))
-    energy = pricing.energy({pricing.memory.name: sum(walk.moved)})
-    cost = Cost(walk.now, walk.compute, sum(walk.transfers), walk.overhead, moved, energy)
-    if not pricing.has_latency:
-        return cost
-    moves = list(zip(walk.moved, walk.transfers, strict=True))
-    return replace(cost, cycles=pricing.latency(view_of(pricing, loops, placements, cost, moves)))
+    cost = Cost(walk.now, walk.compute, sum(walk.transfers), walk.overhead, moved)
+    if pricing.has_latency:
+        moves = list(zip(walk.moved, walk.transfers, strict=True))
+        cost = replace(cost, cycles=pricing.latency(view_of(pricing, loops, placements, cost, moves)))
+    return replace(cost, energy=pricing.energy({pricing.memory.name: sum(walk.moved)}, cost.cycles))

@@ -249,13 +249,22 @@ class Prices:
             raise CostModelError(f"{call()} returned {cycles:g}, but its kernels alone take {view.least:g} cycles.")
         return cycles
 
-    def energy(self, moved: Mapping[str, int]) -> float | None:
-        """Energy of the layer, in pJ, when so many bytes move into each memory and out of it; None if unknown."""
+    def energy(self, moved: Mapping[str, int], cycles: float) -> float | None:
+        """Energy of the layer, in pJ, None if unknown.
+
+        `moved` are bytes that move into each memory and out of it, and `cycles` what the layer takes.
+        """
         energy = self.cost_model.energy
         if energy is None:
             return None
-        work = self._energy(energy.mac, "mac") * self.layer.macs
+        work = self._energy(energy.mac, "mac") * self.layer.macs + self.cycle_energy * cycles
         return work + sum(self.byte_energy(memory) * count for memory, count in moved.items())
+
+    @property
+    def cycle_energy(self) -> float:
+        """Energy of a cycle, in pJ; 0 where nothing is known."""
+        energy = self.cost_model.energy
+        return 0.0 if energy is None else self._energy(energy.cycle, "cycle")
 
     def byte_energy(self, memory: str) -> float:
         """Energy of a byte that moves into a memory or out of it, in pJ.

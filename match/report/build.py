@@ -80,6 +80,7 @@ def build(
     wide_activations: bool = False,
     moved_outputs: MovedOutputs | None = None,
     exact_cycles: Callable[[], int | None] = lambda: None,
+    complete: bool = True,
 ) -> Report:
     """The report of one compilation.
 
@@ -102,6 +103,7 @@ def build(
         wide_activations: Whether the model quantizes activations to 16 bits.
         moved_outputs: By how much outputs move where modules requantize otherwise than the network.
         exact_cycles: Finds the predicted cycles with exact numerics, None where the network does not fit then.
+        complete: Whether it has a timeline, and advice.
     """
     whole = dict(elements or {})
     memory = network.memory if network else None
@@ -149,6 +151,8 @@ def build(
         moved_outputs=moved_outputs,
         workspace=_workspace(network, decisions) if network and not memory else workspace,
     )
+    if not complete:
+        return report
     if network or workspace:
         report = msgspec.structs.replace(report, timeline=_timeline(report, decisions, memory, target))
     advice = advise(report, quantizable, wide_activations=wide_activations, exact_cycles=exact_cycles)

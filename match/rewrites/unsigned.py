@@ -69,9 +69,7 @@ class _Conversion:
             offset = operator.offset - grown.growth.astype(np.int32)
             return replace(value, operator=replace(operator, offset=offset), inputs=(grown.sums,))
         converted = self._converted(value, original, operator, pairs)
-        if converted is None:
-            return replace(value, inputs=tuple(self.as_it_was(*pair) for pair in pairs)) if pairs else value
-        return converted
+        return converted or _on(value, [self.as_it_was(*pair) for pair in pairs])
 
     def as_it_was(self, value: Value, original: Value) -> Value:
         """What became of a value, with the numbers that it had."""
@@ -89,21 +87,12 @@ class _Conversion:
             return None
         if original in self._handed_out and _moves(operator) and not any(x in self._more for _, x in pairs):
             return value
-        padding = operator.padding_value
-        if operator.converts:
-            inputs, stored = list(value.inputs), [self._stored(x) for _, x in pairs]
-        elif operator.alike or padding is not None:
-            inputs, more = self._alike(pairs, padding)
-            stored = [Stored(x.dtype, "uint8", more) for _, x in pairs]
-        else:
-            inputs = [self._as_unsigned(*pair) for pair in pairs]
-            stored = [self._as_stored(x) for _, x in pairs]
+        inputs, stored = self._inputs(operator, pairs)
         more = None
         if original.dtype in _NARROW and (original not in self._handed_out or _moves(operator)):
             more = stored[0].more if operator.hands_on else _least_more(original, operator)
         if all(x.as_it_is for x in stored) and not more and original.dtype != "int8":
-            same = all(now is before for now, before in zip(inputs, value.inputs, strict=True))
-            return value if same else replace(value, inputs=tuple(inputs))
+            return _on(value, inputs)
         changed = operator.unsigned(stored, more)
         if changed is None:
             return None
@@ -114,6 +103,15 @@ class _Conversion:
         if more is not None and result.dtype == "uint8" and (more or original.dtype == "int8"):
             self._more[original] = more
         return made
+
+    def _inputs(self, operator: Operator, pairs: Sequence[_Pair]) -> tuple[list[Value], list[Stored]]:
+        """What an operator in its unsigned form reads, and how that is stored."""
+        if operator.converts:
+            return [value for value, _ in pairs], [self._stored(x) for _, x in pairs]
+        if operator.alike or operator.padding_value is not None:
+            inputs, more = self._alike(pairs, operator.padding_value)
+            return inputs, [Stored(x.dtype, "uint8", more) for _, x in pairs]
+        return [self._as_unsigned(*pair) for pair in pairs], [self._as_stored(x) for _, x in pairs]
 
     def _less_growth(self, sums: Value, original: Value, growth: Int64Array) -> Value:
         """Sums as they were, of larger inputs."""
@@ -200,6 +198,12 @@ def _moves(operator: Operator | None) -> bool:
 def _whole(original: Value) -> int:
     """How much larger a value of 8 bits is stored as uint8 if it can have any number of its type."""
     return _MIDDLE if original.dtype == "int8" else 0
+
+
+def _on(value: Value, inputs: Sequence[Value]) -> Value:
+    """The operator of a value on other inputs; the value itself if they are those that it has."""
+    same = all(now is before for now, before in zip(inputs, value.inputs, strict=True))
+    return value if same else replace(value, inputs=tuple(inputs))
 
 
 def _least_more(original: Value, operator: Operator) -> int:

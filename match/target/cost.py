@@ -139,10 +139,13 @@ class Energy:
 
     mac: a multiply-accumulate, with the kernel's accesses to the innermost memory.
     byte: by a memory's name, a byte on its way between that memory and the one outside of it, with both accesses.
+    cycle: a cycle in which a layer is executed, whatever is done in it: leakage, clocks, cores that wait. What calls of
+        kernels and starts of transfers take is in it, for they take cycles. Without it slow schedules seem frugal.
     """
 
     mac: float
     byte: Mapping[str, float]
+    cycle: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -280,7 +280,7 @@ def interrupted(*arguments: Any, **options: Any) -> None:
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("place", ["match.compiler.lower", "pathlib.Path.rename"])
+@pytest.mark.parametrize("place", ["match.external_memory.fit.lower", "pathlib.Path.rename"])
 def test_interrupted(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(place, interrupted)

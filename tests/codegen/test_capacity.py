@@ -41,7 +41,7 @@ def test_refused_at_once(target: str, network: relay.Function, words: str, monke
     def unwanted(*_: Any) -> None:
         raise AssertionError("the work began")
 
-    monkeypatch.setattr("match.compiler.cut", unwanted)
+    monkeypatch.setattr("match.compiled.stations.cut", unwanted)
     with pytest.raises(CapacityError) as raised:
         match.compile(network, target)
     assert words in str(raised.value)

@@ -15,6 +15,8 @@ from match.relay.objects import main_function
 from match.rewrites.tables import with_tables
 from tests.graph.test_operators import random
 
+pytestmark = pytest.mark.tvm
+
 WEIGHTS = np.arange(-12, 12, dtype=np.int8).reshape(1, 1, 3, 8)
 
 NETWORK = """\
@@ -30,7 +32,6 @@ return v4, v2
 """
 
 
-@pytest.mark.tvm
 @pytest.mark.parametrize("layers", [[*probes("uint8")], [*probes("int8")], [*int16_probes()]], ids=["u8", "i8", "i16"])
 def test_operators_of_modules(layers: Sequence[Probe]) -> None:
     graph = read_graph(main_function(network(layers))).graph

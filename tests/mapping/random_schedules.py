@@ -147,7 +147,7 @@ class SteppedCost(CostModel):
 def random_cost(rng: random.Random, **fixed: object) -> SteppedCost:
     choices: dict[str, object] = {
         "overlap": rng.random() < 0.85,
-        "speed": rng.choice([0.125, 0.5, 1.0, 3.0]),
+        "speed": (speed := rng.choice([0.125, 0.5, 1.0, 3.0])),
         "fixed": rng.choice([0.0, 4.0, 20.0, 100.0]),
         "bandwidth": rng.choice([0.25, 1.0, 4.0, 8.0]),
         "offload": rng.choice([0.0, 64.0]),
@@ -155,6 +155,7 @@ def random_cost(rng: random.Random, **fixed: object) -> SteppedCost:
         "energy": Energy(
             rng.choice([0.0, 2.5]),
             {"L1": rng.choice([0.0, 0.001, 0.3, 12.0]), "L2": rng.choice([0.1, 4.0]), "L3": 60.0},
+            cycle={0.125: 0.02, 0.5: 0.0, 1.0: 1.5, 3.0: 0.3}[speed],
         ),
     }
     return SteppedCost(**{**choices, **fixed})  # type: ignore[arg-type]

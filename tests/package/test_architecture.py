@@ -44,6 +44,7 @@ STATIONS = (
     "validation",
     "compiled",
     "compiler",
+    "sweeping",
     "devtools",
     "cli",
     "__main__",

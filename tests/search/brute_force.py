@@ -10,7 +10,7 @@ from match.errors import ScheduleError
 from match.ir.layer import Dim, Layer, Operand, Role
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.prediction.blocks import largest_tile
-from match.target.cost import CostModel
+from match.target.cost import CostModel, Energy
 
 CUT: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
 
@@ -73,7 +73,9 @@ def schedules(
             continue
 
 
-def rank(schedule: Schedule, cycles: float, moved: int, objective: str, byte_energy: float = 0.0) -> tuple[object, ...]:
+def rank(
+    schedule: Schedule, cycles: float, moved: int, objective: str, energy: Energy | None = None
+) -> tuple[object, ...]:
     """The order of preference as documented: objective, bytes or cycles, larger tiles, order, residency, buffers."""
     extents = schedule.extents(len(schedule.loops))
     tile = [extents[dim] for dim in CUT]
@@ -81,7 +83,8 @@ def rank(schedule: Schedule, cycles: float, moved: int, objective: str, byte_ene
     held = tuple(schedule.placement(operand.name, memory) for operand in schedule.operands)
     rounded = round(cycles * 256) / 256
     first = {"latency": (rounded, moved), "bytes": (moved, rounded)}
-    first["energy"] = (round(moved * byte_energy * 256) / 256, rounded)
+    if energy is not None:
+        first["energy"] = (round((moved * energy.byte["L1"] + rounded * energy.cycle) * 256) / 256, rounded)
     return (
         *first[objective],
         -math.prod(tile),

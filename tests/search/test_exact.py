@@ -83,18 +83,17 @@ def check_optimal(
     memory = Memory("L1", sizes["L1"], private=tuple((name, sizes[name]) for name in alone))
     objective = rng.choice(["latency", "latency", "latency", "bytes", "energy"])
     assert model.energy is not None
-    byte_energy = model.energy.byte["L1"]
     ranks = []
     for schedule in fitting:
         if by_walking:
             line = walk(schedule, model)
-            ranks.append(rank(schedule, line.cycles, sum(line.moved.values()), objective, byte_energy))
+            ranks.append(rank(schedule, line.cycles, sum(line.moved.values()), objective, model.energy))
         else:
             cost = predict(schedule, model)
-            ranks.append(rank(schedule, cost.cycles, cost.moved_bytes, objective, byte_energy))
+            ranks.append(rank(schedule, cost.cycles, cost.moved_bytes, objective, model.energy))
     best = searched("exact", layer, operands, (memory,), model, objective, multiples)
     cost = predict(best, model)
-    found = rank(best, cost.cycles, cost.moved_bytes, objective, byte_energy)
+    found = rank(best, cost.cycles, cost.moved_bytes, objective, model.energy)
     assert found == min(ranks), (layer, memory, objective, multiples, model)  # type: ignore[type-var]
     return any(loop.dim is Dim.C for loop in best.loops)
 
@@ -292,6 +291,25 @@ def test_objectives() -> None:
     assert frugal.energy == 3.0 * CONV.macs + 1.5 * lean.moved_bytes
     assert fast.energy is not None
     assert 3.0 * CONV.macs + 1.5 * lean.moved_bytes < fast.energy
+
+
+def test_a_slow_mapping_is_not_frugal_where_cycles_cost() -> None:
+    """What a cycle takes decides between few bytes and few cycles; at some price the fast mapping is the frugal one."""
+    operands, memory = operands_of(CONV), Memory("L1", 420)
+    found = []
+    for price in (0.0, 0.01, 1.0, 1000.0):
+        model = SteppedCost(bandwidth=8.0, energy=Energy(3.0, {"L1": 1.5}, cycle=price))
+        fast, frugal = (
+            predict(searched("exact", CONV, operands, (memory,), model, o), model) for o in ("latency", "energy")
+        )
+        assert frugal.energy == pytest.approx(3.0 * CONV.macs + 1.5 * frugal.moved_bytes + price * frugal.cycles)
+        assert frugal.energy is not None
+        assert fast.energy is not None
+        assert frugal.energy <= fast.energy
+        found.append((frugal.cycles, frugal.moved_bytes))
+    assert found == sorted(found, key=lambda one: -one[0])
+    assert found[0][0] > found[-1][0] == fast.cycles
+    assert found[0][1] < found[-1][1]
 
 
 def test_energy_needs_figures() -> None:

@@ -88,10 +88,10 @@ def test_equals_brute_force() -> None:
         for schedule in everything:
             if schedule.used_bytes(schedule.inner_memory) <= memory.size:
                 cost = predict(schedule, model)
-                ranks.append(rank(schedule, cost.cycles, cost.moved_bytes, objective, model.energy.byte["L1"]))
+                ranks.append(rank(schedule, cost.cycles, cost.moved_bytes, objective, model.energy))
         best = searched("exact", layer, operands, (memory,), model, objective)
         cost = predict(best, model)
-        found = rank(best, cost.cycles, cost.moved_bytes, objective, model.energy.byte["L1"])
+        found = rank(best, cost.cycles, cost.moved_bytes, objective, model.energy)
         assert found == min(ranks), (layer, memory.size, objective, model)  # type: ignore[type-var]
         assert best.loss == 0
 

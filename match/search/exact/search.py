@@ -137,6 +137,7 @@ class Search:
         self.least_figures = least_figures(tables)
         self.by_latency = objective == "latency"
         self.byte_energy = prices.byte_energy(prices.memory.name) if objective == "energy" else None
+        self.cycle_energy = prices.cycle_energy
         self.rank = most
         self.nest: OrderedLoops | None = None
         self.views_left = MOST_VIEWS if prices.has_latency else math.inf
@@ -204,7 +205,8 @@ class Search:
             return cycles, bound.moved
         if self.byte_energy is None:
             return bound.moved, cycles
-        return np.round(bound.moved * self.byte_energy * GRAIN) / GRAIN, cycles
+        energy = bound.moved * self.byte_energy + cycles * self.cycle_energy
+        return np.round(energy * GRAIN) / GRAIN, cycles
 
     def may_win(self, objective: Floats, second: Floats) -> Flags:
         """Whether a mapping with one of these bounds may be better than the best so far."""

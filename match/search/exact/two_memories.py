@@ -212,7 +212,8 @@ class TwoMemories:
         if self.problem.objective == "bytes":
             return outer + inner, cycles
         per_byte = [self.outer.byte_energy(memory.name) for memory in self.problem.memories]
-        return (self.outer.energy({}) or 0.0) + outer * per_byte[0] + inner * per_byte[1], cycles
+        work = (self.outer.energy({}, 0.0) or 0.0) + self.outer.cycle_energy * cycles
+        return work + outer * per_byte[0] + inner * per_byte[1], cycles
 
     def least(self, whole: Tables) -> float:
         """A lower bound of all mappings; `whole` are tables of the layer in the inner memory."""

@@ -1,0 +1,126 @@
+"""The points of a sweep: every combination of the values of each name.
+
+A name is one that the target declares (`match.target.parameters`), or that of an option of a compilation.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from match.compilation.options import Options
+from match.compiled.stations import Asked
+from match.errors import OptionError
+from match.sweeping.schema import Value
+from match.target.arguments import is_a, shown
+from match.target.hardware import MatchTarget
+from match.target.parameters import Parameter
+from match.target.registry import get_target, memory_size, settable
+
+_SIZES = ("l1", "l2")
+_MODULES = "modules"
+_OPTIONS = {
+    "engine": Parameter("engine", str, "exact"),
+    "objective": Parameter("objective", str, "latency"),
+    "numerics": Parameter("numerics", str, "hardware"),
+    "fuse": Parameter("fuse", bool, True),
+    "rescale": Parameter("rescale", bool, False),
+    "quantize_recurrent": Parameter("quantize_recurrent", bool, False),
+}
+
+MOST = 100_000
+"""Points."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A name, and the values that it takes one after the other; `declared` tells whether the target declares it."""
+
+    name: str
+    values: tuple[Any, ...]
+    declared: bool
+
+    @property
+    def shown(self) -> tuple[Value, ...]:
+        """The values as the result has them: modules joined by "+"."""
+        return tuple("+".join(value) if self.name == _MODULES and not self.declared else value for value in self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One combination: what a compilation is asked for, and each value by its name."""
+
+    values: Mapping[str, Value]
+    asked: Asked
+
+
+def axes(target: str | MatchTarget, given: Mapping[str, Any]) -> tuple[Axis, ...]:
+    """What takes several values; those of a name are a sequence, or one value.
+
+    Raises:
+        OptionError: a name is neither the target's nor an option's, it has no values, or one twice or of another kind.
+        TargetError: there is no such target.
+    """
+    known = settable(target)
+    return tuple(_axis(name, _several(name, values), known, target) for name, values in given.items())
+
+
+def _several(name: str, values: Any) -> list[Any]:
+    found = list(values) if is_a(values, Iterable) and not is_a(values, str) else [values]
+    if not found:
+        raise OptionError(f"{name} has no values; give at least one.")
+    return found
+
+
+def _axis(name: str, values: Sequence[Any], known: Mapping[str, Parameter], target: str | MatchTarget) -> Axis:
+    if name in known or name in _OPTIONS:
+        read = tuple({**_OPTIONS, **known}[name].read(value) for value in values)
+    elif name in _SIZES:
+        read = tuple(memory_size(name.upper(), value) for value in values)
+    elif name == _MODULES:
+        read = tuple(map(_names, values))
+    else:
+        chip = target if isinstance(target, str) else target.name
+        there = ", ".join((*known, *_SIZES, _MODULES, *_OPTIONS))
+        raise OptionError(f"{chip} has no {shown(name)} to set; what can be set: {there}.")
+    if len(set(read)) < len(read):
+        raise OptionError(f"{name} has a value more than once; give each once.")
+    return Axis(name, read, name in known)
+
+
+def _names(value: Any) -> tuple[str, ...]:
+    """Some modules: their names, or these joined by "+"."""
+    names = tuple(value.split("+")) if isinstance(value, str) else tuple(value) if is_a(value, Iterable) else ()
+    if not names or not all(is_a(name, str) and name for name in names):
+        raise OptionError(f"modules are names joined by '+', such as cluster+ne16, not {shown(value)}; give such.")
+    return names
+
+
+def points(target: str | MatchTarget, given: Sequence[Axis], cache: bool | str | PathLike[str]) -> tuple[Point, ...]:
+    """Every combination of the values, the last name changing first.
+
+    Raises:
+        OptionError, TargetError: a combination is none that a compilation can be asked for, or there are too many.
+    """
+    count = 1
+    for axis in given:
+        count *= len(axis.values)
+    if count > MOST:
+        raise OptionError(f"{count:,} points are too many; give fewer values, for at most {MOST:,} points.")
+    found: list[Point] = []
+    for combination in itertools.product(*(range(len(axis.values)) for axis in given)):
+        chosen = {axis.name: axis.values[place] for axis, place in zip(given, combination, strict=True)}
+        values = {axis.name: axis.shown[place] for axis, place in zip(given, combination, strict=True)}
+        settings = {axis.name: chosen[axis.name] for axis in given if axis.declared}
+        options = {axis.name: chosen[axis.name] for axis in given if axis.name in _OPTIONS and not axis.declared}
+        sizes = {name: None if name in settings else chosen.get(name) for name in _SIZES}
+        modules = None if _MODULES in settings else chosen.get(_MODULES)
+        chip = get_target(target, sizes["l1"], modules, sizes["l2"], settings)
+        asked = {name: options.get(name, option.default) for name, option in _OPTIONS.items()}
+        engine, objective, numerics = (str(asked.pop(name)) for name in ("engine", "objective", "numerics"))
+        parsed = Options.parse(engine, objective, numerics, 1, cache, **asked)  # pyright: ignore[reportArgumentType]
+        found.append(Point(values, Asked(chip, parsed, sizes["l1"])))
+    return tuple(found)
