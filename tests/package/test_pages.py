@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from match.cost_models.measured import measured
+from tests.commands import commands
 from tests.constants import Group, rows
 from tests.described import CLASSES, attributes, declared, error_sentences
 from tests.pages import DOCS, PAGES, SCHEMAS, TARGETS
@@ -35,6 +37,13 @@ def test_each_constant_is_in_the_table_of_cost_models_once() -> None:
 
 def test_page_of_fields_is_current() -> None:
     assert (DOCS / "fields.md").read_text() == PAGES["fields.md"](), "docs/fields.md is not current: make pages"
+
+
+def test_page_of_commands_has_all_options() -> None:
+    page = commands()
+    assert {"compile", "run", "check-target"} < set(re.findall(r"^## match (\S+)", page, re.MULTILINE))
+    assert "| `--numerics hardware|exact` | Take each module's closest requantization, or only" in page
+    assert not re.findall(r"\|\s*\|$", page.replace("| | |\n", ""), re.MULTILINE), "each has a help"
 
 
 def test_page_of_errors_has_the_sentences_of_the_code() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.package.test_architecture import PROJECT
 from tests.site import GENERATED, UNLISTED, build, place
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.cc
 
 CHROMIUM = shutil.which("chromium")
 
