@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -13,6 +14,9 @@ from match.errors import ToolchainError
 from match.sweeping.libraries import library
 
 _Answer = TypeVar("_Answer")
+
+_LOGGING = "DASK_LOGGING__DISTRIBUTED"
+"""The environment variable with which Dask's processes are told what to log."""
 
 _PATIENCE = 20
 """Seconds until a scheduler has to answer, and to have a worker."""
@@ -113,13 +117,19 @@ def _local(distributed: Any, jobs: int) -> Generator[Any]:
 
 @contextmanager
 def _quiet() -> Generator[None]:
-    """Keeps Dask from telling of workers that died."""
+    """Keeps Dask, here and in processes that are started, from telling of workers that start, end or died."""
     loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.scheduler")]
     levels = [logger.level for logger in loggers]
+    before = os.environ.get(_LOGGING)
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
+    os.environ[_LOGGING] = "critical"
     try:
         yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
+        if before is None:
+            del os.environ[_LOGGING]
+        else:
+            os.environ[_LOGGING] = before

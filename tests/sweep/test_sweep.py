@@ -81,11 +81,12 @@ def test_an_interrupted_sweep_goes_on(
         match.sweep(DIGITS, "gap9", {**AXES, "dma.chunk": [28]}, scheduler=scheduler, cache=tmp_path)
 
 
-def test_processes_of_this_machine_do_the_same(swept: Any, tmp_path: Path) -> None:
+def test_processes_of_this_machine_do_the_same(swept: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     few = {"l1": "16k", "dma.bytes": 4, "modules": AXES["modules"]}
     own = match.sweep(DIGITS, "gap9", few, jobs=1, cache=tmp_path)
     figures = [name for name in own.columns if name != "best"]
     pd.testing.assert_frame_equal(own[figures], swept[:2][figures])
+    assert capfd.readouterr() == ("", "")
 
 
 def test_what_cannot_be_compiled_has_a_sentence(scheduler: str, tmp_path: Path) -> None:
