@@ -3,6 +3,7 @@
 #   make test    the whole test suite
 # Parts of it: make unit, tvm, cc, qemu, rtl (CONTRIBUTING.md), and make sweep, the slow tier.
 #   make pages   writes the files of docs/ that follow from types and descriptions
+#   make site    the documentation as a site, build/site/index.html; a link that leads nowhere fails
 # They need Python 3.11-3.13 with its venv module (PYTHON names another one), a C compiler and make.
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 TIERS := unit tvm cc qemu rtl
 
-.PHONY: demo test $(TIERS) sweep pages clean
+.PHONY: demo test $(TIERS) sweep pages site clean
 
 demo: .venv-demo/ready
 	.venv-demo/bin/match demo
@@ -34,6 +35,9 @@ sweep: .venv-test/ready
 
 pages: .venv-test/ready
 	.venv-test/bin/python -m tests.pages
+
+site: .venv-test/ready
+	.venv-test/bin/python -m tests.site
 
 .venv-%/ready: pyproject.toml
 	$(PYTHON) -m venv .venv-$*

@@ -8,7 +8,7 @@ the store. That a fully connected layer and an addition count alike on their own
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.layer import Layer, Op
@@ -32,19 +32,36 @@ layer's are what they leave of the auto-encoder."""
 
 
 @dataclass(frozen=True)
+class DianaDma:
+    """Cycles of a transfer between L2 and the accelerator's memories, which blocks the core.
+
+    bytes: in a cycle, the width of the port to L2, 128 bits.
+    chunk: cycles of each contiguous piece, its call included (MATCH paper).
+    """
+
+    bytes: int = 16
+    chunk: int = 70
+
+    def __post_init__(self) -> None:
+        if self.bytes < 1:
+            raise ValueError("a DMA moves at least a byte in a cycle")
+
+    def transfer(self, block: Block) -> int:
+        """The set-up of each contiguous piece, and the bytes at the port's width."""
+        return self.chunk * block.chunks + ceil_div(block.bytes, self.bytes)
+
+
+@dataclass(frozen=True)
 class DianaDigitalCost(CostModel):
     """Cycles of the digital accelerator. Nothing overlaps: a transfer blocks the core, and a job has to be waited for.
 
-    bytes_per_cycle: width of the port to L2, 128 bits.
-    chunk: cycles of each contiguous piece of a transfer, its call included (MATCH paper).
     access: cycles of a register access. Estimated, as NE16's.
     kernel: cycles of a kernel call beside its jobs: the tile's context, working out the registers. Estimated.
     """
 
-    bytes_per_cycle: int = 16
-    chunk: int = 70
     access: int = 4
     kernel: int = 100
+    dma: DianaDma = field(default_factory=DianaDma)
 
     overlap = False
     arrays = True
@@ -68,8 +85,8 @@ class DianaDigitalCost(CostModel):
         return self.kernel
 
     def transfer(self, layer: Layer, block: Block) -> float:
-        """The set-up of each contiguous piece, and the bytes at the port's width."""
-        return self.chunk * block.chunks + ceil_div(block.bytes, self.bytes_per_cycle)
+        """As the DMA has it."""
+        return self.dma.transfer(block)
 
 
 def _rows(layer: Layer, tile: Tile, channels: int) -> int:

@@ -14,7 +14,7 @@ class Mchan:
     A command moves one contiguous piece (1D), or several at equal distances (2D); a block takes one command for each
     series of such pieces, so that a block of a part of the channels of a part of each row (3D) takes one for each row.
 
-    bytes_per_cycle: width of the port to L2, 64 bits.
+    bytes: in a cycle, the width of the port to L2, 64 bits.
     chunk: set-up of each contiguous piece; 27 in the MATCH paper's model of GAP9.
     call: cycles of the core to program a transfer and wait for it through the SDK; 550 in MATCH's later model of GAP9
         (its first one has 300), which adds 370 for its own run-time.
@@ -22,14 +22,18 @@ class Mchan:
         model, and 12 for those of a change of layout.
     """
 
-    bytes_per_cycle: int = 8
+    bytes: int = 8
     chunk: int = 27
     call: int = 550
     command: int = 12
 
+    def __post_init__(self) -> None:
+        if self.bytes < 1:
+            raise ValueError("a DMA moves at least a byte in a cycle")
+
     def transfer(self, block: Block) -> int:
         """Cycles of the DMA: the set-up of each piece and command, and the bytes at the port's width."""
-        return self.chunk * block.chunks + self.command * block.series + -(-block.bytes // self.bytes_per_cycle)
+        return self.chunk * block.chunks + self.command * block.series + -(-block.bytes // self.bytes)
 
     def channels_first(self, channels: int, pixels: int) -> int:
         """Cycles of a transfer that turns HWC into CHW: a command for each channel, a byte a cycle.

@@ -1,10 +1,10 @@
 """MATCH: quantized neural networks to C for heterogeneous microcontrollers, as a plugin of TVM.
 
 `compile` takes a model file or a Relay module to a `CompiledModel`, which knows its predicted costs, saves a C project
-and runs it on this machine. `validate` compares a saved project with its model. `load` reads a model file alone;
-`partition` prepares a Relay module for ``tvm.relay.build`` in `pass_context`, which `build` calls, too; `pass_config`
-is what TVM's passes are told there, and `shared_files` is C that layers built so need. To describe a chip, subclass
-`MatchTarget` and `HwModule`. `zoo` makes networks to try it all on.
+and runs it on this machine, and `predict` to its report, without C. `validate` compares a saved project with its model.
+`load` reads a model file alone; `partition` prepares a Relay module for ``tvm.relay.build`` in `pass_context`, which
+`build` calls, too; `pass_config` is what TVM's passes are told there, and `shared_files` is C that layers built so
+need. To describe a chip, subclass `MatchTarget` and `HwModule`. `zoo` makes networks to try it all on.
 
 Everything is imported when it is first used: TVM alone takes a second. (lazy_loader would read the names from
 a stub file, which a type checker then sees in place of this one.)
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from match.codegen.backend import pass_config, pass_context
     from match.codegen.shared_text import shared_files
     from match.compiled.model import CompiledModel
-    from match.compiler import build, compile, partition, validate  # noqa: A004
+    from match.compiler import build, compile, partition, predict, validate  # noqa: A004
     from match.devtools import zoo
     from match.dispatch.plan import LayerDecision
     from match.errors import (
@@ -77,6 +77,7 @@ __all__ = [
     "partition",
     "pass_config",
     "pass_context",
+    "predict",
     "shared_files",
     "target_names",
     "validate",
@@ -89,7 +90,7 @@ _HOME = {
     "match.codegen.backend": ("pass_config", "pass_context"),
     "match.codegen.shared_text": ("shared_files",),
     "match.compiled.model": ("CompiledModel",),
-    "match.compiler": ("build", "compile", "partition", "validate"),
+    "match.compiler": ("build", "compile", "partition", "predict", "validate"),
     "match.report.compare": ("Comparison", "compare"),
     "match.validation.schema": ("Validation",),
     "match.target.cost": ("CostModel", "CpuCostModel"),

@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache as computed_once
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -17,53 +16,48 @@ import numpy.typing as npt
 from match import run as runs
 from match import validation
 from match.codegen.aot import with_names_for_c
-from match.codegen.backend import Built, lower, pass_context, register
-from match.codegen.capacity import check_border, fits, shortage
-from match.codegen.network import Network
+from match.codegen.backend import pass_context, register
+from match.codegen.capacity import check_border
 from match.codegen.platforms import PACKAGE
 from match.codegen.project_folder import OVERWRITE, check_project_folder
-from match.compilation.options import IN_PLACES, Numerics, Options
-from match.compilation.stopwatch import Progress, Stopwatch, unheard
+from match.compilation.options import IN_PLACES, Options
+from match.compilation.stopwatch import Passed, Progress, Stopwatch, unheard, unread
 from match.compiled.dataflow import dataflow
 from match.compiled.model import CompiledModel
-from match.dispatch.plan import IN_PLACE
+from match.compiled.stations import (
+    Asked,
+    Predicted,
+    cut_for,
+    exact_cycles,
+    integer_form,
+    predicted,
+    questions,
+    rescaled_where_asked,
+)
+from match.compiled.stations import report as report_of
 from match.errors import CapacityError, InputError, ModelError, OptionError, TargetError
-from match.external_memory.message import MainMemoryError, with_least
-from match.external_memory.network import place_cheapest
+from match.external_memory.fit import in_memory
 from match.frontend import Model, load
 from match.frontend.failures import tvm_failures
 from match.frontend.kept import kept_model
 from match.frontend.relay import from_relay
-from match.ir.layer import Op
 from match.ir.names import network_prefix
-from match.partitioning.least_l1 import check_l1
 from match.partitioning.partitioner import Partitioned, cut
-from match.partitioning.quantizable import Quantizable, has_wide_activations, quantizable
-from match.passes import recurrent_cells
+from match.partitioning.quantizable import Quantizable
 from match.passes.border import Border, with_border
-from match.passes.kept import kept_integer_relay
-from match.passes.pipeline import integer_relay
-from match.passes.rescale import Rescaled, rescaled_for
+from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
-from match.relay.graph import elements_by_source
-from match.relay.objects import main_function
+from match.relay.graph_reader import GraphReading
 from match.report import REPORT, Report
-from match.report import build as build_report
 from match.report.file import read_report
+from match.report.shown import ShownReport
 from match.target.arguments import check_progress, check_truth, is_a, path_of, shown
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target, memory_size
 from match.validation import ExactSummary, Validation
-from match.validation.in_numpy import moved_outputs
 
 if TYPE_CHECKING:
     import onnx
-
-
-_TRIES = 3
-"""Sizes of main memory that are tried before an error names one."""
-
-_MOVING = frozenset({Op.CONCATENATE.value, Op.SLICE.value, IN_PLACE})
 
 
 def compile(  # noqa: A001
@@ -74,6 +68,7 @@ def compile(  # noqa: A001
     modules: Sequence[str] | None = None,
     l1: int | str | None = None,
     l2: int | str | None = None,
+    settings: Mapping[str, Any] | None = None,
     engine: str = "exact",
     objective: str = "latency",
     numerics: str = "hardware",
@@ -89,6 +84,7 @@ def compile(  # noqa: A001
     output: str | PathLike[str] | None = None,
     overwrite: bool = False,
     progress: Progress = unheard,
+    passed: Passed = unread,
 ) -> CompiledModel:
     """Compile a quantized network for a chip.
 
@@ -101,6 +97,7 @@ def compile(  # noqa: A001
         l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
         l2: bytes of main memory that the network has, in the same way, in place of the target's own less an estimate
             of the program; what they cannot hold goes to external memory.
+        settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
@@ -118,64 +115,35 @@ def compile(  # noqa: A001
         output: folder to `CompiledModel.save` the C project to.
         overwrite: whether files there that were changed since they were written are replaced, too.
         progress: is told which phase has begun, and how many of the searches are done.
+        passed: is told of each pass over the network when it is done: its name, and a function that gives the network
+            that it left as text (docs/integer-form.md). A network that the cache has is made anew then.
 
     Raises:
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
     check_progress(progress)
     check_truth(overwrite, OVERWRITE)
-    stopwatch = Stopwatch(progress)
+    stopwatch = Stopwatch(progress, passed)
     if output is not None:
         check_project_folder(path_of(output, "output"), overwrite=overwrite)  # before a search of minutes
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     border = Border.parse(input_type, output_type, input_layout)
-    l1, l2 = memory_size("L1", l1), memory_size("L2", l2)
-    chip = get_target(target, l1, modules, l2)
-    with stopwatch.phase("frontend"):
-        network = with_border(_named(_model(model, params, options.cache), name, chip), border)
-    check_border(network, chip)
+    l1 = memory_size("L1", l1)
+    asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
+    network = _read(model, params, name, border, asked, stopwatch)
+    chip = asked.chip
+    integer = integer_form(network, asked, stopwatch)
+    answers = questions(network, asked, stopwatch)
     with tvm_failures(network.name), options.with_folder() as shared:
-        with stopwatch.phase("transform"):
-            kept = kept_integer_relay(
-                network,
-                chip.activations,
-                options.cache,
-                exact=options.exact,
-                quantize_recurrent=options.quantize_recurrent,
-            )
-            rescaled = _rescaled(kept, chip, options)
-            integer = rescaled.module
-        partitioned = cut(integer, chip, shared, network.name, stopwatch)
-        check_l1(partitioned, l1, network.name, partial(_cut_for_l1, integer, chip, shared, network.name, stopwatch))
-        candidates = partial(_quantizable, network, chip, options, stopwatch)
-        exact_cycles = computed_once(partial(_exact_cycles, network, chip, options))
+        partitioned = cut_for(integer, network, replace(asked, options=shared), stopwatch)
         try:
-            partitioned, generated = _in_memory(partitioned, integer, network, shared, stopwatch)
+            partitioned, generated = in_memory(partitioned, integer, network, shared, stopwatch)
         except CapacityError as error:
-            raise _with_recurrent(error, candidates()) from error
+            raise _with_recurrent(error, answers.quantizable()) from error
         with stopwatch.phase("codegen"):
             generated.generate()
-    with stopwatch.phase("compare"):
-        moved = moved_outputs(partitioned, network.inputs, network.outputs)
-    report = build_report(
-        model=network,
-        target=chip,
-        options=options,
-        l1=l1,
-        decisions=partitioned.decisions,
-        workspace_bytes=generated.activation_bytes,
-        constant_bytes=generated.constant_bytes,
-        program_bytes=chip.program_bytes(len(generated.calls)),
-        network=generated,
-        reads=dataflow(partitioned),
-        compile_seconds=stopwatch.seconds,
-        elements=elements_by_source(main_function(network.module)),
-        quantizable=candidates(),
-        wide_activations=has_wide_activations(network.module),
-        moved=partitioned.by_name({**rescaled.moved, **recurrent_cells.moved(partitioned.main)}),
-        moved_outputs=moved,
-        exact_cycles=exact_cycles,
-    )
+    made = Predicted(partitioned, dataflow(partitioned), generated)
+    report = report_of(made, network, asked, answers, stopwatch)
     compiled = CompiledModel(
         generated,
         chip,
@@ -183,29 +151,86 @@ def compile(  # noqa: A001
         model=network,
         options=options,
         partitioned=partitioned,
-        exact=_exact_cost(options, report, exact_cycles),
+        exact=_exact_cost(options, report, answers.exact_cycles),
     )
     if output is not None:
         compiled.save(output, overwrite=overwrite)
     return compiled
 
 
-def _cut_for_l1(
-    integer: tvm.IRModule, target: MatchTarget, options: Options, name: str, stopwatch: Stopwatch, l1: int
-) -> Partitioned | None:
-    """The network, cut for an L1 of `l1` bytes; None if the target cannot have that size."""
+def predict(
+    model: str | PathLike[str] | onnx.ModelProto | Model | tvm.IRModule | relay.Function,
+    target: str | MatchTarget = "gap9",
+    params: Mapping[str, Any] | None = None,
+    *,
+    modules: Sequence[str] | None = None,
+    l1: int | str | None = None,
+    l2: int | str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    engine: str = "exact",
+    objective: str = "latency",
+    numerics: str = "hardware",
+    jobs: int | None = None,
+    cache: bool | str | PathLike[str] = True,
+    fuse: bool = True,
+    rescale: bool = False,
+    quantize_recurrent: bool = False,
+    progress: Progress = unheard,
+) -> ShownReport:
+    """The report of a compilation, without C.
+
+    Layers, modules and cycles are those of `compile`. What main memory holds is estimated, unless it may be too small:
+    the network is placed as for C then.
+
+    Args:
+        model: as for `compile`, as are all others.
+        target: name of an installed target, or a target.
+        params: values of parameters of a Relay module's "main" that are weights.
+        modules: use these modules of the target only; none: all.
+        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
+        l2: bytes of main memory that the network has.
+        settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
+        engine: how schedules are searched.
+        objective: what schedules are searched for.
+        numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
+        jobs: processes that search for schedules and fit requantizations at a time; none: one for each processor.
+        cache: whether to keep what was found, or the folder for it.
+        fuse: whether modules may execute several operators as one.
+        rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
+        quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
+        progress: is told which phase has begun, and how many of the searches are done.
+
+    Raises:
+        MatchError: as `compile`.
+    """
+    check_progress(progress)
+    stopwatch = Stopwatch(progress)
+    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
+    l1 = memory_size("L1", l1)
+    asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
+    network = _read(model, params, None, Border.parse(None, None, None), asked, stopwatch)
+    integer = integer_form(network, asked, stopwatch)
+    answers = questions(network, asked, stopwatch)
     try:
-        larger = get_target(target, l1)
-    except OptionError:
-        return None
-    return cut(integer, larger, options, name, stopwatch)
+        made = predicted(integer, network, asked, stopwatch)
+    except CapacityError as error:
+        raise _with_recurrent(error, answers.quantizable()) from error
+    return ShownReport.of(report_of(made, network, asked, answers, stopwatch))
 
 
-def _quantizable(model: Model, target: MatchTarget, options: Options, stopwatch: Stopwatch) -> tuple[Quantizable, ...]:
-    """Recurrent layers in floating point that would be on modules, if that was asked for."""
-    if options.exact or options.quantize_recurrent:
-        return ()
-    return quantizable(model.module, target, options, stopwatch)
+def _read(
+    model: Any, params: Mapping[str, Any] | None, name: str | None, border: Border, asked: Asked, stopwatch: Stopwatch
+) -> Model:
+    """The network, named, with the border that was asked for.
+
+    Raises:
+        CapacityError: main memory does not hold its inputs or outputs.
+        ModelError, OptionError: it cannot be read, or not be called so.
+    """
+    with stopwatch.phase("frontend"):
+        network = with_border(_named(_model(model, params, asked.options.cache), name, asked.chip), border)
+    check_border(network, asked.chip)
+    return network
 
 
 def _with_recurrent(error: CapacityError, candidates: Sequence[Quantizable]) -> CapacityError:
@@ -217,79 +242,6 @@ def _with_recurrent(error: CapacityError, candidates: Sequence[Quantizable]) -> 
         f"{str(error).removesuffix('.')}. In floating point the weights of {names} have 32 bits; "
         "--quantize-recurrent would help, too."
     )
-
-
-def _in_memory(
-    partitioned: Partitioned, integer: tvm.IRModule, model: Model, options: Options, stopwatch: Stopwatch
-) -> tuple[Partitioned, Network]:
-    """The network `integer`, cut as it is or in another way so that it fits main memory, else with external memory.
-
-    Raises:
-        CapacityError: if the chip does not have the memory. How much main memory is enough is tried before it is told.
-    """
-    try:
-        return _placed(partitioned, integer, model, options, stopwatch)
-    except MainMemoryError as error:
-        least = _enough(error.least, partitioned.target, integer, model, options, stopwatch)
-        if least is None:
-            raise
-        raise CapacityError(with_least(str(error), least)) from error
-
-
-def _enough(
-    least: int | None,
-    target: MatchTarget,
-    integer: tvm.IRModule,
-    model: Model,
-    options: Options,
-    stopwatch: Stopwatch,
-) -> int | None:
-    """Bytes of main memory that were tried and hold the network: `least`, or more if that lacks some; None: not found.
-
-    With another main memory a network may be cut in another way.
-    """
-    for _ in range(_TRIES):
-        if least is None:
-            return None
-        larger = get_target(target, l2=least)
-        try:
-            _placed(cut(integer, larger, options, model.name, stopwatch), integer, model, options, stopwatch)
-            return least
-        except MainMemoryError as error:
-            least = error.least
-        except CapacityError:
-            return None
-    return None
-
-
-def _placed(
-    partitioned: Partitioned, integer: tvm.IRModule, model: Model, options: Options, stopwatch: Stopwatch
-) -> tuple[Partitioned, Network]:
-    """What `_in_memory` returns; a shortage of main memory is a `MainMemoryError` where there is external memory."""
-    chip = partitioned.target
-
-    def built(way: Partitioned) -> tuple[Partitioned, Built]:
-        with stopwatch.phase("codegen"):
-            return way, lower(way.module, chip, model)
-
-    first = built(partitioned)
-    if not fits(first[1].network, chip) and any(d.op in _MOVING for d in partitioned.decisions):
-        # Tensors inside others save copies, but hold main memory for longer: which of both is less is tried.
-        others = (replace(options, in_place=way) for way in IN_PLACES[1:])
-        cuts = (cut(integer, chip, other, model.name, stopwatch) for other in others)
-        first = min([first, *map(built, cuts)], key=lambda way: way[1].network.main_bytes)
-    partitioned, network = first[0], first[1].network
-    if fits(network, chip):
-        return partitioned, network
-    if chip.external is None:
-        # Chains may read and write at once what takes turns otherwise.
-        others = (built(way.cut()) for way in partitioned.not_joined(stopwatch))
-        least = min([first, *others], key=lambda way: way[1].network.main_bytes)
-        if fits(least[1].network, chip):
-            return least[0], least[1].network
-        raise CapacityError(shortage(least[1].network, chip))
-    placed = place_cheapest(partitioned, first[1], model, options, stopwatch)
-    return placed.partitioned, placed.network
 
 
 def validate(
@@ -346,7 +298,8 @@ def validate(
         quantize_recurrent=asked.quantize_recurrent,
     )
     try:
-        chip = get_target(report.target.name, asked.l1, asked.modules, report.target.main_memory.bytes)
+        main = report.target.main_memory.bytes
+        chip = get_target(report.target.name, asked.l1, asked.modules, main, asked.settings)
     except TargetError:
         if layers or options.changes_network:
             raise
@@ -363,12 +316,12 @@ def validate(
         layers=layers,
         partitioned=partial(_cut_again, model, chip, options, report) if chip else None,
         changed=partial(_integers, model, chip, options) if chip and options.changes_network else None,
-        exact=chip and _exact_cost(options, report, partial(_exact_cycles, model, chip, options)),
+        exact=chip and _exact_cost(options, report, partial(exact_cycles, model, chip, options)),
         progress=progress,
     )
 
 
-def _integers(model: Model, chip: MatchTarget, options: Options) -> tvm.IRModule:
+def _integers(model: Model, chip: MatchTarget, options: Options) -> GraphReading:
     """The network in integer form, as a project has it."""
     with tvm_failures(model.name):
         return _transformed(model, chip, options)
@@ -380,12 +333,12 @@ def _cut_again(model: Model, chip: MatchTarget, options: Options, report: Report
     Raises:
         InputError: it is cut in another way today.
     """
-    module, names = _integers(model, chip, options), [layer.name for layer in report.layers]
+    network, names = _integers(model, chip, options), [layer.name for layer in report.layers]
 
     def ways() -> Iterator[Partitioned]:
         for in_place in IN_PLACES:
             own = replace(options, in_place=in_place)
-            yield from cut(module, chip, own, model.name, Stopwatch()).ways(own, model.name, Stopwatch())
+            yield from cut(network, chip, own, model.name, Stopwatch()).ways(own, model.name, Stopwatch())
 
     with tvm_failures(model.name):
         for way in ways():
@@ -404,6 +357,7 @@ def partition(
     *,
     modules: Sequence[str] | None = None,
     l1: int | str | None = None,
+    settings: Mapping[str, Any] | None = None,
     engine: str = "exact",
     objective: str = "latency",
     numerics: str = "hardware",
@@ -425,6 +379,7 @@ def partition(
         params: values of parameters of "main" that are weights.
         modules: use these modules of the target only; none: all.
         l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
+        settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
         engine: how schedules are searched.
         objective: what schedules are searched for.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
@@ -440,7 +395,7 @@ def partition(
             an `l1` that no layer fits.
     """
     l1 = memory_size("L1", l1)
-    chip = get_target(target, l1, modules)
+    chip = get_target(target, l1, modules, settings=settings)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
     register([chip.name])
     if not is_a(mod, Model, tvm.IRModule, relay.Function):
@@ -451,8 +406,7 @@ def partition(
     with tvm_failures(mod.name if isinstance(mod, Model) else "the Relay module"):
         model = mod if isinstance(mod, Model) else from_relay(mod, params)
         integer = _transformed(model, chip, options)
-        partitioned = cut(integer, chip, options, model.name, Stopwatch())
-        check_l1(partitioned, l1, model.name, partial(_cut_for_l1, integer, chip, options, model.name, Stopwatch()))
+        partitioned = cut_for(integer, model, Asked(chip, options, l1), Stopwatch())
     return with_names_for_c(partitioned.module)
 
 
@@ -488,17 +442,12 @@ def build(
         )
 
 
-def _transformed(model: Model, target: MatchTarget, options: Options) -> tvm.IRModule:
+def _transformed(model: Model, target: MatchTarget, options: Options) -> GraphReading:
     """A network in integer form, as options ask for it."""
-    module = integer_relay(
+    network = integer_network(
         model, target.activations, exact=options.exact, quantize_recurrent=options.quantize_recurrent
     )
-    return _rescaled(module, target, options).module
-
-
-def _rescaled(module: tvm.IRModule, target: MatchTarget, options: Options) -> Rescaled:
-    """A network in integer form, rescaled if that was asked for."""
-    return rescaled_for(module, target) if options.rescale else Rescaled(module, {})
+    return rescaled_where_asked(network, target, options)
 
 
 def _named(model: Model, name: str | None, chip: MatchTarget) -> Model:
@@ -570,21 +519,3 @@ def _exact_cost(
         return None if cycles is None else ExactSummary(cycles=report.totals.cycles, exact_cycles=cycles)
 
     return compared
-
-
-def _exact_cycles(model: Model, target: MatchTarget, options: Options) -> int | None:
-    """The predicted cycles of the network with exact numerics; None where it does not fit the memories then."""
-    try:
-        exact = compile(
-            model,
-            target,
-            engine=options.engine,
-            objective=options.objective,
-            numerics=Numerics.EXACT,
-            jobs=options.jobs,
-            cache=options.cache or False,
-            fuse=options.fuse,
-        )
-    except CapacityError:
-        return None
-    return exact.report.totals.cycles

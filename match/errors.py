@@ -28,9 +28,10 @@ class ScheduleError(MatchError):
 
 
 class NoMappingError(ScheduleError):
-    """No mapping of a layer fits or can be built: what the layer `layer` does instead is `predicate`.
+    """No mapping of a layer fits or can be built.
 
-    `needed` are the bytes of the innermost memory that its smallest tile needs, where these are what is lacking.
+    `layer` is the layer's name and `predicate` the rest of the sentence, which begins with a verb. `needed` are the
+    bytes of the innermost memory that its smallest tile needs, where these are what is lacking.
     """
 
     def __init__(self, layer: str, predicate: str, needed: int | None = None) -> None:

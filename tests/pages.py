@@ -16,6 +16,7 @@ from match.report.text import schema as report_schema
 from match.target.registry import get_target
 from tests.constants import with_values
 from tests.counted import with_counts
+from tests.described import fields
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -29,11 +30,16 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 """JSON Schemas by name; NAME.schema.json has each."""
 
-TARGETS = ("diana", "gap8", "gap9", "pulp_open")
+TARGETS = {"diana": (), "gap8": (), "gap9": ("pulp_open",)}
+"""Those that have a page of operators, and others that have the same modules."""
 
 
 def _operators(target: str) -> str:
-    return markdown(get_target(target))
+    page = markdown(get_target(target))
+    for other in TARGETS[target]:
+        same = markdown(get_target(other)).replace(f"# Operators of {other}\n", f"# Operators of {target}\n", 1)
+        assert same == page, f"{other} has other operators than {target}: give it a page"
+    return page.replace("\n", "".join(f" and {other}" for other in TARGETS[target]) + "\n", 1)
 
 
 def _schema(name: str) -> str:
@@ -55,6 +61,7 @@ PAGES: dict[str, Callable[[], str]] = {
     **{f"{target}-operators.md": partial(_operators, target) for target in TARGETS},
     "cost-models.md": _cost_models,
     "pulp-open.md": _pulp_open,
+    "fields.md": fields,
 }
 """What is in each file."""
 

@@ -7,7 +7,9 @@ from typing import Any
 
 
 def in_order(node: Any) -> Any:
-    """A schema with its alternatives sorted: versions of msgspec list them differently."""
+    """A schema with its alternatives sorted and its texts in a line: versions of msgspec write both differently."""
     if isinstance(node, dict):
         return {key: in_order(value) for key, value in node.items()}
-    return sorted(map(in_order, node), key=json.dumps) if isinstance(node, list) else node
+    if isinstance(node, list):
+        return sorted(map(in_order, node), key=json.dumps)
+    return " ".join(node.split()) if isinstance(node, str) else node

@@ -13,7 +13,7 @@ from match.compilation.stopwatch import Stopwatch
 from match.frontend import Model, load
 from match.ir.layer import Op
 from match.partitioning.partitioner import cut
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.target.group import without_groups
 from match.target.registry import get_target
 
@@ -46,10 +46,10 @@ def measure(model: Model, target: str, numerics: str) -> tuple[Peak, Peak, Peak]
     """With copies alone, as is cheapest, and with as few copies as there can be; groups are left out."""
     chip = without_groups(get_target(target))
     chosen = Options.parse("exact", "latency", numerics)
-    module = integer_relay(model, chip.activations, exact=chosen.exact)
+    network = integer_network(model, chip.activations, exact=chosen.exact)
 
     def peak(options: Options) -> Peak:
-        partitioned = cut(module, chip, options, "network", Stopwatch())
+        partitioned = cut(network, chip, options, "network", Stopwatch())
         copies = [math.prod(d.output_shapes[0]) for d in partitioned.decisions if d.op in _COPYING]
         return Peak(
             copies=len(copies),

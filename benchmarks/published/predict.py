@@ -18,8 +18,8 @@ from match.frontend import Model
 from match.frontend.relay import from_relay
 from match.ir.layer import Op
 from match.partitioning.partitioner import cut
-from match.partitioning.pattern import Match, find
-from match.passes.pipeline import integer_relay
+from match.partitioning.pattern import Match, find_layers
+from match.passes.pipeline import integer_network
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 
@@ -51,13 +51,13 @@ def predict(cell: Cell, network: Network, models: Path) -> Result:
 def _decisions(network: Model, target: MatchTarget, shifts: bool) -> list[LayerDecision]:
     """Of all rows; with `shifts`, layers that can be networks of their own are decided so, with powers of two."""
     options = Options.parse("exact", "latency", "hardware", fuse=False)  # as it was measured: layer by layer
-    integer = integer_relay(network, target.activations, remove_dead_channels=False)
+    integer = integer_network(network, target.activations, remove_dead_channels=False)
     decisions = list(cut(integer, target, options, network.name, Stopwatch()).decisions)
     if not shifts:
         return decisions
-    layers = [found.layer for found in find(integer) if isinstance(found, Match) and found.layer.op in ALONE]
-    modules = [integer_relay(from_relay(alone(layer)), target.activations) for layer in layers]
-    shifted = [cut(module, target, options, network.name, Stopwatch()).decisions for module in modules]
+    layers = [found.layer for found in find_layers(integer) if isinstance(found, Match) and found.layer.op in ALONE]
+    parts = [integer_network(from_relay(alone(layer)), target.activations) for layer in layers]
+    shifted = [cut(part, target, options, network.name, Stopwatch()).decisions for part in parts]
     kept = [decision for decision in decisions if decision.op not in ALONE]
     return [*kept, *(decision for each in shifted for decision in each if decision.op in ALONE)]
 

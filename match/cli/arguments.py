@@ -61,6 +61,15 @@ L2Size = Annotated[
         show_default="the target's, less an estimated program",
     ),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set what the target declares, such as cluster.cores=4 or dma.bytes=4; may be given several times.",
+        show_default="the target's",
+    ),
+]
 Engine = Annotated[
     str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
 ]
@@ -182,6 +191,12 @@ TimelineFile = Annotated[
 MemoryMapFile = Annotated[
     Path | None,
     typer.Option("--memory-map", metavar="M.svg", help="Write a picture of what lies where and when in L1, L2 and L3."),
+]
+PrintAfter = Annotated[
+    str | None,
+    typer.Option(
+        "--print-after", metavar="PASS", help="Print the network as it is after a pass, or after all of them."
+    ),
 ]
 HtmlFile = Annotated[
     Path | None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,6 +51,7 @@ from match.cli.arguments import (
     OwnPlatformName,
     PageFile,
     PlatformName,
+    PrintAfter,
     ProjectPath,
     QuantizeRecurrent,
     Quiet,
@@ -60,16 +61,20 @@ from match.cli.arguments import (
     Sanitize,
     SecondReport,
     Seed,
+    Settings,
     Target,
     TargetName,
     TimelineFile,
     TraceFile,
     Verbose,
 )
+from match.cli.printed_passes import PrintedPasses
 from match.cli.status import USAGE_ERROR, write_out
 from match.errors import OptionError
 
 if TYPE_CHECKING:
+    from match.codegen.manifest import Manifest
+    from match.files.npz import Array
     from match.run import Counts
 
 PIPE_WIDTH = 160
@@ -84,6 +89,7 @@ def compile_model(
     modules: Modules = None,
     l1: L1Size = None,
     l2: L2Size = None,
+    settings: Settings = None,
     engine: Engine = "exact",
     objective: Objective = "latency",
     numerics: Numerics = "hardware",
@@ -101,6 +107,7 @@ def compile_model(
     memory_map: MemoryMapFile = None,
     csv: CsvFile = None,
     html: HtmlFile = None,
+    print_after: PrintAfter = None,
     as_json: Json = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -109,6 +116,7 @@ def compile_model(
     from rich.console import Console
 
     import match
+    from match.compilation.stopwatch import unread
     from match.report import encode, show
     from match.report.file import read_report
     from match.report.html import write_page
@@ -118,6 +126,7 @@ def compile_model(
     if output is None:
         output = Path("build") / (name or model.stem or "network")
     _check_outputs(output, overwrite, timeline, memory_map, csv, html)  # before a search, which may take minutes
+    printed = None if print_after is None else PrintedPasses(print_after)
     with _progress(f"Compiling {model.name} for {target}", quiet, verbose) as update:
         compiled = match.compile(
             model,
@@ -125,6 +134,7 @@ def compile_model(
             modules=None if modules is None else [name.strip() for name in modules.split(",")],
             l1=l1,
             l2=l2,
+            settings=_settings(settings or ()),
             engine=engine,
             objective=objective,
             numerics=numerics,
@@ -138,7 +148,10 @@ def compile_model(
             output_type=output_type,
             input_layout=input_layout,
             progress=update,
+            passed=unread if printed is None else printed.passed,
         )
+        if printed is not None:
+            printed.check()
         if timeline is not None:
             compiled.save_timeline(timeline)
         if memory_map is not None:
@@ -148,6 +161,8 @@ def compile_model(
         compiled.save(output, overwrite=overwrite)
         if html is not None:  # with what was measured of a project of the same C
             write_page(html, read_report(output / "report.json"))
+    if printed is not None:
+        write_out(printed.text)
     sys.stderr.write("".join(f"match: {note}\n" for note in compiled.notes))
     if as_json:
         write_out(encode(compiled.report).decode())
@@ -158,6 +173,19 @@ def compile_model(
     console = Console()
     show(compiled.report, console)
     console.print(f"C project: {output} (`match run {output}` builds and runs it)", highlight=False, soft_wrap=True)
+
+
+def _settings(given: Sequence[str]) -> dict[str, str]:
+    """Names and values of settings, as they are given: NAME=VALUE."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise OptionError(f"--set {text} sets nothing; give a name and a value, such as --set dma.bytes=4.")
+        if name in found:
+            raise OptionError(f"--set {name} is given more than once; give it one value.")
+        found[name] = value
+    return found
 
 
 def _check_outputs(
@@ -271,7 +299,7 @@ def run(
     for file in (outputs, trace):
         check_file(file)
     manifest = read_manifest(directory)
-    given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
+    given = random_inputs(manifest, seed) if inputs is None else _labelled(inputs, manifest)[0]
     counts: Counts | None = None
     with _progress(f"Running {manifest.name}", quiet, verbose):
         if trace is not None:
@@ -335,12 +363,11 @@ def selftest(
     """Write a sample and what the C project in DIR computes of it as C, for a program on the chip to compare with."""
     from rich.console import Console
 
-    from match.files import npz
     from match.run import random_inputs, read_manifest
     from match.run.selftest import write_selftest
 
     manifest = read_manifest(directory)
-    given = random_inputs(manifest, seed) if inputs is None else npz.read(inputs)
+    given = random_inputs(manifest, seed) if inputs is None else _labelled(inputs, manifest)[0]
     origin = f"a random sample of seed {seed}" if inputs is None else f"the sample of {inputs.name}"
     with _progress(f"Running {manifest.name}", quiet, verbose):
         folder = write_selftest(directory, given, origin, overwrite=overwrite)
@@ -367,23 +394,17 @@ def validate(
     from rich.console import Console
 
     import match
-    from match.files import npz
-    from match.validation import LABELS, encode
+    from match.run import read_manifest
+    from match.validation import encode
     from match.validation.table import show
 
-    given = None if inputs is None else npz.read(inputs)
-    named = {} if given is None else {name: array for name, array in given.items() if name == LABELS}
-    if given is not None and named:
-        from match.run import read_manifest
-
-        own = any(tensor.name == LABELS for tensor in read_manifest(directory).inputs)
-        given, named = (given, {}) if own else ({n: a for n, a in given.items() if n != LABELS}, named)
+    given, labels = (None, None) if inputs is None else _labelled(inputs, read_manifest(directory))
     with _progress(f"Validating {directory}", quiet, verbose) as update:
         result = match.validate(
             directory,
             against,
             inputs=given,
-            labels=named.get(LABELS),
+            labels=labels,
             samples=samples,
             seed=seed,
             on=on,
@@ -544,6 +565,16 @@ def demo(target: TargetName = "gap9", quiet: Quiet = False, verbose: Verbose = F
     console = Console(quiet=quiet)
     console.print(result.summary(), "", highlight=False, sep="\n")
     show(result.report, console)
+
+
+def _labelled(file: Path, manifest: Manifest) -> tuple[dict[str, Array], Array | None]:
+    """The inputs in a file, and the labels beside them; none if there are none, or if an input is called so."""
+    from match.files import npz
+    from match.validation import LABELS
+
+    given = npz.read(file)
+    own = any(tensor.name == LABELS for tensor in manifest.inputs)
+    return given, None if own else given.pop(LABELS, None)
 
 
 @contextmanager

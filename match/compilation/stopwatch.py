@@ -14,10 +14,20 @@ def unheard(text: str) -> None:
     """The progress that nobody watches."""
 
 
+Passed = Callable[[str, Callable[[], str]], None]
+"""Is told that a pass is done: its name, and a function that gives the network that it left, as text."""
+
+
+def unread(name: str, network: Callable[[], str]) -> None:
+    """The passes whose networks nobody reads."""
+
+
 class Stopwatch:
     """Wall-clock seconds by phase, in the order in which phases were first entered, inner phases taken off."""
 
-    def __init__(self, progress: Progress = unheard) -> None:
+    def __init__(self, progress: Progress = unheard, passed: Passed = unread) -> None:
+        """`passed` is told of each pass; networks that an earlier compilation left in the cache are made anew then."""
+        self.passed = passed
         self.seconds: dict[str, float] = {}
         self._running: list[str] = []
         self._since = 0.0

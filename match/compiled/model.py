@@ -29,7 +29,6 @@ from match.files.output import MEMORY_MAP_ENDINGS, check_ending, whole_file
 from match.frontend import Model, ModelTensor
 from match.interrupt.unfinished import scratch_folder
 from match.partitioning.partitioner import Partitioned
-from match.relay import tvm
 from match.report import REPORT, Report, encode
 from match.report.layer_rows import html_table, layer_rows
 from match.report.measured import measurement, with_earlier
@@ -221,7 +220,7 @@ class CompiledModel:
             on=on,
             layers=layers,
             partitioned=lambda: self._partitioned,
-            changed=(lambda: tvm.IRModule.from_expr(self._partitioned.main)) if self._options.changes_network else None,
+            changed=(lambda: self._partitioned.reading) if self._options.changes_network else None,
             exact=self._exact,
         )
 

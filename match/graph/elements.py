@@ -14,7 +14,7 @@ from match.arithmetic.interface import Float32Array
 from match.arithmetic.tflite import multiply_by
 from match.arithmetic.tflite_functions import logistic_of_16_bits
 from match.graph.layers import UNSCALED, element_wise, fitting_words, words_of_line
-from match.graph.operator import Array, Described, Known, Operator, Range, Refused
+from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
 from match.graph.pairs import entries
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
@@ -44,6 +44,8 @@ class Lookup(OfElements):
     """A function of one value of 8 bits: `outputs` (256,), in ascending order of the values."""
 
     called: ClassVar[str] = "lookup"
+    elementwise: ClassVar[bool] = True
+    converts: ClassVar[bool] = True
 
     outputs: Int64Array
     dtype: str
@@ -63,6 +65,16 @@ class Lookup(OfElements):
         spans = [self.outputs[low : high + 1] for low, high in ends.T]
         return Range(np.array([span.min() for span in spans])[own], np.array([span.max() for span in spans])[own])
 
+    @property
+    def lowest(self) -> int | None:
+        """The least entry."""
+        return int(self.outputs.min())
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Entries in another order, and larger."""
+        outputs = inputs[0].by_stored(self.outputs) + (more or 0)
+        return replace(self, outputs=outputs, dtype=self.dtype if more is None else "uint8")
+
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """A table of bytes."""
         table = byte_table(self, inputs[0].dtype)
@@ -76,6 +88,7 @@ class ChannelLookup(OfElements):
     """A function of one value of 8 bits for each channel: `outputs` (channels, 256), in ascending order of values."""
 
     called: ClassVar[str] = "channel_lookup"
+    converts: ClassVar[bool] = True
 
     outputs: Int64Array
     dtype: str
@@ -85,6 +98,16 @@ class ChannelLookup(OfElements):
         (x,) = inputs
         places = x.astype(np.intp) - value_range(str(x.dtype))[0]
         return self.outputs[np.arange(len(self.outputs)), places].astype(self.dtype)
+
+    @property
+    def lowest(self) -> int | None:
+        """The least entry."""
+        return int(self.outputs.min())
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Entries in another order, and larger."""
+        outputs = inputs[0].by_stored(self.outputs) + (more or 0)
+        return replace(self, outputs=outputs, dtype=self.dtype if more is None else "uint8")
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """A table of bytes for each channel."""
@@ -98,6 +121,7 @@ class Quantize(Operator):
     """float32 numbers as 8 bits."""
 
     called: ClassVar[str] = "quantize"
+    converts: ClassVar[bool] = True
 
     function: FloatQuantization
 
@@ -108,6 +132,14 @@ class Quantize(Operator):
     def compute(self, *inputs: Array) -> Array:
         """The function's outputs."""
         return self.function(inputs[0]).astype(self.function.dtype)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Another zero point."""
+        del inputs
+        if more is None:
+            return self
+        zero_point = self.function.zero_point + more
+        return replace(self, function=replace(self.function, zero_point=zero_point, dtype="uint8"))
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """The steps between outputs."""
@@ -120,6 +152,7 @@ class Dequantize(OfElements):
     """Values of 8 bits as float32: ``(x - zero_point) * scale``."""
 
     called: ClassVar[str] = "dequantize"
+    converts: ClassVar[bool] = True
 
     scale: np.float32
     zero_point: int
@@ -128,6 +161,11 @@ class Dequantize(OfElements):
     def compute(self, *inputs: Array) -> Array:
         """The numbers, each rounded once."""
         return (inputs[0].astype(np.int64) - self.zero_point).astype(np.float32) * self.scale
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Another zero point."""
+        del more
+        return replace(self, zero_point=self.zero_point + inputs[0].more)
 
     def outputs(self, x_dtype: str) -> Float32Array:
         """For all values of a type in ascending order, shape (256,)."""
@@ -172,6 +210,7 @@ class Requantize(OfElements):
     """Requantizes a tensor of 16 bits to another scale: all elements have the same multiplier, bias and shift."""
 
     called: ClassVar[str] = "requantize"
+    elementwise: ClassVar[bool] = True
 
     requantization: Requantization
     dtype: str
@@ -198,6 +237,7 @@ class Gate(OfElements):
     """
 
     called: ClassVar[str] = "gate"
+    elementwise: ClassVar[bool] = True
 
     function: Function
     multiplier: int
@@ -228,6 +268,7 @@ class LeakyRelu(OfElements):
     """
 
     called: ClassVar[str] = "leaky_relu"
+    elementwise: ClassVar[bool] = True
 
     scales: Int64Array
     dtype: str = "int16"

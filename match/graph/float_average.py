@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from match.graph import windows
-from match.graph.operator import Array, Described, Known, Operator, Refused
+from match.graph.operator import Array, Described, Known, Operator, Refused, Stored
 from match.graph.windows import not_one_map, windowed
 from match.ir import float_average
 from match.ir.constants import LayerConstants
@@ -72,6 +72,11 @@ class FloatAverage(Operator):
             total += windows.taken(wide, place, (rows, columns), self.strides)
             count += windows.taken(inside, place, (rows, columns), self.strides)
         return self.function(total / count).astype(self.function.dtype)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """The map's zero point grows. Outputs stay, as float32 rounds together with their zero point."""
+        del more
+        return replace(self, zero=self.zero + inputs[0].more)
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """An average pooling in float32."""

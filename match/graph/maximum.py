@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from match.graph import windows
-from match.graph.operator import Array, Described, Known, Operator, Range, Refused
+from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
 from match.graph.windows import not_one_map, windowed
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
@@ -22,6 +22,8 @@ class Maximum(Operator):
     """The largest value of each window of a map (N, H, W, C) of integers; padding never wins against a value."""
 
     called: ClassVar[str] = "maximum"
+    hands_on: ClassVar[bool] = True
+    alike: ClassVar[bool] = True
 
     window: tuple[int, int]
     strides: tuple[int, int]
@@ -47,6 +49,11 @@ class Maximum(Operator):
         """Those of the map."""
         del result
         return inputs[0].values
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Itself: padding never wins."""
+        del inputs, more
+        return self
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """A maximum pooling."""

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.graph.layers import element_wise
-from match.graph.operator import Array, Described, Known, Operator, Range
+from match.graph.operator import Array, Described, Known, Operator, Range, Stored
 from match.ir.constants import LayerConstants
 from match.ir.graph import Tensor
 from match.ir.layer import Layer, Op
@@ -40,6 +40,8 @@ class Move(Operator):
     """
 
     called: ClassVar[str] = "move"
+    hands_on: ClassVar[bool] = True
+    alike: ClassVar[bool] = True
 
     split: tuple[int, ...]
     columns: tuple[Columns | None, ...]
@@ -92,6 +94,17 @@ class Move(Operator):
             return Range(np.tile(x.values.low, copies), np.tile(x.values.high, copies))
         return None
 
+    @property
+    def padding_value(self) -> int | None:
+        """What fills, if some elements are filled."""
+        filled = any(columns is not None and np.any(columns == FILL) for columns in self.columns)
+        return self.fill if filled else None
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """What fills grows with the input."""
+        del more
+        return self if self.padding_value is None else replace(self, fill=self.fill + inputs[0].more)
+
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | None:
         """A slice, a gather or a transposition, alone; other moves are none."""
         del result
@@ -140,6 +153,8 @@ class Concatenate(Operator):
     """Tensors side by side along an axis."""
 
     called: ClassVar[str] = "concatenate"
+    hands_on: ClassVar[bool] = True
+    alike: ClassVar[bool] = True
 
     axis: int
 
@@ -152,6 +167,11 @@ class Concatenate(Operator):
     def compute(self, *inputs: Array) -> Array:
         """The elements."""
         return np.concatenate(inputs, self.axis)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Itself."""
+        del inputs, more
+        return self
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | None:
         """A concatenation of two tensors."""

@@ -91,11 +91,51 @@ class Refused:
     macs: int = 0
 
 
+@dataclass(frozen=True)
+class Stored:
+    """How a tensor is stored: its values, of type `values`, each larger by `more`, in the type `dtype`.
+
+    Only values of 8 bits are stored in another way than they are, as uint8 (`Operator.unsigned`).
+    """
+
+    values: str
+    dtype: str
+    more: int = 0
+
+    @property
+    def as_it_is(self) -> bool:
+        """Whether values are stored as they are."""
+        return self.values == self.dtype and not self.more
+
+    def by_stored(self, table: Int64Array) -> Int64Array:
+        """A table (..., 256) by values of 8 bits in ascending order as one by the numbers stored, in ascending order.
+
+        A number that is stored for no value has the entry of the largest one.
+        """
+        places = np.arange(256) + value_range(self.dtype)[0] - self.more - value_range(self.values)[0]
+        return table[..., np.minimum(places, 255)]
+
+
 class Operator(ABC):
     """An operator without its inputs: its parameters and constants, and all that follows from them."""
 
     called: ClassVar[str]
     """Its name in the text of a graph."""
+
+    elementwise: ClassVar[bool] = False
+    """Whether each element depends on the elements of its inputs at the same place alone; inputs may be broadcast."""
+
+    hands_on: ClassVar[bool] = False
+    """Whether each element is one of its inputs', or lies between such."""
+
+    alike: ClassVar[bool] = False
+    """Whether `unsigned` takes inputs only that are all stored as much larger."""
+
+    converts: ClassVar[bool] = False
+    """Whether it reads inputs however they are stored, and a result that is stored in another way costs nothing."""
+
+    of_either_type: ClassVar[bool] = False
+    """Whether its result of 8 bits costs as much signed as unsigned: an output of the network keeps its type then."""
 
     @abstractmethod
     def result(self, *inputs: Tensor) -> Tensor:
@@ -108,6 +148,28 @@ class Operator(ABC):
     def values(self, result: Tensor, inputs: Sequence[Known]) -> Range | None:
         """The range of its result, 8 bits, given what is known of its inputs; None: its type's."""
         del result, inputs
+
+    @property
+    def lowest(self) -> int | None:
+        """The value that no element of its result is below; None if its type or its inputs say all that is known."""
+        return None
+
+    @property
+    def padding_value(self) -> int | None:
+        """The integer that its input is padded with; None if it is not."""
+        return None
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator | None:
+        """The operator for machines that multiply unsigned activations.
+
+        Args:
+            inputs: how its inputs are stored.
+            more: its result of 8 bits is stored as uint8, all values larger by this; None: as it is.
+
+        Returns:
+            None if it has no such form. A result that has the same type as before has the same values, too.
+        """
+        del inputs, more
 
     def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
         """The operator with the requantization of a module's form, which may be only close to its own.

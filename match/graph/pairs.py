@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from match.arithmetic.tflite import multiply_by
 from match.graph.broadcasting import Pair, paired
 from match.graph.layers import UNSCALED, element_wise, scaling_words, without_idle_parts, words_of_line
-from match.graph.operator import Array, Described, Known, Operator, Range, Refused
+from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION, LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
@@ -29,6 +29,7 @@ _PRODUCT = 31
 class ElementWise(Operator):
     """An operator of two tensors, element by element; either may be broadcast."""
 
+    elementwise: ClassVar[bool] = True
     symmetric: ClassVar[bool] = True
     """Whether operands may change places, and their numbers with them."""
 
@@ -99,6 +100,17 @@ class Addition(ElementWise):
             ends = multiplier * x.values.low, multiplier * x.values.high
             low, high = low + np.minimum(*ends), high + np.maximum(*ends)
         return Range(self.requantization(low), self.requantization(high))
+
+    @property
+    def lowest(self) -> int | None:
+        """The lower end of the clip."""
+        return self.clip[0]
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """The bias takes off what products grow by."""
+        growth = sum(x.more * factor for x, factor in zip(inputs, self.multipliers, strict=True))
+        bias = self.bias + ((more or 0) << self.shift) - growth
+        return replace(self, bias=bias, **_clipped(self, more))
 
     def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
         """With other multipliers and another requantization."""
@@ -203,6 +215,15 @@ class Multiplication(ElementWise):
         del order
         return replace(self, requantization=constants.requantization)
 
+    @property
+    def lowest(self) -> int | None:
+        """The lower end of the clip."""
+        return self.requantization.clip[0]
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Zero points grow with what they are of."""
+        return _with_larger_zero_points(self, inputs, more)
+
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         first, second = (self.zero_points[number] for number in pair.order)
         ends = (x.range.ends - zero for x, zero in zip(inputs, (first, second), strict=True))
@@ -267,6 +288,17 @@ class SquaredDifference(ElementWise):
         del order
         return replace(self, requantization=constants.requantization)
 
+    @property
+    def lowest(self) -> int | None:
+        """The lower end of the clip."""
+        return self.requantization.clip[0]
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Tables in another order."""
+        dtype = self.dtype if more is None else "uint8"
+        requantization = self.requantization.raised(more or 0)
+        return replace(self, steps=_tables(self.steps, inputs), requantization=requantization, dtype=dtype)
+
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         del inputs
         steps = self.steps[list(pair.order)]
@@ -288,6 +320,11 @@ class SumOfTables(ElementWise):
     clip: tuple[int, int]
     dtype: str
 
+    @property
+    def lowest(self) -> int | None:
+        """The lower end of the clip."""
+        return self.clip[0]
+
     def sums(self, *inputs: Array) -> Int64Array:
         """The sums, rounded down."""
         a, b = (entries(table, x) for table, x in zip(self.tables, inputs, strict=True))
@@ -305,6 +342,7 @@ class LookupSum(SumOfTables):
     """The clipped sum of two tables."""
 
     called: ClassVar[str] = "lookup_sum"
+    of_either_type: ClassVar[bool] = True
 
     @property
     def _op(self) -> Op:
@@ -313,6 +351,11 @@ class LookupSum(SumOfTables):
     def compute(self, *inputs: Array) -> Array:
         """The sums."""
         return self.sums(*inputs).clip(*self.clip).astype(self.dtype)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Tables in another order; the second one's numbers make up for larger outputs."""
+        tables = _tables(self.tables, inputs) + np.array([[0], [(more or 0) << LOOKUP_SUM_FRACTION]])
+        return replace(self, tables=tables, **_clipped(self, more))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -331,6 +374,10 @@ class AbsoluteDifference(SumOfTables):
     def compute(self, *inputs: Array) -> Array:
         """The distances."""
         return (np.abs(self.sums(*inputs)) + self.clip[0]).clip(*self.clip).astype(self.dtype)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Tables in another order; outputs begin where they are clipped."""
+        return replace(self, tables=_tables(self.tables, inputs), **_clipped(self, more))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -358,6 +405,18 @@ class LookupLine(ElementWise):
         slope, bias = (entries(table, b) for table in self.lines)
         total = (a.astype(np.int64) * slope + bias) >> LOOKUP_LINE_FRACTION
         return total.clip(*self.clip).astype(self.dtype)
+
+    @property
+    def lowest(self) -> int | None:
+        """The lower end of the clip."""
+        return self.clip[0]
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Lines in another order; biases make up for larger values of the first tensor, and for larger outputs."""
+        first, second = inputs
+        slopes, biases = second.by_stored(self.lines)
+        biases = biases - first.more * slopes + ((more or 0) << LOOKUP_LINE_FRACTION)
+        return replace(self, lines=np.stack([slopes, biases]), **_clipped(self, more))
 
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         del inputs
@@ -393,6 +452,15 @@ class Matrices(Operator):
         del order
         return replace(self, requantization=constants.requantization)
 
+    @property
+    def lowest(self) -> int | None:
+        """The lower end of the clip."""
+        return self.requantization.clip[0]
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Zero points grow with what they are of."""
+        return _with_larger_zero_points(self, inputs, more)
+
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """Products of matrices, whose pairs lie along OY."""
         a, b = inputs
@@ -419,6 +487,27 @@ class Matrices(Operator):
         parameters = without_idle_parts(self.requantization, *accumulator)
         constants = LayerConstants(None, parameters, zero_points=self.zero_points)
         return Described(layer, constants, accumulator, (0, 1))
+
+
+def _clipped(operator: Addition | SumOfTables | LookupLine, more: int | None) -> dict[str, Any]:
+    """The clip and the type of an operator whose outputs become larger (`Operator.unsigned`)."""
+    low, high = operator.clip
+    return {} if more is None else {"clip": (low + more, high + more), "dtype": "uint8"}
+
+
+def _with_larger_zero_points(
+    operator: Multiplication | Matrices, inputs: Sequence[Stored], more: int | None
+) -> Multiplication | Matrices:
+    """A product of tensors that are stored so (`Operator.unsigned`)."""
+    first, second = (zero + x.more for zero, x in zip(operator.zero_points, inputs, strict=True))
+    dtype = operator.dtype if more is None else "uint8"
+    requantization = operator.requantization.raised(more or 0)
+    return replace(operator, zero_points=(first, second), requantization=requantization, dtype=dtype)
+
+
+def _tables(tables: Int64Array, inputs: Sequence[Stored]) -> Int64Array:
+    """A table of each of two inputs, (2, 256), by what is stored of them."""
+    return np.stack([x.by_stored(table) for table, x in zip(tables, inputs, strict=True)])
 
 
 def entries(table: Int64Array, x: Array) -> Int64Array:

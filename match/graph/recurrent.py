@@ -20,8 +20,9 @@ from match.arithmetic.recurrent import scaled_sums
 from match.arithmetic.tflite import multiply_by, reduced
 from match.arithmetic.tflite_functions import logistic_of_16_bits
 from match.graph.layers import element_wise, scaling_words
-from match.graph.operator import Array, Described, Known, Operator
+from match.graph.operator import Array, Described, Known, Operator, Stored
 from match.ir.constants import LayerConstants
+from match.ir.deviation import Deviation
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 from match.ir.layer import Op
@@ -61,8 +62,8 @@ class Recurrent(Operator):
     scales: shape (2 * gates + others, 2), mantissa and exponent of TFLite's multipliers: of the gates' sums over x,
         over states, and of what a kind of cells has beside them, that of an output at the end.
     zero: the output's, of type `dtype`, which has as many bits as x.
-    moved: by how much outputs differ from the reference, which computes the layer in floating point, at most and on
-        average, in steps of the output; None where these integers are the reference's.
+    deviation: by how much outputs differ from the reference's, which computes the layer in floating point; None where
+        these integers are the reference's.
     """
 
     input_weights: Int8Array
@@ -71,7 +72,7 @@ class Recurrent(Operator):
     scales: Int64Array
     zero: int
     dtype: str
-    moved: tuple[float, float] | None = None
+    deviation: Deviation | None = None
 
     @property
     def gates(self) -> int:
@@ -106,6 +107,15 @@ class Recurrent(Operator):
     def compute(self, *inputs: Array) -> Array:
         """The states of all steps."""
         return self.states(inputs[0].astype(np.int64)).astype(self.dtype)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Offsets take off what sums grow by; states are activations, too. Those of 16 bits stay."""
+        if self.dtype == "int16":
+            return self
+        pairs = (self.input_weights, inputs[0].more), (self.state_weights, more or 0)
+        growth = np.stack([weights.sum(axis=2, dtype=np.int64) * each for weights, each in pairs])
+        dtype = self.dtype if more is None else "uint8"
+        return replace(self, offsets=self.offsets - growth, zero=self.zero + (more or 0), dtype=dtype)
 
     def states(self, levels: Int64Array) -> Int64Array:
         """The states of all steps of integer inputs, both (steps, batch, ...)."""

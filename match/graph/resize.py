@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.graph.layers import element_wise
-from match.graph.operator import Array, Described, Known, Operator
+from match.graph.operator import Array, Described, Known, Operator, Stored
 from match.ir.constants import LayerConstants
 from match.ir.graph import Tensor
 from match.ir.layer import Op
@@ -47,6 +47,8 @@ class Resize(Operator):
     """An interpolation of a map (1, rows, columns, channels) of 8 bits; `zero` is what rounding goes away from."""
 
     called: ClassVar[str] = "resize"
+    hands_on: ClassVar[bool] = True
+    alike: ClassVar[bool] = True
 
     rows: Between
     columns: Between
@@ -67,6 +69,11 @@ class Resize(Operator):
             total = below * (ONE - weight) + above * weight
         negative = (total - (self.zero << FRACTION)) >> 31
         return ((total + (1 << FRACTION - 1) + negative) >> FRACTION).astype(self.dtype)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """The number that rounding goes away from grows with the input."""
+        dtype = self.dtype if more is None else "uint8"
+        return replace(self, zero=self.zero + inputs[0].more, dtype=dtype)
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """Positions of rows and columns."""

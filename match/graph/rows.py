@@ -14,7 +14,7 @@ from match.arithmetic.tflite import multiply_by
 from match.arithmetic.tflite_functions import exponentials_of_16_bits, reciprocals_of_16_bits
 from match.graph.elements import OfElements
 from match.graph.layers import element_wise, fitting_words, without_idle_parts
-from match.graph.operator import Array, Described, Known, Operator, Refused
+from match.graph.operator import Array, Described, Known, Operator, Refused, Stored
 from match.ir import constants
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
@@ -94,6 +94,7 @@ class Softmax(OfElements):
     """
 
     called: ClassVar[str] = "softmax"
+    of_either_type: ClassVar[bool] = True
 
     exponentials: Int64Array
     zero: int
@@ -120,6 +121,11 @@ class Softmax(OfElements):
         shift = np.minimum(doublings + SHIFT - exponent, 31)
         levels = _rounded_shift(product(values, inverse), shift) + self.zero
         return levels.clip(*value_range(self.dtype)).astype(self.dtype)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Distances stay; what is added to probabilities grows."""
+        del inputs
+        return self if more is None else replace(self, zero=self.zero + more, dtype="uint8")
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """A table of exponentials, and the scale."""
@@ -210,6 +216,11 @@ class LogSoftmax(OfElements):
         steps = self.tables.distances[distance] - logarithm
         return steps.astype(np.float32) * np.float32(0.5**fraction)
 
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Itself: distances stay."""
+        del inputs, more
+        return self
+
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """Both tables."""
         layer = element_wise(Op.LOG_SOFTMAX, result.shape, inputs[0].dtype, result.dtype)
@@ -226,6 +237,7 @@ class Normalization(OfElements):
     """
 
     called: ClassVar[str] = "normalize"
+    of_either_type: ClassVar[bool] = True
 
     normalization: constants.Normalization
     requantization: Requantization
@@ -254,6 +266,20 @@ class Normalization(OfElements):
         bits = UPPER_FRACTION - root
         deviations = (upper + (1 << bits - 1)) >> bits
         return self.requantization(deviations * own.gains.astype(np.int64)).astype(self.dtype)
+
+    @property
+    def lowest(self) -> int | None:
+        """The lower end of the clip."""
+        return self.requantization.clip[0]
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Distances from the mean stay; another value that they are from grows with the input."""
+        own = self.normalization
+        if own.centre is not None:
+            own = replace(own, centre=own.centre + inputs[0].more)
+        requantization = self.requantization.raised(more or 0)
+        dtype = self.dtype if more is None else "uint8"
+        return replace(self, normalization=own, requantization=requantization, dtype=dtype)
 
     def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
         """With another requantization."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from match.graph import windows
 from match.graph.layers import without_idle_parts
-from match.graph.operator import Array, Described, Known, Operator, Range, Refused
+from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
 from match.graph.windows import not_one_map, windowed
 from match.ir.constants import LayerConstants
 from match.ir.graph import Tensor
@@ -56,6 +56,23 @@ class Accumulation(Operator):
             return None
         ends = [self.requantization(end) for end in self.accumulator(x.values)]
         return Range(np.minimum(*ends), np.maximum(*ends))
+
+    @property
+    def lowest(self) -> int | None:
+        """The lower end of the clip."""
+        return self.requantization.clip[0]
+
+    @property
+    @abstractmethod
+    def growth(self) -> Int64Array:
+        """What each channel's sum grows by when every input grows by one, shape (channels,)."""
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """The requantization takes off what sums grow by; sums that are not requantized grow."""
+        if self.dtype == SUMS:
+            return self
+        moved = self.requantization.moved(inputs[0].more * self.growth)
+        return replace(self, requantization=moved.raised(more or 0), dtype=self.dtype if more is None else "uint8")
 
     def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
         """With another requantization."""
@@ -153,6 +170,20 @@ class Convolution(Accumulation):
         high = positive * x.high[:, None] + negative * x.low[:, None]
         return low.reshape(-1), high.reshape(-1)
 
+    @property
+    def padding_value(self) -> int | None:
+        """That of padding, if there is any."""
+        return self.pad_value if any(self.padding) else None
+
+    @property
+    def growth(self) -> Int64Array:
+        """The sums of each channel's weights."""
+        return self.weights_by_output.sum(axis=1, dtype=np.int64)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Padding grows with the input."""
+        return super(Convolution, replace(self, pad_value=self.pad_value + inputs[0].more)).unsigned(inputs, more)
+
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """A convolution, a depthwise one, or one in groups."""
         (x,) = inputs
@@ -201,6 +232,11 @@ class Dense(Accumulation):
     def accumulator(self, x: Range) -> tuple[Int64Array, Int64Array]:
         """From the signs of the weights."""
         return weighted(self.weights.T.astype(np.int64), x)
+
+    @property
+    def growth(self) -> Int64Array:
+        """The sums of each channel's weights."""
+        return self.weights.sum(axis=1, dtype=np.int64)
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """A dense layer, whose rows lie along OX."""
@@ -253,6 +289,11 @@ class Average(Accumulation):
         """The largest value as often as a window has pixels."""
         count = self.window[0] * self.window[1]
         return count * x.low, count * x.high
+
+    @property
+    def growth(self) -> Int64Array:
+        """The pixels of a window."""
+        return np.full(self.requantization.channels, self.window[0] * self.window[1], np.int64)
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """An average pooling."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from match.graph.operator import Operator
+from match.ir.deviation import Deviation
 from match.ir.graph import Tensor
 
 
@@ -18,6 +19,7 @@ class Value:
     exact: whether the reference is known to compute just these numbers. Where it computes in floating point, integers
         may be one step off.
     source: what the model calls the tensor or its operator; empty if that is not known. For an input its name.
+    deviation: by how much these numbers differ from the model's, where the operator became another one.
     parts: into how many parts the model's operator was cut, where this is one of them, or joins some.
     """
 
@@ -27,6 +29,7 @@ class Value:
     exact: bool = True
     source: str = ""
     parts: int = 1
+    deviation: Deviation | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -167,25 +167,46 @@ class Padding(NamedTuple):
 class Layer:
     """Geometry and types of one operator; hashable, so that searches and caches can key on it.
 
-    Sizes are in elements, `padding` in pixels. `pad_value` is the integer that padding holds (the input's zero point);
-    of a resize it is the one that halves are rounded away from, of a gather what columns hold that are none of the
-    input's. `input_dtype`, `weight_dtype` and `output_dtype` are
-    NumPy names ("uint8", "int8"); `weight_dtype` is empty for operators without weights, `output_dtype` is "int32"
-    where sums are not requantized. Numbers that are not quantized are "float32". `clip` is the closed range of output
-    values (activation and saturation together). `input_range` is that of the values that the inputs of a layer that
-    accumulates can have, where that is known. `first_channels` are, of a concatenation, those of its first input; of a
-    slice, those in front of it, and `source_channels` all of its input. `broadcast` is a `Broadcast`. `group_outputs`
-    are the output channels of one iteration of K, more than 1 in grouped convolutions only. Where groups were joined,
-    filters have zeros, and each output sums `group_inputs` of the `c` channels; 0 stands for all of them.
-    `weight_bits` are fewer than 8 where a module stores signed weights in as few bits as they fit. `unit` are, of a
-    transposition, the bytes of an element. `turns_signs` says of a lookup whether its table turns the sign bit of
-    each byte over, and nothing else: int8 to uint8, or back. `runs` are, of a gather, the parts of an output row that
-    are each neighbouring columns of the input, or padding. `pitches` are empty, or have for each input and for the
-    output the channels of the array that its own are a part of; 0 where it is no part of another.
+    Sizes are in elements, padding is in pixels, types are NumPy's names ("uint8", "int8"; "float32" for numbers that
+    are not quantized).
 
-    `stages` are the operators of a chain or a group, in the order in which they are computed, see `match.ir.chain` and
-    `match.ir.group`; a single operator has none. `links` are those between the operators of a group; a chain has none.
-    `own` is what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
+    Attributes:
+        name: name of the layer; no part of its geometry.
+        op: the operator, or the last one of a chain or a group.
+        k: output channels; of operators that keep their channels, channels.
+        c: input channels that one output sums over; 1 where each output channel depends on one.
+        oy: output rows.
+        ox: output columns.
+        iy: input rows, without padding.
+        ix: input columns, without padding.
+        fy: filter rows; rows of a pooling window.
+        fx: filter columns.
+        stride: rows and columns between windows.
+        dilation: rows and columns between the elements of a filter.
+        padding: rows and columns around the input.
+        pad_value: what padding holds, the input's zero point. Of a resize the value that halves are rounded away from,
+            of a gather what columns hold that are none of the input's.
+        input_dtype: type of the inputs.
+        weight_dtype: type of the weights; empty for operators without.
+        output_dtype: type of the output; "int32" where sums are not requantized.
+        clip: closed range of output values, activation and saturation together.
+        input_range: closed range of the values that inputs can have, where that is known of a layer that accumulates.
+        first_channels: of a concatenation, channels of its first input; of a slice, those in front of it.
+        source_channels: of a slice, all channels of its input.
+        broadcast: which input has less than the output ("pixel", "channel", "outer"; empty: neither).
+        stages: operators of a chain or a group, in the order in which they are computed; a single operator has none.
+        links: for each operator of a group where its inputs come from: n is operator n of the group, ~n tensor n from
+            outside. A chain has none.
+        group_outputs: output channels of one iteration of K, more than 1 in grouped convolutions only.
+        group_inputs: of the `c` channels those that an output sums, where groups were joined and filters have zeros;
+            0 for all.
+        weight_bits: fewer than 8 where a module stores signed weights in as few bits as they fit.
+        unit: of a transposition, bytes of an element.
+        turns_signs: of a lookup, whether its table turns the sign bit of each byte over and does nothing else.
+        runs: of a gather, the parts of an output row that are each neighbouring columns of the input, or padding.
+        pitches: of each input and of the output, channels of the array that its own are a part of, 0 for none; empty
+            where no tensor is a part of another.
+        own: what is known of an operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
     """
 
     name: str

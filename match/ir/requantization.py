@@ -102,6 +102,11 @@ class Requantization:
         bias = self.bias - growth * self.multiplier
         return replace(self, bias=bias, negative_below=below, exceptions=exceptions, addend=None, largest=None)
 
+    def raised(self, more: int) -> Requantization:
+        """The same with outputs that are all larger by `more`."""
+        low, high = self.clip
+        return replace(self, bias=self.bias + (np.int64(more) << self.shift), clip=(low + more, high + more))
+
     def __call__(self, accumulator: npt.NDArray[np.integer]) -> Int64Array:
         """Apply to an accumulator of shape (..., channels)."""
         acc = accumulator.astype(np.int64)
@@ -137,26 +142,29 @@ class Products(Enum):
 class Requantizer:
     """A form of requantization that a module can execute.
 
-    multiplier_bits: widest multiplier, in bits; `signed_multiplier` tells whether one bit of them is the sign. 0: there
-        is no multiplier, M is 1, and only factors that are powers of two can be met.
-    sum_bits: width of the signed register that holds ``acc * M + B``.
-    bias_bits: width of the signed B. 0: there is none, and B is 0.
-    shift: smallest and largest right shift.
-    per_channel_shift: whether each channel has its own shift.
-    negative_step: whether the sign-dependent correction of `Requantization` can be executed.
-    exceptions: words that list the exceptions of `Requantization` (match.ir.exception_lists). In a form that a module
-        offers they are the most that there can be; in the form of a layer they are as many as the layer needs. 0: there
-        are no exceptions.
-    listed: exceptions of all channels of a layer; 0 in a form that a module offers.
-    parameter_bytes: bytes of parameters that one output channel needs in the module's memory.
-    parameter_alignment: a power of two that addresses of parameters are multiples of, as kernels read them; blocks in
-        the module's memory are aligned to at least that.
-    approximates: whether, with ``numerics="hardware"``, this form is taken for being the module's own where it is only
-        close to the layer's arithmetic, although another form may be exact.
-    clips: the closed output ranges that the form can clip to; none given: any.
-    addend_multipliers: whether the two inputs of an addition have multipliers of their own before they are added.
-    products: how it multiplies. With others than whole products the channels have addends.
-    lowest: the only lower end of an output range that the form can clip to; None: any.
+    Attributes:
+        name: what reports call it.
+        multiplier_bits: widest multiplier, in bits. 0: there is no multiplier, M is 1, and only factors that are
+            powers of two can be met.
+        signed_multiplier: whether one bit of the multiplier is the sign.
+        sum_bits: width of the signed register that holds ``acc * M + B``.
+        bias_bits: width of the signed B. 0: there is none, and B is 0.
+        shift: smallest and largest right shift.
+        per_channel_shift: whether each channel has its own shift.
+        negative_step: whether the sign-dependent correction of `Requantization` can be executed.
+        exceptions: words that list the exceptions of `Requantization` (match.ir.exception_lists). In a form that a
+            module offers they are the most that there can be; in the form of a layer they are as many as the layer
+            needs. 0: there are no exceptions.
+        listed: exceptions of all channels of a layer; 0 in a form that a module offers.
+        parameter_bytes: bytes of parameters that one output channel needs in the module's memory.
+        parameter_alignment: a power of two that addresses of parameters are multiples of, as kernels read them;
+            blocks in the module's memory are aligned to at least that.
+        approximates: whether, with ``numerics="hardware"``, this form is taken for being the module's own where it is
+            only close to the layer's arithmetic, although another form may be exact.
+        clips: the closed output ranges that the form can clip to; none given: any.
+        addend_multipliers: whether the two inputs of an addition have multipliers of their own before they are added.
+        products: how it multiplies. With others than whole products the channels have addends.
+        lowest: the only lower end of an output range that the form can clip to; None: any.
     """
 
     name: str

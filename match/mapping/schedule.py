@@ -25,12 +25,15 @@ REDUCTIONS = frozenset({Dim.C, Dim.FY, Dim.FX})
 
 @dataclass(frozen=True)
 class Memory:
-    """One level of scratchpad: `size` and `alignment` in bytes.
+    """One level of memory.
 
-    private: names of operands with memory of their own at this level, beside the `size` bytes of all others, and how
-        many bytes it has.
-    holds: names of the operands that pass through this level, None for all. The others move between the levels around
-        it; the innermost level holds all.
+    Attributes:
+        name: what reports call it.
+        size: bytes that all operands share, but for those with memory of their own.
+        alignment: a power of two in bytes; blocks begin at multiples of it.
+        private: names of operands with memory of their own at this level, beside the `size` bytes, and the bytes of it.
+        holds: names of the operands that pass through this level, None for all. The others move between the levels
+            around it; the innermost level holds all.
     """
 
     name: str

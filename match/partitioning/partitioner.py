@@ -9,37 +9,37 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.plan import CPU, InPlace, LayerDecision, LayerPlan, Offer
 from match.dispatch.plan_codec import IN_PLACE_ATTRIBUTE, PLAN_ATTRIBUTE, encode
 from match.dispatch.request import Workload
-from match.graph.joined_moves import join_moves
+from match.graph.text import text
 from match.graph.value import Graph
+from match.ir.deviation import Deviation
 from match.ir.names import network_prefix
 from match.mapping.storage import Storage, dense
 from match.partitioning.choice import ChosenNetwork, choose, layouts
 from match.partitioning.graph import Row
 from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_cost, from_layout, to_layout
-from match.partitioning.pairs import in_pairs
-from match.partitioning.pattern import Match, find_layers, read
+from match.partitioning.pattern import Match, find_layers, with_own_operators
 from match.partitioning.pattern.rows import rows
-from match.partitioning.split_argmax import split_argmax
-from match.partitioning.split_dense import split_dense
-from match.partitioning.split_transpositions import split_transpositions
-from match.partitioning.unrolled import unrolled_where_refused
+from match.partitioning.unrolled import refused_recurrent
 from match.relay import relay, tvm
 from match.relay.graph_reader import GraphReading
 from match.relay.graph_writer import write_graph
-from match.relay.objects import main_function, operands
+from match.relay.objects import operands
 from match.relay.places import parts_of
 from match.relay.recurrent import unrolled
 from match.relay.rewrite import operator_name, rebuild, shape, source_name
+from match.rewrites.concatenations import in_pairs
+from match.rewrites.joined_moves import join_moves
+from match.rewrites.split_argmax import split_argmax
+from match.rewrites.split_dense import split_dense
+from match.rewrites.split_transpositions import split_transpositions
 from match.target.hardware import MatchTarget
-
-_Fact = TypeVar("_Fact")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +107,8 @@ class Partitioned:
         """The same network with large dense layers split, cut with these options; None if it has none."""
         with stopwatch.phase("pattern"):
             graph = split_dense(self.reading.graph)
+            if graph is not None:
+                stopwatch.passed("split_dense", partial(text, graph))
         if graph is None:
             return None
         return _cut(graph, self.reading, self.target, options, network, stopwatch)
@@ -133,36 +135,40 @@ class Partitioned:
         own = [decision for decision in self.decisions if decision.op != LAYOUT]
         return list(zip(self.rows, own, strict=True))
 
-    def by_name(self, found: Mapping[relay.Expr, _Fact]) -> dict[str, tuple[_Fact, ...]]:
-        """Facts about expressions of `main`, or of what it was made of, by the names of decisions that compute them."""
-        origins = self.reading.origins
-        facts = {
+    def deviations(self) -> dict[str, tuple[Deviation, ...]]:
+        """By how much the operators of decisions differ from the model's, by the names of those that do."""
+        values = self.reading.values
+        found = {
             decision.name: tuple(
-                found[own]
+                value.deviation
                 for expr in _expressions(row)
-                for own in dict.fromkeys((expr, origins.get(expr, expr)))
-                if own in found
+                if (value := values.get(expr)) is not None and value.deviation is not None
             )
             for row, decision in self.decided_rows
         }
-        return {name: known for name, known in facts.items() if known}
+        return {name: deviations for name, deviations in found.items() if deviations}
 
 
-def cut(module: tvm.IRModule, target: MatchTarget, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned:
-    """Find the layers of a typed network in integer form, choose their modules, and cut the network.
+def cut(network: GraphReading, target: MatchTarget, options: Options, name: str, stopwatch: Stopwatch) -> Partitioned:
+    """Find the layers of a network in integer form, choose their modules, and cut the network.
 
-    Remaining QNN operators (a quantize or dequantize beside a float operator) become plain Relay in the result.
-    `network` begins the C names of the functions. Time is counted in the phases "pattern", "dispatch" (with "search"
+    `name` begins the C names of the functions. Time is counted in the phases "pattern", "dispatch" (with "search"
     inside) and "partition".
     """
     with stopwatch.phase("pattern"):
-        module = split_argmax(module, target)
+        graph, reading = split_argmax(network.graph, target), network
+        stopwatch.passed("split_argmax", partial(text, graph))
     with stopwatch.phase("dispatch"):
-        module = unrolled_where_refused(module, target, options, stopwatch)
+        refused = refused_recurrent(graph, target, options, stopwatch)
     with stopwatch.phase("pattern"):
-        reading = read(main_function(module), target.own_operators)
-        graph = split_transpositions(join_moves(reading.graph), target)
-    return _cut(graph, reading, target, options, network, stopwatch)
+        if refused or target.own_operators:
+            reading = with_own_operators(write_graph(graph, reading, refused), target.own_operators)
+            graph = reading.graph
+        graph = join_moves(graph)
+        stopwatch.passed("joined_moves", partial(text, graph))
+        graph = split_transpositions(graph, target)
+        stopwatch.passed("split_transpositions", partial(text, graph))
+    return _cut(graph, reading, target, options, name, stopwatch)
 
 
 def _cut(
@@ -170,7 +176,9 @@ def _cut(
 ) -> Partitioned:
     """Find the layers of a graph that was made of the one that was read, and choose their modules; see `cut`."""
     with stopwatch.phase("pattern"):
-        written = write_graph(in_pairs(graph, target), reading)
+        graph = in_pairs(graph, target)
+        stopwatch.passed("concatenations", partial(text, graph))
+        written = write_graph(graph, reading)
         found = tuple(rows(written.main, find_layers(written)))
     return _chosen(written, found, target, options, network, stopwatch)
 

@@ -9,17 +9,14 @@ from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.choice import ask
 from match.dispatch.request import Workload
-from match.partitioning.pattern import Match, describe
-from match.passes.recurrent_cells import quantized_layers
-from match.passes.unsigned_activations import UnsignedActivations
-from match.relay import relay, tvm
-from match.relay.graph import post_order
-from match.relay.graph_reader import read_form
-from match.relay.gru import Gru
-from match.relay.lstm import Lstm
+from match.graph.recurrent import Gru, Lstm
+from match.graph.value import Graph, Value, computed
+from match.partitioning.unrolled import workload_of
+from match.passes.recurrent_cells import QuantizedLayer, quantized_layers
+from match.relay import tvm
 from match.relay.objects import expressions, main_function
-from match.relay.recurrent import read_recurrent
-from match.relay.rewrite import dtype, is_call, shape
+from match.relay.rewrite import dtype, is_call
+from match.rewrites.unsigned import with_unsigned_activations
 from match.target.hardware import MatchTarget
 
 _WIDE = "int16", "uint16"
@@ -43,14 +40,13 @@ def quantizable(
         CostModelError, OptionError, TargetError: as `match.dispatch.choice.ask`.
     """
     layers = quantized_layers(module)
-    matches = [_alone(found, target) for _, found in layers]
-    workloads = [Workload(one.layer, one.constants, one.accumulator, one.layer.name) for one in matches]
+    workloads = [_workload(layer, target) for layer in layers]
     offers = ask(workloads, target, options, stopwatch) if workloads else []
     costs: dict[str, list[tuple[float, str]]] = {}
-    for (name, found), offer in zip(layers, offers, strict=True):
-        fits = found.fits(found.x_dtype)
+    for layer, offer in zip(layers, offers, strict=True):
+        fits = layer.operator.fits(layer.x.dtype)
         takers = [(cost.cycles, taker) for taker, (_, cost) in offer.accepted.items()] if fits else []
-        costs.setdefault(name, []).append(min(takers, default=(inf, "")))
+        costs.setdefault(layer.source, []).append(min(takers, default=(inf, "")))
     return tuple(
         Quantizable(name, ways[0][1], sum(cycles for cycles, _ in ways))
         for name, ways in costs.items()
@@ -66,12 +62,11 @@ def has_wide_activations(module: tvm.IRModule) -> bool:
     )
 
 
-def _alone(found: Lstm | Gru, target: MatchTarget) -> Match:
+def _workload(layer: QuantizedLayer, target: MatchTarget) -> Workload:
     """A layer as it is in a network for a target."""
-    x = relay.var("x", shape=shape(found.x), dtype=found.x_dtype)
-    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], found.build(x))))
+    x = Value(layer.x)
+    graph = Graph((x,), (computed(layer.operator, x),))
     if target.activations == "uint8":
-        module = UnsignedActivations()(module)
-    layers = (expr for expr in post_order(main_function(module)) if read_recurrent(expr) is not None)
-    matches = ((expr, read_form(expr)) for expr in layers)
-    return next(match for expr, form in matches if form and (match := describe(expr, form)))
+        graph = with_unsigned_activations(graph)
+    (value,) = (value for value in graph.values if isinstance(value.operator, (Lstm, Gru)))
+    return workload_of(value)

@@ -19,7 +19,6 @@ from match.passes.integer_sums import integer_sums
 from match.relay import float_arithmetic, integer_form, relay, tvm
 from match.relay.fixed_point import alone
 from match.relay.integer_form import Weights, is_real_sums, unmarked
-from match.relay.operators import Matrices
 from match.relay.qnn import (
     Linear,
     LinearSums,
@@ -218,14 +217,8 @@ class Integerize:
             requantization = (rounding or self.arithmetic).linear(accumulator, output, clip)
         except NoLineError:
             return None
-        matrices = Matrices(
-            (x, y),
-            real,
-            zero_points=(a.zero_point, b.zero_point),
-            requantization=requantization,
-            dtype=output.dtype,
-        )
-        return matrices.build(new(x), new(y))
+        zero_points, columns = (a.zero_point, b.zero_point), np.zeros(shape(y)[1], np.intp)
+        return integer_form.matrices(new(x), new(y), zero_points, requantization.take(columns), output.dtype, real=real)
 
     def _average(self, cast: relay.Call, clip: tuple[int, int], new: New) -> relay.Expr | None:
         """Average pooling within one quantization: cast to int32, pool, cast back."""

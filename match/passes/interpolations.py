@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.arithmetic.interface import QuantizedType
-from match.graph.resize import ONE, Between
+from match.graph.resize import ONE, Between, Resize
 from match.ir.dtypes import value_range
 from match.relay import relay, tvm
 from match.relay.qnn import dequantized, quantized
 from match.relay.resampling import Interpolated, read_interpolated
-from match.relay.resize import Resize
+from match.relay.resize import resized
 from match.relay.rewrite import New, rewrite, shape
 
 _MAP = (1, 2)
@@ -58,14 +58,14 @@ def _resized(x: relay.Expr, extents: tuple[int, ...], steps: Mapping[int, Interp
     """A tensor of these extents, resized along the axes of the steps."""
     if len(extents) == 4 and extents[0] == 1 and steps.keys() <= {*_MAP}:
         rows, columns = (_between(steps[axis]) if axis in steps else _same(extents[axis]) for axis in _MAP)
-        return Resize(x, real=True, rows=rows, columns=columns, zero=0, dtype=dtype).build(x)
+        return resized(Resize(rows=rows, columns=columns, zero=0, dtype=dtype), x, exact=False)
     axes = sorted(steps)
     behind = [axis for axis in range(len(extents)) if axis not in steps]
     between = [*(_same(1) for _ in range(2 - len(axes))), *(_between(steps[axis]) for axis in axes)]
     rest = [extents[axis] for axis in behind]
     seen = [1, *(1 for _ in range(2 - len(axes))), *(extents[axis] for axis in axes), math.prod(rest)]
     x = relay.reshape(relay.transpose(x, [*axes, *behind]), seen)
-    x = Resize(x, real=True, rows=between[0], columns=between[1], zero=0, dtype=dtype).build(x)
+    x = resized(Resize(rows=between[0], columns=between[1], zero=0, dtype=dtype), x, exact=False)
     x = relay.reshape(x, [*(len(steps[axis].below) for axis in axes), *rest])
     return relay.transpose(x, [int(axis) for axis in np.argsort([*axes, *behind])])
 

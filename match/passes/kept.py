@@ -9,37 +9,44 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from match.compilation.stopwatch import Passed, unread
 from match.files.kept import Kept, content, sources
 from match.frontend.model import Model
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import tvm
+from match.relay.graph_reader import GraphReading, read_graph
+from match.relay.objects import main_function
 
-STATIONS = "ir", "arithmetic", "graph", "relay", "passes"
+STATIONS = "ir", "arithmetic", "graph", "relay", "rewrites", "passes"
 """Packages of the compiler whose sources decide what becomes of a network."""
 
 MOST_NETWORKS = 40
 SUFFIX = ".network"
 
 
-def kept_integer_relay(
+def kept_integer_network(
     model: Model,
     activations: Literal["uint8"] | None,
     folder: Path | None,
     *,
     exact: bool = True,
     quantize_recurrent: bool = False,
-) -> tvm.IRModule:
-    """`integer_relay`, read from the folder if an earlier compilation left it there, else left there for the next."""
-    if folder is None:
-        return integer_relay(model, activations, exact=exact, quantize_recurrent=quantize_recurrent)
+    passed: Passed = unread,
+) -> GraphReading:
+    """`integer_network`, read from the folder if an earlier compilation left it there, else left there for the next.
+
+    Where passes are read (`passed`) it is made anew.
+    """
+    if folder is None or passed is not unread:
+        return integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent, passed=passed)
     kept = Kept(folder, SUFFIX, MOST_NETWORKS)
     name = _name(model, activations, exact, quantize_recurrent)
     found = kept.look_up(name)
     if found is not None:
-        return tvm.ir.load_json(found.decode())
-    module = integer_relay(model, activations, exact=exact, quantize_recurrent=quantize_recurrent)
-    kept.store([(name, tvm.ir.save_json(module).encode())])
-    return module
+        return read_graph(main_function(tvm.ir.load_json(found.decode())))
+    network = integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent)
+    kept.store([(name, tvm.ir.save_json(network.module).encode())])
+    return network
 
 
 def _name(model: Model, activations: str | None, *asked: bool) -> str:

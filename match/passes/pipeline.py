@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Literal
 
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.arithmetic.tflite import TfliteArithmetic
+from match.compilation.stopwatch import Passed, unread
 from match.frontend.model import Model, Rounding
+from match.graph.text import text
 from match.passes.adaptive_averages import PoolCollectedWindows
 from match.passes.channels_last import ChannelsLast
 from match.passes.compose_arithmetic import ComposeArithmetic
-from match.passes.dead_channels import DeadChannels
 from match.passes.depthwise_scales import DepthwiseScales
-from match.passes.extrema import AddExtrema
 from match.passes.fixed_point_groups import FuseFixedPointGroups
-from match.passes.gathers import GatherByAxis
 from match.passes.integerize import Integerize
 from match.passes.interpolations import FuseInterpolations
 from match.passes.moves_in_bytes import MovesInBytes
@@ -32,22 +33,36 @@ from match.passes.reshapes_behind_elements import ReshapesBehindElements
 from match.passes.resizes import WriteResizes
 from match.passes.row_functions import FuseRowFunctions
 from match.passes.slices_of_splits import SliceSplits
-from match.passes.tables_of_one import FuseTables
-from match.passes.unsigned_activations import UnsignedActivations
 from match.passes.volume_pooling import PoolVolumes
 from match.passes.volumes import CutVolumes
 from match.passes.whole_constants import WriteOutConstants
 from match.relay import tvm
+from match.relay.graph_reader import GraphReading, read_graph
+from match.relay.graph_writer import write_graph
+from match.relay.objects import main_function
+from match.rewrites.dead_channels import without_dead_channels
+from match.rewrites.extrema import with_added_extrema
+from match.rewrites.split_gathers import split_gathers
+from match.rewrites.tables import with_tables
+from match.rewrites.unsigned import with_unsigned_activations
 
 
 def integer_relay(
+    model: Model, activations: Literal["uint8"] | None = None, *, exact: bool = True, quantize_recurrent: bool = False
+) -> tvm.IRModule:
+    """The network of `integer_network` as a Relay module."""
+    return integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent).module
+
+
+def integer_network(
     model: Model,
     activations: Literal["uint8"] | None = None,
     *,
     exact: bool = True,
     quantize_recurrent: bool = False,
     remove_dead_channels: bool = True,
-) -> tvm.IRModule:
+    passed: Passed = unread,
+) -> GraphReading:
     """The network in integer form (docs/integer-form.md).
 
     Args:
@@ -58,6 +73,7 @@ def integer_relay(
             that modules take, where they would else stay with the control core.
         quantize_recurrent: True makes integers of recurrent layers in floating point, which makes another network.
         remove_dead_channels: False keeps what is proven constant, to compare with compilers that compute it.
+        passed: is told of each pass and rewrite, by the name of its module, when it is done.
 
     Raises:
         OptionError: no recurrent layer can be quantized where that is asked for.
@@ -90,14 +106,32 @@ def integer_relay(
         FuseInterpolations(),
         ComposeArithmetic(),
         Integerize(arithmetic, exact, truncates=imported and not qnn_operators(module)),
-        FuseTables(),
-        GatherByAxis(),
-        AddExtrema(),
-        *((DeadChannels(),) if remove_dead_channels else ()),
-        *((UnsignedActivations(),) if activations == "uint8" else ()),
         *(() if imported else (FuseRowFunctions(whole_levels=not tflite),)),
         *(() if tflite else (TabulateRealFunctions(),)),
+        LowerBorder(model.rounding),
     )
     for transform in passes:
         module = transform(module)
-    return LowerBorder(model.rounding)(module)
+        passed(_name(transform), partial(_relay_text, module))
+    reading = read_graph(main_function(module))
+    graph = reading.graph
+    rewrites = (
+        split_gathers,
+        with_added_extrema,
+        with_tables,
+        *((without_dead_channels,) if remove_dead_channels else ()),
+        *((with_unsigned_activations,) if activations == "uint8" else ()),
+    )
+    for rewrite in rewrites:
+        graph = rewrite(graph)
+        passed(_name(rewrite), partial(text, graph))
+    return write_graph(graph, reading)
+
+
+def _name(transform: Callable[..., object]) -> str:
+    """The name of the module that a pass or a rewrite is in."""
+    return transform.__module__.rpartition(".")[2]
+
+
+def _relay_text(module: tvm.IRModule) -> str:
+    return str(module["main"].astext(show_meta_data=False)) + "\n"

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from match.errors import ModelError
 from match.frontend.model import Rounding
-from match.ir.dtypes import value_range
+from match.ir.float_border import FloatQuantization
 from match.relay import relay, tvm
-from match.relay.float_arithmetic import divided, half_to_even
+from match.relay.float_arithmetic import quantized
 from match.relay.rewrite import New, dtype, is_call, rewrite, scalar
 
 _TYPES = ("int8", "uint8", "int16")
@@ -43,14 +43,8 @@ class LowerBorder:
         scale, zero_point = scalar(call.args[1]), scalar(call.args[2])
         if scale is None or zero_point is None or dtype(call.args[0]) != "float32":
             return None
-        low, high = value_range(dtype(call))
-        # Clipped first: rounding has a short range, and the conversion is undefined for what int32 cannot hold. Of the
-        # opposite number TVM's C clips what is not a number to the largest, so that it becomes the lowest value, as in
-        # onnxruntime and in the kernels.
-        bounded = relay.clip(divided(new(call.args[0]), -scale), int(zero_point) - high, int(zero_point) - low)
-        rounded = half_to_even(bounded) if self.rounding == Rounding.ONNXRUNTIME else relay.round(bounded)
-        shifted = relay.subtract(relay.const(int(zero_point), "int32"), relay.cast(rounded, "int32"))
-        return relay.cast(shifted, dtype(call))
+        even = self.rounding == Rounding.ONNXRUNTIME
+        return quantized(new(call.args[0]), FloatQuantization(scale, int(zero_point), dtype(call), even))
 
 
 def qnn_operators(module: tvm.IRModule) -> list[str]:

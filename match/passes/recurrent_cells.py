@@ -6,18 +6,17 @@ from dataclasses import dataclass
 
 from match.arithmetic.interface import QuantizedType
 from match.errors import OptionError
+from match.graph.recurrent import Gru, Lstm
+from match.ir.graph import Tensor
 from match.ir.moves import REARRANGEMENTS
-from match.passes.moved import Moved
 from match.passes.recurrent_integers import STATES, quantized_cells
 from match.relay import relay, tvm
 from match.relay.float_cells import FloatCells, read_cells, unrolled_cells
 from match.relay.graph import post_order
-from match.relay.gru import Gru
-from match.relay.lstm import Lstm
 from match.relay.objects import main_function, operands
 from match.relay.qnn import dequantized
-from match.relay.recurrent import read_recurrent
-from match.relay.rewrite import New, is_call, named, rewrite, shape, source_name
+from match.relay.recurrent import read_recurrent, recurrent
+from match.relay.rewrite import New, dtype, is_call, named, rewrite, shape, source_name
 
 _MOVES = (*REARRANGEMENTS, "strided_slice", "take")
 
@@ -54,13 +53,26 @@ class QuantizeCells:
         return changed
 
 
-def quantized_layers(module: tvm.IRModule) -> list[tuple[str, Lstm | Gru]]:
-    """The layers that `QuantizeCells` makes of a network, each with what the model calls it; two of both directions."""
+@dataclass(frozen=True, eq=False)
+class QuantizedLayer:
+    """A layer that `QuantizeCells` makes of a network: what the model calls it, and the type and shape of its input."""
+
+    source: str
+    operator: Lstm | Gru
+    x: Tensor
+
+
+def quantized_layers(module: tvm.IRModule) -> list[QuantizedLayer]:
+    """The layers that `QuantizeCells` makes of a network; two of a layer in both directions."""
     if not any(read_cells(expr) for expr in post_order(main_function(module))):
         return []
     changed = rewrite(module, _Quantizing().rule)
     layers = ((expr, read_recurrent(expr)) for expr in post_order(main_function(changed)))
-    return [(source_name(expr), found) for expr, found in layers if found is not None]
+    return [
+        QuantizedLayer(source_name(expr), read.operator, Tensor(shape(read.operands[0]), dtype(read.operands[0])))
+        for expr, read in layers
+        if read is not None
+    ]
 
 
 class _Quantizing:
@@ -100,9 +112,9 @@ class _Quantizing:
         x, inputs = source
         layer = quantized_cells(cells, inputs)
         if not cells.backwards:
-            return named(layer.build(x), call)
+            return named(recurrent(layer, x), call)
         order = relay.const(list(reversed(range(shape(cells.x)[0]))), "int32")
-        backwards = named(layer.build(relay.take(x, order, axis=0)), call)
+        backwards = named(recurrent(layer, relay.take(x, order, axis=0)), call)
         return relay.take(backwards, order, axis=0)
 
     def _source(self, expr: relay.Expr, new: New) -> tuple[relay.Expr, QuantizedType] | None:
@@ -114,9 +126,3 @@ class _Quantizing:
             return new(real.x), real.quantization
         source = self._source(expr.args[0], new) if is_call(expr, *_MOVES) else None
         return source and (relay.Call(expr.op, [source[0], *expr.args[1:]], expr.attrs), source[1])
-
-
-def moved(main: relay.Function) -> dict[relay.Expr, Moved]:
-    """How far the outputs of quantized layers are from the model's, in a network in integer form, types inferred."""
-    layers = {expr: found.moved for expr in post_order(main) if (found := read_recurrent(expr)) is not None}
-    return {expr: Moved(*numbers) for expr, numbers in layers.items() if numbers is not None}

@@ -13,13 +13,13 @@ from match.arithmetic import recurrent
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.recurrent import Reals
 from match.arithmetic.tflite import quantize_multiplier
-from match.graph.recurrent import FUNCTION_POWER, GATE_POWER, MOST
+from match.graph.recurrent import FUNCTION_POWER, GATE_POWER, MOST, Gru, Lstm
+from match.ir.deviation import Deviation
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay.float_cells import FloatCells
-from match.relay.gru import Gru
 from match.relay.integer_form import Int8Array
-from match.relay.lstm import POWERS, Lstm
+from match.relay.lstm import POWERS
 from match.relay.rewrite import shape
 
 STATES = QuantizedType(np.float32(2.0**-7), 0, "int8")
@@ -56,8 +56,6 @@ def quantized_cells(cells: FloatCells, inputs: QuantizedType) -> Lstm | Gru:
     offsets = np.stack([_offsets(input_weights, inputs), _offsets(state_weights, STATES)])
     offsets[0] += np.rint(_biases(cells) / fed.reshape(-1, 1)).astype(np.int64)
     common: dict[str, Any] = {
-        "x": cells.x,
-        "x_dtype": inputs.dtype,
         "input_weights": input_weights,
         "state_weights": state_weights,
         "offsets": offsets,
@@ -74,7 +72,7 @@ def quantized_cells(cells: FloatCells, inputs: QuantizedType) -> Lstm | Gru:
         added = 2.0 ** (2 * FUNCTION_POWER - power)
         scales = _scales([*sums, added, shown * 2.0**FUNCTION_POWER])
         layer = Lstm(**common, scales=scales, power=power, limit=MOST)
-    return replace(layer, moved=_moved(cells, layer, inputs))
+    return replace(layer, deviation=_deviation(cells, layer, inputs))
 
 
 def _biases(cells: FloatCells) -> Reals:
@@ -117,8 +115,8 @@ def _cell_power(cells: FloatCells, inputs: QuantizedType) -> int:
     return min(max(needed, POWERS[0]), _COARSEST_POWER)
 
 
-def _moved(cells: FloatCells, layer: Lstm | Gru, inputs: QuantizedType) -> tuple[float, float]:
-    """By how much the layer's outputs differ from those in floating point, at most and on average, in steps."""
+def _deviation(cells: FloatCells, layer: Lstm | Gru, inputs: QuantizedType) -> Deviation:
+    """By how much the layer's outputs differ from those in floating point, for random inputs."""
     steps, _, features = shape(cells.x)
     levels = np.random.default_rng(0).choice(inputs.levels, (steps, _SAMPLES, features))
     real = (levels - inputs.zero_point) * float(inputs.scale)
@@ -127,4 +125,4 @@ def _moved(cells: FloatCells, layer: Lstm | Gru, inputs: QuantizedType) -> tuple
     low, high = value_range(STATES.dtype)
     wanted = (exact / float(STATES.scale) + STATES.zero_point).clip(low, high)
     difference = np.abs(layer.states(levels) - wanted)
-    return float(difference.max()), float(difference.mean())
+    return Deviation(float(difference.max()), float(difference.mean()))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from match.arithmetic.interface import Float32Array
+from match.ir.dtypes import value_range
+from match.ir.float_border import FloatQuantization
 from match.ir.requantization import Int64Array
 from match.relay import relay
 from match.relay.rewrite import is_call, scalar
@@ -28,6 +30,18 @@ def half_to_even(x: relay.Expr) -> relay.Expr:
     """
     added, taken = (relay.const(np.array([_LAST_BIT_IS_ONE], np.float32)) for _ in range(2))
     return relay.subtract(relay.add(x, added), taken)
+
+
+def quantized(x: relay.Expr, function: FloatQuantization) -> relay.Expr:
+    """float32 numbers as 8 or 16 bits, with the reference's rounding."""
+    low, high = value_range(function.dtype)
+    # Clipped first: rounding has a short range, and the conversion is undefined for what int32 cannot hold. Of the
+    # opposite number TVM's C clips what is not a number to the largest, so that it becomes the lowest value, as in
+    # onnxruntime and in the kernels.
+    bounded = relay.clip(divided(x, -function.scale), function.zero_point - high, function.zero_point - low)
+    rounded = half_to_even(bounded) if function.half_to_even else relay.round(bounded)
+    shifted = relay.subtract(relay.const(function.zero_point, "int32"), relay.cast(rounded, "int32"))
+    return relay.cast(shifted, function.dtype)
 
 
 def read_half_to_even(expr: relay.Expr) -> relay.Expr | None:

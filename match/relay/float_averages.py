@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from match.arithmetic.interface import QuantizedType
@@ -13,8 +11,8 @@ from match.ir.float_border import FloatQuantization, can_be_packed
 from match.ir.layer import Padding
 from match.relay import relay
 from match.relay.float_arithmetic import divided, half_to_even, read_half_to_even
-from match.relay.operators import OfOne
 from match.relay.qnn import dequantized
+from match.relay.read import Read
 from match.relay.readers import read_dequantize
 from match.relay.rewrite import dtype, is_8bit, is_call, scalar, shape
 
@@ -26,22 +24,24 @@ def quantized_mean(mean: relay.Expr, output: QuantizedType) -> relay.Expr:
     return relay.cast(half_to_even(relay.clip(shifted, low, high)), output.dtype)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class FloatPooling(OfOne, FloatAverage):
-    """A `quantized_mean` of windows of a dequantized map, NHWC; `mean` is the pooling itself."""
+def float_average(average: FloatAverage, x: relay.Expr) -> relay.Expr:
+    """A `quantized_mean` of windows of a dequantized map, NHWC."""
+    steps = relay.subtract(relay.cast(x, "int32"), relay.const(average.zero, "int32"))
+    numbers = relay.multiply(relay.cast(steps, "float32"), relay.const(average.scale))
+    mean = relay.nn.avg_pool2d(
+        numbers,
+        average.window,
+        average.strides,
+        padding=tuple(average.padding),
+        layout="NHWC",
+        out_layout="NHWC",
+        ceil_mode=average.hanging,
+    )
+    function = average.function
+    return quantized_mean(mean, QuantizedType(function.scale, function.zero_point, function.dtype))
 
-    mean: relay.Call
 
-    def build(self, x: relay.Expr, zero: int) -> relay.Expr:
-        """The expression, of another map with that zero point."""
-        steps = relay.subtract(relay.cast(x, "int32"), relay.const(zero, "int32"))
-        numbers = relay.multiply(relay.cast(steps, "float32"), relay.const(self.scale))
-        function = self.function
-        output = QuantizedType(function.scale, function.zero_point, function.dtype)
-        return quantized_mean(relay.Call(self.mean.op, [numbers], self.mean.attrs), output)
-
-
-def read_float_average(expr: relay.Expr) -> FloatPooling | None:
+def read_float_average(expr: relay.Expr) -> Read[FloatAverage] | None:
     """The average pooling in float32 that a typed expression is; None for other expressions."""
     rounded = read_half_to_even(expr.args[0]) if is_call(expr, "cast") and is_8bit(expr) else None
     if rounded is None or not is_call(rounded, "clip") or not is_call(rounded.args[0], "add"):
@@ -61,9 +61,7 @@ def read_float_average(expr: relay.Expr) -> FloatPooling | None:
         return None
     (x, map_scale, zero), (fy, fx), (down, right_by) = source, attrs.pool_size, attrs.strides
     top, left, bottom, right = padding
-    return FloatPooling(
-        x,
-        bool(attrs.ceil_mode),
+    average = FloatAverage(
         scale=map_scale,
         zero=zero,
         function=FloatQuantization(np.float32(scale), int(zero_point), dtype(expr), half_to_even=True, zero_first=True),
@@ -71,8 +69,8 @@ def read_float_average(expr: relay.Expr) -> FloatPooling | None:
         strides=(int(down), int(right_by)),
         padding=Padding(top, left, bottom, right),
         hanging=bool(attrs.ceil_mode),
-        mean=mean,
     )
+    return Read(average, (x,), exact=not average.hanging)
 
 
 def _source(expr: relay.Expr) -> tuple[relay.Expr, np.float32, int] | None:
@@ -81,4 +79,7 @@ def _source(expr: relay.Expr) -> tuple[relay.Expr, np.float32, int] | None:
     if real is not None:
         return real.x, real.quantization.scale, real.quantization.zero_point
     lowered = read_dequantize(expr)
-    return None if lowered is None else (lowered.x, lowered.scale, lowered.zero_point)
+    if lowered is None:
+        return None
+    (x,), dequantize = lowered.operands, lowered.operator
+    return x, dequantize.scale, dequantize.zero_point

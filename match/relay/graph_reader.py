@@ -7,9 +7,9 @@ these Relay operators by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from match.graph.maximum import Maximum
 from match.graph.moves import Columns, Concatenate
 from match.graph.opaque import Constant, Opaque
 from match.graph.operator import Array, Operator
+from match.graph.recurrent import Recurrent
 from match.graph.value import Graph, Value
+from match.ir.deviation import Deviation
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 from match.ir.layer import Padding
@@ -32,11 +34,19 @@ from match.relay.int16_addition import read_int16_addition
 from match.relay.int16_gates import read_int16_gate
 from match.relay.int16_leaky_relu import read_int16_leaky_relu
 from match.relay.int16_softmax import read_int16_softmax
+from match.relay.integers import (
+    read_difference,
+    read_elementwise,
+    read_entries,
+    read_extreme,
+    read_place,
+    read_saturate,
+)
 from match.relay.log_softmax import read_log_softmax
 from match.relay.normalization import read_normalization
 from match.relay.objects import operands
-from match.relay.operators import MaxPool
 from match.relay.places import parts_of
+from match.relay.read import Read
 from match.relay.recurrent import read_recurrent
 from match.relay.resize import read_resize
 from match.relay.rewrite import (
@@ -55,16 +65,6 @@ from match.relay.rewrite import (
 from match.relay.softmax import read_softmax
 
 
-class _Read(Protocol):
-    """An operator with its inputs, as readers return it."""
-
-    @property
-    def operands(self) -> tuple[relay.Expr, ...]: ...
-
-    @property
-    def real(self) -> bool: ...
-
-
 @dataclass(frozen=True, eq=False)
 class Form:
     """An operator as Relay has it.
@@ -78,29 +78,33 @@ class Form:
     inputs: tuple[relay.Expr, ...]
     covered: tuple[relay.Expr, ...]
     exact: bool = True
+    deviation: Deviation | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class GraphReading:
     """The graph of a function: the value of each tensor that it computes, and the form of each operator by its root.
 
-    What has no class has a form, too: one Relay operator, or a field of its tuple. `origins` says of expressions that
-    were written, which they were when the graph was read; themselves, if they were not read.
+    What has no class has a form, too: one Relay operator, or a field of its tuple.
     """
 
     main: relay.Function
     graph: Graph
     values: Mapping[relay.Expr, Value]
     forms: Mapping[relay.Expr, Form]
-    origins: Mapping[relay.Expr, relay.Expr] = field(default_factory=dict[relay.Expr, relay.Expr])
+
+    @property
+    def module(self) -> tvm.IRModule:
+        """The function as a module."""
+        return tvm.IRModule.from_expr(self.main)
 
 
 def read_graph(main: relay.Function, known: Mapping[relay.Expr, Form] | None = None) -> GraphReading:
     """The graph of a typed function. `known` are operators that the caller has recognised, by their roots."""
-    return _Reader(main, known or {}).reading
+    return _GraphReader(main, known or {}).reading
 
 
-class _Reader:
+class _GraphReader:
     def __init__(self, main: relay.Function, known: Mapping[relay.Expr, Form]) -> None:
         self._values: dict[relay.Expr, Value] = {}
         self._forms: dict[relay.Expr, Form] = {}
@@ -126,11 +130,12 @@ class _Reader:
         elif form is None and _is_idle(expr):
             self._values[expr] = self._values[operands(expr)[0]]
         else:
-            form = form or _opaque(expr, tensor)
+            form = form or read_form(expr) or _opaque(expr, tensor)
             self._forms[expr] = form
             inputs = tuple(self._values[source] for source in form.inputs)
             parts = max(parts_of(inside) for inside in form.covered) if form.covered else 1
-            self._values[expr] = Value(tensor, form.operator, inputs, form.exact, first_source(form), parts)
+            source = first_source(form)
+            self._values[expr] = Value(tensor, form.operator, inputs, form.exact, source, parts, form.deviation)
 
 
 def _opaque(expr: relay.Expr, tensor: Tensor) -> Form:
@@ -145,6 +150,8 @@ def _is_idle(expr: relay.Expr) -> bool:
     """Whether a call returns its operand unchanged."""
     if is_call(expr, "cast"):
         return dtype(expr.args[0]) == dtype(expr)
+    if is_call(expr, "tile", "broadcast_to", "copy"):
+        return shape(expr.args[0]) == shape(expr)
     if is_call(expr, "clip") and is_8bit(expr):
         low, high = value_range(dtype(expr))
         return bool(expr.attrs.a_min <= low and expr.attrs.a_max >= high)
@@ -196,7 +203,7 @@ def _forms(
         if form is None and is_call(expr, ALONE) and used_by[expr.args[0]] == [expr]:
             inner = read_form(expr.args[0])
             if inner is not None:
-                form = Form(inner.operator, expr, inner.inputs, (expr, *inner.covered), inner.exact)
+                form = replace(inner, root=expr, covered=(expr, *inner.covered))
         form = form or (None if _is_idle(expr) else read_form(expr))
         if form is not None:
             taken.update(form.covered)
@@ -220,12 +227,14 @@ def read_form(root: relay.Expr) -> Form | None:
     return None if read is None else _form(root, read)
 
 
-def _form(root: relay.Expr, read: Any) -> Form:
-    found: _Read = read
-    return Form(read, root, found.operands, covered(root, found.operands), exact=not found.real)
+def _form(root: relay.Expr, read: Read[Operator]) -> Form:
+    deviation = read.operator.deviation if isinstance(read.operator, Recurrent) else None
+    return Form(read.operator, root, read.operands, covered(root, read.operands), read.exact, deviation)
 
 
-_FIRST: tuple[Callable[[relay.Expr], Any], ...] = (
+_Reader = Callable[[relay.Expr], Read[Operator] | None]
+
+_FIRST: tuple[_Reader, ...] = (
     readers.read_addition,
     readers.read_squared_difference,
     readers.read_lookup_sum,
@@ -237,7 +246,7 @@ _FIRST: tuple[Callable[[relay.Expr], Any], ...] = (
     readers.read_channel_lookup,
 )
 
-_LAST: tuple[Callable[[relay.Expr], Any], ...] = (
+_LAST: tuple[_Reader, ...] = (
     readers.read_quantize,
     readers.read_dequantize,
     readers.read_dequantize_sums,
@@ -256,23 +265,29 @@ _LAST: tuple[Callable[[relay.Expr], Any], ...] = (
     read_recurrent,
     read_normalization,
     read_resize,
+    read_place,
+    read_extreme,
+    read_difference,
+    read_saturate,
+    read_entries,
+    read_elementwise,
 )
 
 
-def _maximum(root: relay.Call) -> Maximum | None:
+def _maximum(root: relay.Call) -> Read[Maximum] | None:
     """A maximum pooling of integers, in NHWC."""
     if not is_call(root, "nn.max_pool2d") or str(root.attrs.layout) != "NHWC" or not is_narrow(root):
         return None
     (fy, fx), strides, dilation = root.attrs.pool_size, root.attrs.strides, root.attrs.dilation
     if root.attrs.ceil_mode:
         return None
-    return MaxPool(
-        root.args[0],
+    maximum = Maximum(
         window=(int(fy), int(fx)),
         strides=(int(strides[0]), int(strides[1])),
         padding=Padding(*(int(side) for side in root.attrs.padding)),
         dilation=(int(dilation[0]), int(dilation[1])),
     )
+    return Read(maximum, (root.args[0],))
 
 
 def _moved(root: relay.Call) -> tuple[Operator, tuple[relay.Expr, ...]] | None:
@@ -288,7 +303,7 @@ def _moved(root: relay.Call) -> tuple[Operator, tuple[relay.Expr, ...]] | None:
         return moves.reshape(before, shape(root)), (x,)
     if is_call(root, "transpose"):
         return moves.transpose(before, permutation(root)), (x,)
-    indices = _taken(root) or _sliced(root)
+    indices = _taken(root) or _sliced(root) or _reversed(root) or _tiled(root)
     if indices is not None:
         return moves.take(before, indices), (x,)
     padded = _padded(root)
@@ -323,16 +338,40 @@ def _sliced(root: relay.Call) -> list[Columns | None] | None:
     return found
 
 
-def _padded(root: relay.Call) -> tuple[list[Columns | None], int] | None:
-    """The indices along each axis of a tensor that is padded with a constant, and that."""
-    if not is_call(root, "nn.pad") or scalar(root.args[1]) is None or str(root.attrs.pad_mode) != "constant":
+def _reversed(root: relay.Call) -> list[Columns | None] | None:
+    """The indices along each axis of a tensor whose elements are turned around along one."""
+    if not is_call(root, "reverse"):
         return None
+    extents = shape(root)
+    axis = int(root.attrs.axis) % len(extents)
+    return [np.arange(extent, dtype=np.int32)[::-1] if own == axis else None for own, extent in enumerate(extents)]
+
+
+def _tiled(root: relay.Call) -> list[Columns | None] | None:
+    """The indices along each axis of a tensor that is repeated, or broadcast along axes of one element."""
+    if not is_call(root, "tile", "broadcast_to"):
+        return None
+    before, after = shape(root.args[0]), shape(root)
+    if len(before) != len(after):
+        return None
+    return [
+        np.tile(np.arange(extent, dtype=np.int32), whole // extent) if whole != extent else None
+        for extent, whole in zip(before, after, strict=True)
+    ]
+
+
+def _padded(root: relay.Call) -> tuple[list[Columns | None], int] | None:
+    """The indices along each axis of a tensor that is padded with its own elements or a constant, and the constant."""
+    if not is_call(root, "nn.pad") or scalar(root.args[1]) is None:
+        return None
+    mode: Any = str(root.attrs.pad_mode)
+    own: dict[str, Any] = {"constant_values": moves.FILL} if mode == "constant" else {}
     widths = [(int(before), int(after)) for before, after in root.attrs.pad_width]
     if min(min(width) for width in widths) < 0 or not dtype(root).startswith(("int", "uint")):
         return None
     extents = shape(root.args[0])
     columns: list[Columns | None] = [
-        np.pad(np.arange(extent, dtype=np.int32), width, constant_values=moves.FILL) if any(width) else None
+        np.pad(np.arange(extent, dtype=np.int32), width, mode, **own) if any(width) else None
         for extent, width in zip(extents, widths, strict=True)
     ]
     return columns, int(scalar(root.args[1]))

@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
-import numpy as np
-
-from match.graph.moves import FILL, Concatenate, Move
 from match.graph.opaque import Constant
-from match.graph.operator import Operator
-from match.graph.sums import SUMS, Dense
+from match.graph.recurrent import Gru, Lstm
 from match.graph.value import Graph, Value
-from match.relay import integer_form, relay, tvm
+from match.relay import relay, tvm
 from match.relay.graph import post_order
-from match.relay.graph_reader import Form, GraphReading, covered, first_source
+from match.relay.graph_reader import Form, GraphReading, covered, first_source, read_graph
+from match.relay.lowering import lowered
 from match.relay.objects import main_function
+from match.relay.recurrent import in_steps
 from match.relay.rewrite import rebuild
 
 
-def write_graph(graph: Graph, reading: GraphReading) -> GraphReading:
+def write_graph(graph: Graph, reading: GraphReading, in_steps: Collection[Value] = ()) -> GraphReading:
     """A graph that was made of the one that was read: its function, types inferred, as `read_graph` would read it.
 
-    Operators are not recognised again: what was written for them is their form.
+    Operators are not recognised again: what was written for them is their form. The recurrent layers `in_steps` are
+    written step by step, and what their steps consist of is read.
     """
-    return _Writer(graph, reading).written()
+    written = _Writer(graph, reading, in_steps).written()
+    return read_graph(written.main, written.forms) if in_steps else written
 
 
 class _Writer:
     """Writes values in order. Expressions are found again by their addresses once their types are inferred."""
 
-    def __init__(self, graph: Graph, reading: GraphReading) -> None:
-        self._graph, self._reading = graph, reading
+    def __init__(self, graph: Graph, reading: GraphReading, in_steps: Collection[Value]) -> None:
+        self._graph, self._reading, self._in_steps = graph, reading, in_steps
         self._origins = {form.operator: form for form in reading.forms.values()}
         self._written: dict[Value, relay.Expr] = dict(zip(reading.graph.inputs, reading.main.params, strict=True))
         self._constants = {value: expr for expr, value in reading.values.items() if isinstance(expr, relay.Constant)}
         self._rebuilt: dict[tuple[int, ...], dict[relay.Expr, relay.Expr]] = {}
-        self._read: dict[relay.Expr, relay.Expr] = {}  # what was written again, as it was read
 
     def written(self) -> GraphReading:
         values = self._graph.values
@@ -48,17 +47,19 @@ class _Writer:
         function = relay.Function(main.params, body)
         module = relay.transform.InferType()(tvm.IRModule.from_expr(function))
         typed = main_function(module, main)
-        pairs = list(zip(post_order(function), post_order(typed), strict=True))
+        pairs = zip(post_order(function), post_order(typed), strict=True)
         place = {before.handle.value: after for before, after in pairs}
         place |= zip((x.handle.value for x in main.params), typed.params, strict=True)
         exprs = {value: place[self._written[value].handle.value] for value in values}
         forms: dict[relay.Expr, Form] = {}
         for value, expr in exprs.items():
-            if value.operator is not None and not isinstance(value.operator, Constant):
-                inputs = tuple(exprs[source] for source in value.inputs)
-                forms[expr] = Form(value.operator, expr, inputs, covered(expr, inputs), value.exact)
-        origins = {after: self._read.get(before, before) for before, after in pairs}
-        return GraphReading(typed, self._graph, {expr: value for value, expr in exprs.items()}, forms, origins)
+            operator = value.operator
+            if operator is None or isinstance(operator, Constant) or value in self._in_steps:
+                continue
+            inputs = tuple(exprs[source] for source in value.inputs)
+            inside = covered(expr, inputs)
+            forms[expr] = Form(operator, expr, inputs, inside, value.exact, value.deviation)
+        return GraphReading(typed, self._graph, {expr: value for value, expr in exprs.items()}, forms)
 
     def _expression(self, value: Value) -> relay.Expr:
         operator = value.operator
@@ -66,14 +67,16 @@ class _Writer:
         if isinstance(operator, Constant):
             return self._constants.get(value) or relay.const(operator.array)
         inputs = [self._written[source] for source in value.inputs]
+        tensors = [source.tensor for source in value.inputs]
+        if value in self._in_steps:
+            assert isinstance(operator, (Lstm, Gru)), "other operators have no steps"
+            return _named(in_steps(operator, inputs[0], tensors[0]), inputs, value)
         origin = self._origins.get(operator)
-        if origin is None:
-            return _named(_lowered(operator, value, inputs), inputs, value)
+        if origin is None or not _has_one_for_each(origin.inputs, inputs):
+            return _named(lowered(operator, inputs, tensors, exact=value.exact), inputs, value)
         same = all(one.handle.value == other.handle.value for one, other in zip(inputs, origin.inputs, strict=True))
         expr = origin.root if same else self._substituted(origin, inputs)
-        named = expr if first_source(origin) else _named(expr, inputs, value)
-        self._read[named] = origin.root
-        return named
+        return expr if first_source(origin) else _named(expr, inputs, value)
 
     def _substituted(self, origin: Form, inputs: list[relay.Expr]) -> relay.Expr:
         """A form as it was read, on other inputs; what several forms share is written once."""
@@ -84,10 +87,15 @@ class _Writer:
         def new(expr: relay.Expr) -> relay.Expr:
             if expr not in known:
                 known[expr] = rebuild(expr, new)
-                self._read[known[expr]] = expr
             return known[expr]
 
         return new(origin.root)
+
+
+def _has_one_for_each(before: Sequence[relay.Expr], after: Sequence[relay.Expr]) -> bool:
+    """Whether expressions that were the same are the same still."""
+    pairs = {(old.handle.value, now.handle.value) for old, now in zip(before, after, strict=True)}
+    return len(pairs) == len({old for old, _ in pairs})
 
 
 def _named(expr: relay.Expr, inputs: Sequence[relay.Expr], value: Value) -> relay.Expr:
@@ -109,33 +117,3 @@ def _named(expr: relay.Expr, inputs: Sequence[relay.Expr], value: Value) -> rela
         return known[inside]
 
     return new(expr)
-
-
-def _lowered(operator: Operator, value: Value, inputs: list[relay.Expr]) -> relay.Expr:
-    """An operator that a rewrite made: one of those that some rewrite makes."""
-    match operator:
-        case Move():
-            return _moved(operator, inputs[0])
-        case Concatenate():
-            return relay.concatenate(inputs, operator.axis)
-        case Dense():
-            sums = integer_form.product(inputs[0], np.ascontiguousarray(operator.weights))
-            if operator.dtype == SUMS:
-                return sums
-            marked = sums if value.exact else integer_form.real_sums(sums)
-            return integer_form.requantize(marked, operator.requantization, operator.dtype)
-        case _:
-            raise AssertionError(f"no rewrite of the graph makes {type(operator).__name__}")
-
-
-def _moved(move: Move, x: relay.Expr) -> relay.Expr:
-    """A reshape, a transposition, or indices of one axis after the other."""
-    if move.keeps_order:
-        return relay.reshape(x, move.shape)
-    if all(columns is None for columns in move.columns):
-        return relay.transpose(x, move.axes)
-    for axis, columns in enumerate(move.columns):
-        if columns is not None:
-            assert columns.min(initial=0) > FILL, "no rewrite pads"
-            x = relay.take(x, relay.const(columns), axis=axis)
-    return x

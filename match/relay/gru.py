@@ -18,39 +18,37 @@ are rounded half up. The products with weights read h, and reset * h, as the out
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from match.graph import recurrent
-from match.graph.recurrent import ALL_GATES, BEFORE_CANDIDATE, CANDIDATE, FUNCTION_POWER, GATE_POWER
+from match.graph.recurrent import ALL_GATES, BEFORE_CANDIDATE, CANDIDATE, FUNCTION_POWER, GATE_POWER, Gru
 from match.relay import GRU, GRU_RESET_FIRST, relay
 from match.relay.fixed_point import alone
 from match.relay.gates import columns, logistic, narrow, tanh
 from match.relay.integer_form import int64
-from match.relay.recurrent_layer import RecurrentLayer, read_operands
+from match.relay.read import Read
+from match.relay.recurrent_layer import Steps, call, read_operands
 
 _HALF = 1 << (-FUNCTION_POWER - 1)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Gru(RecurrentLayer, recurrent.Gru):
-    """A layer of GRU cells."""
+def gru(layer: Gru, x: relay.Expr) -> relay.Expr:
+    """The operator for all steps."""
+    return call(GRU_RESET_FIRST if layer.reset_first else GRU, layer, x, layer.biases)
 
-    def build(self, x: relay.Expr) -> relay.Expr:
-        """The operator, on another input."""
-        return self.call(GRU_RESET_FIRST if self.reset_first else GRU, x, self.biases)
+
+class GruSteps(Steps[Gru]):
+    """The steps of a layer of GRU cells."""
 
     def step(self, fed: relay.Expr, state: relay.Expr | None, memory: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
         """States with 16 bits, and with 8, after a step."""
-        units = self.units
-        gates, remembered = columns(fed, 0, 2 * units), int64(self.biases.reshape(1, -1))
+        units, reset_first = self.layer.units, self.layer.reset_first
+        gates, remembered = columns(fed, 0, 2 * units), int64(self.layer.biases.reshape(1, -1))
         if state is not None:
-            sums = self.sums(state, 1, BEFORE_CANDIDATE if self.reset_first else ALL_GATES)
+            sums = self.sums(state, 1, BEFORE_CANDIDATE if reset_first else ALL_GATES)
             gates = relay.add(gates, columns(sums, 0, 2 * units))
-            if not self.reset_first:
+            if not reset_first:
                 remembered = relay.add(remembered, columns(sums, 2 * units, units))
         gated = alone(logistic(narrow(gates)))
         update, reset = (columns(gated, gate * units, units) for gate in range(2))
-        if not self.reset_first:
+        if not reset_first:
             remembered = _of_one(relay.multiply(reset, narrow(remembered)))
         elif state is not None:
             left = self.shown(_of_one(relay.multiply(reset, memory)))
@@ -62,12 +60,13 @@ class Gru(RecurrentLayer, recurrent.Gru):
         return memory, self.shown(memory)
 
 
-def read_gru(expr: relay.Expr) -> Gru | None:
+def read_gru(expr: relay.Expr) -> Read[Gru] | None:
     """The layer that a typed expression is."""
     for operator in (GRU, GRU_RESET_FIRST):
         read = read_operands(expr, operator)
         if read is not None:
-            return Gru(**read.common, biases=read.own, reset_first=operator == GRU_RESET_FIRST)
+            layer = Gru(**read.common, biases=read.own, reset_first=operator == GRU_RESET_FIRST)
+            return Read(layer, (read.x,), exact=layer.deviation is None)
     return None
 
 

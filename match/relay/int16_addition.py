@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from match.graph import pairs
-from match.graph.pairs import LEFT_SHIFT
+from match.graph.pairs import LEFT_SHIFT, Int16Addition
 from match.relay import integer_form, relay
 from match.relay.fixed_point import read_scaled, scaled
 from match.relay.integer_form import int64
-from match.relay.operators import OfTwo
+from match.relay.read import Read
 from match.relay.rewrite import dtype, is_call, reached, same, shape
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Int16Addition(OfTwo, pairs.Int16Addition):
-    """The sum or difference of two tensors."""
-
-    def build(self, a: relay.Expr, b: relay.Expr) -> relay.Expr:
-        """The expression, of other operands."""
-        left, right = (
-            scaled(relay.multiply(relay.cast(x, "int64"), int64(1 << LEFT_SHIFT)), *scale)
-            for x, scale in zip((a, b), self.scales[:2], strict=True)
-        )
-        total = relay.add(left, right) if self.sign > 0 else relay.subtract(left, right)
-        return integer_form.saturate(relay.cast(scaled(total, *self.scales[2]), "int32"), self.clip, "int16")
+def int16_addition(addition: Int16Addition, a: relay.Expr, b: relay.Expr) -> relay.Expr:
+    """The sum or difference of two tensors, int16."""
+    left, right = (
+        scaled(relay.multiply(relay.cast(x, "int64"), int64(1 << LEFT_SHIFT)), *scale)
+        for x, scale in zip((a, b), addition.scales[:2], strict=True)
+    )
+    total = relay.add(left, right) if addition.sign > 0 else relay.subtract(left, right)
+    return integer_form.saturate(relay.cast(scaled(total, *addition.scales[2]), "int32"), addition.clip, "int16")
 
 
-def read_int16_addition(root: relay.Expr) -> Int16Addition | None:
-    """Reads an addition back from a typed expression. None unless `build` gives just this expression."""
+def read_int16_addition(root: relay.Expr) -> Read[Int16Addition] | None:
+    """Reads an addition back from a typed expression. None unless `int16_addition` gives just this expression."""
     if not is_call(root, "cast") or dtype(root) != "int16" or not is_call(root.args[0], "clip") or not shape(root):
         return None
     last = reached(root, "cast", "clip", "cast")
@@ -47,5 +40,5 @@ def read_int16_addition(root: relay.Expr) -> Int16Addition | None:
     if a is None or b is None or dtype(a) != "int16" or dtype(b) != "int16":
         return None
     sign = 1 if is_call(total, "add") else -1
-    found = Int16Addition((a, b), scales=scales, sign=sign, clip=(int(clip.a_min), int(clip.a_max)))
-    return found if same(root, found.build(a, b)) else None
+    found = Int16Addition(scales=scales, sign=sign, clip=(int(clip.a_min), int(clip.a_max)))
+    return Read(found, (a, b)) if same(root, int16_addition(found, a, b)) else None

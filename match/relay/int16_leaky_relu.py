@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from match.graph.elements import LeakyRelu
@@ -11,24 +9,20 @@ from match.ir.dtypes import value_range
 from match.relay import integer_form, relay
 from match.relay.fixed_point import read_scaled, scaled
 from match.relay.integer_form import int64
-from match.relay.operators import OfOne
+from match.relay.read import Read
 from match.relay.rewrite import dtype, is_call, reached, same
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Int16LeakyRelu(OfOne, LeakyRelu):
-    """The function of a tensor."""
-
-    def build(self, x: relay.Expr) -> relay.Expr:
-        """The expression, int16, of another input."""
-        wide = relay.cast(x, "int64")
-        above, below = (scaled(wide, *scale) for scale in self.scales)
-        result = relay.where(relay.greater_equal(wide, int64(0)), above, below)
-        return integer_form.saturate(relay.cast(result, "int32"), value_range("int16"), "int16")
+def int16_leaky_relu(operator: LeakyRelu, x: relay.Expr) -> relay.Expr:
+    """The function of a tensor, int16."""
+    wide = relay.cast(x, "int64")
+    above, below = (scaled(wide, *scale) for scale in operator.scales)
+    result = relay.where(relay.greater_equal(wide, int64(0)), above, below)
+    return integer_form.saturate(relay.cast(result, "int32"), value_range("int16"), "int16")
 
 
-def read_int16_leaky_relu(root: relay.Expr) -> Int16LeakyRelu | None:
-    """Reads a function back from a typed expression. None unless `build` gives just this expression."""
+def read_int16_leaky_relu(root: relay.Expr) -> Read[LeakyRelu] | None:
+    """Reads a function back from a typed expression. None unless `int16_leaky_relu` gives just this expression."""
     if not is_call(root, "cast") or dtype(root) != "int16":
         return None
     choice = reached(root, "cast", "clip", "cast")
@@ -38,5 +32,5 @@ def read_int16_leaky_relu(root: relay.Expr) -> Int16LeakyRelu | None:
     x = None if scales[0] is None else reached(scales[0][0], "cast")
     if x is None or dtype(x) != "int16":
         return None
-    found = Int16LeakyRelu(x, scales=np.array([scale[1:] for scale in scales if scale is not None], np.int64))
-    return found if len(found.scales) == 2 and same(root, found.build(x)) else None
+    found = LeakyRelu(scales=np.array([scale[1:] for scale in scales if scale is not None], np.int64))
+    return Read(found, (x,)) if len(found.scales) == 2 and same(root, int16_leaky_relu(found, x)) else None

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from match.arithmetic.tflite_functions import exponentials_of_16_bits, reciprocals_of_16_bits
@@ -13,35 +11,31 @@ from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.fixed_point import ALONE, alone, bits_of, read_scaled, scaled
 from match.relay.integer_form import int64
-from match.relay.operators import OfOne
+from match.relay.read import Read
 from match.relay.rewrite import dtype, is_call, reached, same, shape
 
 _LEAST, _LARGEST = value_range("int16")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Int16Softmax(OfOne, Softmax16):
-    """The softmax of a tensor."""
-
-    def build(self, x: relay.Expr, width: int) -> relay.Expr:
-        """The expression, int16, of another input with rows of `width` elements."""
-        whole = relay.cast(x, "int64")
-        distance = relay.subtract(whole, relay.cast(relay.max(x, axis=-1, keepdims=True), "int64"))
-        place = relay.add(scaled(distance, np.array(self.mantissa), np.array(self.exponent)), int64(_LARGEST))
-        exponentials = alone(_interpolated(_within(place), exponentials_of_16_bits()))
-        total = alone(relay.sum(exponentials, axis=-1, keepdims=True))
-        bits = alone(bits_of(total, 15, 15 + width.bit_length()))
-        shifted = relay.add(relay.left_shift(total, relay.subtract(int64(31), bits)), int64(1 << 13))
-        place = relay.subtract(relay.right_shift(shifted, int64(14)), int64((1 << 15) + (1 << 16)))
-        reciprocal = alone(_interpolated(_within(place), reciprocals_of_16_bits()))
-        half = relay.left_shift(int64(1), relay.subtract(bits, int64(2)))
-        product = relay.add(relay.multiply(exponentials, reciprocal), half)
-        result = relay.right_shift(product, relay.subtract(bits, int64(1)))
-        return integer_form.saturate(relay.cast(result, "int32"), (0, _LARGEST), "int16")
+def int16_softmax(operator: Softmax16, x: relay.Expr, width: int) -> relay.Expr:
+    """The softmax of a tensor with rows of `width` elements, int16."""
+    whole = relay.cast(x, "int64")
+    distance = relay.subtract(whole, relay.cast(relay.max(x, axis=-1, keepdims=True), "int64"))
+    place = relay.add(scaled(distance, np.array(operator.mantissa), np.array(operator.exponent)), int64(_LARGEST))
+    exponentials = alone(_interpolated(_within(place), exponentials_of_16_bits()))
+    total = alone(relay.sum(exponentials, axis=-1, keepdims=True))
+    bits = alone(bits_of(total, 15, 15 + width.bit_length()))
+    shifted = relay.add(relay.left_shift(total, relay.subtract(int64(31), bits)), int64(1 << 13))
+    place = relay.subtract(relay.right_shift(shifted, int64(14)), int64((1 << 15) + (1 << 16)))
+    reciprocal = alone(_interpolated(_within(place), reciprocals_of_16_bits()))
+    half = relay.left_shift(int64(1), relay.subtract(bits, int64(2)))
+    product = relay.add(relay.multiply(exponentials, reciprocal), half)
+    result = relay.right_shift(product, relay.subtract(bits, int64(1)))
+    return integer_form.saturate(relay.cast(result, "int32"), (0, _LARGEST), "int16")
 
 
-def read_int16_softmax(root: relay.Expr) -> Int16Softmax | None:
-    """Reads a softmax back from a typed expression. None unless `build` gives just this expression."""
+def read_int16_softmax(root: relay.Expr) -> Read[Softmax16] | None:
+    """Reads a softmax back from a typed expression. None unless `int16_softmax` gives just this expression."""
     if not is_call(root, "cast") or dtype(root) != "int16":
         return None
     exponentials = reached(root, "cast", "clip", "cast", "right_shift", "add", "multiply")
@@ -51,8 +45,8 @@ def read_int16_softmax(root: relay.Expr) -> Int16Softmax | None:
     x = None if found is None else reached(found[0], "subtract", "cast")
     if x is None or found is None or dtype(x) != "int16" or not shape(x):
         return None
-    softmax = Int16Softmax(x, mantissa=found[1], exponent=found[2])
-    return softmax if same(root, softmax.build(x, shape(x)[-1])) else None
+    softmax = Softmax16(mantissa=found[1], exponent=found[2])
+    return Read(softmax, (x,)) if same(root, int16_softmax(softmax, x, shape(x)[-1])) else None
 
 
 def _within(x: relay.Expr) -> relay.Expr:

@@ -212,10 +212,17 @@ def max_pool2d(
     window: tuple[int, int],
     strides: tuple[int, int] = (1, 1),
     padding: Padding = NO_PADDING,
+    dilation: tuple[int, int] = (1, 1),
 ) -> relay.Expr:
     """Maximum pooling of x (N, H, W, C); padding never wins against a value."""
     return relay.nn.max_pool2d(
-        x, pool_size=window, strides=strides, padding=tuple(padding), layout="NHWC", out_layout="NHWC"
+        x,
+        pool_size=window,
+        strides=strides,
+        dilation=dilation,
+        padding=tuple(padding),
+        layout="NHWC",
+        out_layout="NHWC",
     )
 
 

@@ -10,7 +10,6 @@ all of it in float32, whose own roundings are larger.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from match.graph.rows import LOG_OF_2, LOG_SERIES, LogSoftmax, LogTables
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, product
-from match.relay.operators import OfOne
+from match.relay.read import Read
 from match.relay.rewrite import constant, is_8bit, is_call, reached, same, scalar, shape
 
 LONGEST_ROW = 4000
@@ -47,12 +46,7 @@ def log_softmax(x: relay.Expr, width: int, tables: LogTables) -> relay.Expr:
     return relay.multiply(relay.cast(steps, "float32"), relay.const(np.float32(0.5**tables.fraction)))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class IntegerLogSoftmax(OfOne, LogSoftmax):
-    """The arguments of a `log_softmax`."""
-
-
-def read_log_softmax(root: relay.Expr) -> IntegerLogSoftmax | None:
+def read_log_softmax(root: relay.Expr) -> Read[LogSoftmax] | None:
     """The `log_softmax` that a typed expression is, every operator of it; None for other expressions."""
     steps = reached(root, "multiply", "cast")
     if steps is None or not is_call(steps, "subtract") or not is_call(steps.args[0], "take"):
@@ -74,7 +68,7 @@ def read_log_softmax(root: relay.Expr) -> IntegerLogSoftmax | None:
     tables = LogTables(exponentials.astype(np.int64), distances.astype(np.int64), fraction)
     width = shape(x)[-1]
     found = width <= LONGEST_ROW and 0 < fraction <= _MOST_FRACTION and same(root, log_softmax(x, width, tables))
-    return IntegerLogSoftmax(x, True, tables=tables) if found else None
+    return Read(LogSoftmax(tables=tables), (x,), exact=False) if found else None
 
 
 def _logarithm(total: relay.Expr, width: int, fraction: int) -> relay.Expr:

@@ -8,32 +8,30 @@ first step cells are 0 and states are the output's zero point.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from match.graph import recurrent
-from match.graph.recurrent import FUNCTION_POWER, GATE_POWER, MOST
+from match.graph.recurrent import FUNCTION_POWER, GATE_POWER, MOST, Lstm
 from match.relay import LSTM, relay
 from match.relay.fixed_point import alone, scaled
 from match.relay.gates import columns, logistic, narrow, tanh
-from match.relay.recurrent_layer import RecurrentLayer, read_operands
+from match.relay.read import Read
+from match.relay.recurrent_layer import Steps, call, read_operands
 
 POWERS = -15, 0
 """Of two, from the least to the most, that a cell may have steps of."""
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Lstm(RecurrentLayer, recurrent.Lstm):
-    """A layer of LSTM cells."""
+def lstm(layer: Lstm, x: relay.Expr) -> relay.Expr:
+    """The operator for all steps."""
+    return call(LSTM, layer, x, np.array([layer.power, layer.limit]))
 
-    def build(self, x: relay.Expr) -> relay.Expr:
-        """The operator, on another input."""
-        return self.call(LSTM, x, np.array([self.power, self.limit]))
+
+class LstmSteps(Steps[Lstm]):
+    """The steps of a layer of LSTM cells."""
 
     def step(self, fed: relay.Expr, state: relay.Expr | None, memory: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
         """Cells and states after a step."""
-        units, sums = self.units, narrow(fed)
+        units, sums = self.layer.units, narrow(fed)
         if state is not None:  # before the first step all states are zero, and so are their sums
             sums = alone(narrow(relay.add(sums, narrow(self.sums(state, 1)))))
         gated = alone(logistic(columns(sums, 0, 3 * units)))
@@ -41,15 +39,19 @@ class Lstm(RecurrentLayer, recurrent.Lstm):
         mantissa, exponent = np.array([1 << 30]), np.array([FUNCTION_POWER + 1])
         kept = alone(narrow(scaled(relay.multiply(forget, memory), mantissa, exponent)))
         fresh = relay.multiply(let_in, alone(tanh(columns(sums, 3 * units, units), GATE_POWER)))
-        added = alone(narrow(scaled(fresh, *self.scales[-2])))
+        added = alone(narrow(scaled(fresh, *self.layer.scales[-2])))
         memory = narrow(relay.add(kept, added))
-        if self.limit < MOST:
-            memory = relay.clip(memory, -self.limit, self.limit)
+        limit = self.layer.limit
+        if limit < MOST:
+            memory = relay.clip(memory, -limit, limit)
         memory = alone(memory)
-        return memory, self.shown(relay.multiply(alone(tanh(memory, self.power)), let_out))
+        return memory, self.shown(relay.multiply(alone(tanh(memory, self.layer.power)), let_out))
 
 
-def read_lstm(expr: relay.Expr) -> Lstm | None:
+def read_lstm(expr: relay.Expr) -> Read[Lstm] | None:
     """The layer that a typed expression is."""
     read = read_operands(expr, LSTM)
-    return None if read is None else Lstm(**read.common, power=int(read.own[0]), limit=int(read.own[1]))
+    if read is None:
+        return None
+    layer = Lstm(**read.common, power=int(read.own[0]), limit=int(read.own[1]))
+    return Read(layer, (read.x,), exact=layer.deviation is None)

@@ -18,8 +18,6 @@ for the gain's own rounding and 2**-13 of the steps that one deviation has; `MOS
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from match.graph import rows
@@ -34,7 +32,7 @@ from match.ir.constants import Normalization
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, inside, product
-from match.relay.operators import OfOne
+from match.relay.read import Read
 from match.relay.readers import read_requantized
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
 
@@ -86,15 +84,6 @@ def normalization(x: relay.Expr, width: int, found: Normalization, scaled: Requa
     return integer_form.requantize(integer_form.real_sums(sums), scaled, dtype)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RowNormalization(OfOne, rows.Normalization):
-    """What `normalization` was made of."""
-
-    def build(self, x: relay.Expr, width: int) -> relay.Expr:
-        """The expression, on another operand."""
-        return normalization(x, width, self.normalization, self.requantization, self.dtype)
-
-
 def _powers_of_4(spread: relay.Expr) -> relay.Expr:
     """By how many powers of 4 a spread, at least 1, is above 1."""
     counted: relay.Expr = relay.cast(relay.greater_equal(spread, integer_form.int64(4)), "int32")
@@ -114,7 +103,7 @@ def _half_inverse_root(x: relay.Expr) -> relay.Expr:
     return result
 
 
-def read_normalization(root: relay.Expr) -> RowNormalization | None:
+def read_normalization(root: relay.Expr) -> Read[rows.Normalization] | None:
     """The normalization that a typed expression is, every operator of it; None for other expressions."""
     requantized = read_requantized(root)
     product_of_gains = reached(requantized[0], "annotation.stop_fusion") if requantized else None
@@ -136,5 +125,6 @@ def read_normalization(root: relay.Expr) -> RowNormalization | None:
     if x is None or not is_8bit(x) or gains is None or gains.shape != shape(x)[-1:]:
         return None
     own = Normalization(int(spreads[0]), gains.astype(np.int16), None if centre is None else int(centre))
-    found = RowNormalization(x, True, normalization=own, requantization=requantized[1], dtype=dtype(root))
-    return found if same(root, found.build(x, shape(x)[-1])) else None
+    found = rows.Normalization(normalization=own, requantization=requantized[1], dtype=dtype(root))
+    built = normalization(x, shape(x)[-1], own, requantized[1], dtype(root))
+    return Read(found, (x,), exact=False) if same(root, built) else None

@@ -1,4 +1,4 @@
-"""Reads back what `match.relay.integer_form` built, as the values of `match.relay.operators`.
+"""Reads back what `match.relay.integer_form` built, as operators of the graph.
 
 Every reader takes a typed expression and returns None if it is not of its form.
 """
@@ -12,6 +12,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from match.graph.elements import (
+    ChannelLookup,
+    Dequantize,
+    DequantizeSums,
+    Lookup,
+    Quantize,
+    Requantize,
+)
+from match.graph.pairs import (
+    AbsoluteDifference,
+    Addition,
+    Int16Multiplication,
+    LookupLine,
+    LookupSum,
+    Matrices,
+    Multiplication,
+    SquaredDifference,
+)
+from match.graph.sums import SUMS, Accumulation, Average, Convolution, Dense
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.dtypes import value_range
 from match.ir.float_border import FloatQuantization, can_be_packed
@@ -22,67 +41,48 @@ from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
 from match.relay.integer_form import Int8Array, is_real_sums, unmarked
 from match.relay.objects import kept
-from match.relay.operators import (
-    AbsoluteDifference,
-    Accumulation,
-    Addition,
-    Average,
-    ChannelLookup,
-    Convolution,
-    Dense,
-    Dequantize,
-    DequantizeSums,
-    Int16Multiplication,
-    Lookup,
-    LookupLine,
-    LookupSum,
-    Matrices,
-    Multiplication,
-    Quantize,
-    Requantize,
-    SquaredDifference,
-)
+from match.relay.read import Read
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
 
-def read_layer(expr: relay.Expr) -> Accumulation | None:
+def read_layer(expr: relay.Expr) -> Read[Accumulation] | None:
     """A convolution, dense layer or average pooling."""
     return kept(expr, "match_layer", _layer)
 
 
-def _layer(expr: relay.Expr) -> Accumulation | None:
+def _layer(expr: relay.Expr) -> Read[Accumulation] | None:
     requantized = read_requantized(expr)
     if requantized is None:
         return None
     accumulator, requantization, out_dtype = requantized
     if is_real_sums(accumulator):
         read = _sums(accumulator.args[0], requantization, out_dtype)
-        return None if read is None else replace(read, real=True)
+        return None if read is None else replace(read, exact=False)
     return _sums(accumulator, requantization, out_dtype)
 
 
-def _sums(accumulator: relay.Expr, requantization: Requantization, out_dtype: str) -> Accumulation | None:
+def _sums(accumulator: relay.Expr, requantization: Requantization, out_dtype: str) -> Read[Accumulation] | None:
     if is_call(accumulator, "nn.conv2d"):
         return _convolution(accumulator, requantization, out_dtype)
     if is_call(accumulator, "nn.dense"):
         x, weights = accumulator.args[0], constant(accumulator.args[1])
         if weights is None or weights.dtype != np.int8 or not is_8bit(x):
             return None
-        return Dense(x, weights=weights, requantization=requantization, dtype=out_dtype)
+        return Read(Dense(weights=weights, requantization=requantization, dtype=out_dtype), (x,))
     if is_call(accumulator, "sum", "nn.avg_pool2d"):
         return _average(accumulator, requantization, out_dtype)
     return None
 
 
-def read_requantize(expr: relay.Expr) -> Requantize | None:
+def read_requantize(expr: relay.Expr) -> Read[Requantize] | None:
     """A change of scale of a tensor of 16 bits."""
     requantized = _requantized(expr, _is_int16)
     if requantized is None or not is_call(requantized[0], "cast") or not _is_int16(requantized[0].args[0]):
         return None
-    return Requantize(requantized[0].args[0], requantization=requantized[1], dtype=requantized[2])
+    return Read(Requantize(requantization=requantized[1], dtype=requantized[2]), (requantized[0].args[0],))
 
 
-def read_int16_multiplication(expr: relay.Expr) -> Int16Multiplication | None:
+def read_int16_multiplication(expr: relay.Expr) -> Read[Int16Multiplication] | None:
     """A multiplication of two tensors of 16 bits, element by element."""
     requantized = _requantized(expr, _is_int16)
     if requantized is None or not is_call(requantized[0], "multiply"):
@@ -91,10 +91,10 @@ def read_int16_multiplication(expr: relay.Expr) -> Int16Multiplication | None:
     if not all(is_call(factor, "cast") and _is_int16(factor.args[0]) for factor in factors):
         return None
     operands = factors[0].args[0], factors[1].args[0]
-    return Int16Multiplication(operands, requantization=requantized[1], dtype=requantized[2])
+    return Read(Int16Multiplication(requantization=requantized[1], dtype=requantized[2]), operands)
 
 
-def read_int16_layer(expr: relay.Expr) -> Accumulation | None:
+def read_int16_layer(expr: relay.Expr) -> Read[Accumulation] | None:
     """A convolution, dense layer or average of 16 bits to 16 bits, of int32 sums; its weights are numbers of 8 bits."""
     requantized = _requantized(expr, _is_int16)
     if requantized is None:
@@ -109,7 +109,8 @@ def read_int16_layer(expr: relay.Expr) -> Accumulation | None:
     weights = _int16_operands(*accumulator.args)
     if weights is None:
         return None
-    return Dense(accumulator.args[0], weights=weights, requantization=requantization, dtype=out_dtype)
+    dense = Dense(weights=weights, requantization=requantization, dtype=out_dtype)
+    return Read(dense, (accumulator.args[0],))
 
 
 def _is_int16(expr: relay.Expr) -> bool:
@@ -133,7 +134,7 @@ def _8bit_operands(x: relay.Expr, weights: relay.Expr) -> Int8Array | None:
     return constant(weights) if is_8bit(x) and dtype(weights) == "int8" else None
 
 
-def read_sums(expr: relay.Expr) -> Convolution | Dense | None:
+def read_sums(expr: relay.Expr) -> Read[Convolution | Dense] | None:
     """A convolution (not a depthwise one) or dense layer that hands out its int32 sums, which nothing changes."""
     if not is_call(expr, "nn.conv2d", "nn.dense") or dtype(expr) != "int32":
         return None
@@ -144,10 +145,10 @@ def read_sums(expr: relay.Expr) -> Convolution | Dense | None:
     ones, zeros = np.ones(channels, np.int64), np.zeros(channels, np.int64)
     unchanged = Requantization(ones, zeros, zeros, value_range("int32"))
     if is_call(expr, "nn.dense"):
-        return Dense(expr.args[0], weights=weights, requantization=unchanged, dtype="int32")
+        return Read(Dense(weights=weights, requantization=unchanged, dtype=SUMS), (expr.args[0],))
     if int(expr.attrs.groups) != 1 or len(shape(expr)) != 4:
         return None
-    return _convolution(expr, unchanged, "int32")
+    return _convolution(expr, unchanged, SUMS)
 
 
 def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
@@ -228,7 +229,7 @@ def _with_exceptions(
     return replace(parameters, exceptions=np.stack(columns, axis=1))
 
 
-def read_addition(expr: relay.Expr) -> Addition | None:
+def read_addition(expr: relay.Expr) -> Read[Addition] | None:
     """An addition."""
     saturated = _saturated_shift(expr)
     if saturated is None:
@@ -254,19 +255,13 @@ def read_addition(expr: relay.Expr) -> Addition | None:
     if tie is not None and (marked is None or not marked):
         return None
     factors = multipliers[0], multipliers[1]
-    return Addition(
-        (operands[0], operands[1]),
-        real,
-        multipliers=factors,
-        bias=bias,
-        shift=shift,
-        clip=clip,
-        dtype=out_dtype,
-        ties_to_even=marked is not None,
+    addition = Addition(
+        multipliers=factors, bias=bias, shift=shift, clip=clip, dtype=out_dtype, ties_to_even=marked is not None
     )
+    return Read(addition, (operands[0], operands[1]), exact=not real)
 
 
-def read_multiplication(expr: relay.Expr) -> Multiplication | None:
+def read_multiplication(expr: relay.Expr) -> Read[Multiplication] | None:
     """A multiplication."""
     requantized = read_requantized(expr)
     if requantized is None:
@@ -285,16 +280,12 @@ def read_multiplication(expr: relay.Expr) -> Multiplication | None:
             return None
         operands.append(x)
         zero_points.append(int(zero_point))
-    return Multiplication(
-        (operands[0], operands[1]),
-        product != accumulator,
-        zero_points=(zero_points[0], zero_points[1]),
-        requantization=requantization,
-        dtype=out_dtype,
-    )
+    zeros = zero_points[0], zero_points[1]
+    multiplication = Multiplication(zero_points=zeros, requantization=requantization, dtype=out_dtype)
+    return Read(multiplication, (operands[0], operands[1]), exact=product == accumulator)
 
 
-def read_matrices(expr: relay.Expr) -> Matrices | None:
+def read_matrices(expr: relay.Expr) -> Read[Matrices] | None:
     """Products of two activations."""
     requantized = read_requantized(expr)
     if requantized is None:
@@ -320,16 +311,11 @@ def read_matrices(expr: relay.Expr) -> Matrices | None:
     parts = requantization.negative_below, requantization.exceptions, requantization.ties_to_even
     if any(np.any(part != part[0]) for part in parts if part is not None):
         return None
-    return Matrices(
-        (operands[0], operands[1]),
-        real,
-        zero_points=(zero_points[0], zero_points[1]),
-        requantization=one,
-        dtype=out_dtype,
-    )
+    matrices = Matrices(zero_points=(zero_points[0], zero_points[1]), requantization=one, dtype=out_dtype)
+    return Read(matrices, (operands[0], operands[1]), exact=not real)
 
 
-def read_squared_difference(expr: relay.Expr) -> SquaredDifference | None:
+def read_squared_difference(expr: relay.Expr) -> Read[SquaredDifference] | None:
     """A squared difference."""
     requantized = read_requantized(expr)
     if requantized is None or not is_call(requantized[0], "multiply"):
@@ -338,15 +324,13 @@ def read_squared_difference(expr: relay.Expr) -> SquaredDifference | None:
     if difference != again or not is_call(difference, "subtract"):
         return None
     taken = _through_tables(difference.args)
-    if taken is None or np.abs(taken[2]).max() > np.iinfo(np.int16).max:
+    if taken is None or np.abs(taken[1]).max() > np.iinfo(np.int16).max:
         return None
-    operands, x_dtypes, steps = taken
-    return SquaredDifference(
-        operands, x_dtypes=x_dtypes, steps=steps, requantization=requantized[1], dtype=requantized[2]
-    )
+    operands, steps = taken
+    return Read(SquaredDifference(steps=steps, requantization=requantized[1], dtype=requantized[2]), operands)
 
 
-def read_lookup_sum(expr: relay.Expr) -> LookupSum | None:
+def read_lookup_sum(expr: relay.Expr) -> Read[LookupSum] | None:
     """A sum of lookups."""
     saturated = _saturated(expr)
     shifted = None if saturated is None else _without_fraction(saturated[0], LOOKUP_SUM_FRACTION)
@@ -356,11 +340,11 @@ def read_lookup_sum(expr: relay.Expr) -> LookupSum | None:
     taken = _through_tables(total.args) if is_call(total, "add") else None
     if taken is None:
         return None
-    operands, x_dtypes, tables = taken
-    return LookupSum(operands, real, x_dtypes=x_dtypes, tables=tables, clip=saturated[1], dtype=saturated[2])
+    operands, tables = taken
+    return Read(LookupSum(tables=tables, clip=saturated[1], dtype=saturated[2]), operands, exact=not real)
 
 
-def read_lookup_line(expr: relay.Expr) -> LookupLine | None:
+def read_lookup_line(expr: relay.Expr) -> Read[LookupLine] | None:
     """A looked-up line."""
     saturated = _saturated(expr)
     shifted = None if saturated is None else _without_fraction(saturated[0], LOOKUP_LINE_FRACTION)
@@ -377,14 +361,13 @@ def read_lookup_line(expr: relay.Expr) -> LookupLine | None:
     a, taken = product.args[0].args[0], _through_tables((product.args[1], bias))
     if taken is None or not is_8bit(a):
         return None
-    (b, again), (_, b_dtype), lines = taken
+    (b, again), lines = taken
     if b != again:
         return None
-    x_dtypes = dtype(a), b_dtype
-    return LookupLine((a, b), real, x_dtypes=x_dtypes, lines=lines, clip=saturated[1], dtype=saturated[2])
+    return Read(LookupLine(lines=lines, clip=saturated[1], dtype=saturated[2]), (a, b), exact=not real)
 
 
-def read_absolute_difference(expr: relay.Expr) -> AbsoluteDifference | None:
+def read_absolute_difference(expr: relay.Expr) -> Read[AbsoluteDifference] | None:
     """An absolute difference."""
     saturated = _saturated(expr)
     if saturated is None or not is_call(saturated[0], "add") or not is_call(saturated[0].args[0], "abs"):
@@ -396,8 +379,8 @@ def read_absolute_difference(expr: relay.Expr) -> AbsoluteDifference | None:
     taken = _through_tables(difference.args)
     if taken is None:
         return None
-    operands, x_dtypes, tables = taken
-    return AbsoluteDifference(operands, x_dtypes=x_dtypes, tables=tables, clip=saturated[1], dtype=saturated[2])
+    operands, tables = taken
+    return Read(AbsoluteDifference(tables=tables, clip=saturated[1], dtype=saturated[2]), operands)
 
 
 def _without_fraction(shifted: relay.Expr, bits: int) -> relay.Expr | None:
@@ -407,10 +390,8 @@ def _without_fraction(shifted: relay.Expr, bits: int) -> relay.Expr | None:
     return shifted.args[0] if scalar(shifted.args[1]) == bits else None
 
 
-def _through_tables(
-    operands: Sequence[relay.Expr],
-) -> tuple[tuple[relay.Expr, relay.Expr], tuple[str, str], Int64Array] | None:
-    """Two 8-bit tensors, their types and the tables, (2, 256), that operands take their elements from."""
+def _through_tables(operands: Sequence[relay.Expr]) -> tuple[tuple[relay.Expr, relay.Expr], Int64Array] | None:
+    """Two 8-bit tensors, and the tables, (2, 256), that operands take their elements from."""
     tensors: list[relay.Expr] = []
     tables: list[Int64Array] = []
     for taken in operands:
@@ -421,10 +402,10 @@ def _through_tables(
         tensors.append(x)
         tables.append(table.astype(np.int64))
     a, b = tensors
-    return (a, b), (dtype(a), dtype(b)), np.stack(tables)
+    return (a, b), np.stack(tables)
 
 
-def read_lookup(expr: relay.Expr) -> Lookup | None:
+def read_lookup(expr: relay.Expr) -> Read[Lookup] | None:
     """A table of one 8-bit value."""
     if not is_call(expr, "take"):
         return None
@@ -432,10 +413,10 @@ def read_lookup(expr: relay.Expr) -> Lookup | None:
     table, x = constant(expr.args[0]), _indexed(index)
     if x is None or table is None or table.shape != (256,) or str(table.dtype) not in ("int8", "uint8"):
         return None
-    return Lookup(x, real, outputs=table.astype(np.int64), x_dtype=dtype(x), dtype=str(table.dtype))
+    return Read(Lookup(outputs=table.astype(np.int64), dtype=str(table.dtype)), (x,), exact=not real)
 
 
-def read_channel_lookup(expr: relay.Expr) -> ChannelLookup | None:
+def read_channel_lookup(expr: relay.Expr) -> Read[ChannelLookup] | None:
     """A table for each channel."""
     if not is_call(expr, "take") or not shape(expr):
         return None
@@ -449,7 +430,7 @@ def read_channel_lookup(expr: relay.Expr) -> ChannelLookup | None:
     if table.shape != (256 * channels,) or not np.array_equal(offsets, 256 * np.arange(channels)):
         return None
     tables = table.astype(np.int64).reshape(channels, 256)
-    return ChannelLookup(x, real, outputs=tables, x_dtype=dtype(x), dtype=str(table.dtype))
+    return Read(ChannelLookup(outputs=tables, dtype=str(table.dtype)), (x,), exact=not real)
 
 
 def _without_mark(index: relay.Expr) -> tuple[relay.Expr, bool]:
@@ -470,7 +451,7 @@ def _indexed(index: relay.Expr) -> relay.Expr | None:
     return x if moved == (dtype(x) == "int8") else None
 
 
-def read_quantize(expr: relay.Expr) -> Quantize | None:
+def read_quantize(expr: relay.Expr) -> Read[Quantize] | None:
     """float32 to 8 bits, as `match.passes.quantize_border` writes it."""
     if not is_call(expr, "cast") or not is_8bit(expr) or not is_call(expr.args[0], "subtract"):
         return None
@@ -491,10 +472,10 @@ def read_quantize(expr: relay.Expr) -> Quantize | None:
     if not can_be_packed(-float(opposite)):
         return None
     function = FloatQuantization(np.float32(-opposite), int(zero_point), dtype(expr), even is not None)
-    return Quantize(x, function=function)
+    return Read(Quantize(function=function), (x,))
 
 
-def read_dequantize(expr: relay.Expr) -> Dequantize | None:
+def read_dequantize(expr: relay.Expr) -> Read[Dequantize] | None:
     """8 bits to float32, as TVM makes it of QNN's operator."""
     if not is_call(expr, "multiply") or dtype(expr) != "float32" or not is_call(expr.args[0], "cast"):
         return None
@@ -504,10 +485,10 @@ def read_dequantize(expr: relay.Expr) -> Dequantize | None:
     wide, zero_point = difference.args[0], scalar(difference.args[1])
     if zero_point is None or not is_call(wide, "cast") or not is_8bit(wide.args[0]):
         return None
-    return Dequantize(wide.args[0], scale=np.float32(scale), zero_point=int(zero_point))
+    return Read(Dequantize(scale=np.float32(scale), zero_point=int(zero_point)), (wide.args[0],))
 
 
-def read_dequantize_sums(expr: relay.Expr) -> DequantizeSums | None:
+def read_dequantize_sums(expr: relay.Expr) -> Read[DequantizeSums] | None:
     """int32 sums to float32, with a bias or without."""
     if not is_call(expr, "multiply", "add", "nn.bias_add") or dtype(expr) != "float32" or not shape(expr):
         return None
@@ -533,13 +514,8 @@ def read_dequantize_sums(expr: relay.Expr) -> DequantizeSums | None:
         x = x.args[0]
     if is_call(x, "cast") or np.abs(offset).max(initial=0) > np.iinfo(np.int32).max:
         return None
-    return DequantizeSums(
-        x,
-        True,
-        offset=offset.astype(np.int32),
-        scale=scale.astype(np.float32),
-        bias=bias.astype(np.float32),
-    )
+    line = DequantizeSums(offset=offset.astype(np.int32), scale=scale.astype(np.float32), bias=bias.astype(np.float32))
+    return Read(line, (x,), exact=False)
 
 
 def _of_channels(call: relay.Expr, channels: int) -> npt.NDArray[Any] | None:
@@ -566,7 +542,7 @@ def _convolution(
     requantization: Requantization,
     out_dtype: str,
     operands: _Operands = _8bit_operands,
-) -> Convolution | None:
+) -> Read[Convolution] | None:
     attrs, x, weights = conv.attrs, conv.args[0], operands(*conv.args)
     if weights is None or str(attrs.data_layout) != "NHWC":
         return None
@@ -577,12 +553,10 @@ def _convolution(
     own = own_padding(conv)
     if own is not None:
         (padding, pad_value), x = own, x.args[0]
-    return Convolution(
-        x,
+    convolution = Convolution(
         weights=weights,
         requantization=requantization,
         dtype=out_dtype,
-        x_dtype=dtype(x),
         strides=(int(attrs.strides[0]), int(attrs.strides[1])),
         padding=padding,
         dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
@@ -590,6 +564,7 @@ def _convolution(
         pad_value=pad_value,
         kernel_layout="HWOI" if layout == "HWOI" else "HWIO",
     )
+    return Read(convolution, (x,))
 
 
 def own_padding(conv: relay.Call) -> tuple[Padding, int] | None:
@@ -627,7 +602,7 @@ def _average(
     requantization: Requantization,
     out_dtype: str,
     of_type: Callable[[relay.Expr], bool] = is_8bit,
-) -> Average | None:
+) -> Read[Average] | None:
     wide, attrs = pool.args[0], pool.attrs
     window, strides = None, (1, 1)
     if is_call(pool, "nn.avg_pool2d"):
@@ -645,14 +620,14 @@ def _average(
         return None
     x = wide.args[0]
     rows, columns = shape(x)[1:3]
-    return Average(
-        x,
+    average = Average(
         requantization=requantization,
         dtype=out_dtype,
         window=window or (rows, columns),
         strides=strides,
         whole_map=window is None,
     )
+    return Read(average, (x,))
 
 
 def _saturated_shift(

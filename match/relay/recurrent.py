@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from match.graph.recurrent import Gru, Lstm
+from match.ir.graph import Tensor
 from match.relay import GRU, GRU_RESET_FIRST, LSTM, relay, tvm
 from match.relay.graph import post_order
-from match.relay.gru import Gru, read_gru
-from match.relay.lstm import Lstm, read_lstm
+from match.relay.gru import GruSteps, gru, read_gru
+from match.relay.lstm import LstmSteps, lstm, read_lstm
 from match.relay.objects import main_function
-from match.relay.rewrite import New, is_call, rewrite, shape
+from match.relay.read import Read
+from match.relay.rewrite import New, dtype, is_call, rewrite, shape
 
 
-def read_recurrent(expr: relay.Expr) -> Lstm | Gru | None:
+def recurrent(layer: Lstm | Gru, x: relay.Expr) -> relay.Expr:
+    """The operator for all steps of a layer."""
+    return lstm(layer, x) if isinstance(layer, Lstm) else gru(layer, x)
+
+
+def read_recurrent(expr: relay.Expr) -> Read[Lstm | Gru] | None:
     """The layer that a typed expression is."""
     return read_lstm(expr) or read_gru(expr)
+
+
+def in_steps(layer: Lstm | Gru, x: relay.Expr, tensor: Tensor) -> relay.Expr:
+    """The states of all steps of a layer, each by operators of its own; `tensor` is what its input is."""
+    each = LstmSteps(layer, tensor.dtype) if isinstance(layer, Lstm) else GruSteps(layer, tensor.dtype)
+    steps, batch, _ = tensor.shape
+    return each.unrolled(x, steps, batch)
 
 
 def unrolled(call: relay.Call, new: New) -> relay.Expr | None:
@@ -20,8 +35,8 @@ def unrolled(call: relay.Call, new: New) -> relay.Expr | None:
     found = read_recurrent(call)
     if found is None:
         return None
-    steps, batch, _ = shape(found.x)
-    return found.unrolled(new(found.x), steps, batch)
+    (x,) = found.operands
+    return in_steps(found.operator, new(x), Tensor(shape(x), dtype(x)))
 
 
 def without_recurrent(module: tvm.IRModule) -> tvm.IRModule:

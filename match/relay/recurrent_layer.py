@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from match.graph.recurrent import ALL_GATES, Recurrent
+from match.ir.deviation import Deviation
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay, tvm
@@ -17,29 +18,18 @@ from match.relay.gates import sums
 from match.relay.integer_form import int64
 from match.relay.rewrite import constant, dtype, is_call
 
-_NOT_MOVED = -1.0, -1.0
+_NO_DEVIATION = Deviation(-1.0, -1.0)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RecurrentLayer(Recurrent):
-    """All steps of a layer of cells, as Relay operators; x is of type `x_dtype`."""
+LayerT = TypeVar("LayerT", bound=Recurrent)
 
-    x: relay.Expr
+
+@dataclass(frozen=True, eq=False)
+class Steps(ABC, Generic[LayerT]):
+    """The steps of a layer, each by operators of its own, over inputs of type `x_dtype`."""
+
+    layer: LayerT
     x_dtype: str
-
-    @property
-    def operands(self) -> tuple[relay.Expr, ...]:
-        """Its input."""
-        return (self.x,)
-
-    @property
-    def real(self) -> bool:
-        """Whether the reference computes the layer in floating point."""
-        return self.moved is not None
-
-    @abstractmethod
-    def build(self, x: relay.Expr) -> relay.Expr:
-        """The operator, on another input: the states of all steps, shape (steps, batch, units)."""
 
     @abstractmethod
     def step(self, fed: relay.Expr, state: relay.Expr | None, memory: relay.Expr) -> tuple[relay.Expr, relay.Expr]:
@@ -53,7 +43,7 @@ class RecurrentLayer(Recurrent):
         """The states of all steps for an input, each by operators of its own."""
         fed = self.sums(relay.reshape(x, (steps * batch, -1)), 0)
         state: relay.Expr | None = None
-        memory: relay.Expr = int64(np.zeros((batch, self.units)))
+        memory: relay.Expr = int64(np.zeros((batch, self.layer.units)))
         states: list[relay.Expr] = []
         for step in range(steps):
             now = relay.strided_slice(fed, [step * batch], [(step + 1) * batch], axes=[0])
@@ -63,20 +53,25 @@ class RecurrentLayer(Recurrent):
 
     def sums(self, vectors: relay.Expr, part: int, gates: slice = ALL_GATES) -> relay.Expr:
         """The sums of these gates over inputs (part 0) or states (1), side by side, in steps of 2**-12."""
-        return alone(sums(vectors, *self.part(part, gates), int16=self.x_dtype == "int16"))
+        return alone(sums(vectors, *self.layer.part(part, gates), int16=self.x_dtype == "int16"))
 
     def shown(self, outputs: relay.Expr) -> relay.Expr:
         """Outputs of cells, scaled."""
-        levels = relay.cast(relay.add(scaled(outputs, *self.scales[-1]), int64(self.zero)), "int32")
-        return alone(integer_form.saturate(levels, value_range(self.dtype), self.dtype))
+        levels = relay.cast(relay.add(scaled(outputs, *self.layer.scales[-1]), int64(self.layer.zero)), "int32")
+        return alone(integer_form.saturate(levels, value_range(self.layer.dtype), self.layer.dtype))
 
-    def call(self, operator: str, x: relay.Expr, own: Int64Array) -> relay.Expr:
-        """An operator of this name with the layer's constants; `own` are those that this kind of cells alone has."""
-        weights = (relay.const(values) for values in (self.input_weights, self.state_weights))
-        numbers = (relay.const(values.astype(np.int32)) for values in (self.scales, own))
-        moved = relay.const(np.array(_NOT_MOVED if self.moved is None else self.moved, np.float32))
-        zero = relay.const(self.zero, self.dtype)
-        return relay.Call(tvm.ir.Op.get(operator), [x, *weights, int64(self.offsets), *numbers, moved, zero])
+
+def call(operator: str, layer: Recurrent, x: relay.Expr, own: Int64Array) -> relay.Expr:
+    """The operator of this name that computes a layer: the states of all steps, shape (steps, batch, units).
+
+    `own` are the constants that this kind of cells alone has.
+    """
+    weights = (relay.const(values) for values in (layer.input_weights, layer.state_weights))
+    numbers = (relay.const(values.astype(np.int32)) for values in (layer.scales, own))
+    apart = layer.deviation or _NO_DEVIATION
+    deviation = relay.const(np.array([apart.largest, apart.mean], np.float32))
+    zero = relay.const(layer.zero, layer.dtype)
+    return relay.Call(tvm.ir.Op.get(operator), [x, *weights, int64(layer.offsets), *numbers, deviation, zero])
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,16 +90,14 @@ def read_operands(expr: relay.Expr, operator: str) -> Operands | None:
     arrays = [value for value in map(constant, expr.args[1:]) if value is not None]
     if len(arrays) < len(expr.args) - 1:
         return None
-    input_weights, state_weights, offsets, scales, own, moved, zero = arrays
+    input_weights, state_weights, offsets, scales, own, deviation, zero = arrays
     common = {
-        "x": expr.args[0],
-        "x_dtype": dtype(expr.args[0]),
         "input_weights": input_weights,
         "state_weights": state_weights,
         "offsets": offsets.astype(np.int64),
         "scales": scales.astype(np.int64),
         "zero": int(zero),
         "dtype": dtype(expr),
-        "moved": None if moved[0] < 0 else (float(moved[0]), float(moved[1])),
+        "deviation": None if deviation[0] < 0 else Deviation(float(deviation[0]), float(deviation[1])),
     }
     return Operands(expr.args[0], common, own.astype(np.int64))

@@ -12,8 +12,6 @@ steps before it is rounded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
@@ -22,7 +20,7 @@ from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, inside, product
-from match.relay.operators import OfOne
+from match.relay.read import Read
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
 
 LONGEST_ROW = 4095
@@ -54,14 +52,7 @@ def softmax(
     return integer_form.saturate(levels, value_range(dtype), dtype)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class IntegerSoftmax(OfOne, Softmax):
-    """The arguments of a `softmax`, of a tensor of `x_dtype`."""
-
-    x_dtype: str
-
-
-def read_softmax(root: relay.Expr) -> IntegerSoftmax | None:
+def read_softmax(root: relay.Expr) -> Read[Softmax] | None:
     """The softmax that a typed expression is, every operator of it; None for other expressions."""
     levels = reached(root, "cast", "clip")
     shift = reached(levels, "add", "right_shift", "add", ("right_shift", 1)) if levels else None
@@ -84,17 +75,10 @@ def read_softmax(root: relay.Expr) -> IntegerSoftmax | None:
     if len(factors) > 1:
         return None
     scale = ProbabilityScale(int(factors[0]), SHIFT - int(added)) if factors else None
-    found = IntegerSoftmax(
-        x,
-        scale is not None,  # in which the reference computes in floating point
-        x_dtype=dtype(x),
-        exponentials=tables[0].astype(np.int64),
-        dtype=dtype(root),
-        zero=int(zero),
-        scale=scale,
-    )
+    found = Softmax(exponentials=tables[0].astype(np.int64), dtype=dtype(root), zero=int(zero), scale=scale)
     built = softmax(x, shape(x)[-1], found.exponentials, found.dtype, found.zero, scale)
-    return found if same(root, built) else None
+    # With a scale of its own the reference computes in floating point.
+    return Read(found, (x,), exact=scale is None) if same(root, built) else None
 
 
 def _doublings(total: relay.Expr, width: int) -> relay.Expr:

@@ -15,10 +15,10 @@ from match.compilation.options import Options
 from match.dispatch.choice import outputs
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
 from match.frontend.model import Model, ModelTensor
+from match.ir.deviation import Deviation
 from match.ir.layer import Layer
 from match.mapping.schedule import Schedule
 from match.partitioning.quantizable import Quantizable
-from match.passes.moved import Moved
 from match.prediction.predict import predict
 from match.report.advice import advise
 from match.report.memory import outside_main_memory, summarize
@@ -72,9 +72,10 @@ def build(
     compile_seconds: Mapping[str, float],
     program_bytes: int = 0,
     network: Network | None = None,
+    workspace: WorkspaceSummary | None = None,
     reads: Sequence[Reads] = (),
     elements: Mapping[str, int] | None = None,
-    moved: Mapping[str, Sequence[Moved]] | None = None,
+    deviations: Mapping[str, Sequence[Deviation]] | None = None,
     quantizable: Sequence[Quantizable] = (),
     wide_activations: bool = False,
     moved_outputs: MovedOutputs | None = None,
@@ -92,10 +93,11 @@ def build(
         constant_bytes: Bytes of main memory that constants take.
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
         program_bytes: Bytes of main memory that the program is estimated to take beside them.
-        network: Its C, which says where it lies in memory.
+        network: What TVM made of it, which says where it lies in memory.
+        workspace: The same where TVM made nothing of it; without both there is no timeline.
         reads: What each of the decisions reads.
         elements: Those of the model's tensors, by the names that decisions have as sources.
-        moved: By how much operators that were changed differ from the model's, by the names of decisions.
+        deviations: By how much operators that were changed differ from the model's, by the names of decisions.
         quantizable: Recurrent layers in floating point that modules would take in integers.
         wide_activations: Whether the model quantizes activations to 16 bits.
         moved_outputs: By how much outputs move where modules requantize otherwise than the network.
@@ -111,7 +113,7 @@ def build(
             decision,
             target,
             whole,
-            (moved or {}).get(decision.name, ()),
+            (deviations or {}).get(decision.name, ()),
             removed_of.pop(decision.source, 0) if decision.parts > 1 else _removed_of_layer(decision, whole),
             arrow,
         )
@@ -145,9 +147,9 @@ def build(
         layers=layers,
         memory=_memory(memory, target, workspace_bytes, decisions) if memory else msgspec.UNSET,
         moved_outputs=moved_outputs,
-        workspace=_workspace(network, decisions) if network and not memory else None,
+        workspace=_workspace(network, decisions) if network and not memory else workspace,
     )
-    if network is not None:
+    if network or workspace:
         report = msgspec.structs.replace(report, timeline=_timeline(report, decisions, memory, target))
     advice = advise(report, quantizable, wide_activations=wide_activations, exact_cycles=exact_cycles)
     return msgspec.structs.replace(report, advice=advice)
@@ -163,6 +165,7 @@ def _options(target: MatchTarget, options: Options, l1: int | None) -> OptionsSu
         fuse=options.fuse,
         rescale=options.rescale,
         quantize_recurrent=options.quantize_recurrent,
+        settings=dict(target.settings),
     )
 
 
@@ -245,7 +248,7 @@ def _layer(
     decision: LayerDecision,
     target: MatchTarget,
     elements: Mapping[str, int],
-    moved_by: Sequence[Moved],
+    deviations: Sequence[Deviation],
     removed: int,
     reads: Reads,
 ) -> LayerSummary:
@@ -272,14 +275,14 @@ def _layer(
         candidates=tuple(_candidate(candidate) for candidate in decision.candidates),
         platform_cycles=_on_platforms(decision, target),
         source=decision.source,
-        exact=decision.reference and (requantization is None or requantization.exact) and not moved_by,
+        exact=decision.reference and (requantization is None or requantization.exact) and not deviations,
         floating=decision.floating,
         runner_up=RunnerUpSummary(other.module, other.cost) if (other := decision.runner_up) else None,
         input_shapes=decision.input_shapes,
         output_shapes=decision.output_shapes,
         removed_channels=removed,
         operators=tuple(_operators(decision.plan, target, elements)) if decision.plan else (),
-        moved=MovedSummary(*map(max, zip(*map(astuple, moved_by), strict=True))) if moved_by else None,
+        moved=MovedSummary(*map(max, zip(*map(astuple, deviations), strict=True))) if deviations else None,
         constant_bytes=len(decision.plan.constants) if decision.plan else None,
         weight_bits=_weight_bits(decision.plan.layer) if decision.plan else None,
         wait_cycles=round(decision.waits),

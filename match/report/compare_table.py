@@ -7,6 +7,7 @@ from rich.text import Text
 
 from match.report.columns import Column, fitted, left_out
 from match.report.compare import Change, Comparison, LayerChange, Side, Total
+from match.report.settings import settings_text
 
 _WORDS = {
     "layers": "fused",
@@ -51,9 +52,10 @@ def described(side: Side) -> str:
     """What was compiled, and how."""
     options = side.options
     l1 = f", L1 {options.l1} bytes" if options.l1 else ""
+    settings = f", {text}" if (text := settings_text(options)) else ""
     return (
         f"{side.model} on {side.target} ({', '.join(options.modules)}; engine {options.engine}, objective "
-        f"{options.objective}, numerics {options.numerics}{l1}; {side.generator})"
+        f"{options.objective}, numerics {options.numerics}{l1}{settings}; {side.generator})"
     )
 
 

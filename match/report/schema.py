@@ -88,7 +88,8 @@ class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the compiler was asked for; `l1` is the innermost memory's size in bytes where it was given.
 
     `fuse` tells whether modules could execute several operators as one, `rescale` whether scales went into weights,
-    `quantize_recurrent` whether LSTM and GRU in floating point became integers.
+    `quantize_recurrent` whether LSTM and GRU in floating point became integers. `settings` are what was set of the
+    target, by name.
     """
 
     modules: tuple[str, ...]
@@ -99,6 +100,7 @@ class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fuse: bool
     rescale: bool = False
     quantize_recurrent: bool = False
+    settings: dict[str, int | float | bool | str] = {}
 
 
 class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

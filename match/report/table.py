@@ -26,6 +26,7 @@ from match.report.schema import (
     RequantizationSummary,
     ScheduleSummary,
 )
+from match.report.settings import settings_text
 
 FILE_WIDTH = 400
 NAME_WIDTH = 40
@@ -228,9 +229,10 @@ class _Footnotes:
 
 def _title(report: Report) -> str:
     options = report.options
+    settings = f", {text}" if (text := settings_text(options)) else ""
     return (
         f"{report.model.name} on {report.target.name} ({', '.join(options.modules)}; engine {options.engine}, "
-        f"objective {options.objective}, numerics {options.numerics})"
+        f"objective {options.objective}, numerics {options.numerics}{settings})"
     )
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from match.report.targets import objectives, operators
 from match.target.hardware import HwModule, MatchTarget
+from match.target.parameters import parameters
 
 SCHEMA_VERSION = 1
 
@@ -29,7 +30,10 @@ class ModuleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TargetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A target: `objectives` are what the search can minimise for it; `external_memory` is null where it has none."""
+    """A target: `objectives` are what the search can minimise for it; `external_memory` is null where it has none.
+
+    `settings` are what can be set of it, by name, each with what it is if nothing is said.
+    """
 
     name: str
     clock_hz: float
@@ -37,6 +41,7 @@ class TargetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     main_memory: MemorySize
     external_memory: MemorySize | None
     modules: tuple[ModuleEntry, ...]
+    settings: dict[str, int | float | bool | str] = {}
 
 
 class TargetList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,6 +76,7 @@ def _entry(target: MatchTarget) -> TargetEntry:
         MemorySize(target.main_memory.name, target.main_memory.size),
         external and MemorySize(external.name, external.size),
         tuple(map(_module, target.modules)),
+        {name: one.default for name, one in parameters(type(target)).items()},
     )
 
 

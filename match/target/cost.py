@@ -40,10 +40,22 @@ def larger(a: Any, b: Any) -> Any:
 
 
 class Tile(NamedTuple):
-    """Extents of one kernel call, in elements: `iy` x `ix` input pixels make `oy` x `ox` output pixels.
+    """Extents of one kernel call, in elements.
 
-    Where input channels are cut, `begin` and `end` tell whether the call is the first and the last of those that add up
-    the same outputs: the first has no partial sums to read, the last requantizes instead of leaving some.
+    A cost model that takes arrays gets each of them as an array.
+
+    Attributes:
+        k: output channels; of operators that keep their channels, channels.
+        c: input channels that one output sums over; 1 in depthwise layers.
+        oy: output rows.
+        ox: output columns.
+        iy: input rows that these output rows see, padding left out.
+        ix: input columns that these output columns see, padding left out.
+        fy: filter rows.
+        fx: filter columns.
+        begin: whether the call is the first of those that add up the same outputs. Where input channels are not cut,
+            every call is; others read the partial sums of the call before.
+        end: whether the call is the last of those, which requantizes; others leave partial sums.
     """
 
     k: int
@@ -100,13 +112,17 @@ def at_each(numbers: Any, function: Callable[[Any], Any]) -> Any:
 class Block(NamedTuple):
     """One block on its way between two memories.
 
-    `shape` are the elements along each axis of the operand's first component, slowest first (rows, columns, channels of
-    an activation); `bytes` is the whole block. In the outer memory it is `chunks` contiguous pieces, which lie at equal
-    distances in each of `series` groups. `memory` is the name of the inner one.
+    Full rows of all channels are 1 chunk in 1 series; a part of each row is as many chunks as rows, in 1 series; a part
+    of the channels of a part of each row is rows x columns chunks, in as many series as rows.
 
-    - Full rows of all channels: 1 chunk, 1 series.
-    - A part of each row: as many chunks as rows, 1 series.
-    - A part of the channels of a part of each row: rows x columns chunks, as many series as rows.
+    Attributes:
+        operand: name of the operand.
+        shape: elements along each axis of the operand's first component, slowest first (rows, columns, channels of an
+            activation).
+        bytes: size of the whole block, in bytes.
+        chunks: contiguous pieces that the block is in the outer memory.
+        series: groups of these pieces, in each of which they lie at equal distances.
+        memory: name of the inner memory.
     """
 
     operand: str

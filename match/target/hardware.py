@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, NamedTuple, Protocol
 
 from match.errors import TargetError, in_a_line
@@ -106,10 +107,16 @@ class Allocator:
 
 @dataclass(frozen=True)
 class MemoryApi:
-    """C functions that reserve innermost memory and start transfers; `transfer` is the type of a transfer's descriptor.
+    """C functions that reserve innermost memory and start transfers.
 
-    A descriptor is zero when nothing is outstanding on it; the shapes of transfers are in match_copy.h. `private` has
-    the allocator of each operand that `Memory.private` gives memory of its own.
+    Attributes:
+        allocate: ``void *f(uint32_t bytes)``, a block of scratchpad; NULL when there is no room.
+        free: ``void f(void *block)``; blocks are freed in reverse order, and NULL is nothing.
+        transfer: type of a transfer's descriptor, which is zero when nothing is outstanding on it.
+        copy_in: ``void f(transfer *, void *local, const void *external, const match_copy_t *)``, starts a transfer of
+            up to three dimensions into the scratchpad (match_copy.h). The shape may go away when it returns.
+        copy_out: ``void f(transfer *, const void *local, void *external, const match_copy_t *)``, the same outwards.
+        private: by operand, the functions (an `Allocator`) that reserve what `Memory.private` gives it.
     """
 
     allocate: str
@@ -237,7 +244,22 @@ class ProgramSize:
         return self.fixed + self.operator * operators
 
 
-class HwModule(ABC):
+class _Described:
+    """A description: what more was computed from, when it was made, is not set again."""
+
+    settled: frozenset[str] = frozenset()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in self.settled and name in vars(self):
+            kind = type(self).__name__
+            raise TargetError(
+                f"{name} of {getattr(self, 'name', kind)} cannot be set any more, since others were computed from it; "
+                f"give it to {kind} when it is made, or set what the target declares (--set, settings)."
+            )
+        super().__setattr__(name, value)
+
+
+class HwModule(_Described, ABC):
     """A unit of a chip that executes layers: its patterns, operand layout, cost model and C functions.
 
     `memories` are the scratchpads below the target's main memory, outermost first. `requantizers` are the forms its
@@ -250,6 +272,7 @@ class HwModule(ABC):
     tensors in innermost memory between them (`match.ir.group`).
     `peak_macs` are the multiply-accumulates of 8 bits that its multipliers do in a cycle at most; reports say what
     share of them a layer reaches. None: not known.
+    `settled` are the names of attributes that its constructor computes more from: they cannot be set again.
     """
 
     name: str
@@ -362,12 +385,16 @@ class Platform:
         return self.on or self.name
 
 
-class MatchTarget(ABC):
+class MatchTarget(_Described, ABC):
     """A chip: modules in front of a control core, the memory that holds networks, a clock.
 
     `activations` is the type that all activations of 8 bits are given, for kernels that read one type only; None keeps
     those of the model. `external` is the memory outside of `main_memory`, None where there is none. `program` is what
     programs take of `main_memory` themselves, None where they lie elsewhere, or `main_memory` is what they leave.
+
+    What can be set of it from outside (``--set dma.bytes=4``) are the parameters of its constructor that have defaults:
+    numbers, truth values and texts, and such fields of those that are dataclasses (`match.target.parameters`).
+    `settings` are those that were set, by name.
     """
 
     name: str
@@ -379,6 +406,7 @@ class MatchTarget(ABC):
     activations: Literal["uint8"] | None = None
     external: External | None = None
     program: ProgramSize | None = None
+    settings: Mapping[str, int | float | bool | str] = MappingProxyType({})
 
     def program_bytes(self, operators: int) -> int:
         """Estimated bytes of main memory that the program of a network with so many operators takes beside its data."""

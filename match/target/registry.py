@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
-from match.errors import OptionError, TargetError, in_a_line
+from match.errors import MatchError, OptionError, TargetError, in_a_line
 from match.target.arguments import is_a, is_one_of, shown
 from match.target.attributes import attribute_problems
 from match.target.byte_sizes import bytes_of
 from match.target.hardware import HwModule, MatchTarget
+from match.target.parameters import Parameter, made, parameters
 
 GROUP = "match.targets"
 MOST_BYTES = 2**31 - 1
@@ -40,21 +42,29 @@ def get_target(
     l1: int | str | None = None,
     modules: Sequence[str] | None = None,
     l2: int | str | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> MatchTarget:
-    """A target, optionally with other sizes of memories and with some of its modules only.
+    """A target, optionally made with settings, with other sizes of memories and with some of its modules only.
 
     Args:
         target: the name of an entry point in the group ``match.targets``, in any case, or a target, which is copied.
-        l1: bytes of the innermost memory of every module, in place of the chip's own, also as "64k" or "1M".
+        l1: bytes of the innermost memory, which all modules share, in place of the chip's own, also as "64k" or "1M".
         modules: names of the modules to use, in the target's order whatever the order here; none: all of them.
         l2: bytes of the main memory, in the same way, in place of the chip's own.
+        settings: parameters of the target's constructor by name, also as texts, see `match.target.parameters`; the
+            target is given by its name then.
 
     Raises:
         TargetError: if there is no such target, it cannot be loaded, lacks an attribute, or has no such module.
-        OptionError: if `l1` or `l2` is no number of bytes, or `modules` no names.
+        OptionError: if `l1` or `l2` is no number of bytes, `modules` no names, or there is no such setting.
     """
     if isinstance(target, str):
-        target = _load(_entry(target))
+        target = _load(_entry(target), settings or {})
+    elif settings:
+        raise OptionError(
+            f"{', '.join(settings)} {'is' if len(settings) == 1 else 'are'} given when a target is made: give its name "
+            "with them, or make it with them yourself."
+        )
     if not is_a(target, MatchTarget):
         kind = f"the class {target.__name__}" if isinstance(target, type) else type(target).__name__
         raise TargetError(f"a target is the name of an installed one or a MatchTarget, not {kind}.")
@@ -100,6 +110,8 @@ def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | No
         if not is_one_of(wanted, names):
             raise TargetError(f"target {target.name} has no module {shown(wanted)}; its modules: {', '.join(names)}.")
     chosen = [module for module in target.modules if modules is None or module.name in modules]
+    if l1 is not None:
+        _check_shared(target.name, chosen)
     configured = copy.copy(target)
     configured.modules = tuple(chosen if l1 is None else (_resized(module, l1) for module in chosen))
     if l2 is not None:
@@ -114,20 +126,49 @@ def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | No
     return configured
 
 
+def _check_shared(name: str, modules: Sequence[HwModule]) -> None:
+    """Raise OptionError if modules have different innermost memories, which no one size can be for."""
+    memories = {module.memories[-1] for module in modules}
+    if len(memories) > 1:
+        own = ", ".join(
+            f"{one.memories[-1].name} of {one.name} with {one.memories[-1].size:,} bytes" for one in modules
+        )
+        raise OptionError(
+            f"modules of {name} have memories of their own ({own}), and --l1 (l1) is the size of one that all share; "
+            "choose one of them (--modules), or set what the target declares (--set, settings)."
+        )
+
+
 def _resized(module: HwModule, l1: int) -> HwModule:
     resized = copy.copy(module)
     resized.memories = (*module.memories[:-1], replace(module.memories[-1], size=l1))
     return resized
 
 
-def _load(entry: EntryPoint) -> MatchTarget:
+def _load(entry: EntryPoint, settings: Mapping[str, Any]) -> MatchTarget:
+    loaded = _class(entry)
+    try:
+        return made(loaded, settings)
+    except MatchError:
+        raise
+    except Exception as error:
+        raise TargetError(f"target {entry.name}, {entry.value}, cannot be made: {in_a_line(error)}.") from error
+
+
+def settable(target: str | MatchTarget) -> dict[str, Parameter]:
+    """What can be set of an installed target, by name; of one that was made already nothing can.
+
+    Raises:
+        TargetError: if there is no such target, or it cannot be loaded.
+    """
+    return parameters(_class(_entry(target))) if isinstance(target, str) else {}
+
+
+def _class(entry: EntryPoint) -> type[MatchTarget]:
     try:
         loaded: object = entry.load()
     except Exception as error:
         raise TargetError(f"target {entry.name} cannot be loaded from {entry.value}: {in_a_line(error)}.") from error
     if not (isinstance(loaded, type) and issubclass(loaded, MatchTarget)):
         raise TargetError(f"target {entry.name} is {entry.value}, which is not a subclass of MatchTarget.")
-    try:
-        return loaded()
-    except Exception as error:
-        raise TargetError(f"target {entry.name}, {entry.value}, cannot be made: {in_a_line(error)}.") from error
+    return loaded

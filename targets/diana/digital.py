@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from match.cost_models.diana import DianaDigitalCost
+from match.cost_models.diana import DianaDigitalCost, DianaDma
 from match.ir.constants import LayerConstants
 from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
@@ -66,8 +66,9 @@ class Digital(HwModule):
         compute=ComputeApi(start="match_diana_start"),
     )
 
-    def __init__(self) -> None:
-        self.cost_model: CostModel = DianaDigitalCost()
+    def __init__(self, dma: DianaDma = DianaDma()) -> None:
+        """With what the chip's DMA costs."""
+        self.cost_model: CostModel = DianaDigitalCost(dma=dma)
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Convolutions, dense layers and additions; see `constraints.DIGITAL`."""

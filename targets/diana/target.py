@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from match.cost_models.diana import DIANA_CORE
+from match.cost_models.diana import DIANA_CORE, DianaDma
 from match.target.cost import CpuCostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi
 from match.targets.diana.digital import Digital
@@ -35,7 +35,6 @@ class Diana(MatchTarget):
     """DIANA at 260 MHz, as in the MATCH paper. Activations stay int8, as its networks have them."""
 
     name = "diana"
-    clock_hz = 260e6
     main_memory = L2
     activations = None
     api = TargetApi(
@@ -46,8 +45,10 @@ class Diana(MatchTarget):
         free="match_diana_l2_free",
     )
 
-    def __init__(self) -> None:
-        self.modules: tuple[HwModule, ...] = (Digital(),)
+    def __init__(self, dma: DianaDma = DianaDma(), clock_hz: float = 260e6) -> None:
+        """With the DMA and the clock that are given."""
+        self.modules: tuple[HwModule, ...] = (Digital(dma),)
+        self.clock_hz = clock_hz
         self.cpu_cost_model: CpuCostModel = DIANA_CORE
 
     @property

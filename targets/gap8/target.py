@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from match.cost_models.dma import Mchan
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.target.cost import CpuCostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, ProgramSize
-from match.targets.gap8.memory import L1, L2
+from match.targets.gap8.memory import L1, L1_BYTES, L2
 from match.targets.pulp import chip
+from match.targets.pulp import cluster as pulp_cluster
 from match.targets.pulp.cluster import Cluster
 from match.targets.pulp.external import hyperram
+from match.targets.pulp.memory import ClusterSettings, scratchpad
 
 
 class Gap8(MatchTarget):
@@ -18,16 +23,21 @@ class Gap8(MatchTarget):
     """
 
     name = "gap8"
-    clock_hz = 100e6
     main_memory = L2
     activations = "uint8"
     api = chip.API
-    external = hyperram(clock_hz)
+    settled = frozenset({"clock_hz"})
     program = ProgramSize(fixed=128 << 10, operator=768)
     """All of it in L2: as on `pulp_open`, where it is linked, and 32 kB for the vendor's operating system."""
 
-    def __init__(self) -> None:
-        self.modules: tuple[HwModule, ...] = (Cluster(L1),)
+    def __init__(
+        self, cluster: ClusterSettings = ClusterSettings(), dma: Mchan = Mchan(), clock_hz: float = 100e6
+    ) -> None:
+        """With the cluster, the DMA and the clock of both domains that are given."""
+        cost = replace(pulp_cluster.COST, cores=cluster.cores, offload=cluster.offload, dma=dma)
+        self.modules: tuple[HwModule, ...] = (Cluster(scratchpad(L1_BYTES, cluster.cores), cost),)
+        self.clock_hz = clock_hz
+        self.external = hyperram(clock_hz)
         self.cpu_cost_model: CpuCostModel = RiscvCoreCost()
 
     @property

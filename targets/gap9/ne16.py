@@ -70,6 +70,7 @@ class Ne16(HwModule):
     name = "ne16"
     requantizers = (*NORM_QUANT, *STREAM_OUT_SPLIT, *STREAM_OUT)
     peak_macs = 9 * 9 * 16 // 8  # 9 blocks of 9 by 16 multipliers of 8 by 1 bit
+    settled = frozenset({"cost_model"})
     api = ModuleApi(
         headers=("match_gap9_chip.h", "match_ne16.h"),
         platform=PlatformApi(offload="match_pulp_cluster_offload"),

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from match.cost_models.dma import Mchan
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.target.cost import CpuCostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, ProgramSize
-from match.targets.gap9.memory import L1, L2
+from match.targets.gap9 import ne16
+from match.targets.gap9.memory import L1, L1_BYTES, L2
 from match.targets.gap9.ne16 import Ne16
 from match.targets.pulp import chip
+from match.targets.pulp import cluster as pulp_cluster
 from match.targets.pulp.cluster import Cluster
 from match.targets.pulp.external import hyperram
+from match.targets.pulp.memory import ClusterSettings, scratchpad
 
 NE16_SOURCES = tuple(
     f"kernels/ne16/{name}.c" for name in ("match_ne16", "match_ne16_laid_out", "ne16_parts", "ne16_jobs", "ne16_driver")
@@ -29,16 +35,24 @@ class Gap9(MatchTarget):
     """GAP9 at 260 MHz, both domains, as in the MATCH paper (the silicon reaches 370 MHz)."""
 
     name = "gap9"
-    clock_hz = 260e6
     main_memory = L2
     activations = "uint8"
     api = chip.API
-    external = hyperram(clock_hz)
+    settled = frozenset({"clock_hz"})
     program = ProgramSize(fixed=64 << 10, operator=768)
     """As on `pulp_open`, where it is linked, and 32 kB for the vendor's operating system."""
 
-    def __init__(self) -> None:
-        self.modules: tuple[HwModule, ...] = (Cluster(L1), Ne16())
+    def __init__(
+        self, cluster: ClusterSettings = ClusterSettings(), dma: Mchan = Mchan(), clock_hz: float = 260e6
+    ) -> None:
+        """With the cluster, the DMA and the clock of both domains that are given."""
+        l1, shared = scratchpad(L1_BYTES, cluster.cores), {"cores": cluster.cores, "offload": cluster.offload}
+        self.modules: tuple[HwModule, ...] = (
+            Cluster(l1, replace(pulp_cluster.COST, **shared, dma=dma)),
+            Ne16(l1, replace(ne16.COST, **shared, dma=dma)),
+        )
+        self.clock_hz = clock_hz
+        self.external = hyperram(clock_hz)
         self.cpu_cost_model: CpuCostModel = RiscvCoreCost()
 
     @property

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from match.cost_models.dma import Mchan
+from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import ALONE
+from match.errors import TargetError
 from match.mapping.schedule import Memory
 from match.target.cost import Block, CostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi
+from match.targets.pulp.memory import CORES
 
 API = TargetApi(
     headers=("match_pulp_chip.h",),
@@ -121,6 +124,28 @@ def memory_sizes(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> dict[st
     return {"PULP_L1_BYTES": str(l1_bytes), "PULP_L2_BYTES": str(l2.size)}
 
 
+def cores_of(modules: Iterable[HwModule]) -> int:
+    """Workers of the cluster that the modules were made for.
+
+    Raises:
+        TargetError: if they were made for different ones.
+    """
+    models = (module.cost_model for module in modules)
+    found = {model.cores for model in models if isinstance(model, PulpClusterCost | Ne16Cost)}
+    if len(found) > 1:
+        raise TargetError(
+            f"modules of one cluster were made for {' and '.join(map(str, sorted(found)))} cores; give all of them the "
+            "same number."
+        )
+    return next(iter(found), CORES)
+
+
+def _with_cores(modules: Iterable[HwModule]) -> dict[str, str]:
+    """The macro of match_pulp_chip.h for the workers of the cluster, where they are not what it has them to be."""
+    cores = cores_of(modules)
+    return {} if cores == CORES else {"PULP_CLUSTER_CORES": str(cores)}
+
+
 def platforms(
     modules: Iterable[HwModule],
     l1: Memory,
@@ -131,15 +156,16 @@ def platforms(
 ) -> tuple[Platform, ...]:
     """What stands in for a chip of the family; `sources` and `include` are for the `accelerator` beside the cluster.
 
-    "host" is a PC with 8 threads as the cluster, "qemu" one RV32IMC core without an operating system. On both the
-    arena of L1 has exactly the bytes that the modules were given (`l1` without modules), so that a layer that needs
-    more fails.
+    "host" is a PC with a thread for each core of the cluster, "qemu" one RV32IMC core without an operating system. On
+    both the arena of L1 has exactly the bytes that the modules were given (`l1` without modules), so that a layer that
+    needs more fails.
     """
     shared = (*CLUSTER_SOURCES, *_HOST_SOURCES, *sources)
     folders = tuple(map(Path, (*CLUSTER_INCLUDE, *_HOST_INCLUDE, *include)))
     defines = {**memory_sizes(modules, l1, l2), "MATCH_ASYNC": "1"}
+    on_pc = {**defines, **_with_cores(modules)}
     return (
-        Platform(tuple(map(Path, (*shared, *_PC))), folders, defines, flags=("-pthread",)),
+        Platform(tuple(map(Path, (*shared, *_PC))), folders, on_pc, flags=("-pthread",)),
         Platform(
             tuple(map(Path, (*shared, *_QEMU))),
             (*folders, Path(RISCV_INCLUDE), Path(ASYNC_INCLUDE)),
@@ -248,6 +274,7 @@ def gap_sdk_platform(
         include=tuple(map(Path, (*CLUSTER_INCLUDE, "targets/pulp/gap_sdk", ASYNC_INCLUDE, *include))),
         defines={
             **memory_sizes(target.modules, l1, l2),
+            **_with_cores(target.modules),
             "MATCH_ASYNC": "1",
             "MATCH_MAIN": "match_application",
             "MATCH_PULP_ISA_AUTO": "1",

@@ -112,7 +112,7 @@ class Cluster(HwModule):
         }
     )
     groups = True
-    peak_macs = 8 * 4  # on 8 cores a dot product of four bytes each
+    settled = frozenset({"cost_model"})
     api = ModuleApi(
         headers=("match_pulp_chip.h", "match_pulp.h"),
         platform=PlatformApi(offload="match_pulp_cluster_offload"),
@@ -124,6 +124,7 @@ class Cluster(HwModule):
     def __init__(self, l1: Memory, cost: PulpClusterCost = COST) -> None:
         """With `l1` as its scratchpad, and what a chip's cores and DMA cost."""
         self.memories = (l1,)
+        self.peak_macs = cost.cores * 4  # on each a dot product of four bytes
         self.cost_model = self._split = cost
         self._sums = replace(cost, form="sums")
         self._costs = {

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from match.mapping.schedule import Memory
 from match.target.hardware import MemoryApi
 
 CORES = 8
-"""Workers of the cluster."""
+"""Workers of the cluster, if nothing else is said."""
+
+
+@dataclass(frozen=True)
+class ClusterSettings:
+    """What can be set of a cluster: its workers, and the cycles of a layer beside its tiles (docs/cost-models.md)."""
+
+    cores: int = CORES
+    offload: int = 920
+
+    def __post_init__(self) -> None:
+        if self.cores < 1:
+            raise ValueError("a cluster has at least one core")
 
 
 class _Stacks(NamedTuple):
@@ -30,6 +43,6 @@ L1_API = MemoryApi(
 )
 
 
-def scratchpad(size: int) -> Memory:
+def scratchpad(size: int, cores: int = CORES) -> Memory:
     """L1 of `size` bytes, without the stacks of the cluster's cores, which lie in it."""
-    return Memory("L1", size - CORES * L1_STACKS.worker - L1_STACKS.master)
+    return Memory("L1", size - cores * L1_STACKS.worker - L1_STACKS.master)

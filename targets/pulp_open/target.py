@@ -17,10 +17,12 @@ from match.target.hardware import External, ExternalPlatform, HwModule, MatchTar
 from match.targets.gap9 import ne16
 from match.targets.gap9.ne16 import Ne16
 from match.targets.gap9.target import NE16_CHIP, NE16_INCLUDE, NE16_MODEL, NE16_SOURCES
-from match.targets.pulp import chip, cluster, external
+from match.targets.pulp import chip, external
+from match.targets.pulp import cluster as pulp_cluster
 from match.targets.pulp.cluster import Cluster
 from match.targets.pulp.external import HYPERRAM_BYTES
-from match.targets.pulp_open.memory import L1, L2
+from match.targets.pulp.memory import CORES, ClusterSettings, scratchpad
+from match.targets.pulp_open.memory import L1, L1_BYTES, L2
 
 _FOLDER = Path("targets/pulp_open/bare")
 _SCRIPT = _FOLDER / "pulp_open.ld"
@@ -61,7 +63,7 @@ the many inputs, the super resolution and the segmentation.
 _DMA = Mchan(call=160)
 """What a transfer takes the core, start and wait together: the driver of `bare`, counted on GVSoC."""
 
-_OFFLOAD, _KERNEL, _DRIVER = 650, 700, 900
+_CLUSTER, _KERNEL, _DRIVER = ClusterSettings(offload=650), 700, 900
 """Cycles of a layer beside its tiles and transfers, of a tile beside its kernel, and of NE16's driver's first call.
 
 Fitted to layers on GVSoC. More than elsewhere, as the master fetches its instructions from L2, and a transfer has what
@@ -70,42 +72,46 @@ it takes alone.
 
 _CLOCK = 50e6
 
-_EXTERNAL = External(
-    memory=Memory("L3", HYPERRAM_BYTES),
-    api=external.API,
-    dma=IoDma(_CLOCK, bytes_per_second=50e6),
-    platforms={
-        "host": external.STAND_IN,
-        "qemu": external.STAND_IN,
-        "bare": ExternalPlatform(
-            sources=tuple(_FOLDER / "external" / f"pulp_open_{part}.c" for part in ("external", "files", "hyper")),
-            include=(_FOLDER / "external",),
-            defines={"PULP_EXTERNAL_BYTES": str(HYPERRAM_BYTES)},
-        ),
-    },
-)
-"""HyperRAM by the registers of its controller, a byte a cycle; images are files of a readfs in HyperFlash."""
+
+def _external(clock_hz: float) -> External:
+    """HyperRAM by the registers of its controller, a byte a cycle; images are files of a readfs in HyperFlash."""
+    return External(
+        memory=Memory("L3", HYPERRAM_BYTES),
+        api=external.API,
+        dma=IoDma(clock_hz, bytes_per_second=clock_hz),
+        platforms={
+            "host": external.STAND_IN,
+            "qemu": external.STAND_IN,
+            "bare": ExternalPlatform(
+                sources=tuple(_FOLDER / "external" / f"pulp_open_{part}.c" for part in ("external", "files", "hyper")),
+                include=(_FOLDER / "external",),
+                defines={"PULP_EXTERNAL_BYTES": str(HYPERRAM_BYTES)},
+            ),
+        },
+    )
 
 
 class PulpOpen(MatchTarget):
     """The open PULP platform, both domains at 50 MHz, the frequency at which its simulators start."""
 
     name = "pulp_open"
-    clock_hz = _CLOCK
     main_memory = L2
     activations = "uint8"
     api = chip.API
-    external = _EXTERNAL
+    settled = frozenset({"clock_hz"})
     program = ProgramSize(fixed=32 << 10, operator=768)
     """Without the 64 kB of private banks in front of `L2`. Nine networks with 13 to 149 operators take no more."""
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: ClusterSettings = _CLUSTER, dma: Mchan = _DMA, clock_hz: float = _CLOCK) -> None:
+        """With the cluster, the DMA and the clock of both domains that are given."""
+        l1 = scratchpad(L1_BYTES, cluster.cores)
+        shared = {"cores": cluster.cores, "offload": cluster.offload, "kernel": _KERNEL}
         self.modules: tuple[HwModule, ...] = (
-            Cluster(L1, replace(cluster.COST, dma=_DMA, offload=_OFFLOAD, kernel=_KERNEL)),
-            Ne16(
-                L1, replace(ne16.COST, dma=_DMA, offload=_OFFLOAD, kernel=_KERNEL, first=_DRIVER, latencies=SIMULATED)
-            ),
+            Cluster(l1, replace(pulp_cluster.COST, **shared, dma=dma)),
+            Ne16(l1, replace(ne16.COST, **shared, dma=dma, first=_DRIVER, latencies=SIMULATED)),
         )
+        self.clock_hz = clock_hz
+        self.external = _external(clock_hz)
         self.cpu_cost_model: CpuCostModel = _CONTROL_CORE
 
     @property
@@ -140,4 +146,7 @@ class PulpOpen(MatchTarget):
     def platforms(self) -> tuple[Platform, ...]:
         """What stands in for the chip, GAP9's but for the size of L1, and the chip itself."""
         stand_ins = chip.platforms(self.modules, L1, L2, (*NE16_SOURCES, *NE16_MODEL), NE16_INCLUDE, "NE16")
-        return (*stand_ins, chip.rtl_platform(self.modules, L1, L2), self.bare)
+        rtl = chip.rtl_platform(self.modules, L1, L2)
+        if chip.cores_of(self.modules) != CORES:  # the simulated platform has its own
+            return (*stand_ins, rtl)
+        return (*stand_ins, rtl, self.bare)

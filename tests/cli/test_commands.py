@@ -46,6 +46,25 @@ def test_a_project_has_a_folder_by_default(command: Command, tmp_path: Path, mon
     assert "is not a model" in command("compile", "").error
 
 
+def test_settings_of_the_target_are_in_the_c_and_in_the_report(command: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "four"
+    outcome = command("compile", DIGITS, "--set", "cluster.cores=4", "--set", "clock_hz=370e6", "-o", folder)
+    assert "numerics hardware, cluster.cores=4, clock_hz=370000000)" in " ".join(outcome.out.split())
+    report = decode((folder / "report.json").read_bytes())
+    assert report.options.settings == {"cluster.cores": 4, "clock_hz": 370e6}
+    assert report.target.clock_hz == 370e6
+    assert "-DPULP_CLUSTER_CORES=4" in (folder / "Makefile").read_text()
+    assert command("validate", folder, "--against", DIGITS, "--samples", "4", "--layers", "-q").status == 0
+    for given, sentence in (
+        (("--set", "cores=4"), "has no 'cores' to set; what can be set: cluster.cores"),
+        (("--set", "cores"), "--set cores sets nothing; give a name and a value"),
+        (("--set", "dma.bytes=4", "--set", "dma.bytes=8"), "--set dma.bytes is given more than once"),
+    ):
+        refused = command("compile", DIGITS, *given, "-o", tmp_path / "none")
+        assert (refused.status, sentence in refused.error) == (2, True)
+    assert not (tmp_path / "none").exists()
+
+
 def test_compile_writes_a_project_and_prints_its_report(command: Command, project: Path, tmp_path: Path) -> None:
     outcome = command("compile", DIGITS, "--target", "gap9", "-o", tmp_path / "again")
     assert outcome.status == 0
@@ -119,6 +138,14 @@ def test_run_equals_onnxruntime(command: Command, project: Path, tmp_path: Path)
         assert np.array_equal(archive[OUTPUT].argmax(-1), expected.argmax(-1))
 
 
+def test_labels_beside_inputs_are_for_validation(command: Command, project: Path, tmp_path: Path) -> None:
+    images, labels = load_images(DIGITS.with_name("digits.npz"))
+    np.savez(tmp_path / "x.npz", image=images[:2], labels=labels[:2])
+    np.savez(tmp_path / "other.npz", image=images[:2], others=labels[:2])
+    assert command("run", project, "--input", tmp_path / "x.npz", "-q").status == 0
+    assert "others" in command("run", project, "--input", tmp_path / "other.npz", "-q").error
+
+
 def test_random_inputs_follow_the_seed(command: Command, project: Path, tmp_path: Path) -> None:
     outputs: list[bytes] = []
     for seed in ("1", "1", "2"):
@@ -156,6 +183,23 @@ def test_timelines(command: Command, project: Path, tmp_path: Path) -> None:
     assert sources.items() <= models[0].items()
     assert list(models[1].values()) == list(sources.values())
     assert all(sources.values())
+
+
+def test_the_network_after_a_pass(command: Command, tmp_path: Path) -> None:
+    """As text, also of a network that the cache has; other names are refused before C is written."""
+    project = tmp_path / "net"
+    printed = command("compile", DIGITS, "-o", project, "--quiet", "--print-after", "unsigned").out
+    title, _, network = printed.partition("\n")
+    assert title == "# after unsigned"
+    assert {line.split(" = ")[0].split(": ")[1][:5] for line in network.splitlines()[1:4]} == {"uint8"}
+    again = command("compile", DIGITS, "-o", project, "--quiet", "--overwrite", "--print-after", "all").out
+    titles = [line.removeprefix("# after ") for line in again.splitlines() if line.startswith("# after ")]
+    assert titles[-3:] == ["joined_moves", "split_transpositions", "concatenations"]
+    assert printed in again
+    refused = command("compile", DIGITS, "-o", tmp_path / "other", "--print-after", "fuse")
+    assert refused.status == 2
+    assert "--print-after fuse is no pass of this compilation; choose one of: " in refused.err
+    assert not (tmp_path / "other").exists()
 
 
 def test_memory_maps(command: Command, tmp_path: Path) -> None:

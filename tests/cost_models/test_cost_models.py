@@ -772,7 +772,7 @@ def test_mchan() -> None:
     assert dma.transfer(Block("input", (4, 5, 16), 320, 4, 1)) == 4 * 27 + 12 + 40
     assert dma.transfer(Block("input", (4, 5, 8), 161, 20, 4)) == 20 * 27 + 4 * 12 + 21
     assert dma.channels_first(64, 25 * 5) == 64 * (12 + 125)
-    slow = Mchan(bytes_per_cycle=4, chunk=0, command=0)
+    slow = Mchan(bytes=4, chunk=0, command=0)
     assert slow.transfer(Block("input", (1,), 9, 1)) == 3
 
 

@@ -22,6 +22,8 @@ from match.partitioning.partitioner import cut
 from match.partitioning.pattern import find
 from match.partitioning.pattern.rows import rows
 from match.passes.pipeline import integer_relay
+from match.relay.graph_reader import read_graph
+from match.relay.objects import main_function
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 from tests.cover.brute_force import cost
@@ -96,7 +98,7 @@ def test_never_dearer_than_layer_by_layer(network: str, target: str, l1: int | N
     cover = solve(found.problem)
     assert found.cost == pytest.approx(cost(found.problem, cover.chosen), rel=1e-12)
     assert found.cost <= cost(found.problem, layer_by_layer(found.problem)) * (1 + 1e-12)
-    decisions = cut(module, chip, options, "net", Stopwatch()).decisions
+    decisions = cut(read_graph(main_function(module)), chip, options, "net", Stopwatch()).decisions
     assert sum(decision.cycles for decision in decisions) == pytest.approx(found.cost, rel=1e-12), "conversions as made"
     for decision in decisions:
         if decision.runner_up:

@@ -17,6 +17,8 @@ from match.errors import CapacityError, ModelError
 from match.ir.layer import Op
 from match.partitioning.partitioner import Partitioned, cut
 from match.relay import relay, tvm
+from match.relay.graph_reader import read_graph
+from match.relay.objects import main_function
 from tests.dispatch.fakes import FakeModule, FakeTarget
 from tests.passes.running import Compiled
 
@@ -90,7 +92,7 @@ def run(module: Any, value: npt.NDArray[np.uint8]) -> list[npt.NDArray[Any]]:
 
 def partitioned(module: Any, *modules: FakeModule) -> Partitioned:
     options = Options.parse("exact", "latency", "hardware")
-    return cut(module, FakeTarget(*modules), options, "My net", Stopwatch())
+    return cut(read_graph(main_function(module)), FakeTarget(*modules), options, "My net", Stopwatch())
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,10 @@ import pytest
 import match
 from match.devtools.demo import INPUT, load_images
 from match.errors import OptionError
-from match.passes.pipeline import integer_relay
-from match.passes.rescale import rescaled_for
+from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
+from match.relay.graph_writer import write_graph
+from match.rewrites.rescale import rescaled
 from match.target.registry import get_target
 from tests import relay_numpy
 from tests.cli.conftest import DIGITS
@@ -56,7 +57,8 @@ def outputs(compiled: match.CompiledModel, samples: npt.NDArray[Any]) -> npt.NDA
 def by_numpy(path: Path, samples: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The rescaled network's outputs, from its operators' definitions."""
     chip = get_target(CHIP)
-    network = rescaled_for(integer_relay(match.load(path), chip.activations), chip).module
+    integers = integer_network(match.load(path), chip.activations)
+    network = write_graph(rescaled(integers.graph, chip), integers).module
     name = network["main"].params[0].name_hint
     return np.stack([relay_numpy.outputs(network, {name: sample})[0] for sample in samples])
 

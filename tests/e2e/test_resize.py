@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import match
-from match.graph.resize import ONE, Between
+from match.graph.resize import ONE, Between, Resize
 from match.relay import relay, tvm
-from match.relay.resize import Resize, read_resize
+from match.relay.resize import read_resize, resized
 from tests.sampled import in_turn
 
 pytestmark = pytest.mark.cc
@@ -23,9 +23,9 @@ def between(size: int, outputs: int) -> Between:
     return Between(below, np.minimum(below + 1, size - 1), positions % ONE)
 
 
-def resize_of(x: relay.Expr, size: tuple[int, int], outputs: tuple[int, int], zero: int, dtype: str) -> Resize:
+def resize_of(size: tuple[int, int], outputs: tuple[int, int], zero: int, dtype: str) -> Resize:
     rows, columns = (between(*extents) for extents in zip(size, outputs, strict=True))
-    return Resize(x, rows=rows, columns=columns, zero=zero, dtype=dtype)
+    return Resize(rows=rows, columns=columns, zero=zero, dtype=dtype)
 
 
 SHAPES = [((5, 7, 12), (9, 20), None), ((9, 6, 30), (30, 31), 8000), ((16, 17, 3), (5, 40), 1600)]
@@ -37,7 +37,7 @@ def test_a_layer_of_the_cluster(
 ) -> None:
     """Of networks of either type; the last two do not fit the scratchpad."""
     x = relay.var("x", shape=(1, *shape), dtype=dtype)
-    body = resize_of(x, shape[:2], outputs, 0 if dtype == "int8" else 100, dtype).build(x)
+    body = resized(resize_of(shape[:2], outputs, 0 if dtype == "int8" else 100, dtype), x)
     network = tvm.IRModule.from_expr(relay.Function([x], body))
     compiled = match.compile(network, "gap9", l1=l1, fuse=False)
     (layer,) = [layer for layer in compiled.layers if layer.op == "resize"]
@@ -55,16 +55,16 @@ def test_a_layer_of_the_cluster(
 def test_what_is_no_resize_stays() -> None:
     """Other roundings, weights that are no interpolation's, batches, and no resize at all."""
     x = relay.var("x", shape=(1, 4, 5, 3), dtype="uint8")
-    resize = resize_of(x, (4, 5), (8, 7), 3, "uint8")
-    whole = resize.build(x)
+    resize = resize_of((4, 5), (8, 7), 3, "uint8")
+    whole = resized(resize, x)
     floor = relay.cast(relay.right_shift(whole.args[0].args[0].args[0], relay.const(20)), "uint8")
     two = relay.var("x", shape=(2, 4, 5, 3), dtype="uint8")
     for variable, body, known in (
         (x, whole, True),
-        (x, replace(resize, zero=0).build(x), True),
+        (x, resized(replace(resize, zero=0), x), True),
         (x, floor, False),
         (x, relay.cast(relay.right_shift(relay.cast(x, "int32"), relay.const(20)), "uint8"), False),
-        (two, resize.build(two), False),
+        (two, resized(resize, two), False),
     ):
         module = tvm.IRModule.from_expr(relay.Function([variable], body))
         found = read_resize(relay.transform.InferType()(module)["main"].body)

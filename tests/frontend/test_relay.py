@@ -9,9 +9,9 @@ import pytest
 
 from match.frontend import ModelTensor, Rounding
 from match.frontend.relay import from_relay
+from match.graph.sums import Dense
 from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
-from match.relay.operators import Dense
 from match.relay.readers import read_layer
 from tests.frontend.refusals import refusal
 from tests.passes.running import assert_same_outputs
@@ -36,7 +36,9 @@ def test_weights_become_constants():
     assert model.rounding == Rounding.TFLITE
     assert model.inputs == (ModelTensor("x", (1, 8), "int8"),)
     assert model.outputs == (ModelTensor("output", (1, 4), "int8"),)
-    layer = read_layer(integer_relay(model)["main"].body)
+    read = read_layer(integer_relay(model)["main"].body)
+    assert read is not None
+    layer = read.operator
     assert isinstance(layer, Dense)
     assert (layer.weights == PARAMS["w"]).all()
 

@@ -21,10 +21,10 @@ from match.relay.graph_writer import write_graph
 from match.relay.objects import main_function
 from match.relay.rewrite import shape, source_name
 from tests.graph.test_operators import drawn, typed
-from tests.graph.through import rewritten
 from tests.passes.networks import mixed, requantization, weights
 from tests.passes.running import Compiled
 from tests.passes.test_passes import calls
+from tests.rewrites.through import rewritten
 
 pytestmark = pytest.mark.tvm
 

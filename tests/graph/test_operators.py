@@ -117,7 +117,10 @@ def test_moves() -> None:
         relay.take(x, relay.const(np.array([3, 0, 0, 2])), axis=-2),
         relay.nn.pad(x, ((0, 0), (1, 2), (0, 0), (0, 3)), relay.const(-7, "int8")),
         relay.concatenate([x, relay.nn.max_pool2d(x, (1, 1), layout="NHWC"), x], -1),
-        relay.tile(x, (1, 2, 1, 1)),
+        relay.tile(x, (1, 2, 1, 3)),
+        relay.reverse(y, 2),
+        relay.broadcast_to(relay.strided_slice(x, [1], [2], axes=[3]), (2, 3, 4, 7)),
+        relay.tile(x, (2, 1, 1, 1, 1)),
     ]
     reading = check(typed(relay.Tuple(moved)))
     tensors(reading)

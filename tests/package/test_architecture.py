@@ -30,6 +30,7 @@ STATIONS = (
     "cover",
     "arithmetic",
     "graph",
+    "rewrites",
     "relay",
     "frontend",
     "passes",

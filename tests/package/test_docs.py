@@ -29,6 +29,18 @@ SLOW_PROGRAMS = ("pypi.md",)
 ELSEWHERE = ("engines.md", "new-target.md")
 """Pages whose lines take an hour, or install packages: these have a test of their own below."""
 
+FREERTOS = """
+#include <stdint.h>
+typedef int32_t BaseType_t;
+#define pdTRUE ((BaseType_t)1)
+#define pdMS_TO_TICKS(ms) ((uint32_t)(ms))
+void *xSemaphoreCreateMutex(void);
+BaseType_t xSemaphoreTake(void *mutex, uint32_t ticks);
+BaseType_t xSemaphoreGive(void *mutex);
+void taskYIELD(void);
+"""
+"""As FreeRTOS declares what the page calls, in short."""
+
 
 def blocks(page: str, language: str) -> list[str]:
     text = (DOCS / page).read_text(encoding="utf-8")
@@ -87,10 +99,15 @@ def test_firmware(place: Path) -> None:
         with pytest.raises(SystemExit) as ending:
             main("".join(line).split())
         assert not ending.value.code
-    program, profile, comparison = blocks("firmware.md", "c")
+    program, tasks, profile, comparison = blocks("firmware.md", "c")
     include, context, calls = program.split("\n\n")
     client = f"int32_t client(const float *samples);\nint32_t client(const float *samples)\n{{\n{calls}"
     (place / "client.c").write_text(f"{include}\n{context}\n{client}return scores[0] + status;\n}}\n")
+    functions, hooks, calls = tasks.split("\n\n")
+    (place / "tasks.c").write_text(
+        f"{FREERTOS}\n{include}\n{context}\n{functions}\n{hooks}\n"
+        f"int32_t share(void);\nint32_t share(void)\n{{\n{calls}return status;\n}}\n"
+    )
     hooks = "void use(void) { keywords_set_hooks(&context, &(match_hooks_t){begin, end, NULL}); }"
     counter = "#include <stdio.h>\nstatic uint32_t start;\nuint32_t cycles(void);\nvoid use(void);"
     (place / "profile.c").write_text(f"{include}\n{context}\n{counter}\n{profile}\n{hooks}\n")
@@ -101,7 +118,7 @@ def test_firmware(place: Path) -> None:
     project = place / "build" / "keywords"
     folders = [f"-I{project / name}" for name in ("include", "kernels/include", "targets/pulp/include", "selftest")]
     flags = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-fsyntax-only")
-    sources = ("client.c", "profile.c", "comparison.c")
+    sources = ("client.c", "tasks.c", "profile.c", "comparison.c")
     done = subprocess.run(["cc", *flags, *folders, *sources], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

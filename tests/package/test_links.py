@@ -11,7 +11,7 @@ from tests.package.test_architecture import PROJECT
 
 pytestmark = pytest.mark.unit
 
-PAGES = sorted((*PROJECT.glob("*.md"), *(PROJECT / "docs").glob("*.md"), *(PROJECT / "examples").rglob("*.md")))
+PAGES = sorted((*PROJECT.glob("*.md"), *(PROJECT / "docs").rglob("*.md"), *(PROJECT / "examples").rglob("*.md")))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))

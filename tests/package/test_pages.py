@@ -8,6 +8,7 @@ import pytest
 
 from match.cost_models.measured import measured
 from tests.constants import Group, rows
+from tests.described import CLASSES, attributes, declared, error_sentences
 from tests.pages import DOCS, PAGES, SCHEMAS, TARGETS
 from tests.schemas import in_order
 
@@ -35,6 +36,21 @@ def test_each_constant_is_in_the_table_of_cost_models_once() -> None:
     named = sorted(name for _, names in rows(page) for name in names)
     groups: tuple[Group, ...] = ("int16", "kernel", "sharing")
     assert named == sorted((group, name) for group in groups for name in measured(group))
+
+
+def test_page_of_fields_is_current() -> None:
+    assert (DOCS / "fields.md").read_text() == PAGES["fields.md"](), "docs/fields.md is not current: make pages"
+
+
+def test_page_of_errors_has_the_sentences_of_the_code() -> None:
+    page = error_sentences()
+    assert "- *path* is empty; export or download the model again\n" in page
+    assert "QUANTIZE" not in page, "texts that have a name in another module"
+
+
+@pytest.mark.parametrize("described", CLASSES, ids=lambda described: described.__name__)
+def test_each_field_of_a_description_is_explained(described: type) -> None:
+    assert sorted(attributes(described)) == sorted(declared(described))
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

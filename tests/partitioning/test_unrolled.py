@@ -11,10 +11,11 @@ import match
 from match.compilation.options import Numerics, Options
 from match.compilation.stopwatch import Stopwatch
 from match.devtools.check.builds import Build, Builds
-from match.partitioning.unrolled import unrolled_where_refused
+from match.partitioning.unrolled import refused_recurrent
 from match.relay import GRU, GRU_RESET_FIRST, LSTM, relay, tvm
-from match.relay.recurrent import read_recurrent
-from match.relay.rewrite import is_call
+from match.relay.graph_reader import read_graph
+from match.relay.objects import main_function
+from match.relay.recurrent import read_recurrent, recurrent
 from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.tvm
@@ -37,9 +38,9 @@ def network(kind: str, exponent: int | None = None) -> tvm.IRModule:
         return layer
     found = read_recurrent(layer["main"].body)
     assert found is not None
-    scales = found.scales.copy()
+    scales = found.operator.scales.copy()
     scales[0, 1] = exponent
-    return typed(x, replace(found, scales=scales).build(x))
+    return typed(x, recurrent(replace(found.operator, scales=scales), x))
 
 
 def typed(x: relay.Var, body: relay.Expr) -> tvm.IRModule:
@@ -55,10 +56,9 @@ def typed(x: relay.Var, body: relay.Expr) -> tvm.IRModule:
 def test_what_no_module_takes(kind: str, exponent: int | None, modules: list[str] | None, whole: bool) -> None:
     """No pattern, or sums that kernels have no room for once they are scaled."""
     target = match.get_target("gap9", modules=modules)
-    found = unrolled_where_refused(
-        network(kind, exponent), target, Options("exact", "latency", Numerics.HARDWARE), Stopwatch()
-    )
-    assert is_call(found["main"].body, KINDS[kind]) == whole
+    graph = read_graph(main_function(network(kind, exponent))).graph
+    refused = refused_recurrent(graph, target, Options("exact", "latency", Numerics.HARDWARE), Stopwatch())
+    assert list(refused) == ([] if whole else list(graph.outputs))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -92,5 +92,5 @@ def test_numpy_has_the_integers_of_the_steps(kind: str) -> None:
     assert found is not None
     levels = np.random.default_rng(2).integers(-128, 128, (6, 3, 5))
     (given,) = Compiled(layer)({"x": levels.astype(np.int8)})
-    assert np.array_equal(given, found.states(levels))
+    assert np.array_equal(given, found.operator.states(levels))
     assert len(np.unique(given)) > 20

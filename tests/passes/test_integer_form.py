@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from match.graph import sums
+from match.graph.operator import Operator
+from match.graph.sums import Accumulation
+from match.ir.graph import Tensor
 from match.ir.layer import Padding
 from match.ir.requantization import UNREACHED, Requantization
-from match.relay import integer_form, operators, readers, relay, tvm
+from match.relay import integer_form, readers, relay, tvm
+from match.relay.lowering import lowered
+from match.relay.read import Read
 from tests.passes.networks import requantization, weights
 from tests.passes.running import Compiled, random_values
 
@@ -18,6 +24,16 @@ def run(x: relay.Var, expr: relay.Expr, value: np.ndarray) -> tuple[np.ndarray, 
     """The value of `expr`, and `expr` with its types."""
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], expr)))
     return Compiled(module)({"x": value})[0], module["main"].body
+
+
+def layer_of(typed: relay.Expr) -> Accumulation:
+    read = readers.read_layer(typed)
+    assert read is not None
+    return read.operator
+
+
+def types_of(read: Read[Operator]) -> tuple[str, ...]:
+    return tuple(str(x.checked_type.dtype) for x in read.operands)
 
 
 def same(first: Requantization, second: Requantization) -> bool:
@@ -42,18 +58,18 @@ def test_conv2d(dtype, pad_value):
     value = random_values(rng, (1, 7, 6, 4), dtype)
     found, typed = run(x, expr, value)
     padded = np.pad(value.astype(np.int64), ((0, 0), (1, 2), (0, 1), (0, 0)), constant_values=pad_value)
-    sums = np.zeros(found.shape, np.int64)
+    total = np.zeros(found.shape, np.int64)
     for row in range(found.shape[1]):
         for column in range(found.shape[2]):
             window = padded[0, row * 2 : row * 2 + 3, column : column + 2]
-            sums[0, row, column] = np.tensordot(window, kernel.astype(np.int64), 3)
-    np.testing.assert_array_equal(found, parameters(sums))
-    layer = readers.read_layer(typed)
-    assert isinstance(layer, operators.Convolution)
+            total[0, row, column] = np.tensordot(window, kernel.astype(np.int64), 3)
+    np.testing.assert_array_equal(found, parameters(total))
+    layer = layer_of(typed)
+    assert isinstance(layer, sums.Convolution)
     assert (layer.padding, layer.pad_value, layer.strides) == (Padding(1, 0, 2, 1), pad_value, (2, 1))
     assert (layer.weights == kernel).all()
     assert same(layer.requantization, parameters)
-    again, _ = run(x, layer.build(x), value)
+    again, _ = run(x, lowered(layer, [x], [Tensor(value.shape, str(value.dtype))]), value)
     np.testing.assert_array_equal(again, found)
 
 
@@ -66,14 +82,14 @@ def test_depthwise_conv2d():
         integer_form.conv2d(x, kernel, parameters, "uint8", groups=4, kernel_layout="HWOI"),
         value := random_values(rng, (1, 6, 6, 4), "uint8"),
     )
-    sums = np.zeros(found.shape, np.int64)
+    total = np.zeros(found.shape, np.int64)
     for row in range(4):
         for column in range(4):
             window = value[0, row : row + 3, column : column + 3].astype(np.int64)
-            sums[0, row, column] = (window * kernel[..., 0]).sum(axis=(0, 1))
-    np.testing.assert_array_equal(found, parameters(sums))
-    layer = readers.read_layer(typed)
-    assert isinstance(layer, operators.Convolution)
+            total[0, row, column] = (window * kernel[..., 0]).sum(axis=(0, 1))
+    np.testing.assert_array_equal(found, parameters(total))
+    layer = layer_of(typed)
+    assert isinstance(layer, sums.Convolution)
     assert layer.depthwise
     assert (layer.weights_by_output == kernel[..., 0].transpose(2, 0, 1).reshape(4, 9)).all()
 
@@ -83,18 +99,18 @@ def test_dense_with_exceptions():
     x = relay.var("x", shape=(3, 8), dtype="int8")
     kernel = weights(rng, 4, 8)
     value = random_values(rng, (3, 8), "int8")
-    sums = value.astype(np.int64) @ kernel.T.astype(np.int64)
+    total = value.astype(np.int64) @ kernel.T.astype(np.int64)
     exceptions = np.full((4, 2), UNREACHED, np.int64)
-    exceptions[0, 0], exceptions[2] = sums[1, 0], (sums[0, 2], sums[2, 2])
+    exceptions[0, 0], exceptions[2] = total[1, 0], (total[0, 2], total[2, 2])
     shift = np.array([8, 9, 10, 11])
     parameters = Requantization(np.ones(4, np.int64), np.zeros(4, np.int64), shift, (-128, 127), exceptions=exceptions)
     found, typed = run(x, integer_form.dense(x, kernel, parameters, "int8"), value)
-    plain = np.clip(sums >> shift, -128, 127)
+    plain = np.clip(total >> shift, -128, 127)
     expected = plain.copy()
     expected[[1, 0, 2], [0, 2, 2]] -= 1
     np.testing.assert_array_equal(found, np.clip(expected, -128, 127))
-    layer = readers.read_layer(typed)
-    assert isinstance(layer, operators.Dense)
+    layer = layer_of(typed)
+    assert isinstance(layer, sums.Dense)
     assert same(layer.requantization, parameters)
 
 
@@ -109,8 +125,8 @@ def test_avg_pool2d(whole_map):
     found, typed = run(x, expr, value)
     windows = np.lib.stride_tricks.sliding_window_view(value.astype(np.int64), window, axis=(1, 2))
     np.testing.assert_array_equal(found, parameters(windows.sum(axis=(-2, -1))))
-    layer = readers.read_layer(typed)
-    assert isinstance(layer, operators.Average)
+    layer = layer_of(typed)
+    assert isinstance(layer, sums.Average)
     assert (layer.window, layer.whole_map) == (window, whole_map)
 
 
@@ -136,9 +152,9 @@ def test_add_and_tables():
     assert readers.read_lookup_sum(typed[1]) is None
     lookup, addition = readers.read_lookup(typed[0]), readers.read_addition(typed[1])
     assert lookup is not None
-    assert (lookup.outputs == table).all()
+    assert (lookup.operator.outputs == table).all()
     assert addition is not None
-    assert (addition.multipliers, addition.bias, addition.shift) == ((700, -300), -12345, 9)
+    assert (addition.operator.multipliers, addition.operator.bias, addition.operator.shift) == ((700, -300), -12345, 9)
 
 
 @pytest.mark.parametrize("marked", [[True] * 5, [True, False, True, False, False]])
@@ -155,10 +171,9 @@ def test_halves_to_even(marked):
     expected = np.where(ties, np.rint(real), np.floor(real + 0.5))
     assert np.any(np.rint(real) != np.floor(real + 0.5))
     np.testing.assert_array_equal(found, np.clip(expected, -90, 80))
-    layer = readers.read_layer(typed)
-    assert layer is not None
+    layer = layer_of(typed)
     assert same(layer.requantization, parameters)
-    again, _ = run(x, layer.build(x), value)
+    again, _ = run(x, lowered(layer, [x], [Tensor(value.shape, str(value.dtype))]), value)
     np.testing.assert_array_equal(again, found)
 
 
@@ -172,12 +187,13 @@ def test_sums_of_two_with_halves_to_even():
     real = (value.astype(np.int64) - 2 * other.data.numpy().astype(np.int64)) / 4
     assert np.any(np.rint(real) != np.floor(real + 0.5))
     np.testing.assert_array_equal(found, np.clip(np.rint(real), -90, 80))
-    addition = readers.read_addition(typed)
-    assert addition is not None
+    read = readers.read_addition(typed)
+    assert read is not None
+    addition = read.operator
     assert addition.ties_to_even
     wide = value.astype(np.int64) - 2 * other.data.numpy().astype(np.int64)
     np.testing.assert_array_equal(addition.requantization(wide[..., None])[..., 0], found)
-    again, _ = run(x, addition.build(x, other), value)
+    again, _ = run(x, lowered(addition, [x, other], [Tensor(value.shape, "int8")] * 2), value)
     np.testing.assert_array_equal(again, found)
 
 
@@ -219,8 +235,13 @@ def test_sum_of_lookups(real):
     np.testing.assert_array_equal(found, np.clip(np.floor_divide(sums, 2**20), -90, 80))
     read = readers.read_lookup_sum(typed)
     assert read is not None
-    assert (read.x_dtypes, read.clip, read.dtype, read.real) == (("int8", "uint8"), (-90, 80), "int8", real)
-    np.testing.assert_array_equal(read.tables, tables)
+    assert (types_of(read), read.operator.clip, read.operator.dtype, read.exact) == (
+        ("int8", "uint8"),
+        (-90, 80),
+        "int8",
+        not real,
+    )
+    np.testing.assert_array_equal(read.operator.tables, tables)
     assert readers.read_addition(typed) is None
     assert readers.read_absolute_difference(typed) is None
 
@@ -242,8 +263,13 @@ def test_looked_up_line(real):
         np.testing.assert_array_equal(found, np.clip(np.floor_divide(sums, 2**15), -90, 80))
         read = readers.read_lookup_line(typed)
         assert read is not None
-        assert (read.x_dtypes, read.clip, read.dtype, read.real) == (("int8", dtype), (-90, 80), "int8", real)
-        np.testing.assert_array_equal(read.lines, lines)
+        assert (types_of(read), read.operator.clip, read.operator.dtype, read.exact) == (
+            ("int8", dtype),
+            (-90, 80),
+            "int8",
+            not real,
+        )
+        np.testing.assert_array_equal(read.operator.lines, lines)
         assert readers.read_lookup_sum(typed) is None
         assert readers.read_addition(typed) is None
 
@@ -261,6 +287,6 @@ def test_absolute_difference():
     np.testing.assert_array_equal(found, np.clip(np.abs(np.floor_divide(sums, 2**20)) - 90, -90, 80))
     read = readers.read_absolute_difference(typed)
     assert read is not None
-    assert (read.x_dtypes, read.clip, read.dtype) == (("int8", "uint8"), (-90, 80), "int8")
-    np.testing.assert_array_equal(read.tables, tables)
+    assert (types_of(read), read.operator.clip, read.operator.dtype) == (("int8", "uint8"), (-90, 80), "int8")
+    np.testing.assert_array_equal(read.operator.tables, tables)
     assert readers.read_lookup_sum(typed) is None

@@ -10,8 +10,9 @@ import pytest
 import match.frontend
 from match.frontend.model import Model, Rounding
 from match.passes import kept
-from match.passes.kept import kept_integer_relay
+from match.passes.kept import kept_integer_network
 from match.relay import tvm
+from match.relay.graph_reader import GraphReading
 
 pytestmark = pytest.mark.tvm
 
@@ -27,19 +28,19 @@ def model() -> Model:
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Model]:
     """The models that were brought to integer form, not read."""
     asked: list[Model] = []
-    whole = kept.integer_relay
+    whole = kept.integer_network
 
-    def counted(model: Model, activations: str | None, **options: bool) -> tvm.IRModule:
+    def counted(model: Model, activations: str | None, **options: bool) -> GraphReading:
         asked.append(model)
         return whole(model, activations, **options)  # pyright: ignore[reportArgumentType]
 
-    monkeypatch.setattr(kept, "integer_relay", counted)
+    monkeypatch.setattr(kept, "integer_network", counted)
     return asked
 
 
 def test_what_is_read_is_what_was_made(model: Model, made: list[Model], tmp_path: Path) -> None:
-    first = kept_integer_relay(model, None, tmp_path)
-    second = kept_integer_relay(model, None, tmp_path)
+    first = kept_integer_network(model, None, tmp_path).module
+    second = kept_integer_network(model, None, tmp_path).module
     assert len(made) == 1
     assert tvm.ir.structural_equal(first, second, map_free_vars=False)
     assert tvm.ir.save_json(first) == tvm.ir.save_json(second)
@@ -47,28 +48,28 @@ def test_what_is_read_is_what_was_made(model: Model, made: list[Model], tmp_path
 
 
 def test_another_network_type_or_reference_is_another_entry(model: Model, made: list[Model], tmp_path: Path) -> None:
-    kept_integer_relay(model, None, tmp_path)
-    kept_integer_relay(model, "uint8", tmp_path)
-    kept_integer_relay(model, None, tmp_path, exact=False)
-    kept_integer_relay(replace(model, rounding=Rounding.TFLITE), None, tmp_path)
+    kept_integer_network(model, None, tmp_path)
+    kept_integer_network(model, "uint8", tmp_path)
+    kept_integer_network(model, None, tmp_path, exact=False)
+    kept_integer_network(replace(model, rounding=Rounding.TFLITE), None, tmp_path)
     assert len(made) == 4
     assert len(list(tmp_path.iterdir())) == 4
 
 
 def test_what_is_damaged_is_made_anew(model: Model, made: list[Model], tmp_path: Path) -> None:
-    kept_integer_relay(model, None, tmp_path)
+    kept_integer_network(model, None, tmp_path)
     (entry,) = tmp_path.iterdir()
     whole = entry.read_bytes()
     entry.write_bytes(whole[: len(whole) // 2])
-    kept_integer_relay(model, None, tmp_path)
+    kept_integer_network(model, None, tmp_path)
     assert len(made) == 2
     assert entry.read_bytes() == whole
 
 
 def test_the_oldest_go(model: Model, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(kept, "MOST_NETWORKS", 1)
-    kept_integer_relay(model, None, tmp_path)
-    kept_integer_relay(model, "uint8", tmp_path)
+    kept_integer_network(model, None, tmp_path)
+    kept_integer_network(model, "uint8", tmp_path)
     assert len(list(tmp_path.iterdir())) < 2
 
 
@@ -77,5 +78,5 @@ def test_without_a_folder_nothing_is_kept(model: Model, made: list[Model], monke
         raise AssertionError("nothing is to be written")
 
     monkeypatch.setattr(kept, "Kept", refused)
-    assert kept_integer_relay(model, None, None)["main"]
+    assert kept_integer_network(model, None, None).graph.outputs
     assert len(made) == 1

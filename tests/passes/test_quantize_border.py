@@ -8,10 +8,11 @@ import pytest
 
 from match.frontend.model import Rounding
 from match.passes.quantize_border import LowerBorder, qnn_operators
-from match.passes.unsigned_activations import UnsignedActivations
 from match.relay import relay, tvm
+from match.rewrites.unsigned import with_unsigned_activations
 from match.validation.exact_session import exact_session
 from tests.passes.running import Compiled
+from tests.rewrites.through import rewritten
 
 pytestmark = pytest.mark.tvm
 
@@ -87,9 +88,9 @@ def test_border_of_unsigned_activations():
     last = relay.qnn.op.quantize(relay.nn.relu(x), scale, zero, out_dtype="int8")
     body = relay.Tuple([relay.qnn.op.dequantize(moved, scale, zero), relay.clip(moved, -5, 9), last])
     before = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
-    after = UnsignedActivations()(before)
+    before = LowerBorder(Rounding.ONNXRUNTIME)(before)
+    after = rewritten(before, with_unsigned_activations)
     value = {"x": VALUES[:, 400:450]}
-    modules = [LowerBorder(Rounding.ONNXRUNTIME)(module) for module in (before, after)]
-    for expected, found in zip(*(Compiled(module)(value) for module in modules), strict=True):
+    for expected, found in zip(*(Compiled(module)(value) for module in (before, after)), strict=True):
         np.testing.assert_array_equal(found, expected)
     assert "uint8" in after.astext(show_meta_data=False)

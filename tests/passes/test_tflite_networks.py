@@ -9,10 +9,10 @@ import pytest
 
 from match.frontend import load
 from match.frontend.tflite import from_tflite
+from match.graph.sums import Convolution, Dense
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.relay import relay
-from match.relay.operators import Convolution, Dense
 from match.relay.readers import read_layer
 from tests.passes.running import executable
 from tests.passes.tflite_models import Micro, with_outputs
@@ -65,7 +65,8 @@ def test_multiply_accumulates(models_dir, name):
 
     def visit(node):
         nonlocal macs
-        layer = read_layer(node) if isinstance(node, relay.Call) else None
+        read = read_layer(node) if isinstance(node, relay.Call) else None
+        layer = read and read.operator
         if isinstance(layer, (Convolution, Dense)):
             outputs = np.prod([int(extent) for extent in node.checked_type.shape])
             macs += int(outputs) * layer.weights.size // layer.requantization.channels

@@ -86,7 +86,7 @@ def report() -> Report:
         SimpleNamespace(name="cores", memories=(L1,), peak_macs=None),
     )
     target = SimpleNamespace(
-        name="chip", clock_hz=200e6, main_memory=Memory("L2", 65536), modules=memories, platforms=()
+        settings={}, name="chip", clock_hz=200e6, main_memory=Memory("L2", 65536), modules=memories, platforms=()
     )
     return build(
         model=Model(

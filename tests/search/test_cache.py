@@ -23,9 +23,10 @@ from match.search.problem import SearchProblem, Solution
 from match.search.solutions import solutions
 from match.search.solve import solve
 from match.target.cost import Energy
-from tests.mapping.random_schedules import SteppedCost
+from tests.mapping.random_schedules import SteppedCost, random_cost, random_layer
 from tests.search.networks import auto_encoder, ds_cnn, mobilenet, resnet8
 from tests.search.problems import Logged, gap9_problems, problem
+from tests.seeds import seeded
 
 pytestmark = pytest.mark.unit
 
@@ -49,7 +50,7 @@ def test_what_was_found_is_found_again(folder: Path) -> None:
     assert found[1] == Solution(refusal=found[1].refusal, needed=found[1].needed)
     assert (found[1].refusal or "").startswith("it needs at least ")
     assert found[1].needed is not None
-    assert len(entries(folder)) == 2
+    assert len(entries(folder)) == 1
     assert [Cache(folder).look_up(one) for one in (PROBLEM, hopeless)] == found
 
 
@@ -143,11 +144,11 @@ def test_an_entry_that_does_not_fit_its_problem_is_none(folder: Path) -> None:
     cache = Cache(folder)
     cache.store([(PROBLEM, solve(PROBLEM))])
     (path,) = entries(folder)
-    tight = replace(PROBLEM, memories=(Memory("L1", 500),))
-    cache.store([(tight, solve(tight))])
+    larger = problem(replace(CONV, k=2 * CONV.k, c=2 * CONV.c), SteppedCost())
+    cache.store([(larger, solve(larger))])
     (other,) = (entry for entry in entries(folder) if entry != path)
     path.replace(other)
-    assert cache.look_up(tight) is None
+    assert cache.look_up(larger) is None
 
 
 def test_an_unwritable_folder_is_no_cache(tmp_path: Path) -> None:
@@ -241,3 +242,45 @@ def test_losses_are_kept(folder: Path) -> None:
     assert found is not None
     assert found.schedule is not None
     assert found.schedule.loss == 12.5
+
+
+@seeded(12, 200)
+def test_a_mapping_serves_smaller_memories_that_it_fits(seed: int, folder: Path) -> None:
+    """A search would find the same one there; of a mapping that does not fit nothing is known."""
+    rng = random.Random(seed)
+    layer = random_layer(rng)
+    whole = problem(layer, random_cost(rng), rng.choice((400, 700, 1500, 4000)), rng.choice(("latency", "bytes")))
+    solution = solve(whole)
+    Cache(folder).store([(whole, solution)])
+    used = solution.schedule.used_bytes(whole.memories[0]) if solution.schedule else whole.memories[0].size
+    for size in {*range(used - 2, used + 3), rng.randint(1, used), rng.randint(used, whole.memories[0].size)}:
+        smaller = replace(whole, memories=(replace(whole.memories[0], size=size),))
+        found = Cache(folder).look_up(smaller)
+        if size <= whole.memories[0].size and solution.schedule is not None:
+            assert (found is not None) == (size >= used)
+        if found is not None:
+            assert found == solve(smaller)
+
+
+def test_sizes_of_one_problem_are_one_file(folder: Path) -> None:
+    several = [replace(PROBLEM, memories=(Memory("L1", size),)) for size in (700, 350, 20)]
+    cache = Cache(folder)
+    for one in several:
+        cache.store([(one, solve(one))])
+    assert len(entries(folder)) == 1
+    assert [Cache(folder).look_up(one) for one in several] == [solve(one) for one in several]
+
+
+def test_what_may_not_serve_other_sizes_does_not(folder: Path) -> None:
+    """A mapping with a loss, and one by a search that knows the size."""
+    smaller = replace(PROBLEM, memories=(Memory("L1", 699),))
+    solution: Any = solve(PROBLEM)
+    assert solution.schedule.used_bytes(PROBLEM.memories[0]) <= 699
+    Cache(folder / "a").store([(PROBLEM, solution)])
+    assert Cache(folder / "a").look_up(smaller)
+    Cache(folder / "b").store([(PROBLEM, replace(solution, schedule=replace(solution.schedule, loss=12.5)))])
+    assert Cache(folder / "b").look_up(smaller) is None
+    dory = replace(PROBLEM, engine="dory")
+    Cache(folder / "c").store([(dory, solution)])
+    assert Cache(folder / "c").look_up(dory)
+    assert Cache(folder / "c").look_up(replace(smaller, engine="dory")) is None

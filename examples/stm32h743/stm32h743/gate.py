@@ -27,16 +27,19 @@ def gate() -> OwnOperator:
     root = is_op("cast")(is_op("clip")(scaled))
 
     def read(parts: Mapping[Any, Any]) -> Reading | None:
-        product, table = readers.read_multiplication(parts[root]), readers.read_lookup(parts[f])
-        if product is None or table is None or product.requantization.negative_below is not None:
+        multiplication, lookup = readers.read_multiplication(parts[root]), readers.read_lookup(parts[f])
+        if multiplication is None or lookup is None:
+            return None
+        product, table = multiplication.operator, lookup.operator
+        if product.requantization.negative_below is not None:
             return None
         line, entry = product.requantization, np.zeros(1, CONSTANTS)
         entry["bias"], entry["multiplier"], entry["shift"] = line.bias, line.multiplier, line.shift
         entry["zero"], (entry["low"], entry["high"]) = product.zero_points[0], line.clip
         entry["f"] = table.outputs - product.zero_points[1]
-        inputs = (parts[a], table.x)
+        inputs = (parts[a], *lookup.operands)
         same = all(tuple(x.checked_type.shape) == tuple(parts[root].checked_type.shape) for x in inputs)
-        return Reading(inputs, entry.tobytes()) if same and table.x_dtype == "uint8" else None
+        return Reading(inputs, entry.tobytes()) if same and inputs[1].checked_type.dtype == "uint8" else None
 
     def example(a: Any, b: Any) -> Any:
         f = np.clip(np.arange(256) * 2 - 128, 0, 255)

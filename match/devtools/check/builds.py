@@ -11,22 +11,25 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.tflite import division, scaling
 from match.arithmetic.tflite_functions import exponentials
-from match.graph.resize import ONE, Between
+from match.graph.elements import Gate, LeakyRelu
+from match.graph.pairs import Int16Addition
+from match.graph.recurrent import Gru, Lstm
+from match.graph.resize import ONE, Between, Resize
+from match.graph.rows import Softmax16
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION, Normalization
 from match.ir.dtypes import value_range
 from match.ir.layer import Op, Padding
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
 from match.relay.float_averages import quantized_mean
-from match.relay.gru import Gru
-from match.relay.int16_addition import Int16Addition
-from match.relay.int16_gates import Int16Gate
-from match.relay.int16_leaky_relu import Int16LeakyRelu
-from match.relay.int16_softmax import Int16Softmax
+from match.relay.int16_addition import int16_addition
+from match.relay.int16_gates import int16_gate
+from match.relay.int16_leaky_relu import int16_leaky_relu
+from match.relay.int16_softmax import int16_softmax
 from match.relay.log_softmax import log_softmax, log_tables
-from match.relay.lstm import Lstm
 from match.relay.normalization import normalization
-from match.relay.resize import Resize
+from match.relay.recurrent import recurrent
+from match.relay.resize import resized
 from match.relay.softmax import softmax
 
 Build = Callable[..., relay.Expr]
@@ -140,7 +143,7 @@ class Builds:
         scales = np.array([[5 << 28, -1], [1 << 30, 0], [3 << 29, -13]])
 
         def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-            return Int16Addition((a, b), scales=scales, sign=-1, clip=value_range("int16")).build(a, b)
+            return int16_addition(Int16Addition(scales=scales, sign=-1, clip=value_range("int16")), a, b)
 
         return build
 
@@ -168,15 +171,16 @@ class Builds:
         scales = np.array([[1 << 30, 1], [1 << 30, -2]])
 
         def build(x: relay.Expr) -> relay.Expr:
-            return Int16LeakyRelu(x, scales=scales).build(x)
+            return int16_leaky_relu(LeakyRelu(scales=scales), x)
 
         return build
 
     def int16_gate(self, op: Op) -> Build:
         """Of a map of 16 bits in steps near 2^-12."""
+        gate = Gate(function="tanh" if op is Op.TANH else "logistic", multiplier=25000, shift=13)
 
         def build(x: relay.Expr) -> relay.Expr:
-            return Int16Gate(x, function="tanh" if op is Op.TANH else "logistic", multiplier=25000, shift=13).build(x)
+            return int16_gate(gate, x)
 
         return build
 
@@ -184,7 +188,7 @@ class Builds:
         """Of rows of 16."""
 
         def build(x: relay.Expr) -> relay.Expr:
-            return Int16Softmax(x, mantissa=5 << 28, exponent=-2).build(x, 16)
+            return int16_softmax(Softmax16(mantissa=5 << 28, exponent=-2), x, 16)
 
         return build
 
@@ -409,7 +413,7 @@ class Builds:
         scales = np.stack([self.rng.integers(1 << 30, (1 << 31) - 1, 10), exponents], axis=1)
 
         def build(x: relay.Expr) -> relay.Expr:
-            return Lstm(x=x, scales=scales, power=-11, limit=30000, **cells).build(x)
+            return recurrent(Lstm(scales=scales, power=-11, limit=30000, **cells), x)
 
         return build
 
@@ -419,10 +423,10 @@ class Builds:
         offsets = self.rng.integers(-500_000, 500_000, (2, 4, units))
         exponents = [*self.rng.integers(-11, -8, 8), -18, -14]
         scales = np.stack([self.rng.integers(1 << 30, (1 << 31) - 1, 10), exponents], axis=1)
-        wide: dict[str, Any] = {**cells, "x_dtype": "int16", "dtype": "int16", "offsets": offsets, "zero": 0}
+        wide: dict[str, Any] = {**cells, "dtype": "int16", "offsets": offsets, "zero": 0}
 
         def build(x: relay.Expr) -> relay.Expr:
-            return Lstm(x=x, scales=scales, power=-11, limit=30000, **wide).build(x)
+            return recurrent(Lstm(scales=scales, power=-11, limit=30000, **wide), x)
 
         return build
 
@@ -433,7 +437,7 @@ class Builds:
         biases = self.rng.integers(-5000, 5000, units)
 
         def build(x: relay.Expr) -> relay.Expr:
-            return Gru(x=x, scales=scales, biases=biases, reset_first=reset_first, **cells).build(x)
+            return recurrent(Gru(scales=scales, biases=biases, reset_first=reset_first, **cells), x)
 
         return build
 
@@ -447,7 +451,6 @@ class Builds:
             zero * part.sum(axis=2, dtype=np.int64) for zero, part in zip(zeros, (over_x, over_states), strict=True)
         ]
         return {
-            "x_dtype": self.dtype,
             "input_weights": over_x,
             "state_weights": over_states,
             "offsets": self.rng.integers(-2000, 2000, (2, gates, units)) - np.stack(sums),
@@ -461,7 +464,7 @@ class Builds:
         rows, columns = (self._between(size, outputs) for _ in range(2))
 
         def build(x: relay.Expr) -> relay.Expr:
-            return Resize(x, rows=rows, columns=columns, zero=zero, dtype=self.dtype).build(x)
+            return resized(Resize(rows=rows, columns=columns, zero=zero, dtype=self.dtype), x)
 
         return build
 

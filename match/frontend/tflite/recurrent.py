@@ -14,11 +14,12 @@ from match.frontend.tflite.file import Array, FileOperator
 from match.frontend.tflite.int16.quantization import LEAST_UNSCALED, of_input
 from match.frontend.tflite.integers import multiplier
 from match.frontend.tflite.reader import Handlers, TfliteReader
-from match.graph.recurrent import MOST
+from match.graph.recurrent import MOST, Lstm
 from match.ir.requantization import Int64Array
 from match.relay import relay
 from match.relay.integer_form import Int8Array
-from match.relay.lstm import POWERS, Lstm
+from match.relay.lstm import POWERS
+from match.relay.recurrent import recurrent
 
 _GATES = (0, 1, 3, 2)
 """Input, forget, output and cell gate, by their places in the file: three of them have one function."""
@@ -67,9 +68,7 @@ def lstm(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         sequence = relay.transpose(sequence, (1, 0, 2))
     steps, batch = x.shape[:2] if options.TimeMajor() else (x.shape[1], x.shape[0])
     sequence = relay.reshape(sequence, (steps, batch, x.shape[2]))
-    found = Lstm(
-        x=sequence,
-        x_dtype=inputs.dtype,
+    layer = Lstm(
         input_weights=input_weights,
         state_weights=state_weights,
         offsets=np.stack([input_offsets, state_offsets]),
@@ -79,7 +78,7 @@ def lstm(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         zero=states.zero_point,
         dtype=hidden.dtype,
     )
-    outputs = found.build(sequence)
+    outputs = recurrent(layer, sequence)
     return relay.reshape(relay.transpose(outputs, (1, 0, 2)) if turned else outputs, output.shape)
 
 

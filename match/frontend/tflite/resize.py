@@ -7,9 +7,9 @@ import tflite
 
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.reader import Handlers, TfliteReader
-from match.graph.resize import ONE, Between
+from match.graph.resize import ONE, Between, Resize
 from match.relay import relay
-from match.relay.resize import Resize
+from match.relay.resize import resized
 
 
 def nearest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
@@ -38,7 +38,7 @@ def bilinear(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     extents = zip(read.tensor(operator).shape[1:3], output.shape[1:3], strict=True)
     rows, columns = (_between(*extent, align=align, half=half) for extent in extents)
     x = read.expr(operator)
-    return Resize(x, rows=rows, columns=columns, zero=0, dtype=output.dtype).build(x)
+    return resized(Resize(rows=rows, columns=columns, zero=0, dtype=output.dtype), x)
 
 
 def _between(size: int, outputs: int, *, align: bool, half: bool) -> Between:

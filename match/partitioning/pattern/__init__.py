@@ -27,7 +27,7 @@ from match.relay.readers import read_requantized, read_sums
 from match.relay.rewrite import is_call, shape
 from match.target.own import OwnOperator
 
-__all__ = ["Match", "Rejection", "describe", "find", "find_layers", "read", "unrequantized"]
+__all__ = ["Match", "Rejection", "describe", "find", "find_layers", "unrequantized", "with_own_operators"]
 
 _SHARED = "another operator needs one of its intermediate values"
 
@@ -38,20 +38,21 @@ def find(module: tvm.IRModule, own: Iterable[OwnOperator] = ()) -> tuple[Match |
     Raises:
         TargetError: an operator of a module's own cannot be read.
     """
-    return find_layers(read(main_function(module), own))
+    return find_layers(with_own_operators(read_graph(main_function(module)), own))
 
 
-def read(main: relay.Function, own: Iterable[OwnOperator] = ()) -> GraphReading:
-    """The graph of a typed function. `own` are operators that modules define; they come before others.
+def with_own_operators(reading: GraphReading, own: Iterable[OwnOperator]) -> GraphReading:
+    """A graph with the operators that modules define; they come before others.
 
     Raises:
         TargetError: an operator of a module's own cannot be read.
     """
+    main = reading.main
     used_by = users(main)
     brought = {
         root: form for root, form in occurrences(main, own).items() if not _shares((root,), form.covered, used_by)
     }
-    return read_graph(main, brought)
+    return read_graph(main, {**reading.forms, **brought}) if brought else reading
 
 
 def find_layers(reading: GraphReading) -> tuple[Match | Rejection, ...]:
@@ -141,7 +142,7 @@ def unrequantized(match: Match) -> tuple[Match, CoreCalls] | None:
     if requantized is None or read is None:
         return None
     root, inputs = requantized[0], read.operands
-    form = Form(read, root, inputs, covered(root, inputs))
+    form = Form(read.operator, root, inputs, covered(root, inputs))
     sums = describe(root, form)
     if sums is None:
         return None

@@ -14,6 +14,7 @@ from match.report.html.text import facts, joined, link, meter, number, share, si
 from match.report.layer_rows import causes
 from match.report.memory_areas import CALLERS, PROGRAM
 from match.report.schema import MemoryPlanSummary, Report
+from match.report.settings import settings_text
 
 _SLOWEST = 8
 _PJ_IN_UJ = 1e6
@@ -195,6 +196,7 @@ def _compiled(report: Report) -> Markup:
                 ("Objective", options.objective),
                 ("Numerics", options.numerics),
                 ("L1", size(options.l1) if options.l1 else ""),
+                ("Set", settings_text(options)),
                 ("Besides", ", ".join(switches)),
                 ("Compiler", report.generator),
                 ("SHA-256 of the model", Markup("<code>{}</code>").format(report.model.sha256)),

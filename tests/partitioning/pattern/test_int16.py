@@ -12,17 +12,19 @@ import match
 from match.arithmetic.tflite import division, scaling
 from match.compilation.options import Numerics
 from match.dispatch.request import accepts
-from match.graph.elements import Function
+from match.graph.elements import Function, Gate, LeakyRelu
+from match.graph.pairs import Int16Addition
+from match.graph.rows import Softmax16
 from match.ir.layer import Op, Padding
 from match.ir.requantization import Requantization
 from match.partitioning.chains import find_chains
 from match.partitioning.pattern import Match, Rejection, find
 from match.relay import integer_form, relay, tvm
 from match.relay.fixed_point import alone
-from match.relay.int16_addition import Int16Addition
-from match.relay.int16_gates import Int16Gate
-from match.relay.int16_leaky_relu import Int16LeakyRelu
-from match.relay.int16_softmax import Int16Softmax
+from match.relay.int16_addition import int16_addition
+from match.relay.int16_gates import int16_gate
+from match.relay.int16_leaky_relu import int16_leaky_relu
+from match.relay.int16_softmax import int16_softmax
 from match.relay.objects import main_function
 from match.requantize.form import Form, choose_form
 from match.target.operands import GATE_INT16_BYTES, SOFTMAX_INT16_BYTES
@@ -112,7 +114,7 @@ def test_addition(sign: int, exponents: tuple[int, int, int]) -> None:
     """An operand in steps of the larger scale, and a sum, that is not shifted, too."""
     scales = np.array([[1 << 30, 5 << 28, 3 << 29], exponents]).T
     a, b = var("a", 1, 3, 4, 5), var("b", 1, 3, 4, 5)
-    (found,) = matches(Int16Addition((a, b), scales=scales, sign=sign, clip=(0, 999)).build(a, b))
+    (found,) = matches(int16_addition(Int16Addition(scales=scales, sign=sign, clip=(0, 999)), a, b))
     layer = found.layer
     assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.ADD, 3, 4, 5, (0, 999))
     assert (layer.input_dtype, layer.output_dtype, layer.broadcast) == ("int16", "int16", "")
@@ -129,7 +131,7 @@ def test_what_is_no_addition() -> None:
     """A sum whose last shift is rounded otherwise."""
     scales = np.array([[1 << 30, -1], [1 << 30, -1], [1 << 30, -10]])
     a, b = var("a", 1, 3), var("b", 1, 3)
-    body = Int16Addition((a, b), scales=scales, sign=1, clip=CLIP).build(a, b)
+    body = int16_addition(Int16Addition(scales=scales, sign=1, clip=CLIP), a, b)
     total = body.args[0].args[0].args[0]
     other = relay.right_shift(relay.add(total.args[0].args[0], integer_form.int64(1)), total.args[1])
     assert not matches(integer_form.saturate(relay.cast(other, "int32"), CLIP, "int16"))
@@ -209,17 +211,17 @@ def test_average(whole: bool, count: int) -> None:
 
 def test_leaky_relu() -> None:
     x = var("x", 1, 3, 4)
-    (found,) = matches(alone(Int16LeakyRelu(x, scales=np.array([[5 << 28, 2], [3 << 29, -3]])).build(x)))
+    (found,) = matches(alone(int16_leaky_relu(LeakyRelu(scales=np.array([[5 << 28, 2], [3 << 29, -3]])), x)))
     assert (found.layer.op, found.layer.ox, found.layer.k, found.layer.clip) == (Op.LEAKY_RELU, 3, 4, CLIP)
     assert found.constants.table is not None
     assert found.constants.table.tolist() == [5 << 28, 3, 0, 0, 3 << 29, 1, 3, 4]
-    coarse = Int16LeakyRelu(x, scales=np.array([[5 << 28, 2], [3 << 29, 16]])).build(x)
+    coarse = int16_leaky_relu(LeakyRelu(scales=np.array([[5 << 28, 2], [3 << 29, 16]])), x)
     assert [type(one) for one in find(typed(coarse))] == [Rejection]
 
 
 def test_softmax() -> None:
     x = var("x", 2, 3, 7)
-    (found,) = matches(alone(Int16Softmax(x, mantissa=5 << 28, exponent=2).build(x, 7)))
+    (found,) = matches(alone(int16_softmax(Softmax16(mantissa=5 << 28, exponent=2), x, 7)))
     layer, table = found.layer, found.constants.table
     assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.SOFTMAX, 2, 3, 7, (0, CLIP[1]))
     assert table is not None
@@ -227,13 +229,13 @@ def test_softmax() -> None:
     assert table[:4].tolist() == [5 << 28, 3, 0, 0]
     exponentials, reciprocals = table[4:].view(np.int16).reshape(2, 514)
     assert (exponentials[512], reciprocals[0], reciprocals[512]) == (32767, 32767, 16384)
-    coarse = Int16Softmax(x, mantissa=5 << 28, exponent=15).build(x, 7)
+    coarse = int16_softmax(Softmax16(mantissa=5 << 28, exponent=15), x, 7)
     assert [type(one) for one in find(typed(coarse))] == [Rejection]
 
 
 def test_what_is_no_softmax() -> None:
     """Probabilities that are rounded otherwise."""
-    whole = Int16Softmax(var("x", 2, 7), mantissa=5 << 28, exponent=2).build(var("x", 2, 7), 7)
+    whole = int16_softmax(Softmax16(mantissa=5 << 28, exponent=2), var("x", 2, 7), 7)
     shifted = whole.args[0].args[0].args[0]
     other = relay.right_shift(relay.add(shifted.args[0].args[0], integer_form.int64(1)), shifted.args[1])
     assert not matches(integer_form.saturate(relay.cast(other, "int32"), (0, CLIP[1]), "int16"))
@@ -243,7 +245,7 @@ def test_what_is_no_softmax() -> None:
 @pytest.mark.parametrize(("multiplier", "shift"), [(3, 0), (6, 0), (20000, 13), (32767, 31)])
 def test_gates(function: Function, multiplier: int, shift: int) -> None:
     x = var("x", 1, 3, 4)
-    (found,) = matches(alone(Int16Gate(x, function=function, multiplier=multiplier, shift=shift).build(x)))
+    (found,) = matches(alone(int16_gate(Gate(function=function, multiplier=multiplier, shift=shift), x)))
     table = found.constants.table
     assert (found.layer.op, found.layer.ox, found.layer.k) == (Op(function), 3, 4)
     assert table is not None

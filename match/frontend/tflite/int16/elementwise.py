@@ -10,10 +10,10 @@ from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.int16.quantization import of_input, of_output
 from match.frontend.tflite.reader import Handlers, TfliteReader
-from match.graph.pairs import LEFT_SHIFT
+from match.graph.pairs import LEFT_SHIFT, Int16Addition
 from match.relay import relay
 from match.relay.fixed_point import alone
-from match.relay.int16_addition import Int16Addition
+from match.relay.int16_addition import int16_addition
 
 
 def add(read: TfliteReader, operator: FileOperator) -> relay.Expr:
@@ -37,9 +37,8 @@ def _sum(read: TfliteReader, operator: FileOperator, activation: int, sign: int)
         )
     factors = np.stack(quantize_multiplier([*(scale / twice for scale in scales), last]), axis=1)
     operands = read.expr(operator), read.expr(operator, 1)
-    return Int16Addition(
-        operands, scales=factors, sign=sign, clip=integers.clip_of(read, operator, activation, output)
-    ).build(*operands)
+    clip = integers.clip_of(read, operator, activation, output)
+    return int16_addition(Int16Addition(scales=factors, sign=sign, clip=clip), *operands)
 
 
 def squared_difference(read: TfliteReader, operator: FileOperator) -> relay.Expr:

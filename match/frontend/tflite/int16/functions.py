@@ -11,14 +11,15 @@ from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.int16.quantization import of_input, of_output, ratio
 from match.frontend.tflite.integers import int64
 from match.frontend.tflite.reader import Handlers, TfliteReader
-from match.graph.elements import Function
+from match.graph.elements import Function, Gate, LeakyRelu
 from match.graph.recurrent import FUNCTION_POWER, GATE_POWER
+from match.graph.rows import Softmax16
 from match.ir.dtypes import value_range
 from match.relay import relay
 from match.relay.fixed_point import alone
-from match.relay.int16_gates import Int16Gate
-from match.relay.int16_leaky_relu import Int16LeakyRelu
-from match.relay.int16_softmax import Int16Softmax
+from match.relay.int16_gates import int16_gate
+from match.relay.int16_leaky_relu import int16_leaky_relu
+from match.relay.int16_softmax import int16_softmax
 
 _MOST_DOUBLINGS = 31
 """How often TFLite Micro doubles the factor of a gate's input at most."""
@@ -44,7 +45,7 @@ def _gate(read: TfliteReader, operator: FileOperator, function: Function, most: 
     _check_scale(read, operator)
     x, power = read.expr(operator), _power_near(scale)
     if power is not None and 0 <= power - GATE_POWER <= most:
-        return alone(Int16Gate(x, function=function, multiplier=3 << (power - GATE_POWER), shift=0).build(x))
+        return alone(int16_gate(Gate(function=function, multiplier=3 << (power - GATE_POWER), shift=0), x))
     factor, doublings = float(scale) * 4096.0 * 3.0, 0
     while factor <= 32767 / 2 and doublings < _MOST_DOUBLINGS:
         factor, doublings = 2 * factor, doublings + 1
@@ -52,7 +53,7 @@ def _gate(read: TfliteReader, operator: FileOperator, function: Function, most: 
         raise read.error(
             operator, f"has an input with the scale {scale}, too large for TFLite Micro's table; quantize it again"
         )
-    return alone(Int16Gate(x, function=function, multiplier=int(factor), shift=doublings).build(x))
+    return alone(int16_gate(Gate(function=function, multiplier=int(factor), shift=doublings), x))
 
 
 def _power_near(scale: np.float32) -> int | None:
@@ -77,7 +78,7 @@ def softmax(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     x, width = read.expr(operator), read.tensor(operator).shape[-1]
     factor = np.float64(of_input(read, operator).scale) * np.float64(beta) / (10.0 / 65535.0)
     mantissa, exponent = quantize_multiplier(factor)
-    return alone(Int16Softmax(x, mantissa=int(mantissa), exponent=int(exponent)).build(x, width))
+    return alone(int16_softmax(Softmax16(mantissa=int(mantissa), exponent=int(exponent)), x, width))
 
 
 def relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
@@ -100,7 +101,7 @@ def leaky_relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     slope = np.float64(inputs.scale) * np.float64(alpha) / np.float64(output.scale)
     if slope >= 0:
         scales = quantize_multiplier([ratio(read, operator), slope])
-        return alone(Int16LeakyRelu(x, scales=np.stack(scales, axis=1)).build(x))
+        return alone(int16_leaky_relu(LeakyRelu(scales=np.stack(scales, axis=1)), x))
     wide = integers.wide(x)
     above, below = integers.scaled(wide, ratio(read, operator)), relay.negative(integers.scaled(wide, -slope))
     return integers.narrowed(relay.where(relay.greater_equal(wide, int64(0)), above, below), output)

@@ -1,0 +1,205 @@
+"""The stations between a network that was read and its report, in order, with C and without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache as computed_once
+from functools import partial
+from typing import Any
+
+from match.codegen.network import Network
+from match.compilation.options import Numerics, Options
+from match.compilation.stopwatch import Stopwatch
+from match.compiled.dataflow import dataflow
+from match.compiled.main_memory import Estimate, estimate
+from match.errors import CapacityError, OptionError
+from match.external_memory.fit import in_memory
+from match.frontend.failures import tvm_failures
+from match.frontend.model import Model, tensor_bytes
+from match.graph.text import text
+from match.partitioning.least_l1 import check_l1
+from match.partitioning.partitioner import Partitioned, cut
+from match.partitioning.quantizable import Quantizable, has_wide_activations, quantizable
+from match.passes.kept import kept_integer_network
+from match.relay.graph import elements_by_source
+from match.relay.graph_reader import GraphReading
+from match.relay.graph_writer import write_graph
+from match.relay.objects import main_function
+from match.report import Report
+from match.report import build as build_report
+from match.report.reads import Reads
+from match.rewrites.rescale import rescaled
+from match.target.hardware import MatchTarget
+from match.target.registry import get_target
+from match.validation.in_numpy import moved_outputs
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What one compilation is asked for: the chip, made and restricted; options; the size of L1, where it was given."""
+
+    chip: MatchTarget
+    options: Options
+    l1: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """What the report asks beside the choice, answered once and when it is asked.
+
+    `quantizable`: recurrent layers in floating point that modules would take. `exact_cycles`: the predicted cycles with
+    exact numerics, None where the network does not fit the memories then.
+    """
+
+    quantizable: Callable[[], tuple[Quantizable, ...]]
+    exact_cycles: Callable[[], int | None]
+
+
+def integer_form(model: Model, asked: Asked, stopwatch: Stopwatch) -> GraphReading:
+    """The network in integer form, as the target and the options ask for it."""
+    chip, options = asked.chip, asked.options
+    with tvm_failures(model.name), stopwatch.phase("transform"):
+        network = kept_integer_network(
+            model,
+            chip.activations,
+            options.cache,
+            exact=options.exact,
+            quantize_recurrent=options.quantize_recurrent,
+            passed=stopwatch.passed,
+        )
+        network = rescaled_where_asked(network, chip, options)
+        if options.rescale:
+            stopwatch.passed("rescale", partial(text, network.graph))
+        return network
+
+
+def rescaled_where_asked(network: GraphReading, target: MatchTarget, options: Options) -> GraphReading:
+    """A network in integer form, rescaled if that was asked for."""
+    return write_graph(rescaled(network.graph, target), network) if options.rescale else network
+
+
+def cut_for(integer: GraphReading, model: Model, asked: Asked, stopwatch: Stopwatch) -> Partitioned:
+    """The network, cut as is cheapest with everything in main memory.
+
+    Raises:
+        CapacityError: no layer fits the L1 that was asked for.
+    """
+    chip, options = asked.chip, asked.options
+    partitioned = cut(integer, chip, options, model.name, stopwatch)
+    larger = partial(_cut_for_l1, integer, chip, options, model.name, stopwatch)
+    check_l1(partitioned, asked.l1, model.name, larger)
+    return partitioned
+
+
+def _cut_for_l1(
+    integer: GraphReading, target: MatchTarget, options: Options, name: str, stopwatch: Stopwatch, l1: int
+) -> Partitioned | None:
+    """The network, cut for an L1 of `l1` bytes; None if the target cannot have that size."""
+    try:
+        larger = get_target(target, l1)
+    except OptionError:
+        return None
+    return cut(integer, larger, options, name, stopwatch)
+
+
+def questions(model: Model, asked: Asked, stopwatch: Stopwatch) -> Questions:
+    """Those about a network."""
+    return Questions(
+        computed_once(partial(_quantizable, model, asked, stopwatch)),
+        computed_once(partial(exact_cycles, model, asked.chip, asked.options)),
+    )
+
+
+def _quantizable(model: Model, asked: Asked, stopwatch: Stopwatch) -> tuple[Quantizable, ...]:
+    """Recurrent layers in floating point that would be on modules, if that was asked for."""
+    if asked.options.exact or asked.options.quantize_recurrent:
+        return ()
+    return quantizable(model.module, asked.chip, asked.options, stopwatch)
+
+
+def exact_cycles(model: Model, target: MatchTarget, options: Options) -> int | None:
+    """The predicted cycles of the network with exact numerics; None where it does not fit the memories then."""
+    exact = replace(options, numerics=Numerics.EXACT, rescale=False, quantize_recurrent=False)
+    asked, stopwatch = Asked(target, exact, None), Stopwatch()
+    try:
+        decisions = predicted(integer_form(model, asked, stopwatch), model, asked, stopwatch).partitioned.decisions
+    except CapacityError:
+        return None
+    return sum(round(decision.cycles) for decision in decisions)
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """A network in the memories of its target: its decisions, and what main memory holds.
+
+    `network` is what TVM made of it, where that had to be known: of a network that main memory may not hold, or of one
+    that was compiled. Without it, `estimate` says what main memory holds.
+    """
+
+    partitioned: Partitioned
+    reads: tuple[Reads, ...]
+    network: Network | None = None
+    estimate: Estimate | None = None
+
+
+def predicted(integer: GraphReading, model: Model, asked: Asked, stopwatch: Stopwatch) -> Predicted:
+    """A network as it is compiled, without C: TVM is asked only if main memory may not hold it.
+
+    Raises:
+        CapacityError: if the chip does not have the memory, or no layer fits the L1 that was asked for.
+    """
+    chip = asked.chip
+    with tvm_failures(model.name), asked.options.with_folder() as options:
+        partitioned = cut_for(integer, model, replace(asked, options=options), stopwatch)
+        reads = dataflow(partitioned)
+        known = estimate(partitioned, reads)
+        border = tensor_bytes((*model.inputs, *model.outputs))
+        needed = known.workspace.bytes + known.constant_bytes + known.own + border
+        if needed + chip.program_bytes(len(partitioned.decisions)) <= chip.main_memory.size:
+            return Predicted(partitioned, reads, estimate=known)
+        partitioned, network = in_memory(partitioned, integer, model, options, stopwatch)
+        return Predicted(partitioned, dataflow(partitioned), network)
+
+
+def report(made: Predicted, model: Model, asked: Asked, answers: Questions, stopwatch: Stopwatch) -> Report:
+    """The report of a network."""
+    partitioned, network, known = made.partitioned, made.network, made.estimate
+    with stopwatch.phase("compare"):
+        moved = moved_outputs(partitioned, model.inputs, model.outputs)
+    return build_report(
+        model=model,
+        target=asked.chip,
+        options=asked.options,
+        l1=asked.l1,
+        decisions=partitioned.decisions,
+        reads=made.reads,
+        compile_seconds=stopwatch.seconds,
+        elements=elements_by_source(main_function(model.module)),
+        quantizable=answers.quantizable(),
+        wide_activations=has_wide_activations(model.module),
+        deviations=partitioned.deviations(),
+        moved_outputs=moved,
+        exact_cycles=answers.exact_cycles,
+        **_sizes(model, asked.chip, partitioned, network, known),
+    )
+
+
+def _sizes(
+    model: Model, chip: MatchTarget, partitioned: Partitioned, network: Network | None, known: Estimate | None
+) -> Mapping[str, Any]:
+    """What the report is told of main memory."""
+    if network is not None:
+        return {
+            "workspace_bytes": network.activation_bytes,
+            "constant_bytes": network.constant_bytes,
+            "program_bytes": chip.program_bytes(len(network.calls)),
+            "network": network,
+        }
+    assert known is not None, "what TVM did not make is estimated"
+    return {
+        "workspace_bytes": known.workspace.bytes + tensor_bytes((*model.inputs, *model.outputs)),
+        "constant_bytes": known.constant_bytes,
+        "program_bytes": chip.program_bytes(len(partitioned.decisions)),
+        "workspace": known.workspace,
+    }

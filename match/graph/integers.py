@@ -1,0 +1,230 @@
+"""Operators on integers that the control core alone computes: arithmetic, comparisons, places of extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from match.graph.elements import OfElements
+from match.graph.operator import Array, Operator, Stored
+from match.ir.graph import Tensor
+
+FUNCTIONS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
+    dict[str, Callable[..., Any]](
+        {
+            "abs": np.abs,
+            "negative": np.negative,
+            "add": np.add,
+            "subtract": np.subtract,
+            "multiply": np.multiply,
+            "maximum": np.maximum,
+            "minimum": np.minimum,
+            "equal": np.equal,
+            "not_equal": np.not_equal,
+            "less": np.less,
+            "less_equal": np.less_equal,
+            "greater": np.greater,
+            "greater_equal": np.greater_equal,
+            "logical_and": np.logical_and,
+            "logical_or": np.logical_or,
+            "logical_not": np.logical_not,
+            "left_shift": np.left_shift,
+            "right_shift": np.right_shift,
+            "bitwise_and": np.bitwise_and,
+            "where": np.where,
+            "cast": np.asarray,
+        }
+    )
+)
+"""The functions of `Elementwise`, by the names that Relay's operators have."""
+
+TYPES = frozenset({"int8", "uint8", "int16", "int32", "int64", "bool"})
+"""The types of `Elementwise`, its inputs and its result."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Elementwise(Operator):
+    """One of `FUNCTIONS` of integers, element by element; inputs are broadcast."""
+
+    called: ClassVar[str] = "elementwise"
+    elementwise: ClassVar[bool] = True
+
+    function: str
+    dtype: str
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The shape that all inputs are broadcast to."""
+        return Tensor(np.broadcast_shapes(*(x.shape for x in inputs)), self.dtype)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The function."""
+        return np.asarray(FUNCTIONS[self.function](*inputs)).astype(self.dtype)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Clip(OfElements):
+    """Integers between two limits, which are part of the range; others become the nearer limit."""
+
+    called: ClassVar[str] = "clip"
+    elementwise: ClassVar[bool] = True
+
+    limits: tuple[int, int]
+    dtype: str
+
+    def compute(self, *inputs: Array) -> Array:
+        """The nearer limit of what is beyond."""
+        return inputs[0].astype(np.int64).clip(*self.limits).astype(self.dtype)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Saturate(OfElements):
+    """int32 numbers plus `more`, clipped, in 8 bits."""
+
+    called: ClassVar[str] = "saturate"
+    elementwise: ClassVar[bool] = True
+    converts: ClassVar[bool] = True
+
+    more: int
+    clip: tuple[int, int]
+    dtype: str
+
+    def compute(self, *inputs: Array) -> Array:
+        """The sum, which wraps around as int32 does, clipped."""
+        return (inputs[0] + np.int32(self.more)).clip(*self.clip).astype(self.dtype)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """More is added."""
+        del inputs
+        if more is None:
+            return self
+        low, high = self.clip
+        return replace(self, more=self.more + more, clip=(low + more, high + more), dtype="uint8")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Entries(Operator):
+    """The entries of a table of integers, shape (n,), at given places; a place beyond an end is taken for that end."""
+
+    called: ClassVar[str] = "entries"
+    elementwise: ClassVar[bool] = True
+    converts: ClassVar[bool] = True
+
+    table: npt.NDArray[Any]
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The shape of the places, in the table's type."""
+        return Tensor(inputs[0].shape, str(self.table.dtype))
+
+    def compute(self, *inputs: Array) -> Array:
+        """The entries."""
+        return self.table.take(inputs[0], mode="clip")
+
+    @property
+    def lowest(self) -> int | None:
+        """The least entry."""
+        return int(self.table.min())
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator | None:
+        """Entries are larger; places must be those that they were."""
+        if not inputs[0].as_it_is:
+            return None
+        return self if more is None else replace(self, table=(self.table.astype(np.int64) + more).astype(np.uint8))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Difference(Operator):
+    """The difference of two tensors of 8 bits of one type, in more bits."""
+
+    called: ClassVar[str] = "difference"
+    alike: ClassVar[bool] = True
+    elementwise: ClassVar[bool] = True
+
+    dtype: str
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The shape that both are broadcast to."""
+        return Tensor(np.broadcast_shapes(*(x.shape for x in inputs)), self.dtype)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The differences."""
+        a, b = (x.astype(self.dtype) for x in inputs)
+        return a - b
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Itself."""
+        del inputs, more
+        return self
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Extreme(Operator):
+    """The largest, or the smallest, number along some axes of a tensor of 8 bits."""
+
+    called: ClassVar[str] = "extreme"
+    hands_on: ClassVar[bool] = True
+    alike: ClassVar[bool] = True
+
+    axes: tuple[int, ...]
+    keepdims: bool
+    largest: bool
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The extents of the axes that are left; the others are 1 where they are kept."""
+        return Tensor(_reduced(inputs[0].shape, self.axes, keepdims=self.keepdims), inputs[0].dtype)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The extremes."""
+        reduce = np.max if self.largest else np.min
+        return reduce(inputs[0], axis=self.axes, keepdims=self.keepdims)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Itself."""
+        del inputs, more
+        return self
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Place(Operator):
+    """The index of the largest, or the smallest, of the numbers of 8 bits along one axis.
+
+    last: of several such numbers the last one is meant, else the first one.
+    """
+
+    called: ClassVar[str] = "place"
+
+    axis: int
+    keepdims: bool
+    largest: bool
+    last: bool
+    dtype: str
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The extents of the other axes; that of the axis is 1 where it is kept."""
+        return Tensor(_reduced(inputs[0].shape, (self.axis,), keepdims=self.keepdims), self.dtype)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The indices."""
+        x = inputs[0].astype(np.int64) if self.largest else -inputs[0].astype(np.int64)
+        if not self.last:
+            found = x.argmax(axis=self.axis, keepdims=self.keepdims)
+        else:
+            backwards = np.flip(x, self.axis).argmax(axis=self.axis, keepdims=self.keepdims)
+            found = x.shape[self.axis] - 1 - backwards
+        return found.astype(self.dtype)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Itself."""
+        del inputs, more
+        return self
+
+
+def _reduced(extents: tuple[int, ...], axes: tuple[int, ...], *, keepdims: bool) -> tuple[int, ...]:
+    """The extents of a tensor without some axes, or with 1 in their places."""
+    if keepdims:
+        return tuple(1 if axis in axes else extent for axis, extent in enumerate(extents))
+    return tuple(extent for axis, extent in enumerate(extents) if axis not in axes)

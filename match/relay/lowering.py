@@ -1,0 +1,276 @@
+"""How TVM computes each operator of the graph: Relay that `match.relay.graph_reader` reads as that operator again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from match.graph.elements import (
+    ChannelLookup,
+    Dequantize,
+    DequantizeSums,
+    Gate,
+    LeakyRelu,
+    Lookup,
+    Quantize,
+    Requantize,
+)
+from match.graph.float_average import FloatAverage
+from match.graph.integers import Clip, Difference, Elementwise, Entries, Extreme, Place, Saturate
+from match.graph.maximum import Maximum
+from match.graph.moves import FILL, Concatenate, Move
+from match.graph.operator import Operator
+from match.graph.pairs import (
+    AbsoluteDifference,
+    Addition,
+    Int16Addition,
+    Int16Multiplication,
+    LookupLine,
+    LookupSum,
+    Matrices,
+    Multiplication,
+    SquaredDifference,
+)
+from match.graph.recurrent import Gru, Lstm
+from match.graph.resize import Resize
+from match.graph.rows import LogSoftmax, Normalization, Softmax, Softmax16
+from match.graph.sums import SUMS, Accumulation, Average, Convolution, Dense
+from match.ir.graph import Tensor
+from match.relay import float_arithmetic, integer_form, relay
+from match.relay.float_averages import float_average
+from match.relay.int16_addition import int16_addition
+from match.relay.int16_gates import int16_gate
+from match.relay.int16_leaky_relu import int16_leaky_relu
+from match.relay.int16_softmax import int16_softmax
+from match.relay.log_softmax import log_softmax
+from match.relay.normalization import normalization
+from match.relay.recurrent import recurrent
+from match.relay.resize import resized
+from match.relay.softmax import softmax
+
+
+def lowered(
+    operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Tensor], *, exact: bool = True
+) -> relay.Expr:
+    """The Relay expression of an operator.
+
+    Args:
+        operator: of any class but `Opaque`, which is Relay, and those that only modules compute.
+        inputs: what it is computed from, typed or not.
+        tensors: the shapes and types of the inputs.
+        exact: whether the reference is known to compute just these numbers.
+    """
+    for lower in (_sums, _pair, _element, _row, _place):
+        expr = lower(operator, inputs, tensors, exact)
+        if expr is not None:
+            return expr
+    raise AssertionError(f"{type(operator).__name__} has no form in Relay of its own")
+
+
+def _sums(
+    operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Tensor], exact: bool
+) -> relay.Expr | None:
+    """Convolutions, dense layers and averages."""
+    if not isinstance(operator, Accumulation):
+        return None
+    (x,), dtype = inputs, tensors[0].dtype
+    match operator:
+        case Convolution():
+            total = integer_form.convolution(
+                x,
+                np.ascontiguousarray(_weights(operator, dtype)),
+                x_dtype=dtype,
+                strides=operator.strides,
+                padding=operator.padding,
+                dilation=operator.dilation,
+                groups=operator.groups,
+                kernel_layout=operator.kernel_layout,
+                pad_value=operator.pad_value,
+            )
+        case Dense():
+            total = integer_form.product(x, np.ascontiguousarray(_weights(operator, dtype)))
+        case Average():
+            total = integer_form.window_sum(x, operator.window, operator.strides, operator.whole_map)
+        case _:
+            return None
+    if operator.dtype == SUMS:
+        return total
+    marked = total if exact else integer_form.real_sums(total)
+    return integer_form.requantize(marked, operator.requantization, operator.dtype)
+
+
+def _weights(operator: Convolution | Dense, x_dtype: str) -> integer_form.Weights:
+    """The weights in the type that TVM multiplies numbers of `x_dtype` with."""
+    return operator.weights.astype(np.int16) if x_dtype == "int16" else operator.weights
+
+
+def _pair(
+    operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Tensor], exact: bool
+) -> relay.Expr | None:
+    """Operators of two activations."""
+    if len(inputs) != 2:
+        return None
+    (a, b), dtypes, real = inputs, (tensors[0].dtype, tensors[1].dtype), not exact
+    match operator:
+        case Addition():
+            own = operator.multipliers, operator.bias, operator.shift, operator.clip, operator.dtype
+            return integer_form.add(a, b, *own, ties_to_even=operator.ties_to_even, real=real)
+        case Multiplication():
+            return integer_form.multiply(a, b, operator.zero_points, operator.requantization, operator.dtype, real=real)
+        case SquaredDifference():
+            return integer_form.squared_difference(
+                a, b, dtypes, operator.steps, operator.requantization, operator.dtype
+            )
+        case LookupSum():
+            return integer_form.lookup_sum(a, b, dtypes, operator.tables, operator.clip, operator.dtype, real=real)
+        case LookupLine():
+            return integer_form.lookup_line(a, b, dtypes, operator.lines, operator.clip, operator.dtype, real=real)
+        case AbsoluteDifference():
+            return integer_form.absolute_difference(a, b, dtypes, operator.tables, operator.clip, operator.dtype)
+        case Matrices():
+            requantization = operator.requantization.take(np.zeros(tensors[1].shape[1], np.intp))
+            return integer_form.matrices(a, b, operator.zero_points, requantization, operator.dtype, real=real)
+        case Int16Addition():
+            return int16_addition(operator, a, b)
+        case Int16Multiplication():
+            product = relay.multiply(relay.cast(a, "int32"), relay.cast(b, "int32"))
+            return integer_form.requantize(product, operator.requantization, operator.dtype)
+        case Difference():
+            return relay.subtract(relay.cast(a, operator.dtype), relay.cast(b, operator.dtype))
+        case _:
+            return None
+
+
+def _element(
+    operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Tensor], exact: bool
+) -> relay.Expr | None:
+    """Functions of each element."""
+    if not inputs:
+        return None
+    x, real = inputs[0], not exact
+    match operator:
+        case Lookup():
+            return integer_form.lookup(x, operator.outputs, tensors[0].dtype, operator.dtype, real=real)
+        case ChannelLookup():
+            return integer_form.channel_lookup(x, operator.outputs, tensors[0].dtype, operator.dtype, real=real)
+        case Quantize():
+            return float_arithmetic.quantized(x, operator.function)
+        case Dequantize():
+            steps = relay.subtract(relay.cast(x, "int32"), relay.const(operator.zero_point, "int32"))
+            return relay.multiply(relay.cast(steps, "float32"), relay.const(operator.scale))
+        case DequantizeSums():
+            return _real_line(operator, integer_form.real_sums(x) if real else x)
+        case Requantize():
+            return integer_form.requantize(relay.cast(x, "int32"), operator.requantization, operator.dtype)
+        case Gate():
+            return int16_gate(operator, x)
+        case LeakyRelu():
+            return int16_leaky_relu(operator, x)
+        case Elementwise(function="cast"):
+            return relay.cast(x, operator.dtype)
+        case Elementwise():
+            function: Any = getattr(relay, operator.function)
+            return function(*inputs)
+        case Clip():
+            return relay.clip(x, *operator.limits)
+        case Saturate():
+            more = relay.add(x, relay.const(operator.more, "int32")) if operator.more else x
+            return integer_form.saturate(more, operator.clip, operator.dtype)
+        case Entries():
+            return relay.take(relay.const(operator.table), integer_form.real_sums(x) if real else x)
+        case _:
+            return None
+
+
+def _real_line(line: DequantizeSums, sums: relay.Expr) -> relay.Expr:
+    """Sums as real numbers: what is 0 everywhere is not added."""
+    total = relay.add(sums, relay.const(line.offset)) if line.offset.any() else sums
+    product = relay.multiply(relay.cast(total, "float32"), relay.const(line.scale))
+    nothing = not line.bias.any() and np.signbit(line.bias).all()  # 0 + -0 is 0: other zeros change numbers
+    return product if nothing else relay.add(product, relay.const(line.bias))
+
+
+def _row(operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Tensor], exact: bool) -> relay.Expr | None:
+    """Functions of rows and of sequences."""
+    if len(inputs) != 1 or not tensors[0].shape:
+        return None
+    (x,), width = inputs, tensors[0].shape[-1]
+    match operator:
+        case Softmax():
+            own = operator.exponentials, operator.dtype, operator.zero, operator.scale
+            return softmax(x, width, *own)
+        case Softmax16():
+            return int16_softmax(operator, x, width)
+        case LogSoftmax():
+            return log_softmax(x, width, operator.tables)
+        case Normalization():
+            return normalization(x, width, operator.normalization, operator.requantization, operator.dtype)
+        case Lstm() | Gru():
+            return recurrent(operator, x)
+        case Resize():
+            return resized(operator, x, exact=exact)
+        case FloatAverage():
+            return float_average(operator, x)
+        case _:
+            return None
+
+
+def _place(
+    operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Tensor], exact: bool
+) -> relay.Expr | None:
+    """Operators that hand on elements, or say where they are."""
+    del exact
+    match operator:
+        case Move():
+            return _moved(operator, inputs[0], tensors[0])
+        case Concatenate():
+            return relay.concatenate(list(inputs), operator.axis)
+        case Maximum():
+            return integer_form.max_pool2d(
+                inputs[0],
+                window=operator.window,
+                strides=operator.strides,
+                padding=operator.padding,
+                dilation=operator.dilation,
+            )
+        case Extreme():
+            reduce = relay.max if operator.largest else relay.min
+            return reduce(inputs[0], operator.axes, operator.keepdims)
+        case Place():
+            find = relay.argmax if operator.largest else relay.argmin
+            wide = relay.cast(inputs[0], operator.dtype)
+            return find(wide, operator.axis, operator.keepdims, select_last_index=operator.last)
+        case _:
+            return None
+
+
+def _moved(move: Move, x: relay.Expr, tensor: Tensor) -> relay.Expr:
+    """A reshape, a transposition, or indices of one axis after the other and what fills around them."""
+    if move.keeps_order:
+        return relay.reshape(x, move.shape)
+    if move.split != tensor.shape:
+        x = relay.reshape(x, move.split)
+    if any(columns is not None for columns in move.columns):
+        x = _taken(move, x, tensor.dtype)
+    if move.turns:
+        x = relay.transpose(x, move.axes)
+    turned = tuple(move.taken[axis] for axis in move.axes)
+    return x if turned == move.shape else relay.reshape(x, move.shape)
+
+
+def _taken(move: Move, x: relay.Expr, dtype: str) -> relay.Expr:
+    """The indices of each axis, the axes in their order."""
+    widths: list[tuple[int, int]] = []
+    for axis, columns in enumerate(move.columns):
+        before = after = 0
+        if columns is not None:
+            inside = np.flatnonzero(columns != FILL)
+            before, after = int(inside[0]), int(len(columns) - 1 - inside[-1])
+            taken = columns[before : len(columns) - after]
+            assert taken.min() > FILL, "what fills lies around the elements"
+            if not np.array_equal(taken, np.arange(move.split[axis])):
+                x = relay.take(x, relay.const(taken), axis=axis)
+        widths.append((before, after))
+    return relay.nn.pad(x, widths, relay.const(move.fill, dtype)) if any(map(any, widths)) else x

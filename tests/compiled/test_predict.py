@@ -1,0 +1,97 @@
+"""A prediction without C is that of the compilation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+import match
+from match import zoo
+from match.errors import CapacityError, OptionError
+from match.relay import relay
+from match.report import Report
+from tests.cli.conftest import DIGITS
+
+pytestmark = pytest.mark.cc
+
+WITHOUT_TVM = ("workspace", "totals")
+
+
+def same(predicted: Report, compiled: Report) -> None:
+    """All but the seconds, and what is estimated of main memory."""
+    for field in Report.__struct_fields__:
+        if field not in WITHOUT_TVM:
+            assert getattr(predicted, field) == getattr(compiled, field), field
+    one, other = (msgspec.to_builtins(report.totals) for report in (predicted, compiled))
+    for name in ("compile_seconds", "l2_peak_bytes", "constant_bytes", "program_bytes"):
+        one.pop(name), other.pop(name)
+    assert one == other
+
+
+@pytest.fixture
+def no_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise AssertionError("nothing is to be built")
+
+    monkeypatch.setattr(relay, "build", refused)
+
+
+@pytest.mark.parametrize(
+    ("network", "target", "options"),
+    [
+        ("digits", "gap9", {}),
+        ("digits", "gap9", {"l1": "16k", "modules": ["cluster"], "settings": {"dma.bytes": 4}}),
+        ("digits", "diana", {"objective": "bytes"}),
+        ("digits", "gap8", {"numerics": "exact", "fuse": False}),
+        ("unet-0.1-32", "gap9", {}),
+    ],
+)
+def test_all_but_main_memory_is_that_of_the_compilation(
+    network: str, target: str, options: dict[str, Any], request: pytest.FixtureRequest
+) -> None:
+    model = DIGITS if network == "digits" else match.load(zoo.build(network))
+    compiled = match.compile(model, target, **options)
+    request.getfixturevalue("no_build")
+    predicted = match.predict(model, target, **options)
+    same(predicted, compiled.report)
+    if all(layer.module != "cpu" for layer in compiled.layers):
+        assert predicted.totals.l2_peak_bytes == compiled.report.totals.l2_peak_bytes
+
+
+@pytest.mark.usefixtures("no_build")
+def test_what_lies_in_the_workspace_together_lies_apart() -> None:
+    workspace = match.predict(zoo.build("ssd-0.1-64"), "gap9").workspace
+    assert workspace is not None
+    taken = np.zeros((len(workspace.steps), workspace.bytes), np.int8)
+    for buffer in workspace.buffers:
+        taken[buffer.first : buffer.last + 1, buffer.offset : buffer.offset + buffer.bytes] += 1
+    assert taken.max() == 1
+    assert taken[:, -8:].any()
+
+
+def test_a_network_that_main_memory_may_not_hold_is_placed_as_for_c() -> None:
+    options: dict[str, Any] = {"l1": "8k", "l2": 20000}
+    compiled = match.compile(DIGITS, "gap9", **options).report
+    predicted = match.predict(DIGITS, "gap9", **options)
+    assert compiled.memory
+    same(predicted, compiled)
+    assert predicted.totals.l2_peak_bytes == compiled.totals.l2_peak_bytes
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [({"l2": 100}, CapacityError), ({"l1": 16}, CapacityError), ({"settings": {"x": 1}}, OptionError)],
+)
+def test_errors_are_those_of_a_compilation(options: dict[str, Any], error: type[Exception]) -> None:
+    with pytest.raises(error) as compiled:
+        match.compile(DIGITS, "gap9", **options)
+    with pytest.raises(error) as predicted:
+        match.predict(DIGITS, "gap9", **options)
+    assert str(compiled.value) == str(predicted.value)
+
+
+def test_a_prediction_shows_itself() -> None:
+    assert match.predict(DIGITS, "gap9").show()._repr_html_()

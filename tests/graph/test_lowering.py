@@ -1,0 +1,76 @@
+"""Each operator of the graph, written as Relay, is read as that operator again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+
+import pytest
+
+from match.devtools.check.probes import Probe, int16_probes, network, probes
+from match.graph.rewrite import rewrite
+from match.graph.text import parse, text
+from match.graph.value import Graph, Value
+from match.relay import relay, tvm
+from match.relay.graph_reader import read_graph
+from match.relay.graph_writer import write_graph
+from match.relay.objects import main_function
+
+pytestmark = pytest.mark.tvm
+
+
+def made_anew(value: Value, original: Value) -> Value:
+    """An equal operator that no Relay is known of."""
+    del original
+    assert value.operator is not None
+    return replace(value, operator=copy(value.operator))
+
+
+def read_again(graph: Graph, parameters: Sequence[relay.Var]) -> Graph:
+    module = tvm.IRModule.from_expr(relay.Function(parameters, relay.Tuple(list(parameters))))
+    reading = read_graph(main_function(relay.transform.InferType()(module)))
+    given = dict(zip(graph.inputs, reading.graph.inputs, strict=True))
+
+    def on_parameters(value: Value, original: Value) -> Value:
+        del original
+        return replace(value, inputs=tuple(given.get(x, x) for x in value.inputs))
+
+    changed = rewrite(graph, on_parameters)
+    outputs = tuple(given.get(value, value) for value in changed.outputs)
+    return read_graph(write_graph(Graph(reading.graph.inputs, outputs), reading).main).graph
+
+
+@pytest.mark.parametrize("layers", [[*probes("uint8")], [*probes("int8")], [*int16_probes()]], ids=["u8", "i8", "i16"])
+def test_operators_of_modules(layers: Sequence[Probe]) -> None:
+    reading = read_graph(main_function(network(layers)))
+    graph = rewrite(reading.graph, made_anew)
+    again = read_graph(write_graph(graph, reading).main).graph
+    assert text(again) == text(reading.graph)
+
+
+INTEGERS = """\
+v0: int8[1, 4, 6] = input('x')
+v1: int16[1, 4, 6] = elementwise(v0, function='cast', dtype='int16')
+v2: int16[()] = constant(array=int16(3))
+v3: int16[1, 4, 6] = elementwise(v1, v2, function='left_shift', dtype='int16')
+v4: int16[1, 4, 6] = clip(v3, limits=(-100, 900), dtype='int16')
+v5: int8[1, 1, 6] = extreme(v0, axes=(1,), keepdims=True, largest=False)
+v6: int32[1, 4, 6] = difference(v0, v5, dtype='int32')
+v7: int8[1, 4, 6] = saturate(v6, more=-7, clip=(-90, 80), dtype='int8')
+v8: int16[1, 4, 6] = entries(v6, table=int16([3, -7, 500, 0])).of(exact=False)
+v9: int32[1, 4] = place(v0, axis=2, keepdims=False, largest=False, last=True, dtype='int32')
+v10: int8[1, 7, 6] = move(v0, split=(1, 4, 6), columns=(None, int32([-1, 1, 2, 3, 0, -1, -1]), None), axes=(0, 1, 2), \
+shape=(1, 7, 6), fill=5)
+return v4, v7, v8, v9, v10
+"""
+
+
+def test_integers_of_the_control_core() -> None:
+    (x,) = (relay.var("x", shape=(1, 4, 6), dtype="int8"),)
+    written = text(read_again(parse(INTEGERS), [x]))
+    moved = "v11: int8[1, 7, 6] = move(v10, split=(1, 4, 6), columns=(None, int32([-1, 0, 1, 2, 3, -1, -1]), None)"
+    assert moved in written  # elements in another order are taken first
+    assert [line.split(" = ")[1] for line in INTEGERS.splitlines()[1:10]] == [
+        line.split(" = ")[1] for line in written.splitlines()[1:10]
+    ]

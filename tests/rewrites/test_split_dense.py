@@ -1,0 +1,81 @@
+"""Dense layers in parts: the same values, and no part with more weights than a part may have."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from match.graph.value import Graph
+from match.ir.layer import Op
+from match.ir.requantization import Requantization
+from match.partitioning.pattern import Match, find
+from match.relay import integer_form, relay, tvm
+from match.relay.graph import post_order
+from match.relay.graph_reader import read_graph
+from match.relay.objects import main_function
+from match.relay.places import parts_of, placed
+from match.relay.rewrite import source_name
+from match.rewrites.concatenations import in_pairs
+from match.rewrites.split_dense import split_dense
+from match.target.registry import get_target
+from tests.passes.running import executable
+from tests.rewrites.through import rewritten
+
+pytestmark = pytest.mark.tvm
+
+MOST = 65536
+
+
+def dense(rows: int, outputs: int, inputs: int, *, requantized: bool = True) -> tvm.IRModule:
+    """A dense layer whose channels differ in all parameters, exceptions too."""
+    rng = np.random.default_rng(outputs)
+    x = relay.var("x", shape=(rows, inputs), dtype="uint8")
+    weights = rng.integers(-127, 128, (outputs, inputs)).astype(np.int8)
+    multiplier, shift = rng.integers(1 << 16, 1 << 18, outputs), rng.integers(28, 31, outputs)
+    bias = rng.integers(1 << 34, 1 << 36, outputs)
+    steps = -(((np.int64(100) << shift) - bias) // -multiplier)
+    line = Requantization(multiplier, bias, shift, (0, 255), exceptions=steps[:, None])
+    body = integer_form.dense(x, weights, line, "uint8") if requantized else integer_form.product(x, weights)
+    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
+
+
+def layers(module: tvm.IRModule) -> list[Match]:
+    return [row for row in find(module) if isinstance(row, Match) and row.layer.op is Op.DENSE]
+
+
+def in_parts(graph: Graph) -> Graph:
+    split = split_dense(graph)
+    assert split is not None
+    return split
+
+
+@pytest.mark.parametrize("requantized", [True, False])
+def test_parts_compute_what_the_layer_does(*, requantized: bool) -> None:
+    module = dense(1, 401, 500, requantized=requantized)
+    parts = rewritten(module, in_parts)
+    values = {"x": np.random.default_rng(1).integers(0, 256, (1, 500)).astype(np.uint8)}
+    expected = executable(module)(values)[0]
+    assert len(np.unique(expected)) > 50
+    assert np.array_equal(executable(parts)(values)[0], expected)
+    found = layers(parts)
+    assert sum(row.layer.k for row in found) == 401
+    assert max(row.layer.k * 500 for row in found) <= MOST
+    assert len(found) == -(-401 * 500 // MOST), "no more parts than that takes"
+
+
+def test_parts_and_what_joins_them_know_how_many_there_are() -> None:
+    module = dense(1, 401, 500)
+    main = main_function(module)
+    body = placed(main.body, relay.Span(relay.SourceName("scores"), 0, 0, 0, 0))
+    named = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body)))
+    for rewrite in (in_parts, lambda graph: in_pairs(in_parts(graph), get_target("gap9"))):
+        made = rewritten(named, rewrite)
+        calls = [call for call in post_order(main_function(made)) if isinstance(call, relay.Call)]
+        assert {(source_name(call), parts_of(call)) for call in calls} == {("scores", 4)}
+    assert parts_of(main_function(named).body) == 1
+
+
+@pytest.mark.parametrize(("rows", "outputs", "inputs"), [(1, 128, 512), (2, 400, 500)])
+def test_layers_with_few_weights_and_those_on_several_rows_stay(rows: int, outputs: int, inputs: int) -> None:
+    module = dense(rows, outputs, inputs)
+    assert split_dense(read_graph(main_function(module)).graph) is None

@@ -1,0 +1,100 @@
+"""Every line of the tutorials works as it is written there.
+
+`digits_float.onnx` is what train.py of the first tutorial wrote with PyTorch 2.13, without what the exporter notes of
+the source. With PyTorch the slow tier trains it again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.package.test_architecture import PROJECT
+from tests.tutorials.pages import Reader, write
+
+pytestmark = pytest.mark.cc
+
+FLOAT = Path(__file__).with_name("digits_float.onnx")
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def quantized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model that a reader of the first tutorial has at the end of step 2."""
+    pytest.importorskip("onnxruntime")
+    folder = tmp_path_factory.mktemp("quantized")
+    shutil.copy(FLOAT, folder)
+    for name in ("data.py", "quantize.py"):
+        write(folder, "float-model.md", name)
+        subprocess.run([sys.executable, name], cwd=folder, check=True)
+    return folder / "digits.onnx"
+
+
+@pytest.mark.usefixtures("qemu")
+def test_from_a_float_model_to_c(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime")
+    shutil.copy(FLOAT, place)
+    reader = Reader(place, ("pip install", "python train.py"), capsys)
+    reader.follow("float-model.md")
+    assert (place / "build" / "digits" / "report.html").exists()
+    assert "Top-1 accuracy on 497 labelled samples: generated C 92." in reader.printed
+
+
+@pytest.mark.sweep
+@pytest.mark.usefixtures("qemu")
+def test_the_same_with_training(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("torch")
+    Reader(place, ("pip install",), capsys).follow("float-model.md")
+
+
+@pytest.mark.usefixtures("qemu")
+def test_two_networks_in_firmware(
+    quantized: Path, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if shutil.which("cmake") is None:
+        pytest.skip("cmake is not installed")
+    shutil.copy(PROJECT / "examples" / "cmake" / "riscv.cmake", place)
+    if shutil.which("ccache"):
+        monkeypatch.setenv("CMAKE_C_COMPILER_LAUNCHER", "ccache")
+    shutil.copy(quantized, place)
+    reader = Reader(place, (), capsys)
+    reader.follow("two-networks.md")
+    assert reader.printed.count("keyword 4, all operators\ndone\n") == 2
+
+
+def chip(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `pip install -e duo` does."""
+    information = place / "duo" / "duo-1.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: duo\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[match.targets]\nduo = duo.target:Duo\n")
+    monkeypatch.syspath_prepend(place / "duo")
+
+
+@pytest.mark.parametrize("checked", [False, pytest.param(True, marks=pytest.mark.sweep)])
+def test_a_new_chip(
+    checked: bool, quantized: Path, place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(quantized, place)
+    Reader(place, (), capsys).run("match new-target duo")
+    chip(place, monkeypatch)
+    leaves_out = ("pip install", "match new-target", *(() if checked else ("match check-target",)))
+    reader = Reader(place, leaves_out, capsys)
+    reader.follow("new-chip.md")
+    assert "(array" in reader.printed
+    assert "% in 3 layers" in reader.printed
+
+
+def test_exploration(quantized: Path, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copy(quantized, place)
+    Reader(place, (), capsys).follow("exploration.md")
+    assert len((place / "points.csv").read_text().splitlines()) == 5
