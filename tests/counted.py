@@ -1,30 +1,37 @@
-"""The tables of docs/cost-models.md with what `benchmarks.counted` counted last."""
+"""Tables of docs/ with what `benchmarks.counted` counted last: cost-models.md on RTL, pulp-open.md on GVSoC."""
 
 from __future__ import annotations
 
 from benchmarks.counted.__main__ import FILE, read
 from benchmarks.counted.results import Key, by_kind, by_network, sums
 
-_TABLES: dict[str, Key] = {
+_RTL: dict[str, Key] = {
     "| kind | layers | predicted | counted | error |": by_kind,
     "| network | layers | predicted | counted | error |": by_network,
 }
-"""Their headers, and whose sums are below each: those on RTL."""
+"""Headers of tables, and whose sums are below each."""
+
+_GVSOC: dict[str, Key] = {
+    "| unit | kind | layers | predicted | counted | error |": by_kind,
+    "| network | layers | predicted | counted | error |": by_network,
+}
+"""The same of eight cores and NE16."""
 
 
-def with_counts(page: str) -> str:
-    """The page with the sums that were counted."""
+def with_counts(page: str, platform: str = "rtl") -> str:
+    """The page with the sums that were counted on a platform."""
     lines = page.split("\n")
-    for header, key in _TABLES.items():
+    for header, key in (_RTL if platform == "rtl" else _GVSOC).items():
         first = lines.index(header) + 2
         last = lines.index("", first)
-        lines[first:last] = _rows(key)
+        lines[first:last] = _rows(platform, key, header.count("|") - 5)
     return "\n".join(lines)
 
 
-def _rows(key: Key) -> list[str]:
-    layers = [layer for layer in read(FILE) if layer.platform == "rtl"]
+def _rows(platform: str, key: Key, names: int) -> list[str]:
+    """Rows that begin with the last `names` names of their sum."""
+    layers = [layer for layer in read(FILE) if layer.platform == platform]
     return [
-        f"| {name[-1]} | {one.layers} | {one.predicted:,} | {one.counted:,} | {one.error:+.1%} |"
+        f"| {' | '.join(name[-names:])} | {one.layers} | {one.predicted:,} | {one.counted:,} | {one.error:+.1%} |"
         for name, one in sums(layers, key).items()
     ]

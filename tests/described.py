@@ -73,7 +73,8 @@ def declared(described: type) -> dict[str, tuple[str, str]]:
         given = {name: value for name, value in defaults.items() if value is not missing}
     else:
         given = described._field_defaults  # pyright: ignore[reportAttributeAccessIssue]
-    return {name: (str(kind), _shown(given[name]) if name in given else "") for name, kind in types.items()}
+    texts = {name: str(kind).replace("|", "or") for name, kind in types.items()}  # a bar would end a table's cell
+    return {name: (kind, _shown(given[name]) if name in given else "") for name, kind in texts.items()}
 
 
 def _shown(value: object) -> str:
@@ -91,7 +92,7 @@ def fields() -> str:
         summary = (inspect.getdoc(described) or "").partition("\n\n    ")[0].partition("Attributes:")[0].strip()
         meanings = attributes(described)
         rows = [
-            f"| `{name}` | {_cell(meanings[name])} | `{_cell(kind)}` | {f'`{default}`' if default else ''} |"
+            f"| `{name}` | {_cell(meanings[name])} | `{kind}` | {f'`{default}`' if default else ''} |"
             for name, (kind, default) in declared(described).items()
         ]
         table = ["| field | meaning | type | default |", "|---|---|---|---|", *rows]

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from os.path import normpath, relpath
 from pathlib import Path, PurePosixPath
 
+from tests.commands import commands
 from tests.described import error_sentences
 
 PROJECT = Path(__file__).resolve().parents[1]
-GENERATED: dict[str, Callable[[], str]] = {"docs/errors.md": error_sentences}
+GENERATED: dict[str, Callable[[], str]] = {"docs/commands.md": commands, "docs/errors.md": error_sentences}
 """Pages that are written when the site is: what they say is in the code."""
 
 UNLISTED = {"docs/pypi.md"}
@@ -52,6 +53,7 @@ class _Pages:
 
     project: Path
     folder: Path
+    generated: Mapping[str, Callable[[], str]]
     done: set[str] = field(default_factory=set[str])
     broken: list[str] = field(default_factory=list[str])
 
@@ -95,10 +97,11 @@ class _Pages:
 
         def turned(link: re.Match[str]) -> str:
             target = normpath(f"{folder}/{link[1]}")
-            if not (self.project / target).exists():
-                self.broken.append(f"{path}: {link[1]} is not there")
-                return link[0]
-            self.add(target)
+            if target not in self.generated:
+                if not (self.project / target).exists():
+                    self.broken.append(f"{path}: {link[1]} is not there")
+                    return link[0]
+                self.add(target)
             return f"]({relpath(place(target), here)}{link[2] or ''})"
 
         parts = _FENCE.split(text)
@@ -113,7 +116,7 @@ def _is_source(file: Path) -> bool:
 def write_pages(project: Path, folder: Path, generated: Mapping[str, Callable[[], str]]) -> list[str]:
     """Fills a new folder with all pages of a project, as the site has them; a sentence for each link to no file."""
     shutil.rmtree(folder, ignore_errors=True)
-    pages = _Pages(project, folder)
+    pages = _Pages(project, folder, generated)
     for page in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
         pages.add(page)
     for page in sorted((project / "docs").rglob("*")):

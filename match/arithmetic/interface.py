@@ -42,7 +42,7 @@ class Accumulator:
 
     `offset` is what is added to it before scaling (bias and the input's zero point), `low` and `high` are the smallest
     and largest sums that are reachable, all int64 of shape (channels,). `weight_scale` has one entry or as many.
-    The offset has `bits` behind the point; a reference that computes in integers has none.
+    The offset has `bits` after the point; a reference that computes in integers has none.
     """
 
     offset: Int64Array

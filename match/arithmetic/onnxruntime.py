@@ -85,7 +85,7 @@ def counts_in_steps(
 
 
 def softmax_exponentials(scale: np.float32) -> Int64Array:
-    """``exp(-scale * d)`` with 31 bits behind the point for distances d from 0 to 255, shape (256,)."""
+    """``exp(-scale * d)`` with 31 bits after the point for distances d from 0 to 255, shape (256,)."""
     falling = np.exp(-np.float64(scale) * np.arange(256))
     return np.minimum(np.rint(falling * (1 << 31)), (1 << 31) - 1).astype(np.int64)
 

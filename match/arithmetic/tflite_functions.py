@@ -151,12 +151,12 @@ _STEPS = 512
 
 
 def exponentials_of_16_bits() -> Int64Array:
-    """Entries for numbers from -10 to 0, 0 of them at the last, with 15 bits behind the point, shape (513,)."""
+    """Entries for numbers from -10 to 0, 0 of them at the last, with 15 bits after the point, shape (513,)."""
     return _interpolation_table(np.float32(10) / np.float32(65535), 32767, lambda x: np.exp(x.astype(np.float64)))
 
 
 def reciprocals_of_16_bits() -> Int64Array:
-    """Entries of ``1 / (1 + x)`` for x from 0 to 1, with 15 bits behind the point, shape (513,)."""
+    """Entries of ``1 / (1 + x)`` for x from 0 to 1, with 15 bits after the point, shape (513,)."""
     return _interpolation_table(np.float32(1) / np.float32(65535), -32768, lambda x: 1 / (1 + x))
 
 

@@ -24,7 +24,7 @@ def is_mean_of_sum(x: QuantizedType, count: int, output: QuantizedType) -> bool:
     """Whether the mean of any `count` values of `x`, added in any order, is what the requantization of their sum is.
 
     Sums may be divided by the count or multiplied by its reciprocal, and the zero point may be added before rounding
-    (onnxruntime's QLinearAveragePool) or behind it (its AveragePool and QuantizeLinear): all have to give the integers
+    (onnxruntime's QLinearAveragePool) or after it (its AveragePool and QuantizeLinear): all have to give the integers
     of `OnnxruntimeArithmetic.mean`.
     """
     clip = value_range(output.dtype)

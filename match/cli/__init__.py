@@ -15,7 +15,7 @@ import typer
 from match.cli import commands
 from match.cli.status import execute
 
-__all__ = ["execute", "main"]
+__all__ = ["application", "execute", "main"]
 
 
 def _show_version(asked: bool) -> None:
@@ -34,8 +34,8 @@ def _options(
     """Compile quantized neural networks to C for heterogeneous microcontrollers."""
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line, by default on the process's arguments, and exit with its status."""
+def application() -> typer.Typer:
+    """All commands."""
     app = typer.Typer(
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -57,5 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     app.command("check-target")(commands.check_target)
     app.command("zoo")(commands.zoo)
     app.command("demo")(commands.demo)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line, by default on the process's arguments, and exit with its status."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    execute(app, "match", given or ["--help"])
+    execute(application(), "match", given or ["--help"])

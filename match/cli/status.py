@@ -80,6 +80,6 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 
 def _sentence(message: str) -> str:
-    """`message` as one sentence on one line; a point ends one behind a word, not as the name of a folder."""
+    """`message` as one sentence on one line; a point ends one after a word, not as the name of a folder."""
     joined = re.sub(r"(?<=[\w)\]'\"`])[.] (\w)", lambda start: f"; {start[1].lower()}", " ".join(message.split()))
     return joined if joined.endswith((".", "?")) else f"{joined}."

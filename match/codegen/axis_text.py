@@ -138,7 +138,7 @@ class AxisText:
 
     @property
     def plain(self) -> bool:
-        """Whether indices of the axis are iterations of its loop dimension, behind those that are skipped."""
+        """Whether indices of the axis are iterations of its loop dimension, after those that are skipped."""
         axis = self.axis
         fits = axis.before <= 0 and axis.limit + axis.before >= self.layer.size(axis.dim)
         return (axis.stride, axis.window) == (1, 1) and fits
@@ -235,11 +235,11 @@ class AxisText:
 
     @property
     def pads(self) -> tuple[int, int]:
-        """Padding before and behind the indices that the layer's windows see together."""
+        """Padding before and after the indices that the layer's windows see together."""
         return seen_padding(self.axis, self.layer.size(self.axis.dim))
 
     def pad(self, behind: bool) -> str:
-        """Padding that the tile sees before or behind its indices; empty if the layer has none there."""
+        """Padding that the tile sees before or after its indices; empty if the layer has none there."""
         if not self.pads[behind]:
             return ""
         if self.cut or self.tiled:

@@ -61,7 +61,7 @@ _COMMENT = re.compile(r"( *)(/\*| \* )(?!.*\*/ *\S)")
 def wrap(text: str) -> str:
     """`text` with lines that are too long broken.
 
-    Code is continued one level deeper for every parenthesis that is open, a comment behind an asterisk. A line of the
+    Code is continued one level deeper for every parenthesis that is open, a comment after an asterisk. A line of the
     preprocessor stays as it is.
     """
     return "\n".join(piece for line in text.split("\n") for piece in _broken(line))

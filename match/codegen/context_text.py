@@ -47,7 +47,7 @@ def channels_in(layer: Layer, channels: str) -> str:
 
 
 def seen_padding(axis: Axis, size: int) -> tuple[int, int]:
-    """Padding before and behind the indices of an input's axis that all windows of `size` outputs see together.
+    """Padding before and after the indices of an input's axis that all windows of `size` outputs see together.
 
     Where none of them reaches the tensor, that is less than the layer's own.
     """

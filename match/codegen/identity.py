@@ -49,7 +49,7 @@ def fingerprint(network: Network) -> str:
 
 
 def _digits(parts: Iterable[bytes]) -> str:
-    """SHA-256 of the parts, each behind its length."""
+    """SHA-256 of the parts, each after its length."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "little"))

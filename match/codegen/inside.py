@@ -60,7 +60,7 @@ def beside(
 def behind(
     inputs: Sequence[ModelTensor], outputs: Sequence[ModelTensor], workspace_bytes: int, alignment: int
 ) -> Inside:
-    """Places behind all else."""
+    """Places after all else."""
     offsets: list[int] = []
     end = workspace_bytes
     for tensor in (*inputs, *outputs):

@@ -118,7 +118,7 @@ class KernelText(LevelText):
 
     @property
     def numbered(self) -> tuple[NumberedBlock, ...]:
-        """All blocks, those in memories of their own behind the others."""
+        """All blocks, those in memories of their own after the others."""
         parts = tuple(one.bytes_name for one in self.constant_parts)
         blocks = [
             (operand.block_name, parts if operand.constant and parts else operand.buffer_sizes)

@@ -8,7 +8,7 @@ from typing import Any
 from match.relay import tvm
 
 LAST_PHASE = 3
-"""The phase of TVM's lowering behind which no pass writes a minimum."""
+"""The phase of TVM's lowering after which no pass writes a minimum."""
 
 
 @tvm.tir.transform.prim_func_pass(opt_level=0)

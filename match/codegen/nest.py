@@ -76,7 +76,7 @@ class LoopNest:
         return f"part->{dim.lower()}" if self.cut_outside(dim) else "0"
 
     def end(self, dim: Dim, depth: int, prefix: str = "") -> str:
-        """The iteration behind the last one of `dim` inside the first `depth` loops, computed from the starts."""
+        """The iteration after the last one of `dim` inside the first `depth` loops, computed from the starts."""
         loops = self.of(dim, depth)
         if not loops:
             return f"part->{dim.lower()}_end" if self.cut_outside(dim) else size_name(dim, self._layer)

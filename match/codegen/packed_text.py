@@ -15,7 +15,7 @@ _DECIMAL = tuple(map(str, range(256)))
 
 
 def packed_text(plan: LayerPlan) -> str:
-    """Lines of bytes: each component of each block behind a comment, each of its output channels on its own line."""
+    """Lines of bytes: each component of each block after a comment, each of its output channels on its own line."""
     return "\n".join(_blocks(plan))
 
 
@@ -45,7 +45,7 @@ def _range(spans: dict[Dim, tuple[int, int]]) -> str:
 
 
 def _stride(component: Component, schedule: Schedule, whole: int) -> int:
-    """Bytes of one output channel; 0 where channels do not lie one behind the other."""
+    """Bytes of one output channel; 0 where channels do not lie one after the other."""
     try:
         stride = channel_bytes(component, schedule)
     except ScheduleError:

@@ -32,7 +32,7 @@ class CallStep:
 
     pieces: of an operator of TVM's own that writes its last argument from front to back, and touches no other piece
         of it meanwhile; None for layers, and for operators that do not, have arrays of their own or are called twice.
-    tensors: of the network that are arguments, by number: inputs, behind them outputs.
+    tensors: of the network that are arguments, by number: inputs, after them outputs.
     together: pairs of buffers, by name, that the function has in use at the same time, one of its own at least.
     """
 

@@ -12,7 +12,7 @@ the prototype on one line, then the body. Each pointer into constants or workspa
   fails instead of -1.
 
 This is done to the text, as none of it is in TIR when the last pass that a plugin can add has run: TVM's C printer
-makes guards, export marks, the order of pointers and the status -1, and the pointers come from a pass behind it.
+makes guards, export marks, the order of pointers and the status -1, and the pointers come from a pass after it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WORD = re.compile(r"\w+")
 
 
 def clean(source: str, empty: Collection[str] = ()) -> str:
-    """Static functions out of the C that TVM made for its host target, to be put behind the headers they need.
+    """Static functions out of the C that TVM made for its host target, to be put after the headers they need.
 
     Calls of functions in `empty` go.
 

@@ -1,7 +1,7 @@
 """Which of a platform's sources a network needs: those that define what others that it needs name.
 
 C is read as far as its form in this project and in packages of targets allows: functions and data with external linkage
-are defined at the beginning of a line, and used behind spaces.
+are defined at the beginning of a line, and used after spaces.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ def _sources(
 def _reached(
     exprs: Sequence[relay.Expr], own: set[relay.Expr], written: Mapping[relay.Expr, int]
 ) -> Iterator[relay.Expr]:
-    """The expressions, and behind what no operator writes what that is computed from, each once."""
+    """The expressions, and after what no operator writes what that is computed from, each once."""
     seen: set[relay.Expr] = set(own)
     pending = list(reversed(exprs))
     while pending:

@@ -82,7 +82,7 @@ class Costs:
         return (total + self._common) // self._preferences / self._unit
 
     def _operators(self) -> None:
-        """Candidates cost at their first operators; behind that stands which of those that begin there it is."""
+        """Candidates cost at their first operators; after that stands which of those that begin there it is."""
         below = self._preferences
         for place, numbers in enumerate(self._starting):
             below //= max(1, len(numbers))

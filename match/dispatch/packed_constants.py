@@ -58,7 +58,7 @@ def pack_constants(
     """Every distinct block of the constant operand once, in the order in which `schedule` first fetches them.
 
     A dimension that is cut twice counts as one loop, but the inner blocks of one outer block lie together.
-    Each block takes `block_bytes`: its components at their `component_offsets`, with zeros behind a smaller block.
+    Each block takes `block_bytes`: its components at their `component_offsets`, with zeros after a smaller block.
     A component is packed tile by tile as kernels see it, each tile at the offset of its first channel. Requantization
     parameters are repeated for each range of input channels. The result is empty for a layer without constants.
     `requantizers` and `constants` have one entry for each operator: one, or several for a chain or a group.

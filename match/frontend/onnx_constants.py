@@ -1,6 +1,6 @@
 """Constants of an ONNX graph as its layers read them: computed where operators compute them, 4 bits as 8.
 
-Networks that were trained quantized have their weights in floating point, a QuantizeLinear and often a Clip behind
+Networks that were trained quantized have their weights in floating point, a QuantizeLinear and often a Clip after
 them. Both are computed here, as is what exporters put in front, and what follows from shapes. A DequantizeLinear is
 kept, as it says what integers mean, and so is what reads it up to the next QuantizeLinear, which is computed. Bounds
 of a Clip become plain numbers where a file has them as a DequantizeLinear of constants.

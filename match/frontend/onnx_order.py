@@ -12,7 +12,7 @@ from match.frontend.onnx_graph import read_by, with_fields
 
 
 def in_order(proto: Any) -> Any:
-    """The model with each node behind those whose outputs it reads; itself if they are, or if they form a circle."""
+    """The model with each node after those whose outputs it reads; itself if they are, or if they form a circle."""
     nodes = proto.graph.node
     makers = {output: place for place, node in enumerate(nodes) for output in node.output if output}
     needs = {place: [makers[name] for name in read_by([node]) if name in makers] for place, node in enumerate(nodes)}

@@ -24,7 +24,7 @@ _QLINEAR_OUTPUTS = {"QLinearConv": 6, "QLinearMatMul": 6, "QGemm": 7, "QuantizeL
 def with_quantization(
     graph: Any, inputs: Sequence[ModelTensor], outputs: Sequence[ModelTensor]
 ) -> tuple[tuple[ModelTensor, ...], tuple[ModelTensor, ...]]:
-    """The tensors with what their readers and writers say of them; zero points stand behind scales."""
+    """The tensors with what their readers and writers say of them; zero points stand after scales."""
     constants = constant_tensors(graph)
     found: dict[str, Quantization] = {}
     for node in graph.node:

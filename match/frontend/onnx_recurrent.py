@@ -77,7 +77,7 @@ def _constants(inputs: Any) -> _Constants | None:
 def _all_directions(
     x: relay.Expr, constants: _Constants, order: Sequence[int], attributes: Any, reset_first: bool = False
 ) -> relay.Expr:
-    """The operators of one direction or two, behind them the outputs that ONNX defines."""
+    """The operators of one direction or two, after them the outputs that ONNX defines."""
     count, gates = len(constants[0]), len(order)
     ways = [attributes.get("direction", b"forward") == b"reverse"] if count == 1 else [False, True]
     steps = int(relay.transform.InferTypeLocal(x).shape[0])

@@ -18,7 +18,7 @@ def conv_transpose(convert: Converter, inputs: Inputs, attributes: Any, params: 
     all inputs have too many, `output_padding` included, and 0 if they have too few.
 
     Raises:
-        tvm.error.OpNotImplemented: outputs are wanted that lie a stride and more behind those of the last input.
+        tvm.error.OpNotImplemented: outputs are wanted that lie a stride and more after those of the last input.
     """
     x, weights, *bias = inputs
     assert x is not None

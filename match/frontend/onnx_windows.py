@@ -25,7 +25,7 @@ def write_pads(model: Any, shapes: Mapping[str, Sequence[int]], path: Path) -> N
     """Put pads in the place of auto_pad and ceil_mode in a model, wherever the input's shape is known.
 
     TVM's importer would compute an auto_pad by running code. It does not know that a ceil_mode leaves out windows which
-    begin behind the input. An average that counts its padding does not count what a last window has behind that: the
+    begin after the input. An average that counts its padding does not count what a last window has after that: the
     padding becomes an operator of its own. The padding of a ConvTranspose follows other rules
     (`match.frontend.onnx_transposed`).
 
@@ -84,7 +84,7 @@ def _beyond(axes: Sequence[_Axis], pads: Sequence[int]) -> list[int]:
 
 
 def _of_mode(node: Any, mode: str, axes: Sequence[_Axis], path: Path) -> list[int]:
-    """The pads of an auto_pad: in front of each axis, then behind each."""
+    """The pads of an auto_pad: in front of each axis, then after each."""
     if mode == "VALID":
         return [0] * (2 * len(axes))
     same = _same if node.op_type in _CONVOLUTIONS else _same_of_pooling
@@ -115,7 +115,7 @@ def _same_of_pooling(extent: int, window: int, stride: int, _dilation: int) -> i
 def _hanging(axis: _Axis, before: int, behind: int) -> int:
     """How far the last window of a ceil_mode reaches beyond the padding along one axis.
 
-    A window that would begin behind the input and the padding before it is left out.
+    A window that would begin after the input and the padding before it is left out.
     """
     extent, window, stride, dilation = axis
     left = extent + before + behind - (window - 1) * dilation - 1

@@ -24,7 +24,7 @@ ONE = 1 << 10
 """A weight of 1."""
 
 FRACTION = 20
-"""Bits behind the point of a sum, whose inputs are weighted twice."""
+"""Bits after the point of a sum, whose inputs are weighted twice."""
 
 
 @dataclass(frozen=True, eq=False)

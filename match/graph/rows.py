@@ -23,7 +23,7 @@ from match.ir.layer import Op
 from match.ir.requantization import Int64Array, Requantization
 
 SUM_FRACTION = 19
-"""Bits behind the point of a softmax's sum of exponentials; 12 are in front of it."""
+"""Bits after the point of a softmax's sum of exponentials; 12 are in front of it."""
 
 OUTPUT_BITS = 8
 """A probability is in steps of ``2**-OUTPUT_BITS``, where it has no scale of its own."""
@@ -35,7 +35,7 @@ SHIFT = 31 - OUTPUT_BITS - 1
 """How far a probability is shifted, but for the last bit, if its row's sum is below 2."""
 
 LOG_OF_2 = 1488522236
-"""With 31 bits behind the point, as the numbers of the next line."""
+"""With 31 bits after the point, as the numbers of the next line."""
 
 LOG_SERIES = (
     *(870729680, 715827885, -119304196, 26512007, -6631610),
@@ -47,19 +47,19 @@ It meets the logarithm at the ten Chebyshev nodes, and is off by less than 2**-2
 """
 
 SPREAD_FRACTION = 8
-"""Bits behind the point of a normalization's spread."""
+"""Bits after the point of a normalization's spread."""
 
 DEVIATION_FRACTION = 12
-"""Bits behind the point of a normalized element before it is multiplied by its gain."""
+"""Bits after the point of a normalized element before it is multiplied by its gain."""
 
 UPPER_FRACTION = 33 + 30 - 32 - SPREAD_FRACTION // 2 - DEVIATION_FRACTION
 """Bits to take off the upper word of a distance times half an inverse root, and the root's own bits."""
 
 MOST_POWERS = 23
-"""Powers of 4 below any spread: (255 / 2 * 2048)**2 / 4 with 8 bits behind the point."""
+"""Powers of 4 below any spread: (255 / 2 * 2048)**2 / 4 with 8 bits after the point."""
 
 ROOT_START = (round(1.1033 * (1 << 30)), -round(2 / 3 * (1 << 30)))
-"""The line ``1.1033 - 2 / 3 * x`` near half the inverse root of x, with 30 bits behind the point: at most 13 % off."""
+"""The line ``1.1033 - 2 / 3 * x`` near half the inverse root of x, with 30 bits after the point: at most 13 % off."""
 
 ROOT_STEPS = 3
 """Steps of Newton and Raphson. Each squares the relative error, times 1.5: 2**-19 in the end."""
@@ -88,7 +88,7 @@ class ProbabilityScale:
 class Softmax(OfElements):
     """Softmax of a tensor of 8 bits, in the integers of TFLite Micro's kernel.
 
-    exponentials: int64, shape (256,), by the distance to the row's largest element, 31 bits behind the point.
+    exponentials: int64, shape (256,), by the distance to the row's largest element, 31 bits after the point.
     zero: the output for a probability of 0.
     scale: of probabilities; None for 1/256, in which the reference computes in these integers, too.
     """
@@ -140,7 +140,7 @@ class Softmax16(OfElements):
     """Softmax of a tensor of 16 bits with the integers of TFLite Micro's kernel.
 
     Each number's distance to the largest one of its row has an exponential, and the sum of these a reciprocal. Both are
-    interpolated in tables of 513 entries with 15 bits behind the point. Distances times
+    interpolated in tables of 513 entries with 15 bits after the point. Distances times
     ``mantissa * 2**(exponent - 31)`` are steps of the table of exponentials, 10 / 65535 each.
     """
 
@@ -180,7 +180,7 @@ class Softmax16(OfElements):
 
 @dataclass(frozen=True)
 class LogTables:
-    """Tables (256,) by distance: exponentials, 31 bits behind the point, and what distances add, `fraction` bits."""
+    """Tables (256,) by distance: exponentials, 31 bits after the point, and what distances add, `fraction` bits."""
 
     exponentials: Int64Array
     distances: Int64Array

@@ -5,7 +5,7 @@ channels K. A tile of outputs says what each operator before has to compute for 
 windows, and its channels. The input is read through the windows of all stages, which together are one window with the
 product of the strides. What a tile of outputs has of an intermediate tensor is computed for it, and lies in scratch.
 
-Channels of a tensor follow K where all operators behind it keep channels apart. In front of the last operator that
+Channels of a tensor follow K where all operators after it keep channels apart. In front of the last operator that
 mixes channels they follow C, the loop over what that operator sums up, and are all computed further in front. C may be
 cut where that operator is the last of the chain: it then adds up partial sums, and the operators before compute a part
 of their channels at a time.

@@ -12,10 +12,10 @@ from match.ir.float_border import FloatQuantization
 from match.ir.requantization import Requantization
 
 LOOKUP_SUM_FRACTION = 20
-"""Bits behind the point of what a sum of lookups and an absolute difference add up (match_pulp.h)."""
+"""Bits after the point of what a sum of lookups and an absolute difference add up (match_pulp.h)."""
 
 LOOKUP_LINE_FRACTION = 15
-"""Bits behind the point of the lines that a tensor's values choose (match_pulp.h).
+"""Bits after the point of the lines that a tensor's values choose (match_pulp.h).
 
 Lines as steep as a whole range of outputs in one step, times 255 steps, still fit 32 bits.
 """
@@ -25,7 +25,7 @@ Lines as steep as a whole range of outputs in one step, times 255 steps, still f
 class Normalization:
     """What rows of n elements are normalized with (match_normalize_t).
 
-    spread: epsilon as ``epsilon * (n / scale)**2`` with 8 bits behind the point, at least 1.
+    spread: epsilon as ``epsilon * (n / scale)**2`` with 8 bits after the point, at least 1.
     gains: int16, shape (n,).
     centre: the value of the input that distances are from, as it is stored; None for a row's mean.
     """

@@ -25,7 +25,7 @@ class FloatAverage:
 
     Values and `zero` are counted from the lowest value of the type, as uint8 is.
 
-    The integers' sum tells an output with the line ``(sum - zeros) * factor + bias``, `shift` bits behind the point.
+    The integers' sum tells an output with the line ``(sum - zeros) * factor + bias``, `shift` bits after the point.
     The line is off by less than 256 * count, as the factor is rounded down for each number of values, and by 128 for
     the rounding of `multiplier`. The float32 is off by at most ``(count + 2) * 2**-24`` of the largest mean: that are
     the products' rounding and that of each addition (as in `match.arithmetic.window_means`); two divisions and an
@@ -49,7 +49,7 @@ class FloatAverage:
 
     @cached_property
     def shift(self) -> int:
-        """As many bits behind the point as fit 32 bits together with the farthest number; at least 1."""
+        """As many bits after the point as fit 32 bits together with the farthest number; at least 1."""
         farthest = _FARTHEST * self._ratio + 257
         return max(1, min(_LARGEST_SHIFT, 30 - math.floor(math.log2(farthest))))
 

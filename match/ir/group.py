@@ -22,7 +22,7 @@ Spans = Mapping[Dim, tuple[int, int]]
 
 
 def grouped(stages: Sequence[Layer], links: Links) -> Layer:
-    """The group of operators, each behind the operators that it reads from; it is named as the last one.
+    """The group of operators, each after the operators that it reads from; it is named as the last one.
 
     Raises:
         ValueError: if an operator reads one that is not in front of it.

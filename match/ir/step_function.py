@@ -135,7 +135,7 @@ def step_function(requantization: Requantization, low: npt.ArrayLike, high: npt.
 
 
 def _delayed(thresholds: Int64Array, requantization: Requantization, exceptions: Int64Array) -> Int64Array:
-    """Thresholds with the step to the level that is reached at an exception moved behind it."""
+    """Thresholds with the step to the level that is reached at an exception moved after it."""
     low, high = requantization.clip
     delayed = thresholds.copy()
     for channel, accumulator in sorted(

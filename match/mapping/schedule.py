@@ -299,13 +299,13 @@ class Schedule:
 
     @property
     def partial_offset(self) -> int:
-        """Byte offset of the partial sums in the shared room of the innermost memory: behind the buffers."""
+        """Byte offset of the partial sums in the shared room of the innermost memory: after the buffers."""
         memory = self.inner_memory
         return self._buffer_bytes(memory, memory.name)
 
     @property
     def scratch_offset(self) -> int:
-        """Byte offset of the scratch in the shared room of the innermost memory: behind the partial sums."""
+        """Byte offset of the scratch in the shared room of the innermost memory: after the partial sums."""
         return self.partial_offset + align(self.partial_bytes, self.inner_memory.alignment)
 
     def used_bytes(self, memory: Memory, room: str | None = None) -> int:

@@ -29,7 +29,7 @@ class Storage:
     """An activation of `shape` (rows, columns, channels) as an array of another order, with room to spare.
 
     order: the axes of `shape`, slowest first.
-    room: elements along each of them in that order, at least those of the shape; what is behind these has any value.
+    room: elements along each of them in that order, at least those of the shape; what is after these has any value.
     byte_group: bytes of the fastest axis that lie in reverse order together, the last first; 1: all lie in order.
     pitch: elements from one pixel to the next where the tensor is a part of a larger array, rows first, whose pixels
         have more channels; else 0. What is between is not the tensor's, and all of its pixels are one row here.
@@ -53,7 +53,7 @@ class Storage:
 
     @property
     def elements(self) -> int:
-        """From the first that is the tensor's to the last one, with the room between and behind."""
+        """From the first that is the tensor's to the last one, with the room between and after."""
         rows, columns, channels = self.room
         return (rows * columns - 1) * self.pitch + channels if self.pitch else rows * columns * channels
 

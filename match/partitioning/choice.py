@@ -180,7 +180,7 @@ def layouts(schedule: Schedule) -> list[Storage]:
 
 
 def _workload(row: Match, index: int, prefix: str, suffix: str = "") -> Workload:
-    """A layer that modules are asked about, named by operator and place in the network, in C behind a prefix."""
+    """A layer that modules are asked about, named by operator and place in the network, in C after a prefix."""
     layer = replace(row.layer, name=f"{row.layer.what}_{index}")
     symbol = f"{prefix}_{index:02d}_{row.layer.what}{suffix}"
     source = first_source(reversed(row.covered))

@@ -281,14 +281,14 @@ def _execution_order(main: relay.Function, plans: Mapping[relay.Expr, tuple[Matc
 
 
 def _inside(match: Match) -> Sequence[relay.Expr]:
-    """The expressions that a match covers, each behind those that it is computed from."""
+    """The expressions that a match covers, each after those that it is computed from."""
     covered = set(match.covered).difference(match.inputs)
     read = _ordered(match.root, lambda expr: [x for x in operands(expr) if x in covered])
     return [expr for expr in read if expr in covered]
 
 
 def _ordered(body: relay.Expr, read: Callable[[relay.Expr], Sequence[relay.Expr]]) -> Sequence[relay.Expr]:
-    """All expressions that one is computed from, and itself, each behind those that it reads.
+    """All expressions that one is computed from, and itself, each after those that it reads.
 
     There can be thousands, more than Python's calls may be nested.
     """

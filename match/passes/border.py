@@ -1,6 +1,6 @@
 """What goes in and out of a network: another type or layout of inputs and outputs than the model has.
 
-A quantize in front of all else, a dequantize behind it or a change of layout then is the caller's, who knows the scale.
+A quantize in front of all else, a dequantize after it or a change of layout then is the caller's, who knows the scale.
 """
 
 from __future__ import annotations

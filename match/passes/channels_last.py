@@ -43,7 +43,7 @@ class ChannelsLast:
     """Computes convolutions, pooling and what is between them in NHWC.
 
     A transposition remains where such a map meets the network's inputs or outputs or an operator that needs the order
-    of its axes. One in front of a dense layer, behind a flattening, goes into the weights; one of a map with a single
+    of its axes. One in front of a dense layer, after a flattening, goes into the weights; one of a map with a single
     pixel or channel is a reshape. What is in that order already, an input of the network or a product of tokens, and is
     transposed to channels first, is taken as it is.
     """

@@ -5,7 +5,7 @@ is quantized is divided by the scales instead, channel by channel, which becomes
 computes it. An activation between that layer and the quantize clips what is divided. onnxruntime computes both layers
 in floating point, and integers are within one step.
 
-Zero points of their own are added to the quotients, and what they add to sums is taken off behind the layer. What is
+Zero points of their own are added to the quotients, and what they add to sums is taken off after the layer. What is
 padded with is zero in front of the division then, as integers in the place of zero differ from channel to channel.
 """
 
@@ -107,6 +107,6 @@ def _divided(expr: relay.Expr, quantized: _ByChannel, new: New) -> relay.Expr:
 
 
 def _is_relu(clip: relay.Call, quantized: _ByChannel) -> bool:
-    """Whether a clip does what a ReLU does, because the quantize behind it clips large values at or below its bound."""
+    """Whether a clip does what a ReLU does, because the quantize after it clips large values at or below its bound."""
     highest = np.rint(np.float32(clip.attrs.a_max) / quantized.scales) + quantized.zero_points
     return float(clip.attrs.a_min) == 0 and bool(np.all(highest >= value_range(quantized.dtype)[1]))

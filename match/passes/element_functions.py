@@ -134,7 +134,7 @@ ELEMENTWISE = frozenset({"clip", "nn.leaky_relu", *_FUNCTIONS})
 class ElementFunction:
     """Operators that compute each element of a tensor of the elements of others at the same place, and of constants.
 
-    order: the operators, each behind what it reads; the last one's elements are the result.
+    order: the operators, each after what it reads; the last one's elements are the result.
     sources: the tensors.
     constants: of shape () or, with a number for each channel, (channels, 1).
     axis: that of the channels; None if all constants are single numbers.
@@ -205,7 +205,7 @@ def function_behind(
 ) -> tuple[_Source, ElementFunction] | None:
     """What `read` finds of the one tensor that an expression is a function of, element by element, and the function.
 
-    All its constants are single numbers. The tensor that the fewest operators are behind comes first.
+    All its constants are single numbers. The tensor nearest to the result comes first.
     """
     pending, seen = [expr], {expr}
     for one in pending:

@@ -2,7 +2,7 @@
 
 The reference computes in floating point. The outputs are within one step of the reference's. An interpolation of
 integers is off by less than 1/4 of a step before it is rounded (`match.relay.resize`). Where the scale changes before
-or behind it, that rounding adds half a step.
+or after it, that rounding adds half a step.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Values are chosen and moved as 8 bits: ``max(dequantize(x)) == dequantize(max(x))``, and the same for quantize.
 
-Some quantizers leave a pooling, a reshape or a slice in floating point, in front of a layer or behind it. Such an
+Some quantizers leave a pooling, a reshape or a slice in floating point, in front of a layer or after it. Such an
 operator gives the same values in 8 bits. Between the dequantize and the quantize then stands the layer alone.
 
-The reference does the same with some of them. Layers behind the others, which it computes in floating point, read a
+The reference does the same with some of them. Layers after the others, which it computes in floating point, read a
 marked tensor (`match.relay.integer_form.real_sums`), and the mark stays in front of them.
 """
 
@@ -49,7 +49,7 @@ cycles an element; to quantize one takes eight cores 3 to 4."""
 
 @dataclass(frozen=True)
 class MovesInBytes:
-    """Moves operators that only choose or move values: from behind a dequantize to before it, and past a quantize."""
+    """Moves operators that only choose or move values: from after a dequantize to before it, and past a quantize."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""

@@ -12,7 +12,7 @@ from match.relay.rewrite import New, dtype, is_8bit, is_call, rewrite
 
 @dataclass(frozen=True)
 class NarrowRequantizations:
-    """Moves the cast behind a requantization and its clip to 8 bits into the requantization."""
+    """Moves the cast after a requantization and its clip to 8 bits into the requantization."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""

@@ -10,7 +10,7 @@ from match.relay.rewrite import New, is_call, rewrite, shape
 
 @dataclass(frozen=True)
 class PadsBehindReshapes:
-    """Moves an `nn.pad` behind a reshape that does nothing but add axes of one element."""
+    """Moves an `nn.pad` after a reshape that does nothing but add axes of one element."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
@@ -32,7 +32,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
 
 
 def _kept(before: tuple[int, ...], after: tuple[int, ...]) -> list[int] | None:
-    """Which axis of the tensor behind the reshape each axis in front of it is; None if there is more to the reshape."""
+    """Which axis of the tensor after the reshape each axis in front of it is; None if there is more to the reshape."""
     kept: list[int] = []
     for axis, extent in enumerate(after):
         if len(kept) < len(before) and extent == before[len(kept)]:

@@ -64,7 +64,7 @@ class InParts:
 
     parts: side by side, the lowest first. tables: of one part its outputs, shape (256,); of several for each but the
     first what the tensor of all lower parts and its own tensor add up, by level, shape (2, 256), with
-    `LOOKUP_SUM_FRACTION` bits behind the point. output: quantization of the function's results.
+    `LOOKUP_SUM_FRACTION` bits after the point. output: quantization of the function's results.
     """
 
     parts: Sequence[Levels]

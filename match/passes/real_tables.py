@@ -1,4 +1,4 @@
-"""Approximated functions of one 8-bit tensor that nothing quantizes, such as scores behind a logistic function.
+"""Approximated functions of one 8-bit tensor that nothing quantizes, such as scores after a logistic function.
 
 They are read from a table of 256 real numbers, on the control core, which takes far longer for an exponential.
 """

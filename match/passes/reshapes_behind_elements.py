@@ -1,7 +1,7 @@
 """What follows a dense layer of many rows, element by element, stands in front of the reshape that restores the axes.
 
 Importers write the product of a tensor with three axes and more and a matrix as a dense layer between reshapes. Then a
-bias and a function of its outputs are the layer's own, as behind a dense layer of one row.
+bias and a function of its outputs are the layer's own, as after a dense layer of one row.
 """
 
 from __future__ import annotations

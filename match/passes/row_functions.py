@@ -175,7 +175,7 @@ class _Normalized:
 
 
 def _normalization(call: relay.Call, output: QuantizedType, new: New) -> relay.Expr | None:
-    """The normalization that a call quantizes, with activations or any function of each element behind it."""
+    """The normalization that a call quantizes, with activations or any function of each element after it."""
     expr, clip = without_activations(call.args[0], output)
     found = _normalized(expr)
     if found is not None:

@@ -45,7 +45,7 @@ def _load(problem: PlacementProblem, choice: Choice, items: Sequence[Item]) -> l
 
 
 def packed(problem: PlacementProblem, choice: Choice, used: Mapping[int, Cut], *, solve: bool = True) -> Packed | None:
-    """A packing of all else behind the bytes that stay all the time, if it fits main memory; see `pack`."""
+    """A packing of all else after the bytes that stay all the time, if it fits main memory; see `pack`."""
     small = list(cut_blocks(problem, choice, used))
     items = [*stays(problem, choice), *small]
     if max(_load(problem, choice, items), default=0) > problem.main:

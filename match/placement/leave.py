@@ -24,7 +24,7 @@ class _Move(NamedTuple):
 def with_fewer_residents(problem: PlacementProblem, choice: Choice) -> Choice:
     """The choice with fewer constants that stay, so that it fits, or as few as help at the step that is too full.
 
-    What is there at that step and is another one's is fetched before it or behind it: first what costs the fewest
+    What is there at that step and is another one's is fetched before it or after it: first what costs the fewest
     predicted cycles for each byte. Bytes that the step does not lack are not counted, so that constants that are much
     larger than that go only if they are cheap.
     """

@@ -145,7 +145,7 @@ def _in_order(items: Iterable[Item], alignment: int, steps: int) -> Packed:
         lived = alive[item.first : item.last + 1]
         start = 0
         for low, high in sorted({span for at in lived for span in at}):
-            if low >= start + size:  # and so do all behind it, the lowest are first
+            if low >= start + size:  # and so do all after it, the lowest are first
                 break
             start = max(start, high)
         offsets[item.key] = start

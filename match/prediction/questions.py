@@ -42,7 +42,7 @@ class Questions:
         return self._cost_model.arrays
 
     def ask(self, method: str, *arguments: object) -> float:
-        """The answer of a method, with these arguments behind the layer."""
+        """The answer of a method, with these arguments after the layer."""
         try:
             value = getattr(self._cost_model, method)(self._layer, *arguments)
         except Exception as error:
@@ -50,7 +50,7 @@ class Questions:
         return checked(value, partial(self.text, method, *arguments))
 
     def ask_each(self, method: str, arguments: Sequence[object]) -> list[float]:
-        """The answers of a method that has one argument behind the layer, for each of `arguments`.
+        """The answers of a method that has one argument after the layer, for each of `arguments`.
 
         A search asks for thousands, and nearly all are valid: they are checked together, then one by one if that fails.
         """

@@ -1,4 +1,4 @@
-"""Arithmetic in fixed point as Relay operators: numbers between -1 and 1 as int32 with 31 bits behind the point."""
+"""Arithmetic in fixed point as Relay operators: numbers between -1 and 1 as int32 with 31 bits after the point."""
 
 from __future__ import annotations
 

@@ -301,7 +301,7 @@ def lookup_sum(
     *,
     real: bool = False,
 ) -> relay.Expr:
-    """Sum of two tensors through a table each, `tables` (2, 256) with `LOOKUP_SUM_FRACTION` bits behind the point.
+    """Sum of two tensors through a table each, `tables` (2, 256) with `LOOKUP_SUM_FRACTION` bits after the point.
 
     One tensor may be broadcast. Sums are rounded down and clipped. `real`: see `real_sums`.
     """
@@ -323,7 +323,7 @@ def lookup_line(
 ) -> relay.Expr:
     """A line of each value of a that the value of b chooses: slopes and biases, `lines` (2, 256) by b's values rising.
 
-    They have `LOOKUP_LINE_FRACTION` bits behind the point. One tensor may be broadcast. Outputs are rounded down and
+    They have `LOOKUP_LINE_FRACTION` bits after the point. One tensor may be broadcast. Outputs are rounded down and
     clipped. `real`: see `real_sums`.
     """
     slopes, biases = _taken((b, b), (x_dtypes[1], x_dtypes[1]), lines)
@@ -394,7 +394,7 @@ def channel_lookup(
 ) -> relay.Expr:
     """Any function of an 8-bit value and its channel: `outputs` (channels, 256), each row in ascending order of x.
 
-    `axes_behind`: number of axes behind the channels' axis; the integer form has none. `real` as for a `lookup`.
+    `axes_behind`: number of axes after the channels' axis; the integer form has none. `real` as for a `lookup`.
     """
     first = 256 * np.arange(len(outputs), dtype=np.int32).reshape(-1, *[1] * axes_behind)
     return _entries(outputs, relay.add(_index(x, x_dtype), relay.const(first)), dtype, real)

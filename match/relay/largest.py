@@ -15,8 +15,8 @@ from match.relay import integer_form, relay
 def pooled_largest(x: relay.Expr, extents: Sequence[int], axes: Collection[int]) -> relay.Expr:
     """The largest of `x`, of these extents, along axes: one pooling for each run of axes that are neighbours.
 
-    The result has the elements of the axes that are left, in their order, and any shape. The axes behind a run are the
-    channels of its map; where nothing is behind, the run is turned to the front, and all others are channels.
+    The result has the elements of the axes that are left, in their order, and any shape. The axes after a run are the
+    channels of its map; where nothing is after, the run is turned to the front, and all others are channels.
     """
     longer = [axis for axis, extent in enumerate(extents) if extent > 1]
     left = [extents[axis] for axis in longer]

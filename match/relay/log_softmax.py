@@ -1,7 +1,7 @@
 """The logarithm of a softmax over the last axis, from integers to float32, as Relay operators.
 
 With x's distance d to the row's largest value it is ``-scale * d - log(sum of exp(-scale * d))``. Exponentials have 31
-bits behind the point and are added exactly; what follows has as many bits as the largest number leaves, `fraction`.
+bits after the point and are added exactly; what follows has as many bits as the largest number leaves, `fraction`.
 Rounded exponentials, the logarithm and the distances together move an output by less than
 ``n * 2**-32 + 2**-27 + 2**-fraction``, n being a row's elements; then it is rounded to float32. The reference computes
 all of it in float32, whose own roundings are larger.
@@ -72,7 +72,7 @@ def read_log_softmax(root: relay.Expr) -> Read[LogSoftmax] | None:
 
 
 def _logarithm(total: relay.Expr, width: int, fraction: int) -> relay.Expr:
-    """The natural logarithm with `fraction` bits, int32, of sums from 1 on with 31 bits behind the point, int64.
+    """The natural logarithm with `fraction` bits, int32, of sums from 1 on with 31 bits after the point, int64.
 
     A sum is brought to a number from 1/2 to 1, u being its place between them from -1 to 1.
     """

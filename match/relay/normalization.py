@@ -7,10 +7,10 @@ Distances may be from one value for all rows instead, in roots of the mean of th
 distances from that value (root mean square normalization).
 
 In whole numbers, with S the sum of a row and Q the sum of its squares: ``n * x - S`` is n times the distance, and
-``n * Q - S**2`` is n**2 times the variance. That, with `SPREAD_FRACTION` bits behind the point, and the operator's
+``n * Q - S**2`` is n**2 times the variance. That, with `SPREAD_FRACTION` bits after the point, and the operator's
 epsilon are the spread. A power of 4 brings the spread between 1/4 and 1; Newton and Raphson find half its inverse root.
 A distance is below the root of n deviations. Shifted by as many bits as the spread was, it fits int32, and the upper
-word of its product with the inverse root is enough. The result has `DEVIATION_FRACTION` bits behind the point.
+word of its product with the inverse root is enough. The result has `DEVIATION_FRACTION` bits after the point.
 
 The reference computes in floating point. Before they are rounded, outputs are off by no more than 255 * 2**-14 steps
 for the gain's own rounding and 2**-13 of the steps that one deviation has; `MOST_STEPS` keeps that below 1/8.
@@ -94,7 +94,7 @@ def _powers_of_4(spread: relay.Expr) -> relay.Expr:
 
 
 def _half_inverse_root(x: relay.Expr) -> relay.Expr:
-    """``1 / (2 * sqrt(x))`` with 30 bits behind the point of numbers from 1/4 to 1 with 31."""
+    """``1 / (2 * sqrt(x))`` with 30 bits after the point of numbers from 1/4 to 1 with 31."""
     constant_term, slope = ROOT_START
     result = alone(relay.add(product(x, relay.const(slope)), relay.const(constant_term)))
     for _ in range(ROOT_STEPS):

@@ -384,7 +384,7 @@ def read_absolute_difference(expr: relay.Expr) -> Read[AbsoluteDifference] | Non
 
 
 def _without_fraction(shifted: relay.Expr, bits: int) -> relay.Expr | None:
-    """The int32 numbers whose `bits` behind the point are cut off."""
+    """The int32 numbers whose `bits` after the point are cut off."""
     if not is_call(shifted, "right_shift") or dtype(shifted) != "int32":
         return None
     return shifted.args[0] if scalar(shifted.args[1]) == bits else None

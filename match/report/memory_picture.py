@@ -96,7 +96,7 @@ def _panels(network: NetworkAreas) -> tuple[list[_Panel], float, float]:
 
 
 def _short(name: str) -> str:
-    """As much of a step's name as there is room for; what TVM's functions do begins behind "fused"."""
+    """As much of a step's name as there is room for; what TVM's functions do begins after "fused"."""
     name = name.partition("_fused_")[2] or name
     most = int((_NAMES - 12) / _CHARACTER)
     return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -30,7 +30,7 @@ def memory_table(memory: MemoryPlanSummary, main: MemorySummary, console: Consol
 
 
 def program_text(totals: Totals) -> str:
-    """What the program is estimated to take of main memory, to be said behind what the network takes; or nothing."""
+    """What the program is estimated to take of main memory, to be said after what the network takes; or nothing."""
     return f", beside an estimated {totals.program_bytes / KIB:.1f} KiB for the program" if totals.program_bytes else ""
 
 

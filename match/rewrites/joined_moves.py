@@ -118,7 +118,7 @@ def _joined(first: _Permutation, second: _Permutation) -> _Permutation | None:
 
 
 def _factors(before: Sequence[int], after: Sequence[int]) -> list[int] | None:
-    """The largest factors that the extents in front of and behind a reshape are products of."""
+    """The largest factors that the extents in front of and after a reshape are products of."""
     ends = sorted({math.prod(extents[:end]) for extents in (before, after) for end in range(len(extents) + 1)})
     if any(larger % smaller for smaller, larger in itertools.pairwise(ends)):
         return None

@@ -55,9 +55,9 @@ _Turn = tuple[int, int, int]
 
 
 def _turns(wanted: tuple[int, ...]) -> tuple[_Turn, ...]:
-    """The fewest turns that bring 0, 1, 2, ... into this order, of equally many those with the most places behind.
+    """The fewest turns that bring 0, 1, 2, ... into this order, of equally many those with the most places after.
 
-    What lies behind both groups moves together, which is cheaper than element by element.
+    What lies after both groups moves together, which is cheaper than element by element.
     """
     start = tuple(range(len(wanted)))
     found: dict[tuple[int, ...], tuple[_Turn, ...]] = {start: ()}

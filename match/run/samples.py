@@ -113,7 +113,7 @@ def interleaved(samples: Arrays) -> bytes:
 
 
 def taken_apart(tensors: Sequence[ModelTensor], outputs: bytes, samples: int, what: str) -> Arrays:
-    """The tensors that the program `what` wrote for so many samples, one sample behind the other.
+    """The tensors that the program `what` wrote for so many samples, one sample after the other.
 
     Raises:
         ToolchainError: if it wrote more or less.

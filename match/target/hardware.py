@@ -349,7 +349,7 @@ class Platform:
 
     `compiler`: the compiler and linker, as found on the PATH; None is the C compiler of this machine.
     `standard`: the C standard that its headers need, as -std= has it; C11 is enough for all else.
-    `flags`: of the compiler and linker, behind those that all platforms share; `link`: what ends the linker's command.
+    `flags`: of the compiler and linker, after those that all platforms share; `link`: what ends the linker's command.
     `files`: what else the project needs, such as linker scripts.
     `io`: the source that implements match_io.h; None is one that reads and writes files by way of stdio.h.
     `runner`: what runs a program, one of `match.run.RUNNERS`; `machine`: what the runner has to know of the machine,
@@ -419,7 +419,7 @@ class MatchTarget(_Described, ABC):
 
     @property
     def platforms(self) -> tuple[Platform, ...]:
-        """All that networks can be built for: `host`, behind it what else there is, each under its own name.
+        """All that networks can be built for: `host`, after it what else there is, each under its own name.
 
         The last one is the chip's own, for which `match size` measures by default.
         """

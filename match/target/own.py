@@ -16,7 +16,7 @@ from typing import Any
 class Reading:
     """What an occurrence is: the Relay expressions that it reads, of its output's shape, one or two, and its constants.
 
-    A kernel finds the constants behind `match_tile_t.parameters`, whatever its tile is.
+    A kernel finds the constants at `match_tile_t.parameters`, whatever its tile is.
     """
 
     inputs: tuple[Any, ...]

@@ -209,7 +209,7 @@ def rows(weights: npt.NDArray[np.int8], spans: Spans) -> bytes:
 
 
 def columns(weights: npt.NDArray[np.int8], spans: Spans, word: int = 4) -> bytes:
-    """The same by columns, (K, FX, FY, C), zeros behind each filter up to a multiple of `word` bytes."""
+    """The same by columns, (K, FX, FY, C), zeros after each filter up to a multiple of `word` bytes."""
     start, extent = spans[Dim.C]
     part = channels(weights, spans)[..., start : start + extent].transpose(0, 2, 1, 3)
     filters = part.reshape(len(part), -1)

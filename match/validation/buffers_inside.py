@@ -1,4 +1,4 @@
-"""TFLite files as TFLite Micro reads them, which takes no notice of buffers behind the flatbuffer."""
+"""TFLite files as TFLite Micro reads them, which takes no notice of buffers after the flatbuffer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 def with_buffers_inside(data: bytes) -> bytes:
     """The same network with every buffer in the flatbuffer: the same bytes if they are there.
 
-    Newer quantizers write constants behind the flatbuffer, where `Offset` and `Size` find them.
+    Newer quantizers write constants after the flatbuffer, where `Offset` and `Size` find them.
 
     Raises:
         ImportError: tflite_micro is not installed. Its schema is used to write the file again.

@@ -2,7 +2,7 @@
 
 Tensors that a layer on a module reads or writes are cuts: the C dumps them. Between two cuts lies a layer, or operators
 of the control core. All are computed by one Relay module, whose inputs are the cuts and whose outputs what should be
-there, so that an error shows where it is made and not behind it.
+there, so that an error shows where it is made and not after it.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _name(cut: tuple[str, str]) -> str:
 
 
 def _operators(value: relay.Expr) -> str:
-    """Names of the operators behind the cuts, in the order of computation."""
+    """Names of the operators after the cuts, in the order of computation."""
     names: list[str] = []
     seen: set[relay.Expr] = set()
     pending = [value]

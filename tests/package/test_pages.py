@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from match.cost_models.measured import measured
+from tests.commands import commands
 from tests.constants import Group, rows
 from tests.described import CLASSES, attributes, declared, error_sentences
 from tests.pages import DOCS, PAGES, SCHEMAS, TARGETS
@@ -26,6 +28,11 @@ def test_constants_of_cost_models_are_current() -> None:
     assert page == PAGES["cost-models.md"](), "docs/cost-models.md is not current: make pages"
 
 
+def test_what_was_counted_on_eight_cores_is_current() -> None:
+    page = (DOCS / "pulp-open.md").read_text()
+    assert page == PAGES["pulp-open.md"](), "docs/pulp-open.md is not current: make pages"
+
+
 def test_each_constant_is_in_the_table_of_cost_models_once() -> None:
     page = (DOCS / "cost-models.md").read_text()
     named = sorted(name for _, names in rows(page) for name in names)
@@ -35,6 +42,13 @@ def test_each_constant_is_in_the_table_of_cost_models_once() -> None:
 
 def test_page_of_fields_is_current() -> None:
     assert (DOCS / "fields.md").read_text() == PAGES["fields.md"](), "docs/fields.md is not current: make pages"
+
+
+def test_page_of_commands_has_all_options() -> None:
+    page = commands()
+    assert {"compile", "run", "check-target"} < set(re.findall(r"^## match (\S+)", page, re.MULTILINE))
+    assert "| `--numerics hardware|exact` | Take each module's closest requantization, or only" in page
+    assert not re.findall(r"\|\s*\|$", page.replace("| | |\n", ""), re.MULTILINE), "each has a help"
 
 
 def test_page_of_errors_has_the_sentences_of_the_code() -> None:

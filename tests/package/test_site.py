@@ -12,7 +12,7 @@ import pytest
 from tests.package.test_architecture import PROJECT
 from tests.site import GENERATED, UNLISTED, build, place
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.cc
 
 
 def navigated(entries: list[Any]) -> Iterator[str]:

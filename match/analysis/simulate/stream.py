@@ -84,7 +84,7 @@ class SimulatedStream:
         component = self.operand.components[0]
         offset = 0
         for axis in component.axes:
-            first = min(axis.span(*spans[axis.dim])[0], axis.limit)  # where windows see padding alone, behind it all
+            first = min(axis.span(*spans[axis.dim])[0], axis.limit)  # where windows see padding alone, after it all
             if self._outer is None:
                 offset = offset * axis.room + first
             else:

@@ -482,7 +482,7 @@ class Builds:
         return build
 
     def columns(self) -> Build:
-        """Some of eight columns, two of them one behind the other."""
+        """Some of eight columns, two of them one after the other."""
         chosen = relay.const(np.array([0, 1, 4, 4, 6, 2], np.int32))
 
         def build(x: relay.Expr) -> relay.Expr:

@@ -19,7 +19,7 @@ _BESIDE = (Op.ADD, Op.MULTIPLY)
 def chain_probes(patterns: Iterable[Pattern], dtype: str) -> Iterator[Probe]:
     """For each pattern of several operators a chain on an 8x8x16 map; where it has convolutions, with two filters.
 
-    Chains that go on behind a pooling or behind an operator of two maps are not tried, and neither are those with
+    Chains that go on after a pooling or after an operator of two maps are not tried, and neither are those with
     operators that are no part of chains.
     """
     for pattern in patterns:
@@ -35,7 +35,7 @@ def chain_probes(patterns: Iterable[Pattern], dtype: str) -> Iterator[Probe]:
 
 
 def group_probes(patterns: Iterable[Pattern], dtype: str) -> Iterator[Probe]:
-    """Each operator of a module behind one that reads a single map, for modules that execute groups."""
+    """Each operator of a module after one that reads a single map, for modules that execute groups."""
     builds = Builds(dtype)
     ops = [pattern.op for pattern in patterns if not pattern.before and _stage(pattern.op, 3, builds) is not None]
     first = next((op for op in ops if op not in (*_POOLED, *_BESIDE)), None)

@@ -22,7 +22,7 @@ _CONVOLUTIONS = (  # C, K, rows and columns, side of the filter, stride; last tw
     (16, 16, 9, 3, 2),
     (16, 20, 8, 1, 1),
     (3, 16, 8, 3, 1),
-    (3, 12, 7, 3, 1),  # sizes in bytes that are no multiples of 8, so that what lies behind them has to be aligned
+    (3, 12, 7, 3, 1),  # sizes in bytes that are no multiples of 8, so that what lies after them has to be aligned
     (64, 64, 8, 1, 1),
     (32, 64, 6, 3, 1),
 )

@@ -43,7 +43,7 @@ def squeezenet(width: float = 1.0, resolution: int = 224, classes: int = 1000) -
 def densenet(width: float = 1.0, resolution: int = 32, classes: int = 10) -> ZooNetwork:
     """DenseNet (Huang et al., 2017) of 3 blocks of 6 layers, growth rate 12 times `width`, for small images.
 
-    Normalization, which cannot be folded where it reads a concatenation, is behind each convolution; transitions take
+    Normalization, which cannot be folded where it reads a concatenation, is after each convolution; transitions take
     maxima, not means.
     """
     check_sizes(width, resolution, classes)

@@ -54,7 +54,7 @@ class Input(ZooLayer):
 class Conv(ZooLayer):
     """Convolution with bias, then a clip to `activation`, of a map or of a signal.
 
-    `pads` are those in front of each axis, then those behind each. Output channels see the inputs of their group alone.
+    `pads` are those in front of each axis, then those after each. Output channels see the inputs of their group alone.
     """
 
     kernel: Shape
@@ -260,7 +260,7 @@ class ZooNetwork:
 
     @property
     def layers(self) -> tuple[ZooLayer, ...]:
-        """Every layer behind all those that it reads; inputs are read from left to right."""
+        """Every layer after all those that it reads; inputs are read from left to right."""
         return tuple(_ordered(self.output, set()))
 
     @property
@@ -337,7 +337,7 @@ def states(name: str, x: ZooLayer, kind: Literal["LSTM", "GRU"], units: int, *, 
 
 
 def last_state(name: str, x: ZooLayer, kind: Literal["LSTM", "GRU"], units: int) -> Cells:
-    """The states of cells behind a sequence."""
+    """The states of cells after a sequence."""
     return Cells(name, (x,), (units,), kind, units, 1)
 
 
@@ -362,7 +362,7 @@ def function(name: str, x: ZooLayer, kind: str) -> Function:
 
 
 def concat(name: str, *parts: ZooLayer) -> Concat:
-    """Maps of equal rows and columns, channels behind channels."""
+    """Maps of equal rows and columns, channels after channels."""
     return Concat(name, parts, (sum(part.shape[0] for part in parts), *parts[0].shape[1:]))
 
 

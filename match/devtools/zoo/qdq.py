@@ -200,7 +200,7 @@ def _resize(graph: _Graph, layer: Enlarge, x: str, result: str) -> None:
 
 
 def _mean(graph: _Graph, layer: GlobalAveragePool, x: str, result: str, scale: list[str]) -> None:
-    """The mean of a map; with one axis in the result it is flattened, behind a quantization of its own."""
+    """The mean of a map; with one axis in the result it is flattened, after a quantization of its own."""
     if len(layer.shape) == 3:
         graph.node("GlobalAveragePool", [x], result)
         return

@@ -111,7 +111,7 @@ def _pairs(values: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _behind_views(read: TfliteReader, operator: FileOperator) -> FileOperator | None:
-    """The operator that computes the first input of another one, behind at most one change of shape."""
+    """The operator that computes the first input of another one, after at most one change of shape."""
     maker = _maker(read, operator)
     return _maker(read, maker) if maker is not None and maker.name in _VIEWS else maker
 

@@ -152,7 +152,7 @@ def _text(name: bytes | None) -> str:
 
 
 def _with_own_names(tensors: tuple[FileTensor, ...], border: tuple[int, ...]) -> tuple[FileTensor, ...]:
-    """The tensors, with a number behind the names of inputs or outputs that have none or another one's."""
+    """The tensors, with a number after the names of inputs or outputs that have none or another one's."""
     named, taken = list(tensors), set[str]()
     for number in dict.fromkeys(border):
         name = tensors[number].name
@@ -169,7 +169,7 @@ def _numbers(values: Any) -> tuple[int, ...]:
 
 
 def buffer_bytes(data: bytes, buffer: Any) -> npt.NDArray[np.uint8]:
-    """The bytes of a buffer: in its vector, or behind the flatbuffer, `Offset` bytes from the start of the file.
+    """The bytes of a buffer: in its vector, or after the flatbuffer, `Offset` bytes from the start of the file.
 
     Raises:
         IndexError: the file ends before the buffer does.

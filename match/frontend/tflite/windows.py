@@ -10,7 +10,7 @@ import tflite
 
 @dataclass(frozen=True)
 class WindowAxis:
-    """One axis: elements of the window, step, distance of the window's elements, padding before and behind the map."""
+    """One axis: elements of the window, step, distance of the window's elements, padding before and after the map."""
 
     window: int
     stride: int
@@ -22,7 +22,7 @@ class WindowAxis:
 def axes_of(
     shape: Sequence[int], size: Sequence[int], strides: Sequence[int], dilations: Sequence[int], padding: int
 ) -> list[WindowAxis]:
-    """Rows and columns of windows on a map (N, H, W, C); of a total that is odd the larger half is behind.
+    """Rows and columns of windows on a map (N, H, W, C); of a total that is odd the larger half is after.
 
     Raises:
         ValueError: a window is empty, or does not move.

@@ -61,7 +61,7 @@ _OPERATORS: tuple[Fusion, ...] = (
     float_average,
     one_hot,
 )
-"""Fusions that leave an activation behind the operator to the caller."""
+"""Fusions that leave an activation after the operator to the caller."""
 
 _CLOSE: tuple[Fusion, ...] = close_average, close_sum, close_product, close_slopes
 """Fusions whose outputs may be a step off."""
@@ -70,10 +70,10 @@ _CLOSE_OTHERWISE: tuple[Fusion, ...] = function_of_sums, function_by_channel, re
 """Fusions whose outputs may be a step off, of what no other one fits."""
 
 _CLOSE_WITH_ACTIVATIONS: tuple[Fusion, ...] = residual, close_table
-"""The same of an operator together with the activation behind it."""
+"""The same of an operator together with the activation after it."""
 
 _WITH_ACTIVATIONS: tuple[Fusion, ...] = table, prelu, moved, collected
-"""Fusions of an operator together with the activation behind it, where no other fits."""
+"""Fusions of an operator together with the activation after it, where no other fits."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class FuseQuantizedGroups:
     - sums of three tensors and more;
     - products of a tensor and a function of a smaller tensor;
     - PReLU with a slope for each element;
-    - functions of a layer's outputs, and additions to a layer's outputs, where nothing quantizes these outputs; behind
+    - functions of a layer's outputs, and additions to a layer's outputs, where nothing quantizes these outputs; after
       a function there may be a scale for each channel.
     """
 
@@ -119,7 +119,7 @@ class _Groups:
         return argmax(call, new) if output is None else self._fused(call.args[0], output, new)
 
     def _fused(self, expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-        """What an expression with a quantize behind it becomes; None if nothing fits."""
+        """What an expression with a quantize after it becomes; None if nothing fits."""
         inner, clip = without_activations(expr, output)
         for fuse in (*self.operators, self._joined):
             fused = fuse(inner, output, new)
@@ -133,7 +133,7 @@ class _Groups:
         return concatenation(expr, lambda part: self._part(part, output, new))
 
     def _part(self, expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr:
-        """An expression with a quantize behind it, which goes in front of what only moves its elements."""
+        """An expression with a quantize after it, which goes in front of what only moves its elements."""
         known = self.parts.get((expr, output))
         if known is not None:
             return known

@@ -231,7 +231,7 @@ def float_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Ex
 
 
 def _zeros_around(real: Dequantized, layout: str, padding: Sequence[int]) -> Dequantized:
-    """A map with so many rows and columns of its zero point before and behind it."""
+    """A map with so many rows and columns of its zero point before and after it."""
     top, left, bottom, right = padding
     sides = {"H": (top, bottom), "W": (left, right)}
     zero = relay.const(real.quantization.zero_point, real.quantization.dtype)

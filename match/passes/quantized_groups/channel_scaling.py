@@ -1,6 +1,6 @@
 """What scales and moves the channels of a convolution or dense layer: batch normalization that training left there.
 
-Exporters leave it behind layers whose weights are quantized while the network is trained. With it the layer is
+Exporters leave it after layers whose weights are quantized while the network is trained. With it the layer is
 ``slope * sums + offset`` for each channel, which is what a requantization computes: slopes go into the scales of the
 weights, offsets into the bias. The bias is rounded, to parts of a sum, so that few outputs are a step off.
 """
@@ -133,7 +133,7 @@ def scaled(
 
 
 def fraction_bits(largest: float) -> int | None:
-    """Bits behind the point for sums up to `largest` in int32, with one bit to spare; None if these do not fit."""
+    """Bits after the point for sums up to `largest` in int32, with one bit to spare; None if these do not fit."""
     return None if largest >= _LARGEST_SUM else min(_MOST_BITS, int(np.log2(_LARGEST_SUM / max(1.0, largest))))
 
 

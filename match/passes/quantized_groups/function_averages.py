@@ -2,7 +2,7 @@
 
 Quantizers leave such a function in floating point. Here it is the sum of two 8-bit tables; an entry of the first counts
 127 times as much as an entry of the second. The mean is a convolution of both maps, with one filter for each channel.
-A function with constants for each channel (a batch normalization behind an activation) has two tables for each channel.
+A function with constants for each channel (a batch normalization after an activation) has two tables for each channel.
 """
 
 from __future__ import annotations

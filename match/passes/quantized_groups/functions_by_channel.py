@@ -31,7 +31,7 @@ _CHANNELS = 1
 def function_by_channel(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
     """A function of each output of a convolution, divided by a scale for each channel.
 
-    A number for each channel may be added behind that, and the function may be padded with zero.
+    A number for each channel may be added after that, and the function may be padded with zero.
     """
     if output.scale != 1 or len(shape(expr)) != 4:
         return None

@@ -1,4 +1,4 @@
-"""Functions of a layer's outputs that nothing quantizes in front of them, such as ``x * sigmoid(x)`` behind sums.
+"""Functions of a layer's outputs that nothing quantizes in front of them, such as ``x * sigmoid(x)`` after sums.
 
 The layer's outputs become 8 bits of the numbers between which the function changes, or two times 8 bits, each from a
 layer of its own; the function is a table, or a sum of two (`match.passes.parts_of_functions`). Outputs are within one

@@ -44,7 +44,7 @@ _EXACT_IN_FLOAT32 = 1 << 24
 
 @dataclass(frozen=True, eq=False)
 class _Layer:
-    """An operator with weights, its bias if it has one, and what scales its channels behind it."""
+    """An operator with weights, its bias if it has one, and what scales its channels after it."""
 
     operator: relay.Call
     bias: relay.Expr | None
@@ -54,7 +54,7 @@ class _Layer:
 def linear(expr: relay.Expr, output: QuantizedType, new: New, slopes: Float32Array | None = None) -> relay.Expr | None:
     """A convolution, a transposed one or a dense layer, with a bias or without, and what scales its channels.
 
-    `slopes` multiply it behind all that; their shape is broadcast to it.
+    `slopes` multiply it after all that; their shape is broadcast to it.
     """
     layer = _read(expr)
     if layer is None:

@@ -25,7 +25,7 @@ _MOST_OFF = 0.9
 
 
 def residual(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A layer's outputs, rectified or not, plus a tensor of the same shape, with activations behind the sum."""
+    """A layer's outputs, rectified or not, plus a tensor of the same shape, with activations after the sum."""
     total, clip = without_activations(expr, output)
     if not is_call(total, "add"):
         return None

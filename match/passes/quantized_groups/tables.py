@@ -59,7 +59,7 @@ def _table(expr: relay.Expr, output: QuantizedType, new: New, *, exact: bool) ->
 class _Tensor:
     """An 8-bit tensor, and what operators read of it for its values in ascending order (256,).
 
-    These are real numbers behind a dequantize, else the integers.
+    These are real numbers after a dequantize, else the integers.
     """
 
     x: relay.Expr

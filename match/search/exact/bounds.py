@@ -215,7 +215,7 @@ class TileGroup:
         return result
 
     def _kernels_behind(self, residency: Ints, tile: Ints) -> Floats:
-        """Cycles of the kernel calls behind the last fetch of some mappings, at least.
+        """Cycles of the kernel calls after the last fetch of some mappings, at least.
 
         They run in the last iteration of the loops around one input: the input with the most loops around it.
         """

@@ -225,7 +225,7 @@ class Search:
                 if self.rank is None or self.ranked(mapping.objective, mapping.second, nest) < self.rank:
                     self.try_nest(nest)
                 elif mapping.objective > self.rank.objective and not self.prices.has_latency:
-                    waiting.clear()  # all that follow are behind
+                    waiting.clear()  # all that follow come later
                     return
             if self.views_left <= 0:
                 self.least_left = min(self.least_left, *(left.objective for left in (mapping, *waiting)))
