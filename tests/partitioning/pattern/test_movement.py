@@ -182,12 +182,20 @@ def test_slices_with_steps(data: st.DataObject) -> None:
     assert matches or x[whole].shape == x.shape
 
 
+@pytest.mark.parametrize("mode", ["edge", "reflect"])
+def test_padding_with_the_tensors_own_elements(mode: Any) -> None:
+    x = numbered([3, 4])
+    padded = relay.nn.pad(relay.var("x", shape=(3, 4), dtype="uint8"), ((2, 1), (0, 0)), relay.const(3, "uint8"), mode)
+    (match,) = found(padded)
+    expected = np.pad(x, ((2, 1), (0, 0)), mode)
+    assert np.array_equal(gathered(match, x).reshape(expected.shape), expected)
+
+
 def test_what_is_no_gather() -> None:
     """Two axes at once, what a network computes indices of, and what is wider."""
     x, wide = relay.var("x", shape=(3, 4), dtype="uint8"), relay.var("x", shape=(3, 4), dtype="int32")
     chosen = relay.const(np.array([1, 0]))
     assert not found(relay.nn.pad(x, ((1, 0), (0, 1)), relay.const(3, "uint8")))
-    assert not found(relay.nn.pad(x, ((1, 0), (0, 0)), relay.const(3, "uint8"), "reflect"))
     assert not found(relay.take(x, relay.var("y", shape=(2,), dtype="int32"), axis=0))
     assert not found(relay.take(wide, chosen, axis=1))
     assert not found(relay.take(x, relay.const(np.array([1, 7])), axis=1))
