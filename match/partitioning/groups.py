@@ -62,7 +62,7 @@ def find_groups(
     alone: Mapping[int, float],
     target: MatchTarget,
 ) -> tuple[GroupMatch, ...]:
-    """For each layer the largest group that ends in it, and the one that saves most if that is another one.
+    """For each layer the largest group that ends in it, and those that save most, if these are others.
 
     `listed` are the network's rows. `members` has, for each module that executes groups, those that it takes. `alone`
     are the cycles of the cheapest way to compute each layer by itself.
@@ -182,7 +182,12 @@ class _Growth:
     room: int
 
     def groups(self, end: int) -> Iterator[tuple[int, ...]]:
-        """The places of the layers of the largest group that ends in a layer, and of the one that saves most."""
+        """The places of the layers of the largest group that ends in a layer, and of those that save most.
+
+        What a group saves is beside its layers one by one, not beside chains of another module, which are only found by
+        the choice. So not only the group that saves most is tried, but each that saves more than all smaller ones, and
+        more than with one layer more.
+        """
         order = self._order(end)
         outside = self._outside(order)
         sizes = (count for count in range(len(order), 1, -1) if self._fits(order[:count], outside[count - 1]))
@@ -194,9 +199,11 @@ class _Growth:
         constants = [*accumulate(self.members[place].constants for place in order[:largest])]
         fetch = self.members[end].fetch
         net = [one - (more + own.bytes) * fetch for one, more, own in zip(saved, constants, outside, strict=False)]
-        best = 1 + max(range(largest), key=lambda count: net[count])
-        if 1 < best < largest and self._fits(order[:best], outside[best - 1]):
-            yield tuple(sorted(order[:best]))
+        best = net[0]
+        for count in range(2, largest):
+            if net[count - 1] > max(best, net[count]) and self._fits(order[:count], outside[count - 1]):
+                yield tuple(sorted(order[:count]))
+            best = max(best, net[count - 1])
 
     def _order(self, end: int) -> list[int]:
         """The layers that may join, in the order in which they do, as far as their constants fit."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from onnxruntime.quantization import CalibrationDataReader, QuantType, quantize_static
 
 import match
 from match.compilation.options import Options
@@ -28,6 +30,7 @@ from tests.dispatch.test_partition import conv
 pytestmark = pytest.mark.tvm
 
 NETWORKS = Path(__file__).parents[1] / "tflite/networks"
+DIGITS = Path(__file__).parents[1] / "tutorials/digits_float.onnx"
 
 
 def chosen(network: str, l1: int | None) -> ChosenNetwork:
@@ -35,9 +38,9 @@ def chosen(network: str, l1: int | None) -> ChosenNetwork:
     return chosen_for(integer_relay(match.load(NETWORKS / f"{network}.tflite"), "uint8"), l1)
 
 
-def chosen_for(module: tvm.IRModule, l1: int | None = None) -> ChosenNetwork:
-    """The same for a network in integer form."""
-    target, main = get_target("gap8", l1), module["main"]
+def chosen_for(module: tvm.IRModule, l1: int | None = None, chip: str = "gap8") -> ChosenNetwork:
+    """The same for a network in integer form, and maybe another chip."""
+    target, main = get_target(chip, l1), module["main"]
     options = Options.parse("exact", "latency", "hardware", cache=False)
     return choose(main, tuple(rows(main, find(module))), "net", target, options, Stopwatch())
 
@@ -128,3 +131,33 @@ def test_what_the_network_hands_out_is_inside_no_group(kept: bool) -> None:
     body = relay.Tuple([first, second]) if kept else second
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
     assert len(groups(chosen_for(module).problem)) == (0 if kept else 1)
+
+
+def test_more_l1_leaves_the_groups_that_less_l1_has(tmp_path: Path) -> None:
+    """A classifier after convolutions that another module executes in chains: the largest group has them, too."""
+    path = tmp_path / "digits.onnx"
+    quantize_static(
+        DIGITS,
+        path,
+        _Calibration(),
+        per_channel=True,
+        activation_type=QuantType.QUInt8,
+        weight_type=QuantType.QInt8,
+    )
+    module = integer_relay(match.load(path), "uint8", exact=False)
+    costs = [chosen_for(module, size, "gap9").cost for size in (8192, 16384, 24576, None)]
+    assert costs == sorted(costs, reverse=True)
+    decided = [decision for decision in chosen_for(module, None, "gap9").decisions if decision.op == GROUP]
+    assert [len(decision.plan.layer.stages) for decision in decided if decision.plan] == [3]
+
+
+class _Calibration(CalibrationDataReader):
+    """Random images, always the same."""
+
+    def __init__(self) -> None:
+        rng = np.random.default_rng(0)
+        self._images = iter(rng.random((8, 1, 1, 8, 8)).astype(np.float32))
+
+    def get_next(self) -> Any:
+        image = next(self._images, None)
+        return None if image is None else {"image": image}
