@@ -51,8 +51,8 @@ class _Liveness:
         self._ranges = known
         self._dead: dict[Value, Mask] = {}
         self._rules: list[Callable[[], bool]] = []
-        for output in graph.outputs:
-            self._need_all(output)
+        for tensor in (*graph.inputs, *graph.outputs):
+            self._need_all(tensor)
         for value in values:
             if value.operator is not None and not self._understood(value):
                 for tensor in (value, *value.inputs):

@@ -55,7 +55,10 @@ def gelu(model: OnnxModel) -> None:
 
 
 def test_a_block_is_on_the_modules(tmp_path: Path) -> None:
-    """What is left to the control core are the scores' last steps; the C computes the integer network."""
+    """What is left to the control core are the scores' last steps and the mean of tokens, which is cheaper there.
+
+    The C computes the integer network.
+    """
     model = OnnxModel((1, TOKENS, WIDTH))
     x = normalized(model)
     attention(model)
@@ -72,7 +75,8 @@ def test_a_block_is_on_the_modules(tmp_path: Path) -> None:
     compiled = match.compile(path, "gap9", numerics="exact", fuse=False)
     report = compiled.report
     on_core = [layer for layer in report.layers if layer.module == "cpu"]
-    assert sum(layer.cycles for layer in on_core) < 0.04 * report.totals.cycles
+    assert {layer.op for layer in on_core if layer.cycles} <= {"avg_pool2d", "dense", "add", "dequantize"}
+    assert sum(layer.cycles for layer in on_core) < 0.05 * report.totals.cycles
     assert not [layer.name for layer in report.layers if layer.floating and layer.op not in ("quantize", "dequantize")]
     assert {"softmax", "normalize"} <= {layer.op for layer in report.layers if not layer.exact}
     assert all(layer.exact for layer in report.layers if layer.op not in ("softmax", "normalize"))

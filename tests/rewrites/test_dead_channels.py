@@ -130,6 +130,15 @@ def test_layers_without_constant_channels_are_not_rebuilt():
     assert without_dead_channels(graph).outputs == graph.outputs
 
 
+def test_inputs_keep_channels_that_no_weight_reads() -> None:
+    rng = np.random.default_rng(5)
+    x = relay.var("x", shape=(1, 6, 5, 4), dtype="uint8")
+    kernel = weights(rng, 1, 1, 4, 10)
+    kernel[:, :, 2] = 0
+    before = typed(x, integer_form.conv2d(x, kernel, requantization(rng, 4, 10, (0, 255)), "uint8"))
+    assert_same_outputs(before, reduced(before))
+
+
 def test_outputs_keep_their_constant_channels():
     rng = np.random.default_rng(5)
     x = relay.var("x", shape=(1, 6, 5, 4), dtype="uint8")

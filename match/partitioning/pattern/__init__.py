@@ -15,7 +15,9 @@ from match.graph.elements import Lookup, byte_table
 from match.graph.moves import IDENTITY, Concatenate
 from match.graph.operator import Described, Known, Refused
 from match.graph.ranges import ranges
+from match.graph.sums import Convolution
 from match.ir.graph import Tensor
+from match.ir.layer import Padding
 from match.partitioning.pattern.own import occurrences
 from match.partitioning.pattern.rows import CoreCalls, is_reference
 from match.partitioning.pattern.types import Match, Rejection
@@ -141,8 +143,10 @@ def unrequantized(match: Match) -> tuple[Match, CoreCalls] | None:
     read = read_sums(requantized[0]) if requantized else None
     if requantized is None or read is None:
         return None
-    root, inputs = requantized[0], read.operands
-    form = Form(read.operator, root, inputs, covered(root, inputs))
+    root, operator, inputs = requantized[0], read.operator, read.operands
+    if isinstance(operator, Convolution) and inputs != match.inputs:  # which reads padding from an operator of its own
+        operator, inputs = replace(operator, padding=Padding()), match.inputs
+    form = Form(operator, root, inputs, covered(root, inputs))
     sums = describe(root, form)
     if sums is None:
         return None
