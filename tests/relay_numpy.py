@@ -135,8 +135,9 @@ def _avg_pool(attrs: Any, x: Array) -> Array:
 
 
 def _pad(attrs: Any, x: Array, value: Array) -> Array:
-    assert str(attrs.pad_mode) == "constant"
-    return np.pad(x, [_numbers(sides) for sides in attrs.pad_width], constant_values=value)
+    mode: Any = str(attrs.pad_mode)
+    own: dict[str, Any] = {"constant_values": value} if mode == "constant" else {}
+    return np.pad(x, [_numbers(sides) for sides in attrs.pad_width], mode, **own)
 
 
 def _strided_slice(attrs: Any, x: Array) -> Array:
