@@ -184,9 +184,9 @@ class _Growth:
     def groups(self, end: int) -> Iterator[tuple[int, ...]]:
         """The places of the layers of the largest group that ends in a layer, and of those that save most.
 
-        What a group saves is beside its layers one by one, not beside chains of another module, which are only found by
-        the choice. So not only the group that saves most is tried, but each that saves more than all smaller ones, and
-        more than with one layer more.
+        What a group saves is beside its layers one by one, not beside chains of another module, which only the choice
+        finds. So not only the group that saves most is tried, but each that saves more than all smaller ones, and with
+        one layer more less than half: that layer is far cheaper elsewhere.
         """
         order = self._order(end)
         outside = self._outside(order)
@@ -199,9 +199,11 @@ class _Growth:
         constants = [*accumulate(self.members[place].constants for place in order[:largest])]
         fetch = self.members[end].fetch
         net = [one - (more + own.bytes) * fetch for one, more, own in zip(saved, constants, outside, strict=False)]
+        most = 1 + max(range(largest), key=lambda count: net[count])
         best = net[0]
         for count in range(2, largest):
-            if net[count - 1] > max(best, net[count]) and self._fits(order[:count], outside[count - 1]):
+            tried = count == most or 2 * net[count] < net[count - 1] > best
+            if tried and self._fits(order[:count], outside[count - 1]):
                 yield tuple(sorted(order[:count]))
             best = max(best, net[count - 1])
 
