@@ -14,7 +14,7 @@ from match.graph.elements import OfElements
 from match.graph.operator import Array, Operator, Stored
 from match.ir.graph import Tensor
 
-FUNCTIONS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
+OF_ANY_TYPE: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
     dict[str, Callable[..., Any]](
         {
             "abs": np.abs,
@@ -33,15 +33,17 @@ FUNCTIONS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
             "logical_and": np.logical_and,
             "logical_or": np.logical_or,
             "logical_not": np.logical_not,
-            "left_shift": np.left_shift,
-            "right_shift": np.right_shift,
-            "bitwise_and": np.bitwise_and,
             "where": np.where,
             "cast": np.asarray,
         }
     )
 )
-"""The functions of `Elementwise`, by the names that Relay's operators have."""
+"""Functions of each element that NumPy has for integers and real numbers alike, by the names of Relay's operators."""
+
+FUNCTIONS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
+    {**OF_ANY_TYPE, "left_shift": np.left_shift, "right_shift": np.right_shift, "bitwise_and": np.bitwise_and}
+)
+"""The functions of `Elementwise`."""
 
 TYPES = frozenset({"int8", "uint8", "int16", "int32", "int64", "bool"})
 """The types of `Elementwise`, its inputs and its result."""
@@ -167,7 +169,6 @@ class Extreme(Operator):
 
     called: ClassVar[str] = "extreme"
     hands_on: ClassVar[bool] = True
-    alike: ClassVar[bool] = True
 
     axes: tuple[int, ...]
     keepdims: bool

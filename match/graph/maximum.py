@@ -23,7 +23,6 @@ class Maximum(Operator):
 
     called: ClassVar[str] = "maximum"
     hands_on: ClassVar[bool] = True
-    alike: ClassVar[bool] = True
 
     window: tuple[int, int]
     strides: tuple[int, int]

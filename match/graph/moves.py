@@ -41,7 +41,6 @@ class Move(Operator):
 
     called: ClassVar[str] = "move"
     hands_on: ClassVar[bool] = True
-    alike: ClassVar[bool] = True
 
     split: tuple[int, ...]
     columns: tuple[Columns | None, ...]
@@ -154,7 +153,6 @@ class Concatenate(Operator):
 
     called: ClassVar[str] = "concatenate"
     hands_on: ClassVar[bool] = True
-    alike: ClassVar[bool] = True
 
     axis: int
 

@@ -129,7 +129,7 @@ class Operator(ABC):
     """Whether each element is one of its inputs', or lies between such."""
 
     alike: ClassVar[bool] = False
-    """Whether `unsigned` takes inputs only that are all stored as much larger."""
+    """Whether `unsigned` takes inputs only that are all stored as much larger; so do all that hand on elements."""
 
     converts: ClassVar[bool] = False
     """Whether it reads inputs however they are stored, and a result that is stored in another way costs nothing."""

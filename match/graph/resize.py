@@ -48,7 +48,6 @@ class Resize(Operator):
 
     called: ClassVar[str] = "resize"
     hands_on: ClassVar[bool] = True
-    alike: ClassVar[bool] = True
 
     rows: Between
     columns: Between

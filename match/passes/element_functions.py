@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array
+from match.graph.integers import OF_ANY_TYPE
 from match.relay import relay
 from match.relay.objects import operands
 from match.relay.qnn import real_constant
@@ -73,32 +74,6 @@ _APPROXIMATED: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
         "power": np.power,
     }
 )
-
-OF_ANY_TYPE: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
-    dict[str, Callable[..., Any]](
-        {
-            "abs": np.abs,
-            "negative": np.negative,
-            "add": np.add,
-            "subtract": np.subtract,
-            "multiply": np.multiply,
-            "maximum": np.maximum,
-            "minimum": np.minimum,
-            "equal": np.equal,
-            "not_equal": np.not_equal,
-            "less": np.less,
-            "less_equal": np.less_equal,
-            "greater": np.greater,
-            "greater_equal": np.greater_equal,
-            "logical_and": np.logical_and,
-            "logical_or": np.logical_or,
-            "logical_not": np.logical_not,
-            "where": np.where,
-            "cast": np.asarray,
-        }
-    )
-)
-"""Operators that NumPy has for integers and for real numbers alike."""
 
 _EXACT: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
     dict[str, Callable[..., Any]](

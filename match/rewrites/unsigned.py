@@ -108,7 +108,7 @@ class _Conversion:
         """What an operator in its unsigned form reads, and how that is stored."""
         if operator.converts:
             return [value for value, _ in pairs], [self._stored(x) for _, x in pairs]
-        if operator.alike or operator.padding_value is not None:
+        if operator.alike or operator.hands_on or operator.padding_value is not None:
             inputs, more = self._alike(pairs, operator.padding_value)
             return inputs, [Stored(x.dtype, "uint8", more) for _, x in pairs]
         return [self._as_unsigned(*pair) for pair in pairs], [self._as_stored(x) for _, x in pairs]
