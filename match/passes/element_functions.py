@@ -109,7 +109,7 @@ ELEMENTWISE = frozenset({"clip", "nn.leaky_relu", *_FUNCTIONS})
 class ElementFunction:
     """Operators that compute each element of a tensor of the elements of others at the same place, and of constants.
 
-    order: the operators, each after what it reads; the last one's elements are the result.
+    order: the operators; each comes after those that it reads, and the last one gives the result.
     sources: the tensors.
     constants: of shape () or, with a number for each channel, (channels, 1).
     axis: that of the channels; None if all constants are single numbers.

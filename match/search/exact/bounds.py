@@ -215,7 +215,7 @@ class TileGroup:
         return result
 
     def _kernels_behind(self, residency: Ints, tile: Ints) -> Floats:
-        """Cycles of the kernel calls after the last fetch of some mappings, at least.
+        """A lower bound on the cycles of the kernel calls after the last fetch, for each of some mappings.
 
         They run in the last iteration of the loops around one input: the input with the most loops around it.
         """
