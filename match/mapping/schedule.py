@@ -305,7 +305,7 @@ class Schedule:
 
     @property
     def scratch_offset(self) -> int:
-        """Where a kernel's scratch begins in the shared room of the innermost memory, in bytes: after the partial sums."""
+        """Where a kernel's scratch begins in the innermost memory's shared room (bytes): after the partial sums."""
         return self.partial_offset + align(self.partial_bytes, self.inner_memory.alignment)
 
     def used_bytes(self, memory: Memory, room: str | None = None) -> int:
