@@ -44,8 +44,9 @@ from match.frontend.relay import from_relay
 from match.ir.names import network_prefix
 from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable
-from match.passes.border import Border, with_border
+from match.passes.border import Border
 from match.passes.pipeline import integer_network
+from match.passes.with_border import with_border
 from match.relay import relay, tvm
 from match.relay.graph_reader import GraphReading
 from match.report import REPORT, Report

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from match.devtools import zoo
 from match.frontend import Model, load
-from match.passes.border import Border, with_border
+from match.passes.border import Border
+from match.passes.with_border import with_border
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,34 @@ def inverse_square_root(x: Int64Array) -> tuple[Int64Array, Int64Array]:
     return np.where(x <= 1, ONE, multiplier), np.where(x <= 1, 0, shift)
 
 
+def logarithm(x: Int64Array) -> Int64Array:
+    """The natural logarithm, with 5 integer bits, of numbers from 1 on with 12.
+
+    TFLite Micro brings x to a power of two times r near 2**(-1/4), in two ways that overlap, and takes a quotient of
+    polynomials of r.
+    """
+    quarter, fraction = 1 << (31 - 5 - 1 - 2), 31 - 5 - 1
+    leading = 32 - _bits(x)
+    first = _saturated(product(_saturated(x << (leading - 1)), round(2**30.5)) << 1)
+    room = 31 - _bits(product(x, round(2**30.5)))
+    second = _saturated(x << room)
+    powers = ((12 - leading) << fraction) + quarter, ((12 - room) << fraction) - quarter
+    r, power = np.minimum(first, second), np.maximum(*(_saturated(one) for one in powers))
+    fourth_root, up = round(2**30.75), 2**0.25
+    p, q = (r + fourth_root + 1) >> 1, (r - fourth_root) * 2
+    square = product(q, q)
+    a, b, c, d = (round(number * 2**31) for number in (11 / 240 * up, up / 20, 2 / up - up, up / 4))
+    numerator = product(q, r) + product(product(q, square), a)
+    rest = product(p, c + q + product(square, b)) + product(q, d)
+    part = product(shifted_right(numerator, 5 + 1), reciprocal_of_one_plus(rest))
+    return _saturated((product(power, round(math.log(2) * 2**31)) + part) * 2)
+
+
+def _bits(x: Int64Array) -> Int64Array:
+    """How many bits positive numbers have."""
+    return np.frexp(x.astype(np.float64))[1].astype(np.int64)
+
+
 def _exp_of_last_quarter(x: Int64Array) -> Int64Array:
     """The exponential on [-1/4, 0), no integer bits on either side: four terms of Taylor's series around -1/8."""
     x = x + (1 << 28)

@@ -7,6 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from match.frontend.model import Model
+from match.graph.operator import Array
+from match.graph.text import arrays, parse, text
+from match.graph.value import Graph
 from match.relay import tvm
 from match.relay.graph_reader import GraphReading, read_graph
 from match.relay.objects import main_function
@@ -21,12 +24,12 @@ class ReadNetwork:
 
 
 class SentNetwork:
-    """A network on its way to workers, as text that TVM reads once."""
+    """A network on its way to workers, as text that is read once."""
 
     def __init__(self, network: ReadNetwork) -> None:
         model, integer = network.model, network.integer
-        self._module = tvm.ir.save_json(model.module)
-        self._model = replace(model, module=None, data=None, original=None)
+        self._network = _written(model.network)
+        self._model = replace(model, network=None, data=None, original=None)
         self._integer = None if integer is None else tvm.ir.save_json(integer.module)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -36,4 +39,16 @@ class SentNetwork:
     def network(self) -> ReadNetwork:
         """The network."""
         integer = None if self._integer is None else read_graph(main_function(tvm.ir.load_json(self._integer)))
-        return ReadNetwork(replace(self._model, module=tvm.ir.load_json(self._module)), integer)
+        return ReadNetwork(replace(self._model, network=_read(self._network)), integer)
+
+
+_Written = str | tuple[str, dict[str, Array]]
+"""A Relay module as TVM writes it, or the text of a graph and its arrays."""
+
+
+def _written(network: Graph | tvm.IRModule) -> _Written:
+    return (text(network), arrays(network)) if isinstance(network, Graph) else tvm.ir.save_json(network)
+
+
+def _read(written: _Written) -> Graph | tvm.IRModule:
+    return tvm.ir.load_json(written) if isinstance(written, str) else parse(*written)

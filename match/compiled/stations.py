@@ -18,10 +18,12 @@ from match.external_memory.fit import in_memory
 from match.frontend.failures import tvm_failures
 from match.frontend.model import Model, tensor_bytes
 from match.graph.text import text
+from match.graph.value import Graph
 from match.partitioning.least_l1 import check_l1
 from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable, has_wide_activations, quantizable
 from match.passes.kept import kept_integer_network
+from match.relay import tvm
 from match.relay.graph import elements_by_source
 from match.relay.graph_reader import GraphReading
 from match.relay.graph_writer import write_graph
@@ -115,7 +117,7 @@ def _quantizable(model: Model, asked: Asked, stopwatch: Stopwatch) -> tuple[Quan
     """Recurrent layers in floating point that would be on modules, if that was asked for."""
     if asked.options.exact or asked.options.quantize_recurrent:
         return ()
-    return quantizable(model.module, asked.chip, asked.options, stopwatch)
+    return quantizable(model.network, asked.chip, asked.options, stopwatch)
 
 
 def exact_cycles(model: Model, target: MatchTarget, options: Options) -> int | None:
@@ -183,15 +185,22 @@ def report(
         decisions=partitioned.decisions,
         reads=made.reads,
         compile_seconds=stopwatch.seconds,
-        elements=elements_by_source(main_function(model.module)),
+        elements=_elements(model.network),
         quantizable=answers.quantizable() if complete else (),
-        wide_activations=has_wide_activations(model.module),
+        wide_activations=has_wide_activations(model.network),
         deviations=partitioned.deviations(),
         moved_outputs=moved,
         exact_cycles=answers.exact_cycles,
         complete=complete,
         **_sizes(model, asked.chip, partitioned, network, known),
     )
+
+
+def _elements(network: Graph | tvm.IRModule) -> dict[str, int]:
+    """How many elements the tensors have that the model has names for."""
+    if isinstance(network, Graph):
+        return {value.source: value.tensor.elements for value in network.values if value.source}
+    return elements_by_source(main_function(network))
 
 
 def _sizes(

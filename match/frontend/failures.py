@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from match.errors import MatchError, ModelError
+from match.frontend.reasons import reason
 from match.relay import tvm
 
 _RENDERER = "diagnostics.OverrideRenderer"
@@ -52,14 +53,6 @@ def diagnostics() -> Generator[list[str]]:
             tvm.ir.diagnostics.override_renderer(None)
         else:
             tvm.register_func(_RENDERER, before, override=True)
-
-
-def reason(error: Exception) -> str:
-    """What an error says, in one line: TVM's begin with a stack and name the error below it."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    named = [line for line in lines if "Error: " in line]
-    line = named[-1].partition("Error: ")[2] if named else lines[0] if lines else type(error).__name__
-    return line.rstrip(" .:")
 
 
 def _message(diagnostic: Any) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from match.errors import ModelError
 from match.frontend.model import Model
-from match.frontend.other_formats import is_tflite, other_ending, other_format, saved_model
+from match.frontend.other_formats import is_onnx, is_tflite, other_ending, other_format, saved_model
 
 FORMATS = ".tflite", ".onnx"
 
@@ -78,17 +78,19 @@ def from_bytes(data: bytes, path: Path) -> Model:
     Raises:
         ModelError: as `match.frontend.load`.
     """
-    # TVM takes a second to import: it is loaded when there is a file to convert, not before.
-    from match.frontend.failures import tvm_failures
+    called_tflite, holds_tflite = path.suffix.lower() == ".tflite", is_tflite(data)
+    if holds_tflite and not called_tflite:
+        raise ModelError(f"{path} is a TFLite file that is called .onnx; rename it to {path.stem}.tflite")
+    if not called_tflite:
+        # TVM takes a second to import: it is loaded when there is a file to convert, not before.
+        from match.frontend.failures import tvm_failures
 
-    with tvm_failures(str(path)):
-        from match.frontend.onnx import from_onnx, is_onnx
-        from match.frontend.tflite import from_tflite
+        with tvm_failures(str(path)):
+            from match.frontend.onnx import from_onnx
 
-        if path.suffix.lower() == ".tflite":
-            if not is_tflite(data) and is_onnx(data):
-                raise ModelError(f"{path} is an ONNX file that is called .tflite; rename it to {path.stem}.onnx")
-            return from_tflite(data, path)
-        if is_tflite(data):
-            raise ModelError(f"{path} is a TFLite file that is called .onnx; rename it to {path.stem}.tflite")
-        return from_onnx(data, path)
+            return from_onnx(data, path)
+    if not holds_tflite and is_onnx(data):
+        raise ModelError(f"{path} is an ONNX file that is called .tflite; rename it to {path.stem}.onnx")
+    from match.frontend.tflite import from_tflite
+
+    return from_tflite(data, path)

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from match.frontend.bounds import EVERY, Bounds, clipped, with_bounds
 from match.frontend.model import ModelTensor
 from match.ir.moves import REARRANGEMENTS
 from match.relay import relay, tvm
 from match.relay.objects import expressions, main_function, operands
 from match.relay.rewrite import constant, is_call, operator_name, scalar, shape
-
-Bounds = tuple[int, int]
-"""Smallest and largest value."""
-
-_EVERY: Bounds = (-(2**63), 2**63 - 1)
 
 _MOVING = frozenset(
     {*REARRANGEMENTS, "broadcast_to", "cast", "concatenate", "repeat", "split", "strided_slice", "take", "tile"}
@@ -34,20 +29,11 @@ def with_index_ranges(tensors: Sequence[ModelTensor], module: tvm.IRModule) -> t
     accepted: dict[relay.Expr, Bounds] = {}
     for expr in reversed(expressions(main)):
         for operand, bounds in _demands(expr, accepted.get(expr)):
-            low, high = accepted.get(operand, _EVERY)
+            low, high = accepted.get(operand, EVERY)
             accepted[operand] = max(low, bounds[0]), min(high, bounds[1])
-    return tuple(_with(tensor, accepted.get(parameter)) for tensor, parameter in zip(tensors, main.params, strict=True))
-
-
-def _with(tensor: ModelTensor, bounds: Bounds | None) -> ModelTensor:
-    """An input with the range that its users take, within that of its type; without, if that is all or nothing."""
-    low, high = bounds or _EVERY
-    if (low, high) == _EVERY:
-        return tensor
-    if np.dtype(tensor.dtype).kind in "iu":
-        limits = np.iinfo(tensor.dtype)
-        low, high = max(low, int(limits.min)), min(high, int(limits.max))
-    return replace(tensor, indices=(low, high)) if low <= high else tensor
+    return tuple(
+        with_bounds(tensor, accepted.get(parameter)) for tensor, parameter in zip(tensors, main.params, strict=True)
+    )
 
 
 def _demands(expr: relay.Expr, own: Bounds | None) -> list[tuple[relay.Expr, Bounds]]:
@@ -65,18 +51,12 @@ def _demands(expr: relay.Expr, own: Bounds | None) -> list[tuple[relay.Expr, Bou
     if name in ("add", "subtract"):
         return asked + _moved(expr, own, name)
     if name == "clip":
-        return [(expr.args[0], _clipped(own, expr.attrs.a_min, expr.attrs.a_max))]
+        return [(expr.args[0], clipped(own, expr.attrs.a_min, expr.attrs.a_max))]
     if name in ("maximum", "minimum"):
         bound = scalar(expr.args[1])
         ends = (bound, None) if name == "maximum" else (None, bound)
-        return [] if bound is None else [(expr.args[0], _clipped(own, *ends))]
+        return [] if bound is None else [(expr.args[0], clipped(own, *ends))]
     return [*asked, (expr.args[0], own)] if name in _MOVING else asked
-
-
-def _clipped(own: Bounds, low: float | None, high: float | None) -> Bounds:
-    """What may be clipped at `low` and `high` for the result to be in `own`."""
-    free = low is not None and low >= own[0], high is not None and high <= own[1]
-    return _EVERY[0] if free[0] else own[0], _EVERY[1] if free[1] else own[1]
 
 
 def _extent(call: relay.Call, name: str) -> int:

@@ -13,10 +13,10 @@ from match.frontend.file import from_bytes, model_bytes
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.relay import tvm
 
-STATIONS = "ir", "arithmetic", "relay", "frontend"
+STATIONS = "ir", "arithmetic", "graph", "relay", "frontend"
 """Packages of the compiler whose sources decide what is read from a file."""
 
-LIBRARIES = "onnx", "tflite", "numpy"
+LIBRARIES = "onnx", "numpy"
 """Packages that read it, beside TVM."""
 
 MOST_MODELS = 40
@@ -41,7 +41,7 @@ def kept_model(path: Path, folder: Path | None) -> Model:
         ModelError: as `match.frontend.load`.
     """
     data = model_bytes(path)
-    if folder is None:
+    if folder is None or path.suffix.lower() == ".tflite":  # which is read as fast as it is found again
         return from_bytes(data, path)
     kept = Kept(folder, SUFFIX, MOST_MODELS)
     name = _name(data, path)
@@ -52,7 +52,7 @@ def kept_model(path: Path, folder: Path | None) -> Model:
         return Model(path.stem, digest, module, entry.inputs, entry.outputs, entry.rounding, data)
     model = from_bytes(data, path)
     if model.data == data:
-        entry = _StoredModel(tvm.ir.save_json(model.module), model.inputs, model.outputs, model.rounding)
+        entry = _StoredModel(tvm.ir.save_json(model.network), model.inputs, model.outputs, model.rounding)
         kept.store([(name, msgspec.msgpack.encode(entry))])
     return model
 

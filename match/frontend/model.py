@@ -1,4 +1,4 @@
-"""What a front end hands on: a network in Relay with QNN operators, and what its file says about it."""
+"""What a front end hands on: a network, and what its file says about it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from match.graph.value import Graph
     from match.relay import tvm
 
 
@@ -61,8 +62,9 @@ def tensor_bytes(tensors: Iterable[ModelTensor]) -> int:
 class Model:
     """A network as read from its file.
 
-    `module` has one function, "main", whose parameters are `inputs` in order and whose weights are constants; with
-    several `outputs` it returns a tuple. `sha256` is the hash of the file, or of the Relay text where there is none.
+    `network` is a graph, or, where it is not read as one at once, a Relay module with QNN operators that has one
+    function, "main", whose parameters are `inputs` in order and whose weights are constants; with several `outputs` it
+    returns a tuple. `sha256` is the hash of the file, or of the Relay text where there is none.
     `data` are the bytes of the file, weights from other files included; None for Relay. `original` is the model of the
     file where inputs or outputs are to have another type or layout than there; else it is None. `notes` are sentences
     about what the file leaves open and the front end decided.
@@ -70,10 +72,18 @@ class Model:
 
     name: str
     sha256: str
-    module: tvm.IRModule
+    network: Graph | tvm.IRModule
     inputs: tuple[ModelTensor, ...]
     outputs: tuple[ModelTensor, ...]
     rounding: Rounding
     data: bytes | None = field(default=None, repr=False)
     original: Model | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
+
+    @property
+    def module(self) -> tvm.IRModule:
+        """The network as Relay; a graph is written as what computes it in plain Relay operators."""
+        from match.graph.value import Graph
+        from match.relay.graph_writer import write_graph
+
+        return write_graph(self.network).module if isinstance(self.network, Graph) else self.network

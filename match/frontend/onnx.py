@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 
 from match.errors import ModelError
 from match.frontend import onnx_problems
-from match.frontend.failures import reason, tvm_failures
+from match.frontend.failures import tvm_failures
 from match.frontend.index_ranges import with_index_ranges
 from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
 from match.frontend.model import Model, ModelTensor, Rounding
@@ -39,7 +39,7 @@ from match.frontend.onnx_recurrent import without_unread_cells
 from match.frontend.onnx_repeated_pairs import without_repeated_pairs
 from match.frontend.onnx_stored import check_other_files, check_tensors, with_dense_constants
 from match.frontend.onnx_windows import write_pads
-from match.frontend.reasons import sentence
+from match.frontend.reasons import reason, sentence
 from match.frontend.relay import bind, check_quantized
 from match.relay import relay, tvm
 
@@ -152,15 +152,6 @@ def _write_out_sparse(proto: Any, path: Path) -> None:
         with_dense_constants(proto)
     except (ValueError, IndexError, TypeError) as error:
         raise ModelError(f"{path} is not a valid ONNX model: {reason(error)}; export it again") from error
-
-
-def is_onnx(data: bytes) -> bool:
-    """Whether these are the bytes of an ONNX file: a model with operators, and a version of their definitions."""
-    try:
-        proto = onnx.load_model_from_string(data)
-    except DecodeError:
-        return False
-    return proto.ir_version > 0 and bool(proto.opset_import) and bool(proto.graph.node)
 
 
 def _check_names(proto: onnx.ModelProto) -> None:

@@ -16,8 +16,8 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 
 from match.errors import ModelError
-from match.frontend.failures import reason
 from match.frontend.onnx_graph import Array, read_by, read_inside, with_fields
+from match.frontend.reasons import reason
 
 _COMPUTED = (
     *("QuantizeLinear", "Clip", "Min", "Max", "Relu", "Cast", "Add", "Sub", "Mul", "Div", "Neg", "Abs", "Sqrt", "Pow"),

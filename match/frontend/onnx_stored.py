@@ -13,7 +13,7 @@ import onnx
 from onnx import numpy_helper
 
 from match.errors import ModelError
-from match.frontend.failures import reason
+from match.frontend.reasons import reason
 
 
 def check_other_files(proto: Any, path: Path) -> None:

@@ -106,3 +106,15 @@ def _archive(path: Path) -> str:
 def _is_text(data: bytes) -> bool:
     """Whether bytes are printable ASCII: a binary model begins with the numbers of its fields."""
     return all(byte in b"\t\n\r" or 32 <= byte < 127 for byte in data)
+
+
+def is_onnx(data: bytes) -> bool:
+    """Whether these are the bytes of an ONNX file: a model with operators, and a version of their definitions."""
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        proto = onnx.load_model_from_string(data)
+    except DecodeError:
+        return False
+    return proto.ir_version > 0 and bool(proto.opset_import) and bool(proto.graph.node)

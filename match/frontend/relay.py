@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from match.errors import ModelError
-from match.frontend.failures import diagnostics, reason
+from match.frontend.failures import diagnostics
 from match.frontend.index_ranges import with_index_ranges
 from match.frontend.model import Model, ModelTensor, Rounding
+from match.frontend.reasons import reason
 from match.frontend.relay_functions import as_one_function
 from match.relay import relay, tvm
 from match.relay.rewrite import New, is_call, named, rewrite, shape

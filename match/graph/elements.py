@@ -25,6 +25,8 @@ from match.ir.requantization import Int64Array, Requantization
 
 Function = Literal["logistic", "tanh"]
 
+_BYTES = "int8", "uint8"
+
 _HALF = 16
 """Bits of an element that is requantized."""
 
@@ -118,9 +120,10 @@ class ChannelLookup(OfElements):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Quantize(Operator):
-    """float32 numbers as 8 bits."""
+    """float32 numbers as 8 or 16 bits."""
 
     called: ClassVar[str] = "quantize"
+    elementwise: ClassVar[bool] = True
     converts: ClassVar[bool] = True
 
     function: FloatQuantization
@@ -141,17 +144,20 @@ class Quantize(Operator):
         zero_point = self.function.zero_point + more
         return replace(self, function=replace(self.function, zero_point=zero_point, dtype="uint8"))
 
-    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
-        """The steps between outputs."""
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | None:
+        """The steps between outputs of 8 bits."""
+        if result.dtype not in _BYTES:
+            return None
         layer = element_wise(Op.QUANTIZE, result.shape, inputs[0].dtype, result.dtype)
         return Described(layer, LayerConstants(None, None, quantization=self.function))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dequantize(OfElements):
-    """Values of 8 bits as float32: ``(x - zero_point) * scale``."""
+    """Integers as float32: ``(x - zero_point) * scale``."""
 
     called: ClassVar[str] = "dequantize"
+    elementwise: ClassVar[bool] = True
     converts: ClassVar[bool] = True
 
     scale: np.float32
@@ -171,9 +177,11 @@ class Dequantize(OfElements):
         """For all values of a type in ascending order, shape (256,)."""
         return self.compute(np.arange(value_range(x_dtype)[0], value_range(x_dtype)[1] + 1))
 
-    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
-        """A table of numbers."""
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | None:
+        """A table of numbers, of 8 bits."""
         x_dtype = inputs[0].dtype
+        if x_dtype not in _BYTES:
+            return None
         numbers = self.outputs(x_dtype)
         table = np.roll(numbers, 128) if x_dtype == "int8" else numbers
         layer = element_wise(Op.DEQUANTIZE, result.shape, x_dtype, result.dtype)
@@ -265,22 +273,27 @@ class LeakyRelu(OfElements):
     """16 bits in another scale from 0 on, and in a third one below, as TFLite Micro computes it.
 
     scales: int64 of shape (2, 2), mantissa and exponent for numbers from 0 on, and for those below.
+    falls: whether numbers below 0 are also turned around, as the slope there is below 0.
     """
 
     called: ClassVar[str] = "leaky_relu"
     elementwise: ClassVar[bool] = True
 
     scales: Int64Array
+    falls: bool = False
     dtype: str = "int16"
 
     def compute(self, *inputs: Array) -> Array:
         """The scaled numbers."""
         wide = inputs[0].astype(np.int64)
         above, below = (multiply_by(wide, *scale) for scale in self.scales)
+        below = -below if self.falls else below
         return np.where(wide >= 0, above, below).clip(*value_range(self.dtype)).astype(self.dtype)
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """Two scalings in 32 bits."""
+        if self.falls:
+            return Refused(Op.LEAKY_RELU, "its slope below 0 is negative")
         tables = [fitting_words(int(mantissa), int(exponent), _HALF) for mantissa, exponent in self.scales]
         words = [table for table in tables if table is not None]
         if len(words) < len(tables):

@@ -165,7 +165,7 @@ class Difference(Operator):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Extreme(Operator):
-    """The largest, or the smallest, number along some axes of a tensor of 8 bits."""
+    """The largest, or the smallest, number along some axes."""
 
     called: ClassVar[str] = "extreme"
     hands_on: ClassVar[bool] = True
@@ -190,8 +190,26 @@ class Extreme(Operator):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class Truth(Operator):
+    """Whether any, or if `every` all, of the truth values along some axes are true."""
+
+    called: ClassVar[str] = "truth"
+
+    axes: tuple[int, ...]
+    every: bool
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The extents of the axes that are left."""
+        return Tensor(_reduced(inputs[0].shape, self.axes, keepdims=False), "bool")
+
+    def compute(self, *inputs: Array) -> Array:
+        """The truth values."""
+        return (np.all if self.every else np.any)(inputs[0], axis=self.axes)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Place(Operator):
-    """The index of the largest, or the smallest, of the numbers of 8 bits along one axis.
+    """The index of the largest, or the smallest, of the numbers along one axis.
 
     last: of several such numbers the last one is meant, else the first one.
     """
@@ -210,7 +228,9 @@ class Place(Operator):
 
     def compute(self, *inputs: Array) -> Array:
         """The indices."""
-        x = inputs[0].astype(np.int64) if self.largest else -inputs[0].astype(np.int64)
+        real = inputs[0].dtype.kind == "f"
+        x = inputs[0] if real else inputs[0].astype(np.int64)
+        x = x if self.largest else -x
         if not self.last:
             found = x.argmax(axis=self.axis, keepdims=self.keepdims)
         else:

@@ -46,7 +46,7 @@ class Move(Operator):
     columns: tuple[Columns | None, ...]
     axes: tuple[int, ...]
     shape: tuple[int, ...]
-    fill: int = 0
+    fill: int | float = 0
 
     def result(self, *inputs: Tensor) -> Tensor:
         """The shape, in the input's type."""
@@ -97,7 +97,7 @@ class Move(Operator):
     def padding_value(self) -> int | None:
         """What fills, if some elements are filled."""
         filled = any(columns is not None and np.any(columns == FILL) for columns in self.columns)
-        return self.fill if filled else None
+        return int(self.fill) if filled else None
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """What fills grows with the input."""
@@ -126,7 +126,7 @@ class Move(Operator):
         if filled and self.fill and unit > 1:  # its bytes differ
             return None
         layer = _moved(Op.GATHER, (math.prod(extents[:axis]), extents[axis], inner), x)
-        fill = self.fill if filled else 0
+        fill = int(self.fill) if filled else 0
         layer = replace(layer, ix=self.split[axis], pad_value=fill, runs=_runs(columns))
         return Described(layer, LayerConstants(None, None, columns=columns))
 
@@ -204,7 +204,7 @@ def transpose(before: Tensor, axes: tuple[int, ...]) -> Move:
     return Move(split=before.shape, columns=(None,) * len(axes), axes=axes, shape=shape)
 
 
-def take(before: Tensor, columns: Sequence[Columns | None], fill: int = 0) -> Move:
+def take(before: Tensor, columns: Sequence[Columns | None], fill: int | float = 0) -> Move:
     """Indices of each axis; None for all of them."""
     axes = tuple(range(len(before.shape)))
     move = Move(split=before.shape, columns=tuple(columns), axes=axes, shape=(), fill=fill)

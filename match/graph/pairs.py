@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from match.arithmetic.tflite import multiply_by
 from match.graph.broadcasting import Pair, paired
@@ -467,6 +468,8 @@ class Matrices(Operator):
         (batch, rows, c), columns = a.shape, b.shape[1]
         if a.dtype != b.dtype:
             return Refused(Op.MATRICES, "its operands have different types", batch * rows * columns * c)
+        if a.dtype == "int16":
+            return Refused(Op.MATRICES, "its operands have 16 bits", batch * rows * columns * c)
         layer = Layer(
             name=Op.MATRICES.value,
             op=Op.MATRICES,
@@ -487,6 +490,33 @@ class Matrices(Operator):
         parameters = without_idle_parts(self.requantization, *accumulator)
         constants = LayerConstants(None, parameters, zero_points=self.zero_points)
         return Described(layer, constants, accumulator, (0, 1))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FunctionOfTwo(Operator):
+    """A function of two tensors of 8 bits, element by element; which form it has is not decided yet.
+
+    outputs: for every pair of values in ascending order, shape (256, 256).
+    slopes: about what the output grows by, clipped to `clip`, when either value grows by one.
+    """
+
+    called: ClassVar[str] = "function_of_two"
+    elementwise: ClassVar[bool] = True
+
+    outputs: npt.NDArray[np.int16]
+    slopes: tuple[float, float]
+    clip: tuple[int, int]
+    dtype: str
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The shape that both operands are broadcast to."""
+        a, b = inputs
+        return Tensor(np.broadcast_shapes(a.shape, b.shape), self.dtype)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The outputs."""
+        a, b = (x.astype(np.intp) - value_range(str(x.dtype))[0] for x in inputs)
+        return self.outputs[a, b].astype(self.dtype)
 
 
 def _clipped(operator: Addition | SumOfTables | LookupLine, more: int | None) -> dict[str, Any]:

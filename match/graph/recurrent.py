@@ -39,6 +39,9 @@ FUNCTION_POWER = -15
 MOST = 32767
 """The largest 16-bit number: the limit of cells that are not clipped further."""
 
+POWERS = -15, 0
+"""Smallest and largest exponent of a cell's step, a power of two."""
+
 ALL_GATES = slice(None)
 
 BEFORE_CANDIDATE, CANDIDATE = slice(2), slice(2, 3)

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from match.graph.layers import element_wise
-from match.graph.operator import Array, Described, Known, Operator, Stored
+from match.graph.operator import Array, Described, Known, Operator, Refused, Stored
+from match.graph.windows import not_one_map
 from match.ir.constants import LayerConstants
 from match.ir.graph import Tensor
 from match.ir.layer import Op
@@ -44,7 +45,7 @@ class Between:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Resize(Operator):
-    """An interpolation of a map (1, rows, columns, channels) of 8 bits; `zero` is what rounding goes away from."""
+    """An interpolation of maps (N, rows, columns, channels) of 8 bits; `zero` is what rounding goes away from."""
 
     called: ClassVar[str] = "resize"
     hands_on: ClassVar[bool] = True
@@ -74,9 +75,11 @@ class Resize(Operator):
         dtype = self.dtype if more is None else "uint8"
         return replace(self, zero=self.zero + inputs[0].more, dtype=dtype)
 
-    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """Positions of rows and columns."""
         (x,) = inputs
+        if x.shape[0] != 1:
+            return Refused(Op.RESIZE, not_one_map(x))
         _, rows, columns, _ = x.shape
         layer = element_wise(Op.RESIZE, result.shape, x.dtype, result.dtype)
         layer = replace(layer, iy=rows, ix=columns, pad_value=self.zero)

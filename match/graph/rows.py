@@ -22,6 +22,12 @@ from match.ir.graph import Tensor
 from match.ir.layer import Op
 from match.ir.requantization import Int64Array, Requantization
 
+LONGEST_ROW = 4095
+"""Elements of a softmax whose exponentials, all 1, still have a sum of 12 integer bits."""
+
+LONGEST_REAL_ROW = 4000
+"""Elements of a row with which a softmax or its logarithm of any scale is within one step of floating point."""
+
 SUM_FRACTION = 19
 """Bits after the point of a softmax's sum of exponentials; 12 are in front of it."""
 
@@ -45,6 +51,9 @@ LOG_SERIES = (
 
 It meets the logarithm at the ten Chebyshev nodes, and is off by less than 2**-27 between them.
 """
+
+MOST_LOG_FRACTION = 26
+"""The most bits after the point of a `LogSoftmax`."""
 
 SPREAD_FRACTION = 8
 """Bits after the point of a normalization's spread."""
@@ -187,6 +196,14 @@ class LogTables:
     fraction: int
 
 
+def log_tables(scale: np.float32, exponentials: Int64Array) -> LogTables | None:
+    """Tables for values in steps of `scale`; None if distances need all 32 bits in front of the point."""
+    largest = 255 * float(scale) + math.log(LONGEST_REAL_ROW)
+    fraction = min(MOST_LOG_FRACTION, 30 - math.floor(math.log2(largest)))
+    distances = -np.rint(np.ldexp(float(scale) * np.arange(256), fraction)).astype(np.int64)
+    return LogTables(exponentials, distances, fraction) if fraction > 0 else None
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LogSoftmax(OfElements):
     """The logarithm of a softmax of a tensor of 8 bits, float32.
@@ -306,3 +323,21 @@ def _interpolated(x: Int64Array, table: Int64Array) -> Int64Array:
     """Between two of the 513 entries of a table, for numbers of 16 bits: 9 bits are the place, 7 the rest."""
     place, rest = (x >> 7) + 256, x & 127
     return table[:-1][place] + ((np.diff(table)[place] * rest + 64) >> 7)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RealSoftmax(OfElements):
+    """Softmax of rows of real numbers, float32, or if `logarithm` its logarithm; TVM's C computes it."""
+
+    called: ClassVar[str] = "real_softmax"
+
+    logarithm: bool = False
+    dtype: str = "float32"
+
+    def compute(self, *inputs: Array) -> Array:
+        """The numbers; the last bits depend on how a machine computes exponentials, and in which order it sums."""
+        x = inputs[0].astype(np.float64)
+        distance = x - x.max(axis=-1, keepdims=True)
+        total = np.exp(distance).sum(axis=-1, keepdims=True)
+        result = distance - np.log(total) if self.logarithm else np.exp(distance) / total
+        return result.astype(self.dtype)

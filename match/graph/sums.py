@@ -12,14 +12,17 @@ import numpy.typing as npt
 
 from match.graph import windows
 from match.graph.layers import without_idle_parts
-from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
+from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored, whole_range
 from match.graph.windows import not_one_map, windowed
 from match.ir.constants import LayerConstants
+from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Int64Array, Requantization
 
 Int8Array = npt.NDArray[np.int8]
+Weights = npt.NDArray[np.int8 | np.int16]
+"""Weights of 8 bits, or of nine as int16, which no module takes."""
 KernelLayout = Literal["HWIO", "HWOI"]
 
 WORD = 4
@@ -39,6 +42,11 @@ class Accumulation(Operator):
     @abstractmethod
     def sums(self, x: Array) -> Array:
         """The sums, integers of float64 or int64."""
+
+    @property
+    @abstractmethod
+    def depth(self) -> int:
+        """Channels of its input."""
 
     @abstractmethod
     def accumulator(self, x: Range) -> tuple[Int64Array, Int64Array]:
@@ -62,6 +70,11 @@ class Accumulation(Operator):
         """The lower end of the clip."""
         return self.requantization.clip[0]
 
+    def has_wide_sums(self, x_dtype: str) -> bool:
+        """Whether sums of some inputs of a type need more than 32 bits."""
+        low, high = self.accumulator(whole_range(Tensor((self.depth,), x_dtype)))
+        return bool(low.min() < value_range(SUMS)[0] or high.max() > value_range(SUMS)[1])
+
     @property
     @abstractmethod
     def growth(self) -> Int64Array:
@@ -79,13 +92,18 @@ class Accumulation(Operator):
         del order
         return replace(self, requantization=constants.requantization)
 
-    def _described(self, layer: Layer, weights: Int8Array | None, x: Known) -> Described:
+    def _described(self, layer: Layer, weights: Weights | None, x: Known) -> Described | Refused:
+        if weights is not None and weights.dtype != np.int8:
+            return Refused(layer.op, "its weights need more than 8 bits", layer.macs)
+        if x.dtype == "int16" and self.has_wide_sums(x.dtype):
+            return Refused(layer.op, "its sums need more than 32 bits", layer.macs)
         low, high = x.range.ends
         layer = replace(layer, input_range=(int(low), int(high)))
+        own = None if weights is None else weights.astype(np.int8, copy=False)
         if self.dtype == SUMS:
-            return Described(layer, LayerConstants(weights, None))
+            return Described(layer, LayerConstants(own, None))
         accumulator = self.accumulator(x.range)
-        constants = LayerConstants(weights, without_idle_parts(self.requantization, *accumulator))
+        constants = LayerConstants(own, without_idle_parts(self.requantization, *accumulator))
         return Described(layer, constants, accumulator)
 
 
@@ -93,20 +111,25 @@ class Accumulation(Operator):
 class Convolution(Accumulation):
     """A convolution of a map (N, H, W, C) of 8 or 16 bits.
 
-    weights: int8, in the layout HWIO, (FY, FX, C / groups, K), or HWOI, (FY, FX, C, K / C), where each input channel
+    weights: in the layout HWIO, (FY, FX, C / groups, K), or HWOI, (FY, FX, C, K / C), where each input channel
         has its own filters.
     pad_value: the integer in the padding.
     """
 
     called: ClassVar[str] = "convolution"
 
-    weights: Int8Array
+    weights: Weights
     strides: tuple[int, int]
     padding: Padding
     dilation: tuple[int, int]
     groups: int
     pad_value: int
     kernel_layout: KernelLayout
+
+    @property
+    def depth(self) -> int:
+        """Channels of the map."""
+        return self.weights.shape[2] * (1 if self.depthwise else self.groups)
 
     @property
     def depthwise(self) -> bool:
@@ -125,7 +148,7 @@ class Convolution(Accumulation):
         return self.weights.shape[3] * own
 
     @property
-    def weights_by_output(self) -> Int8Array:
+    def weights_by_output(self) -> Weights:
         """The weights that each output channel sums with, shape (channels, ...)."""
         if self.depthwise:
             return self.weights.reshape(-1, self.channels).T
@@ -215,11 +238,16 @@ class Convolution(Accumulation):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dense(Accumulation):
-    """A product of x (N, C), of 8 or 16 bits, with int8 weights (K, C), transposed."""
+    """A product of x (N, C), of 8 or 16 bits, with weights (K, C), transposed."""
 
     called: ClassVar[str] = "dense"
 
-    weights: Int8Array
+    weights: Weights
+
+    @property
+    def depth(self) -> int:
+        """Elements of a row of x."""
+        return self.weights.shape[1]
 
     def result(self, *inputs: Tensor) -> Tensor:
         """One row for each of x."""
@@ -238,7 +266,7 @@ class Dense(Accumulation):
         """The sums of each channel's weights."""
         return self.weights.sum(axis=1, dtype=np.int64)
 
-    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """A dense layer, whose rows lie along OX."""
         (x,) = inputs
         rows, c = x.shape
@@ -271,6 +299,11 @@ class Average(Accumulation):
     window: tuple[int, int]
     strides: tuple[int, int]
     whole_map: bool
+
+    @property
+    def depth(self) -> int:
+        """Channels of the map."""
+        return self.requantization.channels
 
     def result(self, *inputs: Tensor) -> Tensor:
         """A map of as many pixels as there are windows."""
@@ -328,10 +361,10 @@ def _groups_together(groups: int, channels: int) -> int:
     return min((count for count in range(1, groups) if groups % count == 0 and count * channels >= WORD), default=1)
 
 
-def _joined(weights: Int8Array, groups: int, together: int) -> Int8Array:
+def _joined(weights: Weights, groups: int, together: int) -> Weights:
     """Filters (K, FY, FX, C) of groups as those of fewer groups, zeros where a filter has no input channel."""
     outputs, *window, channels = weights.shape
-    joined = np.zeros((outputs, *window, together, channels), np.int8)
+    joined = np.zeros((outputs, *window, together, channels), weights.dtype)
     filters = np.arange(outputs, dtype=np.intp)
     joined[filters, ..., filters // (outputs // groups) % together, :] = weights
     return joined.reshape(outputs, *window, together * channels)

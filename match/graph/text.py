@@ -24,7 +24,21 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from match.graph import elements, float_average, integers, maximum, moves, opaque, pairs, recurrent, resize, rows, sums
+from match.graph import (
+    elements,
+    fixed_point,
+    float_average,
+    gathers,
+    integers,
+    maximum,
+    moves,
+    opaque,
+    pairs,
+    recurrent,
+    resize,
+    rows,
+    sums,
+)
 from match.graph.operator import Array, Operator
 from match.graph.value import Graph, Value
 from match.ir.constants import Normalization
@@ -37,7 +51,10 @@ from match.ir.requantization import Requantization
 MOST_ELEMENTS = 16
 """Elements of an array that are written out."""
 
-_MODULES = elements, float_average, integers, maximum, moves, opaque, pairs, recurrent, resize, rows, sums
+_MODULES = (
+    *(elements, fixed_point, float_average, gathers, integers, maximum, moves, opaque),
+    *(pairs, recurrent, resize, rows, sums),
+)
 
 _PARTS = (
     *(Requantization, FloatQuantization, Normalization, Padding, Deviation, Tensor),

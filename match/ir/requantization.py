@@ -107,6 +107,20 @@ class Requantization:
         low, high = self.clip
         return replace(self, bias=self.bias + (np.int64(more) << self.shift), clip=(low + more, high + more))
 
+    def clipped(self, low: int, high: int) -> Requantization:
+        """The same with outputs that are clipped once more, to `low` .. `high`.
+
+        What is taken off for small accumulators is left out where all these outputs are the lowest one anyway.
+        """
+        clip = min(max(self.clip[0], low), high), max(min(self.clip[1], high), low)
+        narrower = replace(self, clip=clip)
+        if self.negative_below is None or np.any(self.multiplier < 0):
+            return narrower
+        met = self.negative_below != UNREACHED
+        largest = ((self.negative_below - 1) * self.multiplier + self.bias) >> self.shift
+        idle = not np.any(met & (largest > clip[0]))
+        return replace(narrower, negative_below=None, negative_step=None) if idle else narrower
+
     def __call__(self, accumulator: npt.NDArray[np.integer]) -> Int64Array:
         """Apply to an accumulator of shape (..., channels)."""
         acc = accumulator.astype(np.int64)

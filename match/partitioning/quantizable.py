@@ -9,6 +9,7 @@ from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.choice import ask
 from match.dispatch.request import Workload
+from match.graph.elements import Quantize
 from match.graph.recurrent import Gru, Lstm
 from match.graph.value import Graph, Value, computed
 from match.partitioning.unrolled import workload_of
@@ -32,14 +33,16 @@ class Quantizable:
 
 
 def quantizable(
-    module: tvm.IRModule, target: MatchTarget, options: Options, stopwatch: Stopwatch
+    network: Graph | tvm.IRModule, target: MatchTarget, options: Options, stopwatch: Stopwatch
 ) -> tuple[Quantizable, ...]:
-    """The layers of a network of QNN operators, as a front end returns it, that modules take once they are integers.
+    """The layers of a network, as a front end returns it, that modules take once they are integers.
+
+    A graph has none: its recurrent layers are integers already.
 
     Raises:
         CostModelError, OptionError, TargetError: as `match.dispatch.choice.ask`.
     """
-    layers = quantized_layers(module)
+    layers = [] if isinstance(network, Graph) else quantized_layers(network)
     workloads = [_workload(layer, target) for layer in layers]
     offers = ask(workloads, target, options, stopwatch) if workloads else []
     costs: dict[str, list[tuple[float, str]]] = {}
@@ -54,11 +57,13 @@ def quantizable(
     )
 
 
-def has_wide_activations(module: tvm.IRModule) -> bool:
+def has_wide_activations(network: Graph | tvm.IRModule) -> bool:
     """Whether a network, as a front end returns it, quantizes real numbers to 16 bits, which modules lack."""
+    if isinstance(network, Graph):
+        return any(isinstance(value.operator, Quantize) and value.dtype in _WIDE for value in network.values)
     return any(
         is_call(expr, "cast", "qnn.quantize") and dtype(expr) in _WIDE and dtype(expr.args[0]).startswith("float")
-        for expr in expressions(main_function(module))
+        for expr in expressions(main_function(network))
     )
 
 

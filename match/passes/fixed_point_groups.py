@@ -8,11 +8,12 @@ import numpy as np
 
 from match.arithmetic import tflite_functions
 from match.arithmetic.interface import QuantizedType
+from match.graph.rows import LONGEST_ROW
 from match.ir.dtypes import value_range
 from match.relay import integer_form, relay, tvm
 from match.relay.qnn import dequantized, quantized
 from match.relay.rewrite import New, is_call, operator_name, rewrite, scalar, shape
-from match.relay.softmax import LONGEST_ROW, softmax
+from match.relay.softmax import softmax
 
 _TABLES = {"sigmoid": tflite_functions.logistic, "tanh": tflite_functions.tanh}
 

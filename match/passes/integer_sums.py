@@ -1,19 +1,15 @@
-"""The int32 sums of QNN's convolutions and dense layers, on inputs of 8 bits.
-
-Modules take one map, so several maps become one, of all their rows, where each row of the output sees one row.
-"""
+"""The int32 sums of QNN's convolutions and dense layers, on inputs of 8 bits (`match.quantized.layers`)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-import numpy as np
-
+from match.graph.sums import Weights
+from match.graph.value import Value
 from match.ir.layer import Padding
-from match.passes.transposed_convolution import PhaseConvolution, as_one_map, phase_convolution, sees_one_row
-from match.passes.wide_weights import in_bytes
-from match.relay import integer_form, relay
-from match.relay.integer_form import Weights
+from match.quantized.layers import Filters, Sums, convolution_sums, dense_sums, transposed_sums
+from match.relay import relay
+from match.relay.fragments import relay_of, standing_for
 from match.relay.qnn import LinearSums
 from match.relay.rewrite import New, is_call, scalar, shape
 
@@ -24,66 +20,67 @@ class IntegerSums:
 
     layer: the one that is summed, for a transposed convolution that of all its phases.
     x: its input.
-    weights: those that each output sums with; shape (channels, ...).
-    sums: the int32 sums.
-    phases: how the outputs of a transposed convolution are laid out; None for other layers.
-    maps: extents of the outputs where several maps are summed as one; None where the sums have their own extents.
+    sums: the int32 sums as Relay.
     """
 
     layer: LinearSums
     x: relay.Expr
-    weights: Weights
     sums: relay.Expr
-    phases: PhaseConvolution | None = None
-    maps: tuple[int, ...] | None = None
+    of_graph: Sums
+
+    @property
+    def weights(self) -> Weights:
+        """Those that each output sums with; shape (channels, ...)."""
+        return self.of_graph.weights
 
     def in_place(self, outputs: relay.Expr) -> relay.Expr:
         """What became of the sums, where the layer's outputs are."""
-        if self.phases is not None:
-            return self.phases.side_by_side(outputs)
-        return outputs if self.maps is None else relay.reshape(outputs, self.maps)
+        result = Value(self.of_graph.value.tensor)
+        return relay_of(self.of_graph.laid_out(result), {result: outputs})
 
 
 def integer_sums(layer: LinearSums, new: New) -> IntegerSums | None:
     """The sums of a convolution in NHWC or of a dense layer; None for other layouts."""
-    x = new(layer.x)
+    source, zero_point, attrs = layer.x, layer.input.zero_point, layer.call.attrs
     if is_call(layer.call, "qnn.dense"):
-        operand, weights, _ = in_bytes(x, layer.weights.T[None, None])
-        return IntegerSums(
-            layer, x, layer.weights, integer_form.product(operand, np.ascontiguousarray(weights[0, 0].T))
-        )
-    if is_call(layer.call, "qnn.conv2d_transpose"):
-        phases = phase_convolution(layer)
-        return IntegerSums(phases.layer, x, phases.weights_by_output, phases.sums(x), phases)
-    return _convolution_sums(layer, new)
-
-
-def _convolution_sums(layer: LinearSums, new: New) -> IntegerSums | None:
-    attrs = layer.call.attrs
-    if str(attrs.data_layout) != "NHWC":
+        x = standing_for(source)
+        sums = dense_sums(x, layer.weights)
+    elif is_call(layer.call, "qnn.conv2d_transpose"):
+        x = standing_for(source)
+        kernel = layer.weights.transpose([str(attrs.kernel_layout).index(axis) for axis in "HWIO"])
+        strides, before = (int(attrs.strides[0]), int(attrs.strides[1])), (int(attrs.padding[0]), int(attrs.padding[1]))
+        sums = transposed_sums(x, kernel, strides, before, shape(layer.call), zero_point, int(attrs.groups))
+    elif str(attrs.data_layout) == "NHWC":
+        source, padding = _without_pad(layer)
+        x = standing_for(source)
+        sums = convolution_sums(x, _filters(layer, padding), zero_point)
+    else:
         return None
-    x, padding = _without_pad(layer)
+    scale = sums.for_each(layer.weight_scale)
+    whole = replace(layer, bias=sums.for_each(layer.bias), weight_scale=scale)
+    return IntegerSums(whole, new(source), relay_of(sums.value, {x: new(source)}), sums)
+
+
+def sees_one_row(convolution: relay.Call) -> bool:
+    """Whether each row of the outputs of a convolution, transposed or not, is computed from one row of its input."""
+    attrs = convolution.attrs
+    top, _, bottom, _ = (int(side) for side in attrs.padding)
+    return (int(attrs.kernel_size[0]), int(attrs.strides[0]), top, bottom) == (1, 1, 0, 0)
+
+
+def _filters(layer: LinearSums, padding: Padding) -> Filters:
+    attrs = layer.call.attrs
     groups, layout = int(attrs.groups), str(attrs.kernel_layout)
     depthwise = groups > 1 and groups == shape(layer.x)[3]
     weights = layer.weights.transpose([layout.index(axis) for axis in ("HWOI" if depthwise else "HWIO")])
-    if depthwise:
-        weights = weights.reshape(*weights.shape[:2], groups, -1)
-    several = shape(x)[0] > 1 and sees_one_row(layer.call) and not (padding.top or padding.bottom)
-    operand = as_one_map(new(x), shape(x)) if several else new(x)
-    operand, parts, own_layout = in_bytes(operand, weights, "HWOI" if depthwise else "HWIO", groups)
-    sums = integer_form.convolution(
-        operand,
-        np.ascontiguousarray(parts),
-        x_dtype=layer.input.dtype,
+    return Filters(
+        kernel=weights.reshape(*weights.shape[:2], groups, -1) if depthwise else weights,
+        layout="HWOI" if depthwise else "HWIO",
         strides=(int(attrs.strides[0]), int(attrs.strides[1])),
         padding=padding,
         dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
         groups=groups,
-        kernel_layout=own_layout,
-        pad_value=layer.input.zero_point,
     )
-    by_output = weights.reshape(-1, len(layer.bias) if depthwise else weights.shape[3]).T
-    return IntegerSums(layer, new(x), by_output, sums, maps=shape(layer.call) if several else None)
 
 
 def _without_pad(layer: LinearSums) -> tuple[relay.Expr, Padding]:

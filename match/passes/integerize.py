@@ -142,6 +142,7 @@ class Integerize:
         sign = -1 if is_call(call, "qnn.subtract") else 1
         outputs = self.arithmetic.add(a, b, output, clip, sign)
         slopes = float(a.scale / output.scale), sign * float(b.scale / output.scale)
+
         x, y, types, exact = new(left), new(right), (a.dtype, b.dtype), self.exact
         return function_of_two(x, y, outputs, types, slopes, clip, output.dtype, exact=exact, real=real)
 

@@ -12,12 +12,14 @@ import numpy as np
 from match.compilation.stopwatch import Passed, unread
 from match.files.kept import Kept, content, sources
 from match.frontend.model import Model
+from match.graph.text import text
+from match.graph.value import Graph
 from match.passes.pipeline import integer_network
 from match.relay import tvm
 from match.relay.graph_reader import GraphReading, read_graph
 from match.relay.objects import main_function
 
-STATIONS = "ir", "arithmetic", "graph", "relay", "rewrites", "passes"
+STATIONS = "ir", "arithmetic", "graph", "quantized", "rewrites", "relay", "passes"
 """Packages of the compiler whose sources decide what becomes of a network."""
 
 MOST_NETWORKS = 40
@@ -52,6 +54,11 @@ def kept_integer_network(
 def _name(model: Model, activations: str | None, *asked: bool) -> str:
     """A digest of the network, of what was asked for, and of what makes integer form of it."""
     compiler = hashlib.sha256(b"".join(map(content, sources(Path(__file__).parents[1], STATIONS)))).hexdigest()
-    network = hashlib.sha256(tvm.ir.save_json(model.module).encode()).hexdigest()
+    network = hashlib.sha256(_text(model).encode()).hexdigest()
     described = (compiler, tvm.__version__, np.__version__, network, model.rounding, activations, asked)
     return hashlib.sha256(msgspec.json.encode(described)).hexdigest()
+
+
+def _text(model: Model) -> str:
+    """A text that no other network has."""
+    return text(model.network) if isinstance(model.network, Graph) else tvm.ir.save_json(model.network)

@@ -1,4 +1,4 @@
-"""The way from a model's QNN operators to the integer form, in the order of the passes."""
+"""The way from a model to the integer form, in the order of passes and rewrites."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import Literal
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.arithmetic.tflite import TfliteArithmetic
 from match.compilation.stopwatch import Passed, unread
+from match.errors import OptionError
 from match.frontend.model import Model, Rounding
 from match.graph.text import text
+from match.graph.value import Graph
 from match.passes.adaptive_averages import PoolCollectedWindows
 from match.passes.channels_last import ChannelsLast
 from match.passes.compose_arithmetic import ComposeArithmetic
@@ -28,7 +30,7 @@ from match.passes.quantize_border import LowerBorder, qnn_operators
 from match.passes.quantized_groups import FuseQuantizedGroups
 from match.passes.real_layers import SumInIntegers
 from match.passes.real_tables import TabulateRealFunctions
-from match.passes.recurrent_cells import QuantizeCells, UnrollCells
+from match.passes.recurrent_cells import NONE_TO_QUANTIZE, QuantizeCells, UnrollCells
 from match.passes.reshapes_behind_elements import ReshapesBehindElements
 from match.passes.resizes import WriteResizes
 from match.passes.row_functions import FuseRowFunctions
@@ -40,11 +42,16 @@ from match.relay import tvm
 from match.relay.graph_reader import GraphReading, read_graph
 from match.relay.graph_writer import write_graph
 from match.relay.objects import main_function
+from match.rewrites.clips_inside import with_clips_inside
 from match.rewrites.dead_channels import without_dead_channels
 from match.rewrites.extrema import with_added_extrema
+from match.rewrites.functions_of_rows import with_functions_of_rows
+from match.rewrites.functions_of_two import with_forms_of_two
+from match.rewrites.padding_inside import with_padding_inside
 from match.rewrites.split_gathers import split_gathers
 from match.rewrites.tables import with_tables
 from match.rewrites.unsigned import with_unsigned_activations
+from match.rewrites.whole_constants import with_whole_constants
 
 
 def integer_relay(
@@ -78,17 +85,45 @@ def integer_network(
     Raises:
         OptionError: no recurrent layer can be quantized where that is asked for.
     """
-    tflite = model.rounding == Rounding.TFLITE
-    imported = tflite and model.data is None  # by TVM; a file's softmax of real numbers is one in float32
+    reading = None
+    if isinstance(model.network, Graph):
+        if quantize_recurrent:
+            raise OptionError(NONE_TO_QUANTIZE)
+        forms = partial(with_forms_of_two, exact=exact)
+        graph, first = (
+            model.network,
+            (with_whole_constants, with_clips_inside, forms, with_padding_inside, with_functions_of_rows),
+        )
+    else:
+        module = _integer_form(model, model.network, passed, exact=exact, quantize_recurrent=quantize_recurrent)
+        reading = read_graph(main_function(module))
+        graph, first = reading.graph, ()
+    rewrites = (
+        *first,
+        split_gathers,
+        with_added_extrema,
+        with_tables,
+        *((without_dead_channels,) if remove_dead_channels else ()),
+        *((with_unsigned_activations,) if activations == "uint8" else ()),
+    )
+    for rewrite in rewrites:
+        graph = rewrite(graph)
+        passed(_name(rewrite), partial(text, graph))
+    return write_graph(graph, reading)
+
+
+def _integer_form(
+    model: Model, module: tvm.IRModule, passed: Passed, *, exact: bool, quantize_recurrent: bool
+) -> tvm.IRModule:
+    """QNN operators in integer form."""
+    tflite = model.rounding == Rounding.TFLITE  # imported by TVM
     arithmetic = TfliteArithmetic() if tflite else OnnxruntimeArithmetic()
-    module = model.module
     passes = (
         *((QuantizeCells(),) if quantize_recurrent else ()),
         SliceSplits(),
         UnrollCells(),
         WriteResizes(),
-        *((FuseFixedPointGroups(),) if imported else ()),
-        *(() if tflite else (MultiplyPowers(),)),
+        *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(),)),
         PoolCollectedWindows(),
         OneRow(),
         CutVolumes(),
@@ -105,32 +140,20 @@ def integer_network(
         WriteOutConstants(),
         FuseInterpolations(),
         ComposeArithmetic(),
-        Integerize(arithmetic, exact, truncates=imported and not qnn_operators(module)),
-        *(() if imported else (FuseRowFunctions(whole_levels=not tflite),)),
-        *(() if tflite else (TabulateRealFunctions(),)),
+        Integerize(arithmetic, exact, truncates=tflite and not qnn_operators(module)),
+        *(() if tflite else (FuseRowFunctions(), TabulateRealFunctions())),
         LowerBorder(model.rounding),
     )
     for transform in passes:
         module = transform(module)
         passed(_name(transform), partial(_relay_text, module))
-    reading = read_graph(main_function(module))
-    graph = reading.graph
-    rewrites = (
-        split_gathers,
-        with_added_extrema,
-        with_tables,
-        *((without_dead_channels,) if remove_dead_channels else ()),
-        *((with_unsigned_activations,) if activations == "uint8" else ()),
-    )
-    for rewrite in rewrites:
-        graph = rewrite(graph)
-        passed(_name(rewrite), partial(text, graph))
-    return write_graph(graph, reading)
+    return module
 
 
 def _name(transform: Callable[..., object]) -> str:
     """The name of the module that a pass or a rewrite is in."""
-    return transform.__module__.rpartition(".")[2]
+    function = transform.func if isinstance(transform, partial) else transform
+    return function.__module__.rpartition(".")[2]
 
 
 def _relay_text(module: tvm.IRModule) -> str:

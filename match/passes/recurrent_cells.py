@@ -20,6 +20,10 @@ from match.relay.rewrite import New, dtype, is_call, named, rewrite, shape, sour
 
 _MOVES = (*REARRANGEMENTS, "strided_slice", "take")
 
+_FOR = "quantize_recurrent is for the LSTM and GRU of ONNX networks whose inputs are quantized tensors"
+NONE_TO_QUANTIZE = f"{_FOR}, and this network has no plain LSTM or GRU in floating point; leave it out."
+"""The error about a network without a layer that can be quantized."""
+
 
 @dataclass(frozen=True)
 class UnrollCells:
@@ -46,10 +50,8 @@ class QuantizeCells:
         quantizing = _Quantizing()
         changed = rewrite(module, quantizing.rule)
         if not quantizing.integers:
-            raise OptionError(
-                "quantize_recurrent is for the LSTM and GRU of ONNX networks whose inputs are quantized tensors, and "
-                f"this network has {quantizing.left or 'no plain LSTM or GRU in floating point'}; leave it out."
-            )
+            left = f"{_FOR}, and this network has {quantizing.left}; leave it out."
+            raise OptionError(left if quantizing.left else NONE_TO_QUANTIZE)
         return changed
 
 

@@ -13,13 +13,12 @@ from match.arithmetic import recurrent
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.recurrent import Reals
 from match.arithmetic.tflite import quantize_multiplier
-from match.graph.recurrent import FUNCTION_POWER, GATE_POWER, MOST, Gru, Lstm
+from match.graph.recurrent import FUNCTION_POWER, GATE_POWER, MOST, POWERS, Gru, Lstm
 from match.ir.deviation import Deviation
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay.float_cells import FloatCells
 from match.relay.integer_form import Int8Array
-from match.relay.lstm import POWERS
 from match.relay.rewrite import shape
 
 STATES = QuantizedType(np.float32(2.0**-7), 0, "int8")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from match.arithmetic import onnxruntime
 from match.arithmetic.interface import QuantizedType
-from match.graph.rows import DEVIATION_FRACTION, SPREAD_FRACTION, ProbabilityScale
+from match.graph.rows import DEVIATION_FRACTION, LONGEST_REAL_ROW, SPREAD_FRACTION, ProbabilityScale, log_tables
 from match.ir.constants import Normalization
 from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
@@ -25,8 +25,7 @@ from match.passes.element_functions import ElementFunction, function_behind
 from match.passes.parts_of_functions import Reals, in_parts, in_steps
 from match.passes.quantized_groups.activations import without_activations
 from match.relay import relay, tvm
-from match.relay.log_softmax import LONGEST_ROW as LONGEST_LOGARITHM
-from match.relay.log_softmax import log_softmax, log_tables
+from match.relay.log_softmax import log_softmax
 from match.relay.normalization import (
     GAIN_ONE,
     LONGEST_ROW,
@@ -37,7 +36,7 @@ from match.relay.normalization import (
 )
 from match.relay.qnn import dequantized, quantized, real_constant
 from match.relay.rewrite import New, is_call, named, reached, rewrite, scalar, shape
-from match.relay.softmax import LONGEST_REAL_ROW, softmax
+from match.relay.softmax import softmax
 
 _FAR = 1 << 16
 """Steps of an output beyond which a bias alone clips it."""
@@ -54,12 +53,7 @@ _OfRows = Callable[[relay.Expr, QuantizedType, int], relay.Expr | None]
 
 @dataclass(frozen=True)
 class FuseRowFunctions:
-    """Softmax along an axis, its logarithm and normalization become integers, other exponentials of distances a table.
-
-    `whole_levels`: a probability of 1 has a whole number of an output's steps, as in onnxruntime's QLinearSoftmax.
-    """
-
-    whole_levels: bool
+    """Softmax along an axis, its logarithm and normalization become integers, exponentials of distances a table."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""
@@ -69,7 +63,7 @@ class FuseRowFunctions:
         output = quantized(call)
         if output is None:
             return _log_softmax(call, new) or _exponentials(call, new)
-        levels = onnxruntime.softmax_levels(output.scale) if self.whole_levels else 1 / float(output.scale)
+        levels = onnxruntime.softmax_levels(output.scale)
         return _softmax(call, output, levels, new) or _normalization(call, output, new)
 
 
@@ -100,7 +94,7 @@ def _log_softmax(call: relay.Call, new: New) -> relay.Expr | None:
     axis, rank, scale = found[1], len(shape(call)), source.quantization.scale
     tables = log_tables(scale, onnxruntime.softmax_exponentials(scale))
     width = shape(call)[axis]
-    if tables is None or width > LONGEST_LOGARITHM:
+    if tables is None or width > LONGEST_REAL_ROW:
         return None
     x, order = new(source.x), [*(other for other in range(rank) if other != axis), axis]
     if axis == rank - 1:

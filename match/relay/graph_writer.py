@@ -1,4 +1,7 @@
-"""Writes a graph as a Relay function: what was read from Relay as it was there, on its inputs of now."""
+"""Writes a graph as a Relay function: what was read from Relay as it was there, on its inputs of now.
+
+What was not read from Relay is lowered (`match.relay.lowering`).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,8 @@ from match.relay.recurrent import in_steps
 from match.relay.rewrite import rebuild
 
 
-def write_graph(graph: Graph, reading: GraphReading, in_steps: Collection[Value] = ()) -> GraphReading:
-    """A graph that was made of the one that was read: its function, types inferred, as `read_graph` would read it.
+def write_graph(graph: Graph, reading: GraphReading | None = None, in_steps: Collection[Value] = ()) -> GraphReading:
+    """The function of a graph, types inferred, as `read_graph` reads it. `reading`: of the graph that it was made of.
 
     Operators are not recognised again: what was written for them is their form. The recurrent layers `in_steps` are
     written step by step, and what their steps consist of is read.
@@ -29,11 +32,16 @@ def write_graph(graph: Graph, reading: GraphReading, in_steps: Collection[Value]
 class _Writer:
     """Writes values in order. Expressions are found again by their addresses once their types are inferred."""
 
-    def __init__(self, graph: Graph, reading: GraphReading, in_steps: Collection[Value]) -> None:
-        self._graph, self._reading, self._in_steps = graph, reading, in_steps
-        self._origins = {form.operator: form for form in reading.forms.values()}
-        self._written: dict[Value, relay.Expr] = dict(zip(reading.graph.inputs, reading.main.params, strict=True))
-        self._constants = {value: expr for expr, value in reading.values.items() if isinstance(expr, relay.Constant)}
+    def __init__(self, graph: Graph, reading: GraphReading | None, in_steps: Collection[Value]) -> None:
+        self._graph, self._in_steps = graph, in_steps
+        self._before = None if reading is None else reading.main
+        self._parameters = [_parameter(value) for value in graph.inputs] if reading is None else reading.main.params
+        self._in_tuple = len(graph.outputs) > 1 if reading is None else isinstance(reading.main.body, relay.Tuple)
+        forms = () if reading is None else reading.forms.values()
+        read = () if reading is None else reading.values.items()
+        self._origins = {form.operator: form for form in forms}
+        self._written: dict[Value, relay.Expr] = dict(zip(graph.inputs, self._parameters, strict=True))
+        self._constants = {value: expr for expr, value in read if isinstance(expr, relay.Constant)}
         self._rebuilt: dict[tuple[int, ...], dict[relay.Expr, relay.Expr]] = {}
 
     def written(self) -> GraphReading:
@@ -42,14 +50,13 @@ class _Writer:
             if value not in self._written:
                 self._written[value] = self._expression(value)
         outputs = [self._written[value] for value in self._graph.outputs]
-        main = self._reading.main
-        body = relay.Tuple(outputs) if isinstance(main.body, relay.Tuple) else outputs[0]
-        function = relay.Function(main.params, body)
+        body = relay.Tuple(outputs) if self._in_tuple else outputs[0]
+        function = relay.Function(self._parameters, body)
         module = relay.transform.InferType()(tvm.IRModule.from_expr(function))
-        typed = main_function(module, main)
+        typed = main_function(module, self._before)
         pairs = zip(post_order(function), post_order(typed), strict=True)
         place = {before.handle.value: after for before, after in pairs}
-        place |= zip((x.handle.value for x in main.params), typed.params, strict=True)
+        place |= zip((x.handle.value for x in self._parameters), typed.params, strict=True)
         exprs = {value: place[self._written[value].handle.value] for value in values}
         forms: dict[relay.Expr, Form] = {}
         for value, expr in exprs.items():
@@ -90,6 +97,10 @@ class _Writer:
             return known[expr]
 
         return new(origin.root)
+
+
+def _parameter(value: Value) -> relay.Var:
+    return relay.var(value.source, shape=value.shape, dtype=value.dtype)
 
 
 def _has_one_for_each(before: Sequence[relay.Expr], after: Sequence[relay.Expr]) -> bool:

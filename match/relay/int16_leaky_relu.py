@@ -17,6 +17,7 @@ def int16_leaky_relu(operator: LeakyRelu, x: relay.Expr) -> relay.Expr:
     """The function of a tensor, int16."""
     wide = relay.cast(x, "int64")
     above, below = (scaled(wide, *scale) for scale in operator.scales)
+    below = relay.negative(below) if operator.falls else below
     result = relay.where(relay.greater_equal(wide, int64(0)), above, below)
     return integer_form.saturate(relay.cast(result, "int32"), value_range("int16"), "int16")
 

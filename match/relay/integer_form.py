@@ -24,6 +24,7 @@ NO_PADDING = Padding()
 Int8Array = npt.NDArray[np.int8]
 Weights = npt.NDArray[np.int8 | np.int16]
 KernelLayout = Literal["HWIO", "HWOI"]
+SumType = Literal["int32", "int64"]
 
 
 def int64(values: npt.ArrayLike) -> relay.Constant:
@@ -36,16 +37,18 @@ def saturate(value: relay.Expr, clip: tuple[int, int], dtype: str) -> relay.Expr
     return relay.cast(relay.clip(value, clip[0], clip[1]), dtype)
 
 
-def requantize(accumulator: relay.Expr, requantization: Requantization, dtype: str) -> relay.Expr:
-    """REQ of the contract: an int32 accumulator (..., K) to `dtype` ("uint8", "int8", "int16")."""
+def requantize(
+    accumulator: relay.Expr, requantization: Requantization, dtype: str, sums: SumType = "int32"
+) -> relay.Expr:
+    """REQ of the contract: an accumulator (..., K) of type `sums` to `dtype` ("uint8", "int8", "int16")."""
     bias: relay.Expr = int64(requantization.bias)
     if requantization.negative_below is not None and requantization.negative_step is not None:
-        below = relay.const(np.asarray(requantization.negative_below, np.int32), dtype="int32")
+        below = relay.const(np.asarray(requantization.negative_below, sums), dtype=sums)
         negative = int64(requantization.bias - requantization.negative_step)
         bias = relay.where(relay.less(accumulator, below), negative, bias)
     if requantization.exceptions is not None:
         one_less = requantization.bias - (np.int64(1) << requantization.shift)
-        bias = relay.where(_is_exception(accumulator, requantization.exceptions), int64(one_less), bias)
+        bias = relay.where(_is_exception(accumulator, requantization.exceptions, sums), int64(one_less), bias)
     scaled = relay.add(relay.multiply(relay.cast(accumulator, "int64"), int64(requantization.multiplier)), bias)
     return saturate(_shifted(scaled, requantization.shift, requantization.ties_to_even), requantization.clip, dtype)
 
@@ -60,9 +63,9 @@ def _shifted(total: relay.Expr, shift: npt.ArrayLike, ties_to_even: npt.NDArray[
     return relay.right_shift(total, int64(shift))
 
 
-def _is_exception(accumulator: relay.Expr, exceptions: Int64Array) -> relay.Expr:
+def _is_exception(accumulator: relay.Expr, exceptions: Int64Array, sums: SumType) -> relay.Expr:
     """Whether an accumulator is one of its channel's exceptions, an array (channels, n)."""
-    columns = [relay.const(column.astype(np.int32)) for column in exceptions.T]
+    columns = [relay.const(column.astype(sums), dtype=sums) for column in exceptions.T]
     found = relay.equal(accumulator, columns[0])
     for column in columns[1:]:
         found = relay.logical_or(found, relay.equal(accumulator, column))
@@ -134,7 +137,7 @@ def convolution(
     groups: int = 1,
     kernel_layout: KernelLayout = "HWIO",
     pad_value: int = 0,
-    sums: Literal["int32", "int64"] = "int32",
+    sums: SumType = "int32",
 ) -> relay.Expr:
     """Sums of x (N, H, W, C) and weights (FY, FX, C / groups, K), in the layout HWIO.
 
@@ -171,7 +174,7 @@ def dense(x: relay.Expr, weights: Weights, requantization: Requantization, dtype
     return requantize(product(x, weights), requantization, dtype)
 
 
-def product(x: relay.Expr, weights: Weights, sums: Literal["int32", "int64"] = "int32") -> relay.Expr:
+def product(x: relay.Expr, weights: Weights, sums: SumType = "int32") -> relay.Expr:
     """Products of x (N, C) with weights (K, C), transposed."""
     return relay.nn.dense(x, relay.const(weights), units=len(weights), out_dtype=sums)
 
@@ -269,10 +272,12 @@ def multiply(
     return requantize(real_sums(product) if real else product, requantization, dtype)
 
 
-def _less_zero_points(operands: tuple[relay.Expr, relay.Expr], zero_points: tuple[int, int]) -> list[relay.Expr]:
-    """Two 8-bit tensors in int32, each less its zero point."""
+def _less_zero_points(
+    operands: tuple[relay.Expr, relay.Expr], zero_points: tuple[int, int], sums: SumType = "int32"
+) -> list[relay.Expr]:
+    """Two tensors as wider numbers, each less its zero point."""
     return [
-        relay.subtract(relay.cast(operand, "int32"), relay.const(zero_point, "int32"))
+        relay.subtract(relay.cast(operand, sums), relay.const(np.asarray(zero_point, sums), dtype=sums))
         for operand, zero_point in zip(operands, zero_points, strict=True)
     ]
 
@@ -364,6 +369,7 @@ def matrices(
     zero_points: tuple[int, int],
     requantization: Requantization,
     dtype: str,
+    sums: SumType = "int32",
     *,
     real: bool = False,
 ) -> relay.Expr:
@@ -371,9 +377,9 @@ def matrices(
 
     `real`: see `real_sums`.
     """
-    first, second = _less_zero_points((a, b), zero_points)
-    sums = relay.nn.batch_matmul(first, second, out_dtype="int32")
-    return requantize(real_sums(sums) if real else sums, requantization, dtype)
+    first, second = _less_zero_points((a, b), zero_points, sums)
+    product = relay.nn.batch_matmul(first, second, out_dtype=sums)
+    return requantize(real_sums(product) if real else product, requantization, dtype, sums)
 
 
 def lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str, *, real: bool = False) -> relay.Expr:

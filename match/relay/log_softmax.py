@@ -13,30 +13,17 @@ import math
 
 import numpy as np
 
-from match.graph.rows import LOG_OF_2, LOG_SERIES, LogSoftmax, LogTables
-from match.ir.requantization import Int64Array
+from match.graph.rows import LOG_OF_2, LOG_SERIES, LONGEST_REAL_ROW, MOST_LOG_FRACTION, LogSoftmax, LogTables
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, product
 from match.relay.read import Read
 from match.relay.rewrite import constant, is_8bit, is_call, reached, same, scalar, shape
 
-LONGEST_ROW = 4000
-"""Elements of a row whose sum of exponentials has 12 bits in front of the point."""
-
-_MOST_FRACTION = 26
 _FRACTION = 31
 
 
-def log_tables(scale: np.float32, exponentials: Int64Array) -> LogTables | None:
-    """Tables for values in steps of `scale`; None if distances need all 32 bits in front of the point."""
-    largest = 255 * float(scale) + math.log(LONGEST_ROW)
-    fraction = min(_MOST_FRACTION, 30 - math.floor(math.log2(largest)))
-    distances = -np.rint(np.ldexp(float(scale) * np.arange(256), fraction)).astype(np.int64)
-    return LogTables(exponentials, distances, fraction) if fraction > 0 else None
-
-
 def log_softmax(x: relay.Expr, width: int, tables: LogTables) -> relay.Expr:
-    """The logarithm of the softmax of an 8-bit tensor (..., width) of at most `LONGEST_ROW`, float32."""
+    """The logarithm of the softmax of an 8-bit tensor (..., width) of at most `LONGEST_REAL_ROW`, float32."""
     largest = relay.max(x, axis=-1, keepdims=True)
     distance = alone(relay.subtract(relay.cast(largest, "int32"), relay.cast(x, "int32")))
     values = relay.take(relay.const(tables.exponentials.astype(np.int32)), distance)
@@ -67,7 +54,9 @@ def read_log_softmax(root: relay.Expr) -> Read[LogSoftmax] | None:
     fraction = -math.frexp(float(step))[1] + 1
     tables = LogTables(exponentials.astype(np.int64), distances.astype(np.int64), fraction)
     width = shape(x)[-1]
-    found = width <= LONGEST_ROW and 0 < fraction <= _MOST_FRACTION and same(root, log_softmax(x, width, tables))
+    found = (
+        width <= LONGEST_REAL_ROW and 0 < fraction <= MOST_LOG_FRACTION and same(root, log_softmax(x, width, tables))
+    )
     return Read(LogSoftmax(tables=tables), (x,), exact=False) if found else None
 
 

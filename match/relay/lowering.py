@@ -18,13 +18,14 @@ from match.graph.elements import (
     Requantize,
 )
 from match.graph.float_average import FloatAverage
-from match.graph.integers import Clip, Difference, Elementwise, Entries, Extreme, Place, Saturate
+from match.graph.integers import Clip, Difference, Elementwise, Entries, Extreme, Place, Saturate, Truth
 from match.graph.maximum import Maximum
 from match.graph.moves import FILL, Concatenate, Move
 from match.graph.operator import Operator
 from match.graph.pairs import (
     AbsoluteDifference,
     Addition,
+    FunctionOfTwo,
     Int16Addition,
     Int16Multiplication,
     LookupLine,
@@ -35,11 +36,14 @@ from match.graph.pairs import (
 )
 from match.graph.recurrent import Gru, Lstm
 from match.graph.resize import Resize
-from match.graph.rows import LogSoftmax, Normalization, Softmax, Softmax16
+from match.graph.rows import LogSoftmax, Normalization, RealSoftmax, Softmax, Softmax16
 from match.graph.sums import SUMS, Accumulation, Average, Convolution, Dense
 from match.ir.graph import Tensor
 from match.relay import float_arithmetic, integer_form, relay
+from match.relay.fixed_point import alone
+from match.relay.fixed_point_operators import fixed_point
 from match.relay.float_averages import float_average
+from match.relay.gathers import gathered
 from match.relay.int16_addition import int16_addition
 from match.relay.int16_gates import int16_gate
 from match.relay.int16_leaky_relu import int16_leaky_relu
@@ -62,7 +66,7 @@ def lowered(
         tensors: the shapes and types of the inputs.
         exact: whether the reference is known to compute just these numbers.
     """
-    for lower in (_sums, _pair, _element, _row, _place):
+    for lower in (_sums, _pair, _element, _row, _place, _of_the_core):
         expr = lower(operator, inputs, tensors, exact)
         if expr is not None:
             return expr
@@ -76,11 +80,13 @@ def _sums(
     if not isinstance(operator, Accumulation):
         return None
     (x,), dtype = inputs, tensors[0].dtype
+    sums = "int64" if dtype == "int16" and operator.has_wide_sums(dtype) else "int32"
     match operator:
         case Convolution():
             total = integer_form.convolution(
                 x,
                 np.ascontiguousarray(_weights(operator, dtype)),
+                sums=sums,
                 x_dtype=dtype,
                 strides=operator.strides,
                 padding=operator.padding,
@@ -90,7 +96,7 @@ def _sums(
                 pad_value=operator.pad_value,
             )
         case Dense():
-            total = integer_form.product(x, np.ascontiguousarray(_weights(operator, dtype)))
+            total = integer_form.product(x, np.ascontiguousarray(_weights(operator, dtype)), sums)
         case Average():
             total = integer_form.window_sum(x, operator.window, operator.strides, operator.whole_map)
         case _:
@@ -98,7 +104,7 @@ def _sums(
     if operator.dtype == SUMS:
         return total
     marked = total if exact else integer_form.real_sums(total)
-    return integer_form.requantize(marked, operator.requantization, operator.dtype)
+    return integer_form.requantize(marked, operator.requantization, operator.dtype, sums)
 
 
 def _weights(operator: Convolution | Dense, x_dtype: str) -> integer_form.Weights:
@@ -118,7 +124,10 @@ def _pair(
             own = operator.multipliers, operator.bias, operator.shift, operator.clip, operator.dtype
             return integer_form.add(a, b, *own, ties_to_even=operator.ties_to_even, real=real)
         case Multiplication():
-            return integer_form.multiply(a, b, operator.zero_points, operator.requantization, operator.dtype, real=real)
+            own = operator.zero_points, operator.requantization, operator.dtype
+            product = integer_form.multiply(a, b, *own, real=real)
+            # A step reads the sum a second time, so that TVM's products of products would double with each.
+            return product if operator.requantization.negative_step is None else alone(product)
         case SquaredDifference():
             return integer_form.squared_difference(
                 a, b, dtypes, operator.steps, operator.requantization, operator.dtype
@@ -131,12 +140,16 @@ def _pair(
             return integer_form.absolute_difference(a, b, dtypes, operator.tables, operator.clip, operator.dtype)
         case Matrices():
             requantization = operator.requantization.take(np.zeros(tensors[1].shape[1], np.intp))
-            return integer_form.matrices(a, b, operator.zero_points, requantization, operator.dtype, real=real)
+            sums = "int64" if dtypes[0] == "int16" else "int32"
+            return integer_form.matrices(a, b, operator.zero_points, requantization, operator.dtype, sums, real=real)
         case Int16Addition():
             return int16_addition(operator, a, b)
         case Int16Multiplication():
             product = relay.multiply(relay.cast(a, "int32"), relay.cast(b, "int32"))
             return integer_form.requantize(product, operator.requantization, operator.dtype)
+        case FunctionOfTwo():
+            outputs = operator.outputs.astype(np.int64)
+            return integer_form.lookup_pair(a, b, outputs, dtypes, operator.dtype, real=real)
         case Difference():
             return relay.subtract(relay.cast(a, operator.dtype), relay.cast(b, operator.dtype))
         case _:
@@ -165,9 +178,9 @@ def _element(
         case Requantize():
             return integer_form.requantize(relay.cast(x, "int32"), operator.requantization, operator.dtype)
         case Gate():
-            return int16_gate(operator, x)
+            return alone(int16_gate(operator, x))
         case LeakyRelu():
-            return int16_leaky_relu(operator, x)
+            return alone(int16_leaky_relu(operator, x))
         case Elementwise(function="cast"):
             return relay.cast(x, operator.dtype)
         case Elementwise():
@@ -202,7 +215,7 @@ def _row(operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Ten
             own = operator.exponentials, operator.dtype, operator.zero, operator.scale
             return softmax(x, width, *own)
         case Softmax16():
-            return int16_softmax(operator, x, width)
+            return alone(int16_softmax(operator, x, width))
         case LogSoftmax():
             return log_softmax(x, width, operator.tables)
         case Normalization():
@@ -240,10 +253,28 @@ def _place(
             return reduce(inputs[0], operator.axes, operator.keepdims)
         case Place():
             find = relay.argmax if operator.largest else relay.argmin
-            wide = relay.cast(inputs[0], operator.dtype)
-            return find(wide, operator.axis, operator.keepdims, select_last_index=operator.last)
+            # In 32 bits, or TVM would find no element that beats the least of 8.
+            wide = inputs[0] if tensors[0].dtype == "float32" else relay.cast(inputs[0], "int32")
+            found = find(wide, operator.axis, operator.keepdims, select_last_index=operator.last)
+            return found if operator.dtype == "int32" else relay.cast(found, operator.dtype)
         case _:
             return None
+
+
+def _of_the_core(
+    operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Tensor], exact: bool
+) -> relay.Expr | None:
+    """Operators that only the control core computes."""
+    del exact
+    match operator:
+        case RealSoftmax():
+            function = relay.nn.log_softmax if operator.logarithm else relay.nn.softmax
+            return function(inputs[0], axis=-1)
+        case Truth():
+            function = relay.all if operator.every else relay.any
+            return function(inputs[0], operator.axes)
+        case _:
+            return fixed_point(operator, inputs, tensors) or gathered(operator, inputs, tensors)
 
 
 def _moved(move: Move, x: relay.Expr, tensor: Tensor) -> relay.Expr:

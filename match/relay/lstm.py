@@ -17,9 +17,6 @@ from match.relay.gates import columns, logistic, narrow, tanh
 from match.relay.read import Read
 from match.relay.recurrent_layer import Steps, call, read_operands
 
-POWERS = -15, 0
-"""Smallest and largest exponent of a cell's step, a power of two."""
-
 
 def lstm(layer: Lstm, x: relay.Expr) -> relay.Expr:
     """The operator for all steps."""

@@ -15,19 +15,13 @@ from __future__ import annotations
 import numpy as np
 
 from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
-from match.graph.rows import FACTOR_ONE, SHIFT, SUM_FRACTION, ProbabilityScale, Softmax
+from match.graph.rows import FACTOR_ONE, LONGEST_ROW, SHIFT, SUM_FRACTION, ProbabilityScale, Softmax
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, inside, product
 from match.relay.read import Read
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
-
-LONGEST_ROW = 4095
-"""Elements whose exponentials, all 1, still have a sum of 12 integer bits."""
-
-LONGEST_REAL_ROW = 4000
-"""Elements of a row with which outputs of any scale are within one step of floating point."""
 
 
 def softmax(

@@ -13,7 +13,7 @@ import numpy as np
 from match.graph import moves
 from match.graph.moves import FILL, Columns
 from match.graph.rewrite import rewrite
-from match.graph.sums import Convolution, Int8Array
+from match.graph.sums import Convolution, Weights
 from match.graph.value import Graph, Value, computed
 from match.ir.layer import Padding
 
@@ -37,7 +37,7 @@ def _rule(value: Value, original: Value) -> Value:
     return replace(value, operator=odd, inputs=(pixels,))
 
 
-def _by_phase(weights: Int8Array, rows: int, columns: int) -> Int8Array:
+def _by_phase(weights: Weights, rows: int, columns: int) -> Weights:
     """The filter (FY, FX, C, K) as (rows, columns, 4 C, K), zeros after its end."""
     fy, fx, c, k = weights.shape
     padded = np.pad(weights, ((0, 2 * rows - fy), (0, 2 * columns - fx), (0, 0), (0, 0)))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from match.graph.elements import Lookup
-from match.graph.integers import TYPES
+from match.graph.integers import TYPES as INTEGERS
 from match.graph.opaque import Constant
 from match.graph.operator import Array
 from match.graph.rewrite import rewrite
@@ -19,6 +19,9 @@ from match.graph.value import Graph, Value
 from match.ir.dtypes import levels
 
 _NARROW = "int8", "uint8"
+
+_TYPES = INTEGERS | {"float32"}
+"""The types that may be between the tensor and the table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,7 @@ class _Functions:
     def _function(self, value: Value, original: Value) -> _Function | None:
         """A value as a function of one tensor; None if it is none, or not seen to be one."""
         operator = value.operator
-        if operator is None or not operator.elementwise or value.dtype not in TYPES:
+        if operator is None or not operator.elementwise or value.dtype not in _TYPES:
             return None
         operands = [self._operand(*pair) for pair in zip(value.inputs, original.inputs, strict=True)]
         functions = [operand for operand in operands if isinstance(operand, _Function)]

@@ -11,6 +11,9 @@ import numpy.typing as npt
 
 from match.errors import InputError, ToolchainError
 from match.frontend.model import Model, Rounding
+from match.graph.elements import Dequantize
+from match.graph.moves import Move
+from match.graph.value import Graph, Value
 from match.ir.moves import REARRANGEMENTS
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
@@ -66,9 +69,19 @@ def caveat(model: Model) -> str | None:
 
 def steps(model: Model) -> tuple[float | None, ...]:
     """For each output the distance of neighbouring values; None for what float operators compute."""
-    body = model.module["main"].body
+    if isinstance(model.network, Graph):
+        return tuple(map(_step_of, model.network.outputs))
+    body = model.network["main"].body
     tensors = [body] if len(model.outputs) == 1 else list(body.fields)
     return tuple(_step(expr, tensor.dtype) for expr, tensor in zip(tensors, model.outputs, strict=True))
+
+
+def _step_of(value: Value) -> float | None:
+    if np.dtype(value.dtype).kind != "f":
+        return 1.0
+    while isinstance(value.operator, Move):
+        value = value.inputs[0]
+    return float(value.operator.scale) if isinstance(value.operator, Dequantize) else None
 
 
 def _step(expr: Any, dtype: str) -> float | None:

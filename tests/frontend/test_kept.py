@@ -37,12 +37,11 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return asked
 
 
-@pytest.mark.parametrize("file", [DIGITS, RESNET], ids=["onnx", "tflite"])
-def test_what_is_found_is_what_was_read(file: Path, read: list[Path], tmp_path: Path) -> None:
-    first = kept_model(file, tmp_path)
-    second = kept_model(file, tmp_path)
-    assert read == [file]
-    assert replace(first, module=None).__dict__ == replace(second, module=None).__dict__  # pyright: ignore[reportArgumentType]
+def test_what_is_found_is_what_was_read(read: list[Path], tmp_path: Path) -> None:
+    first = kept_model(DIGITS, tmp_path)
+    second = kept_model(DIGITS, tmp_path)
+    assert read == [DIGITS]
+    assert replace(first, network=None).__dict__ == replace(second, network=None).__dict__  # pyright: ignore[reportArgumentType]
     assert tvm.ir.save_json(first.module) == tvm.ir.save_json(second.module)
     assert second.module["main"].body.checked_type == first.module["main"].body.checked_type
 

@@ -30,6 +30,7 @@ STATIONS = (
     "cover",
     "arithmetic",
     "graph",
+    "quantized",
     "rewrites",
     "relay",
     "frontend",

@@ -28,4 +28,4 @@ def test_activations_of_16_bits(dtype: str, domain: str) -> None:
     opsets = [helper.make_opsetid("", 21), helper.make_opsetid("com.microsoft", 1)]
     graph = helper.make_graph(nodes, "net", [x], [y], initializers)
     model = load(helper.make_model(graph, opset_imports=opsets, ir_version=9))
-    assert has_wide_activations(model.module) == dtype.endswith("16")
+    assert has_wide_activations(model.network) == dtype.endswith("16")

@@ -11,6 +11,7 @@ import pytest
 from match.compilation.options import Numerics, Options
 from match.dispatch.plan import LayerDecision, LayerPlan, Offer, OperatorPlan
 from match.frontend.model import Model, ModelTensor, Rounding
+from match.graph.value import Graph
 from match.ir.layer import Dim, Layer, Op, Padding
 from match.ir.requantization import RequantizationFit, Requantizer
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
@@ -92,7 +93,7 @@ def report() -> Report:
         model=Model(
             name="net",
             sha256="ab" * 32,
-            module=cast("Any", None),
+            network=Graph((), ()),
             inputs=(ModelTensor("image", (1, 8, 8, 8), "uint8"),),
             outputs=(ModelTensor("scores", (1, 10), "float32"),),
             rounding=Rounding.TFLITE,

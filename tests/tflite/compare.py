@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 import match
 from match.frontend import load
+from match.graph.evaluate import evaluate
+from match.graph.value import Graph
 from match.passes.pipeline import integer_relay
 from tests.passes.running import executable
 from tests.passes.tflite_models import Micro
@@ -28,6 +30,15 @@ def in_c(path: Path, samples: Arrays) -> list[npt.NDArray[Any]]:
     assert [layer.name for layer in compiled.report.layers if not layer.exact] == []
     outputs = compiled.run(samples)
     return [outputs[tensor.name] for tensor in compiled.report.model.outputs]
+
+
+def in_numpy(path: Path, samples: Arrays) -> list[npt.NDArray[Any]]:
+    """The graph of the file's operators, as their classes compute it."""
+    graph = load(path).network
+    assert isinstance(graph, Graph)
+    count = len(next(iter(samples.values())))
+    given = [[samples[x.source][sample] for x in graph.inputs] for sample in range(count)]
+    return [np.stack(values) for values in zip(*(evaluate(graph, one) for one in given), strict=True)]
 
 
 def in_relay(path: Path, samples: Arrays) -> list[npt.NDArray[Any]]:

@@ -11,7 +11,7 @@ import pytest
 import match
 from tests.tflite.case import written
 from tests.tflite.cases.int16 import by_operator
-from tests.tflite.compare import TARGET, Arrays, compare, in_c, in_relay
+from tests.tflite.compare import TARGET, Arrays, compare, in_c, in_numpy, in_relay
 
 pytestmark = pytest.mark.cc
 
@@ -23,6 +23,13 @@ def sanitized(path: Path, samples: Arrays) -> list[npt.NDArray[Any]]:
     compiled = match.compile(path, target=TARGET, numerics="exact")
     outputs = compiled.run(samples, sanitize=True)
     return [outputs[tensor.name] for tensor in compiled.report.model.outputs]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_graph(tmp_path: Path, name: str) -> None:
+    """All cases of an operator in one file, as the graph's classes compute them."""
+    file = written(CASES[name])
+    compare(file.data, tmp_path / f"{name}.tflite", file.samples(8), file.outputs, in_numpy)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -12,7 +12,7 @@ from match.frontend import load
 from tests.passes.tflite_models import Micro, schema
 from tests.tflite.case import Network, written
 from tests.tflite.cases import by_operator
-from tests.tflite.compare import TARGET, compare, in_c, in_relay
+from tests.tflite.compare import TARGET, compare, in_c, in_numpy, in_relay
 
 pytestmark = pytest.mark.cc
 
@@ -87,6 +87,13 @@ def test_state_is_refused(tmp_path: Path, name: str) -> None:
     path = tmp_path / "network.tflite"
     path.write_bytes(written(CASES[name]).data)
     assert "keeps state from one inference to the next" in (refusal(path) or "")
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_graph(tmp_path: Path, name: str) -> None:
+    """All cases of an operator in one file, as the graph's classes compute them."""
+    file = written(CASES[name])
+    compare(file.data, tmp_path / f"{name}.tflite", file.samples(8), file.outputs, in_numpy)
 
 
 @pytest.mark.parametrize("name", COMPILED)

@@ -15,7 +15,7 @@ from match.graph.elements import Gate, LeakyRelu
 from match.graph.pairs import Int16Addition
 from match.graph.recurrent import Gru, Lstm
 from match.graph.resize import ONE, Between, Resize
-from match.graph.rows import Softmax16
+from match.graph.rows import Softmax16, log_tables
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION, Normalization
 from match.ir.dtypes import value_range
 from match.ir.layer import Op, Padding
@@ -26,7 +26,7 @@ from match.relay.int16_addition import int16_addition
 from match.relay.int16_gates import int16_gate
 from match.relay.int16_leaky_relu import int16_leaky_relu
 from match.relay.int16_softmax import int16_softmax
-from match.relay.log_softmax import log_softmax, log_tables
+from match.relay.log_softmax import log_softmax
 from match.relay.normalization import normalization
 from match.relay.recurrent import recurrent
 from match.relay.resize import resized

@@ -1,23 +1,17 @@
-"""TFLite files, read operator by operator with the integer arithmetic of TFLite Micro.
+"""TFLite files, read operator by operator as the graph, with the integer arithmetic of TFLite Micro.
 
-Layers with weights, additions, multiplications and pooling are written as QNN operators, which `match.passes` brings
-to the reference's integers. Functions of one tensor of 8 bits are tables; all others are integer Relay. Operators that
-only move data pass integers on.
+Functions of one tensor of 8 bits are tables. Operators that only move data pass integers on.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
-from typing import cast
 
 from match.errors import ModelError
-from match.frontend.failures import diagnostics, reason
-from match.frontend.index_ranges import with_index_ranges
+from match.frontend.graph_indices import with_indices
 from match.frontend.model import Model, ModelTensor, Quantization, Rounding
-from match.frontend.relay import check_shapes
 from match.frontend.tflite import (
     borders,
     dilated,
@@ -36,8 +30,11 @@ from match.frontend.tflite import (
     tables,
 )
 from match.frontend.tflite.file import QUANTIZE, File, FileOperator, read_file
-from match.frontend.tflite.reader import Handler, TfliteReader, handled
-from match.relay import relay, tvm
+from match.frontend.tflite.reader import Handler, TfliteReader, fitting, results_of
+from match.graph.evaluate import evaluate
+from match.graph.make import constant, named
+from match.graph.value import Graph, Value
+from match.ir.graph import Tensor
 
 __all__ = ["from_tflite"]
 
@@ -61,17 +58,17 @@ def from_tflite(data: bytes, path: Path) -> Model:
     problems.check(read, handlers[1].keys())
     inputs, outputs = (tuple(_border(file, number, path) for number in side) for side in (file.inputs, file.outputs))
     for number, given in zip(file.inputs, inputs, strict=True):
-        read.expressions[number] = relay.var(given.name, shape=given.shape, dtype=given.dtype)
-    parameters = [read.expressions[number] for number in file.inputs]
+        read.values[number] = Value(Tensor(given.shape, given.dtype), source=given.name)
+    parameters = tuple(read.values[number] for number in file.inputs)
     for operator in file.operators:
-        handled(read, operator, partial(_compute, handlers=handlers[int16.has_int16(read, operator)]))
-    module = _module(read, parameters)
-    check_shapes(module, str(path))
+        with fitting(read, operator):
+            _compute(read, operator, handlers[int16.has_int16(read, operator)])
+    graph = Graph(parameters, _outputs(read))
     return Model(
         path.stem,
         hashlib.sha256(data).hexdigest(),
-        module,
-        with_index_ranges(inputs, module),
+        graph,
+        with_indices(inputs, graph),
         outputs,
         Rounding.TFLITE,
         data,
@@ -90,14 +87,17 @@ def _compute(read: TfliteReader, operator: FileOperator, handlers: Mapping[str, 
     _check_one_type(read, operator)
     handler = handlers[operator.name]
     if reals.is_moved(read, operator):
-        read.reals[operator.outputs[0]] = reals.moved(read, operator, handler)
+        read.reals.update(zip(operator.outputs, reals.moved(read, operator, handler), strict=True))
         return
-    results = handler(read, operator)
-    computed = cast("tuple[relay.Expr, ...]", results) if isinstance(results, tuple) else (results,)
+    values = results_of(read, operator, handler)
     if read.is_constant(operator):
-        computed = tuple(relay.transform.FoldConstantExpr(result, tvm.IRModule()) for result in computed)
-    for number, result in zip(operator.outputs, computed, strict=True):
-        read.expressions[number] = _named(result, read.file.tensors[number].name)
+        values = tuple(constant(array) for array in evaluate(Graph((), values), ()))
+    for number, value in zip(operator.outputs, values, strict=True):
+        if 0 in value.shape:
+            raise ModelError(
+                f"{read.path} uses {operator.what}, whose output has no elements; remove it from the model"
+            )
+        read.values[number] = named(value, read.file.tensors[number].name)
 
 
 def _check_one_type(read: TfliteReader, operator: FileOperator) -> None:
@@ -108,14 +108,6 @@ def _check_one_type(read: TfliteReader, operator: FileOperator) -> None:
         advice = "quantize all to int8, or put a QUANTIZE between"
         problem = "has tensors of both int8 and uint8, for which TFLite Micro has no kernel"
         raise read.error(operator, f"{problem}; {advice}")
-
-
-def _named(result: relay.Expr, name: str) -> relay.Expr:
-    """A call with the name of the file's tensor that it computes, the first of those that are this one."""
-    if not isinstance(result, relay.Call) or not name or result.span:
-        return result
-    span = relay.Span(relay.SourceName(name), 0, 0, 0, 0)
-    return relay.Call(result.op, result.args, result.attrs, result.type_args, span)
 
 
 def _border(file: File, number: int, path: Path) -> ModelTensor:
@@ -154,35 +146,28 @@ def _turns(file: File, operator: FileOperator, axes: tuple[int, ...]) -> bool:
     return order is not None and tuple(order.reshape(-1)) == axes
 
 
-def _module(read: TfliteReader, parameters: list[relay.Expr]) -> tvm.IRModule:
-    """The network, types inferred and compared with those of the file."""
-    path = read.path
-    results: list[relay.Expr] = []
-    outputs = [read.file.tensors[number] for number in read.file.outputs]
-    for number, output in zip(read.file.outputs, outputs, strict=True):
-        if number not in read.expressions and number not in read.reals and output.data is not None:
-            read.expressions[number] = relay.const(output.data, output.dtype)
-        if number not in read.expressions and number not in read.reals:
-            raise ModelError(f"{path} has the output {output.what}, which nothing computes; export the model again")
-        results.append(read.expressions[number] if number in read.expressions else read.reals[number].expr)
-    body = results[0] if len(results) == 1 else relay.Tuple(results)
-    with diagnostics() as said:
-        try:
-            function = relay.Function(parameters, body)
-            module = relay.transform.InferType()(tvm.IRModule.from_expr(function))
-        except tvm.TVMError as error:
-            why = said[0] if said else reason(error)
-            raise ModelError(f"{path} has tensors that do not fit together ({why}); export it again") from error
-    kind = module["main"].ret_type
-    kinds = list(kind.fields) if isinstance(kind, tvm.ir.TupleType) else [kind]
-    for output, found in zip(outputs, kinds, strict=True):
-        shape = tuple(int(extent) for extent in found.shape)
-        if (shape, str(found.dtype)) != (output.shape, output.dtype):
+def _outputs(read: TfliteReader) -> tuple[Value, ...]:
+    """The tensors that the file hands out."""
+    found: list[Value] = []
+    for number in read.file.outputs:
+        output = read.file.tensors[number]
+        if number in read.values:
+            found.append(read.values[number])
+        elif number in read.reals:
+            found.append(read.reals[number].value)
+        elif output.data is not None:
+            found.append(constant(output.data, output.dtype))
+        else:
             raise ModelError(
-                f"{path} says that {output.what} is {output.dtype} {list(output.shape)}, but what computes it makes "
-                f"{found.dtype} {list(shape)}; export the model again"
+                f"{read.path} has the output {output.what}, which nothing computes; export the model again"
             )
-    return module
+        value = found[-1]
+        if value.tensor != Tensor(output.shape, output.dtype):
+            raise ModelError(
+                f"{read.path} says that {output.what} is {output.dtype} {list(output.shape)}, but what computes it "
+                f"makes {value.dtype} {list(value.shape)}; export the model again"
+            )
+    return tuple(found)
 
 
 def _handlers() -> Mapping[str, Handler]:

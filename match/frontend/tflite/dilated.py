@@ -16,8 +16,9 @@ import tflite
 from match.frontend.tflite import layers, shapes
 from match.frontend.tflite.file import File, FileOperator
 from match.frontend.tflite.reader import Handlers, TfliteReader
-from match.frontend.tflite.windows import WindowAxis
-from match.relay import relay
+from match.graph.make import reshaped
+from match.graph.value import Value
+from match.ir.layer import Padding
 
 _VIEWS = "RESHAPE", "EXPAND_DIMS", "SQUEEZE"
 """What stands around the convolution of a sequence, which TFLite computes as one of a map of one row."""
@@ -51,13 +52,13 @@ def of_open_batches(file: File) -> tuple[tuple[FileOperator, str], ...]:
     return tuple(found)
 
 
-def batch_to_space(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def batch_to_space(read: TfliteReader, operator: FileOperator) -> Value:
     """BATCH_TO_SPACE_ND, which ends a dilated convolution or only moves pixels."""
     convolution = _convolution(read, operator)
     return shapes.batch_to_space(read, operator) if convolution is None else convolution
 
 
-def _convolution(read: TfliteReader, operator: FileOperator) -> relay.Expr | None:
+def _convolution(read: TfliteReader, operator: FileOperator) -> Value | None:
     """The dilated convolution that an operator ends; None if it ends none."""
     inner = _behind_views(read, operator)
     outer = None if inner is None or inner.name not in _FILTERS else _behind_views(read, inner)
@@ -71,23 +72,23 @@ def _convolution(read: TfliteReader, operator: FileOperator) -> relay.Expr | Non
     if blocks != read.integers(operator, 1) or len(blocks) > len(axes):
         return None
     of_filters, kind = _FILTERS[inner.name]
-    filters = of_filters(read, inner)
-    if any(one.before or one.behind or one.stride != 1 for one in filters.window):
+    scaled = of_filters(read, inner)
+    filters = scaled.filters
+    if any(filters.padding) or filters.strides != (1, 1):
         return None
-    window = [*filters.window]
-    for axis, block, (before, behind), (first, last) in zip(axes, blocks, _pairs(widths), _pairs(crops), strict=False):
-        inside = window[axis - 1]
-        pads = before - first, behind - last
-        if min(pads) < 0:
+    dilation, sides = list(filters.dilation), [(0, 0), (0, 0)]
+    for axis, block, (before, after), (first, last) in zip(axes, blocks, _pairs(widths), _pairs(crops), strict=False):
+        dilation[axis - 1] *= block
+        sides[axis - 1] = before - first, after - last
+        if min(sides[axis - 1]) < 0:
             return None
-        window[axis - 1] = WindowAxis(inside.window, 1, inside.dilation * block, *pads)
-    x, activation = read.expr(outer), inner.options(kind).FusedActivationFunction()
+    (top, bottom), (left, right) = sides
+    wide = replace(filters, padding=Padding(top, left, bottom, right), dilation=(dilation[0], dilation[1]))
+    x, activation = read.value(outer), inner.options(kind).FusedActivationFunction()
     if len(axes) == 1:
-        x = relay.expand_dims(x, 3 - axes[0])
-    result = layers.convolved(
-        read.with_expressions({inner.inputs[0]: x}), inner, replace(filters, window=window), activation
-    )
-    return relay.reshape(result, output.shape) if len(axes) == 1 else result
+        x = reshaped(x, (*x.shape[: 3 - axes[0]], 1, *x.shape[3 - axes[0] :]))
+    around = read.with_values({inner.inputs[0]: x})
+    return reshaped(layers.convolved(around, inner, replace(scaled, filters=wide), activation), output.shape)
 
 
 def _axes(read: TfliteReader, outer: FileOperator, inner: FileOperator, operator: FileOperator) -> list[int] | None:

@@ -18,36 +18,37 @@ from match.arithmetic.tflite import (
     multiply_by,
     quantize_multiplier,
 )
-from match.frontend.tflite import integers, tables
+from match.frontend.tflite import integers
 from match.frontend.tflite.file import Array, FileOperator
-from match.frontend.tflite.integers import int64
 from match.frontend.tflite.reader import Handler, Handlers, TfliteReader
-from match.graph.pairs import largest_square
+from match.graph.fixed_point import RunningSum, Sum
+from match.graph.integers import FUNCTIONS
+from match.graph.make import arithmetic, array_of, cast, constant, lookup, reshaped
+from match.graph.pairs import FunctionOfTwo, Multiplication, SquaredDifference, largest_square
+from match.graph.value import Value, computed
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.relay import integer_form, relay
-from match.relay.differences import of_difference
-from match.relay.pairs import function_of_pairs
-from match.relay.rewrite import constant
+from match.quantized.differences import of_difference
+from match.quantized.pairs import function_of_pairs
 
 _SQUARE_LEFT_SHIFT = 7
 _COMPARISON_LEFT_SHIFT = 8
 _INTEGERS = ("int32", "int64")
 
 
-def add(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def add(read: TfliteReader, operator: FileOperator) -> Value:
     """ADD."""
     return _addition(read, operator, operator.options(tflite.AddOptions).FusedActivationFunction(), sign=1)
 
 
-def subtract(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def subtract(read: TfliteReader, operator: FileOperator) -> Value:
     """SUB."""
     return _addition(read, operator, operator.options(tflite.SubOptions).FusedActivationFunction(), sign=-1)
 
 
-def _addition(read: TfliteReader, operator: FileOperator, activation: int, sign: int) -> relay.Expr:
+def _addition(read: TfliteReader, operator: FileOperator, activation: int, sign: int) -> Value:
     if read.output(operator).dtype in _INTEGERS:
-        return (relay.add if sign > 0 else relay.subtract)(read.expr(operator), read.expr(operator, 1))
+        return arithmetic("add" if sign > 0 else "subtract", *_both(read, operator))
     a, b, output, clip = _operands(read, operator, activation)
 
     def of_levels(x: Int64Array, y: Int64Array) -> Int64Array:
@@ -59,14 +60,16 @@ def _addition(read: TfliteReader, operator: FileOperator, activation: int, sign:
     known = _of_constants(read, operator, of_levels, output)
     if known is not None:
         return known
-    build = relay.qnn.op.add if sign > 0 else relay.qnn.op.subtract
-    return _clipped(build(*_qnn_operands(read, operator, a, b, output)), clip, output)
+    outputs = TfliteArithmetic().add(a, b, output, clip, sign)
+    slopes = float(a.scale / output.scale), sign * float(b.scale / output.scale)
+    function = FunctionOfTwo(outputs=outputs.astype(np.int16), slopes=slopes, clip=clip, dtype=output.dtype)
+    return computed(function, *_both(read, operator))
 
 
-def multiplication(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def multiplication(read: TfliteReader, operator: FileOperator) -> Value:
     """MUL."""
     if read.output(operator).dtype in _INTEGERS:
-        return relay.multiply(read.expr(operator), read.expr(operator, 1))
+        return arithmetic("multiply", *_both(read, operator))
     a, b, output, clip = _operands(read, operator, operator.options(tflite.MulOptions).FusedActivationFunction())
     factor = np.float64(a.scale) * np.float64(b.scale) / np.float64(output.scale)
 
@@ -77,10 +80,13 @@ def multiplication(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     known = _of_constants(read, operator, of_levels, output)
     if known is not None:
         return known
-    return _clipped(relay.qnn.op.mul(*_qnn_operands(read, operator, a, b, output)), clip, output)
+    requantization = TfliteArithmetic().multiply(a, b, output, clip)
+    zero_points = a.zero_point, b.zero_point
+    product = Multiplication(zero_points=zero_points, requantization=requantization, dtype=output.dtype)
+    return computed(product, *_both(read, operator))
 
 
-def division(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def division(read: TfliteReader, operator: FileOperator) -> Value:
     """DIV: a line for each divisor, if they give all outputs, else a table of pairs. 0 divides nothing, and gives 0."""
     a, b, output, clip = _operands(read, operator, operator.options(tflite.DivOptions).FusedActivationFunction())
     factor = np.float64(a.scale) / (np.float64(b.scale) * np.float64(output.scale))
@@ -103,8 +109,7 @@ def division(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     if known is not None:
         return known
     outputs = of_levels(a.levels[:, None], b.levels[None, :])
-    dtypes = a.dtype, b.dtype
-    return function_of_pairs(read.expr(operator), read.expr(operator, 1), outputs, dtypes, clip, output.dtype)
+    return function_of_pairs(*_both(read, operator), outputs, clip, output.dtype)
 
 
 def _divided(x: Int64Array, bits: Int64Array) -> Int64Array:
@@ -117,7 +122,7 @@ def _divided(x: Int64Array, bits: Int64Array) -> Int64Array:
     return np.where(bits > 31, beyond, shifted_right(x, np.minimum(bits, 31)))
 
 
-def squared_difference(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def squared_difference(read: TfliteReader, operator: FileOperator) -> Value:
     """SQUARED_DIFFERENCE: both operands in steps of twice the larger scale, which a table has for each value."""
     a, b, output, clip = _operands(read, operator, tflite.ActivationFunctionType.NONE)
     twice = 2.0 * np.float64(max(a.scale, b.scale))
@@ -127,59 +132,67 @@ def squared_difference(read: TfliteReader, operator: FileOperator) -> relay.Expr
     )
     reachable = np.zeros(1, np.int64), np.array([largest_square(steps)])
     requantization = TfliteArithmetic().scaled(last, output, clip, reachable)
-    operands = read.expr(operator), read.expr(operator, 1)
-    squares = integer_form.squared_difference(*operands, (a.dtype, b.dtype), steps, requantization, output.dtype)
-    return squares if read.output(operator).shape else relay.reshape(squares, ())
+    squares = SquaredDifference(steps=steps, requantization=requantization, dtype=output.dtype)
+    return computed(squares, *_both(read, operator))
 
 
-def add_n(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def add_n(read: TfliteReader, operator: FileOperator) -> Value:
     """ADD_N: addends with one quantization."""
     a, output = read.input_quantization(operator), read.output_quantization(operator)
-    half, last = np.float64(0.5), _addition_last(a, output)
-    count = len(operator.inputs)
-    # TFLite Micro's sum begins with a scaled 0 less the zero point.
-    total: relay.Expr = int64(int(multiply(np.array([-a.zero_point << ADD_LEFT_SHIFT]), half)[0]))
-    for at in range(count):
-        total = relay.add(total, integers.scaled(_shifted(read, operator, at, a, ADD_LEFT_SHIFT), half))
-    return integers.narrowed(integers.scaled(total, last), output)
+    total = Sum(
+        zero_point=a.zero_point,
+        scales=_addition_scales(a, output),
+        zero=output.zero_point,
+        clip=value_range(output.dtype),
+        dtype=output.dtype,
+    )
+    addends = [read.value(operator, at) for at in range(len(operator.inputs))]
+    if len(addends) != 2:
+        return computed(total, *addends)
+    levels, slope = a.levels.astype(a.dtype), float(a.scale / output.scale)
+    outputs = total.compute(levels[:, None], levels[None, :]).astype(np.int16)
+    function = FunctionOfTwo(outputs=outputs, slopes=(slope, slope), clip=total.clip, dtype=output.dtype)
+    return computed(function, *addends)
 
 
-def cumulative_sum(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def cumulative_sum(read: TfliteReader, operator: FileOperator) -> Value:
     """CUMSUM."""
     options = operator.options(tflite.CumsumOptions)
     a, output = read.input_quantization(operator), read.output_quantization(operator)
     (axis,) = read.integers(operator, 1)
-    axis %= len(read.tensor(operator).shape)
-    half = np.float64(0.5)
-    x = integers.scaled(_shifted(read, operator, 0, a, ADD_LEFT_SHIFT), half)
-    # TFLite Micro turns all axes around, which is the same as one.
-    x = relay.reverse(x, axis) if options.Reverse() else x
-    sums = relay.cumsum(x, axis, exclusive=bool(options.Exclusive()))
-    sums = relay.reverse(sums, axis) if options.Reverse() else sums
-    first = int(multiply(np.array([-a.zero_point << ADD_LEFT_SHIFT]), half)[0])
-    sums = relay.cast(relay.add(sums, int64(first)), "int32")  # TFLite Micro sums in 32 bits
-    sums = integers.wide(sums)
-    return integers.narrowed(integers.scaled(sums, _addition_last(a, output)), output)
+    sums = RunningSum(
+        axis=axis % len(read.tensor(operator).shape),
+        exclusive=bool(options.Exclusive()),
+        backwards=bool(options.Reverse()),
+        zero_point=a.zero_point,
+        scales=_addition_scales(a, output),
+        zero=output.zero_point,
+        clip=value_range(output.dtype),
+        dtype=output.dtype,
+    )
+    return computed(sums, read.value(operator))
 
 
-def _addition_last(a: QuantizedType, output: QuantizedType) -> np.float64:
-    return 2 * np.float64(a.scale) / (np.float64(1 << ADD_LEFT_SHIFT) * np.float64(output.scale))
+def _addition_scales(a: QuantizedType, output: QuantizedType) -> Int64Array:
+    """What addends with one quantization are multiplied by, and their sum."""
+    last = 2 * np.float64(a.scale) / (np.float64(1 << ADD_LEFT_SHIFT) * np.float64(output.scale))
+    return np.stack([integers.scale(np.float64(0.5)), integers.scale(last)])
 
 
-def extremum(build: Callable[..., relay.Expr]) -> Handler:
+def extremum(function: str) -> Handler:
     """A reader of MAXIMUM or MINIMUM, which compare the integers whatever the scales are."""
-    return lambda read, operator: build(read.expr(operator), read.expr(operator, 1))
+    return lambda read, operator: arithmetic(function, *_both(read, operator))
 
 
-def comparison(build: Callable[..., relay.Expr], function: Callable[..., Any]) -> Handler:
-    """A reader of a comparison, which is Relay's and NumPy's; quantized numbers are scaled to integers first.
+def comparison(name: str) -> Handler:
+    """A reader of a comparison, by NumPy's name; quantized numbers are scaled to integers first.
 
     Two tensors with no more integers than one has levels are compared by their difference, in 8 bits.
     """
 
-    def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+    def handler(read: TfliteReader, operator: FileOperator) -> Value:
         if read.tensor(operator).dtype in (*_INTEGERS, "bool"):
-            return build(read.expr(operator), read.expr(operator, 1))
+            return arithmetic(name, *_both(read, operator), dtype="bool")
         values = [read.input_quantization(operator, at) for at in (0, 1)]
         scaled = [
             multiply((own.levels - own.zero_point) << _COMPARISON_LEFT_SHIFT, np.float64(own.scale)).astype(np.int32)
@@ -187,55 +200,61 @@ def comparison(build: Callable[..., relay.Expr], function: Callable[..., Any]) -
         ]
         ranks = _ranks(read, operator, values, scaled)
         if ranks is not None:
-            truths, dtypes = function(np.arange(-128, 128), 0).astype(np.int64), (values[0].dtype, values[1].dtype)
-            return relay.cast(of_difference(*ranks, truths, dtypes, "uint8"), "bool")
-        sides: list[relay.Expr] = []
+            truths = FUNCTIONS[name](np.arange(-128, 128), 0).astype(np.int64)
+            return cast(of_difference(*ranks, truths, "uint8"), "bool")
+        sides: list[Value] = []
         for at, (table, own) in enumerate(zip(scaled, values, strict=True)):
             levels = read.constant(operator, at)
             if levels is None:
-                sides.append(tables.lookup(read.expr(operator, at), table, own))
+                sides.append(lookup(read.value(operator, at), table))
             else:
-                sides.append(relay.const(table[levels.astype(np.int64) - own.levels[0]]))
-        return build(*sides)
+                sides.append(constant(table[levels.astype(np.int64) - own.levels[0]]))
+        return arithmetic(name, *sides, dtype="bool")
 
     return handler
 
 
 def _ranks(
     read: TfliteReader, operator: FileOperator, values: Sequence[QuantizedType], scaled: Sequence[Array]
-) -> tuple[relay.Expr, relay.Expr] | None:
+) -> tuple[Value, Value] | None:
     """Both operands as 8 bits in the order of the integers that they are scaled to, equal where these are.
 
     None for constants, operands of two shapes, and more integers than 8 bits have levels.
     """
-    numbers, sides = np.unique(np.concatenate(scaled)), list[relay.Expr]()
+    numbers, sides = np.unique(np.concatenate(scaled)), list[Value]()
     for at, (table, own) in enumerate(zip(scaled, values, strict=True)):
         alike = read.tensor(operator, at).shape == read.output(operator).shape
         if read.constant(operator, at) is not None or not alike or len(numbers) > len(own.levels):
             return None
-        x, outputs = read.expr(operator, at), np.searchsorted(numbers, table) + own.levels[0]
+        x, outputs = read.value(operator, at), np.searchsorted(numbers, table) + own.levels[0]
         as_it_is = np.array_equal(outputs, own.levels)
-        sides.append(x if as_it_is else integer_form.lookup(x, outputs, own.dtype, own.dtype))
+        sides.append(x if as_it_is else lookup(x, outputs.astype(own.dtype)))
     return sides[0], sides[1]
 
 
-def select(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def select(read: TfliteReader, operator: FileOperator) -> Value:
     """SELECT and SELECT_V2; of SELECT's condition one axis may be there, which is the first."""
-    condition, x, y = (read.expr(operator, at) for at in range(3))
-    ranks = [len(read.tensor(operator, at).shape) for at in range(3)]
-    if operator.name == "SELECT" and ranks[0] == 1 < ranks[1]:
-        condition = relay.reshape(condition, (-1, *[1] * (ranks[1] - 1)))
-    return relay.where(condition, x, y)
+    condition, x, y = (read.value(operator, at) for at in range(3))
+    if operator.name == "SELECT" and len(condition.shape) == 1 < len(x.shape):
+        condition = reshaped(condition, (-1, *[1] * (len(x.shape) - 1)))
+    return arithmetic("where", condition, x, y)
 
 
-def logical(build: Callable[..., relay.Expr]) -> Handler:
+def logical(function: str) -> Handler:
     """A reader of an operator on truth values."""
-    return lambda read, operator: build(*(read.expr(operator, at) for at in range(len(operator.inputs))))
+    return lambda read, operator: arithmetic(
+        function, *(read.value(operator, at) for at in range(len(operator.inputs)))
+    )
 
 
-def cast(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def to_type(read: TfliteReader, operator: FileOperator) -> Value:
     """CAST of the numbers as they are, whatever their scales."""
-    return relay.cast(read.expr(operator), read.output(operator).dtype)
+    return cast(read.value(operator), read.output(operator).dtype)
+
+
+def _both(read: TfliteReader, operator: FileOperator) -> tuple[Value, Value]:
+    """The two operands."""
+    return read.value(operator), read.value(operator, 1)
 
 
 def _operands(
@@ -246,44 +265,28 @@ def _operands(
     return read.input_quantization(operator), read.input_quantization(operator, 1), output, clip
 
 
-def _qnn_operands(read: TfliteReader, operator: FileOperator, *values: QuantizedType) -> list[relay.Expr]:
-    """Both operands, and scale and zero point of each and of the output."""
-    parameters = [part for one in values for part in (relay.const(one.scale), relay.const(one.zero_point, "int32"))]
-    return [read.expr(operator), read.expr(operator, 1), *parameters]
-
-
-def _clipped(x: relay.Expr, clip: tuple[int, int], output: QuantizedType) -> relay.Expr:
-    return x if clip == value_range(output.dtype) else relay.clip(x, *clip)
-
-
-def _shifted(read: TfliteReader, operator: FileOperator, position: int, values: QuantizedType, bits: int) -> relay.Expr:
-    """An operand less its zero point, shifted left."""
-    x = integers.wide(read.expr(operator, position), values.zero_point)
-    return integers.doubled(x, bits)
-
-
 def _of_constants(
     read: TfliteReader, operator: FileOperator, of_levels: Callable[..., Int64Array], output: QuantizedType
-) -> relay.Expr | None:
+) -> Value | None:
     """The function's table if one operand is a single constant and the other is no smaller than the output.
 
     If both operands are constants, or computed of constants, it is the outputs themselves.
     """
-    first, second = (constant(read.expr(operator, at)) for at in (0, 1))
+    first, second = (array_of(x) for x in _both(read, operator))
     if first is not None and second is not None:
-        return relay.const(of_levels(first.astype(np.int64), second.astype(np.int64)).astype(output.dtype))
+        return constant(of_levels(first.astype(np.int64), second.astype(np.int64)), output.dtype)
     for at, other in ((0, 1), (1, 0)):
         single = read.constant(operator, other)
         whole = read.tensor(operator, at).shape == read.output(operator).shape
         if single is not None and single.size == 1 and whole and read.constant(operator, at) is None:
             values, number = read.input_quantization(operator, at), _number(single)
             outputs = of_levels(values.levels, number) if at == 0 else of_levels(number, values.levels)
-            return tables.lookup(read.expr(operator, at), outputs.astype(output.dtype), values)
+            return lookup(read.value(operator, at), outputs.astype(output.dtype))
     return None
 
 
-def _number(constant: Array) -> Any:
-    return np.int64(constant.reshape(-1)[0])
+def _number(array: Array) -> Any:
+    return np.int64(array.reshape(-1)[0])
 
 
 def handlers() -> Handlers:
@@ -296,18 +299,18 @@ def handlers() -> Handlers:
         "SQUARED_DIFFERENCE": squared_difference,
         "ADD_N": add_n,
         "CUMSUM": cumulative_sum,
-        "MAXIMUM": extremum(relay.maximum),
-        "MINIMUM": extremum(relay.minimum),
-        "EQUAL": comparison(relay.equal, np.equal),
-        "NOT_EQUAL": comparison(relay.not_equal, np.not_equal),
-        "GREATER": comparison(relay.greater, np.greater),
-        "GREATER_EQUAL": comparison(relay.greater_equal, np.greater_equal),
-        "LESS": comparison(relay.less, np.less),
-        "LESS_EQUAL": comparison(relay.less_equal, np.less_equal),
+        "MAXIMUM": extremum("maximum"),
+        "MINIMUM": extremum("minimum"),
+        "EQUAL": comparison("equal"),
+        "NOT_EQUAL": comparison("not_equal"),
+        "GREATER": comparison("greater"),
+        "GREATER_EQUAL": comparison("greater_equal"),
+        "LESS": comparison("less"),
+        "LESS_EQUAL": comparison("less_equal"),
         "SELECT": select,
         "SELECT_V2": select,
-        "LOGICAL_AND": logical(relay.logical_and),
-        "LOGICAL_OR": logical(relay.logical_or),
-        "LOGICAL_NOT": logical(relay.logical_not),
-        "CAST": cast,
+        "LOGICAL_AND": logical("logical_and"),
+        "LOGICAL_OR": logical("logical_or"),
+        "LOGICAL_NOT": logical("logical_not"),
+        "CAST": to_type,
     }

@@ -1,4 +1,4 @@
-"""Layers with weights, as the QNN Relay that `match.passes` brings to integers: CONV_2D and its kin, products."""
+"""Layers with weights: CONV_2D and its kin, FULLY_CONNECTED, products of matrices."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ import numpy as np
 import numpy.typing as npt
 import tflite
 
-from match.arithmetic.interface import QuantizedType
+from match.arithmetic.tflite import TfliteArithmetic
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import Array, FileOperator
 from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.frontend.tflite.windows import WindowAxis, axes_of
-from match.relay import integer_form, relay
+from match.graph.fixed_point import BiasedMatrices
+from match.graph.make import broadcast, reshaped, transposed
+from match.graph.sums import KernelLayout
+from match.graph.sums import Weights as Int8Or16
+from match.graph.value import Value, computed
+from match.ir.dtypes import value_range
+from match.ir.layer import Padding
+from match.quantized.layers import Filters, Sums, convolution_sums, dense_sums, transposed_sums
+from match.quantized.matrices import products
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Constant weights with their scales, one or one per output channel, and zero points alike."""
+    """Constant weights with their scales, one or one per output channel (along `axis`), and zero points alike."""
 
     values: Array
     scales: npt.NDArray[np.float32]
     zero_points: npt.NDArray[np.int64]
+    axis: int = 0
 
     @property
-    def relay_scale(self) -> relay.Expr:
-        """The scales as QNN operators read them."""
-        return relay.const(self.scales if self.scales.size > 1 else self.scales[0])
-
-    @property
-    def relay_zero_point(self) -> relay.Expr:
-        """The zero points, in the same way."""
-        zeros = self.zero_points.astype(np.int32)
-        return relay.const(zeros if np.any(zeros != zeros[0]) else zeros[0])
+    def without_zero_points(self) -> Int8Or16:
+        """The values less their zero points, as int8 if that fits: so do uint8 weights around 128; else as int16."""
+        shape = [-1 if axis == self.axis else 1 for axis in range(self.values.ndim)]
+        shifted = self.values.astype(np.int64) - self.zero_points.reshape(shape)
+        low, high = value_range("int8")
+        fits = low <= shifted.min() and shifted.max() <= high
+        return shifted.astype(np.int8) if fits else shifted.astype(np.int16)
 
 
 @dataclass(frozen=True, eq=False)
-class Filters:
-    """What a convolution slides over a map: `kernel` has the weights in `layout`, "HWIO" or "HWOI"; `count` filters.
+class ScaledFilters:
+    """What a convolution slides over a map, and the scales of its weights, one or one for each channel."""
 
-    window: rows and columns of windows.
-    """
-
-    weights: Weights
-    kernel: Array
-    layout: integer_form.KernelLayout
-    window: Sequence[WindowAxis]
-    groups: int
-    count: int
+    filters: Filters
+    scales: npt.NDArray[np.float32]
 
 
 def _window(
@@ -68,7 +68,7 @@ def _window(
     )
 
 
-def filters_of(read: TfliteReader, operator: FileOperator) -> Filters:
+def filters_of(read: TfliteReader, operator: FileOperator) -> ScaledFilters:
     """The filters of CONV_2D, also in groups: they then have fewer channels than the input."""
     options = operator.options(tflite.Conv2DOptions)
     weights = constant_weights(read, operator, axis=0)
@@ -80,94 +80,100 @@ def filters_of(read: TfliteReader, operator: FileOperator) -> Filters:
             operator, f"has filters of {channels} channels for an input of {depth}; export the model again"
         )
     groups = depth // channels
-    kernel = weights.values.transpose(1, 2, 3, 0)
+    kernel = weights.without_zero_points.transpose(1, 2, 3, 0)
     if groups > 1 and channels == 1:
-        shape = rows, columns, depth, filters // depth
-        return Filters(weights, kernel.reshape(shape), "HWOI", window, groups, filters)
-    return Filters(weights, kernel, "HWIO", window, groups, filters)
+        return _filters(weights, kernel.reshape(rows, columns, depth, filters // depth), "HWOI", window, groups)
+    return _filters(weights, kernel, "HWIO", window, groups)
 
 
-def depthwise_filters_of(read: TfliteReader, operator: FileOperator) -> Filters:
+def depthwise_filters_of(read: TfliteReader, operator: FileOperator) -> ScaledFilters:
     """The filters of DEPTHWISE_CONV_2D: the outputs of an input channel lie side by side."""
     options = operator.options(tflite.DepthwiseConv2DOptions)
     weights = constant_weights(read, operator, axis=3)
     _, rows, columns, filters = weights.values.shape
     window = _window(read, operator, (rows, columns), options)
-    depth = read.tensor(operator).shape[3]
+    depth, kernel = read.tensor(operator).shape[3], weights.without_zero_points
     if depth == 1:
-        return Filters(weights, weights.values.reshape(rows, columns, 1, filters), "HWIO", window, depth, filters)
-    kernel = weights.values.reshape(rows, columns, depth, filters // depth)
-    return Filters(weights, kernel, "HWOI", window, depth, filters)
+        return _filters(weights, kernel.reshape(rows, columns, 1, filters), "HWIO", window, depth)
+    return _filters(weights, kernel.reshape(rows, columns, depth, filters // depth), "HWOI", window, depth)
 
 
-def conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def _filters(
+    weights: Weights, kernel: Int8Or16, layout: KernelLayout, window: Sequence[WindowAxis], groups: int
+) -> ScaledFilters:
+    rows, columns = window
+    filters = Filters(
+        kernel=np.ascontiguousarray(kernel),
+        layout=layout,
+        strides=(rows.stride, columns.stride),
+        padding=Padding(rows.before, columns.before, rows.behind, columns.behind),
+        dilation=(rows.dilation, columns.dilation),
+        groups=groups,
+    )
+    return ScaledFilters(filters, weights.scales)
+
+
+def conv2d(read: TfliteReader, operator: FileOperator) -> Value:
     """CONV_2D."""
     filters, options = filters_of(read, operator), operator.options(tflite.Conv2DOptions)
     return convolved(read, operator, filters, options.FusedActivationFunction())
 
 
-def depthwise_conv2d(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def depthwise_conv2d(read: TfliteReader, operator: FileOperator) -> Value:
     """DEPTHWISE_CONV_2D."""
     filters, options = depthwise_filters_of(read, operator), operator.options(tflite.DepthwiseConv2DOptions)
     return convolved(read, operator, filters, options.FusedActivationFunction())
 
 
-def convolved(read: TfliteReader, operator: FileOperator, filters: Filters, activation: int) -> relay.Expr:
+def convolved(read: TfliteReader, operator: FileOperator, filters: ScaledFilters, activation: int) -> Value:
     """What filters make of the first input, in the quantization of the output."""
-    return _requantized(read, operator, _convolution(read, operator, filters), filters.weights, 2, activation)
+    inputs = read.input_quantization(operator)
+    sums = convolution_sums(read.value(operator), filters.filters, inputs.zero_point)
+    return _requantized(read, operator, sums, filters.scales, 2, activation)
 
 
-def transpose_conv(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def transpose_conv(read: TfliteReader, operator: FileOperator) -> Value:
     """TRANSPOSE_CONV."""
     options = operator.options(tflite.TransposeConvOptions)
-    weights, output = constant_weights(read, operator, axis=0, position=1), read.output(operator)
-    filters, *size, _ = weights.values.shape
+    weights = constant_weights(read, operator, axis=0, position=1)
+    sums = sums_of_phases(read, operator, weights, read.input_quantization(operator, 2).zero_point)
+    return _requantized(read, operator, sums, weights.scales, 3, options.FusedActivationFunction(), position=2)
+
+
+def sums_of_phases(read: TfliteReader, operator: FileOperator, weights: Weights, zero_point: int) -> Sums:
+    """The sums of TRANSPOSE_CONV."""
+    options, output = operator.options(tflite.TransposeConvOptions), read.output(operator)
     strides = options.StrideH(), options.StrideW()
-    inputs = read.input_quantization(operator, 2)
     # The forward convolution that this one transposes pads the output.
-    rows, columns = axes_of(output.shape, size, strides, (1, 1), options.Padding())
-    extents = zip(read.tensor(operator, 2).shape[1:3], output.shape[1:3], (rows, columns), strict=True)
-    behind = [(extent - 1) * one.stride + one.window - one.before - outputs for extent, outputs, one in extents]
-    sums = relay.qnn.op.conv2d_transpose(
-        read.expr(operator, 2),
-        relay.const(weights.values),
-        relay.const(inputs.zero_point, "int32"),
-        weights.relay_zero_point,
-        relay.const(inputs.scale),
-        weights.relay_scale,
-        strides=strides,
-        padding=(rows.before, columns.before, *(max(0, cut) for cut in behind)),
-        output_padding=tuple(max(0, -cut) for cut in behind),
-        channels=filters,
-        kernel_size=tuple(size),
-        data_layout="NHWC",
-        kernel_layout="OHWI",
-    )
-    return _requantized(read, operator, sums, weights, 3, options.FusedActivationFunction(), position=2)
+    rows, columns = axes_of(output.shape, weights.values.shape[1:3], strides, (1, 1), options.Padding())
+    kernel = weights.without_zero_points.transpose(1, 2, 3, 0)
+    before = rows.before, columns.before
+    return transposed_sums(read.value(operator, 2), kernel, strides, before, output.shape, zero_point)
 
 
-def fully_connected(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def fully_connected(read: TfliteReader, operator: FileOperator) -> Value:
     """FULLY_CONNECTED; weights that the network computes make it a product of two activations."""
     options = operator.options(tflite.FullyConnectedOptions)
     if options.WeightsFormat():
         raise read.error(
             operator, f"has the option WeightsFormat of {options.WeightsFormat()}, which cannot be compiled; only 0 can"
         )
-    x, output = read.tensor(operator), read.output(operator)
-    activation = options.FusedActivationFunction()
+    x, output, activation = read.value(operator), read.output(operator), options.FusedActivationFunction()
     if read.constant(operator, 1) is None:
-        depth = read.tensor(operator, 1).shape[-1]
-        left = relay.reshape(read.expr(operator), (-1, depth))
-        return _activations_product(read, operator, left, read.expr(operator, 1), activation, bias=2)
+        weights = read.value(operator, 1)
+        rows = reshaped(x, (-1, weights.shape[-1]))
+        if read.has(operator, 2):
+            return reshaped(_biased_product(read, operator, rows, weights, activation), output.shape)
+        product = _product(read, operator, one_matrix(rows), one_matrix(weights), activation)
+        return reshaped(product, output.shape)
     weights = constant_weights(read, operator, axis=0)
-    units, depth = weights.values.shape
+    depth = weights.values.shape[1]
     if int(np.prod(x.shape)) % depth:
         raise read.error(operator, f"has weights of {depth} columns for an input of {list(x.shape)}; export it again")
-    result = _dense(read, operator, weights, depth, activation)
-    return result if output.shape == (int(np.prod(x.shape)) // depth, units) else relay.reshape(result, output.shape)
+    return reshaped(_dense(read, operator, weights, activation), output.shape)
 
 
-def batch_matmul(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def batch_matmul(read: TfliteReader, operator: FileOperator) -> Value:
     """BATCH_MATMUL: with a constant matrix a dense layer, else a product of two activations."""
     options = operator.options(tflite.BatchMatMulOptions)
     right, output = read.tensor(operator, 1), read.output(operator)
@@ -180,24 +186,27 @@ def batch_matmul(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         matrix = right.data.reshape(right.shape[-2:])
         values = np.ascontiguousarray(matrix if options.AdjY() else matrix.T)
         weights = Weights(values, right.scales[:1], right.zero_points[:1])
-        return relay.reshape(_dense(read, operator, weights, values.shape[1], 0, bias=False), output.shape)
-    x, y = (matrices(read, operator, position, output.shape) for position in (0, 1))
-    if options.AdjX():
-        x = relay.transpose(x, (0, 2, 1))
-    if not options.AdjY():
-        y = relay.transpose(y, (0, 2, 1))
-    return relay.reshape(_activations_product(read, operator, x, y, 0), output.shape)
+        return reshaped(_dense(read, operator, weights, 0, bias=False), output.shape)
+    return reshaped(_product(read, operator, *operands(read, operator), 0), output.shape)
 
 
-def matrices(read: TfliteReader, operator: FileOperator, position: int, output: Sequence[int]) -> relay.Expr:
+def operands(read: TfliteReader, operator: FileOperator) -> tuple[Value, Value]:
+    """Both operands of BATCH_MATMUL as matrices (batches, rows, depth) and (batches, columns, depth)."""
+    options = operator.options(tflite.BatchMatMulOptions)
+    x, y = (_matrices(read, operator, position) for position in (0, 1))
+    return transposed(x, (0, 2, 1)) if options.AdjX() else x, y if options.AdjY() else transposed(y, (0, 2, 1))
+
+
+def _matrices(read: TfliteReader, operator: FileOperator, position: int) -> Value:
     """An operand as (batches, rows, columns), with the batches of the output."""
-    tensor, x = read.tensor(operator, position), read.expr(operator, position)
-    if len(output) == 2:
-        return relay.expand_dims(x, 0)
-    batches, matrix = tuple(output[:-2]), tensor.shape[-2:]
-    if (1,) * (len(output) - len(tensor.shape)) + tensor.shape[:-2] != batches:
-        x = relay.broadcast_to(x, (*batches, *matrix))
-    return relay.reshape(x, (int(np.prod(batches)), *matrix))
+    x, output = read.value(operator, position), read.output(operator).shape
+    x = broadcast(x, (*output[:-2], *x.shape[-2:]))
+    return reshaped(x, (int(np.prod(output[:-2])), *x.shape[-2:]))
+
+
+def one_matrix(x: Value) -> Value:
+    """Rows as the only matrix of a batch."""
+    return reshaped(x, (1, *x.shape))
 
 
 def constant_weights(read: TfliteReader, operator: FileOperator, axis: int, position: int = 1) -> Weights:
@@ -216,125 +225,64 @@ def constant_weights(read: TfliteReader, operator: FileOperator, axis: int, posi
     wrong = tensor.scales[~(np.isfinite(tensor.scales) & (tensor.scales >= 0))]
     if wrong.size:
         raise read.error(operator, f"has {tensor.what} with the scale {wrong[0]}; quantize it again")
-    return Weights(tensor.data, tensor.scales, tensor.zero_points)
-
-
-def _convolution(read: TfliteReader, operator: FileOperator, filters: Filters) -> relay.Expr:
-    """int32 sums of a map and filters."""
-    inputs = read.input_quantization(operator)
-    rows, columns = filters.window
-    return relay.qnn.op.conv2d(
-        read.expr(operator),
-        relay.const(np.ascontiguousarray(filters.kernel)),
-        relay.const(inputs.zero_point, "int32"),
-        filters.weights.relay_zero_point,
-        relay.const(inputs.scale),
-        filters.weights.relay_scale,
-        kernel_size=(rows.window, columns.window),
-        channels=filters.count,
-        strides=(rows.stride, columns.stride),
-        padding=(rows.before, columns.before, rows.behind, columns.behind),
-        dilation=(rows.dilation, columns.dilation),
-        groups=filters.groups,
-        data_layout="NHWC",
-        kernel_layout=filters.layout,
-    )
+    return Weights(tensor.data, tensor.scales, tensor.zero_points, axis)
 
 
 def _dense(
-    read: TfliteReader, operator: FileOperator, weights: Weights, depth: int, activation: int, *, bias: bool = True
-) -> relay.Expr:
-    """The rows of the input, of `depth` elements each, times the rows of a matrix."""
-    inputs, x = read.input_quantization(operator), read.expr(operator)
-    if len(read.tensor(operator).shape) != 2 or read.tensor(operator).shape[1] != depth:
-        x = relay.reshape(x, (-1, depth))
-    sums = relay.qnn.op.dense(
-        x,
-        relay.const(weights.values),
-        relay.const(inputs.zero_point, "int32"),
-        weights.relay_zero_point,
-        relay.const(inputs.scale),
-        weights.relay_scale,
-        units=len(weights.values),
-    )
-    return _requantized(read, operator, sums, weights, 2 if bias else None, activation)
+    read: TfliteReader, operator: FileOperator, weights: Weights, activation: int, *, bias: bool = True
+) -> Value:
+    """The rows of the input times the rows of a matrix."""
+    read.input_quantization(operator)
+    x = reshaped(read.value(operator), (-1, weights.values.shape[1]))
+    sums = dense_sums(x, weights.without_zero_points)
+    return _requantized(read, operator, sums, weights.scales, 2 if bias else None, activation)
 
 
 def _requantized(
     read: TfliteReader,
     operator: FileOperator,
-    sums: relay.Expr,
-    weights: Weights,
+    sums: Sums,
+    scales: npt.NDArray[np.float32],
     bias: int | None,
     activation: int,
     *,
     position: int = 0,
-) -> relay.Expr:
+) -> Value:
     """Sums plus a bias, in the output's quantization, clipped to the fused activation."""
     inputs, output = read.input_quantization(operator, position), read.output_quantization(operator)
-    axis = len(read.output(operator).shape) - 1 if sums.op.name != "qnn.dense" else 1
+    values = np.zeros(read.output(operator).shape[-1], np.int64)
     if bias is not None and read.has(operator, bias):
-        values = read.constant(operator, bias)
-        if values is None:
+        given = read.constant(operator, bias)
+        if given is None:
             raise read.error(operator, "has a bias that the network computes; only constant ones are supported")
         read.check_bias(operator, bias)
-        sums = relay.nn.bias_add(sums, relay.const(values), axis=axis)
-    scale = inputs.scale * weights.scales
-    result = relay.qnn.op.requantize(
-        sums,
-        relay.const(scale if scale.size > 1 else scale[0]),
-        relay.const(0, "int32"),
-        relay.const(output.scale),
-        relay.const(output.zero_point, "int32"),
-        axis=axis,
-        out_dtype=output.dtype,
-    )
-    return _clipped(read, operator, result, activation, output)
+        values = given.reshape(-1).astype(np.int64)
+    clip = integers.clip_of(read, operator, activation, output)
+    line = TfliteArithmetic().linear(sums.accumulator(inputs, scales, values), output, clip)
+    return sums.requantized(line, output.dtype)
 
 
-def _clipped(
-    read: TfliteReader, operator: FileOperator, result: relay.Expr, activation: int, output: QuantizedType
-) -> relay.Expr:
-    if activation == tflite.ActivationFunctionType.NONE:
-        return result
-    return relay.clip(result, *integers.clip_of(read, operator, activation, output))
-
-
-def _activations_product(
-    read: TfliteReader, operator: FileOperator, x: relay.Expr, y: relay.Expr, activation: int, bias: int | None = None
-) -> relay.Expr:
-    """The rows of x times the rows of y, both activations, (batches, rows, depth) or (rows, depth)."""
+def _product(read: TfliteReader, operator: FileOperator, x: Value, y: Value, activation: int) -> Value:
+    """The rows of x times the rows of y, both activations, (batches, rows, depth)."""
     first, second = read.input_quantization(operator), read.input_quantization(operator, 1)
     output = read.output_quantization(operator)
-    flat = bias is not None
-    if flat:
-        x, y = relay.expand_dims(x, 0), relay.expand_dims(y, 0)
-    if bias is None or not read.has(operator, bias):
-        zeros = (relay.const(values.zero_point, "int32") for values in (first, second))
-        scales = relay.const(first.scale), relay.const(second.scale)
-        product = relay.qnn.op.batch_matmul(x, y, *zeros, *scales)
-        result = relay.qnn.op.requantize(
-            product,
-            relay.const(first.scale * second.scale),
-            relay.const(0, "int32"),
-            relay.const(output.scale),
-            relay.const(output.zero_point, "int32"),
-            axis=2,
-            out_dtype=output.dtype,
-        )
-        result = _clipped(read, operator, result, activation, output)
-        return relay.reshape(result, read.output(operator).shape) if flat else result
-    read.check_bias(operator, bias)
-    left, right = (
-        relay.subtract(relay.cast(operand, "int32"), relay.const(values.zero_point, "int32"))
-        for operand, values in ((x, first), (y, second))
-    )
-    sums = relay.squeeze(relay.nn.batch_matmul(left, right, out_dtype="int32"), [0])
-    sums = relay.add(sums, read.expr(operator, bias))
-    factor = np.float64(first.scale) * np.float64(second.scale) / np.float64(output.scale)
     clip = integers.clip_of(read, operator, activation, output)
-    result = integers.narrowed(integers.scaled(integers.wide(sums), factor), output, clip)
-    return relay.reshape(result, read.output(operator).shape)
+    return products(x, y, (first, second), output, clip, TfliteArithmetic())
+
+
+def _biased_product(read: TfliteReader, operator: FileOperator, x: Value, y: Value, activation: int) -> Value:
+    """The same of two matrices, with a bias."""
+    first, second = read.input_quantization(operator), read.input_quantization(operator, 1)
+    output = read.output_quantization(operator)
+    read.check_bias(operator, 2)
+    matrices = BiasedMatrices(
+        zero_points=(first.zero_point, second.zero_point),
+        scale=integers.scale(np.float64(first.scale) * np.float64(second.scale) / np.float64(output.scale)),
+        zero=output.zero_point,
+        clip=integers.clip_of(read, operator, activation, output),
+        dtype=output.dtype,
+    )
+    return computed(matrices, x, y, read.value(operator, 2))
 
 
 def handlers() -> Handlers:

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from match.errors import ModelError
 from match.frontend.reasons import of_open_shapes, sentence
 from match.frontend.tflite import dilated, real_functions
-from match.frontend.tflite.file import QUANTIZE, FileOperator
-from match.frontend.tflite.reader import TfliteReader, handled
+from match.frontend.tflite.file import QUANTIZE
+from match.frontend.tflite.reader import TfliteReader, fitting
 
 _KERNELS = frozenset(
     {"ASSIGN_VARIABLE", "BROADCAST_ARGS", "CALL_ONCE", "FLOOR_DIV", "FLOOR_MOD", "IF"}
@@ -45,14 +45,12 @@ def _reasons(read: TfliteReader, known: Set[str]) -> Iterator[str]:
         yield f"has {operator.what}, which {problem}"
     told = set[str]()
     for operator in file.operators:
-        if operator.name in known or operator.name in told or handled(read, operator, _is_function):
+        with fitting(read, operator):
+            is_function = real_functions.is_known(operator)
+        if operator.name in known or operator.name in told or is_function:
             continue
         told.add(operator.name)
         yield f"has {operator.what}, which {_unknown(operator.name)}"
-
-
-def _is_function(_: TfliteReader, operator: FileOperator) -> bool:
-    return real_functions.is_known(operator)
 
 
 def _unknown(name: str) -> str:

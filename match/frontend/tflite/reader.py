@@ -1,20 +1,21 @@
-"""What the readers of operators read of a file, and the Relay of the tensors that were computed so far."""
+"""What the readers of operators read of a file, and the tensors that were computed so far."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.errors import ModelError
-from match.frontend.failures import reason
+from match.frontend.reasons import reason
 from match.frontend.tflite.file import MALFORMED, QUANTIZE, Array, File, FileOperator, FileTensor
 from match.frontend.tflite.real import Real, Source
+from match.graph.make import array_of, constant
+from match.graph.value import Value
 from match.ir.dtypes import value_range
-from match.relay import relay, tvm
 
 _INSIDE = (
     "quantize it as its neighbours are, or leave between DEQUANTIZE and QUANTIZE only what is a function of each "
@@ -24,7 +25,7 @@ _INSIDE = (
 
 
 class TfliteReader:
-    """Tensors of operators as Relay, as constants and with their quantization.
+    """Tensors of operators as those of the graph, as constants and with their quantization.
 
     `sources` has the real numbers that 8-bit tensors stand for, `reals` what is computed of them value by value.
     All methods raise ModelError where the network has something else than what is asked for.
@@ -33,14 +34,14 @@ class TfliteReader:
     def __init__(self, file: File, path: Path) -> None:
         self.file = file
         self.path = path
-        self.expressions: dict[int, relay.Expr] = {}
+        self.values: dict[int, Value] = {}
         self.sources: dict[int, Source] = {}
         self.reals: dict[int, Real] = {}
 
-    def with_expressions(self, expressions: Mapping[int, relay.Expr]) -> TfliteReader:
+    def with_values(self, values: Mapping[int, Value]) -> TfliteReader:
         """The same, but for what some tensors are."""
         other = TfliteReader(self.file, self.path)
-        other.expressions = {**self.expressions, **expressions}
+        other.values = {**self.values, **values}
         other.sources, other.reals = self.sources, self.reals
         return other
 
@@ -62,19 +63,19 @@ class TfliteReader:
         """What the file says about an output."""
         return self.file.tensors[operator.outputs[position]]
 
-    def expr(self, operator: FileOperator, position: int = 0) -> relay.Expr:
-        """An input as Relay; constants, too."""
+    def value(self, operator: FileOperator, position: int = 0) -> Value:
+        """An input as a tensor of the graph; constants, too."""
         tensor = self.tensor(operator, position)
         number = operator.inputs[position]
-        if number not in self.expressions and number in self.reals:
-            self.expressions[number] = self.reals[number].expr
-        if number not in self.expressions:
+        if number not in self.values and number in self.reals:
+            self.values[number] = self.reals[number].value
+        if number not in self.values:
             if tensor.data is None:
                 if tensor.variable:
                     raise self.error(operator, "keeps state from one inference to the next; replace it in the model")
                 raise self.error(operator, f"reads {tensor.what}, which nothing computes; export the model again")
-            self.expressions[number] = relay.const(tensor.data, tensor.dtype)
-        return self.expressions[number]
+            self.values[number] = constant(tensor.data, tensor.dtype)
+        return self.values[number]
 
     def constant(self, operator: FileOperator, position: int) -> Array | None:
         """An input's values if it is a constant of the file, else None."""
@@ -83,23 +84,21 @@ class TfliteReader:
     def is_constant(self, operator: FileOperator) -> bool:
         """Whether all inputs are constants of the file, or computed of these alone."""
         given = [number for number in operator.inputs if number >= 0]
-        return all(
-            self.file.tensors[number].data is not None or isinstance(self.expressions.get(number), relay.Constant)
-            for number in given
-        )
+        return all(self.file.tensors[number].data is not None or self._folded(number) is not None for number in given)
+
+    def _folded(self, number: int) -> Array | None:
+        """The elements of a tensor that was computed of constants."""
+        value = self.values.get(number)
+        return None if value is None else array_of(value)
 
     def integers(self, operator: FileOperator, position: int) -> list[int]:
         """The numbers of a small input, constant or computed of constants alone."""
         values = self.constant(operator, position)
         if values is None:
-            expr = self.expr(operator, position)
-            if relay.analysis.free_vars(expr):
-                what = self.tensor(operator, position).what
-                raise self.error(operator, f"takes {what} from what the network computes; make it a constant")
-            folded = relay.transform.FoldConstantExpr(expr, tvm.IRModule())
-            if not isinstance(folded, relay.Constant):
-                raise self.error(operator, "has a computed parameter; export the model with static shapes")
-            values = folded.data.numpy()
+            values = array_of(self.value(operator, position))
+        if values is None:
+            what = self.tensor(operator, position).what
+            raise self.error(operator, f"takes {what} from what the network computes; make it a constant")
         return [int(value) for value in np.asarray(values).reshape(-1)]
 
     def quantization(self, operator: FileOperator, tensor: FileTensor) -> QuantizedType:
@@ -184,20 +183,32 @@ class TfliteReader:
         return self.narrow(operator, self.output(operator))
 
 
-Handler = Callable[[TfliteReader, FileOperator], Any]
+Handler = Callable[[TfliteReader, FileOperator], Value | tuple[Value, ...]]
 """Makes an operator's output of what it reads, or a tuple of its outputs."""
 
 Handlers = Mapping[str, Handler]
 """Handlers of operators, by their names in TFLite's schema."""
 
 
-def handled(read: TfliteReader, operator: FileOperator, handler: Handler) -> Any:
-    """What a handler makes of an operator.
+@contextmanager
+def fitting(read: TfliteReader, operator: FileOperator) -> Generator[None]:
+    """What is done for an operator.
+
+    Raises:
+        ModelError: the operator does not fit its tensors.
+    """
+    try:
+        yield
+    except MALFORMED as error:
+        raise read.error(operator, f"does not fit its tensors ({reason(error)}); export the model again") from error
+
+
+def results_of(read: TfliteReader, operator: FileOperator, handler: Handler) -> tuple[Value, ...]:
+    """An operator's outputs.
 
     Raises:
         ModelError: the handler's own, or that the operator does not fit its tensors.
     """
-    try:
-        return handler(read, operator)
-    except (*MALFORMED, tvm.TVMError) as error:
-        raise read.error(operator, f"does not fit its tensors ({reason(error)}); export the model again") from error
+    with fitting(read, operator):
+        results = handler(read, operator)
+    return results if isinstance(results, tuple) else (results,)

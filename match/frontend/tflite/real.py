@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array
-from match.relay import relay
+from match.graph.value import Value
 
-Values = npt.NDArray[Any]
+Numbers = npt.NDArray[Any]
 """Real numbers, float32, or truth values."""
 
 Function = Callable[[Float32Array], npt.NDArray[Any]]
@@ -23,7 +23,7 @@ Function = Callable[[Float32Array], npt.NDArray[Any]]
 class Source:
     """A tensor of real numbers: `mapped` makes the tensor of a function of each of them."""
 
-    mapped: Callable[[Function], relay.Expr]
+    mapped: Callable[[Function], Value]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,17 +33,17 @@ class Real:
     source: Source
     values: Function
 
-    def mapped(self, function: Function) -> relay.Expr:
+    def mapped(self, function: Function) -> Value:
         """The tensor of a function's values."""
         return self.source.mapped(lambda x: function(self.values(x)))
 
     @property
-    def expr(self) -> relay.Expr:
+    def value(self) -> Value:
         """The numbers themselves, float32, or the truth values."""
         return self.mapped(lambda x: x)
 
     @property
-    def ranks(self) -> relay.Expr:
+    def ranks(self) -> Value:
         """Integers in the order of the numbers, equal where these are: int8 if they are at most 256, else int32."""
         tables: list[Float32Array] = []
 

@@ -13,12 +13,12 @@ import tflite
 from match.arithmetic.interface import Float32Array
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.reader import TfliteReader
-from match.frontend.tflite.real import Function, Real, Values
+from match.frontend.tflite.real import Function, Numbers, Real
 from match.frontend.tflite.tables import gaussian_error_unit
 
-_OfTwo = Callable[[Values, Values], Values]
+_OfTwo = Callable[[Numbers, Numbers], Numbers]
 
-_OfMany = Callable[..., Values]
+_OfMany = Callable[..., Numbers]
 """A function of as many values as the operator has inputs, element by element."""
 
 _ARITHMETIC: Mapping[str, tuple[_OfTwo, Callable[[], Any]]] = MappingProxyType(
@@ -67,7 +67,7 @@ def computed(read: TfliteReader, operator: FileOperator) -> Real | None:
     if any(read.file.tensors[number].shape != read.output(operator).shape for number in known):
         return None
 
-    def values(x: Float32Array) -> Values:
+    def values(x: Float32Array) -> Numbers:
         with np.errstate(all="ignore"):
             return function(*(side(x) for side in sides))
 
@@ -79,7 +79,7 @@ def is_known(operator: FileOperator) -> bool:
     return _function(operator) is not None
 
 
-def _constant(data: Values) -> Function:
+def _constant(data: Numbers) -> Function:
     """One number at every place."""
     return lambda x: np.full_like(x, data.reshape(-1)[0], data.dtype)
 
@@ -97,7 +97,7 @@ def _function(operator: FileOperator) -> _OfMany | None:
     return _OF_ONE.get(operator.name) or _OF_TWO.get(operator.name) or _OF_THREE.get(operator.name)
 
 
-def _leaky(alpha: np.float32) -> Callable[[Values], Values]:
+def _leaky(alpha: np.float32) -> Callable[[Numbers], Numbers]:
     return lambda x: np.where(x > 0, x, x * alpha)
 
 
@@ -122,11 +122,11 @@ def _logistic(x: Float32Array) -> Float32Array:
     return np.where(x > np.float32(16.619047164916992188), _ONE, np.where(x < -9, _exp(x), middle))
 
 
-def _chosen(condition: Values, x: Values, y: Values) -> Values:
+def _chosen(condition: Numbers, x: Numbers, y: Numbers) -> Numbers:
     return np.where(condition, x, y)
 
 
-_OF_ONE: Mapping[str, Callable[[Values], Values]] = MappingProxyType(
+_OF_ONE: Mapping[str, Callable[[Numbers], Numbers]] = MappingProxyType(
     {
         "NEG": np.negative,
         "ABS": np.abs,
@@ -168,7 +168,7 @@ _OF_TWO: Mapping[str, _OfTwo] = MappingProxyType(
 )
 """Functions of operators of two tensors without options."""
 
-_OF_THREE: Mapping[str, Callable[[Values, Values, Values], Values]] = MappingProxyType(
+_OF_THREE: Mapping[str, Callable[[Numbers, Numbers, Numbers], Numbers]] = MappingProxyType(
     {"SELECT": _chosen, "SELECT_V2": _chosen}
 )
 """Functions of operators of three tensors."""

@@ -6,27 +6,27 @@ QUANTIZE is one. What reads the numbers themselves reads them from a table.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.reader import TfliteReader, handled
+from match.frontend.tflite.reader import Handler, TfliteReader, results_of
 from match.frontend.tflite.real import Function, Real, Source, real_numbers
-from match.frontend.tflite.tables import lookup
+from match.graph.make import constant, lookup
+from match.graph.value import Value
 from match.ir.dtypes import value_range
-from match.relay import relay
 
 
-def dequantized(x: relay.Expr, inputs: QuantizedType) -> Source:
+def dequantized(x: Value, inputs: QuantizedType) -> Source:
     """The real numbers that an 8-bit tensor stands for; multiplied in double precision, as TFLite Micro does."""
     values = (np.float64(inputs.scale) * (inputs.levels - inputs.zero_point)).astype(np.float32)
-    return Source(lambda function: lookup(x, function(values), inputs))
+    return Source(lambda function: lookup(x, function(values)))
 
 
-def quantized(real: Real, output: QuantizedType) -> relay.Expr:
+def quantized(real: Real, output: QuantizedType) -> Value:
     """The integers that stand for real numbers: quotients are rounded half away from zero."""
 
     def rounded(values: Float32Array) -> npt.NDArray[np.number]:
@@ -41,27 +41,25 @@ def quantized(real: Real, output: QuantizedType) -> relay.Expr:
 MOVES = frozenset(
     {"RESHAPE", "SQUEEZE", "EXPAND_DIMS", "TRANSPOSE", "CONCATENATION", "PACK", "SLICE", "STRIDED_SLICE", "TILE"}
     | {"GATHER", "REVERSE_V2", "RESIZE_NEAREST_NEIGHBOR", "SPACE_TO_DEPTH", "DEPTH_TO_SPACE", "BROADCAST_TO"}
+    | {"SPLIT", "SPLIT_V", "UNPACK"}
 )
-"""Operators that pass values on, of one output."""
+"""Operators that pass values on."""
 
 
-def moved(
-    read: TfliteReader, operator: FileOperator, handler: Callable[[TfliteReader, FileOperator], relay.Expr]
-) -> Real:
+def moved(read: TfliteReader, operator: FileOperator, handler: Handler) -> tuple[Real, ...]:
     """Real numbers that an operator of `MOVES` passes on: it may as well pass on what becomes of them."""
 
-    def mapped(function: Function) -> relay.Expr:
-        expressions: dict[int, relay.Expr] = {}
+    def mapped(place: int, function: Function) -> Value:
+        known: dict[int, Value] = {}
         for number in operator.inputs:
             data = read.file.tensors[number].data
             if number in read.reals:
-                expressions[number] = read.reals[number].mapped(function)
+                known[number] = read.reals[number].mapped(function)
             elif data is not None and data.dtype == np.float32:
-                values = function(data)
-                expressions[number] = relay.const(values, str(values.dtype))
-        return handled(read.with_expressions(expressions), operator, handler)
+                known[number] = constant(function(data))
+        return results_of(read.with_values(known), operator, handler)[place]
 
-    return real_numbers(Source(mapped))
+    return tuple(real_numbers(Source(partial(mapped, place))) for place in range(len(operator.outputs)))
 
 
 def is_moved(read: TfliteReader, operator: FileOperator) -> bool:

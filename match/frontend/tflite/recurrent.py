@@ -12,14 +12,13 @@ import tflite
 from match.arithmetic.interface import QuantizedType
 from match.frontend.tflite.file import Array, FileOperator
 from match.frontend.tflite.int16.quantization import LEAST_UNSCALED, of_input
-from match.frontend.tflite.integers import multiplier
+from match.frontend.tflite.integers import scale
 from match.frontend.tflite.reader import Handlers, TfliteReader
-from match.graph.recurrent import MOST, Lstm
+from match.graph.make import reshaped, transposed
+from match.graph.recurrent import MOST, POWERS, Lstm
+from match.graph.sums import Int8Array
+from match.graph.value import Value, computed
 from match.ir.requantization import Int64Array
-from match.relay import relay
-from match.relay.integer_form import Int8Array
-from match.relay.lstm import POWERS
-from match.relay.recurrent import recurrent
 
 _GATES = (0, 1, 3, 2)
 """Input, forget, output and cell gate, by their places in the file: three of them have one function."""
@@ -32,7 +31,7 @@ _FUNCTION_SCALE = 2.0**-15
 """Scale of what the logistic function and the hyperbolic tangent give."""
 
 
-def lstm(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def lstm(read: TfliteReader, operator: FileOperator) -> Value:
     """The hidden states of all steps."""
     options = operator.options(tflite.UnidirectionalSequenceLSTMOptions)
     if any(read.has(operator, at) for at in _VARIANTS):
@@ -62,27 +61,27 @@ def lstm(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     if x.dtype == "int16" and largest >= LEAST_UNSCALED:
         problem = f"scales sums by {largest:.3g}, and 16-bit kernels scale by less than {LEAST_UNSCALED}"
         raise read.error(operator, f"{problem}; quantize its input and states again")
-    sequence = read.expr(operator)
+    sequence = read.value(operator)
     turned = not options.TimeMajor() and 1 not in x.shape[:2]
     if turned:
-        sequence = relay.transpose(sequence, (1, 0, 2))
+        sequence = transposed(sequence, (1, 0, 2))
     steps, batch = x.shape[:2] if options.TimeMajor() else (x.shape[1], x.shape[0])
-    sequence = relay.reshape(sequence, (steps, batch, x.shape[2]))
+    sequence = reshaped(sequence, (steps, batch, x.shape[2]))
     layer = Lstm(
         input_weights=input_weights,
         state_weights=state_weights,
         offsets=np.stack([input_offsets, state_offsets]),
-        scales=np.stack(multiplier(factors), axis=1),
+        scales=scale(factors).T,
         power=power,
         limit=int(min(clip / float(cell_scale), float(MOST))) if clip > 0 else MOST,
         zero=states.zero_point,
         dtype=hidden.dtype,
     )
-    outputs = recurrent(layer, sequence)
-    return relay.reshape(relay.transpose(outputs, (1, 0, 2)) if turned else outputs, output.shape)
+    outputs = computed(layer, sequence)
+    return reshaped(transposed(outputs, (1, 0, 2)) if turned else outputs, output.shape)
 
 
-def svdf(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def svdf(read: TfliteReader, operator: FileOperator) -> Value:
     """SVDF is refused: its outputs depend on the inferences before.
 
     Raises:
@@ -102,13 +101,13 @@ def _gates(
         tensor, values = read.tensor(operator, first + gate), read.constant(operator, first + gate)
         if values is None or str(values.dtype) != "int8" or len(tensor.scales) != 1:
             raise read.error(operator, f"has weights {tensor.what} that are no int8 constants with one scale")
-        scale = read.quantization(operator, tensor).scale
+        of_weights = read.quantization(operator, tensor).scale
         read.check_symmetric(operator, tensor)
         weights.append(values)
         offset = -inputs.zero_point * values.sum(axis=1, dtype=np.int64)
         biases = _biases(read, operator, gate, inputs) if bias else None
         offsets.append(offset if biases is None else offset + biases.astype(np.int64))
-        factors.append(np.float64(inputs.scale) * np.float64(scale) / np.float64(_GATE_SCALE))
+        factors.append(np.float64(inputs.scale) * np.float64(of_weights) / np.float64(_GATE_SCALE))
     return factors, np.stack(weights), np.stack(offsets)
 
 

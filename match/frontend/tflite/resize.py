@@ -7,16 +7,16 @@ import tflite
 
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.reader import Handlers, TfliteReader
+from match.graph.make import taken
 from match.graph.resize import ONE, Between, Resize
-from match.relay import relay
-from match.relay.resize import resized
+from match.graph.value import Value, computed
 
 
-def nearest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def nearest(read: TfliteReader, operator: FileOperator) -> Value:
     """RESIZE_NEAREST_NEIGHBOR: positions are computed in float32."""
     options = operator.options(tflite.ResizeNearestNeighborOptions)
     align, half = bool(options.AlignCorners()), bool(options.HalfPixelCenters())
-    x = read.expr(operator)
+    x = read.value(operator)
     extents = zip(read.tensor(operator).shape[1:3], read.output(operator).shape[1:3], strict=True)
     for axis, (size, outputs) in enumerate(extents, start=1):
         scale = np.float32(size) / np.float32(outputs)
@@ -24,21 +24,19 @@ def nearest(read: TfliteReader, operator: FileOperator) -> relay.Expr:
             scale = np.float32(size - 1) / np.float32(outputs - 1)
         positions = (np.arange(outputs).astype(np.float32) + np.float32(0.5 if half else 0)) * scale
         whole = np.floor(positions.astype(np.float64) + (0.5 if align else 0)).astype(np.int32)
-        chosen = np.clip(whole, 0, size - 1)
-        if not np.array_equal(chosen, np.arange(size)):
-            x = relay.take(x, relay.const(chosen), axis=axis)
+        x = taken(x, axis, np.clip(whole, 0, size - 1))
     return x
 
 
-def bilinear(read: TfliteReader, operator: FileOperator) -> relay.Expr:
-    """RESIZE_BILINEAR in integers, see `match.relay.resize`; rounding goes away from the stored number 0."""
+def bilinear(read: TfliteReader, operator: FileOperator) -> Value:
+    """RESIZE_BILINEAR in integers, see `match.graph.resize`; rounding goes away from the stored number 0."""
     options, output = operator.options(tflite.ResizeBilinearOptions), read.output(operator)
     read.input_quantization(operator)
     align, half = bool(options.AlignCorners()), bool(options.HalfPixelCenters())
     extents = zip(read.tensor(operator).shape[1:3], output.shape[1:3], strict=True)
     rows, columns = (_between(*extent, align=align, half=half) for extent in extents)
-    x = read.expr(operator)
-    return resized(Resize(rows=rows, columns=columns, zero=0, dtype=output.dtype), x)
+    x = read.value(operator)
+    return computed(Resize(rows=rows, columns=columns, zero=0, dtype=output.dtype), x)
 
 
 def _between(size: int, outputs: int, *, align: bool, half: bool) -> Between:

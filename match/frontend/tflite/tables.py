@@ -15,32 +15,27 @@ from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.tflite import multiply, multiply_by, quantize_multiplier
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
-from match.frontend.tflite.integers import int64
 from match.frontend.tflite.reader import Handler, Handlers, TfliteReader
+from match.graph.elements import ChannelLookup
+from match.graph.fixed_point import Prelu
+from match.graph.integers import Clip
+from match.graph.make import lookup
+from match.graph.value import Value, computed
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.relay import integer_form, relay
 
 _RSQRT_SHIFT = 20
-
-
-def lookup(x: relay.Expr, outputs: npt.NDArray[np.number], inputs: QuantizedType) -> relay.Expr:
-    """The entries (256,) of a table, in ascending order of x, as a tensor of the table's type."""
-    index = relay.cast(x, "int32")
-    if inputs.dtype == "int8":
-        index = relay.add(index, relay.const(128, "int32"))
-    return relay.take(relay.const(outputs, str(outputs.dtype)), index)
 
 
 def _table(
     read: TfliteReader,
     operator: FileOperator,
     function: Callable[[Int64Array, QuantizedType, QuantizedType], Int64Array],
-) -> relay.Expr:
+) -> Value:
     """The table of a function of the values less their zero point, to outputs less theirs."""
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     outputs = function(inputs.levels - inputs.zero_point, inputs, output) + output.zero_point
-    return lookup(read.expr(operator), _saturated(outputs, output), inputs)
+    return lookup(read.value(operator), _saturated(outputs, output))
 
 
 def _saturated(outputs: Int64Array, output: QuantizedType) -> npt.NDArray[np.number]:
@@ -49,15 +44,15 @@ def _saturated(outputs: Int64Array, output: QuantizedType) -> npt.NDArray[np.num
 
 def fixed_point(
     function: Callable[[QuantizedType, QuantizedType], Int64Array | None], demand: str
-) -> Callable[[TfliteReader, FileOperator], relay.Expr]:
+) -> Callable[[TfliteReader, FileOperator], Value]:
     """A reader of LOGISTIC, TANH or HARD_SWISH, which demand something of their output's quantization."""
 
-    def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+    def handler(read: TfliteReader, operator: FileOperator) -> Value:
         inputs, output = read.input_quantization(operator), read.output_quantization(operator)
         outputs = function(inputs, output)
         if outputs is None:
             raise read.error(operator, f"has an output with another quantization than the kernel's ({demand})")
-        return lookup(read.expr(operator), outputs.astype(output.dtype), inputs)
+        return lookup(read.value(operator), outputs.astype(output.dtype))
 
     return handler
 
@@ -67,25 +62,26 @@ tanh = fixed_point(tflite_functions.tanh, "scale 1/128 and the zero point in the
 hard_swish = fixed_point(tflite_functions.hard_swish, "a scale not much finer than the input's")
 
 
-def relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def relu(read: TfliteReader, operator: FileOperator) -> Value:
     """RELU: a clip where the scale stays, else a change of scale."""
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     if inputs == output:
-        return relay.clip(read.expr(operator), max(inputs.zero_point, value_range(inputs.dtype)[0]), _largest(inputs))
+        limits = max(inputs.zero_point, value_range(inputs.dtype)[0]), _largest(inputs)
+        return computed(Clip(limits=limits, dtype=inputs.dtype), read.value(operator))
     return _table(read, operator, lambda x, a, b: np.maximum(multiply(x, _ratio(a, b)), 0))
 
 
-def relu6(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def relu6(read: TfliteReader, operator: FileOperator) -> Value:
     """RELU6, which does not change the scale: whatever the output's is, values are clipped in the input's."""
     inputs = read.input_quantization(operator)
-    low, high = integers.clip_of(read, operator, tflite.ActivationFunctionType.RELU6, inputs)
-    return relay.clip(read.expr(operator), low, high)
+    limits = integers.clip_of(read, operator, tflite.ActivationFunctionType.RELU6, inputs)
+    return computed(Clip(limits=limits, dtype=inputs.dtype), read.value(operator))
 
 
 def bounded(lowest: float, highest: float) -> Handler:
     """RELU_0_TO_1 and RELU_N1_TO_1, which TFLite clips in the output's scale. TFLite Micro has no kernels of them."""
 
-    def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+    def handler(read: TfliteReader, operator: FileOperator) -> Value:
         def function(x: Int64Array, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
             low, high = (each - output.zero_point for each in integers.levels_between(lowest, highest, output))
             return np.clip(multiply(x, _ratio(inputs, output)), low, high)
@@ -103,7 +99,7 @@ def _ratio(inputs: QuantizedType, output: QuantizedType) -> np.float64:
     return np.float64(inputs.scale) / np.float64(output.scale)
 
 
-def leaky_relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def leaky_relu(read: TfliteReader, operator: FileOperator) -> Value:
     """LEAKY_RELU."""
     alpha = integers.slope_below_zero(read, operator)
 
@@ -115,7 +111,7 @@ def leaky_relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     return _table(read, operator, function)
 
 
-def prelu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def prelu(read: TfliteReader, operator: FileOperator) -> Value:
     """PRELU: a table for one slope, or for each channel's, else arithmetic."""
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     slopes = read.quantization(operator, read.tensor(operator, 1))
@@ -127,23 +123,27 @@ def prelu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
         slope = alpha.reshape(-1, 1).astype(np.int64) - slopes.zero_point
         levels = inputs.levels - inputs.zero_point
         relative = np.where(levels >= 0, multiply(levels, identity), multiply(levels * slope, factor))
-        outputs = _saturated(relative + output.zero_point, output).astype(np.int64)
+        outputs = _saturated(relative + output.zero_point, output)
         if alpha.size == 1:
-            return lookup(read.expr(operator), outputs[0].astype(output.dtype), inputs)
-        return integer_form.channel_lookup(read.expr(operator), outputs, inputs.dtype, output.dtype)
-    x = integers.wide(read.expr(operator), inputs.zero_point)
-    by_slope = relay.multiply(x, integers.wide(read.expr(operator, 1), slopes.zero_point))
-    positive = relay.greater_equal(x, int64(0))
-    result = relay.where(positive, integers.scaled(x, identity), integers.scaled(by_slope, factor))
-    return integers.narrowed(result, output)
+            return lookup(read.value(operator), outputs[0])
+        return computed(ChannelLookup(outputs=outputs.astype(np.int64), dtype=output.dtype), read.value(operator))
+    function = Prelu(
+        zero_points=(inputs.zero_point, slopes.zero_point),
+        above=integers.scale(identity),
+        below=integers.scale(factor),
+        zero=output.zero_point,
+        clip=value_range(output.dtype),
+        dtype=output.dtype,
+    )
+    return computed(function, read.value(operator), read.value(operator, 1))
 
 
-def absolute(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def absolute(read: TfliteReader, operator: FileOperator) -> Value:
     """ABS."""
     return _table(read, operator, lambda x, a, b: multiply(np.abs(x), _ratio(a, b)))
 
 
-def inverse_root(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def inverse_root(read: TfliteReader, operator: FileOperator) -> Value:
     """RSQRT: the largest output for 0; below that TFLite Micro stops, and so the value does not matter."""
 
     def function(x: Int64Array, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
@@ -157,7 +157,7 @@ def inverse_root(read: TfliteReader, operator: FileOperator) -> relay.Expr:
     return _table(read, operator, function)
 
 
-def real(function: Callable[[Float32Array], Float32Array]) -> Callable[[TfliteReader, FileOperator], relay.Expr]:
+def real(function: Callable[[Float32Array], Float32Array]) -> Callable[[TfliteReader, FileOperator], Value]:
     """A reader of a function that the kernel tabulates in float32, as ELU's does: times one over the output's scale."""
 
     def of(x: Int64Array, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
@@ -166,7 +166,7 @@ def real(function: Callable[[Float32Array], Float32Array]) -> Callable[[TfliteRe
         rounded = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
         return np.nan_to_num(np.clip(rounded, -(2**30), 2**30)).astype(np.int64)
 
-    def handler(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+    def handler(read: TfliteReader, operator: FileOperator) -> Value:
         return _table(read, operator, of)
 
     return handler
@@ -186,7 +186,7 @@ def _log(x: Float32Array) -> Float32Array:
         return np.log(np.maximum(x, 0).astype(np.float64)).astype(np.float32)
 
 
-def gelu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def gelu(read: TfliteReader, operator: FileOperator) -> Value:
     """GELU, by the error function or by the hyperbolic tangent."""
     return real(gaussian_error_unit(operator))(read, operator)
 

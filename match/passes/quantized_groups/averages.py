@@ -14,12 +14,13 @@ import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.window_means import is_mean_of_sum
+from match.passes.quantized_groups.inside import pooled_inside
 from match.passes.quantized_groups.quantities import as_type, in_type, parameters
+from match.quantized.windows_inside import AlikeWindows, alike_windows
 from match.relay import integer_form, relay
 from match.relay.float_averages import quantized_mean
 from match.relay.qnn import Dequantized, dequantized
 from match.relay.rewrite import New, is_call, scalar, shape
-from match.relay.windows_inside import AlikeWindows, alike_windows, pooled_inside
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import counts_in_steps
+from match.passes.integer_sums import sees_one_row
 from match.passes.quantized_groups.channel_scaling import (
     LARGEST_INPUT,
     ChannelStep,
@@ -20,7 +21,6 @@ from match.passes.quantized_groups.channel_scaling import (
     scaled,
 )
 from match.passes.quantized_groups.quantities import requantized
-from match.passes.transposed_convolution import sees_one_row
 from match.relay import integer_form, relay
 from match.relay.qnn import Dequantized, dequantized
 from match.relay.rewrite import New, constant, is_call, permutation, shape

@@ -10,11 +10,14 @@ import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
+from match.graph.value import Value
 from match.ir.dtypes import value_range
+from match.ir.graph import Tensor
 from match.ir.moves import REARRANGEMENTS
 from match.passes.quantized_groups.quantities import rescaled
+from match.quantized.largest import pooled_largest, pooled_smallest
 from match.relay import relay
-from match.relay.largest import pooled_largest, pooled_smallest
+from match.relay.fragments import relay_of
 from match.relay.qnn import dequantized, real_constant
 from match.relay.rewrite import New, constant, is_call, scalar, shape
 
@@ -83,9 +86,9 @@ def on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Ex
         repeats = [whole // own for whole, own in zip(after, before, strict=True)]
         return relay.tile(relay.reshape(x, before), repeats)
     if is_call(move, "max"):
-        return relay.reshape(pooled_largest(x, shape(move.args[0]), _reduced(move)), shape(move))
+        return _pooled(pooled_largest, move, x, own.dtype)
     if is_call(move, "min"):
-        return relay.reshape(pooled_smallest(x, own.dtype, shape(move.args[0]), _reduced(move)), shape(move))
+        return _pooled(pooled_smallest, move, x, own.dtype)
     if not is_call(move, _PAD):
         return relay.Call(move.op, [x, *move.args[1:]], move.attrs)
     value = real_number(move.args[1])
@@ -93,6 +96,12 @@ def on_integers(move: relay.Call, x: relay.Expr, own: QuantizedType) -> relay.Ex
         return None
     integer = quantize(np.array([value], np.float32), own, value_range(own.dtype))
     return relay.Call(move.op, [x, relay.const(int(integer[0]), own.dtype)], move.attrs)
+
+
+def _pooled(pooled: Callable[[Value, list[int]], Value], move: relay.Call, x: relay.Expr, dtype: str) -> relay.Expr:
+    """The largest or the smallest of 8-bit numbers along the axes that a reduction of real numbers reduces."""
+    levels = Value(Tensor(shape(move.args[0]), dtype))
+    return relay.reshape(relay_of(pooled(levels, _reduced(move)), {levels: x}), shape(move))
 
 
 def _reduced(reduction: relay.Call) -> list[int]:

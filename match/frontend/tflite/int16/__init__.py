@@ -1,6 +1,6 @@
 """Operators on activations of 16 bits, with TFLite Micro's arithmetic for them: int16 beside weights of int8.
 
-All is integer Relay; patterns of modules know layers and additions among it. Zero points of int16 are 0. Operators that
+Zero points of int16 are 0. Operators that
 only move data, and QUANTIZE and DEQUANTIZE, are read as those of 8 bits are.
 """
 

@@ -10,23 +10,23 @@ from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.int16.quantization import of_input, of_output
 from match.frontend.tflite.reader import Handlers, TfliteReader
-from match.graph.pairs import LEFT_SHIFT, Int16Addition
-from match.relay import relay
-from match.relay.fixed_point import alone
-from match.relay.int16_addition import int16_addition
+from match.graph.fixed_point import SquaredDistance
+from match.graph.pairs import LEFT_SHIFT, Int16Addition, Int16Multiplication
+from match.graph.value import Value, computed
+from match.ir.dtypes import value_range
 
 
-def add(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def add(read: TfliteReader, operator: FileOperator) -> Value:
     """ADD."""
     return _sum(read, operator, operator.options(tflite.AddOptions).FusedActivationFunction(), 1)
 
 
-def subtract(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def subtract(read: TfliteReader, operator: FileOperator) -> Value:
     """SUB."""
     return _sum(read, operator, operator.options(tflite.SubOptions).FusedActivationFunction(), -1)
 
 
-def _sum(read: TfliteReader, operator: FileOperator, activation: int, sign: int) -> relay.Expr:
+def _sum(read: TfliteReader, operator: FileOperator, activation: int, sign: int) -> Value:
     output = of_output(read, operator)
     scales = [np.float64(of_input(read, operator, position).scale) for position in (0, 1)]
     twice = 2 * max(scales)
@@ -36,32 +36,34 @@ def _sum(read: TfliteReader, operator: FileOperator, activation: int, sign: int)
             operator, f"has an output with the scale {output.scale}, too fine for its inputs' scales; quantize it again"
         )
     factors = np.stack(quantize_multiplier([*(scale / twice for scale in scales), last]), axis=1)
-    operands = read.expr(operator), read.expr(operator, 1)
+    operands = read.value(operator), read.value(operator, 1)
     clip = integers.clip_of(read, operator, activation, output)
-    return int16_addition(Int16Addition(scales=factors, sign=sign, clip=clip), *operands)
+    return computed(Int16Addition(scales=factors, sign=sign, clip=clip), *operands)
 
 
-def squared_difference(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def squared_difference(read: TfliteReader, operator: FileOperator) -> Value:
     """SQUARED_DIFFERENCE."""
     output = of_output(read, operator)
     scales = [np.float64(of_input(read, operator, position).scale) for position in (0, 1)]
     twice = 2 * max(scales)
-    left, right = (
-        integers.scaled(integers.wide(read.expr(operator, position)), scale / twice)
-        for position, scale in enumerate(scales)
-    )
-    distance = alone(relay.subtract(left, right))
     last = twice * twice / np.float64(output.scale)
-    return integers.narrowed(integers.scaled(relay.multiply(distance, distance), last), output)
+    distance = SquaredDistance(
+        scales=np.stack([integers.scale(factor) for factor in (*(scale / twice for scale in scales), last)]),
+        zero=output.zero_point,
+        clip=value_range(output.dtype),
+        dtype=output.dtype,
+    )
+    return computed(distance, read.value(operator), read.value(operator, 1))
 
 
-def multiply(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def multiply(read: TfliteReader, operator: FileOperator) -> Value:
     """MUL."""
     output, activation = of_output(read, operator), operator.options(tflite.MulOptions).FusedActivationFunction()
     scales = [np.float64(of_input(read, operator, position).scale) for position in (0, 1)]
     factor = scales[0] * scales[1] / np.float64(output.scale)
-    product = relay.multiply(*(relay.cast(read.expr(operator, position), "int32") for position in (0, 1)))
-    return integers.requantized(product, factor, integers.clip_of(read, operator, activation, output))
+    clip = integers.clip_of(read, operator, activation, output)
+    product = Int16Multiplication(requantization=integers.line(factor, clip))
+    return computed(product, read.value(operator), read.value(operator, 1))
 
 
 def handlers() -> Handlers:

@@ -9,33 +9,30 @@ from match.arithmetic.tflite import quantize_multiplier
 from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.int16.quantization import of_input, of_output, ratio
-from match.frontend.tflite.integers import int64
 from match.frontend.tflite.reader import Handlers, TfliteReader
 from match.graph.elements import Function, Gate, LeakyRelu
+from match.graph.fixed_point import Prelu
+from match.graph.make import arithmetic, cast
 from match.graph.recurrent import FUNCTION_POWER, GATE_POWER
 from match.graph.rows import Softmax16
+from match.graph.value import Value, computed
 from match.ir.dtypes import value_range
-from match.relay import relay
-from match.relay.fixed_point import alone
-from match.relay.int16_gates import int16_gate
-from match.relay.int16_leaky_relu import int16_leaky_relu
-from match.relay.int16_softmax import int16_softmax
 
 _MOST_DOUBLINGS = 31
 """How often TFLite Micro doubles the factor of a gate's input at most."""
 
 
-def logistic(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def logistic(read: TfliteReader, operator: FileOperator) -> Value:
     """LOGISTIC."""
     return _gate(read, operator, "logistic", 0)
 
 
-def tanh(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def tanh(read: TfliteReader, operator: FileOperator) -> Value:
     """TANH."""
     return _gate(read, operator, "tanh", 1)
 
 
-def _gate(read: TfliteReader, operator: FileOperator, function: Function, most: int) -> relay.Expr:
+def _gate(read: TfliteReader, operator: FileOperator, function: Function, most: int) -> Value:
     """A function interpolated in a table.
 
     The factor to the table's steps has 15 bits. TFLite Micro takes scales near 2**-12, and up to 2**(most - 12), for
@@ -43,9 +40,9 @@ def _gate(read: TfliteReader, operator: FileOperator, function: Function, most: 
     """
     scale = of_input(read, operator).scale
     _check_scale(read, operator)
-    x, power = read.expr(operator), _power_near(scale)
+    x, power = read.value(operator), _power_near(scale)
     if power is not None and 0 <= power - GATE_POWER <= most:
-        return alone(int16_gate(Gate(function=function, multiplier=3 << (power - GATE_POWER), shift=0), x))
+        return computed(Gate(function=function, multiplier=3 << (power - GATE_POWER), shift=0), x)
     factor, doublings = float(scale) * 4096.0 * 3.0, 0
     while factor <= 32767 / 2 and doublings < _MOST_DOUBLINGS:
         factor, doublings = 2 * factor, doublings + 1
@@ -53,7 +50,7 @@ def _gate(read: TfliteReader, operator: FileOperator, function: Function, most: 
         raise read.error(
             operator, f"has an input with the scale {scale}, too large for TFLite Micro's table; quantize it again"
         )
-    return alone(int16_gate(Gate(function=function, multiplier=int(factor), shift=doublings), x))
+    return computed(Gate(function=function, multiplier=int(factor), shift=doublings), x)
 
 
 def _power_near(scale: np.float32) -> int | None:
@@ -69,62 +66,62 @@ def _check_scale(read: TfliteReader, operator: FileOperator) -> None:
         )
 
 
-def softmax(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def softmax(read: TfliteReader, operator: FileOperator) -> Value:
     """SOFTMAX along the last axis: exponentials and the reciprocal of their sum are interpolated in tables."""
     beta = np.float32(operator.options(tflite.SoftmaxOptions).Beta())
     if not 0 < beta < np.inf:
         raise read.error(operator, f"has a Beta of {beta}; it must be positive")
     _check_scale(read, operator)
-    x, width = read.expr(operator), read.tensor(operator).shape[-1]
     factor = np.float64(of_input(read, operator).scale) * np.float64(beta) / (10.0 / 65535.0)
     mantissa, exponent = quantize_multiplier(factor)
-    return alone(int16_softmax(Softmax16(mantissa=int(mantissa), exponent=int(exponent)), x, width))
+    return computed(Softmax16(mantissa=int(mantissa), exponent=int(exponent)), read.value(operator))
 
 
-def relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def relu(read: TfliteReader, operator: FileOperator) -> Value:
     """RELU: a change of scale."""
-    x = relay.cast(read.expr(operator), "int32")
-    return integers.requantized(x, ratio(read, operator), (0, value_range("int16")[1]))
+    return integers.requantized(read.value(operator), ratio(read, operator), (0, value_range("int16")[1]))
 
 
-def relu6(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def relu6(read: TfliteReader, operator: FileOperator) -> Value:
     """RELU6, which does not change the scale: whatever the output's is, values are clipped in the input's."""
     inputs = of_input(read, operator)
     clip = integers.clip_of(read, operator, tflite.ActivationFunctionType.RELU6, inputs)
-    return integers.clipped(read.expr(operator), clip)
+    return integers.clipped(read.value(operator), clip)
 
 
-def leaky_relu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def leaky_relu(read: TfliteReader, operator: FileOperator) -> Value:
     """LEAKY_RELU."""
     alpha = integers.slope_below_zero(read, operator)
-    inputs, output, x = of_input(read, operator), of_output(read, operator), read.expr(operator)
+    inputs, output, x = of_input(read, operator), of_output(read, operator), read.value(operator)
     slope = np.float64(inputs.scale) * np.float64(alpha) / np.float64(output.scale)
-    if slope >= 0:
-        scales = quantize_multiplier([ratio(read, operator), slope])
-        return alone(int16_leaky_relu(LeakyRelu(scales=np.stack(scales, axis=1)), x))
-    wide = integers.wide(x)
-    above, below = integers.scaled(wide, ratio(read, operator)), relay.negative(integers.scaled(wide, -slope))
-    return integers.narrowed(relay.where(relay.greater_equal(wide, int64(0)), above, below), output)
+    scales = quantize_multiplier([ratio(read, operator), abs(slope)])
+    return computed(LeakyRelu(scales=np.stack(scales, axis=1), falls=bool(slope < 0)), x)
 
 
-def prelu(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def prelu(read: TfliteReader, operator: FileOperator) -> Value:
     """PRELU, with slopes of int8."""
     slopes, output = read.tensor(operator, 1), of_output(read, operator)
     if slopes.dtype != "int8":
         raise read.error(operator, f"has slopes of type {slopes.dtype}; quantize them to int8")
     inputs, of_slopes = of_input(read, operator), read.quantization(operator, slopes)
     factor = np.float64(inputs.scale) * np.float64(of_slopes.scale) / np.float64(output.scale)
-    x = integers.wide(read.expr(operator))
-    by_slope = relay.multiply(x, integers.wide(read.expr(operator, 1), of_slopes.zero_point))
-    above, below = integers.scaled(x, ratio(read, operator)), integers.scaled(by_slope, factor)
-    return integers.narrowed(relay.where(relay.greater_equal(x, int64(0)), above, below), output)
+    function = Prelu(
+        zero_points=(0, of_slopes.zero_point),
+        above=integers.scale(ratio(read, operator)),
+        below=integers.scale(factor),
+        zero=0,
+        clip=value_range(output.dtype),
+        dtype=output.dtype,
+    )
+    return computed(function, read.value(operator), read.value(operator, 1))
 
 
-def absolute(read: TfliteReader, operator: FileOperator) -> relay.Expr:
+def absolute(read: TfliteReader, operator: FileOperator) -> Value:
     """ABS."""
-    output, x = of_output(read, operator), relay.abs(integers.wide(read.expr(operator)))
+    output = of_output(read, operator)
+    magnitudes = arithmetic("abs", cast(read.value(operator), "int32"))
     alike = of_input(read, operator).scale == output.scale
-    return integers.narrowed(x if alike else integers.scaled(x, ratio(read, operator)), output)
+    return integers.rescaled(magnitudes, 0, np.float64(1) if alike else ratio(read, operator), output)
 
 
 def handlers() -> Handlers:

@@ -1,42 +1,14 @@
-"""Pooling that leaves padding out, as pooling without: parts of the map whose windows are alike, side by side."""
+"""Windows without what lies over the border, pooled part by part, in Relay of any layout."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from match.quantized.windows_inside import AlikeWindows
 from match.relay import relay
 
 Pool = Callable[[relay.Expr, tuple[int, int], tuple[int, int]], relay.Expr]
 """Pools a map without padding. Its arguments: the map, rows and columns of a window, rows and columns of a stride."""
-
-
-@dataclass(frozen=True)
-class AlikeWindows:
-    """Outputs that follow one another along an axis, whose windows of `size` inputs lie between `begin` and `end`."""
-
-    begin: int
-    end: int
-    size: int
-    stride: int
-
-
-def alike_windows(extent: int, window: int, stride: int, before: int, outputs: int) -> Sequence[AlikeWindows] | None:
-    """The outputs along an axis with `before` elements of padding; None if a window has nothing of the input."""
-    parts: list[AlikeWindows] = []
-    for output in range(outputs):
-        start = output * stride - before
-        begin, end = max(start, 0), min(start + window, extent)
-        if begin >= end:
-            return None
-        last = parts[-1] if parts else None
-        if last and last.size == end - begin and begin == last.end - last.size + stride:
-            parts[-1] = AlikeWindows(last.begin, end, last.size, stride)
-        else:
-            parts.append(AlikeWindows(begin, end, end - begin, stride))
-    if parts and extent - parts[-1].end < stride:  # no further window fits there, so that it may stay
-        parts[-1] = replace(parts[-1], end=extent)
-    return parts
 
 
 def pooled_inside(x: relay.Expr, axes: Mapping[int, tuple[int, Sequence[AlikeWindows]]], pool: Pool) -> relay.Expr:

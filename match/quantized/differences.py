@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from match.graph.make import lookup
+from match.graph.pairs import Addition
+from match.graph.value import Value, computed
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.relay import integer_form, relay
 
 _SHIFT = 14
 """The least shift of additions that modules take."""
@@ -20,15 +22,13 @@ def clipped_differences() -> Int64Array:
     return np.subtract.outer(np.arange(256), np.arange(256)).clip(-128, 127)
 
 
-def of_difference(
-    a: relay.Expr, b: relay.Expr, outputs: Int64Array, dtypes: tuple[str, str], dtype: str, *, real: bool = False
-) -> relay.Expr:
+def of_difference(a: Value, b: Value, outputs: Int64Array, dtype: str, *, exact: bool = True) -> Value:
     """A function of a less b: `outputs` (256,) for differences from -128 to 127, clipped to these.
 
-    Values count from the lowest of their type. `real`: see `match.relay.integer_form.real_sums`.
+    Values count from the lowest of their type. Not `exact`: the outputs may be a step off the reference's.
     """
-    lowest_first, lowest_second = (value_range(each)[0] for each in dtypes)
+    lowest_first, lowest_second = (value_range(each.dtype)[0] for each in (a, b))
     bias = (128 - lowest_first + lowest_second) << _SHIFT
     one = 1 << _SHIFT
-    difference = integer_form.add(a, b, (one, -one), bias, _SHIFT, (0, 255), "uint8")
-    return integer_form.lookup(difference, outputs, "uint8", dtype, real=real)
+    addition = Addition(multipliers=(one, -one), bias=bias, shift=_SHIFT, clip=(0, 255), dtype="uint8")
+    return lookup(computed(addition, a, b), outputs.astype(dtype), exact=exact)

@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from match.graph.make import reshaped, sliced, transposed
+from match.graph.sums import Weights
+from match.graph.value import Value
 from match.ir.layer import Padding
-from match.relay import relay
-from match.relay.integer_form import Weights
 
 
 @dataclass(frozen=True)
@@ -58,26 +59,23 @@ class Phases:
         count = self.strides[0] * self.strides[1]
         return np.broadcast_to(of_groups, (self.groups, count, of_groups.shape[2])).reshape(-1)
 
-    def seen_of(self, x: relay.Expr, extents: tuple[int, ...]) -> relay.Expr:
-        """What windows see of an input of these extents (batch, rows, columns, channels)."""
-        if extents[1:3] == self.seen:
-            return x
-        return relay.strided_slice(x, [0, 0, 0, 0], [extents[0], *self.seen, extents[3]])
+    def seen_of(self, x: Value) -> Value:
+        """What windows see of an input (batch, rows, columns, channels)."""
+        batch, _, _, channels = x.shape
+        return sliced(x, [0, 0, 0, 0], [batch, *self.seen, channels])
 
-    def side_by_side(self, x: relay.Expr, batch: int, channels: int) -> relay.Expr:
+    def side_by_side(self, x: Value, batch: int, channels: int) -> Value:
         """The outputs of the convolution as maps (batch, rows, columns, channels)."""
         (rows, columns), (down, across) = self.outputs, self.strides
         pixels = -(-rows // down), -(-columns // across)
         if self.groups > 1 and down * across > 1:  # to (phases, groups, channels of a group)
-            x = relay.reshape(x, (batch, *pixels, self.groups, down * across, channels // self.groups))
-            x = relay.reshape(relay.transpose(x, (0, 1, 2, 4, 3, 5)), (batch, *pixels, down * across * channels))
+            x = reshaped(x, (batch, *pixels, self.groups, down * across, channels // self.groups))
+            x = reshaped(transposed(x, (0, 1, 2, 4, 3, 5)), (batch, *pixels, down * across * channels))
         if down > 1:
-            x = relay.reshape(x, (batch * pixels[0], pixels[1], down, across * channels))
-            x = relay.transpose(x, (0, 2, 1, 3))
-        x = relay.reshape(x, (batch, pixels[0] * down, pixels[1] * across, channels))
-        if (pixels[0] * down, pixels[1] * across) == self.outputs:
-            return x
-        return relay.strided_slice(x, [0, 0, 0, 0], [batch, rows, columns, channels])
+            x = reshaped(x, (batch * pixels[0], pixels[1], down, across * channels))
+            x = transposed(x, (0, 2, 1, 3))
+        x = reshaped(x, (batch, pixels[0] * down, pixels[1] * across, channels))
+        return sliced(x, [0, 0, 0, 0], [batch, rows, columns, channels])
 
 
 def phases_of(

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from match.arithmetic.interface import QuantizedType
-from match.passes.transposed_convolution import phase_convolution
-from match.relay import relay, tvm
-from match.relay.qnn import LinearSums
-from tests.passes.running import Compiled
+from match.graph.evaluate import evaluate
+from match.graph.value import Graph, Value
+from match.ir.graph import Tensor
+from match.quantized.layers import transposed_sums
 
-pytestmark = pytest.mark.tvm
+pytestmark = pytest.mark.unit
 
 ZERO_POINT = 7
 
@@ -55,27 +54,17 @@ def test_phases_are_the_transposed_convolution(
         return
     spare = [side % step for side, step in zip(sides[4:], stride, strict=True)]
     kernel = rng.integers(-128, 128, (4, *window, 3)).astype(np.int8)
-    x = relay.var("x", shape=(1, *extents, 3), dtype="int8")
-    scales = relay.const(1.0), relay.const(1.0)
-    call = relay.qnn.op.conv2d_transpose(
-        x, relay.const(kernel), relay.const(ZERO_POINT), relay.const(0), *scales,
-        strides=stride, padding=(*before, *behind), output_padding=spare, channels=4, kernel_size=window,
-        data_layout="NHWC", kernel_layout="OHWI",
-    )  # fmt: skip
-    typed = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call)))["main"]
-    kind, one = QuantizedType(np.float32(1), ZERO_POINT, "int8"), np.ones(1, np.float32)
-    layer = LinearSums(typed.body, typed.params[0], kind, kernel, one, np.arange(4), real=False, bits=0)
-    phases = phase_convolution(layer)
-    assert list(phases.layer.bias) == [0, 1, 2, 3] * (stride[0] * stride[1])
-
-    sums = phases.side_by_side(phases.sums(typed.params[0]))
-    run = Compiled(relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(typed.params, sums))))
-    values = rng.integers(-128, 128, (1, *extents, 3)).astype(np.int8)
+    x = Value(Tensor((1, *extents, 3), "int8"))
     size = tuple(
         total - first - last + more for total, first, last, more in zip(whole, before, behind, spare, strict=True)
     )
+    sums = transposed_sums(x, kernel.transpose(1, 2, 3, 0), stride, before, (1, *size, 4), ZERO_POINT)
+    assert list(sums.for_each(np.arange(4))) == [0, 1, 2, 3] * (stride[0] * stride[1])
+
+    values = rng.integers(-128, 128, (1, *extents, 3)).astype(np.int8)
+    (found,) = evaluate(Graph((x,), (sums.laid_out(sums.value),)), [values])
     right = defined(values[0] - np.int64(ZERO_POINT), kernel.astype(np.int64), stride, before, size)
     # Zero points count in the padding as elsewhere: what they add is taken off again with the bias.
-    weights = phases.weights_by_output.astype(np.int64).sum(axis=1).reshape(*stride, 4)
+    weights = sums.weights.astype(np.int64).reshape(len(sums.weights), -1).sum(axis=1).reshape(*stride, 4)
     rows, columns = (np.arange(n) % step for n, step in zip(size, stride, strict=True))
-    np.testing.assert_array_equal(run({"x": values})[0][0], right + ZERO_POINT * weights[rows][:, columns])
+    np.testing.assert_array_equal(found[0], right + ZERO_POINT * weights[rows][:, columns])

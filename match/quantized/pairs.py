@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from match.arithmetic.plane_fit import fit_lines
+from match.graph.make import lookup_pair
+from match.graph.pairs import LookupLine
+from match.graph.value import Value, computed
 from match.ir.dtypes import levels
 from match.ir.requantization import Int64Array
-from match.relay import integer_form, relay
 
 
 def function_of_pairs(
-    a: relay.Expr,
-    b: relay.Expr,
-    outputs: Int64Array,
-    dtypes: tuple[str, str],
-    clip: tuple[int, int],
-    dtype: str,
-    *,
-    real: bool = False,
-) -> relay.Expr:
+    a: Value, b: Value, outputs: Int64Array, clip: tuple[int, int], dtype: str, *, exact: bool = True
+) -> Value:
     """The function as lines of one tensor that the other one chooses, if lines give all outputs, else as 65536 values.
 
     One tensor may be broadcast.
@@ -26,13 +21,12 @@ def function_of_pairs(
         a: the first tensor.
         b: the second one.
         outputs: for every pair of levels, shape (256, 256).
-        dtypes: of the two tensors.
         clip: what outputs are clipped to.
         dtype: of the outputs.
-        real: the outputs may themselves be a step off the reference's (`match.relay.integer_form.real_sums`).
+        exact: False: the outputs may be a step off the reference's.
     """
-    for x, of, other, table in ((a, 0, b, outputs), (b, 1, a, outputs.T)):
-        lines = fit_lines(table, levels(dtypes[of]), clip)
+    for x, other, table in ((a, b, outputs), (b, a, outputs.T)):
+        lines = fit_lines(table, levels(x.dtype), clip)
         if lines is not None:
-            return integer_form.lookup_line(x, other, (dtypes[of], dtypes[1 - of]), lines, clip, dtype, real=real)
-    return integer_form.lookup_pair(a, b, outputs, dtypes, dtype, real=real)
+            return computed(LookupLine(lines=lines, clip=clip, dtype=dtype), x, other, exact=exact)
+    return lookup_pair(a, b, outputs, dtype, exact=exact)

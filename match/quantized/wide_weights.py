@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from match.graph.make import concatenated, taken
+from match.graph.sums import KernelLayout, Weights
+from match.graph.value import Value
 from match.ir.dtypes import value_range
-from match.relay import relay
-from match.relay.integer_form import KernelLayout, Weights
 
 
 def in_bytes(
-    x: relay.Expr, weights: Weights, layout: KernelLayout = "HWIO", groups: int = 1
-) -> tuple[relay.Expr, Weights, KernelLayout]:
+    x: Value, weights: Weights, layout: KernelLayout = "HWIO", groups: int = 1
+) -> tuple[Value, Weights, KernelLayout]:
     """What a convolution of x (N, H, W, C) reads in the place of x and of its weights, and their layout.
 
     Both are the same for weights of 8 bits, and for 255, which no two weights of 8 bits add up to.
@@ -31,8 +32,8 @@ def in_bytes(
     twice = np.flatnonzero(rest.any(axis=(0, 1, 3)))
     places = np.concatenate([np.arange(channels), twice])
     parts = np.concatenate([first, rest[:, :, twice]], axis=2).astype(np.int8)
+    axis = len(x.shape) - 1
     if groups == 1:
-        again = x if len(twice) == channels else relay.take(x, relay.const(twice.astype(np.int32)), axis=-1)
-        return relay.concatenate([x, again], axis=-1), parts, "HWIO"
+        return concatenated([x, taken(x, axis, twice)], axis), parts, "HWIO"
     of_groups = (np.arange(groups)[:, None] * channels + places).reshape(-1)
-    return relay.take(x, relay.const(of_groups.astype(np.int32)), axis=-1), parts, "HWIO"
+    return taken(x, axis, of_groups), parts, "HWIO"

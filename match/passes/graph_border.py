@@ -1,0 +1,97 @@
+"""Graphs with other inputs and outputs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from match.errors import OptionError
+from match.frontend.model import Model, ModelTensor, Quantization
+from match.graph.elements import Dequantize, Quantize
+from match.graph.make import lookup, transposed
+from match.graph.rewrite import replacements
+from match.graph.value import Graph, Value, computed
+from match.ir.dtypes import levels
+from match.ir.float_border import FloatQuantization
+from match.ir.graph import Tensor
+from match.passes.border import Border, given_input, wanted_output
+
+
+def graph_with_border(model: Model, graph: Graph, border: Border) -> Model:
+    """A model that is a graph, with other inputs and outputs.
+
+    Raises:
+        OptionError: an input or output cannot have the type or layout.
+    """
+    readers = {x: [value for value in graph.values if x in value.inputs] for x in graph.inputs}
+    inputs: list[tuple[ModelTensor, Value]] = []
+    given: dict[Value, Value] = {}
+    for tensor, x in zip(model.inputs, graph.inputs, strict=True):
+        own, value, expr = _read(tensor, x, readers[x], border)
+        inputs.append((own, value))
+        given[x] = expr
+        if tensor.dtype == "float32" != own.dtype:
+            given |= dict.fromkeys(readers[x], expr)
+
+    def rule(value: Value, original: Value) -> Value:
+        return given.get(original, replace(value, inputs=tuple(given.get(x, x) for x in value.inputs)))
+
+    replaced = replacements(graph, rule)
+    ends = [given.get(value, replaced[value]) for value in graph.outputs]
+    outputs = [_written(tensor, end, border.output_type) for tensor, end in zip(model.outputs, ends, strict=True)]
+    return replace(
+        model,
+        network=Graph(tuple(value for _, value in inputs), tuple(value for _, value in outputs)),
+        inputs=tuple(tensor for tensor, _ in inputs),
+        outputs=tuple(tensor for tensor, _ in outputs),
+        original=model,
+    )
+
+
+def _read(tensor: ModelTensor, x: Value, readers: list[Value], border: Border) -> tuple[ModelTensor, Value, Value]:
+    """An input as the caller gives it, as a tensor, and what the network begins with."""
+    found = given_input(tensor, partial(_quantize_of, tensor, x, readers), border)
+    kind, own = found.tensor.dtype, found.quantization
+    value = Value(Tensor(found.tensor.shape, kind), source=x.source)
+    begin = value if found.axes is None else transposed(value, found.axes)
+    if kind != found.stored and own is not None:
+        if kind == "float32":
+            function = FloatQuantization(np.float32(own.scale), own.zero_point, found.stored, half_to_even=False)
+            begin = computed(Quantize(function=function), begin)
+        else:
+            begin = _turned(begin, found.stored)
+    return found.tensor, value, begin
+
+
+def _quantize_of(tensor: ModelTensor, x: Value, readers: list[Value]) -> tuple[Quantization, str]:
+    """The one quantization of a float input."""
+    functions = [reader.operator.function for reader in readers if isinstance(reader.operator, Quantize)]
+    found = {(float(one.scale), one.zero_point, one.dtype) for one in functions}
+    if len(found) != 1 or len(functions) < len(readers):
+        raise OptionError(f"input {tensor.name} is not quantized before all else in the model; leave out --input-type.")
+    ((scale, zero_point, stored),) = found
+    return Quantization(scale, zero_point), stored
+
+
+def _written(tensor: ModelTensor, value: Value, kind: str | None) -> tuple[ModelTensor, Value]:
+    """An output as the caller gets it."""
+    if kind is None or kind == tensor.dtype:
+        return tensor, value
+    given, stored = tensor.quantization, tensor.dtype
+    if isinstance(value.operator, Dequantize):
+        given = Quantization(float(value.operator.scale), value.operator.zero_point)
+        (value,) = value.inputs
+        stored = value.dtype
+    wanted = wanted_output(tensor, stored, given, kind)
+    if kind == stored or given is None:
+        return wanted, value
+    if kind == "float32":
+        return wanted, computed(Dequantize(scale=np.float32(given.scale), zero_point=given.zero_point), value)
+    return wanted, _turned(value, kind)
+
+
+def _turned(x: Value, kind: str) -> Value:
+    """Numbers of 8 bits in the other type, so that they stand for the same real numbers: their places stay."""
+    return lookup(x, levels(kind).astype(kind))
