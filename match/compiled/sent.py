@@ -12,6 +12,7 @@ from match.graph.text import arrays, parse, text
 from match.graph.value import Graph
 from match.relay import tvm
 from match.relay.graph_reader import GraphReading, read_graph
+from match.relay.graph_writer import write_graph
 from match.relay.objects import main_function
 
 
@@ -30,7 +31,8 @@ class SentNetwork:
         model, integer = network.model, network.integer
         self._network = _written(model.network)
         self._model = replace(model, network=None, data=None, original=None)
-        self._integer = None if integer is None else tvm.ir.save_json(integer.module)
+        graph = isinstance(model.network, Graph)
+        self._integer = None if integer is None else _written(integer.graph if graph else integer.module)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "network"}
@@ -38,7 +40,7 @@ class SentNetwork:
     @cached_property
     def network(self) -> ReadNetwork:
         """The network."""
-        integer = None if self._integer is None else read_graph(main_function(tvm.ir.load_json(self._integer)))
+        integer = None if self._integer is None else _reading(_read(self._integer))
         return ReadNetwork(replace(self._model, network=_read(self._network)), integer)
 
 
@@ -48,6 +50,10 @@ _Written = str | tuple[str, dict[str, Array]]
 
 def _written(network: Graph | tvm.IRModule) -> _Written:
     return (text(network), arrays(network)) if isinstance(network, Graph) else tvm.ir.save_json(network)
+
+
+def _reading(integer: Graph | tvm.IRModule) -> GraphReading:
+    return write_graph(integer) if isinstance(integer, Graph) else read_graph(main_function(integer))
 
 
 def _read(written: _Written) -> Graph | tvm.IRModule:

@@ -12,7 +12,6 @@ import numpy as np
 from match.compilation.stopwatch import Passed, unread
 from match.files.kept import Kept, content, sources
 from match.frontend.model import Model
-from match.graph.text import text
 from match.graph.value import Graph
 from match.passes.pipeline import integer_network
 from match.relay import tvm
@@ -37,9 +36,9 @@ def kept_integer_network(
 ) -> GraphReading:
     """`integer_network`, read from the folder if an earlier compilation left it there, else left there for the next.
 
-    Where passes are read (`passed`) it is made anew.
+    Where passes are read (`passed`) it is made anew; so are those of a graph, which takes no longer than to find them.
     """
-    if folder is None or passed is not unread:
+    if folder is None or passed is not unread or isinstance(model.network, Graph):
         return integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent, passed=passed)
     kept = Kept(folder, SUFFIX, MOST_NETWORKS)
     name = _name(model, activations, exact, quantize_recurrent)
@@ -54,11 +53,6 @@ def kept_integer_network(
 def _name(model: Model, activations: str | None, *asked: bool) -> str:
     """A digest of the network, of what was asked for, and of what makes integer form of it."""
     compiler = hashlib.sha256(b"".join(map(content, sources(Path(__file__).parents[1], STATIONS)))).hexdigest()
-    network = hashlib.sha256(_text(model).encode()).hexdigest()
+    network = hashlib.sha256(tvm.ir.save_json(model.module).encode()).hexdigest()
     described = (compiler, tvm.__version__, np.__version__, network, model.rounding, activations, asked)
     return hashlib.sha256(msgspec.json.encode(described)).hexdigest()
-
-
-def _text(model: Model) -> str:
-    """A text that no other network has."""
-    return text(model.network) if isinstance(model.network, Graph) else tvm.ir.save_json(model.network)

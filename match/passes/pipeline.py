@@ -140,8 +140,8 @@ def _integer_form(
         WriteOutConstants(),
         FuseInterpolations(),
         ComposeArithmetic(),
-        Integerize(arithmetic, exact, truncates=tflite and not qnn_operators(module)),
         *(() if tflite else (FuseRowFunctions(), TabulateRealFunctions())),
+        Integerize(arithmetic, exact, truncates=tflite and not qnn_operators(module)),
         LowerBorder(model.rounding),
     )
     for transform in passes:
