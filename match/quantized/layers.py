@@ -71,8 +71,10 @@ class Sums:
         return computed(self.operator, self.x)
 
     def for_each(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Numbers of the layer's channels, or one for all, for the outputs of the operator."""
-        return values if self.phases is None or values.size == 1 else self.phases.repeated(values)
+        """Numbers of the layer's channels, or one for all of several, for the outputs of the operator."""
+        if self.phases is None or self.shape is None or values.size != self.shape[3]:
+            return values
+        return self.phases.repeated(values)
 
     def offset(self, bias: Int64Array, zero_point: int) -> Int64Array:
         """What is added to each output's sum: the bias of its channel, less what the input's zero point sums up to."""

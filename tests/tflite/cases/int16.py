@@ -176,6 +176,7 @@ CASES = (
             {"padding": VALID, "bias": None, "activation": RELU},
             {"kernel": (2, 2), "bias": INT16, "most": 30_000},
             {"kernel": (1, 2), "stride": (3, 1)},
+            {"filters": 1},
         ],
     ),
     *cases(
