@@ -65,8 +65,8 @@ def product_range(a: QuantizedType, b: QuantizedType) -> tuple[Int64Array, Int64
     return products.min().reshape(1), products.max().reshape(1)
 
 
-class Arithmetic(Protocol):
-    """How one reference rounds."""
+class SumArithmetic(Protocol):
+    """How sums of products are rounded."""
 
     def linear(self, accumulator: Accumulator, output: QuantizedType, clip: tuple[int, int]) -> Requantization:
         """From ``sum(x * w)`` to the output of a convolution or dense layer.
@@ -75,6 +75,10 @@ class Arithmetic(Protocol):
             NoLineError: integers do not express it (`match.arithmetic.line_fit`).
         """
         ...
+
+
+class Arithmetic(SumArithmetic, Protocol):
+    """How one reference rounds."""
 
     def average(self, dtype: str, count: int, clip: tuple[int, int]) -> Requantization:
         """From the sum of `count` values to their mean in the same quantization (average pooling), one channel."""

@@ -214,6 +214,27 @@ class DequantizeSums(OfElements):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class RequantizeReal(OfElements):
+    """int32 sums x requantized in float32: ``rint(float32(x + offset) * factor) + zero_point``, clipped.
+
+    offset: int32, factor: float32, shape (channels,). It is for sums that no line in integers describes.
+    """
+
+    called: ClassVar[str] = "requantize_real"
+
+    offset: npt.NDArray[np.int32]
+    factor: Float32Array
+    zero_point: int
+    clip: tuple[int, int]
+    dtype: str
+
+    def compute(self, *inputs: Array) -> Array:
+        """The product, rounded half to even."""
+        product = (inputs[0] + self.offset).astype(np.float32) * self.factor
+        return (np.rint(product).astype(np.int64) + self.zero_point).clip(*self.clip).astype(self.dtype)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Requantize(OfElements):
     """Requantizes a tensor of 16 bits to another scale: all elements have the same multiplier, bias and shift."""
 

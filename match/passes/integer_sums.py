@@ -2,63 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from match.graph.sums import Weights
 from match.graph.value import Value
 from match.ir.layer import Padding
 from match.quantized.layers import Filters, Sums, convolution_sums, dense_sums, transposed_sums
 from match.relay import relay
-from match.relay.fragments import relay_of, standing_for
 from match.relay.qnn import LinearSums
-from match.relay.rewrite import New, is_call, scalar, shape
+from match.relay.rewrite import is_call, scalar, shape
 
 
 @dataclass(frozen=True, eq=False)
 class IntegerSums:
-    """The int32 sums of a layer's input, with its zero point.
+    """The int32 sums of a layer: what they are summed of, and how."""
 
-    layer: the one that is summed, for a transposed convolution that of all its phases.
-    x: its input.
-    sums: the int32 sums as Relay.
-    """
-
-    layer: LinearSums
     x: relay.Expr
-    sums: relay.Expr
-    of_graph: Sums
-
-    @property
-    def weights(self) -> Weights:
-        """Those that each output sums with; shape (channels, ...)."""
-        return self.of_graph.weights
-
-    def in_place(self, outputs: relay.Expr) -> relay.Expr:
-        """What became of the sums, where the layer's outputs are."""
-        result = Value(self.of_graph.value.tensor)
-        return relay_of(self.of_graph.laid_out(result), {result: outputs})
+    sums: Callable[[Value], Sums]
 
 
-def integer_sums(layer: LinearSums, new: New) -> IntegerSums | None:
+def integer_sums(layer: LinearSums) -> IntegerSums | None:
     """The sums of a convolution in NHWC or of a dense layer; None for other layouts."""
-    source, zero_point, attrs = layer.x, layer.input.zero_point, layer.call.attrs
+    zero_point, attrs = layer.input.zero_point, layer.call.attrs
     if is_call(layer.call, "qnn.dense"):
-        x = standing_for(source)
-        sums = dense_sums(x, layer.weights)
-    elif is_call(layer.call, "qnn.conv2d_transpose"):
-        x = standing_for(source)
+        return IntegerSums(layer.x, lambda x: dense_sums(x, layer.weights))
+    if is_call(layer.call, "qnn.conv2d_transpose"):
         kernel = layer.weights.transpose([str(attrs.kernel_layout).index(axis) for axis in "HWIO"])
         strides, before = (int(attrs.strides[0]), int(attrs.strides[1])), (int(attrs.padding[0]), int(attrs.padding[1]))
-        sums = transposed_sums(x, kernel, strides, before, shape(layer.call), zero_point, int(attrs.groups))
-    elif str(attrs.data_layout) == "NHWC":
-        source, padding = _without_pad(layer)
-        x = standing_for(source)
-        sums = convolution_sums(x, _filters(layer, padding), zero_point)
-    else:
+        result, groups = shape(layer.call), int(attrs.groups)
+        return IntegerSums(layer.x, lambda x: transposed_sums(x, kernel, strides, before, result, zero_point, groups))
+    if str(attrs.data_layout) != "NHWC":
         return None
-    scale = sums.for_each(layer.weight_scale)
-    whole = replace(layer, bias=sums.for_each(layer.bias), weight_scale=scale)
-    return IntegerSums(whole, new(source), relay_of(sums.value, {x: new(source)}), sums)
+    source, padding = _without_pad(layer)
+    filters = _filters(layer, padding)
+    return IntegerSums(source, lambda x: convolution_sums(x, filters, zero_point))
 
 
 def sees_one_row(convolution: relay.Call) -> bool:

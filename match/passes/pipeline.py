@@ -18,7 +18,7 @@ from match.passes.channels_last import ChannelsLast
 from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.depthwise_scales import DepthwiseScales
 from match.passes.fixed_point_groups import FuseFixedPointGroups
-from match.passes.integerize import Integerize
+from match.passes.integerize import QuantizedReader
 from match.passes.interpolations import FuseInterpolations
 from match.passes.moves_in_bytes import MovesInBytes
 from match.passes.narrow_requantizations import NarrowRequantizations
@@ -26,9 +26,10 @@ from match.passes.one_row import OneRow
 from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.powers import MultiplyPowers
 from match.passes.qnn_functions import TabulateFunctions
-from match.passes.quantize_border import LowerBorder, qnn_operators
+from match.passes.quantize_border import qnn_operators
 from match.passes.quantized_groups import FuseQuantizedGroups
 from match.passes.real_layers import SumInIntegers
+from match.passes.real_sums import SumRealLayers
 from match.passes.real_tables import TabulateRealFunctions
 from match.passes.recurrent_cells import NONE_TO_QUANTIZE, QuantizeCells, UnrollCells
 from match.passes.reshapes_behind_elements import ReshapesBehindElements
@@ -95,8 +96,9 @@ def integer_network(
             (with_whole_constants, with_clips_inside, forms, with_padding_inside, with_functions_of_rows),
         )
     else:
-        module = _integer_form(model, model.network, passed, exact=exact, quantize_recurrent=quantize_recurrent)
-        reading = read_graph(main_function(module))
+        module = _prepared(model, model.network, passed, exact=exact, quantize_recurrent=quantize_recurrent)
+        reading = read_graph(main_function(module), fragment=_quantized(model, model.network, exact=exact))
+        passed("integerize", partial(text, reading.graph))
         graph, first = reading.graph, ()
     rewrites = (
         *first,
@@ -112,12 +114,18 @@ def integer_network(
     return write_graph(graph, reading)
 
 
-def _integer_form(
+def _quantized(model: Model, module: tvm.IRModule, *, exact: bool) -> QuantizedReader:
+    """What reads the QNN operators of a network."""
+    if model.rounding == Rounding.TFLITE:  # imported by TVM
+        return QuantizedReader(TfliteArithmetic(), exact, truncates=not qnn_operators(module), half_to_even=False)
+    return QuantizedReader(OnnxruntimeArithmetic(), exact, half_to_even=model.rounding == Rounding.ONNXRUNTIME)
+
+
+def _prepared(
     model: Model, module: tvm.IRModule, passed: Passed, *, exact: bool, quantize_recurrent: bool
 ) -> tvm.IRModule:
-    """QNN operators in integer form."""
+    """QNN operators and others as `QuantizedReader` and `read_graph` take them."""
     tflite = model.rounding == Rounding.TFLITE  # imported by TVM
-    arithmetic = TfliteArithmetic() if tflite else OnnxruntimeArithmetic()
     passes = (
         *((QuantizeCells(),) if quantize_recurrent else ()),
         SliceSplits(),
@@ -141,8 +149,7 @@ def _integer_form(
         FuseInterpolations(),
         ComposeArithmetic(),
         *(() if tflite else (FuseRowFunctions(), TabulateRealFunctions())),
-        Integerize(arithmetic, exact, truncates=tflite and not qnn_operators(module)),
-        LowerBorder(model.rounding),
+        SumRealLayers(),
     )
     for transform in passes:
         module = transform(module)

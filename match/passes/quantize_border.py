@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.errors import ModelError
 from match.frontend.model import Rounding
 from match.ir.float_border import FloatQuantization
+from match.passes.rest import plain
 from match.relay import relay, tvm
 from match.relay.float_arithmetic import quantized
 from match.relay.rewrite import New, dtype, is_call, rewrite, scalar
@@ -30,12 +30,7 @@ class LowerBorder:
         left = qnn_operators(module)
         if not left:
             return module
-        try:
-            with tvm.target.Target("c"):  # a requantization in floating point asks what the processor can do
-                return relay.qnn.transform.CanonicalizeOps()(module)
-        except tvm.TVMError as error:
-            names = ", ".join(left)
-            raise ModelError(f"the model's {names} cannot be compiled with these parameters; change them") from error
+        return plain(module, left)
 
     def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
         if not is_call(call, "qnn.quantize") or dtype(call) not in _TYPES:

@@ -76,19 +76,22 @@ class Sums:
             return values
         return self.phases.repeated(values)
 
-    def offset(self, bias: Int64Array, zero_point: int) -> Int64Array:
-        """What is added to each output's sum: the bias of its channel, less what the input's zero point sums up to."""
+    def offset(self, bias: Int64Array, zero_point: int, bits: int = 0) -> Int64Array:
+        """What is added to each output's sum: the bias of its channel, less what the input's zero point sums up to.
+
+        It has so many bits after the point, as the bias has.
+        """
         sums = self.weights.reshape(len(self.weights), -1).sum(axis=1, dtype=np.int64)
-        return self.for_each(bias) - zero_point * sums
+        return self.for_each(bias) - (zero_point * sums << bits)
 
     def accumulator(
-        self, inputs: QuantizedType, weight_scales: npt.NDArray[np.float32], bias: Int64Array
+        self, inputs: QuantizedType, weight_scales: npt.NDArray[np.float32], bias: Int64Array, bits: int = 0
     ) -> Accumulator:
-        """What is accumulated of an input with a quantization."""
+        """What is accumulated of an input with a quantization; the bias has so many bits after the point."""
         zero_point, ends = inputs.zero_point, self.limits
         low, high = reachable_sums(self.weights, (min(ends[0], zero_point), max(ends[1], zero_point)))
-        offset = self.offset(bias, zero_point)
-        return Accumulator(offset, low, high, inputs.scale, self.for_each(weight_scales))
+        offset = self.offset(bias, zero_point, bits)
+        return Accumulator(offset, low, high, inputs.scale, self.for_each(weight_scales), bits)
 
     def requantized(self, requantization: Requantization, dtype: str, *, exact: bool = True) -> Value:
         """The layer's outputs."""

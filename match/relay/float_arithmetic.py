@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array
 from match.ir.dtypes import value_range
 from match.ir.float_border import FloatQuantization
-from match.ir.requantization import Int64Array
 from match.relay import relay
 from match.relay.rewrite import is_call, scalar
 
@@ -54,7 +54,7 @@ def read_half_to_even(expr: relay.Expr) -> relay.Expr | None:
 
 def requantize(
     accumulator: relay.Expr,
-    offset: Int64Array,
+    offset: npt.NDArray[np.int32],
     factor: Float32Array,
     zero_point: int,
     clip: tuple[int, int],
@@ -64,7 +64,7 @@ def requantize(
 
     For layers that no line describes; being of no pattern it runs where TVM's own code does.
     """
-    total = relay.add(accumulator, relay.const(offset.astype(np.int32)))
-    product = relay.multiply(relay.cast(total, "float32"), relay.const(factor.astype(np.float32)))
+    total = relay.add(accumulator, relay.const(offset))
+    product = relay.multiply(relay.cast(total, "float32"), relay.const(factor))
     bounded = relay.clip(product, clip[0] - zero_point, clip[1] - zero_point)
     return relay.cast(relay.add(relay.cast(half_to_even(bounded), "int32"), relay.const(zero_point, "int32")), dtype)

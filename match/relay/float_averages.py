@@ -11,6 +11,7 @@ from match.ir.float_border import FloatQuantization, can_be_packed
 from match.ir.layer import Padding
 from match.relay import relay
 from match.relay.float_arithmetic import divided, half_to_even, read_half_to_even
+from match.relay.integer_form import is_real_sums, real_sums, unmarked
 from match.relay.qnn import dequantized
 from match.relay.read import Read
 from match.relay.readers import read_dequantize
@@ -24,12 +25,12 @@ def quantized_mean(mean: relay.Expr, output: QuantizedType) -> relay.Expr:
     return relay.cast(half_to_even(relay.clip(shifted, low, high)), output.dtype)
 
 
-def float_average(average: FloatAverage, x: relay.Expr) -> relay.Expr:
-    """A `quantized_mean` of windows of a dequantized map, NHWC."""
+def float_average(average: FloatAverage, x: relay.Expr, *, exact: bool = True) -> relay.Expr:
+    """A `quantized_mean` of windows of a dequantized map, NHWC; not `exact`: marked (`real_sums`)."""
     steps = relay.subtract(relay.cast(x, "int32"), relay.const(average.zero, "int32"))
     numbers = relay.multiply(relay.cast(steps, "float32"), relay.const(average.scale))
     mean = relay.nn.avg_pool2d(
-        numbers,
+        numbers if exact else real_sums(numbers),
         average.window,
         average.strides,
         padding=tuple(average.padding),
@@ -59,7 +60,7 @@ def read_float_average(expr: relay.Expr) -> Read[FloatAverage] | None:
     padding = [int(side) for side in attrs.padding]
     if source is None or any(int(step) != 1 for step in attrs.dilation) or (attrs.count_include_pad and any(padding)):
         return None
-    (x, map_scale, zero), (fy, fx), (down, right_by) = source, attrs.pool_size, attrs.strides
+    (x, map_scale, zero, real), (fy, fx), (down, right_by) = source, attrs.pool_size, attrs.strides
     top, left, bottom, right = padding
     average = FloatAverage(
         scale=map_scale,
@@ -70,16 +71,16 @@ def read_float_average(expr: relay.Expr) -> Read[FloatAverage] | None:
         padding=Padding(top, left, bottom, right),
         hanging=bool(attrs.ceil_mode),
     )
-    return Read(average, (x,), exact=not average.hanging)
+    return Read(average, (x,), exact=not average.hanging and not real)
 
 
-def _source(expr: relay.Expr) -> tuple[relay.Expr, np.float32, int] | None:
-    """The map behind a dequantize, QNN's or what that becomes, its scale and its zero point."""
+def _source(expr: relay.Expr) -> tuple[relay.Expr, np.float32, int, bool] | None:
+    """The map before a dequantize, QNN's or what that becomes, its scale, its zero point and whether it is marked."""
     real = dequantized(expr)
     if real is not None:
-        return real.x, real.quantization.scale, real.quantization.zero_point
-    lowered = read_dequantize(expr)
+        return real.x, real.quantization.scale, real.quantization.zero_point, real.real
+    lowered = read_dequantize(unmarked(expr))
     if lowered is None:
         return None
     (x,), dequantize = lowered.operands, lowered.operator
-    return x, dequantize.scale, dequantize.zero_point
+    return x, dequantize.scale, dequantize.zero_point, is_real_sums(expr)

@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from match.graph import moves
+from match.graph.make import named
 from match.graph.maximum import Maximum
 from match.graph.moves import Columns, Concatenate
 from match.graph.opaque import Constant, Opaque
@@ -82,6 +83,22 @@ class Form:
 
 
 @dataclass(frozen=True, eq=False)
+class Fragment:
+    """What an expression is in the graph where its shape alone does not say it, as of quantized operators.
+
+    inputs: what it is computed from. build: makes its tensor of theirs. forms: of its operators that Relay had.
+    """
+
+    inputs: tuple[relay.Expr, ...]
+    build: Callable[..., Value]
+    forms: tuple[Form, ...] = ()
+
+
+FragmentReader = Callable[[relay.Call], Fragment | None]
+"""What a typed call is; None for calls that it does not know."""
+
+
+@dataclass(frozen=True, eq=False)
 class GraphReading:
     """The graph of a function: the value of each tensor that it computes, and the form of each operator by its root.
 
@@ -99,17 +116,25 @@ class GraphReading:
         return tvm.IRModule.from_expr(self.main)
 
 
-def read_graph(main: relay.Function, known: Mapping[relay.Expr, Form] | None = None) -> GraphReading:
-    """The graph of a typed function. `known` are operators that the caller has recognised, by their roots."""
-    return _GraphReader(main, known or {}).reading
+def read_graph(
+    main: relay.Function, known: Mapping[relay.Expr, Form] | None = None, fragment: FragmentReader = lambda _: None
+) -> GraphReading:
+    """The graph of a typed function.
+
+    Args:
+        main: the function.
+        known: operators that the caller has recognised, by their roots.
+        fragment: is asked about other calls, before they are taken for operators in integer form.
+    """
+    return _GraphReader(main, known or {}, fragment).reading
 
 
 class _GraphReader:
-    def __init__(self, main: relay.Function, known: Mapping[relay.Expr, Form]) -> None:
+    def __init__(self, main: relay.Function, known: Mapping[relay.Expr, Form], fragment: FragmentReader) -> None:
         self._values: dict[relay.Expr, Value] = {}
         self._forms: dict[relay.Expr, Form] = {}
         order = post_order(main)
-        forms = _forms(order, users(main), known)
+        forms = _forms(order, users(main), known, fragment)
         for expr in _computed(order, main.body, forms):
             self._add(expr, forms.get(expr))
         for parameter in main.params:
@@ -118,7 +143,7 @@ class _GraphReader:
         outputs = tuple(self._values[expr] for expr in fields(main.body))
         self.reading = GraphReading(main, Graph(inputs, outputs), self._values, self._forms)
 
-    def _add(self, expr: relay.Expr, form: Form | None) -> None:
+    def _add(self, expr: relay.Expr, form: Form | Fragment | None) -> None:
         """The value of an expression whose operands have theirs; a tuple has none."""
         if expr in self._values or not isinstance(expr.checked_type, tvm.ir.TensorType):
             return
@@ -127,6 +152,11 @@ class _GraphReader:
             self._values[expr] = Value(tensor, source=expr.name_hint)
         elif isinstance(expr, relay.Constant):
             self._values[expr] = Value(tensor, Constant(array=cast("Array", constant(expr))))
+        elif isinstance(form, Fragment):
+            value = named(form.build(*(self._values[source] for source in form.inputs)), source_name(expr))
+            assert value.tensor == tensor, f"{value.tensor} stands for {tensor}"
+            self._values[expr] = value
+            self._forms.update((own.root, own) for own in form.forms)
         elif form is None and _is_idle(expr):
             self._values[expr] = self._values[operands(expr)[0]]
         else:
@@ -192,12 +222,18 @@ def _forms(
     order: Sequence[relay.Expr],
     used_by: Mapping[relay.Expr, Sequence[relay.Expr]],
     known: Mapping[relay.Expr, Form],
-) -> dict[relay.Expr, Form]:
+    fragment: FragmentReader,
+) -> dict[relay.Expr, Form | Fragment]:
     """The operators of a function by their roots; no two cover the same call, but for padding that they share."""
     taken: set[relay.Expr] = set()
-    found: dict[relay.Expr, Form] = {}
+    found: dict[relay.Expr, Form | Fragment] = {}
     for expr in reversed(order):
         if expr in taken:
+            continue
+        part = fragment(expr) if isinstance(expr, relay.Call) else None
+        if part is not None:
+            taken.update(covered(expr, part.inputs))
+            found[expr] = part
             continue
         form = known.get(expr)
         if form is None and is_call(expr, ALONE) and used_by[expr.args[0]] == [expr]:
@@ -377,7 +413,9 @@ def _padded(root: relay.Call) -> tuple[list[Columns | None], int] | None:
     return columns, int(scalar(root.args[1]))
 
 
-def _computed(order: Iterable[relay.Expr], body: relay.Expr, forms: Mapping[relay.Expr, Form]) -> Iterable[relay.Expr]:
+def _computed(
+    order: Iterable[relay.Expr], body: relay.Expr, forms: Mapping[relay.Expr, Form | Fragment]
+) -> Iterable[relay.Expr]:
     """The expressions that the graph has values for, in order: what is inside a form alone has none."""
     needed: set[relay.Expr] = set()
     pending = [body]
@@ -391,10 +429,10 @@ def _computed(order: Iterable[relay.Expr], body: relay.Expr, forms: Mapping[rela
 
 
 class RelayFunction:
-    """An expression as a function of NumPy arrays; TVM compiles it when it is called first."""
+    """An expression as a function of arrays that stand for `inputs`; TVM compiles it when it is called first."""
 
     def __init__(self, expr: relay.Expr, inputs: Sequence[relay.Expr]) -> None:
-        self._expr, self._inputs = expr, inputs
+        self.expr, self.inputs = expr, tuple(inputs)
 
     def __call__(self, *arrays: Array) -> Array:
         """Its result."""
@@ -404,7 +442,7 @@ class RelayFunction:
     @cached_property
     def _executable(self) -> Executable:
         variables = {
-            x: relay.var(f"input_{number}", shape=shape(x), dtype=dtype(x)) for number, x in enumerate(self._inputs)
+            x: relay.var(f"input_{number}", shape=shape(x), dtype=dtype(x)) for number, x in enumerate(self.inputs)
         }
 
         replaced: dict[relay.Expr, relay.Expr] = dict(variables)
@@ -414,5 +452,5 @@ class RelayFunction:
                 replaced[expr] = rebuild(expr, new)
             return replaced[expr]
 
-        function = relay.Function(list(variables.values()), new(self._expr))
+        function = relay.Function(list(variables.values()), new(self.expr))
         return Executable(relay.transform.InferType()(tvm.IRModule.from_expr(function)))

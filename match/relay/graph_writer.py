@@ -81,13 +81,14 @@ class _Writer:
         origin = self._origins.get(operator)
         if origin is None or not _has_one_for_each(origin.inputs, inputs):
             return _named(lowered(operator, inputs, tensors, exact=value.exact), inputs, value)
-        same = all(one.handle.value == other.handle.value for one, other in zip(inputs, origin.inputs, strict=True))
-        expr = origin.root if same else self._substituted(origin, inputs)
+        expr = self._substituted(origin.root, origin.inputs, inputs)
         return expr if first_source(origin) else _named(expr, inputs, value)
 
-    def _substituted(self, origin: Form, inputs: list[relay.Expr]) -> relay.Expr:
-        """A form as it was read, on other inputs; what several forms share is written once."""
-        pairs = dict(zip(origin.inputs, inputs, strict=True))
+    def _substituted(self, root: relay.Expr, before: Sequence[relay.Expr], inputs: list[relay.Expr]) -> relay.Expr:
+        """An expression as it was read, on other inputs; what several expressions share is written once."""
+        pairs = dict(zip(before, inputs, strict=True))
+        if all(old.handle.value == now.handle.value for old, now in pairs.items()):
+            return root
         key = tuple(address for pair in pairs.items() for address in (pair[0].handle.value, pair[1].handle.value))
         known = self._rebuilt.setdefault(key, dict(pairs))
 
@@ -96,7 +97,7 @@ class _Writer:
                 known[expr] = rebuild(expr, new)
             return known[expr]
 
-        return new(origin.root)
+        return new(root)
 
 
 def _parameter(value: Value) -> relay.Var:

@@ -16,6 +16,7 @@ from match.graph.elements import (
     Lookup,
     Quantize,
     Requantize,
+    RequantizeReal,
 )
 from match.graph.float_average import FloatAverage
 from match.graph.integers import Clip, Difference, Elementwise, Entries, Extreme, Place, Saturate, Truth
@@ -175,6 +176,10 @@ def _element(
             return relay.multiply(relay.cast(steps, "float32"), relay.const(operator.scale))
         case DequantizeSums():
             return _real_line(operator, integer_form.real_sums(x) if real else x)
+        case RequantizeReal():
+            sums = integer_form.real_sums(x) if real else x
+            own = operator.offset, operator.factor, operator.zero_point, operator.clip, operator.dtype
+            return float_arithmetic.requantize(sums, *own)
         case Requantize():
             return integer_form.requantize(relay.cast(x, "int32"), operator.requantization, operator.dtype)
         case Gate():
@@ -225,7 +230,7 @@ def _row(operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Ten
         case Resize():
             return resized(operator, x, exact=exact)
         case FloatAverage():
-            return float_average(operator, x)
+            return float_average(operator, x, exact=exact)
         case _:
             return None
 

@@ -22,7 +22,7 @@ from match.graph.value import Value, computed
 from match.ir.dtypes import value_range
 from match.ir.layer import Padding
 from match.quantized.layers import Filters, Sums, convolution_sums, dense_sums, transposed_sums
-from match.quantized.matrices import products
+from match.quantized.matrices import matrices_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +267,8 @@ def _product(read: TfliteReader, operator: FileOperator, x: Value, y: Value, act
     first, second = read.input_quantization(operator), read.input_quantization(operator, 1)
     output = read.output_quantization(operator)
     clip = integers.clip_of(read, operator, activation, output)
-    return products(x, y, (first, second), output, clip, TfliteArithmetic())
+    matrices = matrices_of(x.shape[2], (first, second), output, clip, TfliteArithmetic())
+    return computed(matrices, x, y)
 
 
 def _biased_product(read: TfliteReader, operator: FileOperator, x: Value, y: Value, activation: int) -> Value:
