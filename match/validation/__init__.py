@@ -38,10 +38,7 @@ from match.validation.schema import (
 )
 from match.validation.verdict import differs_by_more, verdict
 
-__all__ = ["LABELS", "SAMPLES", "ExactSummary", "Progress", "Validation", "encode", "schema", "validate"]
-
-LABELS = "labels"
-"""In a file of inputs: the class of each sample."""
+__all__ = ["SAMPLES", "ExactSummary", "Progress", "Validation", "encode", "schema", "validate"]
 
 SAMPLES = 16
 

@@ -45,6 +45,7 @@ STATIONS = (
     "compiled",
     "compiler",
     "sweeping",
+    "quantizing",
     "devtools",
     "cli",
     "__main__",

@@ -26,8 +26,8 @@ COMMANDS = ("compare.md", "json.md", "pulp-open.md", "report.md", "running.md", 
 SLOW_COMMANDS = ("external-memory.md", "pypi.md", "validate.md")
 PROGRAMS = ("timeline.md",)
 SLOW_PROGRAMS = ("pypi.md",)
-ELSEWHERE = ("engines.md", "new-target.md", "sweep.md")
-"""Pages whose lines take an hour, install packages or need a cluster: each has a test of its own."""
+ELSEWHERE = ("engines.md", "new-target.md", "quantize.md", "sweep.md")
+"""Pages whose lines take an hour, install packages, or need a cluster or a float model: each has a test of its own."""
 
 FREERTOS = """
 #include <stdint.h>
