@@ -535,6 +535,7 @@ def validate(
     directory: ProjectPath,
     against: Against = None,
     inputs: LabelledInput = None,
+    labels: LabelsOf = None,
     samples: Samples = None,
     seed: Seed = 0,
     on: On = "host",
@@ -554,13 +555,15 @@ def validate(
     from match.validation import encode
     from match.validation.table import show
 
-    given, labels = (None, None) if inputs is None else _labelled(inputs, read_manifest(directory))
+    given, classes = (None, None) if inputs is None else _labelled(inputs, read_manifest(directory), labels)
+    if inputs is None and labels is not None:
+        raise OptionError("--labels are the classes of given samples; give these with --input, too.")
     with _progress(f"Validating {directory}", quiet, verbose) as update:
         result = match.validate(
             directory,
             against,
             inputs=given,
-            labels=labels,
+            labels=classes,
             samples=samples,
             seed=seed,
             on=on,
@@ -725,14 +728,23 @@ def demo(target: TargetName = "gap9", quiet: Quiet = False, verbose: Verbose = F
     show(result.report, console)
 
 
-def _labelled(file: Path, manifest: Manifest) -> tuple[dict[str, Array], Array | None]:
-    """The inputs in a file, and the labels beside them; none if there are none, or if an input is called so."""
+def _labelled(file: Path, manifest: Manifest, labels: str | None = None) -> tuple[dict[str, Array], Array | None]:
+    """The inputs in a file, and their labels: the array or the file that `labels` names, or those beside the inputs.
+
+    There are none if nothing is named and no array is called so, or an input is.
+    """
     from match.files import npz
-    from match.files.npz import LABELS
+    from match.files.labels import read_labels
 
     given = npz.read(file)
-    own = any(tensor.name == LABELS for tensor in manifest.inputs)
-    return given, None if own else given.pop(LABELS, None)
+    own = {tensor.name for tensor in manifest.inputs}
+    beside = {name: given.pop(name) for name in (labels, npz.LABELS) if name in given and name not in own}
+    name = labels or npz.LABELS
+    if labels is None or name in beside:
+        return given, beside.get(name)
+    if not Path(labels).is_file():
+        raise OptionError(f"--labels {labels} is no array beside the inputs in {file}, and no file; name one of these.")
+    return given, read_labels(Path(labels))
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from match.errors import InputError
 from match.files import npz
+from match.files.labels import read_array, read_labels
 from match.files.npz import LABELS
 from match.quantizing.libraries import library
 from match.quantizing.tensor import Tensor
@@ -21,7 +22,6 @@ Array = npt.NDArray[Any]
 
 _IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".ppm", ".pgm", ".tif", ".tiff", ".webp")
 _CHANNELS = (1, 3)
-_TEXT = (".txt", ".csv")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +93,7 @@ def _from_path(
     if path.is_dir():
         return _folder(path, inputs, pixels), None
     if path.suffix.lower() == ".npy":
-        return {_only(inputs, path).name: _array(path)}, None
+        return {_only(inputs, path).name: read_array(path)}, None
     arrays = npz.read(path)
     name = labels if isinstance(labels, str) and labels in arrays else LABELS
     if any(tensor.name == name for tensor in inputs) or (labels is not None and name != labels):
@@ -120,7 +120,7 @@ def _files(folder: Path, tensor: Tensor, pixels: Pixels) -> Array:
     if len(kinds) > 1:
         raise InputError(f"{folder} has .npy arrays and images; give one kind of samples.")
     if kinds == {True}:
-        arrays = [_array(file) for file in files]
+        arrays = [read_array(file) for file in files]
         shapes = {array.shape for array in arrays}
         if len(shapes) > 1:
             raise InputError(
@@ -129,14 +129,6 @@ def _files(folder: Path, tensor: Tensor, pixels: Pixels) -> Array:
             )
         return np.stack(arrays)
     return np.stack([_image(file, tensor, pixels) for file in files])
-
-
-def _array(file: Path) -> Array:
-    try:
-        found = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise InputError(f"{file} is not an .npy file of an array; write it with numpy.save.") from error
-    return np.asarray(found)
 
 
 def _image(file: Path, tensor: Tensor, pixels: Pixels) -> Array:
@@ -252,17 +244,7 @@ def _labels(labels: Any, what: str) -> Array:
             f"{what} has no array {str(path)!r}, and there is no such file; give labels as the name of an array of an "
             ".npz file, or as a file."
         )
-    if path.suffix.lower() in _TEXT:
-        try:
-            return np.array([int(line) for line in path.read_text("utf-8").replace(",", "\n").split()])
-        except (ValueError, OSError) as error:
-            raise InputError(f"{path} is no list of classes; write one whole number into each line.") from error
-    if path.suffix.lower() != ".npz":
-        return _array(path)
-    found = npz.read(path)
-    if LABELS not in found:
-        raise InputError(f"{path} has {', '.join(found) or 'nothing'}; call the array of classes {LABELS!r}.")
-    return found[LABELS]
+    return read_labels(path)
 
 
 def _classes(labels: Array, count: int, what: str) -> Array:

@@ -55,6 +55,7 @@ def place(project: Path, models_dir: Path, tmp_path: Path, monkeypatch: pytest.M
     shutil.copy(DIGITS, tmp_path / "model.onnx")
     shutil.copy(DIGITS, tmp_path)
     shutil.copy(models_dir / "kws_ref_model.tflite", tmp_path / "model.tflite")
+    (tmp_path / "labels.txt").write_text("3\n")
     np.savez(tmp_path / "x.npz", **random_inputs(read_manifest(project), 0))  # pyright: ignore[reportArgumentType]
     monkeypatch.chdir(tmp_path)
     return tmp_path
