@@ -1,10 +1,12 @@
 """Weights in fewer bits, layer by layer, where a module is faster with them.
 
 Predicted cycles of a layer depend on its own bits, so that seven predictions, each with one number of bits for all
-weights, tell what each layer would save. What it would cost is measured: the noise at the outputs with this layer alone
+weights, tell what each layer would save; of layers that a module executes as one, a prediction with each alone in fewer
+bits tells the shares. What it would cost is measured: the noise at the outputs with this layer alone
 in fewer bits. Then layers become narrower one after the other, always the one that saves most cycles for the noise that
 it adds, as long as the whole network, measured anew after each, does not lose more than is allowed. A step that would
-lose more is not tried again.
+lose more is not tried again. That is done twice: beginning with 8 bits for all, and with the fewest that all layers can
+have together, since noise does not simply add up; the network with the least predicted cycles is taken.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ from match.validation.exact_session import exact_session
 
 Array = npt.NDArray[Any]
 _LOST_SHARE, _LOST_DB = 0.01, 3.0
+_SHARED = 4
+"""Bits with which it is found out what each layer saves of several that a module executes as one."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +63,13 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """Weights that become narrower together, as a module executes their layers as one.
+    """Weights that may become narrower, by their name.
 
     `saved` are the predicted cycles that each number of bits saves, `noise` is what it adds to the outputs' power.
     """
 
-    weights: tuple[str, ...]
-    saved: Mapping[int, int]
+    name: str
+    saved: Mapping[int, float]
     noise: Mapping[int, float]
 
 
@@ -95,30 +99,72 @@ def narrowed(
     for bits in range(WIDEST_WEIGHTS, NARROWEST - 1, -1):
         progress(f"predicting weights of {bits} bits")
         reports[bits] = predict(trials.network(dict.fromkeys(names, bits)))
-    chosen = dict.fromkeys(names, WIDEST_WEIGHTS)
-    base = trials.measured(chosen)
-    units = list(_units(trials, reports, base, progress))
-    state, loss = dict.fromkeys(units, WIDEST_WEIGHTS), 0.0
-    refused: set[tuple[_Unit, int]] = set()
-    while moves := [
-        (unit, bits)
-        for unit, now in state.items()
-        for bits in unit.saved
-        if bits < now and unit.saved[bits] > unit.saved.get(now, 0) and (unit, bits) not in refused
-    ]:
-        progress(f"narrowing weights, {sum(bits < WIDEST_WEIGHTS for bits in state.values())} of {len(units)}")
-        unit, bits = max(moves, key=lambda move: _worth(*move, state[move[0]]))
-        trial = {**chosen, **dict.fromkeys(unit.weights, bits)}
-        lost = trials.measured(trial).loss(base, bounds)
-        if lost > bounds.allowed:
-            refused.add((unit, bits))
-            continue
-        chosen, loss = trial, lost
-        state[unit] = bits
-    cycles = reports[WIDEST_WEIGHTS].totals.cycles
-    if loss and predict(trials.network(chosen)).totals.cycles >= cycles:  # layers are not quite independent
-        chosen, loss = dict.fromkeys(names, WIDEST_WEIGHTS), 0.0
+    base = trials.measured(dict.fromkeys(names, WIDEST_WEIGHTS))
+    units = list(_units(trials, reports, predict, base, progress))
+    search = _Search(trials, units, base, bounds, progress)
+    chosen, cycles = dict.fromkeys(names, WIDEST_WEIGHTS), reports[WIDEST_WEIGHTS].totals.cycles
+    loss, least = 0.0, cycles
+    for start in search.starts():
+        found = search.narrowed(start)
+        predicted = predict(trials.network(found.bits)).totals.cycles
+        if predicted < least:  # layers are not quite independent of each other
+            chosen, loss, least = found.bits, found.loss, predicted
     return chosen, Narrowing(cycles_in_8_bits=cycles, allowed=bounds.allowed, loss=loss)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """Bits of all weights, and what they lose."""
+
+    bits: Mapping[str, int]
+    loss: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """Layers that may become narrower, and the network that they are part of."""
+
+    trials: _Trials
+    units: Sequence[_Unit]
+    base: _Measured
+    bounds: Bounds
+    progress: Progress
+
+    def starts(self) -> Iterator[Mapping[_Unit, int]]:
+        """All layers in 8 bits; and in the fewest that all of them can have together, within the bounds."""
+        yield dict.fromkeys(self.units, WIDEST_WEIGHTS)
+        for bits in range(NARROWEST, WIDEST_WEIGHTS):
+            state = {unit: bits if bits in unit.saved else WIDEST_WEIGHTS for unit in self.units}
+            if set(state.values()) != {WIDEST_WEIGHTS} and self._loss(state) <= self.bounds.allowed:
+                yield state
+                return
+
+    def narrowed(self, start: Mapping[_Unit, int]) -> _Found:
+        """The bits after all steps that the bounds allow, always that which saves most cycles for its noise."""
+        state, loss = dict(start), self._loss(start)
+        refused: set[tuple[_Unit, int]] = set()
+        while moves := [
+            (unit, bits)
+            for unit, now in state.items()
+            for bits in unit.saved
+            if bits < now and unit.saved[bits] > unit.saved.get(now, 0) and (unit, bits) not in refused
+        ]:
+            narrow = sum(bits < WIDEST_WEIGHTS for bits in state.values())
+            self.progress(f"narrowing weights, {narrow} of {len(state)}")
+            unit, bits = max(moves, key=lambda move: _worth(*move, state[move[0]]))
+            lost = self._loss({**state, unit: bits})
+            if lost > self.bounds.allowed:
+                refused.add((unit, bits))
+            else:
+                state[unit], loss = bits, lost
+        return _Found(self._bits(state), loss)
+
+    def _bits(self, state: Mapping[_Unit, int]) -> dict[str, int]:
+        chosen = dict.fromkeys(self.trials.names, WIDEST_WEIGHTS)
+        return chosen | {unit.name: bits for unit, bits in state.items()}
+
+    def _loss(self, state: Mapping[_Unit, int]) -> float:
+        return self.trials.measured(self._bits(state)).loss(self.base, self.bounds)
 
 
 def _worth(unit: _Unit, bits: int, now: int) -> float:
@@ -175,22 +221,40 @@ class _Trials:
         return _Measured(noise, np.inf if ratio is None else ratio, right, self._samples.count)
 
 
-def _units(trials: _Trials, reports: Mapping[int, Report], base: _Measured, progress: Progress) -> Iterator[_Unit]:
-    """The layers of the network in 8 bits that a module would execute faster with narrower weights."""
+def _units(
+    trials: _Trials,
+    reports: Mapping[int, Report],
+    predict: Callable[[onnx.ModelProto], Report],
+    base: _Measured,
+    progress: Progress,
+) -> Iterator[_Unit]:
+    """The weights of the network that some module would be faster with if they were narrower.
+
+    What a row of the report saves is that of its weights alone, or each has the share that it saves alone in
+    `_SHARED` bits.
+    """
     rows = [
         tuple(dict.fromkeys(trials.outputs[name] for name in _narrow(layer, reports) if name in trials.outputs))
         for layer in reports[WIDEST_WEIGHTS].layers
     ]
-    rows = [row for row in rows if row]
     cycles = {bits: _cycles(report, trials.outputs) for bits, report in reports.items()}
-    for number, row in enumerate(rows, 1):
-        progress(f"measuring narrower weights, {number} of {len(rows)}")
+    total = reports[WIDEST_WEIGHTS].totals.cycles
+    count, number = sum(map(len, rows)), 0
+    for row in rows:
+        alone = dict.fromkeys(row, 1)
+        if len(row) > 1:
+            alone = {name: max(0, total - predict(trials.network({name: _SHARED})).totals.cycles) for name in row}
         whole = _together(row, cycles[WIDEST_WEIGHTS])
         saved = {bits: whole - _together(row, found) for bits, found in cycles.items() if bits < WIDEST_WEIGHTS}
-        useful = {bits: count for bits, count in saved.items() if count > 0}
-        noise = {bits: max(0.0, trials.measured(dict.fromkeys(row, bits)).noise - base.noise) for bits in useful}
-        if useful:
-            yield _Unit(row, useful, noise)
+        for name, share in alone.items():
+            number += 1
+            progress(f"measuring narrower weights, {number} of {count}")
+            useful = {
+                bits: cycles * share / sum(alone.values()) for bits, cycles in saved.items() if cycles > 0 and share
+            }
+            noise = {bits: max(0.0, trials.measured({name: bits}).noise - base.noise) for bits in useful}
+            if useful:
+                yield _Unit(name, useful, noise)
 
 
 def _narrow(layer: Any, reports: Mapping[int, Report]) -> list[str]:
