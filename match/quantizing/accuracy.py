@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from match.errors import InputError
-from match.quantizing.prepared import Prepared
 from match.quantizing.samples import Samples
 from match.quantizing.schema import Run, RunSummary
 from match.validation.confidence import wilson
@@ -20,17 +19,24 @@ Outputs = Sequence[Array]
 """Each output tensor with an axis of samples in front."""
 
 
-def check_labels(model: Prepared, samples: Samples, what: str) -> None:
-    """Raise InputError if the model does not give each sample scores of the classes that its labels have."""
-    if samples.labels is None:
+def check_labels(name: str, real: Outputs, labels: Array | None, what: str) -> None:
+    """Raise InputError if a model does not give each sample scores of the classes that its labels have.
+
+    Args:
+        name: of the model.
+        real: what it computes.
+        labels: the classes; none: nothing is asked.
+        what: the samples are called.
+    """
+    if labels is None:
         return
-    if len(model.outputs) != 1:
-        raise InputError(f"labels need a network with one output; {model.name} has {len(model.outputs)}.")
-    scores, largest = math.prod(model.outputs[0].shape), int(samples.labels.max(initial=0))
+    if len(real) != 1:
+        raise InputError(f"labels need a network with one output; {name} has {len(real)}.")
+    largest, scores = int(labels.max(initial=0)), _scores(real)
     if largest >= scores:
         raise InputError(
-            f"labels of {what} have {largest}, and {model.outputs[0].name} has {scores} scores; give whole numbers "
-            f"from 0 to {scores - 1}."
+            f"labels of {what} have {largest}, and {name} gives {scores} scores; give whole numbers from 0 to "
+            f"{scores - 1}."
         )
 
 

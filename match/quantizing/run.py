@@ -136,11 +136,14 @@ def quantize(
     given = read_samples(data, prepared.inputs, labels if test is None else None, pixels)
     tested = given if test is None else read_samples(test, prepared.inputs, labels, pixels, "the test data")
     tested = tested.spread(measured)
-    check_labels(prepared, tested, "the data" if test is None else "the test data")
     bounds = Bounds.of(loss, tested.labels is not None) if bits is None else None
     if bounds is None and loss is not None:
         raise OptionError('a loss is allowed to narrower weights alone; give weight_bits="auto", too.')
-    work = _Work(prepared, chip, tested, jobs, cache, progress)
+    progress("running the float model")
+    run = session(prepared.proto.SerializeToString(), prepared.name)
+    real = computed(lambda sample: run.run(None, dict(sample)), tested)
+    check_labels(prepared.name, real, tested.labels, "the data" if test is None else "the test data")
+    work = _Work(prepared, chip, tested, real, jobs, cache, progress)
     quantizer, notes = _calibrated(prepared, form_for(chip), given.spread(calibrated), progress)
     made = work.quantized(
         quantizer, bits, bounds, leave_one_out, (*prepared.notes, *notes), min(calibrated, given.count)
@@ -187,6 +190,7 @@ class _Work:
     model: Prepared
     target: MatchTarget
     samples: Samples
+    real: list[npt.NDArray[Any]]
     jobs: int | None
     cache: bool | str | PathLike[str]
     progress: Progress
@@ -201,13 +205,12 @@ class _Work:
         calibrated: int,
     ) -> QuantizedModel:
         """The network in so many bits, and all that is measured of it."""
-        real = self._real()
         names = [name for _, name, _ in weighted(quantizer.model.proto)]
         chosen: Mapping[str, int] = dict.fromkeys(names, bits or 8)
         narrowing: Narrowing | None = None
         if bounds is not None:
             chosen, narrowing = narrowed(
-                quantizer, bounds, self.samples, real, self._predict, with_joined_activations, self.progress
+                quantizer, bounds, self.samples, self.real, self._predict, with_joined_activations, self.progress
             )
         self.progress("quantizing")
         proto = with_joined_activations(quantizer.quantized(chosen))
@@ -216,8 +219,8 @@ class _Work:
         layers = layer_errors(self.model, proto, few, chosen)
         if leave_one_out:
             layers = left_out(self.model, proto, layers, few, self.progress)
-        runs, report = self._runs(proto, real)
-        classes = None if self.samples.labels is None else int(np.prod(self.model.outputs[0].shape))
+        runs, report = self._runs(proto)
+        classes = None if self.samples.labels is None else self.real[0][0].size
         result = Quantization(
             generator=f"match {metadata.version('match-compiler')}",
             network=self.model.name,
@@ -243,22 +246,17 @@ class _Work:
         )
         return QuantizedModel(proto, result, self.samples)
 
-    def _real(self) -> list[npt.NDArray[Any]]:
-        self.progress("running the float model")
-        made = session(self.model.proto.SerializeToString(), self.model.name)
-        return computed(lambda sample: made.run(None, dict(sample)), self.samples)
-
     def _predict(self, proto: onnx.ModelProto) -> Report:
         return predict(proto, self.target, jobs=self.jobs, cache=self.cache)
 
-    def _runs(self, proto: onnx.ModelProto, real: list[npt.NDArray[Any]]) -> tuple[tuple[RunSummary, ...], Report]:
+    def _runs(self, proto: onnx.ModelProto) -> tuple[tuple[RunSummary, ...], Report]:
         """All ways to compute the network and, without labels, those that need no C; the report of the compilation."""
         labels = self.samples.labels
         self.progress("running the quantized model")
         loaded = load(proto)
         _, run = reference(loaded)
         integers = computed(lambda sample: run([sample[tensor.name] for tensor in loaded.inputs]), self.samples)
-        runs = [summary("float", real, real, labels), summary("quantized", integers, real, labels)]
+        runs = [summary("float", self.real, self.real, labels), summary("quantized", integers, self.real, labels)]
         if labels is None:
             self.progress("predicting")
             return tuple(runs), self._predict(proto)
@@ -281,7 +279,7 @@ class _Work:
                     raise
                 runs.append(RunSummary(numerics, refusal=str(error)))
                 continue
-            runs.append(summary(numerics, [found[tensor.name] for tensor in compiled.outputs], real, labels))
+            runs.append(summary(numerics, [found[tensor.name] for tensor in compiled.outputs], self.real, labels))
         assert report is not None, "the first compilation raises or is kept"
         return tuple(runs), report
 

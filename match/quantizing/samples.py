@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any, cast
 
@@ -70,8 +71,8 @@ def read_samples(
         ToolchainError: Pillow is not installed, and there are images.
     """
     own: Array | None = None
-    if isinstance(data, str | Path):
-        path = path_of(data, what)
+    if isinstance(data, str | PathLike):
+        path = path_of(cast("str | PathLike[str]", data), what)
         arrays, own = _from_path(path, inputs, labels, pixels or Pixels())
         what = str(path)
     else:
@@ -236,9 +237,9 @@ def _shaped(array: Array, shape: tuple[int, ...]) -> Array | None:
 
 def _labels(labels: Any, what: str) -> Array:
     """Labels from a file, or as they are given."""
-    if not isinstance(labels, str | Path):
+    if not isinstance(labels, str | PathLike):
         return np.asarray(labels)
-    path = path_of(labels, "labels")
+    path = path_of(cast("str | PathLike[str]", labels), "labels")
     if not path.is_file():
         raise InputError(
             f"{what} has no array {str(path)!r}, and there is no such file; give labels as the name of an array of an "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -25,9 +27,10 @@ def show_quantization(result: Quantization, console: Console) -> None:
     console.print(Text(_title(result), style="bold"), "", sep="\n")
     runs, _ = fitted(_run_columns(result), [run for run in result.runs if not run.refusal], console)
     console.print(runs, "", sep="\n")
-    matrix = next((run for run in reversed(result.runs) if run.confusion), None)
-    if matrix is not None and result.classes is not None and result.classes <= _SHOWN_CLASSES:
-        console.print(_confusion(matrix), "", sep="\n")
+    shown = next((run for name in ("hardware", "quantized") for run in result.runs if run.run == name), None)
+    if shown is not None and shown.confusion and len(shown.confusion) <= _SHOWN_CLASSES:
+        console.print(f"{_NAMES[shown.run]}: labels in rows, classes given in columns")
+        console.print(_confusion(shown.confusion), "", sep="\n")
     worst = sorted(result.layers, key=_worst)[:_SHOWN_LAYERS]
     layers, missing = fitted(_layer_columns(result), worst, console)
     console.print(layers, "", sep="\n")
@@ -111,18 +114,12 @@ def _decibels(value: float | None) -> str:
     return "equal" if value is None else f"{value:.1f}"
 
 
-def _confusion(run: RunSummary) -> Table:
-    assert run.confusion is not None, "asked for one that is there"
-    table = Table(
-        box=None,
-        pad_edge=False,
-        title=f"{_NAMES[run.run]}: rows are labels, columns classes given",
-        title_justify="left",
-    )
+def _confusion(counts: Sequence[Sequence[int]]) -> Table:
+    table = Table(box=None, pad_edge=False)
     table.add_column("")
-    for number in range(len(run.confusion)):
+    for number in range(len(counts)):
         table.add_column(str(number), justify="right")
-    for number, row in enumerate(run.confusion):
+    for number, row in enumerate(counts):
         table.add_row(str(number), *(str(count) if count else "." for count in row))
     return table
 
@@ -134,10 +131,10 @@ def _sentences(result: Quantization, shown: int) -> list[str]:
     lines += [f"{_NAMES[run.run]}: {run.refusal}" for run in result.runs if run.refusal]
     lines += list(result.notes)
     lines += [f"In floating point: {kind.op} ({', '.join(kind.names)}): {kind.why}." for kind in result.floating]
-    lines += [
-        f"On the control core: {layer.name} ({layer.op}, {layer.cycles:,} cycles), as {layer.why}."
-        for layer in result.control_core
-    ]
+    for what in dict.fromkeys((layer.op, layer.why) for layer in result.control_core):
+        same = [layer for layer in result.control_core if (layer.op, layer.why) == what]
+        names, cycles = ", ".join(layer.name for layer in same), sum(layer.cycles for layer in same)
+        lines.append(f"On the control core: {names} ({what[0]}, {cycles:,} cycles), as {what[1]}.")
     if result.narrowing is not None:
         narrow, unit = result.narrowing, "of the samples" if result.classes is not None else "dB"
         allowed = f"{narrow.allowed:.2%}" if result.classes is not None else f"{narrow.allowed:g}"

@@ -50,7 +50,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("float.onnx --data short.npz", "there are 3 labels for the 4 samples of short.npz"),
         ("float.onnx --data data.npz --test short.npz", "there are 3 labels for the 4 samples of short.npz"),
         ("float.onnx --data data.npz --labels no", "data.npz has no array 'no', and there is no such file"),
-        ("float.onnx --data classes.npz", "labels of the data have 256, and y has 256 scores"),
+        ("float.onnx --data classes.npz", "labels of the data have 256, and float gives 256 scores"),
         ("missing.onnx --data data.npz", "cannot read the model missing.onnx"),
         ("broken.onnx --data data.npz", "broken.onnx is truncated or corrupt"),
         ("int8.onnx --data data.npz", "int8.onnx is quantized already"),
