@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from match.compilation.stopwatch import Progress, unheard
 from match.errors import InputError
 from match.quantizing.samples import Samples
 from match.quantizing.schema import Run, RunSummary
@@ -40,9 +41,14 @@ def check_labels(name: str, real: Outputs, labels: Array | None, what: str) -> N
         )
 
 
-def computed(run: Callable[[Mapping[str, Array]], Sequence[Array]], samples: Samples) -> list[Array]:
-    """The outputs for all samples; `run` computes one."""
-    results = [run({name: array[index] for name, array in samples.inputs.items()}) for index in range(samples.count)]
+def computed(
+    run: Callable[[Mapping[str, Array]], Sequence[Array]], samples: Samples, progress: Progress = unheard
+) -> list[Array]:
+    """The outputs for all samples; `run` computes one, and `progress` is told how many are done."""
+    results: list[Sequence[Array]] = []
+    for index in range(samples.count):
+        progress(f"{index} of {samples.count}")
+        results.append(run({name: array[index] for name, array in samples.inputs.items()}))
     return [np.stack(tensors) for tensors in zip(*results, strict=True)]
 
 

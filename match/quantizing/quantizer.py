@@ -105,8 +105,11 @@ def calibrate(model: Prepared, form: Form, inputs: Mapping[str, npt.NDArray[Any]
             progress(f"calibrating, {start} of {count}")
             calibrator.collect_data(_Reader(inputs, start, min(start + _CHUNK, count)))
         found = calibrator.compute_data()
-    ranges = {name: tuple(float(np.asarray(end).item()) for end in found[name].range_value) for name in found.keys()}  # noqa: SIM118
-    return Quantizer(model, form, ranges)  # pyright: ignore[reportArgumentType]
+    ranges: dict[str, tuple[float, float]] = {}
+    for name, tensor in found.items():
+        low, high = (float(np.asarray(end).item()) for end in tensor.range_value)
+        ranges[name] = low, high
+    return Quantizer(model, form, ranges)
 
 
 class _Reader:

@@ -8,6 +8,7 @@ from importlib import metadata
 from os import PathLike
 from typing import Any, Literal
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import onnx
@@ -15,6 +16,7 @@ import onnx
 from match.compilation.stopwatch import Progress, unheard
 from match.compiler import compile as compile_model
 from match.compiler import predict
+from match.dispatch.plan import CPU
 from match.errors import MatchError, OptionError
 from match.files import npz
 from match.files.npz import LABELS
@@ -38,7 +40,8 @@ from match.validation.references import reference
 CALIBRATED, MEASURED = 200, 1000
 """The most samples that ranges are found with, and that accuracies are measured with, if nothing else is said."""
 
-_UNTOLD = "layout"
+_LAYOUT = "layout"
+"""What reports call a layer that the model does not have: a tensor laid out anew for a module."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,9 +142,10 @@ def quantize(
     bounds = Bounds.of(loss, tested.labels is not None) if bits is None else None
     if bounds is None and loss is not None:
         raise OptionError('a loss is allowed to narrower weights alone; give weight_bits="auto", too.')
-    progress("running the float model")
     run = session(prepared.proto.SerializeToString(), prepared.name)
-    real = computed(lambda sample: run.run(None, dict(sample)), tested)
+    real = computed(
+        lambda sample: run.run(None, dict(sample)), tested, lambda state: progress(f"running the float model, {state}")
+    )
     check_labels(prepared.name, real, tested.labels, "the data" if test is None else "the test data")
     work = _Work(prepared, chip, tested, real, jobs, cache, progress)
     quantizer, notes = _calibrated(prepared, form_for(chip), given.spread(calibrated), progress)
@@ -252,16 +256,22 @@ class _Work:
     def _runs(self, proto: onnx.ModelProto) -> tuple[tuple[RunSummary, ...], Report]:
         """All ways to compute the network and, without labels, those that need no C; the report of the compilation."""
         labels = self.samples.labels
-        self.progress("running the quantized model")
         loaded = load(proto)
         _, run = reference(loaded)
-        integers = computed(lambda sample: run([sample[tensor.name] for tensor in loaded.inputs]), self.samples)
+        integers = computed(
+            lambda sample: run([sample[tensor.name] for tensor in loaded.inputs]),
+            self.samples,
+            lambda state: self.progress(f"running the quantized model, {state}"),
+        )
         runs = [summary("float", self.real, self.real, labels), summary("quantized", integers, self.real, labels)]
         if labels is None:
             self.progress("predicting")
             return tuple(runs), self._predict(proto)
         report: Report | None = None
         for numerics in ("hardware", "exact"):
+            if report is not None and _is_exact(report) and not runs[-1].refusal:
+                runs.append(msgspec.structs.replace(runs[-1], run=numerics))
+                continue
             try:
                 compiled = compile_model(
                     proto,
@@ -284,6 +294,11 @@ class _Work:
         return tuple(runs), report
 
 
+def _is_exact(report: Report) -> bool:
+    """Whether every layer has the network's own requantization already."""
+    return all(layer.requantization is None or layer.requantization.exact for layer in report.layers)
+
+
 def _floating(proto: onnx.ModelProto) -> tuple[Floating, ...]:
     """The operators that stay in floating point, by their kind."""
     kinds = dict.fromkeys(node.op_type for node in proto.graph.node if node.op_type in FLOATING)
@@ -297,9 +312,9 @@ def _on_core(report: Report) -> list[CoreLayer]:
     """The layers that the control core computes and that take time."""
     found: list[CoreLayer] = []
     for layer in report.layers:
-        if layer.module != "cpu" or not layer.cycles or layer.op == _UNTOLD:
+        if layer.module != CPU or not layer.cycles or layer.op == _LAYOUT:
             continue
-        offers = [candidate for candidate in layer.candidates if candidate.module != "cpu"]
+        offers = [candidate for candidate in layer.candidates if candidate.module != CPU]
         costs = [(candidate.cycles, candidate.module) for candidate in offers if candidate.cycles is not None]
         refusals = [candidate.refusal for candidate in offers if candidate.refusal]
         if costs:
