@@ -18,7 +18,7 @@ from match.frontend.onnx_graph import opset_of, read_by, type_name, with_fields
 from match.frontend.other_formats import is_tflite
 from match.interrupt.unfinished import scratch_folder
 from match.quantizing.libraries import library, quiet
-from match.quantizing.normalization import with_depthwise_normalization
+from match.quantizing.same_operators import with_depthwise_normalization, with_leaky_relus
 from match.quantizing.tensor import Tensor
 from match.target.arguments import path_of
 from match.validation.exact_session import exact_session
@@ -163,7 +163,7 @@ def _optimized(proto: onnx.ModelProto, path: Path) -> onnx.ModelProto:
         onnx.save(proto, source)
         session(source, str(path))
         shapes.quant_pre_process(str(source), str(result), skip_symbolic_shape=True)
-        prepared = with_depthwise_normalization(onnx.load(result))
+        prepared = with_leaky_relus(with_depthwise_normalization(onnx.load(result)))
     for position, node in enumerate(prepared.graph.node):
         node.name = f"{node.op_type}_{position}"  # by which what becomes of it is found
     return without_unread(prepared)

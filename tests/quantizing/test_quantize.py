@@ -105,15 +105,22 @@ def test_diana_gets_powers_of_two_and_zero_points_of_0() -> None:
     assert not on_core & {"conv2d", "depthwise_conv2d", "dense", "lookup", "nn.relu"}
 
 
-def test_addends_have_one_scale_on_diana() -> None:
-    made = match.quantize(model_of("mobilenet"), noise(20, 1, 16, 16), "diana").model
+@pytest.mark.parametrize("target", ["gap9", "diana"])
+def test_addends_have_one_scale_on_diana(target: str) -> None:
+    """Numbers a hundred times as large are added to others."""
+    weights = numpy_helper.from_array(100 * np.eye(3, dtype=np.float32).reshape(3, 3, 1, 1), "weights")
+    nodes = [
+        onnx.helper.make_node("Conv", ["x", "weights"], ["large"]),
+        onnx.helper.make_node("Add", ["x", "large"], ["y"]),
+    ]
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 3, 8, 8]) for name in "xy"]
+    graph = onnx.helper.make_graph(nodes, "sum", values[:1], values[1:], [weights])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    made = match.quantize(model, noise(20, 3, 8, 8), target).model
     makers = {name: node for node in made.graph.node for name in node.output}
-    sums = [node for node in made.graph.node if node.op_type == "Add"]
-    values = constants(made)
-    assert len(sums) == 2
-    for node in sums:
-        one, other = (float(values[makers[name].input[1]]) for name in node.input)
-        assert one == other
+    (addition,) = (node for node in made.graph.node if node.op_type == "Add")
+    one, other = (float(constants(made)[makers[name].input[1]]) for name in addition.input)
+    assert (one == other) == (target == "diana")
 
 
 @pytest.mark.parametrize("opset", [9, 12, 17, 21])
@@ -158,6 +165,23 @@ def test_normalization_that_nothing_can_fold() -> None:
     assert np.allclose(before, after, atol=1e-5)
     result = match.quantize(model, noise(8, 3, 8, 8), "gap9").result
     assert not result.control_core
+
+
+@pytest.mark.parametrize("slopes", [1, 4])
+def test_prelu_with_one_slope_is_a_leaky_relu(slopes: int) -> None:
+    model = tiny("PRelu")
+    slope = np.linspace(0.1, 0.4, slopes, dtype=np.float32).reshape(-1, 1, 1)
+    model.graph.initializer.append(numpy_helper.from_array(slope, "slope"))
+    model.graph.node[2].input.append("slope")
+    prepared = prepare(model)
+    assert prepared.proto.graph.node[-1].op_type == ("LeakyRelu" if slopes == 1 else "PRelu")
+    given = noise(1, 3, 8, 8)
+    before, after = (
+        exact_session(proto.SerializeToString(), fused=False).run(None, {"x": given})[0]
+        for proto in (model, prepared.proto)
+    )
+    assert np.allclose(before, after, atol=1e-5)
+    assert not match.quantize(model, noise(8, 3, 8, 8), "gap9").result.control_core
 
 
 def test_weights_have_a_scale_for_each_channel_where_modules_multiply() -> None:

@@ -1,4 +1,7 @@
-"""Batch normalization that no layer in front could take in, as the layer that it is."""
+"""Operators as others that compute the same and that modules have.
+
+Batch normalization that no layer in front could take in is a depthwise convolution, PReLU with one slope a leaky ReLU.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,20 @@ from match.frontend.onnx_graph import attribute_of, with_fields
 
 _MAPS = (3, 4)
 """Numbers of axes of tensors that have a channel for each pixel, or for each sample of a signal."""
+
+
+def with_leaky_relus(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """A model whose PReLUs with one slope for all elements are leaky ReLUs."""
+    constants = {tensor.name: tensor for tensor in proto.graph.initializer}
+    nodes: list[Any] = []
+    for node in proto.graph.node:
+        slope = constants.get(node.input[1]) if node.op_type == "PRelu" else None
+        if slope is not None and np.prod(slope.dims) == 1:
+            alpha = numpy_helper.to_array(slope).item()
+            nodes.append(onnx.helper.make_node("LeakyRelu", node.input[:1], node.output, node.name, alpha=alpha))
+        else:
+            nodes.append(node)
+    return with_fields(proto, node=nodes)
 
 
 def with_depthwise_normalization(proto: onnx.ModelProto) -> onnx.ModelProto:
