@@ -134,16 +134,26 @@ def _with_form(quantizer: Quantizer) -> dict[str, tuple[float, float]]:
 
 
 def _join_addends(graph: Any, ranges: dict[str, tuple[float, float]]) -> None:
-    """Give tensors that are added one range: the larger one, in which neither is clipped."""
-    sums = [node.input for node in graph.node if node.op_type == "Add" and set(node.input) <= ranges.keys()]
+    """Give tensors that are added one range, the larger one, and their sum no smaller one.
+
+    So neither addend is clipped, and from the addends' scale to the sum's it is a shift to the right.
+    """
+    sums = [node for node in graph.node if node.op_type == "Add" and set(node.input) <= ranges.keys()]
+    active = {node.input[0]: node.output[0] for node in graph.node if node.op_type in ("Relu", "Clip")}
     changed = True
     while changed:
         changed = False
-        for names in sums:
-            joined = min(ranges[name][0] for name in names), max(ranges[name][1] for name in names)
-            largest = max(map(abs, joined))
-            changed = changed or any(max(map(abs, ranges[name])) != largest for name in names)
-            ranges.update(dict.fromkeys(names, joined))
+        for node in sums:
+            joined = _union(*(ranges[name] for name in node.input))
+            results = [name for name in (node.output[0], active.get(node.output[0])) if name in ranges]
+            wanted = dict.fromkeys(node.input, joined) | {name: _union(ranges[name], joined) for name in results}
+            changed = changed or any(ranges[name] != range_ for name, range_ in wanted.items())
+            ranges.update(wanted)
+
+
+def _union(*bounds: tuple[float, float]) -> tuple[float, float]:
+    """The least range that holds others."""
+    return min(low for low, _ in bounds), max(high for _, high in bounds)
 
 
 def _rounded(bounds: tuple[float, float], symmetric: bool) -> tuple[float, float]:

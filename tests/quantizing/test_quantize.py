@@ -123,6 +123,23 @@ def test_addends_have_one_scale_on_diana(target: str) -> None:
     assert (one == other) == (target == "diana")
 
 
+def test_sums_smaller_than_their_addends_stay_on_diana() -> None:
+    """A module that shifts to the right alone cannot make a scale finer."""
+    ones = np.eye(3, dtype=np.float32).reshape(3, 3, 1, 1)
+    weights = [numpy_helper.from_array(ones * factor, name) for name, factor in (("one", -0.9), ("other", 0.8))]
+    nodes = [
+        onnx.helper.make_node("Conv", ["x", "one"], ["back"]),
+        onnx.helper.make_node("Conv", ["x", "other"], ["forth"]),
+        onnx.helper.make_node("Add", ["back", "forth"], ["sum"]),
+        onnx.helper.make_node("Relu", ["sum"], ["y"]),
+    ]
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1, 3, 8, 8]) for name in "xy"]
+    graph = onnx.helper.make_graph(nodes, "sum", values[:1], values[1:], weights)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8)
+    result = match.quantize(model, noise(20, 3, 8, 8), "diana").result
+    assert "add" not in {layer.op for layer in result.control_core}
+
+
 @pytest.mark.parametrize("opset", [9, 12, 17, 21])
 def test_normalization_is_folded_and_the_opset_raised(opset: int) -> None:
     """The prepared model computes what the float model computes, with the convolution alone."""
