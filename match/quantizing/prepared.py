@@ -16,6 +16,7 @@ from match.frontend.file import model_bytes
 from match.frontend.onnx_batch import is_open, with_batch_of_one
 from match.frontend.onnx_graph import opset_of, read_by, type_name, with_fields
 from match.frontend.other_formats import is_tflite
+from match.frontend.tflite.file import read_file
 from match.interrupt.unfinished import scratch_folder
 from match.quantizing.libraries import library, quiet
 from match.quantizing.same_operators import with_depthwise_normalization, with_leaky_relus
@@ -87,6 +88,8 @@ def prepare(model: Any) -> Prepared:
 def _read(path: Path) -> onnx.ModelProto:
     data = model_bytes(path)
     if is_tflite(data):
+        if any(tensor.dtype in ("int8", "uint8", "int16") for tensor in read_file(data, path).tensors):
+            raise ModelError(f"{path} is quantized already; give it to `match compile`.")
         raise ModelError(f"{path} {_TFLITE.format(name=path.name, stem=path.stem)}.")
     try:
         proto = onnx.load_model_from_string(data)

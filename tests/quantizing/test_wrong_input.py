@@ -13,6 +13,7 @@ import pytest
 import match
 from match.cli import main
 from match.errors import MatchError, ModelError, OptionError
+from tests.passes.tflite_models import TfliteModel
 from tests.quantizing.conftest import noise, tiny
 
 pytestmark = pytest.mark.cc
@@ -30,7 +31,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     half.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
     Path("half.onnx").write_bytes(half.SerializeToString())
     Path("broken.onnx").write_bytes(tiny().SerializeToString()[:-40])
-    Path("net.tflite").write_bytes(b"\x1c\0\0\0TFL3" + bytes(64))
+    for dtype in ("float32", "int8"):
+        small = TfliteModel()
+        x, y = (small.tensor((1, 4), dtype, scale=0.1 if dtype == "int8" else None) for _ in "xy")
+        small.operator("NEG", [x], y)
+        Path(f"{dtype}.tflite").write_bytes(small.build([x], [y]))
     np.savez("data.npz", x=noise(4, 3, 8, 8))
     np.savez("labelled.npz", x=noise(4, 3, 8, 8), labels=np.arange(4))
     np.savez("unknown.npz", image=noise(4, 3, 8, 8))
@@ -56,7 +61,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("int8.onnx --data data.npz", "int8.onnx is quantized already"),
         ("half.onnx --data data.npz", "half.onnx"),
         ("open.onnx --data data.npz", "open.onnx leaves more than the batch open at 'x' (columns); fix these"),
-        ("net.tflite --data data.npz", "net.tflite is a TFLite file, and match quantize reads ONNX; convert it with"),
+        ("float32.tflite --data data.npz", "float32.tflite is a TFLite file, and match quantize reads ONNX; convert"),
+        ("int8.tflite --data data.npz", "int8.tflite is quantized already; give it to `match compile`"),
         ("float.onnx --data data.npz --target gap7", "there is no target 'gap7'"),
         ("float.onnx --data data.npz -o q.tflite", "a quantized network is written as .onnx"),
         ("float.onnx --data data.npz -o float.onnx", "--output is MODEL itself"),
