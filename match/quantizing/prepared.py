@@ -45,14 +45,12 @@ class Prepared:
         name: what the file is called, without its ending.
         proto: the model with a batch of 1, as onnxruntime's optimizations leave it.
         inputs: its inputs.
-        outputs: its outputs.
         notes: sentences on what was decided about it.
     """
 
     name: str
     proto: onnx.ModelProto
     inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
     notes: tuple[str, ...]
 
 
@@ -82,7 +80,7 @@ def prepare(model: Any) -> Prepared:
         notes += (f"{path} uses version {before} of ONNX's operators; the quantized network uses {_OPSET}.",)
     proto = _optimized(proto, path)
     inputs = tuple(_tensor(value) for value in _inputs(proto))
-    return Prepared(path.stem, proto, inputs, tuple(_tensor(value) for value in proto.graph.output), notes)
+    return Prepared(path.stem, proto, inputs, notes)
 
 
 def _read(path: Path) -> onnx.ModelProto:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from os import PathLike
 from typing import Any, Literal
@@ -183,7 +183,7 @@ def _calibrated(model: Prepared, form: Form, samples: Samples, progress: Progres
         proto, changed = with_plain_relus(model.proto)
         if changed:
             notes = (f"{changed} clips from 0 to a number are ReLUs now: the target's modules clip where 8 bits end.",)
-            model = Prepared(model.name, proto, model.inputs, model.outputs, model.notes)
+            model = replace(model, proto=proto)
     return calibrate(model, form, samples.inputs, progress), notes
 
 
