@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from match.ir.layer import Layer
     from match.ir.requantization import Requantization, Requantizer
     from match.mapping.schedule import Schedule
+    from match.quantizing.run import QuantizedModel, quantize
     from match.report.compare import Comparison, compare
     from match.sweeping.run import sweep
     from match.target.cost import CostModel, CpuCostModel
@@ -62,6 +63,7 @@ __all__ = [
     "OptionError",
     "OutputError",
     "Pattern",
+    "QuantizedModel",
     "Requantization",
     "Requantizer",
     "Schedule",
@@ -79,6 +81,7 @@ __all__ = [
     "pass_config",
     "pass_context",
     "predict",
+    "quantize",
     "shared_files",
     "sweep",
     "target_names",
@@ -114,6 +117,7 @@ _HOME = {
     "match.dispatch.plan": ("LayerDecision",),
     "match.target.registry": ("get_target", "target_names"),
     "match.sweeping.run": ("sweep",),
+    "match.quantizing.run": ("QuantizedModel", "quantize"),
     "match.ir.requantization": ("Requantization", "Requantizer"),
     "match.mapping.schedule": ("Schedule",),
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 from match import validation
 from match.devtools import check
+from match.quantizing.schema import schema as quantize_schema
 from match.report import compare, run_result, target_list
 from match.report.operators import markdown
 from match.report.text import schema as report_schema
@@ -29,6 +30,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "check": check.schema,
     "validate": validation.schema,
     "sweep": sweep_schema,
+    "quantize": quantize_schema,
 }
 """JSON Schemas by name; NAME.schema.json has each."""
 

@@ -44,7 +44,9 @@ NETWORKS = (
 
 def main(
     network: Annotated[str, typer.Option(metavar="A,B", help="Names of the zoo, or files.")] = ",".join(NETWORKS),
-    activations: Annotated[str, typer.Option(metavar="A,B", help="Types of activations.")] = "uint8,int8",
+    activations: Annotated[
+        str, typer.Option(metavar="A,B", help="Types of activations; float: `match quantize`s.")
+    ] = "uint8,int8",
     target: Annotated[str, typer.Option(metavar="NAME", help="The chip; see `match targets`.")] = "gap9",
     numerics: Annotated[str, typer.Option(metavar="NAME", help="As of `match compile`.")] = "hardware",
     compare: Annotated[bool, typer.Option("--compare", help="Run each beside its reference, on one input.")] = False,

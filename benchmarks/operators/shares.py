@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import onnx
 
 import match
@@ -16,18 +17,36 @@ from benchmarks.operators.results import CPU, EXTERNAL, Rest, Row
 from match.errors import MatchError, OptionError, ToolchainError
 from match.report.schema import LayerSummary
 
+FLOAT = "float"
+_SAMPLES = 16
+
 
 def measure(
     name: str, activations: str, target: str, numerics: str, *, compare: bool, quantize_recurrent: bool = False
 ) -> Row:
     """A network of the zoo whose caller gives and takes integers, compiled; a refusal is a row, too.
 
+    Instead of a type, `FLOAT` is a float network that `match quantize` quantizes for the target.
+
     Raises:
         OptionError: there is no such network, target or kind of numerics.
     """
-    model = match.zoo.build(name, activations=activations)
+    kind = activations
+    if kind == FLOAT:
+        model, activations = _quantized(name, target)
+    else:
+        model = match.zoo.build(name, activations=activations)
     options = {"input_type": activations, "output_type": activations, "quantize_recurrent": quantize_recurrent}
-    return _measured(Row(network=name, activations=activations), model, target, numerics, options, compare=compare)
+    return _measured(Row(network=name, activations=kind), model, target, numerics, options, compare=compare)
+
+
+def _quantized(name: str, target: str) -> tuple[onnx.ModelProto, str]:
+    """A float network of the zoo, quantized for a target with noise, and the type of its activations."""
+    model = match.zoo.build(name, quantized=False)
+    shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
+    noise = np.random.default_rng(0).uniform(-1, 1, (_SAMPLES, *shape)).astype(np.float32)
+    made = match.quantize(model, noise, target)
+    return made.model, made.result.form.activations
 
 
 def measure_file(path: Path, target: str, numerics: str, *, compare: bool) -> Row:

@@ -43,6 +43,7 @@ def application() -> typer.Typer:
     app.callback()(_options)
     app.command("compile")(commands.compile_model)
     app.command("sweep")(commands.sweep)
+    app.command("quantize")(commands.quantize)
     app.command("build")(commands.build_project)
     app.command("size")(commands.size_project)
     app.command("run")(commands.run)

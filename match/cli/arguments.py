@@ -231,6 +231,7 @@ NetworkName = Annotated[
 NetworkFile = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="X.onnx", help="Write it here.", show_default="NAME.onnx")
 ]
+RealNumbers = Annotated[bool, typer.Option("--float", help="In float, for `match quantize`.")]
 Classes = Annotated[
     int | None, typer.Option("--classes", metavar="N", help="Number of classes.", show_default="the network's own")
 ]
@@ -341,4 +342,71 @@ CsvFile = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON in place of tables.")]
 Sanitize = Annotated[
     bool, typer.Option("--sanitize", help="Build with the address and undefined-behaviour sanitizers.")
+]
+FloatModel = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A float .onnx file, as PyTorch or tf2onnx writes it.")
+]
+QuantizedFile = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="Q.onnx", help="Write it here.", show_default="MODEL's name and _int8.onnx"),
+]
+CalibrationData = Annotated[
+    Path,
+    typer.Option(
+        "--data",
+        metavar="X.npz|DIR",
+        help="Samples to find the ranges of tensors with: arrays by the names of inputs, or a folder of .npy arrays or "
+        "of images.",
+    ),
+]
+TestData = Annotated[
+    Path | None,
+    typer.Option("--test", metavar="X.npz|DIR", help="Samples to measure with.", show_default="those of --data"),
+]
+LabelsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--labels",
+        metavar="NAME|FILE",
+        help="The class of each sample: an array of the .npz file, or an .npy, .npz or text file.",
+        show_default="the array `labels`, if there is one",
+    ),
+]
+CalibrationSamples = Annotated[
+    int, typer.Option("--calibrate", metavar="N", min=1, help="The most samples to calibrate with, evenly spread.")
+]
+MeasuredSamples = Annotated[
+    int, typer.Option("--samples", metavar="N", min=1, help="The most samples to measure with, evenly spread.")
+]
+PixelMean = Annotated[
+    str,
+    typer.Option("--mean", metavar="M|R,G,B", help="Taken off the pixels of images, which are from 0 to 1."),
+]
+PixelStd = Annotated[str, typer.Option("--std", metavar="S|R,G,B", help="What the pixels are divided by then.")]
+LeaveOneOut = Annotated[
+    bool, typer.Option("--leave-one-out", help="Measure what the outputs gain with each layer alone in floating point.")
+]
+WeightBits = Annotated[
+    str,
+    typer.Option(
+        "--weight-bits",
+        metavar="2..8|auto",
+        help="Bits of the values of weights; auto: in each layer as few as make it faster within --loss.",
+    ),
+]
+Loss = Annotated[
+    float | None,
+    typer.Option(
+        "--loss",
+        metavar="X",
+        min=0,
+        help="What --weight-bits auto may lose: a share of the samples that are right, without labels dB of SQNR.",
+        show_default="0.01, or 3 dB",
+    ),
+]
+SampleFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--save-samples", metavar="X.npz", help="Write the samples that it is measured with, for `match validate`."
+    ),
 ]

@@ -15,6 +15,8 @@ from match.cli.arguments import (
     Against,
     Axes,
     ByLayers,
+    CalibrationData,
+    CalibrationSamples,
     Chip,
     ChosenPoints,
     Classes,
@@ -24,6 +26,7 @@ from match.cli.arguments import (
     CsvFile,
     Engine,
     FirstReport,
+    FloatModel,
     HtmlFile,
     InputFile,
     InputLayout,
@@ -33,8 +36,12 @@ from match.cli.arguments import (
     L1Size,
     L2Size,
     LabelledInput,
+    LabelsOf,
+    LeaveOneOut,
     LogFile,
+    Loss,
     Markdown,
+    MeasuredSamples,
     MemoryMapFile,
     ModelPath,
     ModelPaths,
@@ -53,13 +60,18 @@ from match.cli.arguments import (
     Overwrite,
     OwnPlatformName,
     PageFile,
+    PixelMean,
+    PixelStd,
     PlatformName,
     PrintAfter,
     ProjectPath,
+    QuantizedFile,
     QuantizeRecurrent,
     Quiet,
+    RealNumbers,
     ReportPath,
     Rescale,
+    SampleFile,
     Samples,
     Sanitize,
     Scheduler,
@@ -70,9 +82,11 @@ from match.cli.arguments import (
     SweepPages,
     Target,
     TargetName,
+    TestData,
     TimelineFile,
     TraceFile,
     Verbose,
+    WeightBits,
     Workers,
 )
 from match.cli.printed_passes import PrintedPasses
@@ -233,6 +247,88 @@ def sweep(
         show_sweep(result, console)
         for place in (*files, *((html / "index.html",) if html else ())):
             console.print(f"Written: {place}", highlight=False, markup=False, soft_wrap=True)
+
+
+def quantize(
+    model: FloatModel,
+    data: CalibrationData,
+    output: QuantizedFile = None,
+    target: TargetName = "gap9",
+    test: TestData = None,
+    labels: LabelsOf = None,
+    calibration: CalibrationSamples = 200,
+    samples: MeasuredSamples = 1000,
+    mean: PixelMean = "0",
+    std: PixelStd = "1",
+    leave_one_out: LeaveOneOut = False,
+    weight_bits: WeightBits = "8",
+    loss: Loss = None,
+    saved: SampleFile = None,
+    jobs: Jobs = None,
+    no_cache: NoCache = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> None:
+    """Quantize the float MODEL as a target likes it, and measure what that costs in accuracy and cycles."""
+    from rich.console import Console
+
+    import match
+    from match.files.output import check_ending, check_file
+    from match.quantizing.schema import encode
+    from match.quantizing.table import show_quantization
+
+    path = output or Path(f"{model.stem}_int8.onnx")
+    check_ending(path, (".onnx",), "a quantized network")
+    if path.resolve() == model.resolve():
+        raise OptionError(f"--output is MODEL itself, {model}; choose another name.")
+    if saved is not None:
+        check_ending(saved, (".npz",), "a file of samples")
+    for file in (path, saved):
+        check_file(file)
+    with _progress(f"Quantizing {model.name} for {target}", quiet, verbose) as update:
+        quantized = match.quantize(
+            model,
+            data,
+            target,
+            test=test,
+            labels=labels,
+            calibration=calibration,
+            samples=samples,
+            mean=_numbers("--mean", mean),
+            std=_numbers("--std", std),
+            leave_one_out=leave_one_out,
+            weight_bits="auto" if weight_bits == "auto" else _bits(weight_bits),
+            loss=loss,
+            jobs=jobs,
+            cache=not no_cache,
+            progress=update,
+        )
+    if saved is not None:
+        quantized.save_samples(saved)
+    quantized.save(path)
+    if as_json:
+        write_out(encode(quantized.result).decode())
+    elif not quiet:
+        console = Console()
+        console.width = console.width if console.is_terminal else PIPE_WIDTH
+        show_quantization(quantized.result, console)
+        text = f"Quantized network: {path} (`match compile {path} --target {target}` compiles it)"
+        console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _numbers(option: str, text: str) -> tuple[float, ...]:
+    """Numbers with commas between them."""
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError as error:
+        raise OptionError(f"{option} {text} is no list of numbers; give one, or one for each channel.") from error
+
+
+def _bits(text: str) -> int:
+    if not text.isdecimal():
+        raise OptionError(f"--weight-bits {text} is no number of bits; give 2 to 8, or auto.")
+    return int(text)
 
 
 def _settings(given: Sequence[str]) -> dict[str, str]:
@@ -439,6 +535,7 @@ def validate(
     directory: ProjectPath,
     against: Against = None,
     inputs: LabelledInput = None,
+    labels: LabelsOf = None,
     samples: Samples = None,
     seed: Seed = 0,
     on: On = "host",
@@ -458,13 +555,15 @@ def validate(
     from match.validation import encode
     from match.validation.table import show
 
-    given, labels = (None, None) if inputs is None else _labelled(inputs, read_manifest(directory))
+    given, classes = (None, None) if inputs is None else _labelled(inputs, read_manifest(directory), labels)
+    if inputs is None and labels is not None:
+        raise OptionError("--labels are the classes of given samples; give these with --input, too.")
     with _progress(f"Validating {directory}", quiet, verbose) as update:
         result = match.validate(
             directory,
             against,
             inputs=given,
-            labels=labels,
+            labels=classes,
             samples=samples,
             seed=seed,
             on=on,
@@ -536,6 +635,7 @@ def zoo(
     name: NetworkName = None,
     output: NetworkFile = None,
     classes: Classes = None,
+    real: RealNumbers = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> None:
@@ -547,15 +647,16 @@ def zoo(
 
     console = Console(quiet=quiet and name is not None)
     if name is None:
-        if output is not None or classes is not None:
-            raise OptionError("--output and --classes need the name of a network; `match zoo` lists them.")
+        if output is not None or classes is not None or real:
+            raise OptionError("--output, --classes and --float need the name of a network; `match zoo` lists them.")
         show_networks(console)
         return
     path = output or Path(f"{name}.onnx")
     check_ending(path, (".onnx",), "a network")
     with _progress(f"Making {name}", quiet, verbose):
-        write_network(name, path, classes)
-    console.print(f"{name}: {path} (`match compile {path}` compiles it)", highlight=False, soft_wrap=True)
+        write_network(name, path, classes, quantized=not real)
+    what = f"`match quantize {path}` quantizes it" if real else f"`match compile {path}` compiles it"
+    console.print(f"{name}: {path} ({what})", highlight=False, soft_wrap=True)
 
 
 def ops(target: Target, operator: Operator = None, as_markdown: Markdown = False) -> None:
@@ -627,14 +728,23 @@ def demo(target: TargetName = "gap9", quiet: Quiet = False, verbose: Verbose = F
     show(result.report, console)
 
 
-def _labelled(file: Path, manifest: Manifest) -> tuple[dict[str, Array], Array | None]:
-    """The inputs in a file, and the labels beside them; none if there are none, or if an input is called so."""
+def _labelled(file: Path, manifest: Manifest, labels: str | None = None) -> tuple[dict[str, Array], Array | None]:
+    """The inputs in a file, and their labels: the array or the file that `labels` names, or those beside the inputs.
+
+    There are none if nothing is named and no array is called so, or an input is.
+    """
     from match.files import npz
-    from match.validation import LABELS
+    from match.files.labels import read_labels
 
     given = npz.read(file)
-    own = any(tensor.name == LABELS for tensor in manifest.inputs)
-    return given, None if own else given.pop(LABELS, None)
+    own = {tensor.name for tensor in manifest.inputs}
+    beside = {name: given.pop(name) for name in (labels, npz.LABELS) if name in given and name not in own}
+    name = labels or npz.LABELS
+    if labels is None or name in beside:
+        return given, beside.get(name)
+    if not Path(labels).is_file():
+        raise OptionError(f"--labels {labels} is no array beside the inputs in {file}, and no file; name one of these.")
+    return given, read_labels(Path(labels))
 
 
 @contextmanager

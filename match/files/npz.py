@@ -15,6 +15,9 @@ from match.files.output import whole_file
 
 Array = npt.NDArray[Any]
 
+LABELS = "labels"
+"""In a file of inputs: the class of each sample."""
+
 
 def read(path: Path) -> dict[str, Array]:
     """All tensors of a file.

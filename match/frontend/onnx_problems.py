@@ -8,18 +8,14 @@ from typing import Any
 
 from match.errors import ModelError
 from match.frontend.onnx_batch import is_open
-from match.frontend.other_formats import ONNX_GUIDE
 from match.frontend.reasons import of_open_shapes, sentence
 
-QUANTIZE = (
-    "quantize weights and activations to int8 with onnxruntime.quantization.quantize_static and inputs to calibrate on "
-    f"({ONNX_GUIDE})"
-)
+QUANTIZE = "give the network in float to `match quantize`, with inputs to calibrate on"
 """What to do about a model that is not quantized."""
 
 _RECURRENT = (
-    "convert the network to TFLite in full int8, whose LSTM is computed in integers; quantize_static would leave it in "
-    "floating point, on the control core"
+    "convert the network to TFLite in full int8, whose LSTM is computed in integers; `match quantize` would leave it "
+    "in floating point, on the control core"
 )
 _ON_INTEGERS = "DequantizeLinear", "MatMulInteger", "ConvInteger", "MatMulIntegerToFloat"
 _OF_FEW_BITS = "MatMulNBits", "MatMulBnb4", "GatherBlockQuantized"
@@ -91,4 +87,4 @@ def _not_quantized(graph: Any) -> Iterator[str]:
         what = f"has quantized weights alone: {weights_alone} computes with activations in floating point"
         yield f"{what}; {QUANTIZE}"
     elif not any(name.startswith("Q") or name in _ON_INTEGERS for name in operators):
-        yield f"is a float model: nothing in it is quantized; {QUANTIZE}"
+        yield "is a float model: nothing in it is quantized; give it to `match quantize`, with inputs to calibrate on"

@@ -7,8 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 TFLITE_GUIDE = "https://www.tensorflow.org/lite/performance/post_training_integer_quant"
-ONNX_GUIDE = "https://onnxruntime.ai/docs/performance/model-optimizations/quantization.html"
-"""How networks are quantized to integers by TensorFlow and by onnxruntime."""
+"""How networks are quantized to integers by TensorFlow."""
 
 _TEXT = (
     "text, not the binary form of a model; convert it, for an ONNX model with onnx.save(onnx.load(path, "
@@ -16,8 +15,8 @@ _TEXT = (
 )
 _INT8 = f"with Optimize.DEFAULT, a representative_dataset and the operators TFLITE_BUILTINS_INT8 ({TFLITE_GUIDE})"
 _FROM_KERAS = (
-    "build the model for a batch of 1 and convert it to a .tflite file in int8: "
-    f"tf.lite.TFLiteConverter.from_keras_model {_INT8}"
+    'export it with model.export("x.onnx", format="onnx") for `match quantize`, or build the model for a batch of 1 '
+    f"and convert it to a .tflite file in int8: tf.lite.TFLiteConverter.from_keras_model {_INT8}"
 )
 _KERAS = f"a Keras model; {_FROM_KERAS}"
 _SAVED_MODEL = (
@@ -29,8 +28,7 @@ _GRAPH = (
     f"the SavedModel that it belongs to, or tf.compat.v1.lite.TFLiteConverter.from_frozen_graph, {_INT8}"
 )
 _FROM_PYTORCH = (
-    "export the model for a batch of 1 with torch.onnx.export, and quantize the .onnx file to int8 with "
-    f"onnxruntime.quantization.quantize_static and inputs to calibrate on ({ONNX_GUIDE})"
+    "export the model with torch.onnx.export, and give the .onnx file to `match quantize`, with inputs to calibrate on"
 )
 _PYTORCH = f"a file of PyTorch; {_FROM_PYTORCH}"
 _ZIP = "a ZIP archive, and none that PyTorch or Keras writes; give the model that is in it"

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from match.partitioning.partitioner import Partitioned
 from match.relay.graph_reader import GraphReading
 from match.run.samples import checked
 from match.target.arguments import whole_number
+from match.validation.confidence import wilson
 from match.validation.differences import difference
 from match.validation.layers import DumpedOperators
 from match.validation.references import Run, caveat, integers, reference, steps
@@ -38,10 +41,7 @@ from match.validation.schema import (
 )
 from match.validation.verdict import differs_by_more, verdict
 
-__all__ = ["LABELS", "SAMPLES", "ExactSummary", "Progress", "Validation", "encode", "schema", "validate"]
-
-LABELS = "labels"
-"""In a file of inputs: the class of each sample."""
+__all__ = ["SAMPLES", "ExactSummary", "Progress", "Validation", "encode", "schema", "validate"]
 
 SAMPLES = 16
 
@@ -107,20 +107,28 @@ def validate(
     differing = _differing(kinds, found, expected)
     said: Verdict = "unknown" if differing else "equal"
     compared = seen = None
-    if partitioned is not None and (layers or differing):
+    cut = None if partitioned is None else cache(partitioned)
+    if cut is not None and (layers or differing):
         progress("Finding the layers of the network")
         try:
-            cut = partitioned()
-            seen = _layers(directory, manifest, cut, batch, range(count) if layers else differing, on, progress)
+            seen = _layers(directory, manifest, cut(), batch, range(count) if layers else differing, on, progress)
             compared = seen if layers else None
             if differing:
-                own = compute if name == "integer network" else integers(model, cut.reading.module)
+                own = compute if name == "integer network" else integers(model, cut().reading.module)
                 there = {tensor: array[differing] for tensor, array in expected.items()}
                 integer = _expected(own, batch, differing, list(found), "integer network", progress)
-                said = verdict(cut.decisions, seen, integers_differ=bool(_differing(kinds, integer, there)))
+                said = verdict(cut().decisions, seen, integers_differ=bool(_differing(kinds, integer, there)))
         except InputError:  # another version of the compiler made the project
             if layers:
                 raise
+    accuracy = None
+    if classes is not None:
+        scores = found if exact is None and cut is not None else None
+        if exact is not None and cut is not None and changed is None:
+            with suppress(InputError):  # another version of the compiler made the project
+                own = integers(model, cut().reading.module)
+                scores = _expected(own, batch, range(count), list(found), "exact numerics", progress)
+        accuracy = _accuracy(manifest, classes, found, expected, scores)
     if exact is not None:
         progress("Compiling with exact numerics")
     return Validation(
@@ -134,7 +142,7 @@ def validate(
         outputs=outputs,
         layers=compared,
         first=_first(seen or ()),
-        accuracy=None if classes is None else _accuracy(manifest, found, expected, classes),
+        accuracy=accuracy,
         exact=exact() if exact else None,
         caveat=caveat(model) if changed is None else None,
         verdict=said,
@@ -255,10 +263,22 @@ def _first(layers: Sequence[LayerDifference]) -> str | None:
     return next((layer.name for layer in (*filter(differs_by_more, layers), *differing)), None)
 
 
-def _accuracy(manifest: Manifest, found: Arrays, expected: Arrays, classes: Array) -> AccuracySummary:
+def _accuracy(
+    manifest: Manifest, classes: Array, found: Arrays, expected: Arrays, exact: Arrays | None
+) -> AccuracySummary:
+    """How many samples the generated C, the reference and, where they are known, exact numerics classify right."""
     (output,) = manifest.outputs
-    right, reference_right = (
-        int(np.sum(scores[output.name].reshape(len(classes), -1).argmax(axis=1) == classes))
-        for scores in (found, expected)
+    count = len(classes)
+
+    def right(scores: Arrays) -> int:
+        return int(np.sum(scores[output.name].reshape(count, -1).argmax(axis=1) == classes))
+
+    return AccuracySummary(
+        samples=count,
+        right=right(found),
+        reference_right=right(expected),
+        interval=wilson(right(found), count),
+        reference_interval=wilson(right(expected), count),
+        exact_right=None if exact is None else right(exact),
+        exact_interval=None if exact is None else wilson(right(exact), count),
     )
-    return AccuracySummary(samples=len(classes), right=right, reference_right=reference_right)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from match.report.columns import Column, fitted, left_out
-from match.validation.schema import LayerDifference, TensorDifference, Validation
+from match.validation.schema import AccuracySummary, LayerDifference, TensorDifference, Validation
 from match.validation.verdict import differs_by_more
 
 
@@ -64,15 +64,22 @@ def _sentences(validation: Validation) -> list[str]:
     if validation.layers is not None or validation.verdict in ("as announced", "more than announced"):
         lines.append(_first(validation))
     if validation.accuracy is not None:
-        seen = validation.accuracy
-        lines.append(
-            f"Top-1 accuracy on {seen.samples} labelled samples: generated C {seen.right / seen.samples:.2%}, "
-            f"{validation.reference} {seen.reference_right / seen.samples:.2%}."
-        )
+        lines.append(_accuracy(validation.accuracy, validation.reference))
     if validation.exact is not None:
         now, then = validation.exact.cycles, validation.exact.exact_cycles
         lines.append(f"With --numerics exact: {then:,} cycles predicted in place of {now:,} ({then / now - 1:+.1%}).")
     return lines
+
+
+def _accuracy(seen: AccuracySummary, reference: str) -> str:
+    parts = [("generated C", seen.right, seen.interval)]
+    if seen.exact_right is not None and seen.exact_interval is not None:
+        parts.append(("with exact numerics", seen.exact_right, seen.exact_interval))
+    parts.append((reference, seen.reference_right, seen.reference_interval))
+    shares = (
+        f"{name} {right / seen.samples:.2%} ({interval[0]:.1%} to {interval[1]:.1%})" for name, right, interval in parts
+    )
+    return f"Top-1 accuracy on {seen.samples} labelled samples, with 95 % confidence: {', '.join(shares)}."
 
 
 def _verdict(validation: Validation) -> str:

@@ -26,6 +26,15 @@ def test_shares_of_a_network() -> None:
     assert (row.differing, row.outputs) == (0, 1000)
 
 
+def test_shares_of_a_float_network() -> None:
+    """Quantized for the target it is where the zoo's own is, and its C computes the reference's numbers."""
+    row, own = (measure("squeezenet-0.1-16", kind, "gap9", "exact", compare=True) for kind in ("float", "uint8"))
+    assert (row.activations, row.refused) == ("float", None)
+    assert not any(rest.share for rest in row.rest)
+    assert row.cycles == pytest.approx(own.cycles, rel=0.02)
+    assert (row.differing, row.outputs) == (0, 1000)
+
+
 def test_shares_of_a_file() -> None:
     """A convolutional network over time, whose padding and additions are on the cluster; TFLite Micro's numbers."""
     row = measure_file(NETWORKS / "tcn.tflite", "gap9", "exact", compare=True)

@@ -360,12 +360,15 @@ def test_zoo_writes_a_network(command: Command, tmp_path: Path, monkeypatch: pyt
     assert command("zoo", "autoencoder", "-o", tmp_path / "x.onnx").status == 0
     assert (tmp_path / "x.onnx").read_bytes() == zoo.autoencoder().SerializeToString()
     monkeypatch.chdir(tmp_path)
+    outcome = command("zoo", "autoencoder", "--float", "-o", tmp_path / "float.onnx")
+    assert "`match quantize" in outcome.out
+    assert (tmp_path / "float.onnx").read_bytes() == zoo.build("autoencoder", quantized=False).SerializeToString()
     outcome = command("zoo", "ds_cnn", "--classes", "3")
     assert outcome.status == 0
     assert "match compile ds_cnn.onnx" in outcome.out
     (scores,) = exact_session("ds_cnn.onnx").get_outputs()
     assert scores.shape == [1, 3]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["ds_cnn.onnx", "x.onnx"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["ds_cnn.onnx", "float.onnx", "x.onnx"]
 
 
 def test_demo(command: Command) -> None:

@@ -192,7 +192,7 @@ CASES: dict[str, tuple[Callable[[Place], Line], list[str]]] = {
         lambda p: compiling(p.given("x.h5", b"\x89HDF\r\n\x1a\n")),
         ["x.h5", "Keras", "batch of 1", "from_keras_model"],
     ),
-    "a PyTorch model": (lambda p: compiling(p.given("x.pth", b"\x80\x02")), ["x.pth", "PyTorch", "quantize_static"]),
+    "a PyTorch model": (lambda p: compiling(p.given("x.pth", b"\x80\x02")), ["x.pth", "PyTorch", "match quantize"]),
     "a folder for a model": (lambda p: compiling(p.project), ["directory", ".tflite or .onnx"]),
     "a float model of an open width": (
         lambda p: compiling(p.changed("x.onnx", of_floats_and_an_open_width)),

@@ -46,6 +46,7 @@ STATIONS = (
     "compiled",
     "compiler",
     "sweeping",
+    "quantizing",
     "devtools",
     "cli",
     "__main__",

@@ -26,8 +26,8 @@ COMMANDS = ("compare.md", "json.md", "pulp-open.md", "report.md", "running.md", 
 SLOW_COMMANDS = ("external-memory.md", "pypi.md", "validate.md")
 PROGRAMS = ("timeline.md",)
 SLOW_PROGRAMS = ("pypi.md",)
-ELSEWHERE = ("engines.md", "new-target.md", "sweep.md")
-"""Pages whose lines take an hour, install packages or need a cluster: each has a test of its own."""
+ELSEWHERE = ("engines.md", "new-target.md", "quantize.md", "sweep.md")
+"""Pages whose lines take an hour, install packages, or need a cluster or a float model: each has a test of its own."""
 
 FREERTOS = """
 #include <stdint.h>
@@ -55,6 +55,7 @@ def place(project: Path, models_dir: Path, tmp_path: Path, monkeypatch: pytest.M
     shutil.copy(DIGITS, tmp_path / "model.onnx")
     shutil.copy(DIGITS, tmp_path)
     shutil.copy(models_dir / "kws_ref_model.tflite", tmp_path / "model.tflite")
+    (tmp_path / "labels.txt").write_text("3\n")
     np.savez(tmp_path / "x.npz", **random_inputs(read_manifest(project), 0))  # pyright: ignore[reportArgumentType]
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -17,6 +17,7 @@ from match.run import platform_on, random_inputs, read_manifest
 
 pytestmark = pytest.mark.cc
 
+DIGITS = Path(__file__).resolve().parents[1] / "tutorials" / "digits_float.onnx"
 README = Path(__file__).resolve().parents[2] / "README.md"
 CANNOT_RUN = ("make ", "match check-target mychip", "python examples/plain_tvm.py")
 """What makes environments of its own, needs a package that the line above it only writes, or has a test of its own."""
@@ -28,8 +29,10 @@ def blocks(language: str) -> list[str]:
 
 @pytest.fixture
 def place(models_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder with a model, where the README's reader is."""
+    """A folder with a model, a float one, and data for it, where the README's reader is."""
     shutil.copy(models_dir / "kws_ref_model.tflite", tmp_path / "model.tflite")
+    shutil.copy(DIGITS, tmp_path / "float.onnx")
+    np.savez(tmp_path / "training.npz", image=np.random.default_rng(0).random((20, 1, 8, 8), np.float32))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -63,6 +66,7 @@ def test_commands() -> None:
         "memory.svg",
         "layers.csv",
         "model.onnx",
+        "float_int8.onnx",
         "mychip",
         "build/model/report.json",
     ):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import match
 from tests.package.test_architecture import PROJECT
 from tests.tutorials.pages import Reader, write
 
@@ -36,9 +37,9 @@ def quantized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("onnxruntime")
     folder = tmp_path_factory.mktemp("quantized")
     shutil.copy(FLOAT, folder)
-    for name in ("data.py", "quantize.py"):
-        write(folder, "float-model.md", name)
-        subprocess.run([sys.executable, name], cwd=folder, check=True)
+    write(folder, "float-model.md", "data.py")
+    subprocess.run([sys.executable, "data.py"], cwd=folder, check=True)
+    match.quantize(folder / "digits_float.onnx", folder / "training.npz", output=folder / "digits.onnx")
     return folder / "digits.onnx"
 
 
@@ -49,7 +50,10 @@ def test_from_a_float_model_to_c(place: Path, capsys: pytest.CaptureFixture[str]
     reader = Reader(place, (*INSTALLATION, "python train.py"), capsys)
     reader.follow("float-model.md")
     assert (place / "build" / "digits" / "report.html").exists()
-    assert "Top-1 accuracy on 497 labelled samples: generated C 92." in reader.printed
+    assert "Top-1 accuracy on 497 labelled samples, with 95 % confidence: generated C 92." in reader.printed
+    for computed in ("float model", "quantized model", "C, hardware numerics", "C, exact numerics"):
+        (line,) = (line for line in reader.printed.splitlines() if line.startswith(computed) and "%" in line)
+        assert 91 < float(line.removeprefix(computed).split()[1].rstrip("%")) < 94
 
 
 @pytest.mark.sweep

@@ -20,6 +20,7 @@ from match.dispatch.plan import LayerDecision
 from match.errors import TargetError
 from match.run import read_manifest
 from match.validation import schema
+from match.validation.confidence import wilson
 from match.validation.differences import difference
 from match.validation.schema import LayerDifference
 from match.validation.verdict import verdict
@@ -152,6 +153,13 @@ def test_inexact_requantization_is_known() -> None:
     found = compiled.run({INPUT: images[:30]})["scores"].reshape(30, -1).argmax(axis=1)
     assert result.accuracy
     assert (result.accuracy.samples, result.accuracy.right) == (30, int(np.sum(found == labels[:30])))
+    exact = match.compile(DIGITS, "gap9", numerics="exact")
+    found = exact.run({INPUT: images[:30]})["scores"].reshape(30, -1).argmax(axis=1)
+    assert result.accuracy.exact_right == int(np.sum(found == labels[:30]))
+    assert result.accuracy.interval == wilson(result.accuracy.right, 30)
+    seen = exact.validate({INPUT: images[:3]}, labels=labels[:3]).accuracy
+    assert seen
+    assert seen.exact_right == seen.right
 
 
 @pytest.fixture(scope="module")
@@ -288,6 +296,16 @@ def test_the_command_tells_by_its_status(command: Command, exact: Path, tmp_path
     assert (equal.status, equal.err) == (0, "")
     assert "Equal: all 50 elements." in equal.out
     assert "Top-1 accuracy on 5 labelled samples" in equal.out
+    assert "generated C 100.00% (56.6% to 100.0%), with exact numerics 100.00% (56.6% to 100.0%)" in equal.out
+    np.savez(tmp_path / "y.npz", image=images[:5], classes=labels[:5], labels=labels[5:10])
+    (tmp_path / "labels.txt").write_text("\n".join(map(str, (labels[:5] + 1) % 10)))
+    named = command("validate", exact, "--against", DIGITS, "--input", tmp_path / "y.npz", "--labels", "classes")
+    assert "generated C 100.00%" in named.out
+    wrong = ("--input", tmp_path / "x.npz", "--labels", tmp_path / "labels.txt")
+    assert "generated C 0.00%" in command("validate", exact, "--against", DIGITS, *wrong).out
+    nowhere = command("validate", exact, "--against", DIGITS, "--input", tmp_path / "y.npz", "--labels", "nowhere")
+    assert "--labels nowhere is no array beside the inputs" in nowhere.error
+    assert "--labels are the classes of given samples" in command("validate", exact, "--labels", "labels").error
     project = tmp_path / "mutant"
     shutil.copytree(exact, project, ignore=shutil.ignore_patterns("build"))
     QUICK["conv2d_5"](project)

@@ -19,20 +19,23 @@ from match.devtools.zoo import networks
 from match.devtools.zoo.layers import ZooNetwork
 from match.devtools.zoo.networks import names
 from match.errors import OptionError
-from match.target.arguments import is_one_of, shown, whole_number
+from match.target.arguments import check_truth, is_one_of, shown, whole_number
 
 __all__ = ["autoencoder", "build", "ds_cnn", "mobilenet_v1", "mobilenet_v2", "names", "resnet8"]
 
 _ACTIVATIONS = ("int8", "uint8")
 
 
-def build(name: str, *, classes: int | None = None, activations: str = "uint8", seed: int = 0) -> onnx.ModelProto:
-    """A network by its name, with its own number of classes or another.
+def build(
+    name: str, *, classes: int | None = None, activations: str = "uint8", seed: int = 0, quantized: bool = True
+) -> onnx.ModelProto:
+    """A network by its name, with its own number of classes or another; not `quantized`, it is float.
 
     Raises:
         OptionError: there is no such network, or an argument is outside what it may be.
     """
-    return _quantized(networks.named(name, classes), activations, seed)
+    check_truth(quantized, "quantized is whether the network has 8 bits")
+    return _made(networks.named(name, classes), activations, seed, quantized=quantized)
 
 
 def resnet8(classes: int = 10, *, activations: str = "uint8", seed: int = 0) -> onnx.ModelProto:
@@ -41,7 +44,7 @@ def resnet8(classes: int = 10, *, activations: str = "uint8", seed: int = 0) -> 
     Raises:
         OptionError: an argument is outside what it may be.
     """
-    return _quantized(networks.resnet8(classes), activations, seed)
+    return _made(networks.resnet8(classes), activations, seed)
 
 
 def ds_cnn(classes: int = 12, *, activations: str = "uint8", seed: int = 0) -> onnx.ModelProto:
@@ -50,7 +53,7 @@ def ds_cnn(classes: int = 12, *, activations: str = "uint8", seed: int = 0) -> o
     Raises:
         OptionError: an argument is outside what it may be.
     """
-    return _quantized(networks.ds_cnn(classes), activations, seed)
+    return _made(networks.ds_cnn(classes), activations, seed)
 
 
 def autoencoder(*, activations: str = "uint8", seed: int = 0) -> onnx.ModelProto:
@@ -59,7 +62,7 @@ def autoencoder(*, activations: str = "uint8", seed: int = 0) -> onnx.ModelProto
     Raises:
         OptionError: an argument is outside what it may be.
     """
-    return _quantized(networks.autoencoder(), activations, seed)
+    return _made(networks.autoencoder(), activations, seed)
 
 
 def mobilenet_v1(
@@ -70,7 +73,7 @@ def mobilenet_v1(
     Raises:
         OptionError: an argument is outside what it may be.
     """
-    return _quantized(networks.mobilenet_v1(width, resolution, classes), activations, seed)
+    return _made(networks.mobilenet_v1(width, resolution, classes), activations, seed)
 
 
 def mobilenet_v2(
@@ -81,14 +84,14 @@ def mobilenet_v2(
     Raises:
         OptionError: an argument is outside what it may be.
     """
-    return _quantized(networks.mobilenet_v2(width, resolution, classes), activations, seed)
+    return _made(networks.mobilenet_v2(width, resolution, classes), activations, seed)
 
 
-def _quantized(network: ZooNetwork, activations: str, seed: int) -> onnx.ModelProto:
+def _made(network: ZooNetwork, activations: str, seed: int, *, quantized: bool = True) -> onnx.ModelProto:
     if not is_one_of(activations, _ACTIVATIONS):
         raise OptionError(f"activations are {' or '.join(_ACTIVATIONS)}, not {shown(activations)}.")
     seed = whole_number(seed, "the seed", 0)
     from match.devtools.zoo.qdq import write
     from match.devtools.zoo.quantize import calibrate
 
-    return write(network, calibrate(network, activations, seed))
+    return write(network, calibrate(network, activations, seed), quantized=quantized)

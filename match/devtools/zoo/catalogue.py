@@ -26,13 +26,13 @@ def show_networks(console: Console) -> None:
     console.print(table)
 
 
-def write_network(name: str, path: Path, classes: int | None) -> None:
-    """Write a network as an ONNX file, whole or not at all.
+def write_network(name: str, path: Path, classes: int | None, *, quantized: bool = True) -> None:
+    """Write a network as an ONNX file, whole or not at all; not `quantized`, it is float.
 
     Raises:
         OptionError: there is no such network, or no such number of classes.
         OutputError: the file cannot be written.
     """
-    data = build(name, classes=classes).SerializeToString()
+    data = build(name, classes=classes, quantized=quantized).SerializeToString()
     with whole_file(path) as unfinished:
         unfinished.write_bytes(data)

@@ -1,6 +1,6 @@
-"""Quantized networks as ONNX models in QDQ form, named and arranged as by onnxruntime's static quantization.
+"""Networks as ONNX models: in QDQ form, named and arranged as by onnxruntime's static quantization, and in float.
 
-There, too, no ReLU is written out: the zero point and the scale of what it bounds say the same.
+In QDQ form no ReLU is written out, as there: the zero point and the scale of what it bounds say the same.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from onnx import TensorProto, helper, numpy_helper
 from match.arithmetic.interface import QuantizedType
 from match.devtools.zoo.forward import EPSILON, HARD_SLOPE, LEAKY_SLOPE
 from match.devtools.zoo.layers import (
+    LINEAR,
+    RELU,
     Add,
     Cells,
     Channels,
@@ -35,6 +37,7 @@ from match.devtools.zoo.layers import (
     Normalize,
     Offset,
     Project,
+    Range,
     Reorder,
     Shuffle,
     Softmax,
@@ -62,9 +65,9 @@ _NODES: Mapping[type[ZooLayer], tuple[str, Mapping[str, Any]]] = MappingProxyTyp
 _SLOPES = {"HardSigmoid": {"alpha": HARD_SLOPE}, "LeakyRelu": {"alpha": LEAKY_SLOPE}}
 
 
-def write(network: ZooNetwork, parameters: Parameters) -> onnx.ModelProto:
+def write(network: ZooNetwork, parameters: Parameters, *, quantized: bool = True) -> onnx.ModelProto:
     """The model; its input and output are float32 and have a batch of 1."""
-    graph = _Graph()
+    graph = _Graph() if quantized else _RealGraph()
     for layer in network.layers:
         if layer.name in parameters.weights:
             input_scale = parameters.outputs[layer.inputs[0].name].scale
@@ -74,7 +77,8 @@ def write(network: ZooNetwork, parameters: Parameters) -> onnx.ModelProto:
         result = f"{layer.name}_QuantizeLinear_Input" if last else layer.name
         scale = graph.quantization(layer.name, parameters.outputs[layer.name])
         _operator(graph, layer, result, scale, parameters)
-        graph.quantized(result, layer.name, scale, layer.name if last else _real(layer.name))
+        bounds: Range = getattr(layer, "activation", LINEAR)
+        graph.quantized(result, layer.name, scale, layer.name if last else _real(layer.name), bounds)
     proto = helper.make_model(
         helper.make_graph(
             graph.nodes, network.name, [_value(network.input)], [_value(network.output)], graph.initializers
@@ -282,8 +286,8 @@ class _Graph:
             self.constant(f"{name}_zero_point", zero_point),
         ]
 
-    def quantized(self, source: str, name: str, scale: Sequence[str], result: str) -> None:
-        """`source` to 8 bits and back."""
+    def quantized(self, source: str, name: str, scale: Sequence[str], result: str, activation: Range = LINEAR) -> None:
+        """`source` to 8 bits, which end where `activation` does, and back."""
         integers = f"{name}_QuantizeLinear_Output"
         self.node("QuantizeLinear", [source, *scale], integers)
         self.node("DequantizeLinear", [integers, *scale], result)
@@ -311,3 +315,45 @@ class _Graph:
             self.constant(f"{name}_zero_point", np.zeros(len(scales), values.dtype)),
         ]
         self.node("DequantizeLinear", inputs, result, axis=axis)
+
+
+class _RealGraph(_Graph):
+    """The same in real numbers, with activations as operators."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._names: dict[str, str] = {}
+        """Of tensors, by what they would be called behind a dequantize operator."""
+
+    def node(self, op: str, inputs: Sequence[str], output: str | list[str], **attributes: Any) -> None:
+        super().node(op, [self._names.get(name, name) for name in inputs], output, **attributes)
+
+    def quantization(self, name: str, quantization: QuantizedType) -> list[str]:
+        return []
+
+    def quantized(self, source: str, name: str, scale: Sequence[str], result: str, activation: Range = LINEAR) -> None:
+        if activation != LINEAR:
+            self.nodes[-1].output[0] = f"{source}_sums"
+            self._activation(f"{source}_sums", name, activation)
+        elif source != name:
+            self.nodes[-1].output[0] = name
+        if result != name:
+            self._names[result] = name
+
+    def _activation(self, source: str, result: str, bounds: Range) -> None:
+        if bounds == RELU:
+            self.node("Relu", [source], result)
+            return
+        ends = [
+            self.constant(f"{result}_{end}", np.array(value, np.float32))
+            for end, value in zip(("low", "high"), bounds, strict=True)
+        ]
+        self.node("Clip", [source, *ends], result)
+
+    def levels(self, name: str, values: npt.NDArray[np.float64], quantization: QuantizedType) -> str:
+        return self.constant(name, values.astype(np.float32))
+
+    def _constants(self, name: str, result: str, values: npt.NDArray[Any], scales: npt.NDArray[Any], axis: int) -> None:
+        shape = [-1 if place == axis else 1 for place in range(values.ndim)]
+        self.constant(name, (values * scales.reshape(shape)).astype(np.float32))
+        self._names[result] = name

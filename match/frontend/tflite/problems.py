@@ -19,6 +19,8 @@ _KERNELS = frozenset(
 
 _VOLUMES = "write it as convolutions of maps, or quantize the network as ONNX, whose convolutions of volumes are read"
 
+_BY_ONNX = "make it ONNX for `match quantize` (python -m tf2onnx.convert --tflite FILE --output X.onnx)"
+
 _INSTEAD = MappingProxyType({"CONV_3D": _VOLUMES, "CONV_3D_TRANSPOSE": "write it as transposed convolutions of maps"})
 """What to do about an operator, if that is more than to replace it."""
 
@@ -40,7 +42,7 @@ def _reasons(read: TfliteReader, known: Set[str]) -> Iterator[str]:
     if file.open_borders:
         yield of_open_shapes([file.tensors[number].what for number in file.open_borders])
     if not any(tensor.dtype in ("int8", "uint8", "int16") for tensor in file.tensors):
-        yield f"is a float model: nothing in it is quantized; {QUANTIZE}"
+        yield f"is a float model: nothing in it is quantized; {QUANTIZE}, or {_BY_ONNX}"
     for operator, problem in dilated.of_open_batches(file)[:1]:
         yield f"has {operator.what}, which {problem}"
     told = set[str]()

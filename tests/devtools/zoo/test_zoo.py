@@ -255,3 +255,22 @@ def test_mobilenets_of_any_width_and_resolution_have_names() -> None:
     for name in ("mobilenet_v4-1.0-224", "mobilenet_v1-1.0", "mobilenet_v1--1-96"):
         with pytest.raises(OptionError, match="the zoo has no network"):
             networks.named(name)
+
+
+@pytest.mark.parametrize("name", ["resnet8", "unet-0.125-16", "vit-0.34-32", "gru_keywords-0.5-16"])
+def test_a_float_network_is_the_quantized_one_without_rounding(name: str) -> None:
+    """Its outputs are close to those of the quantized one, whose activations are what 8 bits leave."""
+    quantized, real = zoo.build(name), zoo.build(name, quantized=False)
+    assert not any("Quantize" in node.op_type for node in real.graph.node)
+    onnx.checker.check_model(real, full_check=True)
+    x = reference.noise(quantized, 8)
+    (one,), (other,) = reference.run(quantized, x), reference.run(real, x)
+    assert np.corrcoef(one.ravel(), other.ravel())[0, 1] > 0.9
+
+
+def test_a_float_network_has_its_activations_as_operators() -> None:
+    """A network of ReLU6 has as many clips as layers with that bound."""
+    network = networks.named("mobilenet_v2-0.35-40")
+    bounded = sum(getattr(layer, "activation", None) == (0.0, 6.0) for layer in network.layers)
+    real = zoo.build("mobilenet_v2-0.35-40", quantized=False)
+    assert sum(node.op_type == "Clip" for node in real.graph.node) == bounded > 30
