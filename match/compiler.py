@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from match import run as runs
 from match import validation
-from match.codegen.aot import with_names_for_c
-from match.codegen.backend import pass_context, register
+from match.codegen.backend import pass_context, register, with_names_for_c
 from match.codegen.capacity import check_border
 from match.codegen.platforms import PACKAGE
 from match.codegen.project_folder import OVERWRITE, check_project_folder

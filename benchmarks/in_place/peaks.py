@@ -8,6 +8,7 @@ from pathlib import Path
 
 import match
 from match.codegen.backend import lower
+from match.codegen.control_core import ControlCore
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.frontend import Model, load
@@ -55,7 +56,7 @@ def measure(model: Model, target: str, numerics: str) -> tuple[Peak, Peak, Peak]
             copies=len(copies),
             copied_bytes=sum(copies),
             in_place=sum(decision.in_place is not None for decision in partitioned.decisions),
-            peak=lower(partitioned.module, chip, model).network.workspace_bytes,
+            peak=lower(partitioned, model, ControlCore(chip.name)).workspace_bytes,
             cycles=sum(decision.cycles for decision in partitioned.decisions),
         )
 

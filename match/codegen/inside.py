@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from match.codegen.network import Inside
-from match.codegen.steps import CallStep
+from match.codegen.steps import CallStep, Copy, lives
 from match.frontend.model import ModelTensor, tensor_bytes
 from match.mapping.schedule import align
 
@@ -24,6 +24,7 @@ def beside(
     inputs: Sequence[ModelTensor],
     outputs: Sequence[ModelTensor],
     steps: Sequence[CallStep],
+    copies: Sequence[Copy],
     offsets: Mapping[str, int],
     workspace_bytes: int,
     alignment: int,
@@ -34,20 +35,26 @@ def beside(
         inputs: of the network.
         outputs: of the network.
         steps: its calls, which tell which tensors they touch.
+        copies: what is done after them.
         offsets: of the activations in the workspace, by the names of their buffers.
         workspace_bytes: of the workspace without inputs and outputs.
         alignment: of each place, in bytes.
     """
-    rooms = _activations(steps, offsets)
+    rooms = [
+        _TakenBytes(life.first, life.last, offsets[life.buffer.name], life.buffer.bytes)
+        for life in lives(steps, copies)
+    ]
     tensors = (*inputs, *outputs)
-    lives: dict[int, tuple[int, int]] = {}
+    last = len(steps)
+    copied = {copy.source.border for copy in copies}
+    taken: dict[int, tuple[int, int]] = {}
     for number in range(len(tensors)):
         touching = [step for step, call in enumerate(steps) if number in call.tensors]
-        last = len(steps)
-        lives[number] = (0, max(touching, default=0)) if number < len(inputs) else (min(touching, default=0), last)
+        end = last if number in copied else max(touching, default=0)
+        taken[number] = (0, end) if number < len(inputs) else (min(touching, default=0), last)
     found: dict[int, int] = {}
-    for number in sorted(lives, key=lambda n: (-tensor_bytes([tensors[n]]), n)):
-        first, last = lives[number]
+    for number in sorted(taken, key=lambda n: (-tensor_bytes([tensors[n]]), n)):
+        first, last = taken[number]
         size = tensor_bytes([tensors[number]])
         alive = [room for room in rooms if room.first <= last and first <= room.last]
         candidates = sorted({0, *(align(room.offset + room.bytes, alignment) for room in alive)})
@@ -67,16 +74,6 @@ def behind(
         offsets.append(align(end, alignment))
         end = offsets[-1] + tensor_bytes([tensor])
     return Inside(tuple(offsets), align(end, alignment))
-
-
-def _activations(steps: Sequence[CallStep], offsets: Mapping[str, int]) -> list[_TakenBytes]:
-    rooms: dict[str, _TakenBytes] = {}
-    for number, step in enumerate(steps):
-        for buffer in (*step.arguments, *step.own):
-            if buffer is not None:
-                first = rooms[buffer.name].first if buffer.name in rooms else number
-                rooms[buffer.name] = _TakenBytes(first, number, offsets[buffer.name], buffer.bytes)
-    return list(rooms.values())
 
 
 def _free(at: int, size: int, alive: Sequence[_TakenBytes]) -> bool:

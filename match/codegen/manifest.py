@@ -49,7 +49,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shared: str = ""
     files: dict[str, str] = {}
     selftest: dict[str, str] = {}
-    schema_version: Literal[5] = 5
+    schema_version: Literal[6] = 6
 
 
 def encode(manifest: Manifest) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from match.codegen.network import NetworkMemory
+from match.codegen.steps import CallStep
 from match.codegen.strip_text import in_strips
 
 
@@ -38,11 +39,12 @@ class LayerMemory:
 class MemoryText:
     """What the template asks about the memory of a network."""
 
-    def __init__(self, memory: NetworkMemory) -> None:
-        """Prepares a memory for the template."""
+    def __init__(self, memory: NetworkMemory, steps: Sequence[CallStep]) -> None:
+        """Prepares a memory for the template; `steps` are the network's calls."""
         self.api = memory.api
         self.alignment = memory.problem.alignment
         self._memory = memory
+        self._steps = steps
         self._plan = plan = memory.plan
         fetched = [step for step, at in enumerate(plan.choice.fetched) if at is not None]
         self._numbers = {step: number for number, step in enumerate(fetched)}
@@ -69,10 +71,9 @@ class MemoryText:
             yield LayerMemory(symbol, self._place(step), waits, tuple(ordered), late, plan.blocks.get(step))
 
     def operators(self, text: str) -> str:
-        """TVM's C of the operators, those that write external memory strip by strip included."""
+        """The C of the operators, those that write external memory strip by strip included."""
         for step, strips in self._memory.strips.items():
-            function = self._memory.problem.steps[step].name
-            text = in_strips(text, function, self._plan.blocks[step], strips, self.api)
+            text = in_strips(text, self._steps[step].function, self._plan.blocks[step], strips, self.api)
         return text
 
     def _place(self, step: int) -> str:

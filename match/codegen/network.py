@@ -1,16 +1,18 @@
-"""What TVM made of a network, free of TVM's objects: C functions, constants, sizes."""
+"""A network ready to be written, free of TVM's objects: calls, places, C functions, constants, sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from match.codegen.layer import generate
+from match.codegen.steps import CallStep, Copy
 from match.dispatch.plan import LayerPlan
 from match.frontend.model import ModelTensor, Rounding, tensor_bytes
 from match.placement.place import Plan
@@ -44,17 +46,23 @@ class LayerSource:
 
 
 class Call(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A function that one inference calls: a layer on a module, or what TVM made of some Relay operators.
+    """A function that one inference calls: a layer on a module, or an operator on the control core.
 
-    `operators` are the names of these in the order of computation, and `macs` their multiply-accumulates; a layer on a
-    module has none of these here. `source` is what the model calls the tensor that is computed, empty if that is not
-    known.
+    `layers` are the names that the report has for what it computes. `source` is what the model calls the tensor that is
+    computed, empty if that is not known.
     """
 
     function: str
-    operators: tuple[str, ...] = ()
-    macs: int = 0
+    layers: tuple[str, ...] = ()
     source: str = ""
+
+
+class Functions(Protocol):
+    """Operators on the control core, by the names of their C functions."""
+
+    def code(self) -> str:
+        """Their C."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -66,19 +74,16 @@ class Inside:
 
 
 @dataclass(frozen=True)
-class WorkspaceBuffer:
-    """A tensor in the workspace, `offset` bytes into it, from the call numbered `first` to `last`, that included."""
+class Place:
+    """Where a buffer is: in external memory or in main memory, and at which offset."""
 
-    name: str
-    bytes: int
+    external: bool
     offset: int
-    first: int
-    last: int
 
 
 @dataclass(frozen=True)
 class Strips:
-    """How an operator of TVM's writes external memory, through two strips of main memory that take turns.
+    """How an operator on the control core writes external memory, through two strips of main memory that take turns.
 
     rows: iterations of its loop for each strip, of `count`, each of `bytes` bytes of output.
     distance: bytes from one strip to the other. argument: number of the C function's parameter that it writes.
@@ -115,37 +120,46 @@ class NetworkMemory:
 class Network:
     """A network ready to be written as a C project.
 
-    `calls` is what `main` calls, in order, as MATCH_CALL numbers it. `operators` is TVM's C of what runs on the control
-    core: the operators and `main`, whose parameters are the inputs, the outputs, and the addresses of the `pools` there
-    are ("constants", "workspace", "external"), in this order. Sizes are in bytes. `inside` is where inputs and outputs
-    lie in the workspace if the caller has no arrays for them. `rounding` is that of the reference. `buffers` are what
-    lies in the workspace where main memory holds everything; `memory` is None then, and else says where all lies.
+    `steps` are the calls of one inference in order, as MATCH_CALL numbers them, and `copies` what is done after them.
+    `functions` are the operators on the control core. `places` are those of all buffers, by name. Sizes are in bytes.
+    `inside` is where inputs and outputs lie in the workspace if the caller has no arrays for them. `rounding` is that
+    of the reference. `memory` is None where main memory holds everything, and else says where all lies.
     """
 
     name: str
     inputs: tuple[ModelTensor, ...]
     outputs: tuple[ModelTensor, ...]
     layers: tuple[LayerSource, ...]
-    calls: tuple[Call, ...]
-    operators: str
-    main: str
-    pools: tuple[str, ...]
+    steps: tuple[CallStep, ...]
+    copies: tuple[Copy, ...]
+    functions: Functions
+    places: Mapping[str, Place]
     constants: tuple[Constant, ...]
     operator_constant_bytes: int
     workspace_bytes: int
     inside: Inside
     rounding: Rounding = Rounding.TFLITE
-    buffers: tuple[WorkspaceBuffer, ...] = ()
     memory: NetworkMemory | None = None
 
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls as programs are told of them."""
+        return tuple(Call(step.function, step.layers, step.source) for step in self.steps)
+
+    @cached_property
+    def operators(self) -> str:
+        """The C of what runs on the control core."""
+        return self.functions.code()
+
     def generate(self) -> None:
-        """Generates the C of all layers, which is kept.
+        """Generates the C of all layers and of what runs on the control core, which is kept.
 
         Raises:
             ScheduleError, TargetError: if no C can be generated for a plan.
         """
         for layer in self.layers:
             _ = layer.code
+        _ = self.operators
 
     @property
     def constant_bytes(self) -> int:

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from match.codegen.steps import Pieces
 from match.relay import tvm
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """How an operator writes its output: `count` iterations of one loop; each fills the next `bytes`."""
-
-    count: int
-    bytes: int
 
 
 def pieces_of(function: Any) -> Pieces | None:
@@ -56,7 +48,8 @@ def _only_loop(function: Any) -> Any:
     body = function.body
     while isinstance(body, (tvm.tir.AllocateConst, tvm.tir.AttrStmt, tvm.tir.DeclBuffer, tvm.tir.LetStmt)):
         body = body.body
-    ordinary = isinstance(body, tvm.tir.For) and body.kind == tvm.tir.ForKind.SERIAL
+    kinds = tvm.tir.ForKind
+    ordinary = isinstance(body, tvm.tir.For) and body.kind in (kinds.SERIAL, kinds.PARALLEL)  # the same in C
     constant = ordinary and isinstance(body.extent, tvm.tir.IntImm) and int(body.min) == 0
     return body if constant else None
 

@@ -11,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from match.codegen.backend import CONSTANT_ALIGNMENT, WORKSPACE_ALIGNMENT
+from match.codegen.backend import WORKSPACE_ALIGNMENT
 from match.codegen.c_text import comment, quoted, render, values, wrap
+from match.codegen.calls import CONSTANT_ALIGNMENT
 from match.codegen.identity import SharedC, fingerprint, shared_c
 from match.codegen.layer import callbacks, prototype
+from match.codegen.main_text import MainText
 from match.codegen.manifest import MANIFEST, Manifest, PlatformEntry, encode
 from match.codegen.memory_text import MemoryText
 from match.codegen.network import Network
@@ -24,7 +26,7 @@ from match.codegen.shared_text import plan_files
 from match.dispatch.plan import CPU
 from match.files.own import listed, replace_own
 from match.frontend.model import ModelTensor, Quantization, Rounding, tensor_bytes
-from match.ir.names import identifier, identifiers, network_prefix
+from match.ir.names import identifiers, network_prefix
 from match.target.hardware import MatchTarget, Platform
 
 RUNTIME = ("match_async.c", "match_context.c", "match_lock.c", "match_quantize.c", "match_status.c")
@@ -89,6 +91,12 @@ class _TensorText:
     @property
     def macro(self) -> str:
         return f"{self.prefix}_{self.direction}_{self.c_name}".upper()
+
+    @property
+    def pointer(self) -> str:
+        """The caller's array for operators, which take pointers to what they change, and truth values as int8_t."""
+        place = f"{self.direction}s->{self.c_name}"
+        return f"(void *){place}" if self.direction == "input" or self.c_type == "bool" else place
 
     @property
     def variable(self) -> str:
@@ -234,7 +242,8 @@ def _network_context(network: Network, target: MatchTarget) -> dict[str, object]
     tensors = _texts(network, name)
     return {
         "network": network,
-        "memory": MemoryText(network.memory) if network.memory else None,
+        "main": MainText(network, [tensor.pointer for tensor in tensors]),
+        "memory": MemoryText(network.memory, network.steps) if network.memory else None,
         "image_folder": (".",) if network.memory else (),  # assemblers look for the image among headers
         "target": target,
         "name": name,
@@ -293,14 +302,9 @@ def _texts(network: Network, prefix: str) -> tuple[_TensorText, ...]:
 
 
 def _operators(network: Network) -> Iterator[_Operator]:
-    layers = {layer.plan.symbol: layer.plan for layer in network.layers}
-    for call in network.calls:
-        plan = layers.get(call.function)
-        if plan is not None:
-            yield _Operator(plan.layer.name, call.source, plan.module)
-        else:
-            name = call.function.removeprefix(f"tvmgen_{identifier(network.name)}_")
-            yield _Operator(name, call.source, CPU)
+    modules = {layer.plan.symbol: layer.plan.module for layer in network.layers}
+    for step in network.steps:
+        yield _Operator(step.name, step.source, modules.get(step.function, CPU))
 
 
 def _memory_uses(network: Network, target: MatchTarget) -> Iterator[_MemoryUse]:

@@ -3,22 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from match.codegen.steps import Uses
 from match.relay import tvm
-
-
-@dataclass(frozen=True)
-class Uses:
-    """The stages in which a function uses a buffer: the first, the last, and all between them."""
-
-    first: int
-    last: int
-
-    def meet(self, other: Uses) -> bool:
-        """Whether both buffers are in use in some stage."""
-        return self.first <= other.last and other.first <= self.last
 
 
 def uses(function: Any) -> dict[Any, Uses]:

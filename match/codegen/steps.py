@@ -1,175 +1,135 @@
-"""The calls of a network in the order in which TVM's executor makes them, and the buffers that they touch."""
+"""The calls of a network in the order of execution, and the tensors that they touch, free of TVM's objects."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Any
-
-from match.codegen.pieces import Pieces, pieces_of
-from match.codegen.stages import uses
-from match.dispatch.plan import InPlace
-from match.relay import tvm
-
-_POOLED = "tir.usmp.AssignPoolInfo"
-_NOTES_MEMORY = "AnnotateUsedMemory"
-_MAIN = "__tvm_main__"
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Reservation:
-    """What TVM reserves in the workspace: the name that its memory planner knows, and bytes."""
+class Pieces:
+    """How an operator writes its output: `count` iterations of one loop; each fills the next `bytes`."""
+
+    count: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Uses:
+    """The stages in which a function uses a buffer: the first, the last, and all between them."""
+
+    first: int = 0
+    last: int = 0
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """What takes memory while the network runs: a tensor, or what an operator needs for itself."""
 
     name: str
     bytes: int
 
 
 @dataclass(frozen=True)
-class CallStep:
-    """A call of `main`: the C function, the buffer of each argument (None: a tensor of the network), and its own.
+class Argument:
+    """A tensor that a call reads or writes: one of these three.
 
-    pieces: of an operator of TVM's own that writes its last argument from front to back, and touches no other piece
-        of it meanwhile; None for layers, and for operators that do not, have arrays of their own or are called twice.
-    tensors: of the network that are arguments, by number: inputs, after them outputs.
-    together: pairs of buffers, by name, that the function has in use at the same time, one of its own at least.
+    buffer: in which it lies, `offset` bytes from its beginning. border: number of a tensor of the network, inputs
+    first, outputs after them. constant: name of a constant.
     """
 
-    function: str
-    arguments: tuple[Reservation | None, ...]
-    own: tuple[Reservation, ...]
-    pieces: Pieces | None = None
-    tensors: tuple[int, ...] = ()
-    together: tuple[tuple[str, str], ...] = ()
+    buffer: Buffer | None = None
+    offset: int = 0
+    border: int | None = None
+    constant: str = ""
 
 
 @dataclass(frozen=True)
-class PartOf:
-    """Where a buffer lies that is a part of another one, which is none itself: `offset` bytes into it."""
+class CallStep:
+    """A call of a C function.
 
-    whole: Reservation
-    offset: int
-
-
-def parts_of(steps: Sequence[CallStep], in_place: Mapping[str, InPlace]) -> dict[str, PartOf]:
-    """The buffers that are parts of others, by name, as operators say that copy nothing; these are by symbol."""
-    direct: dict[str, PartOf] = {}
-    for step in steps:
-        found = in_place.get(step.function)
-        for part in found.parts if found else ():
-            inner, whole = step.arguments[part.argument], step.arguments[part.whole]
-            assert inner, "parts are no tensors of the network"
-            assert whole, "wholes are no tensors of the network"
-            direct[inner.name] = PartOf(whole, part.offset)
-    return {name: _outermost(name, direct) for name in direct}
-
-
-def _outermost(name: str, direct: Mapping[str, PartOf]) -> PartOf:
-    inside = direct[name]
-    if inside.whole.name not in direct:
-        return inside
-    outer = _outermost(inside.whole.name, direct)
-    return PartOf(outer.whole, outer.offset + inside.offset)
-
-
-def without_parts(
-    steps: Sequence[CallStep], in_place: Collection[str], parts: Mapping[str, PartOf]
-) -> tuple[CallStep, ...]:
-    """The steps without operators that copy nothing; the others touch wholes where they touch parts."""
-
-    def whole(buffer: Reservation | None) -> Reservation | None:
-        return parts[buffer.name].whole if buffer is not None and buffer.name in parts else buffer
-
-    return tuple(
-        replace(step, arguments=tuple(whole(buffer) for buffer in step.arguments))
-        for step in steps
-        if step.function not in in_place
-    )
-
-
-@tvm.ir.instrument.pass_instrument
-class StepReader:
-    """Reads `steps` when TVM has a pool for each buffer of a network, before it plans where they lie.
-
-    It leaves out a pass of TVM's that notes at each call of an operator what memory is in use. Two calls of the same
-    operator would differ by these notes, so that each had a C function and constants of its own.
+    arguments: what it reads, its constants, what it writes; after them the addresses of its `scratch`.
+    layers: names of the decisions that it computes. source: what the model calls the tensor that is computed, empty if
+        that is not known.
+    uses: when it uses arguments and scratch, in order, of its stages; by default it is one stage.
+    pieces: of an operator on the control core that writes its last argument from front to back, and touches no other
+        piece of it meanwhile; None for others, and for functions that are called twice.
     """
 
-    def __init__(self) -> None:
-        self.steps: tuple[CallStep, ...] = ()
+    function: str
+    arguments: tuple[Argument, ...]
+    scratch: tuple[Buffer, ...] = ()
+    layers: tuple[str, ...] = ()
+    source: str = ""
+    uses: tuple[Uses, ...] = ()
+    pieces: Pieces | None = None
 
-    def should_run(self, _module: Any, info: Any) -> bool:
-        """Called by TVM."""
-        return info.name != _NOTES_MEMORY
+    @property
+    def name(self) -> str:
+        """What the report calls it: the last of its decisions."""
+        return self.layers[-1]
 
-    def run_after_pass(self, module: Any, info: Any) -> None:
-        """Called by TVM."""
-        if info.name == _POOLED:
-            self.steps = tuple(_steps(module))
+    @property
+    def buffers(self) -> tuple[Buffer | None, ...]:
+        """The buffer of each argument."""
+        return tuple(argument.buffer for argument in self.arguments)
 
+    @property
+    def touched(self) -> tuple[Buffer, ...]:
+        """All buffers that it touches, each once."""
+        return tuple(dict.fromkeys(buffer for buffer in (*self.buffers, *self.scratch) if buffer is not None))
 
-def _steps(module: Any) -> Iterator[CallStep]:
-    functions = {
-        str(function.attrs["global_symbol"]) if function.attrs and "global_symbol" in function.attrs else name: function
-        for variable, function in module.functions.items()
-        for name in [variable.name_hint]
-    }
-    main = next(function for name, function in functions.items() if name.endswith(_MAIN))
-    buffers = {
-        variable: Reservation(str(info.name_hint), int(info.size_bytes))
-        for info, statement in tvm.tir.usmp.analysis.extract_buffer_info(main, module).buffer_info_stmts.items()
-        if isinstance(statement, tvm.tir.Allocate)
-        for variable in [statement.buffer_var]
-    }
-    tensors = {main.buffer_map[parameter].data: number for number, parameter in enumerate(main.params)}
-    calls: list[Any] = []
+    @property
+    def tensors(self) -> tuple[int, ...]:
+        """Numbers of the network's tensors that it touches."""
+        return tuple(argument.border for argument in self.arguments if argument.border is not None)
 
-    def visit(node: Any) -> None:
-        if isinstance(node, tvm.tir.Call) and node.op.name == "tir.call_extern":
-            calls.append(node)
+    @property
+    def stages(self) -> int:
+        """The number of its stages."""
+        return 1 + max((use.last for use in self.uses), default=0)
 
-    tvm.tir.stmt_functor.post_order_visit(main.body, visit)
-    times = Counter(str(call.args[0].value) for call in calls)
-    for call in calls:
-        name = str(call.args[0].value)
-        function = functions.get(name)
-        allocated = _allocated(function)
-        own = tuple(buffers[variable] for variable in allocated if variable in buffers)
-        pieces = None if allocated or times[name] > 1 else pieces_of(function)
-        variables = tuple(call.args[1:])
-        arguments = tuple(buffers.get(variable) for variable in variables)
-        yield CallStep(
-            function=name,
-            arguments=arguments,
-            own=own,
-            pieces=pieces,
-            tensors=tuple(sorted(tensors[variable] for variable in variables if variable in tensors)),
-            together=tuple(_together(function, arguments, buffers)) if own else (),
-        )
+    @property
+    def used(self) -> Iterator[tuple[Buffer, Uses]]:
+        """All buffers that it touches, and when."""
+        touched = (*self.buffers, *self.scratch)
+        for buffer, use in zip(touched, self.uses or [Uses()] * len(touched), strict=True):
+            if buffer is not None:
+                yield buffer, use
 
 
-def _together(
-    function: Any, arguments: Sequence[Reservation | None], buffers: Mapping[Any, Reservation]
-) -> Iterator[tuple[str, str]]:
-    """Pairs of buffers that a function of TVM's has in use at the same time, one of its own at least."""
-    parameters = [function.buffer_map[parameter].data for parameter in function.params]
-    given = {p: argument for p, argument in zip(parameters, arguments, strict=True) if argument is not None}
-    used = uses(function)
-    for one, other in combinations(used, 2):
-        if used[one].meet(used[other]) and (one in buffers or other in buffers):
-            names = [(buffers.get(variable) or given.get(variable)) for variable in (one, other)]
-            if names[0] is not None and names[1] is not None:
-                yield names[0].name, names[1].name
+@dataclass(frozen=True)
+class Copy:
+    """What becomes an output of the network at its end although nothing writes it there; `border` is its number."""
+
+    source: Argument
+    border: int
+    bytes: int
 
 
-def _allocated(function: Any) -> list[Any]:
-    found: list[Any] = []
+@dataclass(frozen=True)
+class Life:
+    """A buffer from the first call that touches it to the last; `stages` are counted over all calls."""
 
-    def visit(node: Any) -> None:
-        if isinstance(node, tvm.tir.Allocate):
-            found.append(node.buffer_var)
+    buffer: Buffer
+    first: int
+    last: int
+    stages: Uses
 
-    if isinstance(function, tvm.tir.PrimFunc):
-        tvm.tir.stmt_functor.post_order_visit(function.body, visit)
-    return found
+
+def lives(steps: Sequence[CallStep], copies: Iterable[Copy]) -> tuple[Life, ...]:
+    """All buffers, by their first calls; what is copied to an output lives to the last call."""
+    touched: dict[Buffer, list[tuple[int, int]]] = {}
+    begin = 0
+    for number, step in enumerate(steps):
+        for buffer, use in step.used:
+            touched.setdefault(buffer, []).extend(((number, begin + use.first), (number, begin + use.last)))
+        begin += step.stages
+    for copy in copies:
+        if copy.source.buffer is not None:
+            touched[copy.source.buffer].append((len(steps) - 1, begin - 1))
+    return tuple(
+        Life(buffer, min(places)[0], max(places)[0], Uses(min(stages), max(stages)))
+        for buffer, places in touched.items()
+        for stages in [[stage for _, stage in places]]
+    )

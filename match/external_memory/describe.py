@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 
-from match.codegen.backend import WORKSPACE_ALIGNMENT, Built
-from match.codegen.steps import CallStep, Reservation
+from match.codegen.backend import WORKSPACE_ALIGNMENT
+from match.codegen.network import Network
+from match.codegen.steps import Buffer, CallStep, lives
 from match.dispatch.plan import LayerDecision, LayerPlan
 from match.external_memory.strips import least_strips
 from match.frontend.model import tensor_bytes
@@ -21,22 +23,22 @@ _ROOM = 1 << 17
 
 
 def describe(
-    built: Built, decisions: Sequence[LayerDecision], target: MatchTarget, external: External
+    network: Network, decisions: Sequence[LayerDecision], target: MatchTarget, external: External
 ) -> PlacementProblem:
-    """The placement problem of a built network, with `decisions` about its layers."""
-    network, memory = built.network, target.main_memory
+    """The placement problem of a network, with `decisions` about its layers."""
+    memory = target.main_memory
     plans = {d.plan.symbol: d.plan for d in decisions if d.plan}
     alignment = max(WORKSPACE_ALIGNMENT, memory.alignment)
     outside = sum(align(tensor_bytes([tensor]), memory.alignment) for tensor in (*network.inputs, *network.outputs))
-    cycles = _cycles(built.steps, decisions)
+    cycles = _cycles(network.steps, decisions)
     constants = sum(align(len(plan.constants), alignment) for plan in plans.values())
     return PlacementProblem(
         steps=tuple(
             _step(step, plans.get(step.function), cycles[number], external, alignment)
-            for number, step in enumerate(built.steps)
+            for number, step in enumerate(network.steps)
         ),
-        tensors=tuple(_tensors(built.steps, plans)),
-        main=memory.size - target.program_bytes(len(built.steps)) - outside - (alignment - memory.alignment),
+        tensors=tuple(_tensors(network, plans)),
+        main=memory.size - target.program_bytes(len(network.steps)) - outside - (alignment - memory.alignment),
         external=external.memory.size - constants - align(network.operator_constant_bytes, alignment),
         alignment=alignment,
         resident=network.operator_constant_bytes,
@@ -55,19 +57,9 @@ def _issue(plans: Mapping[str, LayerPlan], target: MatchTarget) -> float:
 
 
 def steps_of(steps: Sequence[CallStep], decisions: Sequence[LayerDecision]) -> tuple[int, ...]:
-    """The step of each decision. Operators on the control core are in its next step after a layer."""
-    order = {step.function: number for number, step in enumerate(steps)}
-    symbols = {d.plan.symbol for d in decisions if d.plan}
-    found: list[int] = []
-    at = -1
-    for decision in decisions:
-        if decision.plan is not None:
-            at = order[decision.plan.symbol]
-            found.append(at)
-        else:
-            following = at + 1 < len(steps) and steps[at + 1].function not in symbols
-            found.append(at + 1 if following else max(at, 0))
-    return tuple(found)
+    """The step of each decision, in execution order; what has no code is in that of the decision before it."""
+    own = {name: number for number, step in enumerate(steps) for name in step.layers}
+    return tuple(accumulate((own.get(decision.name, 0) for decision in decisions), max))
 
 
 def _cycles(steps: Sequence[CallStep], decisions: Sequence[LayerDecision]) -> list[float]:
@@ -79,16 +71,16 @@ def _cycles(steps: Sequence[CallStep], decisions: Sequence[LayerDecision]) -> li
 
 
 def _step(step: CallStep, plan: LayerPlan | None, cycles: float, external: External, alignment: int) -> Step:
-    touched = tuple(dict.fromkeys(b.name for b in (*step.arguments, *step.own) if b is not None))
+    touched = tuple(buffer.name for buffer in step.touched)
     if plan is None:
-        return Step(step.function, cycles, touched, tensor_blocks=tuple(_strips(step, alignment)))
+        return Step(step.name, cycles, touched, tensor_blocks=tuple(_strips(step, alignment)))
     schedule = plan.schedule
     memory = schedule.inner_memory
     blocks = {buffer.placement.operand: buffer.bytes * buffer.placement.buffers for buffer in schedule.buffers(memory)}
     constant = next((o.name for o in schedule.operands if o.role is Role.CONSTANT), None)
     size = len(plan.constants)
     return Step(
-        name=step.function,
+        name=step.name,
         cycles=cycles,
         tensors=touched,
         constants=size,
@@ -100,9 +92,9 @@ def _step(step: CallStep, plan: LayerPlan | None, cycles: float, external: Exter
 
 def _strips(step: CallStep, alignment: int) -> Iterator[tuple[str, int]]:
     """The tensor that an operator can write strip by strip, with the least bytes that this takes; or nothing."""
-    if step.pieces is None or not step.arguments or (output := step.arguments[-1]) is None:
+    if step.pieces is None or (output := step.buffers[-1]) is None:
         return
-    if all(b is None or b.name != output.name for b in step.arguments[:-1]):
+    if output not in step.buffers[:-1]:
         yield output.name, least_strips(step.pieces, alignment)
 
 
@@ -122,20 +114,20 @@ def _fetch(size: int, external: External) -> float:
     return external.dma.transfer(Block("", (size,), size, 1)) if size else 0.0
 
 
-def buffers(plan: LayerPlan, step: CallStep) -> Iterator[tuple[str, Reservation]]:
+def buffers(plan: LayerPlan, step: CallStep) -> Iterator[tuple[str, Buffer]]:
     """The operands of a layer that lie in the workspace, by name, and their buffers; the network's tensors do not."""
     operands = plan.schedule.operands
     ordered = [o.name for role in (Role.INPUT, Role.OUTPUT) for o in operands if o.role is role]
-    for operand, buffer in zip(ordered, step.arguments, strict=True):
+    for operand, buffer in zip(ordered, step.buffers, strict=True):
         if buffer is not None:
             yield operand, buffer
 
 
-def _tensors(steps: Sequence[CallStep], plans: Mapping[str, LayerPlan]) -> Iterator[Lifetime]:
-    sizes = {b.name: b.bytes for step in steps for b in (*step.arguments, *step.own) if b is not None}
-    for name, size in sizes.items():
-        touching = [
-            n for n, s in enumerate(steps) if any(b is not None and b.name == name for b in (*s.arguments, *s.own))
-        ]
-        movable = all(steps[n].function in plans or name in dict(_strips(steps[n], 1)) for n in touching)
-        yield Lifetime(name, size, touching[0], touching[-1], movable)
+def _tensors(network: Network, plans: Mapping[str, LayerPlan]) -> Iterator[Lifetime]:
+    copied = {copy.source.buffer for copy in network.copies}
+    for life in lives(network.steps, network.copies):
+        touching = [step for step in network.steps if life.buffer in step.touched]
+        movable = life.buffer not in copied and all(
+            step.function in plans or life.buffer.name in dict(_strips(step, 1)) for step in touching
+        )
+        yield Lifetime(life.buffer.name, life.buffer.bytes, life.first, life.last, movable)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from match.codegen.backend import Built, lower
+from match.codegen.backend import lower
 from match.codegen.capacity import fits, shortage
+from match.codegen.control_core import ControlCore
 from match.codegen.network import Network
 from match.compilation.options import IN_PLACES, Options
 from match.compilation.stopwatch import Stopwatch
@@ -73,27 +74,26 @@ def _placed(
     partitioned: Partitioned, integer: GraphReading, model: Model, options: Options, stopwatch: Stopwatch
 ) -> tuple[Partitioned, Network]:
     """What `in_memory` returns; a shortage of main memory is a `MainMemoryError` where there is external memory."""
-    chip = partitioned.target
+    chip, core = partitioned.target, ControlCore(partitioned.target.name)
 
-    def built(way: Partitioned) -> tuple[Partitioned, Built]:
+    def lowered(way: Partitioned) -> tuple[Partitioned, Network]:
         with stopwatch.phase("codegen"):
-            return way, lower(way.module, chip, model)
+            return way, lower(way, model, core)
 
-    first = built(partitioned)
-    if not fits(first[1].network, chip) and any(d.op in _MOVING for d in partitioned.decisions):
+    first = lowered(partitioned)
+    if not fits(first[1], chip) and any(d.op in _MOVING for d in partitioned.decisions):
         # Tensors inside others save copies, but hold main memory for longer: which of both is less is tried.
         others = (replace(options, in_place=way) for way in IN_PLACES[1:])
         cuts = (cut(integer, chip, other, model.name, stopwatch) for other in others)
-        first = min([first, *map(built, cuts)], key=lambda way: way[1].network.main_bytes)
-    partitioned, network = first[0], first[1].network
+        first = min([first, *map(lowered, cuts)], key=lambda way: way[1].main_bytes)
+    partitioned, network = first
     if fits(network, chip):
         return partitioned, network
     if chip.external is None:
         # Chains may read and write at once what takes turns otherwise.
-        others = (built(way.cut()) for way in partitioned.not_joined(stopwatch))
-        least = min([first, *others], key=lambda way: way[1].network.main_bytes)
-        if fits(least[1].network, chip):
-            return least[0], least[1].network
-        raise CapacityError(shortage(least[1].network, chip))
-    placed = place_cheapest(partitioned, first[1], model, options, stopwatch)
-    return placed.partitioned, placed.network
+        others = (lowered(way.cut()) for way in partitioned.not_joined(stopwatch))
+        least = min([first, *others], key=lambda way: way[1].main_bytes)
+        if fits(least[1], chip):
+            return least
+        raise CapacityError(shortage(least[1], chip))
+    return place_cheapest(partitioned, network, model, core, options, stopwatch)

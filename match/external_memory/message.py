@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from match.codegen.backend import Built
+from match.codegen.network import Network
+from match.codegen.steps import CallStep
 from match.dispatch.plan import LayerDecision
 from match.errors import CapacityError
 from match.frontend.model import tensor_bytes
@@ -25,30 +26,29 @@ _NAMES = {CONSTANTS: "its constants", BLOCKS: "blocks of what it reads and write
 _PARTS = 4
 
 
-def sentence(shortage: Shortage, built: Built, layers: Mapping[str, LayerDecision], target: MatchTarget) -> str:
+def sentence(shortage: Shortage, network: Network, layers: Mapping[str, LayerDecision], target: MatchTarget) -> str:
     """Which memory is too small, what needs it, and what would help; `layers` are those on modules, by symbol."""
-    network, memory = built.network, target.main_memory
+    memory = target.main_memory
     if not shortage.parts:
         assert target.external is not None
         lacking = shortage.needed - shortage.available
         return outside(network.name, target.external.memory.size + lacking, target)
 
-    def name(function: str) -> str:
-        return f"layer {layers[function].name}" if function in layers else f"operator {function}"
+    def name(step: CallStep) -> str:
+        return f"{'layer' if step.function in layers else 'operator'} {step.name}"
 
-    writers: dict[str, str] = {}
-    for step in built.steps:  # the first that touches a tensor writes it
-        for buffer in (*step.arguments, *step.own):
-            if buffer is not None:
-                writers.setdefault(buffer.name, step.function)
+    writers: dict[str, CallStep] = {}
+    for step in network.steps:  # the first that touches a tensor writes it
+        for buffer in step.touched:
+            writers.setdefault(buffer.name, step)
     parts = ", ".join(
         f"{size} for {_NAMES[part] if part in _NAMES else 'what ' + name(writers[part]) + ' writes'}"
         for part, size in shortage.parts[:_PARTS]
     )
     border = tensor_bytes((*network.inputs, *network.outputs))
-    program = target.program_bytes(len(built.steps))
+    program = target.program_bytes(len(network.steps))
     beside = f", and an estimated {program} for the program" if program else ""
-    where = name(built.steps[shortage.step].function)
+    where = name(network.steps[shortage.step])
     return (
         f"{network.name} does not fit {target.name}'s {memory.name} of {memory.size} bytes, even with all in external "
         f"memory that can be there: {where} is {shortage.needed - shortage.available} bytes short; it needs "

@@ -1,8 +1,7 @@
 """Puts a network that main memory cannot hold into main and external memory.
 
-A first build gives the order of layers and the tensors that they read and write. From these `match.placement` decides
-what is fetched, cut and kept in external memory. Cut layers are then searched again, and the network is built again
-with every buffer at its place.
+From the calls of the network and the tensors that they read and write `match.placement` decides what is fetched, cut
+and kept in external memory. Cut layers are then searched again.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from match.analysis.simulate import Kind, simulate
-from match.codegen.backend import Built, lower
+from match.codegen.backend import lower
+from match.codegen.control_core import ControlCore
 from match.codegen.inside import behind
-from match.codegen.network import Network, NetworkMemory, Strips
+from match.codegen.network import Network, NetworkMemory, Place, Strips
 from match.codegen.steps import CallStep
-from match.codegen.workspace import Place
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.choice import Again, price, search_again
@@ -44,19 +43,11 @@ _FAR_OFF = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Placed:
-    """A network in two memories: its decisions, and its built form."""
-
-    partitioned: Partitioned
-    network: Network
-
-
-@dataclass(frozen=True, eq=False)
 class _Failure:
     """A way that fits no memory, and why."""
 
     error: CapacityError
-    built: Built
+    network: Network
 
     @property
     def least(self) -> int | None:
@@ -82,10 +73,10 @@ class _Decided:
 
 @dataclass(frozen=True, eq=False)
 class _Way:
-    """A network cut into layers and built with everything in main memory, and its placement in both memories."""
+    """A network cut into layers, with everything in main memory, and its placement in both memories."""
 
     partitioned: Partitioned
-    built: Built
+    network: Network
     decided: _Decided
     plan: Plan
 
@@ -96,20 +87,26 @@ class _Way:
 
 
 def place_cheapest(
-    partitioned: Partitioned, built: Built, model: Model, options: Options, stopwatch: Stopwatch
-) -> Placed:
+    partitioned: Partitioned,
+    network: Network,
+    model: Model,
+    core: ControlCore,
+    options: Options,
+    stopwatch: Stopwatch,
+) -> tuple[Partitioned, Network]:
     """The network in main memory and the target's external memory.
 
     Each of several ways to cut it into layers is placed: as it was chosen for a main memory that holds everything, and
     with large dense layers in parts; and each of these with smaller and smaller chains and groups, for as long as that
-    helps, and without any. The cheapest is built again; of equals the first. A way that takes no
-    fewer cycles with everything in main memory than an earlier one takes in both memories is left out. Time is counted
-    in the phases "memory", "search" and "codegen", and in those of `match.partitioning.partitioner.cut`.
+    helps, and without any. The cheapest is taken; of equals the first. A way that takes no fewer cycles with everything
+    in main memory than an earlier one takes in both memories is left out. Time is counted in the phases "memory",
+    "search" and "codegen", and in those of `match.partitioning.partitioner.cut`.
 
     Args:
         partitioned: the network as it was chosen.
-        built: it is what it was built to, with everything in main memory.
+        network: its calls, with everything in main memory.
         model: where it came from.
+        core: compiles what stays on the control core.
         options: of the compilation.
         stopwatch: counts the time.
 
@@ -117,8 +114,8 @@ def place_cheapest(
         CapacityError: if none fits both memories.
         CostModelError: if a cost model fails.
     """
-    trial = _Trial(model, options, stopwatch)
-    bases = [(partitioned, trial.place(partitioned, built))]
+    trial = _Trial(model, core, options, stopwatch)
+    bases = [(partitioned, trial.place(partitioned, network))]
     in_parts = partitioned.with_split_dense(options, model.name, stopwatch)
     if in_parts is not None:
         bases.append((in_parts, trial.consider(in_parts.chosen.cost, lambda: in_parts)))
@@ -134,14 +131,14 @@ def place_cheapest(
             trial.consider(alone.cost, alone.cut)
     cheapest = trial.result()
     with stopwatch.phase("memory"):
-        return _built(cheapest, cheapest.partitioned.decided(cheapest.decisions), model, stopwatch)
+        return _placed(cheapest, cheapest.partitioned.decided(cheapest.decisions), model, core)
 
 
 class _Trial:
     """Places one way to cut a network after the other, and keeps the cheapest."""
 
-    def __init__(self, model: Model, options: Options, stopwatch: Stopwatch) -> None:
-        self._model, self._options, self._stopwatch = model, options, stopwatch
+    def __init__(self, model: Model, core: ControlCore, options: Options, stopwatch: Stopwatch) -> None:
+        self._model, self._core, self._options, self._stopwatch = model, core, options, stopwatch
         self._failures: list[_Failure] = []
         self.cheapest: _Way | None = None
 
@@ -152,16 +149,16 @@ class _Trial:
             return None
         partitioned = cut()
         with self._stopwatch.phase("codegen"):
-            built = lower(partitioned.module, partitioned.target, self._model)
-        return self.place(partitioned, built)
+            network = lower(partitioned, self._model, self._core)
+        return self.place(partitioned, network)
 
-    def place(self, partitioned: Partitioned, built: Built) -> _Way | None:
-        """Place a network that is cut, and built with everything in main memory; None if it fits not."""
+    def place(self, partitioned: Partitioned, network: Network) -> _Way | None:
+        """Place a network that is cut, and has everything in main memory; None if it fits not."""
         with self._stopwatch.phase("memory"):
             try:
-                way = _way(partitioned, built, self._model, self._options, self._stopwatch)
+                way = _way(partitioned, network, self._model, self._options, self._stopwatch)
             except CapacityError as error:
-                self._failures.append(_Failure(error, built))
+                self._failures.append(_Failure(error, network))
                 return None
         if self.cheapest is None or _cost(way, self._options) < _cost(self.cheapest, self._options):
             self.cheapest = way
@@ -188,7 +185,7 @@ def _short(failures: Sequence[_Failure]) -> CapacityError:
     if not known:
         return failures[-1].error
     least, error = min(known, key=lambda one: one[0])
-    return MainMemoryError(str(error), min(least, failures[0].built.network.main_bytes))
+    return MainMemoryError(str(error), min(least, failures[0].network.main_bytes))
 
 
 def _cost(way: _Way, options: Options) -> float:
@@ -199,31 +196,25 @@ def _cost(way: _Way, options: Options) -> float:
     return sum(price(cost, options) for cost in taken if cost is not None)
 
 
-def _way(partitioned: Partitioned, built: Built, model: Model, options: Options, stopwatch: Stopwatch) -> _Way:
+def _way(partitioned: Partitioned, network: Network, model: Model, options: Options, stopwatch: Stopwatch) -> _Way:
     """The placement of one way: decisions, cut layers searched again, and all offsets."""
     target = partitioned.target
     assert target.external is not None
-    decided = _decided(partitioned, built, target, options, stopwatch)
+    decided = _decided(partitioned, network, target, options, stopwatch)
     plan = place(decided.problem, decided.decision, decided.cuts, decided.images)
     if plan.external > target.external.memory.size:
         raise CapacityError(outside(model.name, plan.external, target))
-    return _Way(partitioned, built, decided, plan)
+    return _Way(partitioned, network, decided, plan)
 
 
-def _built(way: _Way, result: Partitioned, model: Model, stopwatch: Stopwatch) -> Placed:
-    """The network as `result` cuts it, built with every buffer at its place in the plan."""
+def _placed(way: _Way, result: Partitioned, model: Model, core: ControlCore) -> tuple[Partitioned, Network]:
+    """The network as `result` cuts it, with every buffer at its place in the plan."""
     target = result.target
     assert target.external is not None
     problem, plan, symbols = way.decided.problem, way.plan, way.decided.symbols
-    places = {
-        tensor.name: Place(tensor.name in plan.choice.spilled, plan.tensors[tensor.name], tensor.bytes)
-        for tensor in problem.tensors
-    }
-    with stopwatch.phase("codegen"):
-        again = lower(result.module, target, model, places)
-    if again.steps != way.built.steps:
-        raise CapacityError(f"{model.name} has other steps when it is built again; please report this network.")
-    steps = steps_of(again.steps, result.decisions)
+    network = lower(result, model, core)
+    assert network.steps == way.network.steps, "only schedules are others"
+    steps = steps_of(network.steps, result.decisions)
     memory = NetworkMemory(
         api=target.external.api,
         problem=problem,
@@ -231,16 +222,21 @@ def _built(way: _Way, result: Partitioned, model: Model, stopwatch: Stopwatch) -
         symbols=symbols,
         steps=steps,
         strips=way.decided.strips,
-        image=_image(again.network, plan, symbols, _plans(way.decided.decisions.values())),
-        whole=way.built.network.main_bytes,
+        image=_image(network, plan, symbols, _plans(way.decided.decisions.values())),
+        whole=way.network.main_bytes,
     )
-    inside = behind(model.inputs, model.outputs, plan.main, problem.alignment)
     timed = replace(result, decisions=with_waits(result.decisions, steps, plan.latency))
-    return Placed(timed, replace(again.network, memory=memory, workspace_bytes=plan.main, inside=inside, buffers=()))
+    return timed, replace(
+        network,
+        memory=memory,
+        workspace_bytes=plan.main,
+        inside=behind(model.inputs, model.outputs, plan.main, problem.alignment),
+        places={name: Place(name in plan.choice.spilled, offset) for name, offset in plan.tensors.items()},
+    )
 
 
 def _decided(
-    partitioned: Partitioned, built: Built, target: MatchTarget, options: Options, stopwatch: Stopwatch
+    partitioned: Partitioned, network: Network, target: MatchTarget, options: Options, stopwatch: Stopwatch
 ) -> _Decided:
     """A decision whose cut layers have schedules and constants that fit.
 
@@ -248,22 +244,22 @@ def _decided(
     its constants anew; if they become too long, the decision is repeated with the new sizes.
     """
     assert target.external is not None
-    problem = describe(built, partitioned.decisions, target, target.external)
-    symbols = _symbols(built.steps, {d.name: d for d in partitioned.decisions})
+    problem = describe(network, partitioned.decisions, target, target.external)
+    symbols = _symbols(network.steps, {d.name: d for d in partitioned.decisions})
     by_symbol = {d.plan.symbol: d for d in partitioned.decisions if d.plan}
     failed: Iterable[int] = ()
     for _ in range(_ATTEMPTS):
         decision = decide(problem)
         if isinstance(decision, Shortage):
             least = least_main(problem) if decision.parts else None
-            size = target.main_memory.size - target.program_bytes(len(built.steps))
+            size = target.main_memory.size - target.program_bytes(len(network.steps))
             raise MainMemoryError(
-                sentence(decision, built, by_symbol, target), None if least is None else size + least - problem.main
+                sentence(decision, network, by_symbol, target), None if least is None else size + least - problem.main
             )
         asked: dict[int, Again] = {}
         strips: dict[int, tuple[Strips, Cut]] = {}
         for step, room in decision.rooms.items():
-            call, symbol = built.steps[step], symbols[step]
+            call, symbol = network.steps[step], symbols[step]
             if symbol is None:
                 strips[step] = _strips(problem, call, step, room, target.external)
             else:
@@ -290,7 +286,7 @@ def _decided(
         problem, failed = with_constants(problem, longest, target.external), asked
     names = ", ".join(by_symbol[str(symbols[step])].name for step in failed)
     raise CapacityError(
-        f"{built.network.name} does not fit {target.name}'s {target.main_memory.name} of {target.main_memory.size} "
+        f"{network.name} does not fit {target.name}'s {target.main_memory.name} of {target.main_memory.size} "
         f"bytes: what is left is too little for {names} in pieces; take more of it (--l2) or a smaller L1 (--l1)."
     )
 
@@ -360,7 +356,7 @@ def _cut(decision: LayerDecision, target: MatchTarget) -> Cut:
 
 
 def _image(network: Network, plan: Plan, symbols: Sequence[str | None], plans: Mapping[str, LayerPlan]) -> bytes:
-    """The image: constants of operators at TVM's offsets, and constants of layers at the plan's offsets."""
+    """The image: constants of operators at their offsets, and constants of layers at the plan's offsets."""
     image = bytearray(plan.image)
     for constant in network.constants:
         data = constant.data.tobytes()

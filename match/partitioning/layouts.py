@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from match.dispatch.choice import cpu_cost
 from match.mapping.schedule import align
 from match.mapping.storage import Storage
 from match.relay import relay
-from match.relay.rewrite import operator_name, shape
+from match.relay.rewrite import rebuild, shape
 from match.target.cost import Cost
 from match.target.hardware import MatchTarget
 
@@ -28,15 +29,24 @@ class Conversion:
     elements: int
 
 
+class Convert(Protocol):
+    """Computes conversion `number` as `body`, of the type `kind`; `alone`: only the reader of this moment reads it."""
+
+    def __call__(self, number: int, body: relay.Expr, kind: Any, *, alone: bool) -> relay.Expr:
+        """What stands for the converted tensor."""
+        ...
+
+
 class Tensors:
     """The tensors of a network that is being rebuilt, each in all layouts that readers have asked for.
 
     `conversions` are the conversions that were needed, in order. `reader` is the expression that asks now.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, convert: Convert) -> None:
         self.conversions: list[Conversion] = []
         self.reader: relay.Expr | None = None
+        self._convert = convert
         self._wanted: dict[relay.Expr, list[Storage]] = {}
         self._plain: dict[relay.Expr, relay.Expr] = {}
         self._stored: dict[relay.Expr, list[tuple[Storage, relay.Expr]]] = {}
@@ -47,20 +57,26 @@ class Tensors:
             self._wanted.setdefault(original, []).append(wanted)
 
     def put(self, original: relay.Expr, value: relay.Expr, layout: Storage | None = None) -> None:
-        """Set the value of a tensor of the original network; without a layout it is dense."""
+        """Set the value of an operator of the original network; without a layout it is dense."""
         if layout is None or layout.plain:
             self._plain[original] = value
         else:
             self._stored[original] = [(layout, value)]
 
-    def plain(self, original: relay.Expr) -> relay.Expr:
-        """The tensor as operators on the control core read it."""
-        if original not in self._plain:
+    def plain(self, original: relay.Expr, *, alone: bool = False) -> relay.Expr:
+        """The tensor as operators on the control core read it; `alone`: nothing else reads it."""
+        if original in self._plain:
+            return self._plain[original]
+        if not self._stored.get(original):  # an input, a constant, a tuple or a field of one
+            value = rebuild(original, self.plain)
+        else:
             assert not self._stored[original][0][0].pitch, "no operator of the control core reads parts of tensors"
-            layout, value = self._stored[original][0]
-            self._note(math.prod(layout.shape))
-            self._plain[original] = from_layout(value, layout, shape(original))
-        return self._plain[original]
+            layout, stored = self._stored[original][0]
+            dense = from_layout(stored, layout, shape(original))
+            value = self._converted(dense, math.prod(layout.shape), original.checked_type, alone)
+        if not alone:
+            self._plain[original] = value
+        return value
 
     def stored(self, original: relay.Expr, wanted: Storage) -> tuple[Storage, relay.Expr]:
         """A layout that can be read as `wanted`, and the tensor in this layout."""
@@ -73,12 +89,13 @@ class Tensors:
         plain = self.plain(original)
         serving = [layout for layout in self._wanted.get(original, ()) if layout.holds(wanted)]
         largest = max(serving, key=lambda layout: layout.room[0], default=wanted)
-        self._note(math.prod(largest.room))
-        have.append((largest, to_layout(plain, largest)))
+        kind = relay.TensorType(largest.room, original.checked_type.dtype)
+        have.append((largest, self._converted(to_layout(plain, largest), math.prod(largest.room), kind)))
         return have[-1]
 
-    def _note(self, elements: int) -> None:
+    def _converted(self, body: relay.Expr, elements: int, kind: Any, alone: bool = False) -> relay.Expr:
         self.conversions.append(Conversion(self.reader, elements))
+        return self._convert(len(self.conversions) - 1, body, kind, alone=alone)
 
 
 def conversion_cost(target: MatchTarget, name: str, elements: int) -> Cost:
@@ -89,13 +106,11 @@ def conversion_cost(target: MatchTarget, name: str, elements: int) -> Cost:
 def to_layout(x: relay.Expr, layout: Storage) -> relay.Expr:
     """A dense tensor as an array in a layout, padding included.
 
-    `stop_fusion` keeps a reversal out of the loop that computes its input: TVM's condition for padding would be wrong
+    `stop_fusion` keeps a reversal out of the loop that pads its input: TVM's condition for padding would be wrong
     there.
     """
     sizes = [layout.shape[axis] for axis in layout.order]
     whole = align(sizes[2], layout.byte_group)
-    if operator_name(x):
-        x = relay.annotation.stop_fusion(x)
     x = relay.transpose(relay.reshape(x, layout.shape), layout.order)
     if whole != sizes[2]:
         x = relay.annotation.stop_fusion(relay.nn.pad(x, [(0, 0), (0, 0), (0, whole - sizes[2])]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from match.compilation.options import Options
@@ -20,19 +20,19 @@ from match.graph.text import text
 from match.graph.value import Graph
 from match.ir.deviation import Deviation
 from match.ir.names import network_prefix
-from match.mapping.storage import Storage, dense
-from match.partitioning.choice import ChosenNetwork, choose, layouts
+from match.mapping.storage import Storage
+from match.partitioning.choice import ChosenNetwork, choose
 from match.partitioning.graph import Row
-from match.partitioning.layouts import LAYOUT, Conversion, Tensors, conversion_cost, from_layout, to_layout
+from match.partitioning.layouts import LAYOUT, Conversion, conversion_cost, from_layout, to_layout
 from match.partitioning.pattern import Match, find_layers, with_own_operators
 from match.partitioning.pattern.rows import rows
+from match.partitioning.steps import Planned, Steps, in_order, network_steps, with_names
 from match.partitioning.unrolled import refused_recurrent
 from match.relay import relay, tvm
+from match.relay.graph import post_order
 from match.relay.graph_reader import GraphReading
 from match.relay.graph_writer import write_graph
-from match.relay.objects import operands
 from match.relay.places import parts_of
-from match.relay.recurrent import unrolled
 from match.relay.rewrite import operator_name, rebuild, shape, source_name
 from match.rewrites.concatenations import in_pairs
 from match.rewrites.joined_moves import join_moves
@@ -54,12 +54,11 @@ class Way:
 class Partitioned:
     """A network cut into functions, and the decisions about its operators, in execution order.
 
-    `reading` is the network before the cut, and `found` its rows: layers as recognised, and operators. `rows` are those
-    that were decided on. `workloads` are the layers that modules were asked about, by symbol. `chosen` is what the
-    decisions are from.
+    `steps` are what one inference calls. `reading` is the network before the cut, and `found` its rows: layers as
+    recognised, and operators. `rows` are those that were decided on. `workloads` are the layers that modules were asked
+    about, by symbol. `chosen` is what the decisions are from.
     """
 
-    module: tvm.IRModule
     decisions: tuple[LayerDecision, ...]
     target: MatchTarget
     workloads: Mapping[str, Workload]
@@ -67,6 +66,17 @@ class Partitioned:
     found: tuple[Row, ...]
     rows: tuple[Row, ...]
     chosen: ChosenNetwork
+    steps: Steps
+
+    @cached_property
+    def module(self) -> tvm.IRModule:
+        """The network with a call of a global function for each planned layer, as TVM builds it."""
+        matches = {
+            plan.symbol: row
+            for row, decision in self.decided_rows
+            if isinstance(row, Match) and (plan := decision.plan or decision.in_place) is not None
+        }
+        return _module(self.main, self.steps, matches)
 
     @property
     def main(self) -> relay.Function:
@@ -117,17 +127,19 @@ class Partitioned:
         """The same network with other decisions about its operators; the conversions are determined anew."""
         own = [decision for decision in decisions if decision.op != LAYOUT]
         decided = [(row, replace(decision, parts=_parts(row))) for row, decision in zip(self.rows, own, strict=True)]
-        plans = {
-            row.root: (row, plan)
+        planned = [
+            Planned(row.root, row.inputs, plan)
             for row, decision in decided
             if isinstance(row, Match) and (plan := decision.plan or decision.in_place) is not None
-        }
-        order = _execution_order(self.main, plans)
-        place = {expr: number for number, expr in enumerate(order)}
-        decided.sort(key=lambda pair: max(place.get(expr, -1) for expr in _expressions(pair[0])))
-        module, conversions = _rebuilt(self.main, plans, order)
-        complete = tuple(_with_conversions(decided, conversions, self.target))
-        return replace(self, module=module, decisions=complete, rows=tuple(row for row, _ in decided))
+        ]
+        on_core = [() if decision.plan or decision.in_place else _expressions(row) for row, decision in decided]
+        layers = {number for number, (row, _) in enumerate(decided) if not isinstance(row, tuple)}
+        steps = network_steps(self.main, planned, on_core, layers)
+        steps = with_names(steps, [decision for _, decision in decided])
+        decided.sort(key=lambda pair: max(steps.places.get(expr, -1) for expr in _expressions(pair[0])))
+        complete = tuple(_with_conversions(decided, steps.conversions, self.target))
+        rows = tuple(row for row, _ in decided)
+        return replace(self, decisions=complete, rows=rows, steps=steps)
 
     @property
     def decided_rows(self) -> list[tuple[Row, LayerDecision]]:
@@ -203,8 +215,8 @@ def _partitioned(
     """Cut a network as it was chosen."""
     with stopwatch.phase("partition"):
         by_symbol = {workload.symbol: workload for workload in chosen.workloads}
-        module = tvm.IRModule.from_expr(reading.main)
-        whole = Partitioned(module, (), target, by_symbol, reading, found, chosen.rows, chosen)
+        nothing = Steps((), (), (), {}, ())
+        whole = Partitioned((), target, by_symbol, reading, found, chosen.rows, chosen, nothing)
         return whole.decided(chosen.decisions)
 
 
@@ -237,79 +249,26 @@ def _conversion(number: int, conversion: Conversion, target: MatchTarget) -> Lay
     return LayerDecision(name, LAYOUT, CPU, 0, conversion.elements, cost.cycles, (Offer(CPU, cost=cost),))
 
 
-def _rebuilt(
-    main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, LayerPlan | InPlace]], order: Sequence[relay.Expr]
-) -> tuple[tvm.IRModule, list[Conversion]]:
-    """The network with a call of a global function for each planned layer, and the conversions.
-
-    `order` is the order of execution.
-    """
+def _module(main: relay.Function, steps: Steps, matches: Mapping[str, Match]) -> tvm.IRModule:
+    """The network with a call of a global function for each planned layer; these are by symbol."""
     functions: dict[relay.GlobalVar, relay.Function] = {}
-    tensors = Tensors()
-    for match, plan in plans.values():
-        if isinstance(plan, LayerPlan):
-            for x, layout in zip(match.inputs, layouts(plan.schedule), strict=False):
-                tensors.will_want(x, layout)
-    for expr in order:
-        tensors.reader = expr
-        if expr in plans:
-            match, plan = plans[expr]
-            stored = _layouts(match, plan)
-            arguments = [tensors.stored(x, layout) for x, layout in zip(match.inputs, stored, strict=False)]
-            variable = relay.GlobalVar(plan.symbol)
-            functions[variable] = _function(match, plan, [layout for layout, _ in arguments], stored[-1])
-            tensors.put(expr, relay.Call(variable, [argument for _, argument in arguments]), stored[-1])
+    values: dict[relay.Expr, relay.Expr] = {}
+    for step in steps.steps:
+        if step.plan is not None:
+            variable = relay.GlobalVar(step.plan.symbol)
+            functions[variable] = _function(matches[step.plan.symbol], step.plan, step.layouts[:-1], step.layouts[-1])
+            values[step.writes[0]] = relay.Call(variable, [values.get(x, x) for x in step.reads])
         else:
-            written_out = unrolled(expr, tensors.plain) if isinstance(expr, relay.Call) else None
-            tensors.put(expr, written_out or rebuild(expr, tensors.plain))
-    tensors.reader = None
-    body = tensors.plain(main.body)
-
+            body = relay.bind(step.body, {x: values[x] for x in step.reads if x in values})
+            fields = [body] if len(step.writes) == 1 else body.fields
+            values.update(zip(step.writes, fields, strict=True))
+    outputs = [values.get(x, x) for x in steps.outputs]
+    body = relay.Tuple(outputs) if isinstance(main.body.checked_type, tvm.ir.TupleType) else outputs[0]
     functions[relay.GlobalVar("main")] = relay.Function(main.params, body, attrs=main.attrs)
     module = relay.transform.InferType()(tvm.IRModule(functions))
-    if any(operator_name(expr).startswith("qnn.") for expr in order if expr not in plans):
+    if any(operator_name(expr).startswith("qnn.") for expr in post_order(module["main"])):
         module = relay.qnn.transform.CanonicalizeOps()(module)
-    return module, tensors.conversions
-
-
-def _execution_order(main: relay.Function, plans: Mapping[relay.Expr, tuple[Match, Any]]) -> Sequence[relay.Expr]:
-    """The expressions that remain in the network, in the order in which TVM's code computes them.
-
-    Expressions inside planned layers are left out. Each expression comes after its operands.
-    """
-    return _ordered(main.body, lambda expr: plans[expr][0].inputs if expr in plans else operands(expr))
-
-
-def _inside(match: Match) -> Sequence[relay.Expr]:
-    """The expressions that a match covers, each after those that it is computed from."""
-    covered = set(match.covered).difference(match.inputs)
-    read = _ordered(match.root, lambda expr: [x for x in operands(expr) if x in covered])
-    return [expr for expr in read if expr in covered]
-
-
-def _ordered(body: relay.Expr, read: Callable[[relay.Expr], Sequence[relay.Expr]]) -> Sequence[relay.Expr]:
-    """All expressions that one is computed from, and itself, each after those that it reads.
-
-    There can be thousands, more than Python's calls may be nested.
-    """
-    order: dict[relay.Expr, None] = {}
-    pending: list[tuple[relay.Expr, bool]] = [(body, False)]
-    while pending:
-        expr, ready = pending.pop()
-        if ready:
-            order[expr] = None
-        elif expr not in order:
-            pending.append((expr, True))
-            pending += [(source, False) for source in reversed(read(expr))]
-    return list(order)
-
-
-def _layouts(match: Match, plan: LayerPlan | InPlace) -> list[Storage]:
-    """How inputs and output lie."""
-    if isinstance(plan, LayerPlan):
-        return layouts(plan.schedule)
-    tensors = (*match.inputs, match.root)
-    return [layout or dense(shape(x)) for x, layout in zip(tensors, plan.layouts, strict=True)]
+    return module
 
 
 def _function(match: Match, plan: LayerPlan | InPlace, inputs: Sequence[Storage], output: Storage) -> relay.Function:
@@ -321,7 +280,8 @@ def _function(match: Match, plan: LayerPlan | InPlace, inputs: Sequence[Storage]
         room = kind.shape if layout.in_order else layout.room
         variables.append(relay.var(f"input_{number}", shape=room, dtype=kind.dtype))
         replaced[x] = variables[-1] if layout.in_order else from_layout(variables[-1], layout, shape(x))
-    for expr in _inside(match):
+    covered, _ = in_order([x for x in (*match.covered, match.root) if x not in replaced])
+    for expr in covered:
         if isinstance(expr, relay.Tuple):
             replaced[expr] = relay.Tuple([replaced.get(field, field) for field in expr.fields])
         else:

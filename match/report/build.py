@@ -11,6 +11,7 @@ import msgspec
 
 from match.analysis.simulate import Timeline
 from match.codegen.network import Network, NetworkMemory
+from match.codegen.steps import lives
 from match.compilation.options import Options
 from match.dispatch.choice import outputs
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
@@ -94,7 +95,7 @@ def build(
         constant_bytes: Bytes of main memory that constants take.
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
         program_bytes: Bytes of main memory that the program is estimated to take beside them.
-        network: What TVM made of it, which says where it lies in memory.
+        network: Its calls and places, if it was compiled.
         workspace: The same where TVM made nothing of it; without both there is no timeline.
         reads: What each of the decisions reads.
         elements: Those of the model's tensors, by the names that decisions have as sources.
@@ -147,9 +148,9 @@ def build(
             compile_seconds=dict(compile_seconds),
         ),
         layers=layers,
-        memory=_memory(memory, target, workspace_bytes, decisions) if memory else msgspec.UNSET,
+        memory=_memory(memory, target, workspace_bytes) if memory else msgspec.UNSET,
         moved_outputs=moved_outputs,
-        workspace=_workspace(network, decisions) if network and not memory else workspace,
+        workspace=_workspace(network) if network and not memory else workspace,
     )
     if not complete:
         return report
@@ -177,23 +178,18 @@ def _operands(layer: LayerSummary) -> tuple[OperandSummary, ...]:
     return layer.schedule.operands if layer.schedule else ()
 
 
-def _memory(
-    memory: NetworkMemory, target: MatchTarget, main_bytes: int, decisions: Sequence[LayerDecision]
-) -> MemoryPlanSummary:
+def _memory(memory: NetworkMemory, target: MatchTarget, main_bytes: int) -> MemoryPlanSummary:
     assert target.external is not None, "networks take external memory of targets that have some"
-    return summarize(memory, target.external, main_bytes, _names(decisions))
+    return summarize(memory, target.external, main_bytes)
 
 
-def _names(decisions: Sequence[LayerDecision]) -> dict[str, str]:
-    """Names of layers by their C functions."""
-    return {decision.plan.symbol: decision.name for decision in decisions if decision.plan}
-
-
-def _workspace(network: Network, decisions: Sequence[LayerDecision]) -> WorkspaceSummary:
-    names = _names(decisions)
+def _workspace(network: Network) -> WorkspaceSummary:
     return WorkspaceSummary(
-        steps=tuple(names.get(call.function) or "_".join(call.operators) or call.function for call in network.calls),
-        buffers=tuple(WorkspaceBuffer(b.bytes, b.offset, b.first, b.last) for b in network.buffers),
+        steps=tuple(step.name for step in network.steps),
+        buffers=tuple(
+            WorkspaceBuffer(life.buffer.bytes, network.places[life.buffer.name].offset, life.first, life.last)
+            for life in lives(network.steps, network.copies)
+        ),
         bytes=network.workspace_bytes,
         operator_bytes=network.operator_constant_bytes,
     )

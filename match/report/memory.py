@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import UNSET
@@ -12,10 +11,8 @@ from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary, Re
 from match.target.hardware import External
 
 
-def summarize(
-    memory: NetworkMemory, external: External, main_bytes: int, names: Mapping[str, str]
-) -> MemoryPlanSummary:
-    """Where everything lies and what that costs; `names` are those of layers by their C functions."""
+def summarize(memory: NetworkMemory, external: External, main_bytes: int) -> MemoryPlanSummary:
+    """Where everything lies and what that costs."""
     plan, problem = memory.plan, memory.problem
     return MemoryPlanSummary(
         external_memory=MemorySummary(external.memory.name, external.memory.size),
@@ -27,9 +24,7 @@ def summarize(
         traffic_cycles=round(plan.latency.traffic),
         exposed_cycles=round(sum(plan.latency.exposed)),
         hidden=plan.latency.hidden,
-        steps=tuple(
-            _step(memory, number, names.get(step.name, step.name)) for number, step in enumerate(problem.steps)
-        ),
+        steps=tuple(_step(memory, number, step.name) for number, step in enumerate(problem.steps)),
         tensors=tuple(
             TensorPlace(
                 name=tensor.name,

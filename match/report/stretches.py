@@ -37,8 +37,8 @@ def stretches(
         external: name of the external memory.
     """
     begin = 0.0
-    transfers = _transfers(layers, memory, external) if memory else {}
-    starts = _starts(layers, memory) if memory else {}
+    transfers = _transfers(memory, external) if memory else {}
+    starts = _starts(memory) if memory else {}
     for number, layer in enumerate(layers):
         spans = [
             *(span.moved(-begin) for span in transfers.get(number, ())),
@@ -91,16 +91,16 @@ def _waiting(cycles: float, external: str, starts: Iterable[Span]) -> Iterator[S
         yield Span(CORE, "wait", f"wait for {external}", now, cycles)
 
 
-def _transfers(layers: Sequence[LayerDecision], memory: NetworkMemory, external: str) -> dict[int, list[Span]]:
+def _transfers(memory: NetworkMemory, external: str) -> dict[int, list[Span]]:
     """Transfers that are no layer's own, by the operator at whose step they are started: constants, and strips."""
     found: dict[int, list[Span]] = {}
     latency, lane = memory.plan.latency, dma(external)
     for one in latency.arrivals:
         details: dict[str, str | int] = {"operand": "weights", "bytes": memory.problem.steps[one.step].constants}
-        name = f"constants of {_name(layers, memory, one.step)}"
+        name = f"constants of {memory.problem.steps[one.step].name}"
         found.setdefault(_first(memory, one.at), []).append(Span(lane, "transfer", name, one.begin, one.end, details))
     for step in memory.strips:
-        name = f"output of {_name(layers, memory, step)} in strips"
+        name = f"output of {memory.problem.steps[step].name} in strips"
         begin, end = latency.works[step], latency.begins[step + 1]
         found.setdefault(_first(memory, step), []).append(
             Span(lane, "transfer", name, begin, end, {"operand": "output"})
@@ -108,11 +108,11 @@ def _transfers(layers: Sequence[LayerDecision], memory: NetworkMemory, external:
     return found
 
 
-def _starts(layers: Sequence[LayerDecision], memory: NetworkMemory) -> dict[int, list[Span]]:
+def _starts(memory: NetworkMemory) -> dict[int, list[Span]]:
     """The core starts transfers of constants, by the operator at whose step it does."""
     found: dict[int, list[Span]] = {}
     for one in memory.plan.latency.arrivals:
-        name = f"fetch constants of {_name(layers, memory, one.step)}"
+        name = f"fetch constants of {memory.problem.steps[one.step].name}"
         begin = one.started - memory.problem.issue
         details: dict[str, str | int] = {"operand": "weights"}
         found.setdefault(_first(memory, one.at), []).append(Span(CORE, "start", name, begin, one.started, details))
@@ -122,9 +122,3 @@ def _starts(layers: Sequence[LayerDecision], memory: NetworkMemory) -> dict[int,
 def _first(memory: NetworkMemory, step: int) -> int:
     """The operator with which a step begins; one without operators is a part of what is before it."""
     return next((number for number, own in enumerate(memory.steps) if own >= step), len(memory.steps) - 1)
-
-
-def _name(layers: Sequence[LayerDecision], memory: NetworkMemory, step: int) -> str:
-    """The last operator of a step, or what TVM calls its function."""
-    names = [layer.name for layer, own in zip(layers, memory.steps, strict=True) if own == step]
-    return names[-1] if names else memory.problem.steps[step].name

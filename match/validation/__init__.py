@@ -241,7 +241,7 @@ def _layers(
     progress: Progress,
 ) -> tuple[LayerDifference, ...]:
     layers = DumpedOperators(partitioned, manifest.outputs)
-    called = {call.function for call in manifest.calls if not call.operators}
+    called = {call.function for call in manifest.calls}
     if not layers.symbols <= called:
         raise InputError(
             f"{directory} was compiled by another version of the compiler: its layers are others; compile it again."

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from match.codegen.backend import PLAN_ATTRIBUTE
-from match.dispatch.plan import LayerPlan
-from match.dispatch.plan_codec import encode
+from match.codegen.backend import lower
+from match.codegen.capacity import fits, shortage
+from match.codegen.control_core import ControlCore
+from match.codegen.network import Network
+from match.dispatch.plan import CPU, LayerDecision, LayerPlan
+from match.dispatch.plan_codec import PLAN_ATTRIBUTE, decode, encode
+from match.errors import CapacityError
 from match.frontend.model import Model, ModelTensor, Rounding
+from match.partitioning.steps import Planned, Steps, network_steps, with_names
 from match.relay import relay, tvm
+from match.relay.fixed_point import ALONE
+from match.relay.objects import expressions, main_function
+from match.relay.rewrite import operator_name
+from match.target.hardware import MatchTarget
 
 
 def function(plan: LayerPlan) -> Any:
@@ -57,6 +67,41 @@ def model(made: Any, outputs: Sequence[str], name: str = "net") -> Model:
         tuple(_tensor(name, kind) for name, kind in zip(outputs, types, strict=True)),
         Rounding.TFLITE,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Cut:
+    """A network whose operators on the control core are rows of their own."""
+
+    steps: Steps
+    decisions: Sequence[LayerDecision]
+    target: MatchTarget
+
+
+def build(made: Any, target: MatchTarget, model: Model) -> Network:
+    """The network of a module, ready to be written, if main memory holds it."""
+    main = main_function(made)
+    calls = [expr for expr in expressions(main) if isinstance(expr, relay.Call)]
+    planned: list[Planned] = []
+    decisions: list[LayerDecision] = []
+    rows: list[list[Any]] = []
+    for number, call in enumerate(calls):
+        name = operator_name(call)
+        if name == ALONE:
+            next(row for row in rows if call.args[0] in row).append(call)
+        elif name:
+            decisions.append(LayerDecision(f"{name.rpartition('.')[2]}_{number}", name, CPU, 0, 0, 0.0))
+            rows.append([call])
+        else:
+            plan = decode(str(made[call.op].attrs[PLAN_ATTRIBUTE]))
+            planned.append(Planned(call, tuple(call.args), plan))
+            decisions.append(LayerDecision(plan.layer.name, plan.layer.op, plan.module, 0, 0, 0.0, plan=plan))
+            rows.append([])
+    steps = with_names(network_steps(main, planned, rows), decisions)
+    network = lower(_Cut(steps, decisions, target), model, ControlCore(target.name))
+    if not fits(network, target):
+        raise CapacityError(shortage(network, target))
+    return network
 
 
 def _tensor(name: str, kind: Any) -> ModelTensor:

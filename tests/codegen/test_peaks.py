@@ -41,8 +41,8 @@ PEAKS = {
     "keyword_spotting_int16.tflite": (25004, 1196),
     "kws_ref_model.tflite": (96502, 16502),
     "lstm.tflite": (8292, 100),
-    "lstm_unrolled.tflite": (628, 68),
-    "many_inputs.tflite": (6095, 3083),
+    "lstm_unrolled.tflite": (846, 68),
+    "many_inputs.tflite": (7055, 3083),
     "mixer.tflite": (3970, 1748),
     "mnasnet.tflite": (28426, 3082),
     "mobilenet_v1-0.25-128.onnx": (593824, 315296),
@@ -59,11 +59,11 @@ PEAKS = {
     "pretrainedResnet_quant.tflite": (100378, 52234),
     "resnet.tflite": (9621, 3082),
     "resnet8.onnx": (109624, 61480),
-    "resnet_int16.tflite": (16800, 6324),
+    "resnet_int16.tflite": (16800, 6736),
     "shufflenet.tflite": (9621, 3082),
     "squeezenet.tflite": (9625, 3277),
-    "super_resolution.tflite": (17920, 7680),
-    "tcn.tflite": (7989, 261),
+    "super_resolution.tflite": (17920, 8704),
+    "tcn.tflite": (7989, 1045),
     "unet.tflite": (42112, 30208),
     "unet_transposed.tflite": (32768, 28672),
     "unet_transposed_int16.tflite": (143360, 8192),
@@ -97,7 +97,7 @@ def test_activations(name: str, models_dir: Path) -> None:
 def test_a_network_that_needs_nearly_all_of_main_memory_compiles(models_dir: Path) -> None:
     """On DIANA's control core, with the intermediate results of its depthwise convolutions, in 512 KiB."""
     compiled = match.compile(models_dir / "visual_wake_words.onnx", "diana")
-    assert 500 * 1024 < compiled.report.totals.l2_peak_bytes <= 512 * 1024
+    assert 490 * 1024 < compiled.report.totals.l2_peak_bytes <= 512 * 1024
 
 
 def test_a_network_whose_chains_take_too_much_is_compiled_without_them() -> None:

@@ -9,18 +9,14 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from match.codegen import backend
-from match.codegen.backend import build
 from match.codegen.manifest import MANIFEST
 from match.codegen.network import Network
 from match.codegen.project import export, project_files
 from match.codegen.project_folder import earlier
-from match.codegen.typed_once import TypedOnce
 from match.errors import CapacityError, OutputError, ToolchainError
 from match.files.own import listed
 from match.ir.layer import Dim, Op, Padding
@@ -59,7 +55,7 @@ def two_layers() -> Network:
         return relay.Tuple([total, scaled, relay.reshape(total, (1, 8 * 7 * 6))])
 
     made = networks.module(plans, [image], body)
-    return build(made, MockTarget(), networks.model(made, ["sum", "Scaled/out", "flat"]))
+    return networks.build(made, MockTarget(), networks.model(made, ["sum", "Scaled/out", "flat"]))
 
 
 @pytest.fixture(scope="module")
@@ -257,14 +253,14 @@ def test_a_network_that_does_not_fit_is_refused() -> None:
     target = MockTarget()
     target.main_memory = Memory("L2", 600)
     with pytest.raises(CapacityError, match=r"mock's L2, which has 600, so that \d+ are short.*no external memory"):
-        build(made, target, networks.model(made, ["y"]))
+        networks.build(made, target, networks.model(made, ["y"]))
 
 
 def test_names_that_are_no_c_identifiers(tmp_path: Path) -> None:
     """Tensors whose names differ in what C cannot have, and a network called like nothing in C."""
     a, b = (relay.var(name, shape=(1, 4), dtype="int8") for name in ("0:a", "0/a"))
     made = networks.module([], [a, b], lambda: relay.Tuple([relay.subtract(a, b), relay.add(a, b)]))
-    network = build(made, MockTarget(), networks.model(made, ["x y", "x/y"], "3x3-größe */ %s"))
+    network = networks.build(made, MockTarget(), networks.model(made, ["x y", "x/y"], "3x3-größe */ %s"))
     export(network, MockTarget(), tmp_path / "net")
     got = run(tmp_path / "net", {"0:a": np.full((1, 4), 5, np.int8), "0/a": np.full((1, 4), 3, np.int8)})
     assert {name: array.tolist() for name, array in got.items()} == {"x y": [[2] * 4], "x/y": [[8] * 4]}
@@ -286,7 +282,7 @@ def test_float_operators_and_shared_outputs(tmp_path: Path) -> None:
         "whole": relay.trunc(scaled),
     }
     made = networks.module([], [x], lambda: relay.Tuple(list(outputs.values())))
-    export(build(made, MockTarget(), networks.model(made, list(outputs))), MockTarget(), tmp_path / "net")
+    export(networks.build(made, MockTarget(), networks.model(made, list(outputs))), MockTarget(), tmp_path / "net")
     value = np.random.default_rng(1).integers(-128, 128, (2, 5)).astype(np.int8)
     got = run(tmp_path / "net", {"x": value}, sanitize=True)
     third = value.astype(np.float32) * np.float32(1 / 3)
@@ -305,24 +301,6 @@ def test_float_operators_and_shared_outputs(tmp_path: Path) -> None:
         assert np.array_equal(got[name], array), name
 
 
-def test_types_that_are_there_are_not_inferred_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The C is that of TVM with all of its passes, of which some were left out."""
-    asked: list[bool] = []
-
-    class Idle(TypedOnce):
-        """Lets every pass run, and notes whether it would have been."""
-
-        def should_run(self, module: Any, info: Any) -> bool:
-            asked.append(super().should_run(module, info))
-            return True
-
-    fewer = two_layers()
-    monkeypatch.setattr(backend, "TypedOnce", Idle)
-    every = two_layers()
-    assert not all(asked)
-    assert (fewer.operators, fewer.calls, fewer.buffers) == (every.operators, every.calls, every.buffers)
-
-
 def test_a_buffer_reserved_inside_a_loop_spares_what_the_loop_reads(tmp_path: Path) -> None:
     """TVM's C of a batched matrix product adds up in arrays of its own, which it reserves for one output at a time."""
     names = ("a", "b")
@@ -330,7 +308,7 @@ def test_a_buffer_reserved_inside_a_loop_spares_what_the_loop_reads(tmp_path: Pa
     wide = [relay.annotation.stop_fusion(relay.cast(x, "int32")) for x in inputs]
     product = relay.nn.batch_matmul(*wide, out_dtype="int32")
     made = networks.module([], inputs, lambda: product)
-    export(build(made, MockTarget(), networks.model(made, ["y"])), MockTarget(), tmp_path / "net")
+    export(networks.build(made, MockTarget(), networks.model(made, ["y"])), MockTarget(), tmp_path / "net")
     rng = np.random.default_rng(3)
     a, b = (rng.integers(-128, 128, (2, 9, 12)).astype(np.int8) for _ in names)
     got = run(tmp_path / "net", {"a": a, "b": b}, sanitize=True)
@@ -349,7 +327,7 @@ def test_truth_values(tmp_path: Path) -> None:
         "given": given,
     }
     made = networks.module([], [x, given], lambda: relay.Tuple(list(outputs.values())))
-    export(build(made, MockTarget(), networks.model(made, list(outputs))), MockTarget(), tmp_path / "net")
+    export(networks.build(made, MockTarget(), networks.model(made, list(outputs))), MockTarget(), tmp_path / "net")
     rng = np.random.default_rng(1)
     value, truth = rng.integers(-128, 128, (2, 5)).astype(np.int8), rng.random((2, 5)) < 0.5
     got = run(tmp_path / "net", {"x": value, "given": truth}, sanitize=True)

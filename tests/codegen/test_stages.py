@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from match.codegen.stages import Uses, uses
+from match.codegen.stages import uses
+from match.codegen.steps import Uses
 from match.relay import tvm
 
 pytestmark = pytest.mark.tvm
@@ -34,11 +35,3 @@ def test_a_buffer_is_in_use_from_the_first_loop_to_the_last_that_touches_it() ->
     found = {variable.name.removesuffix("_1"): use for variable, use in uses(function).items()}
     expected = {"x": Uses(0, 0), "wide": Uses(0, 1), "part": Uses(1, 1), "sums": Uses(1, 2), "y": Uses(2, 2)}
     assert {name: found[name] for name in expected} == expected
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "meet"),
-    [(Uses(0, 1), Uses(1, 2), True), (Uses(0, 3), Uses(1, 2), True), (Uses(0, 0), Uses(1, 2), False)],
-)
-def test_buffers_meet_in_a_stage_that_uses_both(one: Uses, other: Uses, meet: bool) -> None:
-    assert one.meet(other) is other.meet(one) is meet

@@ -26,11 +26,9 @@ TVM_DLL float expf(float);
 extern "C"
 #endif
 TVM_DLL int32_t net_add(uint8_t* p0, uint8_t* T_add, uint8_t* constants_1_var, uint8_t* workspace_2_var) {
-  void* unread_let = (&(constants_1_var[8]));
-  void* pad_10_let = (&(workspace_2_var[64]));
-  void* pad_9_let = (&(workspace_2_var[0]));
+  void* pad_let = (&(workspace_2_var[64]));
   for (int32_t i = 0; i < 4; ++i) {
-    ((uint8_t*)pad_10_let)[i] = ((uint8_t*)pad_9_let)[i];
+    ((uint8_t*)pad_let)[i] = p0[i];
     T_add[i] = p0[i];
   }
   return 0;
@@ -49,18 +47,17 @@ TVM_DLL int32_t net___tvm_main__(uint8_t* x, uint8_t* y) {
 
 CLEAN = """static int32_t net_add(uint8_t* p0, uint8_t* T_add, uint8_t* constants_1_var, uint8_t* workspace_2_var) {
   (void)constants_1_var;
-  void* pad_9_let = (&(workspace_2_var[0]));
-  void* pad_10_let = (&(workspace_2_var[64]));
+  void* pad_let = (&(workspace_2_var[64]));
   for (int32_t i = 0; i < 4; ++i) {
-    ((uint8_t*)pad_10_let)[i] = ((uint8_t*)pad_9_let)[i];
+    ((uint8_t*)pad_let)[i] = p0[i];
     T_add[i] = p0[i];
   }
   return 0;
 }
 
 static int32_t net___tvm_main__(uint8_t* x, uint8_t* y) {
-  MATCH_CALL(0, net_add(x, y, 0, 0));
-  MATCH_CALL(1, layer_0(x, y));
+  if (net_add(x, y, 0, 0) != 0 ) return -1;
+  if (layer_0(x, y) != 0 ) return -1;
   return 0;
 }
 """

@@ -11,6 +11,7 @@ import pytest
 
 import match
 from match.codegen.network import Network
+from match.codegen.steps import lives
 from tests.e2e.graphs import Graph, random_graph
 from tests.seeds import seeded
 
@@ -42,14 +43,11 @@ def network_of(compiled: Any) -> Network:
 
 
 def apart(network: Network) -> bool:
-    """Whether what is alive at the same time lies apart.
-
-    Inside a call of its own TVM knows better when a tensor is read for the last time.
-    """
-    for one, two in combinations(network.buffers, 2):
-        first, last = max(one.first, two.first), min(one.last, two.last)
-        together = first < last or (first == last and not network.calls[first].operators)
-        if together and one.offset < two.offset + two.bytes and two.offset < one.offset + one.bytes:
+    """Whether what is alive at the same time lies apart."""
+    for one, two in combinations(lives(network.steps, network.copies), 2):
+        first, second = (network.places[life.buffer.name].offset for life in (one, two))
+        together = one.stages.first <= two.stages.last and two.stages.first <= one.stages.last
+        if together and first < second + two.buffer.bytes and second < first + one.buffer.bytes:
             return False
     return True
 
@@ -76,7 +74,7 @@ def test_dense_block() -> None:
     graph, outputs = dense_block(3)
     compiled = match.compile(graph.module(*outputs), "gap9", fuse=False)
     assert len(in_place(compiled)) == 3
-    largest = max(buffer.bytes for buffer in network_of(compiled).buffers)
+    largest = max(buffer.bytes for step in network_of(compiled).steps for buffer in step.touched)
     assert largest == graph.values[outputs[0] - 1].nbytes
     assert network_of(compiled).workspace_bytes == largest
     assert as_simulated(compiled)

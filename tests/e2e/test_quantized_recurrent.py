@@ -160,7 +160,7 @@ def test_a_network_that_only_fits_with_the_option() -> None:
 def test_what_lies_in_the_way_of_an_operator_with_several_results_is_told() -> None:
     """A split, which writes all of its outputs."""
     model = network("GRU", "forward", weights_of("GRU", 1))
-    told = r"fused_split is \d+ bytes short; .* for what operator \w+_fused_split writes"
+    told = r"operator split_5 is \d+ bytes short; .* for what operator split_5 writes"
     with pytest.raises(CapacityError, match=told):
         match.compile(model, "gap9", cache=False, l2=8 << 10)
 

@@ -11,8 +11,8 @@ import pytest
 
 import match
 from benchmarks.memory.networks import onnxruntime_outputs, sample, take_integers
-from match.codegen.pieces import Pieces, pieces_of
-from match.codegen.steps import CallStep, Reservation
+from match.codegen.pieces import pieces_of
+from match.codegen.steps import Argument, Buffer, CallStep, Pieces
 from match.devtools.zoo.layers import Input, ZooNetwork, conv, dense, pooled
 from match.devtools.zoo.qdq import write
 from match.devtools.zoo.quantize import calibrate
@@ -96,7 +96,7 @@ def test_strips_take_turns(room: int, rows: int, expected: Cut) -> None:
     external = get_target("gap8").external
     assert external is not None
     other = External(external.memory, external.api, _Dma())
-    call = CallStep("f", (None, Reservation("y", 40)), (), Pieces(4, 10))
+    call = CallStep("f", (Argument(border=0), Argument(Buffer("y", 40))), pieces=Pieces(4, 10))
     strips, cut = best_strips(call, 40.0, room, 8, 1.0, other)
     assert (strips.rows, strips.count, strips.bytes, strips.argument) == (rows, 4, 10, 1)
     assert cut == expected

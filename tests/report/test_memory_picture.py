@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 import match
+from match.codegen.project import project_files
 from match.report import Report
 from match.report.memory_areas import held, network_areas, planned_areas
 from match.report.memory_picture import memory_picture
@@ -120,6 +121,7 @@ def compiled() -> match.CompiledModel:
 def test_what_fits_main_memory_lies_where_the_c_has_it(compiled: match.CompiledModel) -> None:
     """Constants, the workspace of the generated C, and the caller's; nothing alive together overlaps."""
     network = compiled._network
+    written = project_files(network, compiled._target)["src/network.c"]
     areas = network_areas(compiled.report)
     totals = compiled.report.totals
     assert areas.main.used == totals.l2_peak_bytes + totals.program_bytes
@@ -135,7 +137,7 @@ def test_what_fits_main_memory_lies_where_the_c_has_it(compiled: match.CompiledM
     assert max(area.offset + area.bytes for area in live) <= callers[0].offset
     for area in live:
         # The C of `main` says where each tensor is that a layer writes.
-        assert area.offset - totals.constant_bytes in workspace_addresses(network.operators)
+        assert area.offset - totals.constant_bytes in workspace_addresses(written)
     for step in range(len(areas.steps)):
         alive = [area for area in areas.main.areas if area.first <= step <= area.last]
         assert held(areas.main.areas, step) == sum(area.bytes for area in alive)
@@ -144,9 +146,9 @@ def test_what_fits_main_memory_lies_where_the_c_has_it(compiled: match.CompiledM
         assert (areas.steps[area.first], areas.steps[area.last]) == (writer, reader)
 
 
-def workspace_addresses(operators: str) -> set[int]:
-    """Offsets into the workspace in the C of the control core's operators."""
-    return {int(found) for found in re.findall(r"workspace\w*(?:\[| \+ )(\d+)", operators)}
+def workspace_addresses(network: str) -> set[int]:
+    """Offsets into the workspace in the C of a network."""
+    return {int(found) for found in re.findall(r"workspace \+ (\d+)", network)}
 
 
 def test_scratchpads_have_each_layers_buffers(compiled: match.CompiledModel) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from match.codegen.backend import build as build_network
 from match.codegen.network import Call
 from match.codegen.project import export
 from match.errors import OptionError, ToolchainError
@@ -89,7 +88,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = networks.module([], [x], lambda: relay.add(total, total))
     target = Boards(sources)
     folder = tmp_path_factory.mktemp("platforms") / "net"
-    export(build_network(made, target, networks.model(made, ["y"])), target, folder)
+    export(networks.build(made, target, networks.model(made, ["y"])), target, folder)
     return folder
 
 
@@ -112,7 +111,7 @@ def test_outputs_are_the_same_everywhere(project: Path) -> None:
 def test_every_call_is_counted(project: Path) -> None:
     """The counter of this platform advances by 7 each time it is read."""
     calls = read_manifest(project).calls
-    assert [call.operators[-1] for call in calls] == ["add", "add"]
+    assert [call.layers for call in calls] == [("add_0",), ("add_2",)]
     outputs, counts = measure(project, {"x": np.stack([X, X, X])}, on="counting")
     assert outputs["y"].tolist() == [(2 * (X + 1)).tolist()] * 3
     assert (counts.platform, counts.unit, counts.samples, counts.total) == ("counting", "cycles", 3, 14)

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from match.codegen.backend import build
 from match.codegen.manifest import MANIFEST
 from match.codegen.project import export
 from match.errors import InputError, OutputError, ToolchainError
@@ -28,7 +27,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     outputs = relay.Tuple([relay.add(a, relay.const(np.int8(1))), relay.add(b, b)])
     made = networks.module([], [a, b], lambda: outputs)
     folder = tmp_path_factory.mktemp("run") / "small"
-    export(build(made, MockTarget(), networks.model(made, ["plus", "twice"], "small")), MockTarget(), folder)
+    export(networks.build(made, MockTarget(), networks.model(made, ["plus", "twice"], "small")), MockTarget(), folder)
     return folder
 
 

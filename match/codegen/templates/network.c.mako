@@ -1,18 +1,13 @@
 <%
     tensors = (*inputs, *outputs)
-    truth = "(int8_t *)"  # TVM's type of truth values in memory
-    types = [truth if tensor.c_type == "bool" else f"({tensor.c_type} *)" for tensor in inputs]
-    arguments = [f"{kind}inputs->{tensor.c_name}" for kind, tensor in zip(types, inputs, strict=True)]
-    arguments += [f"{truth if tensor.c_type == 'bool' else ''}outputs->{tensor.c_name}" for tensor in outputs]
-    places = {"constants": "(uint8_t *)&constants", "workspace": "current->workspace", "external": "current->external"}
-    if memory:
-        places["constants"] = "current->workspace"
-    arguments += [places[pool] for pool in network.pools]
 %>\
-/* ${comment(network.name)}: what runs on the control core, made by TVM; the order of all layers; the interface. */
+/* ${comment(network.name)}: what runs on the control core, the order of all operators, the interface. */
 #include "${name}.h"
 
 #include <math.h>
+% if main.copies:
+#include <string.h>
+% endif
 
 % for header in (*target.api.headers, *(memory.api.headers if memory else ())):
 #include "${header}"
@@ -90,32 +85,40 @@ uint8_t *${layer.symbol}_blocks(void)
 % endfor
 % elif network.constants:
 
-/* What the operators read, at the offsets that TVM gave it. */
-typedef struct {
-% for constant in network.constants:
-    _Alignas(${constant_alignment}) ${c_type(constant.data.dtype.name)} ${constant.name}[${constant.data.size}]; /* ${constant.offset} */
-% endfor
-} constants_t;
-
 /* Attributes of the constants: where they are placed. */
 #ifndef ${prefix}_TABLES
 #define ${prefix}_TABLES
 #endif
 
-static const constants_t constants ${prefix}_TABLES = {
+/* What the operators read. */
 % for constant in network.constants:
-    .${constant.name} = {
-${indent(values(numbers(constant.data)))}\
-    },
-% endfor
+_Alignas(${constant_alignment}) static const ${c_type(constant.data.dtype.name)} ${constant.name}[${constant.data.size}] ${prefix}_TABLES = {
+${values(numbers(constant.data))}
 };
 
-% for constant in network.constants[1:]:
-_Static_assert(offsetof(constants_t, ${constant.name}) == ${constant.offset}, "not where TVM put it");
 % endfor
 % endif
 
 ${memory.operators(network.operators) if memory else network.operators}
+/* Every operator, in order. */
+static int32_t infer(const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
+{
+% if main.uses_workspace:
+    uint8_t *const workspace = current->workspace;
+% endif
+% for tensor in main.tensors:
+    void *const ${tensor.name} = ${tensor.memory} + ${tensor.offset};
+% endfor
+
+% for number, call in enumerate(main.calls):
+    MATCH_CALL(${number}, ${call.function}(${call.arguments}));
+% endfor
+% for copy in main.copies:
+    memcpy(${copy.target}, ${copy.source}, ${copy.bytes});
+% endfor
+    return MATCH_OK;
+}
+
 /* ---- description ---- */
 % for tensor in tensors:
 % if tensor.tensor.shape:
@@ -260,7 +263,7 @@ static int32_t run(const ${name}_inputs_t *inputs, const ${name}_outputs_t *outp
 % endfor
 % endif
 % if memory and memory.fetches:
-    const int32_t status = ${network.main}(${", ".join(arguments)});
+    const int32_t status = infer(inputs, outputs);
     for (int32_t number = 0; number < ${len(memory.fetches)}; number++) {
         if (pending[number]) { /* a layer before its own has failed */
             (void)arrive(number);
@@ -268,7 +271,7 @@ static int32_t run(const ${name}_inputs_t *inputs, const ${name}_outputs_t *outp
     }
     return status;
 % else:
-    return ${network.main}(${", ".join(arguments)});
+    return infer(inputs, outputs);
 % endif
 }
 
