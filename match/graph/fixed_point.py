@@ -6,15 +6,16 @@ A scale is a mantissa and an exponent, int64 of shape (2,) or (2, n) for n chann
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from match.arithmetic.fixed_point import inverse_square_root, logarithm, product, shifted_right
 from match.arithmetic.tflite import ADD_LEFT_SHIFT, multiply_by
 from match.graph.elements import OfElements
-from match.graph.operator import Array, Operator
+from match.graph.operator import Array, Operator, Stored
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 from match.ir.requantization import Int64Array
@@ -33,6 +34,13 @@ class Narrowed(Operator):
     def narrowed(self, x: Int64Array) -> Array:
         """The outputs of numbers of 32 bits."""
         return (x + self.zero).clip(*self.clip).astype(self.dtype)
+
+    def raised(self, more: int | None) -> dict[str, Any]:
+        """The fields of the operator whose result is stored larger (`Operator.unsigned`)."""
+        if more is None:
+            return {}
+        low, high = self.clip
+        return {"zero": self.zero + more, "clip": (low + more, high + more), "dtype": "uint8"}
 
 
 class NarrowedElements(Narrowed):
@@ -61,6 +69,10 @@ class Rescale(NarrowedElements):
         """The scaled numbers."""
         return self.narrowed(multiply_by(inputs[0].astype(np.int64) - self.zero_point, *self.scale))
 
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """The zero points grow."""
+        return replace(self, zero_point=self.zero_point + inputs[0].more, **self.raised(more))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Prelu(NarrowedElements):
@@ -82,6 +94,10 @@ class Prelu(NarrowedElements):
         """The scaled numbers."""
         x, slopes = (one.astype(np.int64) - zero for one, zero in zip(inputs, self.zero_points, strict=True))
         return self.narrowed(np.where(x >= 0, multiply_by(x, *self.above), multiply_by(x * slopes, *self.below)))
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """The zero points grow."""
+        return replace(self, zero_points=_larger(self.zero_points, inputs), **self.raised(more))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -200,23 +216,42 @@ class BiasedMatrices(Narrowed):
         sums = (a @ b.T + inputs[2]).astype(np.int32).astype(np.int64)
         return self.narrowed(multiply_by(sums, *self.scale))
 
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """The zero points grow; the bias has 32 bits."""
+        return replace(self, zero_points=_larger(self.zero_points, inputs), **self.raised(more))
+
+
+def _larger(zero_points: tuple[int, int], inputs: Sequence[Stored]) -> tuple[int, int]:
+    """The zero points of two inputs that are stored larger."""
+    first, second = zero_points
+    return first + inputs[0].more, second + inputs[1].more
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class UnitLength(OfElements):
+class UnitLength(Narrowed):
     """Rows of numbers of 8 bits less `zero_point`, divided by their length, in steps of 1/128."""
 
     called: ClassVar[str] = "unit_length"
 
     zero_point: int
+    zero: int
+    clip: tuple[int, int]
     dtype: str
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The input's shape."""
+        return Tensor(inputs[0].shape, self.dtype)
 
     def compute(self, *inputs: Array) -> Array:
         """The numbers times the inverse square root of the sum of their squares."""
         x = inputs[0].astype(np.int64) - self.zero_point
         multiplier, shift = inverse_square_root((x * x).sum(axis=-1, keepdims=True))
         left, right = np.maximum(7 - shift, 0), np.maximum(shift - 7, 0)
-        result = shifted_right(product(x << left, multiplier), right)
-        return result.clip(*value_range(self.dtype)).astype(self.dtype)
+        return self.narrowed(shifted_right(product(x << left, multiplier), right))
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """The zero points grow."""
+        return replace(self, zero_point=self.zero_point + inputs[0].more, **self.raised(more))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -246,3 +281,8 @@ class LogarithmOfSoftmax(OfElements):
         low, high = value_range(self.dtype)
         levels = shifted_right(self.distances[distance] - total, LOG_BITS) + high
         return np.where(-distance > bound, levels, low).clip(low, high).astype(self.dtype)
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Distances stay, and so does the place of the largest value."""
+        del inputs
+        return self if more is None else replace(self, dtype="uint8")

@@ -120,8 +120,7 @@ def _unit_length(operator: UnitLength, x: relay.Expr) -> relay.Expr:
     high = _product(relay.multiply(x, relay.left_shift(int64(1), left)), multiplier)
     half = relay.right_shift(relay.left_shift(int64(1), right), int64(1))
     negative = relay.multiply(relay.right_shift(high, int64(63)), relay.minimum(right, int64(1)))
-    result = relay.right_shift(relay.add(relay.add(high, half), negative), right)
-    return alone(integer_form.saturate(relay.cast(result, "int32"), value_range(operator.dtype), operator.dtype))
+    return _narrowed(relay.right_shift(relay.add(relay.add(high, half), negative), right), operator)
 
 
 def _inverse_square_root(x: relay.Expr) -> tuple[relay.Expr, relay.Expr]:

@@ -98,7 +98,9 @@ def l2_normalization(read: TfliteReader, operator: FileOperator) -> Value:
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     if (output.scale, output.zero_point) != (np.float32(1 / 128), 0):
         raise read.error(operator, "has an output with another quantization than the kernel's (scale 1/128, zero 0)")
-    return computed(UnitLength(zero_point=inputs.zero_point, dtype=output.dtype), read.value(operator))
+    clip = value_range(output.dtype)
+    unit = UnitLength(zero_point=inputs.zero_point, zero=output.zero_point, clip=clip, dtype=output.dtype)
+    return computed(unit, read.value(operator))
 
 
 def handlers() -> Handlers:
