@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -73,13 +74,24 @@ def test_padding_before_a_conversion() -> None:
         assert made.reshape(-1)[element(layout, *position)] == wanted[position]
 
 
+def as_it_is(number: int, body: relay.Expr, kind: Any, *, alone: bool) -> relay.Expr:
+    """A conversion that nothing makes a step of."""
+    del number, kind, alone
+    return body
+
+
+def a_tensor() -> relay.Expr:
+    x = relay.var("x", shape=(1, 4, 6, 5), dtype="int8")
+    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], x)))["main"].body
+
+
 PLANES = Storage((4, 6, 5), (2, 0, 1), (16, 4, 16), 4)
 FEWER = Storage((4, 6, 5), (2, 0, 1), (5, 4, 16), 4)
 
 
 def test_a_tensor_is_converted_once_for_each_layout() -> None:
-    tensors = Tensors()
-    x = relay.var("x", shape=(1, 4, 6, 5), dtype="int8")
+    tensors = Tensors(as_it_is)
+    x = a_tensor()
     tensors.put(x, x)
     layout, first = tensors.stored(x, PLANES)
     assert layout == PLANES
@@ -90,8 +102,8 @@ def test_a_tensor_is_converted_once_for_each_layout() -> None:
 
 
 def test_less_room_than_asked_for_is_another_layout() -> None:
-    tensors = Tensors()
-    x = relay.var("x", shape=(1, 4, 6, 5), dtype="int8")
+    tensors = Tensors(as_it_is)
+    x = a_tensor()
     tensors.put(x, x)
     tensors.stored(x, FEWER)
     assert tensors.stored(x, PLANES)[0] == PLANES
@@ -99,8 +111,8 @@ def test_less_room_than_asked_for_is_another_layout() -> None:
 
 
 def test_announced_readers_share_the_layout_with_most_room() -> None:
-    tensors = Tensors()
-    x = relay.var("x", shape=(1, 4, 6, 5), dtype="int8")
+    tensors = Tensors(as_it_is)
+    x = a_tensor()
     tensors.put(x, x)
     tensors.will_want(x, FEWER)
     tensors.will_want(x, PLANES)
@@ -111,7 +123,7 @@ def test_announced_readers_share_the_layout_with_most_room() -> None:
 
 
 def test_what_stays_in_a_layout_is_not_converted() -> None:
-    tensors = Tensors()
+    tensors = Tensors(as_it_is)
     function = relay.Function([], relay.const(np.zeros((1, 4, 6, 5), np.int8)))
     x = relay.transform.InferType()(tvm.IRModule.from_expr(function))["main"].body
     value = relay.var("value", shape=PLANES.room, dtype="int8")
