@@ -92,9 +92,9 @@ class Accumulation(Operator):
         del order
         return replace(self, requantization=constants.requantization)
 
-    def _described(self, layer: Layer, weights: Weights | None, x: Known) -> Described | Refused:
+    def _described(self, layer: Layer, weights: Weights | None, x: Known) -> Described | Refused | None:
         if weights is not None and weights.dtype != np.int8:
-            return Refused(layer.op, "its weights need more than 8 bits", layer.macs)
+            return None
         if x.dtype == "int16" and self.has_wide_sums(x.dtype):
             return Refused(layer.op, "its sums need more than 32 bits", layer.macs)
         low, high = x.range.ends
@@ -207,7 +207,7 @@ class Convolution(Accumulation):
         """Padding grows with the input."""
         return super(Convolution, replace(self, pad_value=self.pad_value + inputs[0].more)).unsigned(inputs, more)
 
-    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused | None:
         """A convolution, a depthwise one, or one in groups."""
         (x,) = inputs
         batch, oy, ox, k = result.shape
@@ -266,7 +266,7 @@ class Dense(Accumulation):
         """The sums of each channel's weights."""
         return self.weights.sum(axis=1, dtype=np.int64)
 
-    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused | None:
         """A dense layer, whose rows lie along OX."""
         (x,) = inputs
         rows, c = x.shape
@@ -328,7 +328,7 @@ class Average(Accumulation):
         """The pixels of a window."""
         return np.full(self.requantization.channels, self.window[0] * self.window[1], np.int64)
 
-    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused | None:
         """An average pooling."""
         (x,) = inputs
         if x.shape[0] != 1:

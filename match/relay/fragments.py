@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from match.graph.opaque import Constant
 from match.graph.value import Value, ordered
@@ -30,14 +30,3 @@ def relay_of(value: Value, known: Mapping[Value, relay.Expr]) -> relay.Expr:
         inputs, tensors = [written[x] for x in one.inputs], [x.tensor for x in one.inputs]
         written[one] = lowered(one.operator, inputs, tensors, exact=one.exact)
     return written[value]
-
-
-def built(build: Callable[..., Value], *operands: tuple[relay.Expr, relay.Expr]) -> relay.Expr:
-    """The Relay of what is built of tensors.
-
-    Args:
-        build: makes a tensor of as many tensors as there are operands.
-        operands: for each a typed expression of its shape and type, and the expression to be read in its place.
-    """
-    values = [standing_for(typed) for typed, _ in operands]
-    return relay_of(build(*values), {value: expr for value, (_, expr) in zip(values, operands, strict=True)})

@@ -21,7 +21,7 @@ from match.graph.elements import (
 from match.graph.float_average import FloatAverage
 from match.graph.integers import Clip, Difference, Elementwise, Entries, Extreme, Place, Saturate, Truth
 from match.graph.maximum import Maximum
-from match.graph.moves import FILL, Concatenate, Move
+from match.graph.moves import FILL, Columns, Concatenate, Move
 from match.graph.operator import Operator
 from match.graph.pairs import (
     AbsoluteDifference,
@@ -297,7 +297,11 @@ def _moved(move: Move, x: relay.Expr, tensor: Tensor) -> relay.Expr:
 
 
 def _taken(move: Move, x: relay.Expr, dtype: str) -> relay.Expr:
-    """The indices of each axis, the axes in their order."""
+    """The indices of each axis: a slice of all, or the axes in their order."""
+    slices = [_slice(columns, extent) for columns, extent in zip(move.columns, move.split, strict=True)]
+    if all(one is not None for one in slices):
+        begins, ends, steps = zip(*(one for one in slices if one is not None), strict=True)
+        return relay.strided_slice(x, begins, ends, steps)
     widths: list[tuple[int, int]] = []
     for axis, columns in enumerate(move.columns):
         before = after = 0
@@ -310,3 +314,13 @@ def _taken(move: Move, x: relay.Expr, dtype: str) -> relay.Expr:
                 x = relay.take(x, relay.const(taken), axis=axis)
         widths.append((before, after))
     return relay.nn.pad(x, widths, relay.const(move.fill, dtype)) if any(map(any, widths)) else x
+
+
+def _slice(columns: Columns | None, extent: int) -> tuple[int, int, int] | None:
+    """First index, end and step of indices that are one step of 1 or more apart; None for others."""
+    if columns is None:
+        return 0, extent, 1
+    step = int(columns[1] - columns[0]) if len(columns) > 1 else 1
+    if columns[0] == FILL or step < 1 or np.any(np.diff(columns) != step):
+        return None
+    return int(columns[0]), int(columns[-1]) + 1, step
