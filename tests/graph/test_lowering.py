@@ -74,3 +74,16 @@ def test_integers_of_the_control_core() -> None:
     assert [line.split(" = ")[1] for line in INTEGERS.splitlines()[1:10]] == [
         line.split(" = ")[1] for line in written.splitlines()[1:10]
     ]
+
+
+SLICED = """\
+v0: int8[1, 4, 6] = input('x')
+v1: int8[1, 3, 2] = move(v0, split=(1, 4, 6), columns=(None, int32([1, 2, 3]), int32([0, 4])), axes=(0, 1, 2), \
+shape=(1, 3, 2))
+return v1
+"""
+
+
+def test_a_slice_of_several_axes_is_one_operator() -> None:
+    (x,) = (relay.var("x", shape=(1, 4, 6), dtype="int8"),)
+    assert text(read_again(parse(SLICED), [x])) == SLICED
