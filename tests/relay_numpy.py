@@ -146,11 +146,12 @@ def _strided_slice(attrs: Any, x: Array) -> Array:
     axes = range(len(begins)) if attrs.axes is None else _numbers(attrs.axes)
     steps = _numbers(attrs.strides or [1])
     steps = steps if len(steps) > 1 else steps * len(begins)
-    taken = [slice(None)] * x.ndim
     for axis, begin, end, step in zip(axes, begins, ends, steps, strict=True):
-        assert step > 0
-        taken[axis] = slice(begin, end, step)
-    return x[tuple(taken)]
+        extent = x.shape[axis]
+        lowest, highest = (0, extent) if step > 0 else (-1, extent - 1)
+        first, last = (int(np.clip(own + extent if own < 0 else own, lowest, highest)) for own in (begin, end))
+        x = x.take(np.arange(first, last, step), axis)
+    return x
 
 
 def _clip(attrs: Any, x: Array) -> Array:
