@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from match.graph import moves
+from match.graph.make import named
 from match.graph.moves import FILL, Columns, Move
 from match.graph.rewrite import rewrite
 from match.graph.sums import Convolution
-from match.graph.value import Graph, Value
+from match.graph.value import Graph, Value, computed
 from match.ir.layer import Axis, Dim, Padding
 
 _ROWS, _COLUMNS = 1, 2
@@ -72,7 +73,7 @@ def _padded(map_: Value) -> tuple[int, Padding, Value] | None:
         return None
     x = pad.inputs[0]
     if reshape is not None:
-        x = replace(reshape, operator=moves.reshape(x.tensor, tuple(extents)), inputs=(x,))
+        x = named(computed(moves.reshape(x.tensor, tuple(extents)), x, exact=reshape.exact), reshape.source)
     (top, bottom), (left, right) = sides[_ROWS], sides[_COLUMNS]
     return fill, Padding(top, left, bottom, right), x
 

@@ -44,6 +44,9 @@ def result(x: Value, end: Value) -> Convolution:
     values = np.random.default_rng(2).integers(-128, 128, x.shape).astype(np.int8)
     (one,), (other,) = evaluate(before, [values]), evaluate(after, [values])
     assert np.array_equal(one, other)
+    for value in after.values:
+        if value.operator is not None:
+            assert value.tensor == value.operator.result(*(source.tensor for source in value.inputs))
     assert isinstance(after.outputs[0].operator, Convolution)
     return after.outputs[0].operator
 
