@@ -72,7 +72,7 @@ class CoreFunction:
 
 
 class ControlCore:
-    """Compiles operators for the control core of a target; each that is equal to an earlier one is that one."""
+    """Compiles operators for the control core of a target. Equal operators are compiled once."""
 
     def __init__(self, target: str) -> None:
         """With the name of the target."""

@@ -24,6 +24,7 @@ LOG_BITS = 31 - 5 - 4
 """Bits of a logarithm that an output lacks: 5 are in front of the point, and 4 of the output after it."""
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Narrowed(Operator):
     """What all of them have: 32 bits plus `zero`, the output's zero point, clipped to `clip`, in `dtype`."""
 
@@ -43,6 +44,7 @@ class Narrowed(Operator):
         return {"zero": self.zero + more, "clip": (low + more, high + more), "dtype": "uint8"}
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
 class NarrowedElements(Narrowed):
     """Such an operator whose inputs are broadcast."""
 
@@ -61,9 +63,6 @@ class Rescale(NarrowedElements):
 
     zero_point: int
     scale: Int64Array
-    zero: int
-    clip: tuple[int, int]
-    dtype: str
 
     def compute(self, *inputs: Array) -> Array:
         """The scaled numbers."""
@@ -86,9 +85,6 @@ class Prelu(NarrowedElements):
     zero_points: tuple[int, int]
     above: Int64Array
     below: Int64Array
-    zero: int
-    clip: tuple[int, int]
-    dtype: str
 
     def compute(self, *inputs: Array) -> Array:
         """The scaled numbers."""
@@ -110,9 +106,6 @@ class SquaredDistance(NarrowedElements):
     called: ClassVar[str] = "squared_distance"
 
     scales: Int64Array
-    zero: int
-    clip: tuple[int, int]
-    dtype: str
 
     def compute(self, *inputs: Array) -> Array:
         """The scaled squares."""
@@ -121,37 +114,43 @@ class SquaredDistance(NarrowedElements):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sum(NarrowedElements):
-    """The sum of any number of tensors of 8 bits with one quantization.
+class SumOfScaled(Narrowed):
+    """What both sums have: addends of 8 bits with one quantization, and two scales.
 
     scales: (2, 2), of an addend less `zero_point` and shifted left by `match.arithmetic.tflite.ADD_LEFT_SHIFT`, and of
         the sum.
     """
 
-    called: ClassVar[str] = "sum"
-
     zero_point: int
     scales: Int64Array
-    zero: int
-    clip: tuple[int, int]
-    dtype: str
-
-    def compute(self, *inputs: Array) -> Array:
-        """The scaled sum."""
-        total = np.int64(self.nothing)
-        for x in inputs:
-            total = total + multiply_by((x.astype(np.int64) - self.zero_point) << ADD_LEFT_SHIFT, *self.scales[0])
-        return self.narrowed(multiply_by(np.asarray(total), *self.scales[1]))
 
     @property
-    def nothing(self) -> int:
-        """What the kernel's sum begins with: a scaled 0 less the zero point."""
-        return nothing(self.zero_point, self.scales)
+    def start(self) -> int:
+        """The number that the kernel begins with: 0 less the zero point, scaled as an addend."""
+        return int(multiply_by(np.array([-self.zero_point << ADD_LEFT_SHIFT]), *self.scales[0])[0])
+
+    def addend(self, x: Array) -> Int64Array:
+        """The scaled numbers of a tensor."""
+        return multiply_by((x.astype(np.int64) - self.zero_point) << ADD_LEFT_SHIFT, *self.scales[0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RunningSum(Narrowed):
-    """At each place along an axis the sum of all elements up to there; scales are as those of `Sum`.
+class Sum(SumOfScaled, NarrowedElements):
+    """The sum of any number of tensors."""
+
+    called: ClassVar[str] = "sum"
+
+    def compute(self, *inputs: Array) -> Array:
+        """The scaled sum."""
+        total = np.int64(self.start)
+        for x in inputs:
+            total = total + self.addend(x)
+        return self.narrowed(multiply_by(np.asarray(total), *self.scales[1]))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RunningSum(SumOfScaled):
+    """At each place along an axis the sum of all elements up to there.
 
     exclusive: without the element itself. backwards: from the last element on.
     """
@@ -161,11 +160,6 @@ class RunningSum(Narrowed):
     axis: int
     exclusive: bool
     backwards: bool
-    zero_point: int
-    scales: Int64Array
-    zero: int
-    clip: tuple[int, int]
-    dtype: str
 
     def result(self, *inputs: Tensor) -> Tensor:
         """The input's shape."""
@@ -173,22 +167,12 @@ class RunningSum(Narrowed):
 
     def compute(self, *inputs: Array) -> Array:
         """The scaled sums, which the kernel keeps in 32 bits."""
-        x = multiply_by((inputs[0].astype(np.int64) - self.zero_point) << ADD_LEFT_SHIFT, *self.scales[0])
+        x = self.addend(inputs[0])
         x = np.flip(x, self.axis) if self.backwards else x
         sums = x.cumsum(self.axis) - (x if self.exclusive else 0)
         sums = np.flip(sums, self.axis) if self.backwards else sums
-        kept = (sums + self.nothing).astype(np.int32).astype(np.int64)
+        kept = (sums + self.start).astype(np.int32).astype(np.int64)
         return self.narrowed(multiply_by(kept, *self.scales[1]))
-
-    @property
-    def nothing(self) -> int:
-        """What the kernel's sums begin with."""
-        return nothing(self.zero_point, self.scales)
-
-
-def nothing(zero_point: int, scales: Int64Array) -> int:
-    """A 0 less the zero point, scaled as the addends of a `Sum`."""
-    return int(multiply_by(np.array([-zero_point << ADD_LEFT_SHIFT]), *scales[0])[0])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -202,9 +186,6 @@ class BiasedMatrices(Narrowed):
 
     zero_points: tuple[int, int]
     scale: Int64Array
-    zero: int
-    clip: tuple[int, int]
-    dtype: str
 
     def result(self, *inputs: Tensor) -> Tensor:
         """Rows and columns."""
@@ -234,9 +215,6 @@ class UnitLength(Narrowed):
     called: ClassVar[str] = "unit_length"
 
     zero_point: int
-    zero: int
-    clip: tuple[int, int]
-    dtype: str
 
     def result(self, *inputs: Tensor) -> Tensor:
         """The input's shape."""

@@ -286,7 +286,7 @@ class _CircleError(Exception):
 
 
 def _row_of(rows: Sequence[Sequence[relay.Expr]], planned: Mapping[relay.Expr, Planned]) -> dict[relay.Expr, int]:
-    """The row of each expression that the control core computes: the first."""
+    """The number of the first row that contains each expression which the control core computes."""
     found: dict[relay.Expr, int] = {}
     for number, row in enumerate(rows):
         for expr in row:

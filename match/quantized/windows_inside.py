@@ -41,7 +41,7 @@ def alike_windows(extent: int, window: int, stride: int, before: int, outputs: i
 
 
 def pooled_inside(x: Value, axes: Mapping[int, Sequence[AlikeWindows]], pool: Pool) -> Value:
-    """The parts of a map, each pooled and put in its place: of rows, then of columns.
+    """Pool each part of a map, and join the results: along columns, then along rows.
 
     `axes` has the parts by the number of the axis.
     """

@@ -58,7 +58,8 @@ def prepare(model: Any) -> Prepared:
     """A float model, from its path or as an `onnx.ModelProto`.
 
     Raises:
-        ModelError: it cannot be read, is quantized already, leaves dimensions open, or onnxruntime cannot run it.
+        ModelError: the file cannot be read, its network is quantized already or has open dimensions, or onnxruntime
+            cannot run it.
         ToolchainError: onnxruntime is not installed.
     """
     library("onnxruntime")

@@ -46,7 +46,7 @@ def fixed_point(operator: Operator, inputs: Sequence[relay.Expr], tensors: Seque
             distance = alone(relay.subtract(a, b))
             return _narrowed(scaled(relay.multiply(distance, distance), *operator.scales[2]), operator)
         case Sum():
-            total: relay.Expr = int64(operator.nothing)
+            total: relay.Expr = int64(operator.start)
             for x in inputs:
                 total = relay.add(total, _addend(x, operator.zero_point, operator.scales[0]))
             return _narrowed(scaled(total, *operator.scales[1]), operator)
@@ -106,7 +106,7 @@ def _running_sum(operator: RunningSum, x: relay.Expr) -> relay.Expr:
     x = relay.reverse(x, operator.axis) if operator.backwards else x
     sums = relay.cumsum(x, operator.axis, exclusive=operator.exclusive)
     sums = relay.reverse(sums, operator.axis) if operator.backwards else sums
-    sums = relay.cast(relay.add(sums, int64(operator.nothing)), "int32")  # TFLite Micro sums in 32 bits
+    sums = relay.cast(relay.add(sums, int64(operator.start)), "int32")  # TFLite Micro sums in 32 bits
     return _narrowed(scaled(_wide(sums), *operator.scales[1]), operator)
 
 

@@ -52,7 +52,7 @@ def _sees_the_map(convolution: Convolution, x: Value, shape: Sequence[int]) -> b
 
 
 def _padded(map_: Value) -> tuple[int, Padding, Value] | None:
-    """What fills the rows and columns around a map, how many they are, and the map without them."""
+    """The padding of a map: the number that it consists of, its rows and columns, and the map without it."""
     reshape, pad = None, map_
     if isinstance(map_.operator, Move) and map_.operator.keeps_order:
         reshape, pad = map_, map_.inputs[0]

@@ -36,7 +36,7 @@ class Weights:
 
     @property
     def without_zero_points(self) -> Int8Or16:
-        """The values less their zero points, as int8 if that fits: so do uint8 weights around 128; else as int16."""
+        """The values minus their zero points: int8 where all fit (as uint8 weights around 128 do), else int16."""
         shape = [-1 if axis == self.axis else 1 for axis in range(self.values.ndim)]
         shifted = self.values.astype(np.int64) - self.zero_points.reshape(shape)
         low, high = value_range("int8")

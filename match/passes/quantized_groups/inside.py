@@ -12,7 +12,7 @@ Pool = Callable[[relay.Expr, tuple[int, int], tuple[int, int]], relay.Expr]
 
 
 def pooled_inside(x: relay.Expr, axes: Mapping[int, tuple[int, Sequence[AlikeWindows]]], pool: Pool) -> relay.Expr:
-    """The parts of a map, each pooled and put in its place: of rows, then of columns.
+    """Pool each part of a map, and join the results: along columns, then along rows.
 
     `axes` has the extents and the parts by the number of the axis.
     """
