@@ -87,3 +87,32 @@ return v1
 def test_a_slice_of_several_axes_is_one_operator() -> None:
     (x,) = (relay.var("x", shape=(1, 4, 6), dtype="int8"),)
     assert text(read_again(parse(SLICED), [x])) == SLICED
+
+
+PADDED = """\
+v0: int8[1, 4, 6] = input('x')
+v1: int8[1, 5, 6] = move(v0, split=(1, 4, 6), columns=(None, int32([-1, 0, 1, 2, 3]), None), axes=(0, 1, 2), \
+shape=(1, 5, 6), fill=5)
+return v1
+"""
+
+
+def test_a_number_in_front_is_no_slice() -> None:
+    (x,) = (relay.var("x", shape=(1, 4, 6), dtype="int8"),)
+    assert text(read_again(parse(PADDED), [x])) == PADDED
+
+
+AVERAGE = """\
+v0: uint8[1, 4, 6, 3] = input('x')
+v1: uint8[1, 2, 3, 3] = float_average(v0, scale=float32(0.5), zero=3, function=FloatQuantization(scale=float32(0.25), \
+zero_point=7, dtype='uint8', half_to_even=True, zero_first=True), window=(2, 2), strides=(2, 2), \
+padding=Padding(0, 0, 0, 0), hanging=False){}
+return v1
+"""
+
+
+@pytest.mark.parametrize("known", ["", ".of(exact=False)"])
+def test_an_average_in_floating_point_is_as_exact_as_it_was(known: str) -> None:
+    (x,) = (relay.var("x", shape=(1, 4, 6, 3), dtype="uint8"),)
+    source = AVERAGE.format(known)
+    assert text(read_again(parse(source), [x])) == source
