@@ -78,7 +78,7 @@ class _Calls:
             for number, output in enumerate(self._outputs, self._first_output)
             if number in copied
         )
-        return Calls(tuple(steps), tuple(copies), self._functions, tuple(_stacked(self._constants.values())))
+        return Calls(tuple(steps), tuple(copies), self._functions, tuple(stacked(self._constants.values())))
 
     def _distinct(self) -> Iterator[tuple[str, CoreFunction]]:
         """The functions that are printed: of equal ones that of the first step."""
@@ -146,7 +146,7 @@ class _Calls:
         return Argument(constant=self._constants[key].name)
 
 
-def _stacked(constants: Iterable[Constant]) -> Iterator[Constant]:
+def stacked(constants: Iterable[Constant]) -> Iterator[Constant]:
     """Constants one after the other, the largest first."""
     end = 0
     for constant in sorted(constants, key=lambda constant: -constant.data.nbytes):
