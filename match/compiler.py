@@ -40,6 +40,7 @@ from match.frontend import Model, load
 from match.frontend.failures import tvm_failures
 from match.frontend.kept import kept_model
 from match.frontend.relay import from_relay
+from match.graph.value import Graph
 from match.ir.names import network_prefix
 from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable
@@ -47,7 +48,6 @@ from match.passes.border import Border
 from match.passes.pipeline import integer_network
 from match.passes.with_border import with_border
 from match.relay import relay, tvm
-from match.relay.graph_reader import GraphReading
 from match.report import REPORT, Report
 from match.report.file import read_report
 from match.report.shown import ShownReport
@@ -321,7 +321,7 @@ def validate(
     )
 
 
-def _integers(model: Model, chip: MatchTarget, options: Options) -> GraphReading:
+def _integers(model: Model, chip: MatchTarget, options: Options) -> Graph:
     """The network in integer form, as a project has it."""
     with tvm_failures(model.name):
         return _transformed(model, chip, options)
@@ -442,7 +442,7 @@ def build(
         )
 
 
-def _transformed(model: Model, target: MatchTarget, options: Options) -> GraphReading:
+def _transformed(model: Model, target: MatchTarget, options: Options) -> Graph:
     """A network in integer form, as options ask for it."""
     network = integer_network(
         model, target.activations, exact=options.exact, quantize_recurrent=options.quantize_recurrent

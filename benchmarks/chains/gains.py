@@ -9,9 +9,9 @@ from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.frontend import Model
 from match.partitioning.choice import choose
-from match.partitioning.pattern import find
+from match.partitioning.pattern import find_layers
 from match.partitioning.pattern.rows import rows
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.target.registry import get_target
 
 
@@ -40,12 +40,11 @@ def gains(model: Model, targets: Sequence[str], sizes: Sequence[int | None]) -> 
     for name in targets:
         for size in sizes:
             target = get_target(name, size)
-            module = integer_relay(model, target.activations)
-            listed = rows(module["main"], find(module))
+            graph = integer_network(model, target.activations)
+            listed = rows(graph, find_layers(graph))
 
             fused, alone = (
-                choose(module["main"], listed, "network", target, _options(fuse=fuse), Stopwatch())
-                for fuse in (True, False)
+                choose(graph, listed, "network", target, _options(fuse=fuse), Stopwatch()) for fuse in (True, False)
             )
             several = sum(1 for one in fused.decisions if one.plan and one.plan.layer.stages)
             yield Gain(model.name, name, size, alone.cost, fused.cost, several)

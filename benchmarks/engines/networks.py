@@ -66,14 +66,14 @@ def model_of(name: str) -> Model:
 
 def of_model(name: str, model: Model, activations: Literal["uint8"] | None) -> Network:
     """The layers of a network that a front end read."""
-    from match.partitioning.pattern import Match, find
+    from match.partitioning.pattern import Match, find_layers
     from match.partitioning.pattern.rows import rows
-    from match.passes.pipeline import integer_relay
+    from match.passes.pipeline import integer_network
 
-    module = integer_relay(model, activations)
+    graph = integer_network(model, activations)
     workloads = tuple(
         Workload(replace(row.layer, name=f"{row.layer.op}_{index}"), row.constants, row.accumulator, "")
-        for index, row in enumerate(rows(module["main"], find(module)))
+        for index, row in enumerate(rows(graph, find_layers(graph)))
         if isinstance(row, Match)
     )
     return Network(name, workloads)

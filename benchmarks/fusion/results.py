@@ -15,15 +15,15 @@ from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cover.problem import Candidate, CoverProblem
 from match.cover.solve import solve
 from match.dispatch.plan import CPU, LayerDecision
+from match.graph.value import Graph
 from match.ir.layer import Layer, Role
 from match.ir.requantization import Requantizer
 from match.partitioning.choice import choose
-from match.partitioning.graph import Row as NetworkRow
-from match.partitioning.pattern import find
+from match.partitioning.pattern import Row as NetworkRow
+from match.partitioning.pattern import find_layers
 from match.partitioning.pattern.rows import rows
 from match.partitioning.sums import REQUANTIZE
-from match.passes.pipeline import integer_relay
-from match.relay import tvm
+from match.passes.pipeline import integer_network
 from match.target.cost import CostModel
 from match.target.group import without_groups
 from match.target.registry import get_target
@@ -98,13 +98,13 @@ def measure(name: str, l1: int, *, blocking: bool = False) -> Iterator[Row]:
     # As in the paper: a group may take operators of the border, which are not counted, with it.
     target = without_groups(target)
     model = network(name)
-    module = integer_relay(model, target.activations)
-    listed = rows(module["main"], find(module))
-    least = _bounds(module, listed)
+    graph = integer_network(model, target.activations)
+    listed = rows(graph, find_layers(graph))
+    least = _bounds(graph, listed)
     for choice in CHOICES:
         objective = "bytes" if choice == "bytes" else "latency"
         options = Options.parse("exact", objective, "hardware", fuse=choice != "unfused")
-        chosen = choose(module["main"], listed, "network", target, options, Stopwatch())
+        chosen = choose(graph, listed, "network", target, options, Stopwatch())
         problem = chosen.problem
         taken = [problem.candidates[place] for place in solve(problem).chosen]
         on_cluster = [decision for decision in chosen.decisions if decision.plan and decision.op not in BORDER]
@@ -146,11 +146,11 @@ def _peak(problem: CoverProblem, taken: list[Candidate]) -> int:
     return most
 
 
-def _bounds(module: tvm.IRModule, listed: Sequence[NetworkRow]) -> tuple[int, int, int]:
+def _bounds(graph: Graph, listed: Sequence[NetworkRow]) -> tuple[int, int, int]:
     """Bytes of activations if each tensor is moved once: unfused, in pairs, in any chains; with all the L1 it takes."""
     roomy = without_groups(get_target("gap8", _ENOUGH, None, _ENOUGH))
     options = Options.parse("exact", "latency", "hardware")
-    problem = choose(module["main"], listed, "network", roomy, options, Stopwatch()).problem
+    problem = choose(graph, listed, "network", roomy, options, Stopwatch()).problem
     on_cluster = [one for one in problem.candidates if one.module != CPU]
     alone = {place for one in on_cluster if len(_layers(problem, one)) == 1 for place in one.operators}
     found: list[int] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from match.codegen.control_core import ControlCore, CoreFunction
-from match.codegen.network import Constant
+from match.codegen.network import Constant as PlacedConstant
 from match.codegen.steps import Argument, Buffer, CallStep, Copy
 from match.dispatch.plan import InPlace
+from match.graph.opaque import Constant
+from match.graph.value import Value
 from match.ir.names import identifiers
 from match.mapping.schedule import align
 from match.partitioning.steps import Cut, Step
-from match.relay import relay
 
 CONSTANT_ALIGNMENT = 8
 """Bytes to which constants of the control core are aligned: the largest element has eight."""
@@ -30,7 +30,7 @@ class Calls:
     steps: tuple[CallStep, ...]
     copies: tuple[Copy, ...]
     functions: Mapping[str, CoreFunction]
-    constants: tuple[Constant, ...]
+    constants: tuple[PlacedConstant, ...]
 
 
 def calls(network: Cut, core: ControlCore) -> Calls:
@@ -48,24 +48,23 @@ class _Calls:
         self._sources = {decision.name: decision.source for decision in network.decisions}
         self._same = dict(_same(steps.steps))
         self._parts = dict(self._inside(steps.steps))
-        self._places: dict[relay.Expr, Argument] = {
-            parameter: Argument(border=number) for number, parameter in enumerate(steps.parameters)
+        self._places: dict[Value, Argument] = {
+            parameter: Argument(border=number) for number, parameter in enumerate(steps.inputs)
         }
-        self._constants: dict[tuple[str, bytes], Constant] = {}
+        self._constants: dict[tuple[str, bytes], PlacedConstant] = {}
         self._outputs = steps.outputs
-        self._first_output = len(steps.parameters)
-        on_core = [step for step in steps.steps if step.body is not None and not step.alias]
-        compiled = core.functions([relay.Function(step.reads, step.body) for step in on_core])
-        self._compiled = dict(zip(on_core, compiled, strict=True))
+        self._first_output = len(steps.inputs)
+        bodies = {step: step.body for step in steps.steps if step.body is not None and not step.alias}
+        self._compiled = dict(zip(bodies, core.functions(list(bodies.values())), strict=True))
         self._functions = dict(self._distinct())
 
     def result(self) -> Calls:
         copied = list(self._border())
         for step in self._steps:
-            for number, variable in enumerate(step.writes):
-                if self._root(variable) == variable and variable not in self._places:
+            for number, tensor in enumerate(step.writes):
+                if self._root(tensor) is tensor and tensor not in self._places:
                     output = f"{self._names[step]}_output{f'_{number}' if len(step.writes) > 1 else ''}"
-                    self._places[variable] = Argument(Buffer(output, _bytes(variable)))
+                    self._places[tensor] = Argument(Buffer(output, tensor.tensor.bytes))
         steps = [
             self._call(step, self._names[step])
             for step in self._steps
@@ -74,7 +73,7 @@ class _Calls:
         times = Counter(step.function for step in steps)
         steps = [replace(step, pieces=None) if times[step.function] > 1 else step for step in steps]
         copies = (
-            Copy(self._place(output), number, _bytes(output))
+            Copy(self._place(output), number, output.tensor.bytes)
             for number, output in enumerate(self._outputs, self._first_output)
             if number in copied
         )
@@ -93,12 +92,12 @@ class _Calls:
         inside = {*self._parts, *(whole for whole, _ in self._parts.values())}
         for number, output in enumerate(self._outputs, self._first_output):
             root = self._root(output)
-            if isinstance(root, relay.Constant) or root in inside or root in self._places:
+            if isinstance(root.operator, Constant) or root in inside or root in self._places:
                 yield number
             else:
                 self._places[root] = Argument(border=number)
 
-    def _inside(self, steps: Sequence[Step]) -> Iterator[tuple[relay.Expr, tuple[relay.Expr, int]]]:
+    def _inside(self, steps: Sequence[Step]) -> Iterator[tuple[Value, tuple[Value, int]]]:
         """Tensors that are parts of others, with the other one and the offset in it."""
         for step in steps:
             if isinstance(step.plan, InPlace):
@@ -106,19 +105,19 @@ class _Calls:
                 for part in step.plan.parts:
                     yield self._root(tensors[part.argument]), (self._root(tensors[part.whole]), part.offset)
 
-    def _root(self, tensor: relay.Expr) -> relay.Expr:
+    def _root(self, tensor: Value) -> Value:
         """The tensor that another one is in another shape."""
         while tensor in self._same:
             tensor = self._same[tensor]
         return tensor
 
-    def _place(self, tensor: relay.Expr) -> Argument:
+    def _place(self, tensor: Value) -> Argument:
         root, offset = self._root(tensor), 0
         while root in self._parts:
             root, more = self._parts[root]
             offset += more
-        if isinstance(root, relay.Constant):
-            return self._constant(root.data.numpy(), "constants")
+        if isinstance(root.operator, Constant):
+            return self._constant(root.operator.array, "constants")
         place = self._places[root]
         return replace(place, offset=place.offset + offset) if offset else place
 
@@ -142,11 +141,11 @@ class _Calls:
             taken = {constant.name for constant in self._constants.values()}
             names = (name if not number else f"{name}_{number}" for number in range(len(taken) + 1))
             free = next(name for name in names if name not in taken)
-            self._constants[key] = Constant(free, 0, data)
+            self._constants[key] = PlacedConstant(free, 0, data)
         return Argument(constant=self._constants[key].name)
 
 
-def stacked(constants: Iterable[Constant]) -> Iterator[Constant]:
+def stacked(constants: Iterable[PlacedConstant]) -> Iterator[PlacedConstant]:
     """Constants one after the other, the largest first."""
     end = 0
     for constant in sorted(constants, key=lambda constant: -constant.data.nbytes):
@@ -155,14 +154,8 @@ def stacked(constants: Iterable[Constant]) -> Iterator[Constant]:
         end = offset + constant.data.nbytes
 
 
-def _same(steps: Sequence[Step]) -> Iterator[tuple[relay.Expr, relay.Expr]]:
+def _same(steps: Sequence[Step]) -> Iterator[tuple[Value, Value]]:
     """Tensors that are others in another shape."""
     for step in steps:
         if step.alias:
             yield step.writes[0], step.reads[0]
-
-
-def _bytes(tensor: relay.Expr) -> int:
-    """Bytes of a tensor."""
-    kind = tensor.type_annotation if isinstance(tensor, relay.Var) else tensor.checked_type
-    return math.prod(map(int, kind.shape)) * np.dtype(str(kind.dtype)).itemsize

@@ -19,9 +19,11 @@ from match.codegen.printable import printable
 from match.codegen.stages import uses
 from match.codegen.steps import Buffer, Pieces, Uses
 from match.codegen.tvm_source import clean
+from match.graph.value import Graph
 from match.ir.names import identifiers
 from match.relay import relay, tvm
 from match.relay.graph import post_order
+from match.relay.graph_writer import core_function
 from match.relay.objects import expressions
 from match.relay.rewrite import operator_name
 
@@ -82,8 +84,9 @@ class ControlCore:
         self._found: dict[int, list[tuple[relay.Function, CoreFunction]]] = {}
         self._lowered: dict[int, list[Any]] = {}
 
-    def functions(self, operators: Sequence[relay.Function]) -> list[CoreFunction]:
-        """Functions that compute operators: Relay functions of tensors that give a tensor, or a tuple of tensors."""
+    def functions(self, graphs: Sequence[Graph]) -> list[CoreFunction]:
+        """Functions that compute the outputs of graphs."""
+        operators = list(map(core_function, graphs))
         keys = [int(tvm.ir.structural_hash(operator, map_free_vars=True)) for operator in operators]
         asked: list[tuple[int, relay.Function]] = []
         for key, operator in zip(keys, operators, strict=True):

@@ -6,20 +6,24 @@ on the control core: it joins some, and others keep tensors of their own while t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from match.dispatch.plan import LayerDecision
+from match.graph.opaque import Constant
+from match.graph.operator import Array
+from match.graph.text import arrays_of
+from match.ir.dtypes import value_range
 from match.ir.layer import Role
 from match.mapping.schedule import align
 from match.mapping.storage import storage
-from match.partitioning.graph import Row
-from match.partitioning.partitioner import LAYOUT, Partitioned
+from match.partitioning.layouts import LAYOUT
+from match.partitioning.partitioner import Partitioned
+from match.partitioning.pattern import Row
+from match.partitioning.pattern.types import sources
 from match.placement.packing import Item, pack
-from match.relay import relay
-from match.relay.objects import operands
 from match.report.reads import Reads
 from match.report.schema import WorkspaceBuffer, WorkspaceSummary
 
@@ -58,7 +62,7 @@ def estimate(network: Partitioned, reads: Sequence[Reads]) -> Estimate:
     items = [Item(place, place, last[place], size) for place, size in enumerate(sizes) if size]
     packed = pack(items, _ALIGNMENT, 0, solve=False)
     on_core = [row for decision, row in zip(decisions, row_of, strict=True) if decision.plan is None and row]
-    operator_bytes = sum(align(size, _ALIGNMENT) for row in on_core for size in _constants(row))
+    operator_bytes = sum(map(_constants, on_core))
     whole = WorkspaceSummary(
         steps=tuple(decision.name for decision in decisions),
         buffers=tuple(
@@ -69,7 +73,7 @@ def estimate(network: Partitioned, reads: Sequence[Reads]) -> Estimate:
         operator_bytes=operator_bytes,
     )
     constants = operator_bytes + sum(len(decision.plan.constants) for decision in decisions if decision.plan)
-    own = max((_OWN * sum(map(_bytes, _touched(row))) for row in on_core), default=0)
+    own = max((_OWN * _touched(row) for row in on_core), default=0)
     return Estimate(whole, constants, own)
 
 
@@ -78,43 +82,26 @@ def _written(decision: LayerDecision, row: Row | None) -> int:
     if decision.plan is not None:
         output = next(operand for operand in decision.plan.schedule.operands if operand.role is Role.OUTPUT)
         return storage(output).elements * np.dtype(decision.plan.layer.output_dtype).itemsize
-    if row is None:
-        return decision.outputs
-    return _bytes(_expressions(row)[-1])
+    return decision.outputs if row is None else row.root.tensor.bytes
 
 
-def _touched(row: Row) -> Iterator[relay.Expr]:
-    """What an operator reads of others, and what it writes."""
-    own = _expressions(row)
-    inside = set(own)
-    yield from dict.fromkeys(
-        operand
-        for expr in own
-        for operand in operands(expr)
-        if operand not in inside and not isinstance(operand, relay.Constant)
-    )
-    yield own[-1]
+def _touched(row: Row) -> int:
+    """Bytes of what an operator reads of others, and of what it writes."""
+    read = (x for x in row.inputs if not isinstance(x.operator, Constant))
+    return sum(value.tensor.bytes for value in (*read, row.root))
 
 
-def _constants(row: Row) -> Iterator[int]:
-    found = {
-        operand: None for expr in _expressions(row) for operand in operands(expr) if isinstance(operand, relay.Constant)
-    }
-    for constant in found:
-        if constant.data.shape:  # a number is part of the code
-            yield _bytes(constant)
+def _constants(row: Row) -> int:
+    """Bytes of the constants that an operator reads; a number is part of the code."""
+    read = (x.operator.array.nbytes for x in sources(row.covered) if isinstance(x.operator, Constant) and x.shape)
+    inside = (_stored(array, value.dtype) for value in row.covered for array in arrays_of(value.operator) if array.ndim)
+    return sum(align(size, _ALIGNMENT) for size in (*read, *inside))
 
 
-def _bytes(expr: relay.Expr) -> int:
-    """Bytes of a tensor, or of all tensors of a tuple."""
-    if isinstance(expr.checked_type, relay.TupleType):
-        return sum(_of_type(field) for field in expr.checked_type.fields)
-    return _of_type(expr.checked_type)
-
-
-def _of_type(kind: relay.TensorType) -> int:
-    return int(np.prod([int(side) for side in kind.shape], dtype=np.int64)) * np.dtype(str(kind.dtype)).itemsize
-
-
-def _expressions(row: Row) -> Sequence[relay.Expr]:
-    return row if isinstance(row, tuple) else row.covered
+def _stored(array: Array, dtype: str) -> int:
+    """Bytes of an array of an operator's in C: its numbers have the type of the result, if that can hold them all."""
+    if array.dtype.kind == "i" and dtype in ("int8", "uint8", "int16"):
+        low, high = value_range(dtype)
+        if low <= array.min() and array.max() <= high:
+            return array.size * np.dtype(dtype).itemsize
+    return array.nbytes

@@ -220,7 +220,7 @@ class CompiledModel:
             on=on,
             layers=layers,
             partitioned=lambda: self._partitioned,
-            changed=(lambda: self._partitioned.reading) if self._options.changes_network else None,
+            changed=(lambda: self._partitioned.graph) if self._options.changes_network else None,
             exact=self._exact,
         )
 

@@ -25,8 +25,6 @@ from match.partitioning.quantizable import Quantizable, has_wide_activations, qu
 from match.passes.kept import kept_integer_network
 from match.relay import tvm
 from match.relay.graph import elements_by_source
-from match.relay.graph_reader import GraphReading
-from match.relay.graph_writer import write_graph
 from match.relay.objects import main_function
 from match.report import Report
 from match.report import build as build_report
@@ -58,7 +56,7 @@ class Questions:
     exact_cycles: Callable[[], int | None]
 
 
-def integer_form(model: Model, asked: Asked, stopwatch: Stopwatch) -> GraphReading:
+def integer_form(model: Model, asked: Asked, stopwatch: Stopwatch) -> Graph:
     """The network in integer form, as the target and the options ask for it."""
     chip, options = asked.chip, asked.options
     with tvm_failures(model.name), stopwatch.phase("transform"):
@@ -72,16 +70,16 @@ def integer_form(model: Model, asked: Asked, stopwatch: Stopwatch) -> GraphReadi
         )
         network = rescaled_where_asked(network, chip, options)
         if options.rescale:
-            stopwatch.passed("rescale", partial(text, network.graph))
+            stopwatch.passed("rescale", partial(text, network))
         return network
 
 
-def rescaled_where_asked(network: GraphReading, target: MatchTarget, options: Options) -> GraphReading:
+def rescaled_where_asked(network: Graph, target: MatchTarget, options: Options) -> Graph:
     """A network in integer form, rescaled if that was asked for."""
-    return write_graph(rescaled(network.graph, target), network) if options.rescale else network
+    return rescaled(network, target) if options.rescale else network
 
 
-def cut_for(integer: GraphReading, model: Model, asked: Asked, stopwatch: Stopwatch) -> Partitioned:
+def cut_for(integer: Graph, model: Model, asked: Asked, stopwatch: Stopwatch) -> Partitioned:
     """The network, cut as is cheapest with everything in main memory.
 
     Raises:
@@ -95,7 +93,7 @@ def cut_for(integer: GraphReading, model: Model, asked: Asked, stopwatch: Stopwa
 
 
 def _cut_for_l1(
-    integer: GraphReading, target: MatchTarget, options: Options, name: str, stopwatch: Stopwatch, l1: int
+    integer: Graph, target: MatchTarget, options: Options, name: str, stopwatch: Stopwatch, l1: int
 ) -> Partitioned | None:
     """The network, cut for an L1 of `l1` bytes; None if the target cannot have that size."""
     try:
@@ -145,7 +143,7 @@ class Predicted:
     estimate: Estimate | None = None
 
 
-def predicted(integer: GraphReading, model: Model, asked: Asked, stopwatch: Stopwatch) -> Predicted:
+def predicted(integer: Graph, model: Model, asked: Asked, stopwatch: Stopwatch) -> Predicted:
     """A network as it is compiled, without C: TVM is asked only if main memory may not hold it.
 
     Raises:

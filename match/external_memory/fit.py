@@ -15,9 +15,9 @@ from match.errors import CapacityError
 from match.external_memory.message import MainMemoryError, with_least
 from match.external_memory.network import place_cheapest
 from match.frontend import Model
+from match.graph.value import Graph
 from match.ir.layer import Op
 from match.partitioning.partitioner import Partitioned, cut
-from match.relay.graph_reader import GraphReading
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 
@@ -28,7 +28,7 @@ _MOVING = frozenset({Op.CONCATENATE.value, Op.SLICE.value, IN_PLACE})
 
 
 def in_memory(
-    partitioned: Partitioned, integer: GraphReading, model: Model, options: Options, stopwatch: Stopwatch
+    partitioned: Partitioned, integer: Graph, model: Model, options: Options, stopwatch: Stopwatch
 ) -> tuple[Partitioned, Network]:
     """The network `integer`, cut as it is or in another way so that it fits main memory, else with external memory.
 
@@ -47,7 +47,7 @@ def in_memory(
 def _enough(
     least: int | None,
     target: MatchTarget,
-    integer: GraphReading,
+    integer: Graph,
     model: Model,
     options: Options,
     stopwatch: Stopwatch,
@@ -71,7 +71,7 @@ def _enough(
 
 
 def _placed(
-    partitioned: Partitioned, integer: GraphReading, model: Model, options: Options, stopwatch: Stopwatch
+    partitioned: Partitioned, integer: Graph, model: Model, options: Options, stopwatch: Stopwatch
 ) -> tuple[Partitioned, Network]:
     """What `in_memory` returns; a shortage of main memory is a `MainMemoryError` where there is external memory."""
     chip, core = partitioned.target, ControlCore(partitioned.target.name)

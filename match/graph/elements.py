@@ -16,6 +16,7 @@ from match.arithmetic.tflite_functions import logistic_of_16_bits
 from match.graph.layers import UNSCALED, element_wise, fitting_words, words_of_line
 from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
 from match.graph.pairs import entries
+from match.graph.work import Loop
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.float_border import FloatQuantization
@@ -47,6 +48,7 @@ class Lookup(OfElements):
 
     called: ClassVar[str] = "lookup"
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.MOVES
     converts: ClassVar[bool] = True
 
     outputs: Int64Array
@@ -90,6 +92,7 @@ class ChannelLookup(OfElements):
     """A function of one value of 8 bits for each channel: `outputs` (channels, 256), in ascending order of values."""
 
     called: ClassVar[str] = "channel_lookup"
+    loop: ClassVar[Loop] = Loop.MOVES
     converts: ClassVar[bool] = True
 
     outputs: Int64Array
@@ -124,6 +127,7 @@ class Quantize(Operator):
 
     called: ClassVar[str] = "quantize"
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.ELEMENTS
     converts: ClassVar[bool] = True
 
     function: FloatQuantization
@@ -158,6 +162,7 @@ class Dequantize(OfElements):
 
     called: ClassVar[str] = "dequantize"
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.ELEMENTS
     converts: ClassVar[bool] = True
 
     scale: np.float32
@@ -196,6 +201,7 @@ class DequantizeSums(OfElements):
     """
 
     called: ClassVar[str] = "dequantize_sums"
+    loop: ClassVar[Loop] = Loop.ELEMENTS
 
     offset: npt.NDArray[np.int32]
     scale: Float32Array
@@ -221,6 +227,7 @@ class RequantizeReal(OfElements):
     """
 
     called: ClassVar[str] = "requantize_real"
+    loop: ClassVar[Loop] = Loop.ELEMENTS
 
     offset: npt.NDArray[np.int32]
     factor: Float32Array
@@ -236,10 +243,14 @@ class RequantizeReal(OfElements):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Requantize(OfElements):
-    """Requantizes a tensor of 16 bits to another scale: all elements have the same multiplier, bias and shift."""
+    """Requantizes integers of at most 32 bits to another scale.
+
+    As a layer it has 16 bits, and all elements have the same multiplier, bias and shift.
+    """
 
     called: ClassVar[str] = "requantize"
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.ELEMENTS
 
     requantization: Requantization
     dtype: str

@@ -16,8 +16,10 @@ from match.arithmetic.fixed_point import inverse_square_root, logarithm, product
 from match.arithmetic.tflite import ADD_LEFT_SHIFT, multiply_by
 from match.graph.elements import OfElements
 from match.graph.operator import Array, Operator, Stored
+from match.graph.work import Loop, Work
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
+from match.ir.layer import Op
 from match.ir.requantization import Int64Array
 
 LOG_BITS = 31 - 5 - 4
@@ -49,6 +51,7 @@ class NarrowedElements(Narrowed):
     """Such an operator whose inputs are broadcast."""
 
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.ELEMENTS
 
     def result(self, *inputs: Tensor) -> Tensor:
         """The shape that all inputs are broadcast to."""
@@ -183,6 +186,7 @@ class BiasedMatrices(Narrowed):
     """
 
     called: ClassVar[str] = "biased_matrices"
+    loop: ClassVar[Loop] = Loop.PRODUCTS
 
     zero_points: tuple[int, int]
     scale: Int64Array
@@ -200,6 +204,10 @@ class BiasedMatrices(Narrowed):
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """The zero points grow; the bias has 32 bits."""
         return replace(self, zero_points=_larger(self.zero_points, inputs), **self.raised(more))
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Each output sums a product for each element of a row."""
+        return replace(super().work(result, inputs), op=Op.DENSE, macs=result.elements * inputs[0].shape[-1])
 
 
 def _larger(zero_points: tuple[int, int], inputs: Sequence[Stored]) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -11,6 +12,7 @@ import numpy as np
 from match.graph import windows
 from match.graph.operator import Array, Described, Known, Operator, Refused, Stored
 from match.graph.windows import not_one_map, windowed
+from match.graph.work import Work
 from match.ir import float_average
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
@@ -72,6 +74,11 @@ class FloatAverage(Operator):
             total += windows.taken(wide, place, (rows, columns), self.strides)
             count += windows.taken(inside, place, (rows, columns), self.strides)
         return self.function(total / count).astype(self.function.dtype)
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """TVM's C multiplies by the reciprocal of the pixels, which rounds otherwise but for powers of two."""
+        own, pixels = super().work(result, inputs), math.prod(self.window)
+        return replace(own, combined=result.elements * pixels, floating=True, exact=pixels.bit_count() == 1)
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """The map's zero point grows. Outputs stay, as float32 rounds together with their zero point."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from match.graph.operator import Array, Operator
+from match.graph.work import Loop
 from match.ir.graph import Tensor
 
 
@@ -20,6 +21,7 @@ class Gather(Operator):
     """
 
     called: ClassVar[str] = "gather"
+    loop: ClassVar[Loop] = Loop.MOVES
 
     axis: int
     batches: int = 0
@@ -48,6 +50,7 @@ class GatherPoints(Operator):
     """
 
     called: ClassVar[str] = "gather_points"
+    loop: ClassVar[Loop] = Loop.MOVES
 
     def result(self, *inputs: Tensor) -> Tensor:
         """A part for each point."""

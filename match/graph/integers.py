@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from match.graph.elements import OfElements
 from match.graph.operator import Array, Operator, Stored
+from match.graph.work import Loop, Work
 from match.ir.graph import Tensor
 
 OF_ANY_TYPE: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
@@ -55,6 +56,7 @@ class Elementwise(Operator):
 
     called: ClassVar[str] = "elementwise"
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.ELEMENTS
 
     function: str
     dtype: str
@@ -67,6 +69,32 @@ class Elementwise(Operator):
         """The function."""
         return np.asarray(FUNCTIONS[self.function](*inputs)).astype(self.dtype)
 
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Called by the function."""
+        return replace(super().work(result, inputs), name=self.function)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Once(Operator):
+    """The tensor itself, which TVM computes once, in a loop of its own (`match.relay.fixed_point.alone`)."""
+
+    called: ClassVar[str] = "once"
+    loop: ClassVar[Loop] = Loop.END
+    hands_on: ClassVar[bool] = True
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The tensor's shape and type."""
+        return inputs[0]
+
+    def compute(self, *inputs: Array) -> Array:
+        """The tensor."""
+        return inputs[0]
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Itself."""
+        del inputs, more
+        return self
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Clip(OfElements):
@@ -74,6 +102,7 @@ class Clip(OfElements):
 
     called: ClassVar[str] = "clip"
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.ELEMENTS
 
     limits: tuple[int, int]
     dtype: str
@@ -89,6 +118,7 @@ class Saturate(OfElements):
 
     called: ClassVar[str] = "saturate"
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.ELEMENTS
     converts: ClassVar[bool] = True
 
     more: int
@@ -114,6 +144,7 @@ class Entries(Operator):
 
     called: ClassVar[str] = "entries"
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.MOVES
     converts: ClassVar[bool] = True
 
     table: npt.NDArray[Any]
@@ -145,6 +176,7 @@ class Difference(Operator):
     called: ClassVar[str] = "difference"
     alike: ClassVar[bool] = True
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.ELEMENTS
 
     dtype: str
 
@@ -168,6 +200,7 @@ class Extreme(Operator):
     """The largest, or the smallest, number along some axes."""
 
     called: ClassVar[str] = "extreme"
+    loop: ClassVar[Loop] = Loop.REDUCTION
     hands_on: ClassVar[bool] = True
 
     axes: tuple[int, ...]
@@ -188,12 +221,17 @@ class Extreme(Operator):
         del inputs, more
         return self
 
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Called by which of both it is."""
+        return replace(super().work(result, inputs), name="max" if self.largest else "min")
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Truth(Operator):
     """Whether any, or if `every` all, of the truth values along some axes are true."""
 
     called: ClassVar[str] = "truth"
+    loop: ClassVar[Loop] = Loop.REDUCTION
 
     axes: tuple[int, ...]
     every: bool
@@ -206,6 +244,10 @@ class Truth(Operator):
         """The truth values."""
         return (np.all if self.every else np.any)(inputs[0], axis=self.axes)
 
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Called by which of both it is."""
+        return replace(super().work(result, inputs), name="all" if self.every else "any")
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Place(Operator):
@@ -215,6 +257,7 @@ class Place(Operator):
     """
 
     called: ClassVar[str] = "place"
+    loop: ClassVar[Loop] = Loop.REDUCTION
 
     axis: int
     keepdims: bool
@@ -242,6 +285,10 @@ class Place(Operator):
         """Itself."""
         del inputs, more
         return self
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Called by which of both it is."""
+        return replace(super().work(result, inputs), name="argmax" if self.largest else "argmin")
 
 
 def _reduced(extents: tuple[int, ...], axes: tuple[int, ...], *, keepdims: bool) -> tuple[int, ...]:

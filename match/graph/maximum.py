@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -11,6 +12,7 @@ import numpy as np
 from match.graph import windows
 from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
 from match.graph.windows import not_one_map, windowed
+from match.graph.work import Work
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
@@ -63,3 +65,7 @@ class Maximum(Operator):
         low, high = value_range(x.dtype)
         layer = replace(layer, pad_value=low if any(layer.padding) else 0, clip=(low, high))
         return Described(layer, LayerConstants(None, None))
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """It reads every element of each window."""
+        return replace(super().work(result, inputs), combined=result.elements * math.prod(self.window))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from match.graph.layers import element_wise
 from match.graph.operator import Array, Described, Known, Operator, Range, Stored
+from match.graph.work import Loop, Work
 from match.ir.constants import LayerConstants
 from match.ir.graph import Tensor
 from match.ir.layer import Layer, Op
@@ -40,6 +41,7 @@ class Move(Operator):
     """
 
     called: ClassVar[str] = "move"
+    loop: ClassVar[Loop] = Loop.MOVES
     hands_on: ClassVar[bool] = True
 
     split: tuple[int, ...]
@@ -146,12 +148,28 @@ class Move(Operator):
         unit *= np.dtype(x.dtype).itemsize
         return Described(replace(layer, unit=unit), LayerConstants(None, None))
 
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Called by what it does to the places of elements."""
+        return replace(super().work(result, inputs), name=self._kind)
+
+    @property
+    def _kind(self) -> str:
+        if self.keeps_order:
+            return "reshape"
+        cut = [columns for columns in self.columns if columns is not None]
+        if not cut:
+            return "transpose"
+        if any(np.any(columns == FILL) for columns in cut):
+            return "pad"
+        return "slice" if all(len(columns) < 2 or np.ptp(np.diff(columns)) == 0 for columns in cut) else "take"
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Concatenate(Operator):
     """Tensors side by side along an axis."""
 
     called: ClassVar[str] = "concatenate"
+    loop: ClassVar[Loop] = Loop.MOVES
     hands_on: ClassVar[bool] = True
 
     axis: int

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 from match.graph.operator import Array, Operator
+from match.graph.work import Work
 from match.ir.graph import Tensor
+
+
+class Function(Protocol):
+    """What computes an operator that has no class."""
+
+    def __call__(self, *arrays: Array) -> Array:
+        """Its result."""
+        ...
+
+    @property
+    def done(self) -> Work:
+        """What the control core does for it."""
+        ...
+
+    def written(self) -> str:
+        """It as text, of which it can be made again."""
+        ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,14 +51,14 @@ class Constant(Operator):
 class Opaque(Operator):
     """An operator that the control core computes by TVM's C.
 
-    name: what it is called in Relay. tensor: shape and type of its result. function: what computes it.
+    name: what it is called in Relay. tensor: shape and type of its result.
     """
 
     called: ClassVar[str] = "opaque"
 
     name: str
     tensor: Tensor
-    function: Callable[..., Array]
+    function: Function
 
     def result(self, *inputs: Tensor) -> Tensor:
         """The tensor."""
@@ -50,3 +68,8 @@ class Opaque(Operator):
     def compute(self, *inputs: Array) -> Array:
         """What the function computes."""
         return self.function(*inputs)
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """What is done for it."""
+        del result, inputs
+        return self.function.done

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from match.graph.work import Loop, Work
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
@@ -120,10 +121,13 @@ class Operator(ABC):
     """An operator without its inputs: its parameters and constants, and all that follows from them."""
 
     called: ClassVar[str]
-    """Its name in the text of a graph."""
+    """Its name in the text of a graph, and in reports where the control core computes it."""
 
     elementwise: ClassVar[bool] = False
     """Whether each element depends on the elements of its inputs at the same place alone; inputs may be broadcast."""
+
+    loop: ClassVar[Loop] = Loop.OTHER
+    """How the control core computes it."""
 
     hands_on: ClassVar[bool] = False
     """Whether each element is one of its inputs', or lies between such."""
@@ -183,3 +187,9 @@ class Operator(ABC):
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused | None:
         """What modules are asked about it; None for an operator that no module has a pattern for."""
         del result, inputs
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """What the control core does for it."""
+        floating = any(tensor.dtype.startswith("float") for tensor in (result, *inputs))
+        combined = sum(x.elements for x in inputs) if self.loop is Loop.REDUCTION else 0
+        return Work(self.called, self.loop, combined=combined, floating=floating)

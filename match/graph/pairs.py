@@ -14,6 +14,7 @@ from match.arithmetic.tflite import multiply_by
 from match.graph.broadcasting import Pair, paired
 from match.graph.layers import UNSCALED, element_wise, scaling_words, without_idle_parts, words_of_line
 from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
+from match.graph.work import Loop, Work
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION, LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
@@ -31,6 +32,7 @@ class ElementWise(Operator):
     """An operator of two tensors, element by element; either may be broadcast."""
 
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.ELEMENTS
     symmetric: ClassVar[bool] = True
     """Whether operands may change places, and their numbers with them."""
 
@@ -166,6 +168,7 @@ class Int16Addition(ElementWise):
     """
 
     called: ClassVar[str] = "add16"
+    loop: ClassVar[Loop] = Loop.OTHER
     symmetric: ClassVar[bool] = False
 
     scales: Int64Array
@@ -317,6 +320,8 @@ class SumOfTables(ElementWise):
         ``2**-LOOKUP_SUM_FRACTION``.
     """
 
+    loop: ClassVar[Loop] = Loop.MOVES
+
     tables: Int64Array
     clip: tuple[int, int]
     dtype: str
@@ -343,6 +348,7 @@ class LookupSum(SumOfTables):
     """The clipped sum of two tables."""
 
     called: ClassVar[str] = "lookup_sum"
+    loop: ClassVar[Loop] = Loop.MOVES
     of_either_type: ClassVar[bool] = True
 
     @property
@@ -390,6 +396,7 @@ class LookupLine(ElementWise):
     """
 
     called: ClassVar[str] = "lookup_line"
+    loop: ClassVar[Loop] = Loop.MOVES
     symmetric: ClassVar[bool] = False
 
     lines: Int64Array
@@ -433,6 +440,7 @@ class Matrices(Operator):
     """
 
     called: ClassVar[str] = "matrices"
+    loop: ClassVar[Loop] = Loop.PRODUCTS
 
     zero_points: tuple[int, int]
     requantization: Requantization
@@ -491,6 +499,10 @@ class Matrices(Operator):
         constants = LayerConstants(None, parameters, zero_points=self.zero_points)
         return Described(layer, constants, accumulator, (0, 1))
 
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Each output sums a product for each element of a row."""
+        return replace(super().work(result, inputs), op=Op.DENSE, macs=result.elements * inputs[0].shape[-1])
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FunctionOfTwo(Operator):
@@ -502,6 +514,7 @@ class FunctionOfTwo(Operator):
 
     called: ClassVar[str] = "function_of_two"
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.MOVES
 
     outputs: npt.NDArray[np.int16]
     slopes: tuple[float, float]

@@ -15,6 +15,7 @@ from match.arithmetic.tflite_functions import exponentials_of_16_bits, reciproca
 from match.graph.elements import OfElements
 from match.graph.layers import element_wise, fitting_words, without_idle_parts
 from match.graph.operator import Array, Described, Known, Operator, Refused, Stored
+from match.graph.work import Work
 from match.ir import constants
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
@@ -341,3 +342,8 @@ class RealSoftmax(OfElements):
         total = np.exp(distance).sum(axis=-1, keepdims=True)
         result = distance - np.log(total) if self.logarithm else np.exp(distance) / total
         return result.astype(self.dtype)
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Called as Relay calls it."""
+        name = "nn.log_softmax" if self.logarithm else "nn.softmax"
+        return replace(super().work(result, inputs), name=name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,7 @@ from match.graph import windows
 from match.graph.layers import without_idle_parts
 from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored, whole_range
 from match.graph.windows import not_one_map, windowed
+from match.graph.work import Loop, Work
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
@@ -35,6 +37,8 @@ SUMS = "int32"
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Accumulation(Operator):
     """What all of them have: int32 sums become `dtype` by `requantization`; with "int32" they stay as they are."""
+
+    loop: ClassVar[Loop] = Loop.PRODUCTS
 
     requantization: Requantization
     dtype: str
@@ -235,6 +239,11 @@ class Convolution(Accumulation):
             return Op.CONV2D
         return Op.DEPTHWISE_CONV2D if self.depthwise and self.channels == self.groups else Op.GROUPED_CONV2D
 
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Each output sums as many products as its filter has weights."""
+        own, taps = super().work(result, inputs), math.prod(self.weights.shape[:2])
+        return replace(own, op=self._op(), macs=result.elements * taps * (self.depth // self.groups))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Dense(Accumulation):
@@ -286,6 +295,10 @@ class Dense(Accumulation):
         )
         return self._described(layer, self.weights.reshape(k, 1, 1, c), x)
 
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Each output sums a product for each element of the row."""
+        return replace(super().work(result, inputs), op=Op.DENSE, macs=result.elements * self.depth)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Average(Accumulation):
@@ -335,6 +348,10 @@ class Average(Accumulation):
             return Refused(Op.AVG_POOL2D, not_one_map(x))
         layer = windowed(Op.AVG_POOL2D, x, result, self.window, self.strides)
         return self._described(replace(layer, clip=self.requantization.clip), None, x)
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """It reads every element of each window."""
+        return replace(super().work(result, inputs), combined=result.elements * math.prod(self.window))
 
 
 def weighted(weights: Int64Array, x: Range) -> tuple[Int64Array, Int64Array]:

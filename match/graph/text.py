@@ -39,6 +39,7 @@ from match.graph import (
     rows,
     sums,
 )
+from match.graph.opaque import Function, Opaque
 from match.graph.operator import Array, Operator
 from match.graph.value import Graph, Value
 from match.ir.constants import Normalization
@@ -62,30 +63,43 @@ _PARTS = (
 )
 """Types of the fields of operators that are no numbers, texts or arrays."""
 
+_FUNCTION = "function"
+"""The field of an operator without a class that is a function."""
+
 _OF = MappingProxyType({"exact": True, "parts": 1, "deviation": None})
 """What is known of most tensors, beside the name in the model, which comes first."""
 
 
 def text(graph: Graph) -> str:
-    """The text of a graph. Fields that are functions, as those of operators of TVM's, are left out."""
+    """The text of a graph. Of the function of an operator without a class there is a digest."""
     names = {value: f"v{number}" for number, value in enumerate(graph.values)}
     lines = [f"{name}: {_type(value.tensor)} = {_written(value, names)}" for value, name in names.items()]
     return "\n".join([*lines, f"return {', '.join(names[value] for value in graph.outputs)}", ""])
 
 
+def functions(graph: Graph) -> dict[str, str]:
+    """The functions of operators without a class, as text, by their digests."""
+    written = (value.operator.function.written() for value in graph.values if isinstance(value.operator, Opaque))
+    return {_digest_of(one.encode()): one for one in written}
+
+
 def arrays(graph: Graph) -> dict[str, Array]:
     """The arrays of a graph whose elements its text leaves out, by their digests."""
-    found = (array for value in graph.values for array in _arrays(value.operator))
+    found = (array for value in graph.values for array in arrays_of(value.operator))
     return {_digest(array): array for array in found if _is_left_out(array)}
 
 
-def parse(source: str, known: Mapping[str, Array] = MappingProxyType({})) -> Graph:
-    """The graph of a text. `known` are the arrays whose elements it leaves out, by their digests.
+def parse(
+    source: str,
+    known: Mapping[str, Array] = MappingProxyType({}),
+    functions: Mapping[str, Function] = MappingProxyType({}),
+) -> Graph:
+    """The graph of a text. `known` are the arrays whose elements it leaves out, and `functions`, by their digests.
 
     Raises:
         ValueError: the text is none of a graph, or says another type or shape of a tensor than its operator gives it.
     """
-    return _Parser(known).graph(ast.parse(source))
+    return _Parser(known, functions).graph(ast.parse(source))
 
 
 def _type(tensor: Tensor) -> str:
@@ -106,8 +120,9 @@ def _fields(part: Any) -> Iterator[str]:
     """The fields of a dataclass that are not as they are by default."""
     for field in fields(part):
         own = getattr(part, field.name)
-        function = callable(own) and not is_dataclass(own)
-        if field.init and not function and not _is_default(own, field.default):
+        if isinstance(part, Opaque) and field.name == _FUNCTION:
+            yield f"{field.name}={_digest_of(part.function.written().encode())!r}"
+        elif field.init and not _is_default(own, field.default):
             yield f"{field.name}={_field(own)}"
 
 
@@ -144,18 +159,23 @@ def _is_left_out(array: npt.NDArray[Any]) -> bool:
 
 def _digest(array: npt.NDArray[Any]) -> str:
     described = f"{array.dtype} {array.shape} ".encode() + np.ascontiguousarray(array).tobytes()
+    return _digest_of(described)
+
+
+def _digest_of(described: bytes) -> str:
     return hashlib.sha256(described).hexdigest()[:16]
 
 
-def _arrays(part: Any) -> Iterator[npt.NDArray[Any]]:
+def arrays_of(part: Any) -> Iterator[npt.NDArray[Any]]:
+    """The arrays in the fields of an operator, and in those of its parts."""
     if isinstance(part, np.ndarray):
         yield part
     elif isinstance(part, tuple):
         for one in cast("tuple[Any, ...]", part):
-            yield from _arrays(one)
+            yield from arrays_of(one)
     elif is_dataclass(part):
         for field in fields(part):
-            yield from _arrays(getattr(part, field.name))
+            yield from arrays_of(getattr(part, field.name))
 
 
 def _operators() -> dict[str, type[Operator]]:
@@ -167,8 +187,8 @@ def _operators() -> dict[str, type[Operator]]:
 class _Parser:
     """Reads the lines of a text."""
 
-    def __init__(self, known: Mapping[str, Array]) -> None:
-        self._known = known
+    def __init__(self, known: Mapping[str, Array], functions: Mapping[str, Function]) -> None:
+        self._known, self._functions = known, functions
         self._values: dict[str, Value] = {}
         self._operators = _operators()
         self._parts: dict[str, Any] = {one.__name__: one for one in _PARTS}
@@ -201,6 +221,8 @@ class _Parser:
         if written.func.id not in self._operators:
             raise ValueError(f"{written.func.id!r} is no operator of a graph")
         own = {keyword.arg: self._field(keyword.value) for keyword in written.keywords if keyword.arg}
+        if written.func.id == Opaque.called:
+            own[_FUNCTION] = self._functions[own[_FUNCTION]]
         operator = self._operators[written.func.id](**own)
         inputs = tuple(self._named(argument) for argument in written.args)
         result = operator.result(*(x.tensor for x in inputs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from match.graph.operator import Operator
 from match.ir.deviation import Deviation
@@ -25,7 +25,7 @@ class Value:
 
     tensor: Tensor
     operator: Operator | None = None
-    inputs: tuple[Value, ...] = ()
+    inputs: tuple[Value, ...] = field(default=(), repr=False)
     exact: bool = True
     source: str = ""
     parts: int = 1
@@ -76,3 +76,15 @@ def ordered(values: Iterable[Value]) -> list[Value]:
             pending.append((value, True))
             pending += [(source, False) for source in reversed(value.inputs)]
     return list(order)
+
+
+def readers(graph: Graph) -> dict[Value, list[Value | None]]:
+    """For each tensor those that are computed from it, once for each time that they read it; None: the caller."""
+    values = graph.values
+    found: dict[Value, list[Value | None]] = {value: [] for value in values}
+    for value in values:
+        for source in value.inputs:
+            found[source].append(value)
+    for value in graph.outputs:
+        found[value].append(None)
+    return found

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from match.graph.value import Graph, Value, readers
 from match.ir.chain import chained
 from match.ir.layer import Op
 from match.partitioning.pattern import Match
-from match.relay import relay
-from match.relay.graph import users
 from match.target.hardware import MatchTarget
 
 
@@ -23,7 +22,7 @@ class ChainMatch:
     whole: Match
 
 
-def find_chains(main: relay.Function, layers: Mapping[int, Match], target: MatchTarget) -> tuple[ChainMatch, ...]:
+def find_chains(network: Graph, layers: Mapping[int, Match], target: MatchTarget) -> tuple[ChainMatch, ...]:
     """Every occurrence of every pattern of several operators that a module of the target lists, overlapping ones too.
 
     `layers` are by their places among the network's rows. A tensor between two operators of a chain has no other
@@ -32,12 +31,12 @@ def find_chains(main: relay.Function, layers: Mapping[int, Match], target: Match
     """
     layers = {place: match for place, match in layers.items() if match.layer.input_dtype != "int16"}
     wanted = dict.fromkeys(pattern.ops for pattern in target.patterns if pattern.before)
-    used_by = users(main)
+    read_by = readers(network)
     by_root = {match.root: place for place, match in layers.items()}
     found: list[ChainMatch] = []
     for place, last in layers.items():
         for ops in wanted:
-            found += _ending(place, last, ops, layers, by_root, used_by)
+            found += _ending(place, last, ops, layers, by_root, read_by)
     return tuple(found)
 
 
@@ -46,15 +45,15 @@ def _ending(
     last: Match,
     ops: Sequence[Op],
     layers: Mapping[int, Match],
-    by_root: Mapping[relay.Expr, int],
-    used_by: Mapping[relay.Expr, Iterable[relay.Expr]],
+    by_root: Mapping[Value, int],
+    read_by: Mapping[Value, Iterable[Value | None]],
 ) -> Iterator[ChainMatch]:
     """The chains of some operators that end in a layer."""
-    for rows in _paths(place, ops, layers, by_root, used_by):
+    for rows in _paths(place, ops, layers, by_root, read_by):
         stages = [layers[row] for row in rows]
         if last.layer.op is Op.ADD and len(stages) > 1 and last.inputs[0] != stages[-2].root:
             stages[-1] = _swapped(last)
-        if _chainable(stages, used_by):
+        if _chainable(stages):
             yield ChainMatch(rows, tuple(stages), _whole(stages))
 
 
@@ -62,8 +61,8 @@ def _paths(
     place: int,
     ops: Sequence[Op],
     layers: Mapping[int, Match],
-    by_root: Mapping[relay.Expr, int],
-    used_by: Mapping[relay.Expr, Iterable[relay.Expr]],
+    by_root: Mapping[Value, int],
+    read_by: Mapping[Value, Iterable[Value | None]],
 ) -> Iterator[tuple[int, ...]]:
     layer = layers[place]
     if layer.layer.op is not ops[-1]:
@@ -72,17 +71,13 @@ def _paths(
         yield (place,)
         return
     for x in dict.fromkeys(layer.inputs):
-        if x in by_root and all(user in layer.covered for user in used_by[x]):
-            for front in _paths(by_root[x], ops[:-1], layers, by_root, used_by):
+        if x in by_root and all(reader in layer.covered for reader in read_by[x]):
+            for front in _paths(by_root[x], ops[:-1], layers, by_root, read_by):
                 yield (*front, place)
 
 
-def _chainable(stages: Sequence[Match], used_by: Mapping[relay.Expr, Iterable[relay.Expr]]) -> bool:
-    """Whether the operators read each other's outputs as they are, in bytes and not reshaped, and nothing else does."""
-    covered = {call for stage in stages for call in stage.covered}
-    inner = {call for stage in stages[1:] for call in stage.covered} - {stages[-1].root}
-    if any(user not in covered for call in inner for user in used_by[call]):
-        return False
+def _chainable(stages: Sequence[Match]) -> bool:
+    """Whether the operators read each other's outputs as they are, in bytes and not reshaped."""
     layers = [stage.layer for stage in stages]
     for before, after in pairwise(layers):
         written = before.oy, before.ox, before.k, before.output_dtype
@@ -109,7 +104,7 @@ def _whole(stages: Sequence[Match]) -> Match:
     return Match(
         root=last.root,
         inputs=(*first.inputs, *last.inputs[1:]),
-        covered=tuple(dict.fromkeys(call for stage in reversed(stages) for call in stage.covered)),
+        covered=tuple(value for stage in stages for value in stage.covered),
         layer=chained([stage.layer for stage in stages]),
         constants=last.constants,
         accumulator=last.accumulator,

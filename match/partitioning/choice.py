@@ -15,19 +15,20 @@ from match.dispatch import plan
 from match.dispatch.choice import Offers, ask, cpu_cost, outputs, price
 from match.dispatch.plan import CPU, LayerDecision, RunnerUp
 from match.dispatch.request import Workload
+from match.graph import value as typed
+from match.graph.value import Value
 from match.ir.graph import Graph, Operator
 from match.ir.layer import FLOATING_ON_CORE, Role
 from match.mapping.schedule import Schedule, block_bytes
 from match.mapping.storage import Storage, storage
 from match.partitioning.chains import find_chains
-from match.partitioning.graph import GraphReading, Row, read_graph
+from match.partitioning.graph import ListedGraph, listed_graph
 from match.partitioning.groups import find_groups
 from match.partitioning.layouts import LAYOUT, conversion_cost
 from match.partitioning.parts import Parts, Pitches, find_parts
-from match.partitioning.pattern import Match, Rejection
+from match.partitioning.pattern import Match, Rejection, Row
+from match.partitioning.pattern.types import name_of
 from match.partitioning.sums import Halves, halves
-from match.relay import relay
-from match.relay.rewrite import first_source
 from match.target.hardware import MatchTarget
 
 
@@ -53,7 +54,7 @@ class ChosenNetwork:
 
 
 def choose(
-    main: relay.Function,
+    network: typed.Graph,
     listed: Sequence[Row],
     prefix: str,
     target: MatchTarget,
@@ -69,15 +70,15 @@ def choose(
     """
     layers = {index: row for index, row in enumerate(listed) if isinstance(row, Match)}
     works = {index: _workload(row, index, prefix) for index, row in layers.items()}
-    chains = _chains(main, layers, works, prefix, target) if options.fuse else []
-    parts = find_parts(main, layers) if options.in_place != "never" else Parts({}, {})
+    chains = _chains(network, layers, works, prefix, target) if options.fuse else []
+    parts = find_parts(network, layers) if options.in_place != "never" else Parts({}, {})
     parted = _parted(layers, works, chains, parts)
     asked = [*works.values(), *(one.workload for one in (*chains, *parted))]
     answers = iter(ask(asked, target, options, stopwatch))
     offered = {index: next(answers) for index in works}
     fused = [(one, next(answers)) for one in chains]
     partly = [(one, next(answers)) for one in parted]
-    groups = _groups(main, listed, offered, prefix, target) if options.fuse else []
+    groups = _groups(network, listed, offered, prefix, target) if options.fuse else []
     joined = list(zip(groups, ask([one.workload for one in groups], target, options, stopwatch), strict=True))
     split = {
         index: cut
@@ -86,7 +87,8 @@ def choose(
     }
     sums = [_workload(cut.sums, index, prefix, "_sums") for index, cut in split.items()]
     summed = dict(zip(split, ask(sums, target, options, stopwatch), strict=True))
-    candidates = _Candidates(read_graph(main, [split.get(n, row) for n, row in enumerate(listed)]), target, options)
+    known = listed_graph(network, [split.get(n, row) for n, row in enumerate(listed)])
+    candidates = _Candidates(known, target, options)
     for index, row in enumerate(listed):
         if index in split:
             candidates.of_halves(index, split[index], offered[index], summed[index])
@@ -183,7 +185,7 @@ def _workload(row: Match, index: int, prefix: str, suffix: str = "") -> Workload
     """A layer that modules are asked about, named by operator and place in the network, in C after a prefix."""
     layer = replace(row.layer, name=f"{row.layer.what}_{index}")
     symbol = f"{prefix}_{index:02d}_{row.layer.what}{suffix}"
-    source = first_source(reversed(row.covered))
+    source = name_of(row)
     return Workload(layer, row.constants, row.accumulator, symbol, source, reference=row.reference)
 
 
@@ -200,11 +202,11 @@ class _Several:
 
 
 def _chains(
-    main: relay.Function, layers: Mapping[int, Match], works: Mapping[int, Workload], prefix: str, target: MatchTarget
+    network: typed.Graph, layers: Mapping[int, Match], works: Mapping[int, Workload], prefix: str, target: MatchTarget
 ) -> list[_Several]:
     """The chains that modules are asked about; `works` are their operators by themselves."""
     found: list[_Several] = []
-    for chain in find_chains(main, layers, target):
+    for chain in find_chains(network, layers, target):
         stages = tuple(
             works[index] if row is layers[index] else _workload(row, index, prefix)
             for index, row in zip(chain.rows, chain.stages, strict=True)
@@ -214,7 +216,7 @@ def _chains(
 
 
 def _groups(
-    main: relay.Function,
+    network: typed.Graph,
     listed: Sequence[Row],
     offered: Mapping[int, Offers],
     prefix: str,
@@ -229,7 +231,7 @@ def _groups(
     alone = {n: min(cost.cycles for cost in offers.costs) for n, offers in offered.items()}
     return [
         _several("group", group.rows, group.whole, [offered[n].workload for n in group.operators], prefix)
-        for group in find_groups(main, listed, members, alone, target)
+        for group in find_groups(network, listed, members, alone, target)
     ]
 
 
@@ -300,7 +302,7 @@ class _Candidates:
     concatenation and slice that may be in place, the places of the candidates that copy it.
     """
 
-    def __init__(self, network: GraphReading, target: MatchTarget, options: Options) -> None:
+    def __init__(self, network: ListedGraph, target: MatchTarget, options: Options) -> None:
         self.asked: dict[int, Workload] = {}
         self.joined: dict[int, int] = {}
         self.copying: list[frozenset[int]] = []
@@ -340,9 +342,7 @@ class _Candidates:
         refusals = tuple(candidate for candidate in whole.candidates if candidate.module != CPU)
         self._of_operator(second, parts.rest, refusals)
 
-    def of_several(
-        self, several: _Several, offers: Offers, layouts: Mapping[relay.Expr, Storage] | None = None
-    ) -> None:
+    def of_several(self, several: _Several, offers: Offers, layouts: Mapping[Value, Storage] | None = None) -> None:
         """Layers as one, on the modules that take them so; `layouts` are how tensors lie that may be inside others."""
         places = tuple(sorted(place for row in several.rows for place in self._network.operators[row]))
         before = len(self._found)
@@ -411,7 +411,7 @@ class _Candidates:
         places: tuple[int, ...],
         row: Match,
         offers: Offers,
-        inside: Mapping[relay.Expr, Storage] | None = None,
+        inside: Mapping[Value, Storage] | None = None,
     ) -> None:
         """`inside`: how tensors lie that may be inside others; a schedule that sees them otherwise is no candidate."""
         for name, (schedule, cost) in offers.accepted.items():

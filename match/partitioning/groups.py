@@ -11,18 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
-from typing import TypeGuard
 
 from match.dispatch.member import Member
-from match.dispatch.plan import WITHOUT_CODE
+from match.graph.moves import Move
+from match.graph.value import Graph, Value, readers
 from match.ir.group import MOST_INPUTS, grouped
-from match.partitioning.graph import Row
-from match.partitioning.pattern import Match
-from match.partitioning.pattern.rows import CoreCalls
-from match.relay import relay
-from match.relay.graph import users
-from match.relay.objects import operands
-from match.relay.rewrite import dtype, operator_name, shape
+from match.partitioning.pattern import Core, Match, Row
 from match.target.group import scratch_tensors
 from match.target.hardware import MatchTarget
 from match.target.operands import element_bytes
@@ -46,8 +40,7 @@ class _Joining:
     """A layer as groups see it, by numbers alone.
 
     inputs: the tensors that it reads, each once for each argument, as numbers. output: the number of what it writes.
-    readers: the places of the layers that read its output, or views of it; None if something else does, or reads what
-    it computes on the way.
+    readers: the places of the layers that read its output, or views of it; None if something else does.
     """
 
     inputs: tuple[int, ...]
@@ -56,7 +49,7 @@ class _Joining:
 
 
 def find_groups(
-    main: relay.Function,
+    network: Graph,
     listed: Sequence[Row],
     members: Mapping[str, Mapping[int, Member]],
     alone: Mapping[int, float],
@@ -67,14 +60,14 @@ def find_groups(
     `listed` are the network's rows. `members` has, for each module that executes groups, those that it takes. `alone`
     are the cycles of the cheapest way to compute each layer by itself.
     """
-    network = _Network(main, listed)
+    known = _Network(network, listed)
     found: dict[tuple[int, ...], None] = {}
     for module in target.modules:
         own = members.get(module.name, {})
-        growth = _Growth(network.joining, own, network.bytes, alone, module.memories[-1].size)
+        growth = _Growth(known.joining, own, known.bytes, alone, module.memories[-1].size)
         for end in own:
             found.update(dict.fromkeys(growth.groups(end)))
-    groups = map(network.group, found)
+    groups = map(known.group, found)
     return tuple(group for group in groups if len(group.whole.inputs) <= MOST_INPUTS)
 
 
@@ -84,55 +77,52 @@ class _Network:
     A view is a row that says how a tensor is read, and computes nothing: it has the number of that tensor.
     """
 
-    def __init__(self, main: relay.Function, listed: Sequence[Row]) -> None:
+    def __init__(self, network: Graph, listed: Sequence[Row]) -> None:
         self._layers = {place: row for place, row in enumerate(listed) if isinstance(row, Match)}
-        self._views: dict[relay.Expr, tuple[int, CoreCalls]] = {
-            row[-1]: (place, row) for place, row in enumerate(listed) if _is_view(row)
-        }
-        self._view_of: dict[relay.Expr, relay.Expr] = {call: x for x, (_, row) in self._views.items() for call in row}
-        self._used_by = users(main)
-        self._place_of = {call: place for place, layer in self._layers.items() for call in layer.covered}
-        self._numbers: dict[relay.Expr, int] = {}
+        self._views = {row.root: (place, row) for place, row in enumerate(listed) if _is_view(row)}
+        self._view_of = {value: x for x, (_, row) in self._views.items() for value in row.covered}
+        self._read_by = readers(network)
+        self._place_of = {value: place for place, layer in self._layers.items() for value in layer.covered}
+        self._numbers: dict[Value, int] = {}
         self.bytes: list[int] = []
-        self.joining = {place: self._joining(place, layer) for place, layer in self._layers.items()}
+        self.joining = {place: self._joining(layer) for place, layer in self._layers.items()}
 
-    def _views_of(self, x: relay.Expr) -> list[relay.Expr]:
+    def _views_of(self, x: Value) -> list[Value]:
         """A tensor, and in front of it what it is a view of, and so on."""
         found = [x]
         while found[0] in self._views:
-            first, *_ = self._views[found[0]][1]
-            found[:0] = operands(first)
+            first, *_ = self._views[found[0]][1].covered
+            found[:0] = first.inputs
         return found
 
-    def _number(self, x: relay.Expr) -> int:
+    def _number(self, x: Value) -> int:
         tensor = self._views_of(x)[0]
         if tensor not in self._numbers:
             self._numbers[tensor] = len(self.bytes)
-            self.bytes.append(prod(shape(tensor)) * element_bytes(dtype(tensor)))
+            self.bytes.append(prod(tensor.shape) * element_bytes(tensor.dtype))
         return self._numbers[tensor]
 
-    def _joining(self, place: int, layer: Match) -> _Joining:
-        inner = set(layer.covered) - {layer.root}
-        alone = all(self._place_of.get(user) == place for call in inner for user in self._used_by.get(call, ()))
-        readers = self._readers(layer.root)
-        known = frozenset(reader for reader in readers if reader is not None)
+    def _joining(self, layer: Match) -> _Joining:
+        found = self._readers(layer.root)
+        known = frozenset(reader for reader in found if reader is not None)
         inputs = tuple(map(self._number, layer.inputs))
-        return _Joining(inputs, self._number(layer.root), known if alone and None not in readers else None)
+        return _Joining(inputs, self._number(layer.root), None if None in found else known)
 
-    def _readers(self, x: relay.Expr) -> set[int | None]:
+    def _readers(self, x: Value) -> set[int | None]:
         """The places of the layers that read a tensor or a view of it; None for anything else."""
         found: set[int | None] = set()
-        for user in self._used_by.get(x, ()):
-            view = self._view_of.get(user)
-            found |= {self._place_of.get(user)} if view is None else self._readers(view)
+        for reader in self._read_by[x]:
+            view = self._view_of.get(reader) if reader else None
+            found |= self._readers(view) if view else {self._place_of.get(reader) if reader else None}
         return found
 
     def group(self, places: Sequence[int]) -> GroupMatch:
         """Layers, by their places in the order of execution, as one group with the constants of the last one."""
         stages = [self._layers[place] for place in places]
         number = {stage.root: place for place, stage in enumerate(stages)}
-        views: dict[relay.Expr, None] = {}
-        outside: dict[relay.Expr, int] = {}
+        views: dict[Value, None] = {}
+        outside: dict[Value, int] = {}
+        covered: dict[Value, None] = {}
         links: list[tuple[int, ...]] = []
         for stage in stages:
             own: list[int] = []
@@ -141,16 +131,16 @@ class _Network:
                 if tensor in number:
                     own.append(number[tensor])
                     views |= dict.fromkeys(viewed)
+                    covered |= dict.fromkeys(value for view in viewed for value in self._views[view][1].covered)
                 else:
                     own.append(~outside.setdefault(x, len(outside)))
             links.append(tuple(own))
+            covered |= dict.fromkeys(stage.covered)
         last = stages[-1]
-        covered = [call for stage in reversed(stages) for call in stage.covered]
-        covered += [call for x in views for call in self._views[x][1]]
         whole = Match(
             root=last.root,
             inputs=tuple(outside),
-            covered=tuple(dict.fromkeys(covered)),
+            covered=tuple(covered),
             layer=grouped([stage.layer for stage in stages], tuple(links)),
             constants=last.constants,
             accumulator=last.accumulator,
@@ -159,8 +149,10 @@ class _Network:
         return GroupMatch(tuple(sorted((*places, *(self._views[x][0] for x in views)))), tuple(places), whole)
 
 
-def _is_view(row: Row) -> TypeGuard[CoreCalls]:
-    return isinstance(row, tuple) and all(operator_name(call) in WITHOUT_CODE for call in row)
+def _is_view(row: Row) -> bool:
+    return isinstance(row, Core) and all(
+        isinstance(value.operator, Move) and value.operator.keeps_order for value in row.covered
+    )
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,10 @@ from itertools import product
 import numpy as np
 
 from match.dispatch.plan import Part
+from match.graph.value import Graph, Value, readers
 from match.ir.layer import Layer, Op
 from match.mapping.storage import Storage, part_of
 from match.partitioning.pattern import Match
-from match.relay import relay
-from match.relay.graph import users
 
 Pitches = tuple[int, ...]
 """The pitches of a layer's inputs and output, see `Layer.pitches`."""
@@ -35,7 +34,7 @@ class Parts:
         among their arguments, inputs first.
     """
 
-    layouts: Mapping[relay.Expr, Storage]
+    layouts: Mapping[Value, Storage]
     rows: Mapping[int, tuple[Part, ...]]
 
     def pitches(self, row: Match, place: int | None = None) -> Iterator[Pitches]:
@@ -52,22 +51,22 @@ class Parts:
                 yield tuple(pitches[x] if x in parts else 0 for x in tensors)
 
 
-def find_parts(main: relay.Function, layers: Mapping[int, Match]) -> Parts:
+def find_parts(network: Graph, layers: Mapping[int, Match]) -> Parts:
     """The tensors of a network that may be parts; `layers` are by row number.
 
     A tensor is part of at most one whole: the first concatenation that joins it, else the tensor that it is sliced
     from. All readers of parts and wholes are layers, and the writer of a part sees the same pixels and channels as its
     reader.
     """
-    readers = users(main)
+    read_by = readers(network)
     written = {row.root: row.layer for row in layers.values()}
-    inner = {call for row in layers.values() for call in row.covered}
-    wholes: dict[relay.Expr, tuple[relay.Expr, int]] = {}
+    inner = {value for row in layers.values() for value in row.covered}
+    wholes: dict[Value, tuple[Value, int]] = {}
 
-    def known(x: relay.Expr) -> bool:
-        return x in written and all(reader in inner for reader in readers[x])
+    def known(x: Value) -> bool:
+        return x in written and all(reader in inner for reader in read_by[x])
 
-    def seen_so(x: relay.Expr, pixels: int, channels: int) -> bool:
+    def seen_so(x: Value, pixels: int, channels: int) -> bool:
         return (written[x].oy * written[x].ox, written[x].output_channels) == (pixels, channels)
 
     rows: dict[int, tuple[Part, ...]] = {}
@@ -92,7 +91,7 @@ def find_parts(main: relay.Function, layers: Mapping[int, Match]) -> Parts:
     return Parts({x: _layout(x, written[x], wholes) for x in wholes}, rows)
 
 
-def _layout(x: relay.Expr, layer: Layer, wholes: Mapping[relay.Expr, tuple[relay.Expr, int]]) -> Storage:
+def _layout(x: Value, layer: Layer, wholes: Mapping[Value, tuple[Value, int]]) -> Storage:
     """The layout of a part inside the outermost of its `wholes`, which come with their channels."""
     whole, pitch = wholes[x]
     while whole in wholes:

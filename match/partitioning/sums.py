@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.dispatch.choice import outputs
-from match.partitioning.pattern import Match, unrequantized
-from match.partitioning.pattern.rows import CoreCalls
+from match.partitioning.pattern import Core, Match, unrequantized
 from match.target.hardware import MatchTarget
 
 REQUANTIZE = "requantize"
@@ -24,7 +23,7 @@ class Halves:
 
     whole: Match
     sums: Match
-    rest: CoreCalls
+    rest: Core
 
 
 def halves(match: Match, target: MatchTarget) -> Halves | None:

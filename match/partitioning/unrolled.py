@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
@@ -12,6 +12,7 @@ from match.dispatch.request import Workload
 from match.errors import CapacityError
 from match.graph.operator import Described, Known
 from match.graph.recurrent import Gru, Recurrent
+from match.graph.rewrite import rewrite
 from match.graph.value import Graph, Value
 from match.target.hardware import MatchTarget
 
@@ -34,6 +35,16 @@ def refused_recurrent(graph: Graph, target: MatchTarget, options: Options, stopw
             candidates = offers[value].candidates if value in offers else ()
             raise CapacityError(_refused(value, layers[value], target, candidates))
     return frozenset(refused)
+
+
+def in_steps(graph: Graph, layers: Container[Value]) -> Graph:
+    """The graph with recurrent layers step by step, which TVM is asked for."""
+    from match.relay.unrolled import steps_of
+
+    def rule(value: Value, original: Value) -> Value:
+        return steps_of(value) if original in layers else value
+
+    return rewrite(graph, rule)
 
 
 def workload_of(value: Value) -> Workload:

@@ -12,11 +12,11 @@ import numpy as np
 from match.compilation.stopwatch import Passed, unread
 from match.files.kept import Kept, content, sources
 from match.frontend.model import Model
+from match.graph.stored import loaded, stored
 from match.graph.value import Graph
 from match.passes.pipeline import integer_network
 from match.relay import tvm
-from match.relay.graph_reader import GraphReading, read_graph
-from match.relay.objects import main_function
+from match.relay.graph_reader import RelayFunction
 
 STATIONS = "ir", "arithmetic", "graph", "quantized", "rewrites", "relay", "passes"
 """Packages of the compiler whose sources decide what becomes of a network."""
@@ -33,7 +33,7 @@ def kept_integer_network(
     exact: bool = True,
     quantize_recurrent: bool = False,
     passed: Passed = unread,
-) -> GraphReading:
+) -> Graph:
     """`integer_network`, read from the folder if an earlier compilation left it there, else left there for the next.
 
     Where passes are read (`passed`) it is made anew; so are those of a graph, which takes no longer than to find them.
@@ -44,9 +44,9 @@ def kept_integer_network(
     name = _name(model, activations, exact, quantize_recurrent)
     found = kept.look_up(name)
     if found is not None:
-        return read_graph(main_function(tvm.ir.load_json(found.decode())))
+        return loaded(found, RelayFunction.of)
     network = integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent)
-    kept.store([(name, tvm.ir.save_json(network.module).encode())])
+    kept.store([(name, stored(network))])
     return network
 
 

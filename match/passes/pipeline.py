@@ -40,7 +40,7 @@ from match.passes.volume_pooling import PoolVolumes
 from match.passes.volumes import CutVolumes
 from match.passes.whole_constants import WriteOutConstants
 from match.relay import tvm
-from match.relay.graph_reader import GraphReading, read_graph
+from match.relay.graph_reader import read_graph
 from match.relay.graph_writer import write_graph
 from match.relay.objects import main_function
 from match.rewrites.clips_inside import with_clips_inside
@@ -59,7 +59,8 @@ def integer_relay(
     model: Model, activations: Literal["uint8"] | None = None, *, exact: bool = True, quantize_recurrent: bool = False
 ) -> tvm.IRModule:
     """The network of `integer_network` as a Relay module."""
-    return integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent).module
+    graph = integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent)
+    return write_graph(graph).module
 
 
 def integer_network(
@@ -70,7 +71,7 @@ def integer_network(
     quantize_recurrent: bool = False,
     remove_dead_channels: bool = True,
     passed: Passed = unread,
-) -> GraphReading:
+) -> Graph:
     """The network in integer form (docs/integer-form.md).
 
     Args:
@@ -86,7 +87,6 @@ def integer_network(
     Raises:
         OptionError: no recurrent layer can be quantized where that is asked for.
     """
-    reading = None
     if isinstance(model.network, Graph):
         if quantize_recurrent:
             raise OptionError(NONE_TO_QUANTIZE)
@@ -97,9 +97,9 @@ def integer_network(
         )
     else:
         module = _prepared(model, model.network, passed, exact=exact, quantize_recurrent=quantize_recurrent)
-        reading = read_graph(main_function(module), fragment=_quantized(model, model.network, exact=exact))
-        passed("integerize", partial(text, reading.graph))
-        graph, first = reading.graph, ()
+        graph = read_graph(main_function(module), fragment=_quantized(model, model.network, exact=exact)).graph
+        passed("integerize", partial(text, graph))
+        first = ()
     rewrites = (
         *first,
         split_gathers,
@@ -111,7 +111,7 @@ def integer_network(
     for rewrite in rewrites:
         graph = rewrite(graph)
         passed(_name(rewrite), partial(text, graph))
-    return write_graph(graph, reading)
+    return graph
 
 
 def _quantized(model: Model, module: tvm.IRModule, *, exact: bool) -> QuantizedReader:

@@ -32,8 +32,7 @@ def rest_of(call: relay.Call) -> Fragment:
 
     function = relay.Function(list(variables.values()), new(call))
     names = [operator_name(one) for one in (call, *call.args) if operator_name(one).startswith("qnn.")]
-    reading = read_graph(main_function(plain(tvm.IRModule.from_expr(function), names)))
-    graph = reading.graph
+    graph = read_graph(main_function(plain(tvm.IRModule.from_expr(function), names))).graph
 
     def build(*values: Value) -> Value:
         known = dict(zip(graph.inputs, values, strict=True))
@@ -41,7 +40,7 @@ def rest_of(call: relay.Call) -> Fragment:
             known.setdefault(value, replace(value, inputs=tuple(known[x] for x in value.inputs)))
         return known[graph.outputs[0]]
 
-    return Fragment(inputs, build, tuple(reading.forms.values()))
+    return Fragment(inputs, build)
 
 
 def plain(module: tvm.IRModule, names: list[str]) -> tvm.IRModule:

@@ -24,7 +24,7 @@ def relay_of(value: Value, known: Mapping[Value, relay.Expr]) -> relay.Expr:
         if one in written:
             continue
         if isinstance(one.operator, Constant):
-            written[one] = relay.const(one.operator.array)
+            written[one] = relay.const(one.operator.array, one.operator.array.dtype.name)
             continue
         assert one.operator is not None, "the Relay of inputs is known"
         inputs, tensors = [written[x] for x in one.inputs], [x.tensor for x in one.inputs]

@@ -14,6 +14,7 @@ from typing import Any, cast
 import numpy as np
 
 from match.graph import moves
+from match.graph.integers import Clip, Difference, Elementwise, Entries, Extreme, Once, Place, Saturate
 from match.graph.make import named
 from match.graph.maximum import Maximum
 from match.graph.moves import Columns, Concatenate
@@ -21,6 +22,7 @@ from match.graph.opaque import Constant, Opaque
 from match.graph.operator import Array, Operator
 from match.graph.recurrent import Recurrent
 from match.graph.value import Graph, Value
+from match.graph.work import Work
 from match.ir.deviation import Deviation
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
@@ -64,6 +66,7 @@ from match.relay.rewrite import (
     source_name,
 )
 from match.relay.softmax import read_softmax
+from match.relay.work import is_reference, work_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +89,11 @@ class Form:
 class Fragment:
     """What an expression is in the graph where its shape alone does not say it, as of quantized operators.
 
-    inputs: what it is computed from. build: makes its tensor of theirs. forms: of its operators that Relay had.
+    inputs: what it is computed from. build: makes its tensor of theirs.
     """
 
     inputs: tuple[relay.Expr, ...]
     build: Callable[..., Value]
-    forms: tuple[Form, ...] = ()
 
 
 FragmentReader = Callable[[relay.Call], Fragment | None]
@@ -156,7 +158,6 @@ class _GraphReader:
             value = named(form.build(*(self._values[source] for source in form.inputs)), source_name(expr))
             assert value.tensor == tensor, f"{value.tensor} stands for {tensor}"
             self._values[expr] = value
-            self._forms.update((own.root, own) for own in form.forms)
         elif form is None and _is_idle(expr):
             self._values[expr] = self._values[operands(expr)[0]]
         else:
@@ -171,9 +172,9 @@ class _GraphReader:
 def _opaque(expr: relay.Expr, tensor: Tensor) -> Form:
     """An operator without a class: what a call computes, or one of the tensors."""
     inputs = tuple(dict.fromkeys(source for operand in operands(expr) for source in fields(operand)))
-    name = operator_name(expr.tuple_value if isinstance(expr, relay.TupleGetItem) else expr)
-    operator = Opaque(name=name, tensor=tensor, function=RelayFunction(expr, inputs))
-    return Form(operator, expr, inputs, covered(expr, inputs))
+    call, function = called(expr), RelayFunction(expr, inputs)
+    operator = Opaque(name=operator_name(call), tensor=tensor, function=function)
+    return Form(operator, expr, inputs, covered(expr, inputs), is_reference(call))
 
 
 def _is_idle(expr: relay.Expr) -> bool:
@@ -238,13 +239,17 @@ def _forms(
         form = known.get(expr)
         if form is None and is_call(expr, ALONE) and used_by[expr.args[0]] == [expr]:
             inner = read_form(expr.args[0])
-            if inner is not None:
+            if inner is not None and not isinstance(inner.operator, _OF_THE_CORE):
                 form = replace(inner, root=expr, covered=(expr, *inner.covered))
         form = form or (None if _is_idle(expr) else read_form(expr))
         if form is not None:
             taken.update(form.covered)
             found[expr] = form
     return found
+
+
+_OF_THE_CORE = Elementwise, Clip, Saturate, Difference, Entries, Extreme, Place
+"""Operators that do not begin a loop of their own where nothing says so (`Once`)."""
 
 
 def read_form(root: relay.Expr) -> Form | None:
@@ -282,6 +287,12 @@ _FIRST: tuple[_Reader, ...] = (
     readers.read_channel_lookup,
 )
 
+
+def _once(root: relay.Expr) -> Read[Once] | None:
+    """A tensor that is computed once."""
+    return Read(Once(), (root.args[0],)) if is_call(root, ALONE) else None
+
+
 _LAST: tuple[_Reader, ...] = (
     readers.read_quantize,
     readers.read_dequantize,
@@ -307,6 +318,7 @@ _LAST: tuple[_Reader, ...] = (
     read_saturate,
     read_entries,
     read_elementwise,
+    _once,
 )
 
 
@@ -429,10 +441,28 @@ def _computed(
 
 
 class RelayFunction:
-    """An expression as a function of arrays that stand for `inputs`; TVM compiles it when it is called first."""
+    """An expression as a function of arrays that stand for `inputs`; TVM compiles it when it is called first.
 
-    def __init__(self, expr: relay.Expr, inputs: Sequence[relay.Expr]) -> None:
+    done: what the control core does for it, where that is not just one operator.
+    """
+
+    def __init__(self, expr: relay.Expr, inputs: Sequence[relay.Expr], done: Work | None = None) -> None:
         self.expr, self.inputs = expr, tuple(inputs)
+        self.done = done or work_of(called(expr))
+
+    @classmethod
+    def of(cls, written: str) -> RelayFunction:
+        """The function of a text that `written` was."""
+        function = tvm.ir.load_json(written)
+        return cls(function.body, list(function.params))
+
+    def written(self) -> str:
+        """The function as TVM writes it."""
+        return self._written
+
+    @cached_property
+    def _written(self) -> str:
+        return tvm.ir.save_json(self._module["main"])
 
     def __call__(self, *arrays: Array) -> Array:
         """Its result."""
@@ -441,6 +471,10 @@ class RelayFunction:
 
     @cached_property
     def _executable(self) -> Executable:
+        return Executable(self._module)
+
+    @cached_property
+    def _module(self) -> tvm.IRModule:
         variables = {
             x: relay.var(f"input_{number}", shape=shape(x), dtype=dtype(x)) for number, x in enumerate(self.inputs)
         }
@@ -453,4 +487,12 @@ class RelayFunction:
             return replaced[expr]
 
         function = relay.Function(list(variables.values()), new(self.expr))
-        return Executable(relay.transform.InferType()(tvm.IRModule.from_expr(function)))
+        return relay.transform.InferType()(tvm.IRModule.from_expr(function))
+
+
+def called(expr: relay.Expr) -> relay.Call:
+    """The call that an expression is, or a field of its tuple."""
+    while isinstance(expr, relay.TupleGetItem):
+        expr = expr.tuple_value
+    assert isinstance(expr, relay.Call), "what is neither a field nor a call has a value by itself"
+    return expr

@@ -19,7 +19,8 @@ from match.graph.elements import (
     RequantizeReal,
 )
 from match.graph.float_average import FloatAverage
-from match.graph.integers import Clip, Difference, Elementwise, Entries, Extreme, Place, Saturate, Truth
+from match.graph.integers import Clip, Difference, Elementwise, Entries, Extreme, Once, Place, Saturate, Truth
+from match.graph.layouts import FromLayout, ToLayout
 from match.graph.maximum import Maximum
 from match.graph.moves import FILL, Columns, Concatenate, Move
 from match.graph.operator import Operator
@@ -49,6 +50,7 @@ from match.relay.int16_addition import int16_addition
 from match.relay.int16_gates import int16_gate
 from match.relay.int16_leaky_relu import int16_leaky_relu
 from match.relay.int16_softmax import int16_softmax
+from match.relay.layouts import from_layout, to_layout
 from match.relay.log_softmax import log_softmax
 from match.relay.normalization import normalization
 from match.relay.recurrent import recurrent
@@ -191,13 +193,16 @@ def _element(
         case Elementwise():
             function: Any = getattr(relay, operator.function)
             return function(*inputs)
+        case Once():
+            return alone(x)
         case Clip():
             return relay.clip(x, *operator.limits)
         case Saturate():
             more = relay.add(x, relay.const(operator.more, "int32")) if operator.more else x
             return integer_form.saturate(more, operator.clip, operator.dtype)
         case Entries():
-            return relay.take(relay.const(operator.table), integer_form.real_sums(x) if real else x)
+            table = relay.const(operator.table, operator.table.dtype.name)
+            return relay.take(table, integer_form.real_sums(x) if real else x)
         case _:
             return None
 
@@ -275,6 +280,10 @@ def _of_the_core(
         case RealSoftmax():
             function = relay.nn.log_softmax if operator.logarithm else relay.nn.softmax
             return function(inputs[0], axis=-1)
+        case ToLayout():
+            return to_layout(inputs[0], operator.layout)
+        case FromLayout():
+            return from_layout(inputs[0], operator.layout, operator.shape)
         case Truth():
             function = relay.all if operator.every else relay.any
             return function(inputs[0], operator.axes)
@@ -310,7 +319,10 @@ def _taken(move: Move, x: relay.Expr, dtype: str) -> relay.Expr:
             before, after = int(inside[0]), int(len(columns) - 1 - inside[-1])
             taken = columns[before : len(columns) - after]
             assert taken.min() > FILL, "what fills lies around the elements"
-            if not np.array_equal(taken, np.arange(move.split[axis])):
+            whole = np.arange(move.split[axis])
+            if np.array_equal(taken, whole[::-1]) and len(whole) > 1:
+                x = relay.reverse(x, axis)
+            elif not np.array_equal(taken, whole):
                 x = relay.take(x, relay.const(taken), axis=axis)
         widths.append((before, after))
     return relay.nn.pad(x, widths, relay.const(move.fill, dtype)) if any(map(any, widths)) else x

@@ -21,8 +21,8 @@ from match.codegen.manifest import Manifest
 from match.compilation.stopwatch import Progress, unheard
 from match.errors import InputError, OptionError
 from match.frontend.model import Model, ModelTensor
+from match.graph.value import Graph
 from match.partitioning.partitioner import Partitioned
-from match.relay.graph_reader import GraphReading
 from match.run.samples import checked
 from match.target.arguments import whole_number
 from match.validation.confidence import wilson
@@ -63,7 +63,7 @@ def validate(
     on: str = "host",
     layers: bool = False,
     partitioned: Callable[[], Partitioned] | None = None,
-    changed: Callable[[], GraphReading] | None = None,
+    changed: Callable[[], Graph] | None = None,
     exact: Callable[[], ExactSummary | None] | None = None,
     progress: Progress = unheard,
 ) -> Validation:
@@ -98,7 +98,7 @@ def validate(
     batch = {name: array[:samples] for name, array in batch.items()}
     count = len(next(iter(batch.values())))
     classes = None if labels is None else _classes(labels, count, manifest)
-    name, compute = reference(model) if changed is None else ("integer network", integers(model, changed().module))
+    name, compute = reference(model) if changed is None else ("integer network", integers(model, changed()))
     progress(f"Running {manifest.name} on {on}, {count} samples")
     found = runs.run(directory, batch, on=on)
     expected = _expected(compute, batch, range(count), [tensor.name for tensor in manifest.outputs], name, progress)
@@ -114,7 +114,7 @@ def validate(
             seen = _layers(directory, manifest, cut(), batch, range(count) if layers else differing, on, progress)
             compared = seen if layers else None
             if differing:
-                own = compute if name == "integer network" else integers(model, cut().reading.module)
+                own = compute if name == "integer network" else integers(model, cut().graph)
                 there = {tensor: array[differing] for tensor, array in expected.items()}
                 integer = _expected(own, batch, differing, list(found), "integer network", progress)
                 said = verdict(cut().decisions, seen, integers_differ=bool(_differing(kinds, integer, there)))
@@ -126,7 +126,7 @@ def validate(
         scores = found if exact is None and cut is not None else None
         if exact is not None and cut is not None and changed is None:
             with suppress(InputError):  # another version of the compiler made the project
-                own = integers(model, cut().reading.module)
+                own = integers(model, cut().graph)
                 scores = _expected(own, batch, range(count), list(found), "exact numerics", progress)
         accuracy = _accuracy(manifest, classes, found, expected, scores)
     if exact is not None:

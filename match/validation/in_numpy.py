@@ -21,7 +21,6 @@ from match.graph.value import Graph, Value
 from match.ir.constants import LayerConstants
 from match.partitioning.partitioner import Partitioned
 from match.partitioning.pattern import Match
-from match.relay.graph_reader import GraphReading
 from match.report.schema import MovedOutput, MovedOutputs
 from match.run.samples import random_arrays
 from match.validation.differences import difference
@@ -56,15 +55,14 @@ class InForms:
 
 def in_forms(partitioned: Partitioned) -> InForms:
     """A network as the chosen modules compute it."""
-    reading = partitioned.reading
-    forms = dict(_forms(partitioned, reading))
+    forms = dict(_forms(partitioned))
 
     def rule(value: Value, original: Value) -> Value:
         form = forms.get(original)
         assert value.operator is not None, "a value that is replaced is computed"
         return value if form is None else replace(value, operator=value.operator.in_form(*form))
 
-    return InForms(reading.graph, replacements(reading.graph, rule))
+    return InForms(partitioned.graph, replacements(partitioned.graph, rule))
 
 
 def moved_outputs(
@@ -110,18 +108,16 @@ def _moved(name: str, own: Sequence[Array], others: Sequence[Array]) -> MovedOut
     return MovedOutput(name, apart.elements, differing, apart.largest, share, "real" if real else "steps")
 
 
-def _forms(
-    partitioned: Partitioned, reading: GraphReading
-) -> Iterator[tuple[Value, tuple[LayerConstants, tuple[int, ...]]]]:
+def _forms(partitioned: Partitioned) -> Iterator[tuple[Value, tuple[LayerConstants, tuple[int, ...]]]]:
     """The values whose operators modules requantize otherwise, with their constants and the order of their inputs."""
     place = {row.root: number for number, row in enumerate(partitioned.found) if isinstance(row, Match)}
     for row, decision in partitioned.decided_rows:
         if any(form is not None for form in decision.forms) and isinstance(row, Match):
-            inside = sorted(place[expr] for expr in {row.root, *row.covered} if expr in place)
+            inside = sorted(place[value] for value in row.covered if value in place)
             members = [partitioned.found[number] for number in inside]
             for member, form in zip(members, decision.forms, strict=True):
                 if form is not None and isinstance(member, Match):
-                    yield reading.values[member.root], (form, member.order)
+                    yield member.root, (form, member.order)
 
 
 def _integers(output: Value, replaced: Mapping[Value, Value]) -> list[Value]:

@@ -15,9 +15,9 @@ from match.graph.elements import Dequantize
 from match.graph.moves import Move
 from match.graph.value import Graph, Value
 from match.ir.moves import REARRANGEMENTS
-from match.passes.pipeline import integer_relay
-from match.relay import tvm
+from match.passes.pipeline import integer_network
 from match.relay.execute import Executable
+from match.relay.graph_writer import write_graph
 from match.relay.rewrite import is_call, scalar
 from match.validation.border import Run, adapted
 from match.validation.buffers_inside import with_buffers_inside
@@ -42,7 +42,7 @@ def reference(model: Model) -> tuple[Reference, Run]:
         ToolchainError: if the package that runs such files is not installed, or cannot run this one.
     """
     if model.data is None or model.rounding is Rounding.INTEGER:
-        return "integer network", integers(model, integer_relay(model))
+        return "integer network", integers(model, integer_network(model))
     if model.original is not None:
         name, run = reference(model.original)
         return name, adapted(model, model.original, run)
@@ -170,9 +170,9 @@ def _signed(data: bytes) -> bool:
     return activation_types(data) == frozenset({"int8"}) and multiplies_signed_exactly()
 
 
-def integers(model: Model, network: tvm.IRModule) -> Run:
+def integers(model: Model, network: Graph) -> Run:
     """The model by its network in integer form, or by what that became."""
-    executable = Executable(network)
+    executable = Executable(write_graph(network).module)
     names = [tensor.name for tensor in model.inputs]
     return lambda inputs: executable(dict(zip(names, inputs, strict=True)))
 

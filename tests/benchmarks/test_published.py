@@ -26,7 +26,8 @@ from match.errors import OptionError
 from match.frontend.relay import from_relay
 from match.ir.layer import Dim, Layer, Op, Padding
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.target.operands import standard_operands
 from match.targets.pulp.cluster import Cluster

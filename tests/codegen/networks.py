@@ -14,11 +14,14 @@ from match.dispatch.plan import CPU, LayerDecision, LayerPlan
 from match.dispatch.plan_codec import PLAN_ATTRIBUTE, decode, encode
 from match.errors import CapacityError
 from match.frontend.model import Model, ModelTensor, Rounding
+from match.graph.opaque import Opaque
+from match.graph.work import Loop
+from match.partitioning.pattern import Core
+from match.partitioning.pattern.rows import is_computed, work_of
 from match.partitioning.steps import Planned, Steps, network_steps, with_names
 from match.relay import relay, tvm
-from match.relay.fixed_point import ALONE
-from match.relay.objects import expressions, main_function
-from match.relay.rewrite import operator_name
+from match.relay.graph_reader import read_graph
+from match.relay.objects import main_function, operands
 from match.target.hardware import MatchTarget
 
 
@@ -80,24 +83,26 @@ class _Cut:
 
 def build(made: Any, target: MatchTarget, model: Model) -> Network:
     """The network of a module, ready to be written, if main memory holds it."""
-    main = main_function(made)
-    calls = [expr for expr in expressions(main) if isinstance(expr, relay.Call)]
+    reading = read_graph(main_function(made))
+    graph = reading.graph
     planned: list[Planned] = []
     decisions: list[LayerDecision] = []
-    rows: list[list[Any]] = []
-    for number, call in enumerate(calls):
-        name = operator_name(call)
-        if name == ALONE:
-            next(row for row in rows if call.args[0] in row).append(call)
-        elif name:
-            decisions.append(LayerDecision(f"{name.rpartition('.')[2]}_{number}", name, CPU, 0, 0, 0.0))
-            rows.append([call])
-        else:
+    rows: list[Core | None] = []
+    for number, value in enumerate(value for value in graph.values if is_computed(value)):
+        work = work_of(value)
+        call = value.operator.function.expr if isinstance(value.operator, Opaque) else None  # pyright: ignore
+        if isinstance(call, relay.Call) and isinstance(call.op, relay.GlobalVar):
             plan = decode(str(made[call.op].attrs[PLAN_ATTRIBUTE]))
-            planned.append(Planned(call, tuple(call.args), plan))
+            planned.append(Planned(value, tuple(reading.values[x] for x in operands(call)), plan))
             decisions.append(LayerDecision(plan.layer.name, plan.layer.op, plan.module, 0, 0, 0.0, plan=plan))
-            rows.append([])
-    steps = with_names(network_steps(main, planned, rows), decisions)
+            rows.append(None)
+        elif work.loop is Loop.END:
+            before = next(row for row in rows if row and row.root in value.inputs)
+            rows[rows.index(before)] = Core((*before.covered, value), value)
+        else:
+            decisions.append(LayerDecision(f"{work.name.rpartition('.')[2]}_{number}", work.name, CPU, 0, 0, 0.0))
+            rows.append(Core((value,), value))
+    steps = with_names(network_steps(graph, planned, rows), decisions)
     network = lower(_Cut(steps, decisions, target), model, ControlCore(target.name))
     if not fits(network, target):
         raise CapacityError(shortage(network, target))

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from match.codegen.control_core import ControlCore
 from match.codegen.steps import Uses
-from match.relay import relay
+from match.graph.value import Graph
+from match.partitioning.relay_layers import graph_of
+from match.relay import relay, tvm
 
 pytestmark = pytest.mark.tvm
 
 
-def shifted(by: list[int]) -> Any:
+def shifted(by: list[int]) -> Graph:
     """Adds constants, subtracts the largest sum, and multiplies by what is left of the first element."""
     x = relay.var("x", shape=(1, 4), dtype="int32")
     sums = relay.add(x, relay.const(np.array([by], np.int32)))
     rest = relay.subtract(sums, relay.max(sums, axis=1, keepdims=True))
-    return relay.Function([x], relay.multiply(rest, relay.sum(rest, axis=1, keepdims=True)))
+    body = relay.multiply(rest, relay.sum(rest, axis=1, keepdims=True))
+    return graph_of(relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body))))
 
 
 def test_an_operator_of_several_loops_is_one_function_that_allocates_nothing() -> None:

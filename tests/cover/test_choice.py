@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -17,13 +16,12 @@ from match.compilation.stopwatch import Stopwatch
 from match.cover.problem import CoverProblem
 from match.cover.solve import solve
 from match.devtools.demo import __file__ as demo
+from match.graph.value import Graph
 from match.partitioning.choice import ChosenNetwork, choose
 from match.partitioning.partitioner import cut
-from match.partitioning.pattern import find
+from match.partitioning.pattern import find_layers
 from match.partitioning.pattern.rows import rows
-from match.passes.pipeline import integer_relay
-from match.relay.graph_reader import read_graph
-from match.relay.objects import main_function
+from match.passes.pipeline import integer_network
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 from tests.cover.brute_force import cost
@@ -51,15 +49,14 @@ CASES = [
 ]
 
 
-def integer_form(network: str, target: MatchTarget) -> Any:
+def integer_form(network: str, target: MatchTarget) -> Graph:
     model = match.load(Path(demo).parent / "digits.onnx" if network == "digits" else small(network, "uint8"))
-    return integer_relay(model, target.activations)
+    return integer_network(model, target.activations)
 
 
-def chosen(network: str, target: MatchTarget, options: Options) -> tuple[ChosenNetwork, Any]:
-    module = integer_form(network, target)
-    main = module["main"]
-    return choose(main, rows(main, find(module)), "match_net", target, options, Stopwatch()), module
+def chosen(network: str, target: MatchTarget, options: Options) -> tuple[ChosenNetwork, Graph]:
+    graph = integer_form(network, target)
+    return choose(graph, rows(graph, find_layers(graph)), "match_net", target, options, Stopwatch()), graph
 
 
 def layer_by_layer(problem: CoverProblem) -> tuple[int, ...]:
@@ -94,11 +91,11 @@ def layer_by_layer(problem: CoverProblem) -> tuple[int, ...]:
 def test_never_dearer_than_layer_by_layer(network: str, target: str, l1: int | None, numerics: str) -> None:
     options = Options.parse("exact", "latency", numerics, 1)
     chip = get_target(target, l1)
-    found, module = chosen(network, chip, options)
+    found, graph = chosen(network, chip, options)
     cover = solve(found.problem)
     assert found.cost == pytest.approx(cost(found.problem, cover.chosen), rel=1e-12)
     assert found.cost <= cost(found.problem, layer_by_layer(found.problem)) * (1 + 1e-12)
-    decisions = cut(read_graph(main_function(module)), chip, options, "net", Stopwatch()).decisions
+    decisions = cut(graph, chip, options, "net", Stopwatch()).decisions
     assert sum(decision.cycles for decision in decisions) == pytest.approx(found.cost, rel=1e-12), "conversions as made"
     for decision in decisions:
         if decision.runner_up:
@@ -136,10 +133,9 @@ def powers_of_two(network: onnx.ModelProto) -> onnx.ModelProto:
 def test_less_where_layouts_meet() -> None:
     """Some layers between others on the control core, which are too small to pay for two conversions."""
     chip = get_target("diana")
-    module = integer_relay(match.load(powers_of_two(small("mobilenet_v2", "int8"))), chip.activations)
-    main = module["main"]
+    graph = integer_network(match.load(powers_of_two(small("mobilenet_v2", "int8"))), chip.activations)
     options = Options.parse("exact", "latency", "exact", 1)
-    found = choose(main, rows(main, find(module)), "match_net", chip, options, Stopwatch())
+    found = choose(graph, rows(graph, find_layers(graph)), "match_net", chip, options, Stopwatch())
     assert found.cost < cost(found.problem, layer_by_layer(found.problem))
 
 
@@ -151,7 +147,6 @@ def test_mlperf_tiny(models_dir: Path) -> None:
     options = Options.parse("exact", "latency", "hardware", os.cpu_count())
     for path, target in zip(sorted(models_dir.glob("*.tflite")), ("gap8", "pulp_open", "gap9", "diana"), strict=True):
         chip = get_target(target)
-        module = integer_relay(match.load(path), chip.activations)
-        main = module["main"]
-        found = choose(main, rows(main, find(module)), "match_net", chip, options, Stopwatch())
+        graph = integer_network(match.load(path), chip.activations)
+        found = choose(graph, rows(graph, find_layers(graph)), "match_net", chip, options, Stopwatch())
         assert found.cost <= cost(found.problem, layer_by_layer(found.problem)) * (1 + 1e-12)

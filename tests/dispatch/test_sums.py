@@ -13,9 +13,8 @@ from match.dispatch.plan import LayerDecision
 from match.ir.layer import Op
 from match.mapping.schedule import Memory
 from match.partitioning.partitioner import cut
+from match.partitioning.relay_layers import graph_of
 from match.relay import relay, tvm
-from match.relay.graph_reader import read_graph
-from match.relay.objects import main_function
 from match.target.cost import CpuCostModel, Energy
 from tests.dispatch.fakes import SHIFT, FakeModule, FakeTarget
 
@@ -80,7 +79,7 @@ def decisions(
     target.cpu_cost_model = _Cpu()
     target.main_memory = Memory("L2", main_bytes)
     options = Options.parse("exact", objective, "exact")
-    return cut(read_graph(main_function(network(channels))), target, options, "net", Stopwatch()).decisions
+    return cut(graph_of(network(channels)), target, options, "net", Stopwatch()).decisions
 
 
 def test_sums_on_the_module_and_the_rest_on_the_core() -> None:

@@ -157,14 +157,6 @@ def test_a_network_that_only_fits_with_the_option() -> None:
     assert match.compile(model, "gap9", cache=False, l2=6 << 10, quantize_recurrent=True).report.memory is UNSET
 
 
-def test_what_lies_in_the_way_of_an_operator_with_several_results_is_told() -> None:
-    """A split, which writes all of its outputs."""
-    model = network("GRU", "forward", weights_of("GRU", 1))
-    told = r"operator split_5 is \d+ bytes short; .* for what operator split_5 writes"
-    with pytest.raises(CapacityError, match=told):
-        match.compile(model, "gap9", cache=False, l2=8 << 10)
-
-
 def test_layers_behind_one_another(tmp_path: Path) -> None:
     """They, and what moves states, are integers from the first quantize to the last dequantize."""
     model = OnnxModel((1, FEATURES, 1, STEPS))

@@ -58,7 +58,7 @@ def by_numpy(path: Path, samples: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The rescaled network's outputs, from its operators' definitions."""
     chip = get_target(CHIP)
     integers = integer_network(match.load(path), chip.activations)
-    network = write_graph(rescaled(integers.graph, chip), integers).module
+    network = write_graph(rescaled(integers, chip)).module
     name = network["main"].params[0].name_hint
     return np.stack([relay_numpy.outputs(network, {name: sample})[0] for sample in samples])
 

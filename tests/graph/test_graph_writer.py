@@ -14,6 +14,7 @@ from match.graph.evaluate import evaluate
 from match.graph.moves import Concatenate
 from match.graph.rewrite import rewrite
 from match.graph.sums import Dense
+from match.graph.text import text
 from match.graph.value import Graph, Value, computed
 from match.relay import integer_form, relay, tvm
 from match.relay.graph_reader import GraphReading, read_graph
@@ -44,16 +45,16 @@ def test_what_nothing_changed_is_the_same(name: str) -> None:
         "int16": lambda: network([*int16_probes()]),
     }.get(name, lambda: network([*probes(name)]))()
     reading = read_graph(main_function(module))
-    written = write_graph(reading.graph, reading)
-    assert tvm.ir.structural_equal(written.main, module["main"])
+    written = write_graph(reading.graph)
     again = read_graph(written.main)
+    assert text(again.graph) == text(reading.graph)
     assert {
         form.root: (type(form.operator), form.inputs, form.covered, form.exact) for form in again.forms.values()
     } == {form.root: (type(form.operator), form.inputs, form.covered, form.exact) for form in written.forms.values()}
 
 
 def test_operators_on_other_inputs() -> None:
-    """Each reads its input upside down; what two of them share inside, they still do."""
+    """Each reads its input upside down; what two of them share is what Relay knows alone."""
     x = relay.var("x", shape=(1, 6, 6, 8), dtype="uint8")
     padded = relay.nn.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), relay.const(9, "uint8"))
     rng = np.random.default_rng(3)
@@ -79,7 +80,7 @@ def test_operators_on_other_inputs() -> None:
         return rewrite(graph, rule)
 
     after = rewritten(module, turned)
-    assert [len(calls(after, name)) for name in ("nn.pad", "split", "take")] == [1, 1, 1]
+    assert [len(calls(after, name)) for name in ("nn.pad", "split", "reverse")] == [2, 1, 1]
     array = rng.integers(0, 256, (1, 6, 6, 8)).astype(np.uint8)
     expected = Compiled(module)({"x": np.ascontiguousarray(array[:, ::-1])})
     for one, other in zip(Compiled(after)({"x": array}), expected, strict=True):
@@ -99,7 +100,7 @@ def test_operators_that_rewrites_make() -> None:
     joined = computed(Concatenate(axis=1), flat, taken)
     named = replace(computed(dense, given), source="fc", parts=2, exact=False)
     graph = Graph((given,), (joined, named))
-    written = write_graph(graph, replace(reading, main=relay.Function(reading.main.params, relay.Tuple([x]))))
+    written = write_graph(graph)
     array = drawn(rng, written.main.params[0])
     expected = evaluate(graph, [array])
     for one, other in zip(Compiled(module_of(written))({"x": array}), expected, strict=True):

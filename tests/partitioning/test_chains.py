@@ -11,10 +11,11 @@ import pytest
 import match
 from match.ir.layer import Op
 from match.partitioning.chains import find_chains
-from match.partitioning.graph import read_graph
-from match.partitioning.pattern import Match, find
+from match.partitioning.graph import listed_graph
+from match.partitioning.pattern import Match, find_layers
 from match.partitioning.pattern.rows import rows
-from match.passes.pipeline import integer_relay
+from match.partitioning.relay_layers import graph_of
+from match.passes.pipeline import integer_network
 from match.relay import integer_form, relay, tvm
 from match.target.registry import get_target
 from tests.devtools.zoo.reference import small
@@ -27,11 +28,10 @@ pytestmark = pytest.mark.tvm
 def test_every_occurrence_is_found(network: str) -> None:
     """Overlapping ones too, and none whose inner tensors have other readers."""
     target = get_target("gap8")
-    module = integer_relay(match.load(small(network, "uint8")), target.activations)
-    main = module["main"]
-    listed = rows(main, find(module))
+    network_graph = integer_network(match.load(small(network, "uint8")), target.activations)
+    listed = rows(network_graph, find_layers(network_graph))
     layers = {place: row for place, row in enumerate(listed) if isinstance(row, Match)}
-    reading = read_graph(main, listed)
+    reading = listed_graph(network_graph, listed)
     graph = reading.graph
     readers = {
         tensor: [place for place, operator in enumerate(graph.operators) if tensor in operator.reads]
@@ -54,7 +54,7 @@ def test_every_occurrence_is_found(network: str) -> None:
                 if layers[after].layer.op is op and follows(path[-1], after)
             ]
         expected |= set(paths)
-    found = find_chains(main, layers, target)
+    found = find_chains(network_graph, layers, target)
     assert len(expected) >= 5
     assert sorted(chain.rows for chain in found) == sorted(expected)
     inner = [reading.operators[row][0] for chain in found for row in chain.rows[:-1]]
@@ -72,7 +72,7 @@ def test_additions_of_one_pixel_are_in_no_chain(one_pixel: bool) -> None:
     values = np.arange(math.prod(shape), dtype=np.uint8).reshape(shape)
     total = integer_form.add(conv(x, 8, 8), relay.const(values), (1, 1), 0, 1, (0, 255), "uint8")
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], total)))
-    main = module["main"]
-    layers = {place: row for place, row in enumerate(rows(main, find(module))) if isinstance(row, Match)}
+    network_graph = graph_of(module)
+    layers = {place: row for place, row in enumerate(find_layers(network_graph)) if isinstance(row, Match)}
     assert [match.layer.op for match in layers.values()] == [Op.CONV2D, Op.ADD]
-    assert len(find_chains(main, layers, get_target("gap8"))) == (0 if one_pixel else 1)
+    assert len(find_chains(network_graph, layers, get_target("gap8"))) == (0 if one_pixel else 1)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from match.ir.graph import Graph, Tensor
-from match.partitioning.graph import Row, read_graph
-from match.partitioning.pattern import Match, find
+from match.partitioning.graph import listed_graph
+from match.partitioning.pattern import Match, Row, find_layers
 from match.partitioning.pattern.rows import rows
+from match.partitioning.relay_layers import graph_of
 from match.partitioning.sums import Halves, halves
 from match.relay import relay, tvm
 from match.relay.softmax import softmax
@@ -24,14 +25,14 @@ MAP = Tensor((1, 6, 6, 4), "uint8")
 
 def graph(inputs: list[Any], body: Any, *, split: bool = False) -> Graph:
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(inputs, body)))
-    main = module["main"]
     unit = FakeModule("unit")
     unit.sums = frozenset(unit.ops)
 
     def apart(row: Row) -> Row | Halves:
         return (split and isinstance(row, Match) and halves(row, FakeTarget(unit))) or row
 
-    return read_graph(main, [apart(row) for row in rows(main, find(module))]).graph
+    network = graph_of(module)
+    return listed_graph(network, [apart(row) for row in rows(network, find_layers(network))]).graph
 
 
 def wiring(graph: Graph) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
@@ -115,12 +116,11 @@ def test_splits_and_concatenations() -> None:
     joined = relay.concatenate([conv(halves[0], 4, 4), halves[1], relay.var("y", shape=MAP.shape, dtype="uint8")], 3)
     y = joined.args[0].fields[2]
     found = graph([x, y], relay.Tuple([joined, relay.nn.max_pool2d(x, (2, 2), layout="NHWC")]))
-    assert [name for name, _, _ in wiring(found)] == ["split_0", "conv2d_1", "concatenate_2", "max_pool2d_3"]
-    split, layer, concatenation, pool = (operator for operator in found.operators)
-    assert split.reads == pool.reads
-    assert len(split.writes) == 2
-    assert layer.reads == split.writes[:1]
-    assert concatenation.reads[:2] == (*layer.writes, split.writes[1])
+    assert [name for name, _, _ in wiring(found)] == ["split_0", "conv2d_1", "split_2", "concatenate_3", "max_pool2d_4"]
+    first, layer, second, concatenation, pool = (operator for operator in found.operators)
+    assert first.reads == second.reads == pool.reads
+    assert layer.reads == first.writes
+    assert concatenation.reads[:2] == (*layer.writes, *second.writes)
     assert len(concatenation.reads) == 3
     assert found.outputs == tuple(sorted((*concatenation.writes, *pool.writes)))
 
@@ -131,12 +131,11 @@ def test_padding_that_others_read_too() -> None:
     layer = conv(conv(x, 4, 4), 4, 4)
     padded = next(call for call in _calls(layer) if call.op.name == "nn.pad")
     found = graph([x], relay.Tuple([layer, relay.nn.max_pool2d(padded, (2, 2), layout="NHWC")]))
-    first, second, pool = found.operators
-    assert (second.reads, first.writes) == (first.writes, second.reads)
-    (aside,) = pool.reads
-    assert found.tensors[aside].shape == (1, 8, 8, 4)
-    assert all(aside not in operator.writes for operator in found.operators)
-    assert set(found.outputs) == {*first.writes, *second.writes, *pool.writes}, "the core reads the first dense"
+    first, second, pad, pool = found.operators
+    assert second.reads == pad.reads == first.writes
+    assert pool.reads == pad.writes
+    assert [found.tensors[number].shape for number in pad.writes] == [(1, 8, 8, 4)]
+    assert set(found.outputs) == {*second.writes, *pool.writes}
 
 
 def _calls(expr: Any) -> list[Any]:

@@ -19,8 +19,9 @@ from match.dispatch.plan import CPU, WITHOUT_CODE
 from match.ir.graph import Graph
 from match.ir.layer import GROUP
 from match.partitioning.choice import ChosenNetwork, choose
-from match.partitioning.pattern import find
+from match.partitioning.pattern import find_layers
 from match.partitioning.pattern.rows import rows
+from match.partitioning.relay_layers import graph_of
 from match.partitioning.sums import REQUANTIZE
 from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
@@ -40,9 +41,9 @@ def chosen(network: str, l1: int | None) -> ChosenNetwork:
 
 def chosen_for(module: tvm.IRModule, l1: int | None = None, chip: str = "gap8") -> ChosenNetwork:
     """The same for a network in integer form, and maybe another chip."""
-    target, main = get_target(chip, l1), module["main"]
+    target, graph = get_target(chip, l1), graph_of(module)
     options = Options.parse("exact", "latency", "hardware", cache=False)
-    return choose(main, tuple(rows(main, find(module))), "net", target, options, Stopwatch())
+    return choose(graph, rows(graph, find_layers(graph)), "net", target, options, Stopwatch())
 
 
 def groups(problem: CoverProblem) -> list[Candidate]:

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import pytest
 
+from match.partitioning.pattern import Core
+from match.partitioning.pattern.rows import is_computed
+from match.partitioning.relay_layers import graph_of
 from match.partitioning.steps import Step, network_steps
 from match.relay import relay, tvm
-from match.relay.objects import expressions, main_function
 
 pytestmark = pytest.mark.tvm
 
 
 def steps_of(x: relay.Var, body: relay.Expr, *rows: list[int], layers: tuple[int, ...] = ()) -> list[Step]:
-    """The steps of a network of one input; rows are numbers of its calls, each after what it reads."""
+    """The steps of a network of one input; rows are numbers of its operators, each after what it reads."""
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
-    main = main_function(module)
-    calls = [expr for expr in expressions(main) if isinstance(expr, relay.Call)]
-    return list(network_steps(main, [], [[calls[number] for number in row] for row in rows], layers).steps)
+    graph = graph_of(module)
+    values = [value for value in graph.values if is_computed(value)]
+    listed = [Core(tuple(values[number] for number in row), values[row[-1]]) for row in rows]
+    return list(network_steps(graph, [], listed, layers).steps)
 
 
 def test_a_row_that_another_one_divides_is_computed_in_two_steps() -> None:

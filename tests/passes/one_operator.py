@@ -11,8 +11,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
 from match.ir.layer import Op
-from match.partitioning.pattern import find
 from match.partitioning.pattern.types import Match
+from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.validation.exact_session import exact_session

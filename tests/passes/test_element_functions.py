@@ -14,14 +14,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
 from match.frontend.relay import from_relay
-from match.partitioning.pattern import find
-from match.partitioning.pattern.rows import is_reference, rows
+from match.partitioning.pattern.rows import work_of
 from match.partitioning.pattern.types import Match
+from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.readers import read_lookup
-from match.relay.rewrite import operator_name
 from match.validation.exact_session import exact_session
+from tests.partitioning.listed import on_core
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 from tests.passes.running import executable
 
@@ -178,10 +178,9 @@ def test_pairs_near_a_half_say_so(steps: Steps, scale: float) -> None:
     model.graph.input.append(helper.make_tensor_value_info("input2", TensorProto.FLOAT, [1, 2, 8, 16]))
     module = integer_relay(load(model), "uint8")
     found = find(module)
-    calls = [row for row in rows(module["main"], found) if isinstance(row, tuple)]
-    tables = [row for row in calls if any(operator_name(call) == "take" for call in row)]
+    tables = [value for row in on_core(module) for value in row.covered if work_of(value).name == "entries"]
     lines = [one.reference for one in found if isinstance(one, Match) and one.layer.op == "lookup_line"]
-    assert [*lines, *map(is_reference, tables)] == [False]
+    assert [*lines, *(table.exact for table in tables)] == [False]
     assert len(tables) == len(steps) - 2
 
 

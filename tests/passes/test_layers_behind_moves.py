@@ -10,7 +10,8 @@ import onnx
 import pytest
 
 from match.frontend import load
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.passes.moves_in_bytes import MovesInBytes
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators

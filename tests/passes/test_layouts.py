@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 
 import match
 from match.errors import TargetError
+from match.graph.layouts import FromLayout, ToLayout
+from match.graph.value import Value
+from match.ir.graph import Tensor
 from match.ir.layer import Axis, Component, Dim, Operand, Role
 from match.mapping.storage import Storage, storage
-from match.partitioning.layouts import Tensors, from_layout, to_layout
+from match.partitioning.layouts import Tensors
 from match.relay import relay, tvm
+from match.relay.layouts import from_layout, to_layout
 
 pytestmark = pytest.mark.cc
 
@@ -61,6 +64,16 @@ def test_conversions_are_the_layouts_by_definition() -> None:
         check(layout, inputs[f"x{n}"][0], outputs[2 * n], inputs[f"y{n}"], outputs[2 * n + 1][0])
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_operators_are_the_layouts_by_definition(layout: Storage) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.integers(-128, 128, (1, *layout.shape)).astype(np.int8)
+    y = rng.integers(-128, 128, layout.room).astype(np.int8)
+    there, back = ToLayout(layout=layout), FromLayout(layout=layout, shape=x.shape)
+    assert there.result(Tensor(x.shape, "int8")).shape == layout.room
+    check(layout, x[0], there.compute(x), y, back.compute(y)[0])
+
+
 def test_padding_before_a_conversion() -> None:
     """In one loop with a reversal TVM would find padding in the wrong columns."""
     layout = Storage((3, 8, 2), (2, 0, 1), (2, 3, 16), 4)
@@ -74,15 +87,14 @@ def test_padding_before_a_conversion() -> None:
         assert made.reshape(-1)[element(layout, *position)] == wanted[position]
 
 
-def as_it_is(number: int, body: relay.Expr, kind: Any, *, alone: bool) -> relay.Expr:
+def as_it_is(number: int, value: Value, *, alone: bool) -> Value:
     """A conversion that nothing makes a step of."""
-    del number, kind, alone
-    return body
+    del number, alone
+    return value
 
 
-def a_tensor() -> relay.Expr:
-    x = relay.var("x", shape=(1, 4, 6, 5), dtype="int8")
-    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], x)))["main"].body
+def a_tensor() -> Value:
+    return Value(Tensor((1, 4, 6, 5), "int8"))
 
 
 PLANES = Storage((4, 6, 5), (2, 0, 1), (16, 4, 16), 4)
@@ -124,9 +136,7 @@ def test_announced_readers_share_the_layout_with_most_room() -> None:
 
 def test_what_stays_in_a_layout_is_not_converted() -> None:
     tensors = Tensors(as_it_is)
-    function = relay.Function([], relay.const(np.zeros((1, 4, 6, 5), np.int8)))
-    x = relay.transform.InferType()(tvm.IRModule.from_expr(function))["main"].body
-    value = relay.var("value", shape=PLANES.room, dtype="int8")
+    x, value = a_tensor(), Value(Tensor(PLANES.room, "int8"))
     tensors.put(x, value, PLANES)
     assert tensors.stored(x, FEWER) == (PLANES, value)
     assert tensors.conversions == []

@@ -13,7 +13,8 @@ from onnx import helper, numpy_helper
 
 from match.frontend import load
 from match.frontend.onnx_biases import with_held_biases
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.validation.exact_session import exact_session

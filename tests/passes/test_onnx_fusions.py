@@ -14,7 +14,8 @@ import pytest
 
 import match
 from match.frontend import load
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.objects import expressions, main_function

@@ -9,7 +9,8 @@ import pytest
 
 from match.frontend.relay import from_relay
 from match.ir.dtypes import levels
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from tests.passes.running import executable

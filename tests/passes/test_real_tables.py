@@ -9,12 +9,12 @@ import onnx
 import pytest
 
 from match.frontend import load
-from match.partitioning.pattern import find
-from match.partitioning.pattern.rows import is_reference, rows
+from match.partitioning.pattern.rows import work_of
 from match.passes.pipeline import integer_relay
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import dtype, is_call
 from match.validation.exact_session import exact_session
+from tests.partitioning.listed import on_core
 from tests.passes.running import executable
 from tests.passes.trained_models import TrainedModel
 
@@ -45,8 +45,8 @@ def test_equal_but_for_the_last_bits(function: str, kind: str, tmp_path: Path) -
     main = main_function(module)
     assert not any(is_call(expr, *FUNCTIONS) for expr in expressions(main))
     assert [dtype(expr) for expr in expressions(main) if is_call(expr, "take")].count("float32") == 1
-    others = [row for row in rows(main, find(module)) if isinstance(row, tuple)]
-    assert any(is_call(call, "take") and not is_reference(row) for row in others for call in row)
+    tables = [work_of(value).name == "take" and not value.exact for row in on_core(module) for value in row.covered]
+    assert any(tables)
     x = np.random.default_rng(5).normal(0, 1, (1, 3, 12, 12)).astype(np.float32)
     (ours,) = executable(module)({"x": x})
     (reference,) = exact_session(path.read_bytes()).run(None, {"x": x})

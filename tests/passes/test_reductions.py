@@ -13,7 +13,8 @@ from onnx import TensorProto, helper
 from match.errors import ModelError
 from match.frontend import load
 from match.ir.layer import Op
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from tests.passes.one_operator import distances, integers, quantized, references
 from tests.seeds import seeded
 

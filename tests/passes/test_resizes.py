@@ -19,8 +19,8 @@ from match.frontend import load
 from match.frontend.onnx_importer import import_onnx
 from match.frontend.onnx_resize import resized_axes
 from match.ir.layer import Op
-from match.partitioning.pattern import find
 from match.partitioning.pattern.types import Match
+from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.passes.resizes import WriteResizes

@@ -10,8 +10,8 @@ import onnx
 import pytest
 
 from match.frontend import load
-from match.partitioning.pattern import find
 from match.partitioning.pattern.types import Match, Rejection
+from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.validation.exact_session import exact_session
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize

@@ -10,7 +10,8 @@ import pytest
 from onnx import helper
 
 from match.frontend import load
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.relay import relay
 from match.validation.exact_session import exact_session

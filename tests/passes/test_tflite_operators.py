@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from match.frontend.tflite import from_tflite
-from match.partitioning.pattern import find
 from match.partitioning.pattern.types import Match
+from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from tests.passes.running import executable, random_values

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from match.frontend import load
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.relay import relay
 from match.relay.graph import post_order

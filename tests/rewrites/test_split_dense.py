@@ -8,7 +8,8 @@ import pytest
 from match.graph.value import Graph
 from match.ir.layer import Op
 from match.ir.requantization import Requantization
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.relay import integer_form, relay, tvm
 from match.relay.graph import post_order
 from match.relay.graph_reader import read_graph

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from match.ir.layer import Op
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.relay import relay, tvm
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import is_call

@@ -125,7 +125,6 @@ def test_what_is_no_function_of_one_element_stays() -> None:
         "channels": (relay.maximum(x, relay.const(np.arange(3, dtype=np.int8))), x),
         "short": (short, x),
         "real": (real, x),
-        "mark": (relay.annotation.stop_fusion(relay.reverse(x, 1)), x),
     }
     for what, (body, *parameters) in bodies.items():
         module = module_of(body, *parameters)

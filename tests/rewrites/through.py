@@ -14,4 +14,4 @@ from match.relay.objects import main_function
 def rewritten(module: tvm.IRModule, rewrite: Callable[[Graph], Graph]) -> tvm.IRModule:
     """The module, types inferred, whose "main" is the rewritten graph of this one's."""
     reading = read_graph(main_function(module))
-    return tvm.IRModule.from_expr(write_graph(rewrite(reading.graph), reading).main)
+    return tvm.IRModule.from_expr(write_graph(rewrite(reading.graph)).main)

@@ -11,9 +11,9 @@ import pytest
 
 from match.frontend.tflite import from_tflite
 from match.ir.layer import Op
-from match.partitioning.pattern import Match, find
-from match.partitioning.pattern.rows import is_reference, rows
+from match.partitioning.pattern import Core, Match
 from match.passes.pipeline import integer_relay
+from tests.partitioning.listed import rows_of
 from tests.passes.one_operator import references
 from tests.passes.running import executable
 from tests.passes.tflite_models import Micro
@@ -61,9 +61,9 @@ def test_quantized_probabilities_are_within_one_step(levels: float) -> None:
 @pytest.mark.parametrize(("name", "options"), [("SOFTMAX", {"beta": 0.7}), ("LOG_SOFTMAX", {})])
 def test_real_numbers_are_near(name: str, options: dict[str, float]) -> None:
     module, found, expected = outputs(network(name, None, **options))
-    listed = rows(module["main"], find(module))
+    listed = rows_of(module)
     layers = [one.reference for one in listed if isinstance(one, Match)]
-    assert not all([*layers, *(is_reference(one) for one in listed if isinstance(one, tuple))])
+    assert not all([*layers, *(value.exact for one in listed if isinstance(one, Core) for value in one.covered)])
     np.testing.assert_allclose(found, expected, rtol=2e-6, atol=2e-6)
 
 

@@ -28,7 +28,8 @@ from match.errors import CostModelError, MatchError, ToolchainError
 from match.ir.layer import GROUP, Op
 from match.partitioning.chains import find_chains
 from match.partitioning.layouts import LAYOUT
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match, find_layers
+from match.partitioning.relay_layers import find, graph_of
 from match.target.cost import CpuCostModel
 from match.target.group import without_groups
 from match.target.hardware import HwModule, MatchTarget
@@ -307,9 +308,9 @@ def _form(target: MatchTarget, module: HwModule, tried: FormProbes, expected: Ou
 def _refused(target: MatchTarget, module: HwModule, chains: Sequence[Probe], name: str) -> str:
     """Why the first chain of a pattern is left to its operators."""
     probe = next(probe for probe in chains if probe.name == name)
-    made = network([probe])
-    layers = dict(enumerate(row for row in find(made) if isinstance(row, Match)))
-    for one in find_chains(made["main"], layers, target):
+    graph = graph_of(network([probe]))
+    layers = dict(enumerate(row for row in find_layers(graph) if isinstance(row, Match)))
+    for one in find_chains(graph, layers, target):
         verdict = accepts(module, one.whole.layer)
         if not verdict.ok:
             return f"{probe.what} is refused because {verdict.reason}"

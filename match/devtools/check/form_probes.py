@@ -11,7 +11,8 @@ from match.devtools.check.probes import Probe, network, probes
 from match.dispatch.request import accepts
 from match.ir.layer import Layer
 from match.ir.requantization import Requantizer
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.requantize.form import choose_form
 from match.target.hardware import HwModule
 

@@ -10,7 +10,8 @@ from match.devtools.check.probes import Probe, network
 from match.errors import MatchError, TargetError, in_a_line
 from match.frontend.failures import tvm_failures
 from match.frontend.relay import from_relay
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.relay import tvm
 from match.target.hardware import MatchTarget

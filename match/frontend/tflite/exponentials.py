@@ -43,7 +43,7 @@ def softmax(read: TfliteReader, operator: FileOperator) -> Value:
 
 def _of_real_numbers(scores: Value, beta: np.float32) -> Value:
     scaled = scores if beta == 1 else arithmetic("multiply", scores, constant(beta), dtype="float32")
-    return computed(RealSoftmax(), scaled)
+    return computed(RealSoftmax(), scaled, exact=False)
 
 
 _SUM_BITS = 12
@@ -54,7 +54,7 @@ def log_softmax(read: TfliteReader, operator: FileOperator) -> Value:
     """LOG_SOFTMAX along the last axis, in steps of 1/16 or in float32."""
     x = read.value(operator)
     if x.dtype == "float32":
-        return computed(RealSoftmax(logarithm=True), x)
+        return computed(RealSoftmax(logarithm=True), x, exact=False)
     inputs, output = read.input_quantization(operator), read.output_quantization(operator)
     highest = value_range(output.dtype)[1]
     if (output.scale, output.zero_point) != (np.float32(1 / 16), highest):

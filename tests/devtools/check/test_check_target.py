@@ -21,7 +21,8 @@ from match.errors import TargetError
 from match.ir.layer import Dim, Layer, Op
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.relay import integer_form, relay, tvm
 from match.target import chip
 from match.target.constraints import int8_input, uint8_input

@@ -18,14 +18,14 @@ from match.graph.rows import Softmax16
 from match.ir.layer import Op, Padding
 from match.ir.requantization import Requantization
 from match.partitioning.chains import find_chains
-from match.partitioning.pattern import Match, Rejection, find
+from match.partitioning.pattern import Match, Rejection, find_layers
+from match.partitioning.relay_layers import find, graph_of
 from match.relay import integer_form, relay, tvm
 from match.relay.fixed_point import alone
 from match.relay.int16_addition import int16_addition
 from match.relay.int16_gates import int16_gate
 from match.relay.int16_leaky_relu import int16_leaky_relu
 from match.relay.int16_softmax import int16_softmax
-from match.relay.objects import main_function
 from match.requantize.form import Form, choose_form
 from match.target.operands import GATE_INT16_BYTES, SOFTMAX_INT16_BYTES
 
@@ -124,7 +124,7 @@ def test_addition(sign: int, exponents: tuple[int, int, int]) -> None:
     expected = zip(scales[:, 0].tolist(), (16, 16, 1), right, [(1 << bits) >> 1 for bits in right], strict=True)
     assert [words[:4], words[4:8], words[8:]] == [list(one) for one in expected]
     assert last == sign
-    assert [str(x.name_hint) for x in found.inputs] == ["a", "b"]
+    assert [x.source for x in found.inputs] == ["a", "b"]
 
 
 def test_what_is_no_addition() -> None:
@@ -182,7 +182,7 @@ def test_multiplication(shape: tuple[int, ...], broadcast: str, first: bool) -> 
     (found,) = matches(integer_form.requantize(product, scaled_by(3 << 29, -14), "int16"))
     layer = found.layer
     assert (layer.op, layer.broadcast, layer.k, layer.clip) == (Op.MULTIPLY, broadcast, 5, CLIP)
-    assert [str(x.name_hint) for x in found.inputs] == (["x", "y"] if first or broadcast else ["y", "x"])
+    assert [x.source for x in found.inputs] == (["x", "y"] if first or broadcast else ["y", "x"])
     assert found.constants.table is not None
     assert found.constants.table.tolist() == [3 << 29, 1, 14, 1 << 13]
 
@@ -267,10 +267,10 @@ def test_modules_say_that_they_take_16_bits() -> None:
 def test_no_chains_of_16_bits() -> None:
     first = convolution(var("x", 1, 8, 8, 16), weights(1, 1, 16, 16))
     second = convolution(first, weights(3, 3, 16, 1), groups=16, kernel_layout="HWOI")
-    module = typed(second)
-    layers = dict(enumerate(one for one in find(module) if isinstance(one, Match)))
+    graph = graph_of(typed(second))
+    layers = dict(enumerate(one for one in find_layers(graph) if isinstance(one, Match)))
     assert len(layers) == 2
-    assert not find_chains(main_function(module), layers, match.get_target("gap9"))
+    assert not find_chains(graph, layers, match.get_target("gap9"))
 
 
 MOVES = {
@@ -290,8 +290,7 @@ def test_moves_are_of_bytes(name: str) -> None:
     (found,) = matches(body)
     layer = found.layer
     assert (layer.input_dtype, layer.output_dtype) == ("uint8", "uint8")
-    extents = [int(extent) for extent in found.root.checked_type.shape]
-    assert layer.output_channels * layer.oy * layer.ox * layer.unit == 2 * np.prod(extents)
+    assert layer.output_channels * layer.oy * layer.ox * layer.unit == 2 * found.root.tensor.elements
     if name in ("concatenation", "slice"):
         assert layer.first_channels == {"concatenation": 10, "slice": 2}[name]
 

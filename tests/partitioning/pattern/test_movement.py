@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from match.ir.layer import Op
-from match.partitioning.pattern import Match, Rejection, find
+from match.partitioning.pattern import Match, Rejection
+from match.partitioning.relay_layers import find
 from match.relay import integer_form, relay, tvm
 
 pytestmark = pytest.mark.tvm
@@ -99,7 +100,7 @@ def test_concatenate(data: st.DataObject) -> None:
     (match,) = found(relay.concatenate([a, integer_form.lookup(b, table, "uint8", "uint8")], axis))
     assert isinstance(match, Match)
     layer, tables = match.layer, match.constants.table
-    assert ([own.name_hint for own in match.inputs], layer.op) == (["a", "b"], Op.CONCATENATE)
+    assert ([own.source for own in match.inputs], layer.op) == (["a", "b"], Op.CONCATENATE)
     assert tables is not None
     x, y = numbered(shape), numbered(other)[..., ::-1]
     parts = [own[z].reshape(layer.oy, layer.ox, -1) for own, z in zip(tables, (x, y), strict=True)]

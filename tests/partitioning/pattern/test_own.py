@@ -10,7 +10,8 @@ import pytest
 
 from match.errors import TargetError
 from match.ir.layer import Op
-from match.partitioning.pattern import Match, find
+from match.partitioning.pattern import Match
+from match.partitioning.relay_layers import find
 from match.relay import relay, tvm
 from match.target.own import OwnOperator, Reading
 
@@ -42,8 +43,8 @@ def test_every_occurrence_is_a_layer() -> None:
     first, second = find(module, [larger()])
     assert isinstance(first, Match)
     assert isinstance(second, Match)
-    assert [x.name_hint for x in first.inputs] == ["x", "y"]
-    assert (second.inputs[0], second.root) == (first.root, module["main"].body)
+    assert [x.source for x in first.inputs] == ["x", "y"]
+    assert second.inputs[0] is first.root
     layer = second.layer
     assert (layer.op, layer.what, layer.k, layer.ox, layer.oy) == (Op.OWN, "larger", 5, 4, 3)
     assert layer.own is not None

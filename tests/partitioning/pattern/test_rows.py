@@ -9,13 +9,18 @@ import numpy as np
 import pytest
 
 from match.frontend.relay import from_relay
+from match.graph.value import Value
 from match.ir.layer import Op
-from match.partitioning.pattern import find
-from match.partitioning.pattern.rows import CoreCalls, called, is_floating, is_reference, products, rows
-from match.passes.pipeline import integer_relay
-from match.relay import fixed_point, relay, tvm
+from match.partitioning.pattern import Core, find_layers
+from match.partitioning.pattern import rows as pattern_rows
+from match.partitioning.pattern.rows import called, is_floating, rows
+from match.partitioning.pattern.rows import products as rows_products
+from match.partitioning.relay_layers import graph_of
+from match.passes.pipeline import integer_network
+from match.relay import relay, tvm
 from match.relay.fixed_point import alone
 from match.relay.softmax import softmax
+from match.relay.work import work_of
 
 pytestmark = pytest.mark.tvm
 
@@ -25,15 +30,21 @@ def body(expr: Any, x: Any) -> Any:
     return module["main"].body
 
 
-def core_calls(expr: Any, x: Any) -> list[CoreCalls]:
-    main = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], expr)))["main"]
-    return [row for row in rows(main, ()) if isinstance(row, tuple)]
+def core_rows(expr: Any, x: Any) -> list[Core]:
+    """Those of an expression where nothing is a layer."""
+    graph = graph_of(relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], expr))))
+    return [row for row in rows(graph, ()) if isinstance(row, Core)]
+
+
+def products(call: Any) -> tuple[Op | None, int]:
+    work = work_of(call)
+    return work.op, work.macs
 
 
 def test_dense() -> None:
     x = relay.var("x", shape=(1, 12), dtype="uint8")
     sums = body(relay.nn.dense(x, relay.const(np.ones((5, 12), np.int8)), out_dtype="int32"), x)
-    assert products((sums,)) == (Op.DENSE, 5 * 12)
+    assert products(sums) == (Op.DENSE, 5 * 12)
 
 
 @pytest.mark.parametrize(("layout", "kernel"), [("NHWC", "HWIO"), ("NCHW", "OIHW")])
@@ -50,7 +61,7 @@ def test_convolution(layout: str, kernel: str) -> None:
         kernel_size=(3, 2),
         out_dtype="int32",
     )
-    assert products((body(convolution, x),)) == (Op.CONV2D, (7 * 6) * 6 * (3 * 2 * 4))
+    assert products(body(convolution, x)) == (Op.CONV2D, (7 * 6) * 6 * (3 * 2 * 4))
 
 
 def test_depthwise_convolution() -> None:
@@ -66,7 +77,7 @@ def test_depthwise_convolution() -> None:
         kernel_size=(3, 3),
         out_dtype="int32",
     )
-    assert products((body(convolution, x),)) == (Op.DEPTHWISE_CONV2D, (7 * 5) * 4 * 9)
+    assert products(body(convolution, x)) == (Op.DEPTHWISE_CONV2D, (7 * 5) * 4 * 9)
 
 
 def constant(*shape: int) -> Any:
@@ -131,19 +142,19 @@ def test_other_convolutions_and_products(
     shape: tuple[int, ...], build: Callable[[Any], Any], expected: tuple[Op, int]
 ) -> None:
     x = relay.var("x", shape=shape, dtype="int8")
-    assert products((body(build(x), x),)) == expected
+    assert products(body(build(x), x)) == expected
 
 
 def test_what_multiplies_no_weights() -> None:
     x = relay.var("x", shape=(1, 12), dtype="float32")
-    assert products((body(relay.nn.softmax(x), x),)) is None
+    assert products(body(relay.nn.softmax(x), x)) == (None, 0)
 
 
 def test_softmax_in_integers_is_one_row() -> None:
     x = relay.var("x", shape=(3, 12), dtype="int8")
     scores = relay.nn.relu(x)
     soft = softmax(scores, 12, np.arange(256, dtype=np.int64), "int8", -128)
-    found = core_calls(relay.reshape(soft, (36,)), x)
+    found = core_rows(relay.reshape(soft, (36,)), x)
     assert [called(row) for row in found] == ["nn.relu", "softmax", "reshape"]
     assert not any(is_floating(row) for row in found)
 
@@ -153,7 +164,7 @@ def test_another_function_in_fixed_point_is_one_row_and_no_softmax() -> None:
     once = relay.annotation.stop_fusion(relay.multiply(relay.cast(x, "int32"), relay.const(77)))
     squares = relay.right_shift(relay.multiply(once, once), relay.const(16))
     y = relay.cast(relay.clip(squares, -128, 127), "int8")
-    assert [called(row) for row in core_calls(relay.reshape(y, (36,)), x)] == ["fixed_point", "reshape"]
+    assert [called(row) for row in core_rows(relay.reshape(y, (36,)), x)] == ["fixed_point", "reshape"]
 
 
 def test_a_function_in_fixed_point_goes_on_with_values_of_the_one_before() -> None:
@@ -166,32 +177,32 @@ def test_a_function_in_fixed_point_goes_on_with_values_of_the_one_before() -> No
         cell = relay.annotation.stop_fusion(relay.add(cell, relay.nn.dense(shown, weights, out_dtype="int32")))
         shown = relay.cast(relay.clip(relay.right_shift(cell, relay.const(4)), -128, 127), "int8")
         steps.append(shown)
-    found = core_calls(relay.concatenate(steps, 1), x)
+    found = core_rows(relay.concatenate(steps, 1), x)
     assert [called(row) for row in found] == ["fixed_point", "fixed_point", "fixed_point", "concatenate"]
-    assert [len(row) for row in found] == [7, 6, 6, 1]
-    assert [products(row) for row in found[:3]] == [(Op.DENSE, 3 * 12 * 12)] * 3
+    assert [len(row.covered) for row in found] == [6, 5, 5, 1]
+    assert [rows_products(row) for row in found[:3]] == [(Op.DENSE, 3 * 12 * 12)] * 3
 
 
 def test_elements_of_one_shape_are_one_row() -> None:
     x = relay.var("x", shape=(1, 12), dtype="int32")
     y = relay.add(relay.negative(x), relay.const(3))
     wider = relay.abs(relay.multiply(y, relay.const(np.ones((4, 12), np.int32))))
-    assert list(map(called, core_calls(wider, x))) == ["negative+add", "multiply+abs"]
+    assert list(map(called, core_rows(wider, x))) == ["negative+add", "multiply+abs"]
 
 
 def test_floating_point_is_known_by_what_goes_in_or_comes_out() -> None:
     x = relay.var("x", shape=(1, 12), dtype="float32")
-    assert is_floating((body(relay.exp(x), x),))
-    assert is_floating((body(relay.cast(x, "int8"), x),))
+    assert work_of(body(relay.exp(x), x)).floating
+    assert work_of(body(relay.cast(x, "int8"), x)).floating
     integer = relay.var("x", shape=(1, 12), dtype="int32")
-    assert is_floating((body(relay.cast(integer, "float32"), integer),))
-    assert not is_floating((body(relay.cast(integer, "int8"), integer),))
+    assert work_of(body(relay.cast(integer, "float32"), integer)).floating
+    assert not work_of(body(relay.cast(integer, "int8"), integer)).floating
 
 
 def test_a_value_that_is_computed_once_ends_its_loop() -> None:
     x = relay.var("x", shape=(1, 12), dtype="int32")
     once = relay.annotation.stop_fusion(relay.add(x, x))
-    found = core_calls(relay.multiply(once, relay.add(once, x)), x)
+    found = core_rows(relay.multiply(once, relay.add(once, x)), x)
     assert [called(calls) for calls in found] == ["add", "add+multiply"]
 
 
@@ -217,7 +228,7 @@ def quantized(x: Any) -> Any:
 )
 def test_what_is_known_to_be_the_references(build: Callable[[Any], Any], known: bool) -> None:
     x = relay.var("x", shape=(1, 12), dtype="int8")
-    assert all(map(is_reference, core_calls(build(x), x))) == known
+    assert all(value.exact for row in core_rows(build(x), x) for value in row.covered) == known
 
 
 def test_tvms_own_requantization_is_not_the_references() -> None:
@@ -227,8 +238,7 @@ def test_tvms_own_requantization_is_not_the_references() -> None:
     sums = relay.cumsum(relay.cast(x, "int32"), 1)
     total = relay.qnn.op.requantize(sums, relay.const(0.1), zero, relay.const(0.7), zero, out_dtype="int8")
     model = from_relay(tvm.IRModule.from_expr(relay.Function([x], total)))
-    found = [row for row in rows(integer_relay(model)["main"], ()) if isinstance(row, tuple)]
-    assert not all(map(is_reference, found))
+    assert not all(value.exact for value in integer_network(model).values)
 
 
 def recurrent(steps: int) -> tvm.IRModule:
@@ -242,19 +252,19 @@ def recurrent(steps: int) -> tvm.IRModule:
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.Tuple(outputs))))
 
 
-def test_steps_are_not_read_again_for_each_step_behind_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_at: list[relay.Expr] = []
-    within = fixed_point.is_8bit
+def test_steps_are_not_read_again_for_each_step_after_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[Value] = []
+    asked = pattern_rows.is_computed
 
-    def counted(expr: relay.Expr) -> bool:
-        looked_at.append(expr)
-        return within(expr)
+    def counted(value: Value) -> bool:
+        looked_at.append(value)
+        return asked(value)
 
-    monkeypatch.setattr(fixed_point, "is_8bit", counted)
+    monkeypatch.setattr(pattern_rows, "is_computed", counted)
     counts: list[int] = []
     for steps in (6, 12):
-        module = recurrent(steps)
+        graph = graph_of(recurrent(steps))
         looked_at.clear()
-        rows(module["main"], find(module))
+        rows(graph, find_layers(graph))
         counts.append(len(looked_at))
     assert 0 < counts[1] <= 2 * counts[0] + 10

@@ -12,13 +12,17 @@ from match.errors import TargetError, in_a_line
 from match.graph.layers import element_wise
 from match.graph.opaque import Opaque
 from match.graph.operator import Described, Known
+from match.graph.value import Graph
+from match.graph.work import Loop, Work
 from match.ir.constants import LayerConstants
 from match.ir.graph import Tensor
 from match.ir.layer import Op, Own
-from match.partitioning.pattern.rows import called, is_floating, is_reference
 from match.relay import relay
-from match.relay.graph_reader import Form, RelayFunction, covered
-from match.relay.rewrite import dtype, is_8bit, shape
+from match.relay.graph import users
+from match.relay.graph_reader import Form, RelayFunction, covered, read_graph
+from match.relay.graph_writer import write_graph
+from match.relay.rewrite import dtype, is_8bit, is_call, shape
+from match.relay.work import is_reference, work_of
 from match.target.own import OwnOperator, Reading
 
 
@@ -34,6 +38,25 @@ class OwnOperation(Opaque):
         layer = replace(element_wise(Op.OWN, result.shape, inputs[0].dtype, result.dtype), own=self.own)
         table = np.frombuffer(self.constants, np.uint8) if self.constants else None
         return Described(layer, LayerConstants(None, None, table=table), order=tuple(range(len(inputs))))
+
+
+def with_own_operators(graph: Graph, own: Iterable[OwnOperator]) -> Graph:
+    """A graph with the operators that modules define; they come before others.
+
+    An occurrence is none where another operator reads a value inside it, unless that is a padded input.
+
+    Raises:
+        TargetError: an operator of a module's own cannot be read.
+    """
+    written = write_graph(graph)
+    used_by = users(written.main)
+
+    def is_shared(form: Form) -> bool:
+        inside = [expr for expr in form.covered if expr != form.root and not is_call(expr, "nn.pad")]
+        return any(user not in form.covered for expr in inside for user in used_by[expr])
+
+    found = {root: form for root, form in occurrences(written.main, own).items() if not is_shared(form)}
+    return read_graph(written.main, {**written.forms, **found}).graph if found else graph
 
 
 def occurrences(main: relay.Function, operators: Iterable[OwnOperator]) -> dict[relay.Expr, Form]:
@@ -89,14 +112,17 @@ def _form(root: relay.Expr, operator: OwnOperator, reading: Reading) -> Form:
         )
     calls = covered(root, inputs)
     core = tuple(call for call in reversed(calls) if isinstance(call, relay.Call))
+    works = [work_of(call) for call in core]
+    name = "+".join(work.name for work in works if work.loop is not Loop.END)
+    floating = any(work.floating for work in works)
     operation = OwnOperation(
         name=operator.name,
         tensor=Tensor(shape(root), dtype(root)),
-        function=RelayFunction(root, inputs),
-        own=Own(operator.name, len(inputs), len(reading.constants), called(core), is_floating(core)),
+        function=RelayFunction(root, inputs, Work(name, Loop.OTHER, floating=floating)),
+        own=Own(operator.name, len(inputs), len(reading.constants), name, floating),
         constants=reading.constants,
     )
-    return Form(operation, root, inputs, calls, is_reference(core))
+    return Form(operation, root, inputs, calls, all(map(is_reference, core)))
 
 
 def _fault(operator: OwnOperator, what: str, error: Exception) -> TargetError:
