@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from match import run as runs
-from match import validation
-from match.codegen.backend import pass_context, register, with_names_for_c
 from match.codegen.capacity import check_border
 from match.codegen.platforms import PACKAGE
 from match.codegen.project_folder import OVERWRITE, check_project_folder
@@ -35,11 +34,9 @@ from match.compiled.stations import (
 )
 from match.compiled.stations import report as report_of
 from match.errors import CapacityError, InputError, ModelError, OptionError, TargetError
-from match.external_memory.fit import in_memory
 from match.frontend import Model, load
 from match.frontend.failures import tvm_failures
 from match.frontend.kept import kept_model
-from match.frontend.relay import from_relay
 from match.graph.value import Graph
 from match.ir.names import network_prefix
 from match.partitioning.partitioner import Partitioned, cut
@@ -47,17 +44,18 @@ from match.partitioning.quantizable import Quantizable
 from match.passes.border import Border
 from match.passes.pipeline import integer_network
 from match.passes.with_border import with_border
-from match.relay import relay, tvm
 from match.report import REPORT, Report
 from match.report.file import read_report
 from match.report.shown import ShownReport
 from match.target.arguments import check_progress, check_truth, is_a, path_of, shown
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target, memory_size
-from match.validation import ExactSummary, Validation
+from match.validation.schema import ExactSummary, Validation
 
 if TYPE_CHECKING:
     import onnx
+
+    from match.relay import relay, tvm
 
 
 def compile(  # noqa: A001
@@ -134,6 +132,8 @@ def compile(  # noqa: A001
     chip = asked.chip
     integer = integer_form(network, asked, stopwatch)
     answers = questions(network, asked, stopwatch)
+    from match.external_memory.fit import in_memory
+
     with tvm_failures(network.name), options.with_folder() as shared:
         partitioned = cut_for(integer, network, replace(asked, options=shared), stopwatch)
         try:
@@ -305,7 +305,9 @@ def validate(
             raise
         chip = None
 
-    return validation.validate(
+    from match.validation.run import validate as compared
+
+    return compared(
         folder,
         model,
         inputs=inputs,
@@ -394,6 +396,10 @@ def partition(
         MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or
             an `l1` that no layer fits.
     """
+    from match.codegen.backend import register, with_names_for_c
+    from match.frontend.relay import from_relay
+    from match.relay import relay, tvm
+
     l1 = memory_size("L1", l1)
     chip = get_target(target, l1, modules, settings=settings)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
@@ -429,6 +435,9 @@ def build(
     Raises:
         MatchError: as `load` and `partition`.
     """
+    from match.codegen.backend import pass_context
+    from match.relay import relay
+
     network = load(path_of(model, "a model")) if isinstance(model, str | PathLike) else model
     chip = get_target(target)
     module = partition(network, chip, params, **options)
@@ -475,7 +484,9 @@ def _named(model: Model, name: str | None, chip: MatchTarget) -> Model:
 
 
 def _model(model: Any, params: Mapping[str, Any] | None, cache: Path | None) -> Model:
-    if isinstance(model, tvm.IRModule | relay.Function):
+    if not isinstance(model, str | PathLike | Model) and _is_relay(model):
+        from match.frontend.relay import from_relay
+
         with tvm_failures("the Relay module"):
             return from_relay(model, params)
     if params is not None:
@@ -483,6 +494,15 @@ def _model(model: Any, params: Mapping[str, Any] | None, cache: Path | None) -> 
     if isinstance(model, str | PathLike):
         return kept_model(path_of(model, "a model"), cache)
     return model if isinstance(model, Model) else load(model)
+
+
+def _is_relay(model: object) -> bool:
+    """Whether it is a Relay module or function; whoever has one has loaded TVM."""
+    if "tvm" not in sys.modules:
+        return False
+    from match.relay import relay, tvm
+
+    return isinstance(model, tvm.IRModule | relay.Function)
 
 
 def _report_of(directory: Path) -> Report:

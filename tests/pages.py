@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from match import validation
 from match.devtools import check
 from match.quantizing.schema import schema as quantize_schema
 from match.report import compare, run_result, target_list
@@ -16,6 +15,7 @@ from match.report.operators import markdown
 from match.report.text import schema as report_schema
 from match.sweeping.schema import schema as sweep_schema
 from match.target.registry import get_target
+from match.validation.schema import schema as validation_schema
 from tests.constants import with_values
 from tests.counted import with_counts
 from tests.described import fields
@@ -28,7 +28,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
     "run": run_result.schema,
     "targets": target_list.schema,
     "check": check.schema,
-    "validate": validation.schema,
+    "validate": validation_schema,
     "sweep": sweep_schema,
     "quantize": quantize_schema,
 }

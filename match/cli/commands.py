@@ -552,7 +552,7 @@ def validate(
 
     import match
     from match.run import read_manifest
-    from match.validation import encode
+    from match.validation.schema import encode
     from match.validation.table import show
 
     given, classes = (None, None) if inputs is None else _labelled(inputs, read_manifest(directory), labels)

@@ -13,15 +13,12 @@ from match.codegen.inside import beside
 from match.codegen.layer import generate
 from match.codegen.minima import LAST_PHASE, minima_of_what_is_there
 from match.codegen.network import LayerSource, Network, Place
-from match.codegen.steps import lives
+from match.codegen.steps import WORKSPACE_ALIGNMENT, lives
 from match.dispatch.plan_codec import PLAN_ATTRIBUTE, decode
 from match.frontend.model import Model
 from match.partitioning.steps import Cut
 from match.placement.packing import Item, pack
 from match.relay import relay, tvm
-
-WORKSPACE_ALIGNMENT = 8
-"""Bytes to which what lies in the workspace is aligned: the largest element has eight."""
 
 
 def register(targets: Iterable[str]) -> None:

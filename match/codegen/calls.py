@@ -11,16 +11,13 @@ import numpy.typing as npt
 
 from match.codegen.control_core import ControlCore, CoreFunction
 from match.codegen.network import Constant as PlacedConstant
-from match.codegen.steps import Argument, Buffer, CallStep, Copy
+from match.codegen.steps import CONSTANT_ALIGNMENT, Argument, Buffer, CallStep, Copy
 from match.dispatch.plan import InPlace
 from match.graph.opaque import Constant
 from match.graph.value import Value
 from match.ir.names import identifiers
 from match.mapping.schedule import align
 from match.partitioning.steps import Cut, Step
-
-CONSTANT_ALIGNMENT = 8
-"""Bytes to which constants of the control core are aligned: the largest element has eight."""
 
 
 @dataclass(frozen=True, eq=False)

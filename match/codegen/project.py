@@ -11,9 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from match.codegen.backend import WORKSPACE_ALIGNMENT
 from match.codegen.c_text import comment, quoted, render, values, wrap
-from match.codegen.calls import CONSTANT_ALIGNMENT
 from match.codegen.identity import SharedC, fingerprint, shared_c
 from match.codegen.layer import callbacks, prototype
 from match.codegen.main_text import MainText
@@ -23,6 +21,7 @@ from match.codegen.network import Network
 from match.codegen.platforms import PACKAGE, place
 from match.codegen.project_folder import check_project_folder, earlier
 from match.codegen.shared_text import plan_files
+from match.codegen.steps import CONSTANT_ALIGNMENT, WORKSPACE_ALIGNMENT
 from match.dispatch.plan import CPU
 from match.files.own import listed, replace_own
 from match.frontend.model import ModelTensor, Quantization, Rounding, tensor_bytes

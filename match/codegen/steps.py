@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+WORKSPACE_ALIGNMENT = 8
+"""Bytes to which what lies in the workspace is aligned: the largest element has eight."""
+
+CONSTANT_ALIGNMENT = 8
+"""Bytes to which constants of the control core are aligned: the largest element has eight."""
+
 
 @dataclass(frozen=True)
 class Pieces:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy.typing as npt
 
 from match import run as runs
-from match import validation
 from match.analysis.simulate import Timeline
 from match.analysis.timeline import write_timeline
 from match.analysis.trace import LayerTrace
@@ -40,7 +39,7 @@ from match.report.shown import ShownReport
 from match.report.stretches import simulated, stretches
 from match.target.arguments import check_truth, path_of, shown
 from match.target.hardware import MatchTarget
-from match.validation import ExactSummary, Validation
+from match.validation.schema import ExactSummary, Validation
 
 _SANITIZE = "sanitize is whether sanitizers are on"
 
@@ -210,7 +209,9 @@ class CompiledModel:
             ToolchainError: if the reference is not installed, or as for `run`.
         """
         check_truth(layers, "layers is whether each operator is compared")
-        return validation.validate(
+        from match.validation.run import validate
+
+        return validate(
             self._project(),
             self._model,
             inputs=inputs,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache as computed_once
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from match.codegen.network import Network
 from match.compilation.options import Numerics, Options
@@ -14,7 +14,6 @@ from match.compilation.stopwatch import Stopwatch
 from match.compiled.dataflow import dataflow
 from match.compiled.main_memory import Estimate, estimate
 from match.errors import CapacityError, OptionError
-from match.external_memory.fit import in_memory
 from match.frontend.failures import tvm_failures
 from match.frontend.model import Model, tensor_bytes
 from match.graph.text import text
@@ -23,9 +22,6 @@ from match.partitioning.least_l1 import check_l1
 from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable, has_wide_activations, quantizable
 from match.passes.kept import kept_integer_network
-from match.relay import tvm
-from match.relay.graph import elements_by_source
-from match.relay.objects import main_function
 from match.report import Report
 from match.report import build as build_report
 from match.report.reads import Reads
@@ -33,6 +29,9 @@ from match.rewrites.rescale import rescaled
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
 from match.validation.in_numpy import moved_outputs
+
+if TYPE_CHECKING:
+    from match.relay import tvm
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +157,8 @@ def predicted(integer: Graph, model: Model, asked: Asked, stopwatch: Stopwatch) 
         needed = known.workspace.bytes + known.constant_bytes + known.own + border
         if needed + chip.program_bytes(len(partitioned.decisions)) <= chip.main_memory.size:
             return Predicted(partitioned, reads, estimate=known)
+        from match.external_memory.fit import in_memory
+
         partitioned, network = in_memory(partitioned, integer, model, options, stopwatch)
         return Predicted(partitioned, dataflow(partitioned), network)
 
@@ -198,6 +199,9 @@ def _elements(network: Graph | tvm.IRModule) -> dict[str, int]:
     """How many elements the tensors have that the model has names for."""
     if isinstance(network, Graph):
         return {value.source: value.tensor.elements for value in network.values if value.source}
+    from match.relay.graph import elements_by_source
+    from match.relay.objects import main_function
+
     return elements_by_source(main_function(network))
 
 

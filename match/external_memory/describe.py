@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from match.codegen.backend import WORKSPACE_ALIGNMENT
 from match.codegen.network import Network
-from match.codegen.steps import Buffer, CallStep, lives
+from match.codegen.steps import WORKSPACE_ALIGNMENT, Buffer, CallStep, lives
 from match.dispatch.plan import LayerDecision, LayerPlan
 from match.external_memory.strips import least_strips
 from match.frontend.model import tensor_bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import TracebackType
@@ -9,7 +10,6 @@ from typing import Any
 
 from match.errors import MatchError, ModelError
 from match.frontend.reasons import reason
-from match.relay import tvm
 
 _RENDERER = "diagnostics.OverrideRenderer"
 _ADVICE = "replace the operator that this is about, or report the model"
@@ -38,6 +38,10 @@ def tvm_failures(what: str) -> Generator[None]:
 def diagnostics() -> Generator[list[str]]:
     """What TVM says about ill-typed Relay, which it would write to stderr."""
     said: list[str] = []
+    tvm: Any = sys.modules.get("tvm")
+    if tvm is None:  # which says nothing before it is there
+        yield said
+        return
 
     def listen(context: Any) -> None:
         said.extend(map(_message, context.diagnostics))
@@ -63,7 +67,8 @@ def _message(diagnostic: Any) -> str:
 
 def _raised_by_tvm(error: Exception) -> bool:
     """Whether TVM was at work when it was raised, itself or in what it called, and not this package."""
-    if isinstance(error, tvm.TVMError):
+    tvm: Any = sys.modules.get("tvm")
+    if tvm is not None and isinstance(error, tvm.TVMError):
         return True
     packages = [package for package in map(_package, _frames(error.__traceback__)) if package in ("tvm", "match")]
     return packages[-1:] == ["tvm"]

@@ -11,7 +11,6 @@ import msgspec
 from match.files.kept import Kept, content, sources
 from match.frontend.file import from_bytes, model_bytes
 from match.frontend.model import Model, ModelTensor, Rounding
-from match.relay import tvm
 
 STATIONS = "ir", "arithmetic", "graph", "relay", "frontend"
 """Packages of the compiler whose sources decide what is read from a file."""
@@ -43,8 +42,10 @@ def kept_model(path: Path, folder: Path | None) -> Model:
     data = model_bytes(path)
     if folder is None or path.suffix.lower() == ".tflite":  # which is read as fast as it is found again
         return from_bytes(data, path)
+    from match.relay import tvm
+
     kept = Kept(folder, SUFFIX, MOST_MODELS)
-    name = _name(data, path)
+    name = _name(data, path, tvm.__version__)
     found = kept.look_up(name)
     if found is not None:
         entry = msgspec.msgpack.decode(found, type=_StoredModel)
@@ -57,9 +58,9 @@ def kept_model(path: Path, folder: Path | None) -> Model:
     return model
 
 
-def _name(data: bytes, path: Path) -> str:
-    """A digest of the file, of the format that it is read as, and of what reads it."""
+def _name(data: bytes, path: Path, tvm: str) -> str:
+    """A digest of the file, of the format that it is read as, and of what reads it, TVM's version among that."""
     compiler = hashlib.sha256(b"".join(map(content, sources(Path(__file__).parents[1], STATIONS)))).hexdigest()
-    libraries = (tvm.__version__, *map(version, LIBRARIES))
+    libraries = (tvm, *map(version, LIBRARIES))
     described = (compiler, libraries, path.suffix.lower(), hashlib.sha256(data).hexdigest())
     return hashlib.sha256(msgspec.json.encode(described)).hexdigest()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import TYPE_CHECKING
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
@@ -13,12 +14,12 @@ from match.graph.elements import Quantize
 from match.graph.recurrent import Gru, Lstm
 from match.graph.value import Graph, Value, computed
 from match.partitioning.unrolled import workload_of
-from match.passes.recurrent_cells import QuantizedLayer, quantized_layers
-from match.relay import tvm
-from match.relay.objects import expressions, main_function
-from match.relay.rewrite import dtype, is_call
 from match.rewrites.unsigned import with_unsigned_activations
 from match.target.hardware import MatchTarget
+
+if TYPE_CHECKING:
+    from match.passes.recurrent_cells import QuantizedLayer
+    from match.relay import tvm
 
 _WIDE = "int16", "uint16"
 
@@ -42,7 +43,11 @@ def quantizable(
     Raises:
         CostModelError, OptionError, TargetError: as `match.dispatch.choice.ask`.
     """
-    layers = [] if isinstance(network, Graph) else quantized_layers(network)
+    if isinstance(network, Graph):
+        return ()
+    from match.passes.recurrent_cells import quantized_layers
+
+    layers = quantized_layers(network)
     workloads = [_workload(layer, target) for layer in layers]
     offers = ask(workloads, target, options, stopwatch) if workloads else []
     costs: dict[str, list[tuple[float, str]]] = {}
@@ -61,6 +66,9 @@ def has_wide_activations(network: Graph | tvm.IRModule) -> bool:
     """Whether a network, as a front end returns it, quantizes real numbers to 16 bits, which modules lack."""
     if isinstance(network, Graph):
         return any(isinstance(value.operator, Quantize) and value.dtype in _WIDE for value in network.values)
+    from match.relay.objects import expressions, main_function
+    from match.relay.rewrite import dtype, is_call
+
     return any(
         is_call(expr, "cast", "qnn.quantize") and dtype(expr) in _WIDE and dtype(expr.args[0]).startswith("float")
         for expr in expressions(main_function(network))

@@ -15,8 +15,6 @@ from match.frontend.model import Model
 from match.graph.stored import loaded, stored
 from match.graph.value import Graph
 from match.passes.pipeline import integer_network
-from match.relay import tvm
-from match.relay.graph_reader import RelayFunction
 
 STATIONS = "ir", "arithmetic", "graph", "quantized", "rewrites", "relay", "passes"
 """Packages of the compiler whose sources decide what becomes of a network."""
@@ -40,6 +38,8 @@ def kept_integer_network(
     """
     if folder is None or passed is not unread or isinstance(model.network, Graph):
         return integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent, passed=passed)
+    from match.relay.graph_reader import RelayFunction
+
     kept = Kept(folder, SUFFIX, MOST_NETWORKS)
     name = _name(model, activations, exact, quantize_recurrent)
     found = kept.look_up(name)
@@ -52,6 +52,8 @@ def kept_integer_network(
 
 def _name(model: Model, activations: str | None, *asked: bool) -> str:
     """A digest of the network, of what was asked for, and of what makes integer form of it."""
+    from match.relay import tvm
+
     compiler = hashlib.sha256(b"".join(map(content, sources(Path(__file__).parents[1], STATIONS)))).hexdigest()
     network = hashlib.sha256(tvm.ir.save_json(model.module).encode()).hexdigest()
     described = (compiler, tvm.__version__, np.__version__, network, model.rounding, activations, asked)

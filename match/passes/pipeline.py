@@ -4,45 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
-from match.arithmetic.tflite import TfliteArithmetic
 from match.compilation.stopwatch import Passed, unread
 from match.errors import OptionError
-from match.frontend.model import Model, Rounding
+from match.frontend.model import Model
 from match.graph.text import text
 from match.graph.value import Graph
-from match.passes.adaptive_averages import PoolCollectedWindows
-from match.passes.channels_last import ChannelsLast
-from match.passes.compose_arithmetic import ComposeArithmetic
-from match.passes.depthwise_scales import DepthwiseScales
-from match.passes.fixed_point_groups import FuseFixedPointGroups
-from match.passes.integerize import QuantizedReader
-from match.passes.interpolations import FuseInterpolations
-from match.passes.moves_in_bytes import MovesInBytes
-from match.passes.narrow_requantizations import NarrowRequantizations
-from match.passes.one_row import OneRow
-from match.passes.pads_behind_reshapes import PadsBehindReshapes
-from match.passes.powers import MultiplyPowers
-from match.passes.qnn_functions import TabulateFunctions
-from match.passes.quantize_border import qnn_operators
-from match.passes.quantized_groups import FuseQuantizedGroups
-from match.passes.real_layers import SumInIntegers
-from match.passes.real_sums import SumRealLayers
-from match.passes.real_tables import TabulateRealFunctions
-from match.passes.recurrent_cells import NONE_TO_QUANTIZE, QuantizeCells, UnrollCells
-from match.passes.reshapes_behind_elements import ReshapesBehindElements
-from match.passes.resizes import WriteResizes
-from match.passes.row_functions import FuseRowFunctions
-from match.passes.slices_of_splits import SliceSplits
-from match.passes.volume_pooling import PoolVolumes
-from match.passes.volumes import CutVolumes
-from match.passes.whole_constants import WriteOutConstants
-from match.relay import tvm
-from match.relay.graph_reader import read_graph
-from match.relay.graph_writer import write_graph
-from match.relay.objects import main_function
 from match.rewrites.clips_inside import with_clips_inside
 from match.rewrites.dead_channels import without_dead_channels
 from match.rewrites.extrema import with_added_extrema
@@ -54,11 +22,16 @@ from match.rewrites.tables import with_tables
 from match.rewrites.unsigned import with_unsigned_activations
 from match.rewrites.whole_constants import with_whole_constants
 
+if TYPE_CHECKING:
+    from match.relay import tvm
+
 
 def integer_relay(
     model: Model, activations: Literal["uint8"] | None = None, *, exact: bool = True, quantize_recurrent: bool = False
 ) -> tvm.IRModule:
     """The network of `integer_network` as a Relay module."""
+    from match.relay.graph_writer import write_graph
+
     graph = integer_network(model, activations, exact=exact, quantize_recurrent=quantize_recurrent)
     return write_graph(graph).module
 
@@ -89,6 +62,8 @@ def integer_network(
     """
     if isinstance(model.network, Graph):
         if quantize_recurrent:
+            from match.passes.recurrent_cells import NONE_TO_QUANTIZE
+
             raise OptionError(NONE_TO_QUANTIZE)
         forms = partial(with_forms_of_two, exact=exact)
         graph, first = (
@@ -96,9 +71,9 @@ def integer_network(
             (with_whole_constants, with_clips_inside, forms, with_padding_inside, with_functions_of_rows),
         )
     else:
-        module = _prepared(model, model.network, passed, exact=exact, quantize_recurrent=quantize_recurrent)
-        graph = read_graph(main_function(module), fragment=_quantized(model, model.network, exact=exact)).graph
-        passed("integerize", partial(text, graph))
+        from match.passes.relay_pipeline import graph_of_relay
+
+        graph = graph_of_relay(model, model.network, passed, exact=exact, quantize_recurrent=quantize_recurrent)
         first = ()
     rewrites = (
         *first,
@@ -114,54 +89,7 @@ def integer_network(
     return graph
 
 
-def _quantized(model: Model, module: tvm.IRModule, *, exact: bool) -> QuantizedReader:
-    """What reads the QNN operators of a network."""
-    if model.rounding == Rounding.TFLITE:  # imported by TVM
-        return QuantizedReader(TfliteArithmetic(), exact, truncates=not qnn_operators(module), half_to_even=False)
-    return QuantizedReader(OnnxruntimeArithmetic(), exact, half_to_even=model.rounding == Rounding.ONNXRUNTIME)
-
-
-def _prepared(
-    model: Model, module: tvm.IRModule, passed: Passed, *, exact: bool, quantize_recurrent: bool
-) -> tvm.IRModule:
-    """QNN operators and others as `QuantizedReader` and `read_graph` take them."""
-    tflite = model.rounding == Rounding.TFLITE  # imported by TVM
-    passes = (
-        *((QuantizeCells(),) if quantize_recurrent else ()),
-        SliceSplits(),
-        UnrollCells(),
-        WriteResizes(),
-        *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(),)),
-        PoolCollectedWindows(),
-        OneRow(),
-        CutVolumes(),
-        PoolVolumes(exact),
-        PadsBehindReshapes(),
-        DepthwiseScales(),
-        NarrowRequantizations(),
-        TabulateFunctions(),
-        ReshapesBehindElements(),
-        MovesInBytes(),
-        FuseQuantizedGroups(exact),
-        SumInIntegers(),
-        ChannelsLast(),
-        WriteOutConstants(),
-        FuseInterpolations(),
-        ComposeArithmetic(),
-        *(() if tflite else (FuseRowFunctions(), TabulateRealFunctions())),
-        SumRealLayers(),
-    )
-    for transform in passes:
-        module = transform(module)
-        passed(_name(transform), partial(_relay_text, module))
-    return module
-
-
-def _name(transform: Callable[..., object]) -> str:
-    """The name of the module that a pass or a rewrite is in."""
-    function = transform.func if isinstance(transform, partial) else transform
+def _name(rewrite: Callable[[Graph], Graph]) -> str:
+    """The name of the module that a rewrite is in."""
+    function = rewrite.func if isinstance(rewrite, partial) else rewrite
     return function.__module__.rpartition(".")[2]
-
-
-def _relay_text(module: tvm.IRModule) -> str:
-    return str(module["main"].astext(show_meta_data=False)) + "\n"

@@ -19,10 +19,9 @@ from match.devtools.demo import INPUT, load_images
 from match.dispatch.plan import LayerDecision
 from match.errors import TargetError
 from match.run import read_manifest
-from match.validation import schema
 from match.validation.confidence import wilson
 from match.validation.differences import difference
-from match.validation.schema import LayerDifference
+from match.validation.schema import LayerDifference, schema
 from match.validation.verdict import verdict
 from tests.cli.conftest import DIGITS, Command
 from tests.e2e import test_diana

@@ -1,0 +1,98 @@
+"""The way from Relay with QNN operators to the graph in integer form, in the order of passes."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
+from match.arithmetic.tflite import TfliteArithmetic
+from match.compilation.stopwatch import Passed
+from match.frontend.model import Model, Rounding
+from match.graph.text import text
+from match.graph.value import Graph
+from match.passes.adaptive_averages import PoolCollectedWindows
+from match.passes.channels_last import ChannelsLast
+from match.passes.compose_arithmetic import ComposeArithmetic
+from match.passes.depthwise_scales import DepthwiseScales
+from match.passes.fixed_point_groups import FuseFixedPointGroups
+from match.passes.integerize import QuantizedReader
+from match.passes.interpolations import FuseInterpolations
+from match.passes.moves_in_bytes import MovesInBytes
+from match.passes.narrow_requantizations import NarrowRequantizations
+from match.passes.one_row import OneRow
+from match.passes.pads_behind_reshapes import PadsBehindReshapes
+from match.passes.powers import MultiplyPowers
+from match.passes.qnn_functions import TabulateFunctions
+from match.passes.quantize_border import qnn_operators
+from match.passes.quantized_groups import FuseQuantizedGroups
+from match.passes.real_layers import SumInIntegers
+from match.passes.real_sums import SumRealLayers
+from match.passes.real_tables import TabulateRealFunctions
+from match.passes.recurrent_cells import QuantizeCells, UnrollCells
+from match.passes.reshapes_behind_elements import ReshapesBehindElements
+from match.passes.resizes import WriteResizes
+from match.passes.row_functions import FuseRowFunctions
+from match.passes.slices_of_splits import SliceSplits
+from match.passes.volume_pooling import PoolVolumes
+from match.passes.volumes import CutVolumes
+from match.passes.whole_constants import WriteOutConstants
+from match.relay import tvm
+from match.relay.graph_reader import read_graph
+from match.relay.objects import main_function
+
+
+def graph_of_relay(
+    model: Model, module: tvm.IRModule, passed: Passed, *, exact: bool, quantize_recurrent: bool
+) -> Graph:
+    """The graph of a model's Relay module; arguments are those of `match.passes.pipeline.integer_network`."""
+    prepared = _prepared(model, module, passed, exact=exact, quantize_recurrent=quantize_recurrent)
+    graph = read_graph(main_function(prepared), fragment=_quantized(model, module, exact=exact)).graph
+    passed("integerize", partial(text, graph))
+    return graph
+
+
+def _quantized(model: Model, module: tvm.IRModule, *, exact: bool) -> QuantizedReader:
+    """What reads the QNN operators of a network."""
+    if model.rounding == Rounding.TFLITE:  # imported by TVM
+        return QuantizedReader(TfliteArithmetic(), exact, truncates=not qnn_operators(module), half_to_even=False)
+    return QuantizedReader(OnnxruntimeArithmetic(), exact, half_to_even=model.rounding == Rounding.ONNXRUNTIME)
+
+
+def _prepared(
+    model: Model, module: tvm.IRModule, passed: Passed, *, exact: bool, quantize_recurrent: bool
+) -> tvm.IRModule:
+    """QNN operators and others as `QuantizedReader` and `read_graph` take them."""
+    tflite = model.rounding == Rounding.TFLITE  # imported by TVM
+    passes = (
+        *((QuantizeCells(),) if quantize_recurrent else ()),
+        SliceSplits(),
+        UnrollCells(),
+        WriteResizes(),
+        *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(),)),
+        PoolCollectedWindows(),
+        OneRow(),
+        CutVolumes(),
+        PoolVolumes(exact),
+        PadsBehindReshapes(),
+        DepthwiseScales(),
+        NarrowRequantizations(),
+        TabulateFunctions(),
+        ReshapesBehindElements(),
+        MovesInBytes(),
+        FuseQuantizedGroups(exact),
+        SumInIntegers(),
+        ChannelsLast(),
+        WriteOutConstants(),
+        FuseInterpolations(),
+        ComposeArithmetic(),
+        *(() if tflite else (FuseRowFunctions(), TabulateRealFunctions())),
+        SumRealLayers(),
+    )
+    for transform in passes:
+        module = transform(module)
+        passed(type(transform).__module__.rpartition(".")[2], partial(_relay_text, module))
+    return module
+
+
+def _relay_text(module: tvm.IRModule) -> str:
+    return str(module["main"].astext(show_meta_data=False)) + "\n"
