@@ -69,6 +69,7 @@ def integer_network(
     exact: bool = True,
     quantize_recurrent: bool = False,
     remove_dead_channels: bool = True,
+    truncates: bool | None = None,
     passed: Passed = unread,
 ) -> GraphReading:
     """The network in integer form (docs/integer-form.md).
@@ -81,6 +82,8 @@ def integer_network(
             that modules take, where they would else stay with the control core.
         quantize_recurrent: True makes integers of recurrent layers in floating point, which makes another network.
         remove_dead_channels: False keeps what is proven constant, to compare with compilers that compute it.
+        truncates: whether averages of integers in Relay are rounded towards zero; None: in a network without QNN
+            operators, which is integer arithmetic as it stands. A part of a network may have none itself.
         passed: is told of each pass and rewrite, by the name of its module, when it is done.
 
     Raises:
@@ -97,7 +100,8 @@ def integer_network(
         )
     else:
         module = _prepared(model, model.network, passed, exact=exact, quantize_recurrent=quantize_recurrent)
-        reading = read_graph(main_function(module), fragment=_quantized(model, model.network, exact=exact))
+        quantized = _quantized(model, model.network, truncates, exact=exact)
+        reading = read_graph(main_function(module), fragment=quantized)
         passed("integerize", partial(text, reading.graph))
         graph, first = reading.graph, ()
     rewrites = (
@@ -114,10 +118,12 @@ def integer_network(
     return write_graph(graph, reading)
 
 
-def _quantized(model: Model, module: tvm.IRModule, *, exact: bool) -> QuantizedReader:
+def _quantized(model: Model, module: tvm.IRModule, truncates: bool | None, *, exact: bool) -> QuantizedReader:
     """What reads the QNN operators of a network."""
     if model.rounding == Rounding.TFLITE:  # imported by TVM
-        return QuantizedReader(TfliteArithmetic(), exact, truncates=not qnn_operators(module), half_to_even=False)
+        if truncates is None:
+            truncates = not qnn_operators(module)
+        return QuantizedReader(TfliteArithmetic(), exact, truncates=truncates, half_to_even=False)
     return QuantizedReader(OnnxruntimeArithmetic(), exact, half_to_even=model.rounding == Rounding.ONNXRUNTIME)
 
 
