@@ -1,4 +1,4 @@
-"""What operators of modules look like in QNN Relay, as TVM's front ends write them: one record for each shape."""
+"""Shapes of what one operator of a module is in Relay: chains of operators, and all between two of them."""
 
 from __future__ import annotations
 
@@ -92,13 +92,28 @@ class Chain(QnnPattern):
 
     def calls(self, root: relay.Expr) -> list[relay.Call]:
         """Those of all steps that are there."""
-        found: list[relay.Call] = []
-        for step in reversed(self.steps):
-            if is_call(root, *step.names):
-                beside = [x for x in root.args[1:] if is_call(x, *step.beside)]
-                found = [*beside, root, *found]
-                root = root.args[0]
-        return found
+        return _matched(root, self.steps) or []
+
+    def may_end(self, root: relay.Expr) -> bool:
+        """Whether each step is read by the next one alone, and once: else TVM takes it for a tensor from outside."""
+        inside = [call.handle.value for call in self.calls(root)]
+        read = [x.handle.value for call in self.calls(root) for x in call.args]
+        return all(read.count(address) <= 1 for address in inside) and super().may_end(root)
+
+
+def _matched(root: relay.Expr, steps: Sequence[Step]) -> list[relay.Call] | None:
+    """The calls of steps of which the last one ends in `root`; None if that is no such chain.
+
+    As TVM does, a step that may be left out is looked for first.
+    """
+    if not steps:
+        return []
+    *before, step = steps
+    if is_call(root, *step.names):
+        found = _matched(root.args[0], before)
+        if found is not None:
+            return [*found, *(x for x in root.args[1:] if is_call(x, *step.beside)), root]
+    return _matched(root, before) if step.optional else None
 
 
 @dataclass(frozen=True)
@@ -148,60 +163,3 @@ def _called(names: Sequence[str], first: Any, beside: Sequence[str] = ()) -> Any
         one = relay.dataflow_pattern.is_op(name)(first, *others)
         found = one if found is None else found | one
     return found
-
-
-def _chain(name: str, operators: Sequence[Op], *steps: str, after_qnn: bool = False) -> Chain:
-    """A chain of names; one with a question mark may be left out, and "|" is between names of which one is there.
-
-    What is `beside` an operator is behind it in brackets.
-    """
-    made: list[Step] = []
-    for step in steps:
-        names, _, beside = step.removesuffix("?").removesuffix("]").partition("[")
-        made.append(Step(tuple(names.split("|")), step.endswith("?"), (beside,) if beside else ()))
-    return Chain(name, frozenset(operators), tuple(made), after_qnn=after_qnn)
-
-
-_CONVOLUTIONS = Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D
-_OF_TWO = Op.ADD, Op.LOOKUP_SUM, Op.LOOKUP_LINE, Op.LOOKUP
-_MOVES = Op.GATHER, Op.TRANSPOSE, Op.SLICE, Op.CONCATENATE
-_REQUANTIZED = "nn.bias_add|add?", "nn.relu|maximum?", "qnn.requantize", "clip?"
-_SHIFTED = "nn.bias_add|add?", "cast?", "multiply?", "nn.bias_add|add?", "right_shift", "clip?", "cast"
-_ARITHMETIC = ("add", "subtract", "multiply", "divide", "power", "maximum", "minimum", "clip")
-_ROUNDED = ("abs", "ceil", "floor", "negative", "round")
-_FUNCTIONS = ("cos", "erf", "exp", "log", "rsqrt", "sigmoid", "sin", "sqrt", "tanh", "nn.relu", "nn.leaky_relu")
-
-PATTERNS: tuple[QnnPattern, ...] = (
-    _chain("padded_conv2d", _CONVOLUTIONS, "nn.pad", "qnn.conv2d", *_REQUANTIZED),
-    _chain("conv2d", _CONVOLUTIONS, "qnn.conv2d", *_REQUANTIZED),
-    _chain("conv2d_transpose", _CONVOLUTIONS, "qnn.conv2d_transpose", *_REQUANTIZED),
-    _chain("dense", (Op.DENSE,), "qnn.dense", *_REQUANTIZED),
-    _chain("shifted_conv2d", _CONVOLUTIONS, "nn.pad?", "nn.conv2d", *_SHIFTED),
-    _chain("shifted_dense", (Op.DENSE,), "nn.dense", *_SHIFTED),
-    _chain("shifted_add", _OF_TWO, "cast", "add[cast]", "right_shift", "clip?", "cast"),
-    _chain("batch_matmul", (Op.MATRICES,), "qnn.batch_matmul", "qnn.requantize", "clip?"),
-    _chain("add", _OF_TWO, "qnn.add|qnn.subtract", "clip?"),
-    _chain("multiply", (Op.MULTIPLY, Op.LOOKUP), "qnn.mul", "clip?"),
-    _chain("avg_pool2d", (Op.AVG_POOL2D,), "cast", "nn.avg_pool2d", "cast", "clip?", after_qnn=True),
-    _chain("mean", (Op.AVG_POOL2D,), "cast", "mean", "qnn.requantize", "clip?"),
-    _chain("max_pool2d", (Op.MAX_POOL2D,), "nn.max_pool2d", "clip?"),
-    _chain("softmax", (Op.SOFTMAX,), "qnn.dequantize", "nn.softmax", "qnn.quantize"),
-    _chain("log_softmax", (Op.LOG_SOFTMAX,), "qnn.dequantize", "nn.log_softmax", "qnn.quantize"),
-    _chain("resize", (Op.RESIZE, Op.GATHER), "qnn.dequantize?", "image.resize2d", "qnn.quantize?"),
-    Region(
-        "function",
-        frozenset({Op.LOOKUP}),
-        "qnn.dequantize",
-        (*_ARITHMETIC, *_ROUNDED, *_FUNCTIONS),
-        "qnn.quantize",
-    ),
-    _chain("requantize", (Op.LOOKUP,), "qnn.requantize", "clip?"),
-    _chain("clip", (Op.LOOKUP,), "clip"),
-    _chain("extreme", _OF_TWO, "maximum|minimum"),
-    _chain("concatenate", _MOVES, "qnn.concatenate|concatenate", "clip?"),
-    _chain("move", _MOVES, "transpose|strided_slice|take|nn.pad|tile|reverse|broadcast_to"),
-    _chain("sums", (*_CONVOLUTIONS, Op.DENSE), "nn.conv2d|nn.dense", "nn.bias_add|add?"),
-    _chain("quantize", (Op.QUANTIZE,), "qnn.quantize"),
-    _chain("dequantize", (Op.DEQUANTIZE,), "qnn.dequantize"),
-)
-"""All of them; of two that end at one operator the one that takes more comes first."""

@@ -53,32 +53,37 @@ def _compiled(function: relay.Function) -> Any:
     if PLAN_ATTRIBUTE in function.attrs or IN_PLACE_ATTRIBUTE in function.attrs:
         return layer_module(function)
     symbol = str(function.attrs["global_symbol"])
-    composites = _composites(function)
-    tables = {(name.target, name.numerics) for name in composites}
-    if len(tables) != 1:
-        found = ", ".join(sorted({name.text for name in composites})) or "none"
-        raise OptionError(
-            f"the function {symbol} has composites of {found}; a function has some of one target, all exact or none: "
-            "merge those of such tables alone, and annotate nothing else (include_non_call_ops=False)."
-        )
-    ((target, numerics),) = tables
-    chip = get_target(target, modules=sorted({name.module for name in composites}))
+    tables = _tables(function, symbol)
+    chip = get_target(tables[0].target, modules=[table.module for table in tables])
+    options = options_of(tables[0].numerics)
     with tvm_failures(f"the function {symbol}"):
         model = part(function, symbol)
-        network = lower(planned(model, chip, options_of(numerics)), model, ControlCore(chip.name))
+        network = lower(planned(model, chip, options), model, ControlCore(chip.name))
     whole = source_module(function_text(network, symbol, chip.api), symbol)
     for layer in network.layers:
         whole.import_module(source_module(generate(layer.plan, alone=True), layer.plan.symbol))
     return whole
 
 
-def _composites(function: relay.Function) -> set[TableName]:
-    """The tables that the composites of a function are of."""
-    found: set[TableName] = set()
+def _tables(function: relay.Function, symbol: str) -> list[TableName]:
+    """The tables that the composites of a function are of: of one target, all exact or none.
+
+    Raises:
+        OptionError: there are others, or no composites.
+    """
+    names: set[str] = set()
 
     def visit(node: Any) -> None:
         if isinstance(node, relay.Function) and node.attrs and "Composite" in node.attrs:
-            found.add(TableName.of_composite(str(node.attrs["Composite"])))
+            names.add(str(node.attrs["Composite"]))
 
     relay.analysis.post_order_visit(function.body, visit)
-    return found
+    of_name = {name: TableName.of_composite(name) for name in sorted(names)}
+    tables = list(dict.fromkeys(table for table in of_name.values() if table is not None))
+    if None in of_name.values() or len({(table.target, table.numerics) for table in tables}) != 1:
+        found = ", ".join(dict.fromkeys(name if table is None else table.text for name, table in of_name.items()))
+        raise OptionError(
+            f"the function {symbol} has composites of {found or 'none'}; a function has some of one target, all exact "
+            "or none: merge those of such tables alone, and annotate nothing else (include_non_call_ops=False)."
+        )
+    return tables

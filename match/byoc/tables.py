@@ -8,7 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from match.byoc.function import options_of, part, planned
-from match.byoc.patterns import PATTERNS, QnnPattern
+from match.byoc.patterns import QnnPattern
+from match.byoc.qnn import PATTERNS
 from match.codegen.control_core import tamed
 from match.compilation.options import Numerics, Options
 from match.dispatch.plan import WITHOUT_CODE
@@ -41,9 +42,12 @@ class TableName:
         return ".".join(("match", self.target, self.module, *(("exact",) if self.numerics == Numerics.EXACT else ())))
 
     @classmethod
-    def of_composite(cls, name: str) -> TableName:
-        """The table that a composite is of, such as "match.gap9.cluster.conv2d"."""
-        _, target, *module, _ = name.split(".")
+    def of_composite(cls, name: str) -> TableName | None:
+        """The table that a composite is of, such as "match.gap9.cluster.conv2d"; None if it is of no table."""
+        _, *target, _ = name.split(".")
+        if len(target) < 2:
+            return None
+        target, *module = target
         exact = module[-1] == Numerics.EXACT
         return cls(target, ".".join(module[:-1] if exact else module), Numerics.EXACT if exact else Numerics.HARDWARE)
 

@@ -11,7 +11,7 @@ import tflite
 
 import match
 from match.byoc.function import options_of
-from match.byoc.patterns import PATTERNS
+from match.byoc.qnn import PATTERNS
 from match.byoc.tables import TableName
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.plan import LayerDecision
@@ -68,6 +68,7 @@ def differences(module: tvm.IRModule, table: str) -> tuple[dict[str, int], dict[
     Pairs have one name in the model, where that has names; a pattern may be one of its operators.
     """
     name = TableName.of_composite(f"{table}.x")
+    assert name is not None
     operators = {pattern.name: pattern.operators for pattern in PATTERNS}
     own = [one for one in decided(module, name) if one.module == name.module]
     alone: list[str] = []

@@ -21,6 +21,7 @@ from match.frontend.model import Model
 from match.frontend.relay import from_relay
 from match.relay import relay, tvm
 from tests.byoc.cuts import imported
+from tests.byoc.examples import EXAMPLES, module_of
 from tests.e2e.test_diana import integer_network
 
 pytestmark = pytest.mark.cc
@@ -81,8 +82,16 @@ def assert_computes_the_same(
         given = {tensor.name: x for tensor, x in zip(model.inputs, sample, strict=True)}
         for array, expected in zip(own, project.run(given).values(), strict=True):
             np.testing.assert_array_equal(array, expected.reshape(array.shape))
-            assert len(np.unique(array)) > 10
+            assert len(np.unique(array)) > 3
     return texts
+
+
+def test_every_pattern(tmp_path: Path, plain_tvm: ModuleType) -> None:
+    """As one program, in which each part has a layer on the cluster."""
+    texts = assert_computes_the_same(module_of(*EXAMPLES), GAP9[1:], plain_tvm, tmp_path, merged=False)
+    parts = [text for text in texts if ": a part of a network, layer by layer. */" in text]
+    assert len(parts) == len(EXAMPLES) + 1, "one more for what is before average pooling"
+    assert all(re.search(r"MATCH_TRY\(tvmgen_default_match_main_", text) for text in parts)
 
 
 def residual(x: relay.Expr) -> relay.Expr:
@@ -173,6 +182,21 @@ def test_functions_of_several_targets_are_refused() -> None:
     passes = [relay.transform.AnnotateTarget("match"), relay.transform.MergeCompilerRegions()]
     module = tvm.transform.Sequential([*passes, relay.transform.PartitionGraph()])(module)
     with pytest.raises(OptionError, match=r"composites of match\.gap8\.cluster, match\.gap9\.ne16\.exact; "):
+        build(module, "gap9")
+
+
+def test_composites_of_other_patterns_are_refused() -> None:
+    """Those that a program has under names of its own."""
+    pattern = relay.dataflow_pattern.is_op("clip")(relay.dataflow_pattern.wildcard())
+    module = tvm.transform.Sequential(
+        [
+            relay.transform.MergeComposite([("match.relu", pattern)]),
+            relay.transform.AnnotateTarget("match"),
+            relay.transform.PartitionGraph(),
+        ]
+    )(typed(lambda x: relay.clip(x, 0, 9), (1, 16)))
+    match.register("gap9")
+    with pytest.raises(OptionError, match=r"has composites of match\.relu; "):
         build(module, "gap9")
 
 
