@@ -94,12 +94,6 @@ class Chain(QnnPattern):
         """Those of all steps that are there."""
         return _matched(root, self.steps) or []
 
-    def may_end(self, root: relay.Expr) -> bool:
-        """Whether each step is read by the next one alone, and once: else TVM takes it for a tensor from outside."""
-        inside = [call.handle.value for call in self.calls(root)]
-        read = [x.handle.value for call in self.calls(root) for x in call.args]
-        return all(read.count(address) <= 1 for address in inside) and super().may_end(root)
-
 
 def _matched(root: relay.Expr, steps: Sequence[Step]) -> list[relay.Call] | None:
     """The calls of steps of which the last one ends in `root`; None if that is no such chain.

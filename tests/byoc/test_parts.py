@@ -146,6 +146,7 @@ def test_the_c_of_parts_has_no_warnings(tmp_path: Path, plain_tvm: ModuleType) -
     module = cut(typed(residual, (1, 8, 8, 16)), GAP9[:1], merged=False)
     texts = [text for text in plain_tvm.compiled(module, "gap9") if "TVM_DLL" not in text]
     assert any("static int32_t lookup" in text for text in texts), "conversions on the control core"
+    assert all(text.count("match_pulp_l2_alloc(") == text.count("match_pulp_l2_free(") for text in texts)
     host, package = match.get_target("gap9").host, Path(match.__file__).parent
     includes = [tmp_path, *(package / place for place in (*host.include, "codegen/include"))]
     for name, text in match.shared_files("gap9").items():

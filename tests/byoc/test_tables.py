@@ -21,7 +21,7 @@ from match.devtools import zoo
 from match.relay import relay, tvm
 from match.target.registry import get_target, target_names
 from tests.byoc.cuts import composites, decided, differences, imported
-from tests.byoc.examples import EXAMPLES, module_of
+from tests.byoc.examples import EXAMPLES, MAP, convolution, module_of, requantized
 from tests.e2e.test_diana import integer_network
 
 pytestmark = pytest.mark.tvm
@@ -150,7 +150,7 @@ def typed(build: Callable[..., relay.Expr], *extents: tuple[int, ...], dtype: st
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(inputs, build(*inputs))))
 
 
-def convolution(x: relay.Expr, size: int, stride: int = 1, weights: relay.Expr | None = None) -> relay.Expr:
+def depthwise(x: relay.Expr, size: int, stride: int = 1, weights: relay.Expr | None = None) -> relay.Expr:
     """A depthwise convolution of 16 channels, requantized."""
     rng, zero = np.random.default_rng(1), relay.const(0, "int32")
     filters = relay.const(rng.integers(-9, 10, (size, size, 16, 1)).astype(np.int8)) if weights is None else weights
@@ -165,7 +165,7 @@ def convolution(x: relay.Expr, size: int, stride: int = 1, weights: relay.Expr |
 @pytest.mark.parametrize(("size", "stride", "taken"), [(3, 1, True), (3, 2, True), (5, 1, False), (3, 3, False)])
 def test_the_module_is_asked(size: int, stride: int, taken: bool) -> None:
     """NE16 has depthwise filters of 3x3 alone, at strides of 1 and 2."""
-    module = typed(lambda x: convolution(x, size, stride), (1, 9, 9, 16))
+    module = typed(lambda x: depthwise(x, size, stride), (1, 9, 9, 16))
     assert [name for name, _ in composites(module, NE16)] == ["conv2d"] * taken
     assert [name for name, _ in composites(module, CLUSTER)] == ["conv2d"]
 
@@ -189,19 +189,23 @@ def test_operators_without_a_pattern() -> None:
     assert without == recurrent | wide | {"squared_difference", "normalize", "log_softmax", "dequantize_sums"}
 
 
-def test_a_value_that_is_read_twice_is_none_of_a_chain() -> None:
-    """TVM takes the second for a tensor from outside."""
+def test_nothing_but_conversions_stays_on_the_core() -> None:
+    """NE16 has no padding but with zero points: other padding is left to TVM, and the convolution behind it taken."""
 
-    def doubled(x: relay.Expr) -> relay.Expr:
-        wide = relay.cast(x, "int32")
-        return relay.cast(relay.clip(relay.right_shift(relay.add(wide, wide), relay.const(1)), -128, 127), "int8")
+    def padded(value: int) -> tvm.IRModule:
+        def build(x: relay.Expr) -> relay.Expr:
+            pixels = relay.const(value, "int8")
+            return requantized(convolution(relay.nn.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), pixels)), 3)
 
-    assert composites(typed(doubled, (1, 16)), CLUSTER) == []
+        return typed(build, MAP)
+
+    assert [name for name, _ in composites(padded(3), NE16)] == ["padded_conv2d"]
+    assert [name for name, _ in composites(padded(0), NE16)] == ["conv2d"]
 
 
 def test_weights_are_constants() -> None:
     """Those that another part of the network computes are none."""
-    module = typed(lambda x, weights: convolution(x, 3, weights=weights), (1, 9, 9, 16), (3, 3, 16, 1))
+    module = typed(lambda x, weights: depthwise(x, 3, weights=weights), (1, 9, 9, 16), (3, 3, 16, 1))
     assert composites(module, CLUSTER) == []
 
 
@@ -212,7 +216,7 @@ def test_averages_of_plain_integers_stay_with_tvm() -> None:
         return relay.cast(relay.nn.avg_pool2d(relay.cast(x, "int32"), (4, 4), layout="NHWC"), "int8")
 
     assert composites(typed(average, (1, 8, 8, 16)), CLUSTER) == []
-    found = composites(typed(lambda x: average(convolution(x, 3)), (1, 8, 8, 16)), CLUSTER)
+    found = composites(typed(lambda x: average(depthwise(x, 3)), (1, 8, 8, 16)), CLUSTER)
     assert sorted(name for name, _ in found) == ["avg_pool2d", "conv2d"]
 
 
