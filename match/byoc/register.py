@@ -11,10 +11,13 @@ from match.codegen.backend import register as register_backend
 from match.codegen.control_core import ControlCore
 from match.codegen.function_text import function_text
 from match.codegen.layer import generate
+from match.codegen.network import Inside, Network
+from match.codegen.steps import Argument, Copy
 from match.compilation.options import Numerics
 from match.dispatch.plan_codec import IN_PLACE_ATTRIBUTE, PLAN_ATTRIBUTE
 from match.errors import OptionError
 from match.frontend.failures import tvm_failures
+from match.frontend.model import Model, tensor_bytes
 from match.relay import relay, tvm
 from match.target.arguments import is_a
 from match.target.registry import get_target
@@ -53,16 +56,53 @@ def _compiled(function: relay.Function) -> Any:
     if PLAN_ATTRIBUTE in function.attrs or IN_PLACE_ATTRIBUTE in function.attrs:
         return layer_module(function)
     symbol = str(function.attrs["global_symbol"])
-    tables = _tables(function, symbol)
-    chip = get_target(tables[0].target, modules=[table.module for table in tables])
-    options = options_of(tables[0].numerics)
     with tvm_failures(f"the function {symbol}"):
         model = part(function, symbol)
-        network = lower(planned(model, chip, options), model, ControlCore(chip.name))
+        handed_on = _handed_on(function, model)
+        if handed_on is not None:
+            return source_module(function_text(handed_on, symbol), symbol)
+        tables = _tables(function, symbol)
+        chip = get_target(tables[0].target, modules=[table.module for table in tables])
+        partitioned = planned(model, chip, options_of(tables[0].numerics))
+        network = lower(partitioned, model, ControlCore(chip.name))
     whole = source_module(function_text(network, symbol, chip.api), symbol)
     for layer in network.layers:
         whole.import_module(source_module(generate(layer.plan, alone=True), layer.plan.symbol))
     return whole
+
+
+class _Nothing:
+    """No operators on the control core."""
+
+    def code(self) -> str:
+        """None."""
+        return ""
+
+
+def _handed_on(function: relay.Function, model: Model) -> Network | None:
+    """A function that computes nothing and hands on what it is given, as TVM makes them of tuples; None for others."""
+    fields = function.body.fields if isinstance(function.body, relay.Tuple) else [function.body]
+    places = {parameter.handle.value: number for number, parameter in enumerate(function.params)}
+    if any(field.handle.value not in places for field in fields):
+        return None
+    copies = tuple(
+        Copy(Argument(border=places[field.handle.value]), len(places) + number, tensor_bytes([output]))
+        for number, (field, output) in enumerate(zip(fields, model.outputs, strict=True))
+    )
+    return Network(
+        name=model.name,
+        inputs=model.inputs,
+        outputs=model.outputs,
+        layers=(),
+        steps=(),
+        copies=copies,
+        functions=_Nothing(),
+        places={},
+        constants=(),
+        operator_constant_bytes=0,
+        workspace_bytes=0,
+        inside=Inside((), 0),
+    )
 
 
 def _tables(function: relay.Function, symbol: str) -> list[TableName]:
@@ -84,6 +124,6 @@ def _tables(function: relay.Function, symbol: str) -> list[TableName]:
         found = ", ".join(dict.fromkeys(name if table is None else table.text for name, table in of_name.items()))
         raise OptionError(
             f"the function {symbol} has composites of {found or 'none'}; a function has some of one target, all exact "
-            "or none: merge those of such tables alone, and annotate nothing else (include_non_call_ops=False)."
+            "or none: merge those of such tables alone, and annotate nothing else."
         )
     return tables

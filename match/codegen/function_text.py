@@ -11,10 +11,11 @@ from match.codegen.network import Network
 from match.target.hardware import TargetApi
 
 
-def function_text(network: Network, symbol: str, api: TargetApi) -> str:
+def function_text(network: Network, symbol: str, api: TargetApi | None = None) -> str:
     """The C of ``int32_t symbol(const void *input_0, ..., void *output_0, ...)``, which calls the network's layers.
 
-    The network has everything in main memory, where `api` reserves what it needs beside its inputs and outputs.
+    The network has everything in main memory, where `api` reserves what it needs beside its inputs and outputs; one
+    that needs nothing and has no layers can do without.
     """
     inputs = [f"input_{number}" for number in range(len(network.inputs))]
     outputs = [f"output_{number}" for number in range(len(network.outputs))]

@@ -18,7 +18,7 @@
 #include <string.h>
 % endif
 
-% for header in api.headers:
+% for header in api.headers if api else ():
 #include "${header}"
 % endfor
 #include "match_layer.h"
