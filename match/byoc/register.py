@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from match.byoc.function import options_of, part, planned
+from match.byoc.handed_on import handed_on
 from match.byoc.tables import Table, TableName
 from match.codegen.backend import layer_module, lower, source_module
 from match.codegen.backend import register as register_backend
 from match.codegen.control_core import ControlCore
 from match.codegen.function_text import function_text
 from match.codegen.layer import generate
-from match.codegen.network import Inside, Network
-from match.codegen.steps import Argument, Copy
 from match.compilation.options import Numerics
 from match.dispatch.plan_codec import IN_PLACE_ATTRIBUTE, PLAN_ATTRIBUTE
-from match.errors import OptionError
+from match.errors import OptionError, TargetError
 from match.frontend.failures import tvm_failures
-from match.frontend.model import Model, tensor_bytes
 from match.relay import relay, tvm
 from match.target.arguments import is_a
 from match.target.registry import get_target
@@ -43,6 +41,9 @@ def register(target: str) -> tuple[str, ...]:
     if not is_a(target, str):
         raise OptionError(f"TVM knows targets by name: give that of an installed one, not {type(target).__name__}.")
     chip = get_target(target)
+    for name in (chip.name, *(module.name for module in chip.modules)):
+        if "." in name:
+            raise TargetError(f"a dot ends a name in TVM's pattern tables, and {name!r} has one; give it another name.")
     names = [TableName(chip.name, module.name, numerics) for module in chip.modules for numerics in Numerics]
     register_backend([chip.name])
     tvm.register_func("relay.ext.match", _compiled, override=True)
@@ -58,9 +59,9 @@ def _compiled(function: relay.Function) -> Any:
     symbol = str(function.attrs["global_symbol"])
     with tvm_failures(f"the function {symbol}"):
         model = part(function, symbol)
-        handed_on = _handed_on(function, model)
-        if handed_on is not None:
-            return source_module(function_text(handed_on, symbol), symbol)
+        idle = handed_on(function, model)
+        if idle is not None:
+            return source_module(function_text(idle, symbol), symbol)
         tables = _tables(function, symbol)
         chip = get_target(tables[0].target, modules=[table.module for table in tables])
         partitioned = planned(model, chip, options_of(tables[0].numerics))
@@ -69,40 +70,6 @@ def _compiled(function: relay.Function) -> Any:
     for layer in network.layers:
         whole.import_module(source_module(generate(layer.plan, alone=True), layer.plan.symbol))
     return whole
-
-
-class _Nothing:
-    """No operators on the control core."""
-
-    def code(self) -> str:
-        """None."""
-        return ""
-
-
-def _handed_on(function: relay.Function, model: Model) -> Network | None:
-    """A function that computes nothing and hands on what it is given, as TVM makes them of tuples; None for others."""
-    fields = function.body.fields if isinstance(function.body, relay.Tuple) else [function.body]
-    places = {parameter.handle.value: number for number, parameter in enumerate(function.params)}
-    if any(field.handle.value not in places for field in fields):
-        return None
-    copies = tuple(
-        Copy(Argument(border=places[field.handle.value]), len(places) + number, tensor_bytes([output]))
-        for number, (field, output) in enumerate(zip(fields, model.outputs, strict=True))
-    )
-    return Network(
-        name=model.name,
-        inputs=model.inputs,
-        outputs=model.outputs,
-        layers=(),
-        steps=(),
-        copies=copies,
-        functions=_Nothing(),
-        places={},
-        constants=(),
-        operator_constant_bytes=0,
-        workspace_bytes=0,
-        inside=Inside((), 0),
-    )
 
 
 def _tables(function: relay.Function, symbol: str) -> list[TableName]:

@@ -59,6 +59,14 @@ def test_other_targets_are_refused(target: object) -> None:
         match.register(target)  # type: ignore[arg-type]
 
 
+def test_names_with_dots_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    chip = get_target("gap8")
+    chip.name = "gap.8"
+    monkeypatch.setattr("match.byoc.register.get_target", lambda _: chip)
+    with pytest.raises(match.TargetError, match=r"'gap\.8' has one"):
+        match.register("gap.8")
+
+
 def test_a_table_has_what_its_module_has() -> None:
     for target in target_names():
         match.register(target)
