@@ -133,6 +133,13 @@ def test_networks_with_several_outputs(
     assert any("on ne16 of gap9" in text for text in texts) == (tables == GAP9)
 
 
+def test_an_integer_network(models_dir: Path, tmp_path: Path, plain_tvm: ModuleType) -> None:
+    """Channels first, with sums that TVM's C goes on with."""
+    module = imported(models_dir / "keyword_spotting.onnx")
+    texts = assert_computes_the_same(module, GAP9, plain_tvm, tmp_path, merged=True)
+    assert any("on ne16 of gap9" in text for text in texts)
+
+
 @pytest.mark.parametrize("merged", [True, False])
 def test_layouts_of_a_module_are_inside_of_parts(merged: bool, tmp_path: Path, plain_tvm: ModuleType) -> None:
     """DIANA's accelerator has activations in a layout of its own."""
