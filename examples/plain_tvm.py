@@ -2,9 +2,15 @@
 
     python examples/plain_tvm.py model.tflite gap9 build/plain
 
-writes TVM's C and a main function into a folder, compiles them with the target's functions for this machine, and prints
-the program's name. The program reads the input tensors of one inference from its standard input, one after the other,
-and writes the outputs. `match compile` does all this for you, plans the memory, and writes a Makefile.
+cuts the network with `match.partition`, as is cheapest for the network as a whole, and
+
+    python examples/plain_tvm.py model.tflite gap9 build/plain match.gap9.ne16.exact match.gap9.cluster.exact
+
+with TVM's own passes and these pattern tables: each operator goes to the first module that takes it.
+
+Both write TVM's C and a main function into a folder, compile them with the target's functions for this machine, and
+print the program's name. The program reads the input tensors of one inference from its standard input, one after the
+other, and writes the outputs. `match compile` does all this for you, plans the memory, and writes a Makefile.
 """
 
 from __future__ import annotations
@@ -14,12 +20,16 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tflite
 import tvm
+from tvm import relay
 from tvm.relay.backend import Executor, Runtime
+from tvm.relay.op.contrib import get_pattern_table
 
 import match
 
@@ -56,22 +66,61 @@ def build(path: Path, target: str, **options: Any) -> tuple[match.Model, list[st
     `options` are those of `match.partition`.
     """
     model = match.load(path)
+    return model, compiled(match.partition(model, target, **options), target)
+
+
+def build_by_tables(path: Path, target: str, tables: list[str]) -> tuple[match.Model, list[str]]:
+    """The same by TVM's own passes, with the pattern tables that `match.register` gives TVM, in order."""
+    known = match.register(target)
+    for table in tables:
+        if table not in known:
+            raise SystemExit(f"{target} has no pattern table {table}; its tables: {', '.join(known)}")
+    passes = [
+        relay.transform.InferType(),
+        *(relay.transform.MergeComposite(get_pattern_table(table)) for table in tables),
+        relay.transform.AnnotateTarget("match"),  # what all names of composites begin with
+        relay.transform.MergeCompilerRegions(),  # neighbours become one function; without it each is one by itself
+        relay.transform.PartitionGraph(),
+    ]
+    module = tvm.transform.Sequential(passes)(imported(path))
+    return match.load(path), compiled(module, target)
+
+
+def imported(path: Path) -> tvm.IRModule:
+    """A network as Relay with QNN operators and constants: a TFLite file from TVM's own front end."""
+    if path.suffix == ".tflite":
+        module, weights = relay.frontend.from_tflite(tflite.Model.GetRootAsModel(path.read_bytes(), 0))
+        main = relay.build_module.bind_params_by_name(module["main"], weights)
+        return tvm.IRModule.from_expr(relay.Function(main.params, main.body))  # outputs are called "output" then
+    passes = [relay.transform.InferType(), relay.transform.FakeQuantizationToInteger(), relay.transform.FoldConstant()]
+    return tvm.transform.Sequential(passes)(match.load(path).module)
+
+
+def compiled(module: tvm.IRModule, target: str) -> list[str]:
+    """TVM's C for a network that has been cut, and that of the parts for modules."""
     with match.pass_context():
-        library = tvm.relay.build(
-            match.partition(model, target, **options),
+        library = relay.build(
+            module,
             target=f"match/{target}",
             executor=Executor("aot", {"interface-api": "c", "unpacked-api": True}),
             runtime=Runtime("crt"),
         )
-    return model, [library.lib.get_source(), *(part.get_source() for part in library.lib.imported_modules)]
+    return list(sources(library.lib))
 
 
-def write(model: match.Model, sources: list[str], target: str, folder: Path) -> None:
+def sources(library: tvm.runtime.Module) -> Iterator[str]:
+    """The C of a library, and of those that it imports."""
+    yield library.get_source()
+    for part in library.imported_modules:
+        yield from sources(part)
+
+
+def write(model: match.Model, texts: list[str], target: str, folder: Path) -> None:
     """The C, what its layers share, a header with the network's interface, and a main function that passes tensors."""
     api = match.get_target(target).api
     folder.mkdir(parents=True, exist_ok=True)
-    for number, source in enumerate(sources):
-        (folder / f"network{number}.c").write_text(source)
+    for number, text in enumerate(texts):
+        (folder / f"network{number}.c").write_text(text)
     for name, text in match.shared_files(target).items():
         (folder / name).write_text(text)
     outputs = ["output"] if len(model.outputs) == 1 else [f"output{n}" for n in range(len(model.outputs))]
@@ -108,24 +157,24 @@ def link(target: str, folder: Path) -> Path:
     compiler = os.environ.get("CC", "cc").split()
     flags = ["-std=gnu11", "-O2", "-Wno-attributes", *(f"-I{place}" for place in includes)]
     flags += [f"-D{name}={value}" for name, value in host.defines.items()]
-    sources = [*sorted(folder.glob("*.c")), *(package / source for source in host.sources)]
-    objects = [folder / f"{number}.o" for number in range(len(sources))]
-    for source, compiled in zip(sources, objects, strict=True):
-        subprocess.run([*compiler, *flags, "-c", str(source), "-o", str(compiled)], check=True)
+    files = [*sorted(folder.glob("*.c")), *(package / source for source in host.sources)]
+    objects = [folder / f"{number}.o" for number in range(len(files))]
+    for source, made in zip(files, objects, strict=True):
+        subprocess.run([*compiler, *flags, "-c", str(source), "-o", str(made)], check=True)
     subprocess.run([*compiler, "-o", str(program), *map(str, objects), "-pthread", "-lm"], check=True)
     return program
 
 
 def main() -> None:
     """Build the network that the command line names."""
-    if len(sys.argv) != 4:
-        raise SystemExit("usage: python examples/plain_tvm.py MODEL TARGET FOLDER")
-    path, target, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+    if len(sys.argv) < 4:
+        raise SystemExit("usage: python examples/plain_tvm.py MODEL TARGET FOLDER [TABLE ...]")
+    path, target, folder, tables = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), sys.argv[4:]
     try:
-        model, sources = build(path, target)
+        model, texts = build_by_tables(path, target, tables) if tables else build(path, target)
     except match.MatchError as error:
         raise SystemExit(str(error)) from error
-    write(model, sources, target, folder)
+    write(model, texts, target, folder)
     sys.stdout.write(f"{link(target, folder)}\n")
 
 

@@ -4,7 +4,8 @@
 and runs it on this machine, and `predict` to its report, without C. `validate` compares a saved project with its model.
 `load` reads a model file alone; `partition` prepares a Relay module for ``tvm.relay.build`` in `pass_context`, which
 `build` calls, too; `pass_config` is what TVM's passes are told there, and `shared_files` is C that layers built so
-need. To describe a chip, subclass `MatchTarget` and `HwModule`. `zoo` makes networks to try it all on.
+need. `register` gives TVM the pattern table of each module of a target, to cut and build networks by TVM's own passes.
+To describe a chip, subclass `MatchTarget` and `HwModule`. `zoo` makes networks to try it all on.
 
 Everything is imported when it is first used: TVM alone takes a second. (lazy_loader would read the names from
 a stub file, which a type checker then sees in place of this one.)
@@ -15,6 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from match.byoc.register import register
     from match.codegen.backend import pass_config, pass_context
     from match.codegen.shared_text import shared_files
     from match.compiled.model import CompiledModel
@@ -82,6 +84,7 @@ __all__ = [
     "pass_context",
     "predict",
     "quantize",
+    "register",
     "shared_files",
     "sweep",
     "target_names",
@@ -92,6 +95,7 @@ __all__ = [
 __version__: str
 
 _HOME = {
+    "match.byoc.register": ("register",),
     "match.codegen.backend": ("pass_config", "pass_context"),
     "match.codegen.shared_text": ("shared_files",),
     "match.compiled.model": ("CompiledModel",),

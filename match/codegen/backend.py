@@ -25,7 +25,7 @@ def register(targets: Iterable[str]) -> None:
     """Make TVM know ``relay.ext.match`` and, for each name in `targets`, the target ``match/<name>``."""
     register_core(targets)
     if tvm.get_global_func("relay.ext.match", allow_missing=True) is None:
-        tvm.register_func("relay.ext.match", _layer_module)
+        tvm.register_func("relay.ext.match", layer_module)
 
 
 def pass_config() -> dict[str, Any]:
@@ -69,12 +69,17 @@ def with_names_for_c(module: tvm.IRModule) -> tvm.IRModule:
     return relay.transform.InferType()(renamed)
 
 
-def _layer_module(function: Any) -> Any:
+def layer_module(function: Any) -> Any:
     """What ``relay.ext.match`` returns for a function: its C, as a module of TVM's; no text where it has no plan."""
     code = (
         generate(decode(str(function.attrs[PLAN_ATTRIBUTE])), alone=True) if PLAN_ATTRIBUTE in function.attrs else "\n"
     )
-    return tvm.runtime._ffi_api.CSourceModuleCreate(code, "c", [function.attrs["global_symbol"]], [])
+    return source_module(code, str(function.attrs["global_symbol"]))
+
+
+def source_module(code: str, symbol: str) -> Any:
+    """The C of a function as a module of TVM's."""
+    return tvm.runtime._ffi_api.CSourceModuleCreate(code, "c", [symbol], [])
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from match.codegen.c_text import comment, quoted, render, values, wrap
 from match.codegen.identity import SharedC, fingerprint, shared_c
 from match.codegen.layer import callbacks, prototype
+from match.codegen.literal_text import c_type, numbers
 from match.codegen.main_text import MainText
 from match.codegen.manifest import MANIFEST, Manifest, PlatformEntry, encode
 from match.codegen.memory_text import MemoryText
@@ -39,7 +39,6 @@ _STATIC = {
 }
 """Files that are the same in all projects: where they are there, and here."""
 
-_C_TYPES = {"float32": "float", "float64": "double", "bool": "bool"}
 _ROUNDING = {Rounding.ONNXRUNTIME: "MATCH_HALF_EVEN"}
 
 
@@ -59,7 +58,7 @@ class _TensorText:
 
     @property
     def c_type(self) -> str:
-        return _c_type(self.tensor.dtype)
+        return c_type(self.tensor.dtype)
 
     @property
     def shape(self) -> str:
@@ -254,9 +253,9 @@ def _network_context(network: Network, target: MatchTarget) -> dict[str, object]
         "rounding": _ROUNDING.get(network.rounding, "MATCH_HALF_AWAY"),
         "alignment": max(WORKSPACE_ALIGNMENT, target.main_memory.alignment),
         "constant_alignment": CONSTANT_ALIGNMENT,
-        "c_type": _c_type,
+        "c_type": c_type,
         "comment": comment,
-        "numbers": _numbers,
+        "numbers": numbers,
         "prototype": prototype,
         "callbacks": callbacks,
         "values": values,
@@ -321,27 +320,6 @@ def _memory_uses(network: Network, target: MatchTarget) -> Iterator[_MemoryUse]:
             used[room] = max(used.get(room, 0), schedule.used_bytes(schedule.inner_memory, room))
     for room, size in sorted(used.items()):
         yield _MemoryUse(room, "blocks", size)
-
-
-def _c_type(dtype: str) -> str:
-    return _C_TYPES.get(dtype, f"{dtype}_t")
-
-
-def _numbers(data: npt.NDArray[np.generic]) -> list[str]:
-    """Elements as C literals."""
-    if data.dtype.kind == "f":
-        return [_float(float(value), data.dtype.itemsize) for value in data.flat]
-    return [_integer(int(value)) for value in data.flat]
-
-
-def _float(value: float, size: int) -> str:
-    if not math.isfinite(value):
-        return "NAN" if math.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
-    return repr(value) + ("f" if size == 4 else "")
-
-
-def _integer(value: int) -> str:
-    return f"({value + 1} - 1)" if value == -(2**63) else str(value)
 
 
 def with_external(target: MatchTarget) -> tuple[Platform, ...]:

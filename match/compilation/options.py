@@ -38,7 +38,8 @@ class Options:
     a time, `cache` the folder of what was found before, if any; the result depends on neither. `rescale` tells whether
     the network becomes another, whose layers shift alone, `quantize_recurrent` whether it becomes another, whose
     recurrent layers are integers. `in_place` tells when tensors lie inside others, so
-    that concatenations and slices copy nothing: where that is cheapest, wherever they can, or never.
+    that concatenations and slices copy nothing: where that is cheapest, wherever they can, or never. `off_core` tells
+    that the control core computes only what no module takes, also where it would be cheaper.
     """
 
     engine: str
@@ -50,6 +51,7 @@ class Options:
     rescale: bool = False
     quantize_recurrent: bool = False
     in_place: WhenInPlace = "cheapest"
+    off_core: bool = False
 
     @property
     def exact(self) -> bool:

@@ -274,6 +274,8 @@ def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
     Otherwise no module needs to be asked for the sums: with the whole in their place, any cover costs no more. Its
     conversions are counted as if nothing around it had its layouts.
     """
+    if options.off_core and offers.accepted:
+        return False
     layer = offers.workload.layer
     rest = cpu_cost(target, layer.name, layer.what, 0, outputs(layer))
 
@@ -332,6 +334,8 @@ class _Candidates:
         """A layer as a whole, on a module or the control core."""
         places = self._network.operators[index]
         self._on_modules(places, row, offers)
+        if self._options.off_core and offers.accepted:
+            return
         self._on_core(places, price(offers.cpu, self._options), lambda other: (row, offers.decision(CPU, other)))
 
     def of_halves(self, index: int, parts: Halves, whole: Offers, sums: Offers) -> None:

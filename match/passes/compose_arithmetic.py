@@ -109,7 +109,8 @@ def _of_sums(top: relay.Call, leaf: relay.Expr, clip: tuple[int, int], out_dtype
     requantization = _requantization(top, leaf, clip) or _tabulated(top, leaf, clip)
     if requantization is None:
         return None
-    factors = [factor.args[0] for factor in leaf.args if is_call(leaf, "multiply") and is_call(factor, "cast")]
+    products: list[relay.Expr] = leaf.args[:] if is_call(leaf, "multiply") else []
+    factors = [factor.args[0] for factor in products if is_call(factor, "cast")]
     if len(factors) == 2 and all(map(is_8bit, factors)) and _uniform(top, [leaf]):
         one = requantization.take(np.zeros(1, np.intp))
         return integer_form.multiply(new(factors[0]), new(factors[1]), (0, 0), one, out_dtype)

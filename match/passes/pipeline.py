@@ -43,6 +43,7 @@ def integer_network(
     exact: bool = True,
     quantize_recurrent: bool = False,
     remove_dead_channels: bool = True,
+    truncates: bool | None = None,
     passed: Passed = unread,
 ) -> Graph:
     """The network in integer form (docs/integer-form.md).
@@ -55,6 +56,8 @@ def integer_network(
             that modules take, where they would else stay with the control core.
         quantize_recurrent: True makes integers of recurrent layers in floating point, which makes another network.
         remove_dead_channels: False keeps what is proven constant, to compare with compilers that compute it.
+        truncates: whether averages of integers in Relay are rounded towards zero; None: in a network without QNN
+            operators, which is integer arithmetic as it stands. A part of a network may have none itself.
         passed: is told of each pass and rewrite, by the name of its module, when it is done.
 
     Raises:
@@ -73,7 +76,9 @@ def integer_network(
     else:
         from match.passes.relay_pipeline import graph_of_relay
 
-        graph = graph_of_relay(model, model.network, passed, exact=exact, quantize_recurrent=quantize_recurrent)
+        graph = graph_of_relay(
+            model, model.network, passed, truncates, exact=exact, quantize_recurrent=quantize_recurrent
+        )
         first = ()
     rewrites = (
         *first,

@@ -42,19 +42,21 @@ from match.relay.objects import main_function
 
 
 def graph_of_relay(
-    model: Model, module: tvm.IRModule, passed: Passed, *, exact: bool, quantize_recurrent: bool
+    model: Model, module: tvm.IRModule, passed: Passed, truncates: bool | None, *, exact: bool, quantize_recurrent: bool
 ) -> Graph:
     """The graph of a model's Relay module; arguments are those of `match.passes.pipeline.integer_network`."""
     prepared = _prepared(model, module, passed, exact=exact, quantize_recurrent=quantize_recurrent)
-    graph = read_graph(main_function(prepared), fragment=_quantized(model, module, exact=exact)).graph
+    graph = read_graph(main_function(prepared), fragment=_quantized(model, module, truncates, exact=exact)).graph
     passed("integerize", partial(text, graph))
     return graph
 
 
-def _quantized(model: Model, module: tvm.IRModule, *, exact: bool) -> QuantizedReader:
+def _quantized(model: Model, module: tvm.IRModule, truncates: bool | None, *, exact: bool) -> QuantizedReader:
     """What reads the QNN operators of a network."""
     if model.rounding == Rounding.TFLITE:  # imported by TVM
-        return QuantizedReader(TfliteArithmetic(), exact, truncates=not qnn_operators(module), half_to_even=False)
+        if truncates is None:
+            truncates = not qnn_operators(module)
+        return QuantizedReader(TfliteArithmetic(), exact, truncates=truncates, half_to_even=False)
     return QuantizedReader(OnnxruntimeArithmetic(), exact, half_to_even=model.rounding == Rounding.ONNXRUNTIME)
 
 

@@ -131,8 +131,8 @@ def read_linear(expr: relay.Expr) -> Linear | None:
         return None
     if rectified is not None:  # a sum of 0 becomes the zero point
         clip = min(max(clip[0], output.zero_point), clip[1]), clip[1]
-    accumulator_scale = constant(requantize.args[1])
-    if accumulator_scale is None or scalar(requantize.args[2]) != 0:
+    accumulator_scale, accumulator_zero = constant(requantize.args[1]), constant(requantize.args[2])
+    if accumulator_scale is None or accumulator_zero is None or accumulator_zero.any():
         return None
     # Only a requantization of the accumulator's own scale is a layer; the importers round this product, so it is close.
     own_scale = sums.input.scale * sums.weight_scale / (1 << sums.bits)

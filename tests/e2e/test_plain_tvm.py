@@ -49,6 +49,34 @@ def test_from_a_file_to_a_program_for_gap9(models_dir: Path, tmp_path: Path, pla
     assert run(plain_tvm.link("gap9", tmp_path), samples, "int8") == expected
 
 
+TABLES = {
+    "kws_ref_model": ("match.gap8.cluster.exact",),
+    "ad01_int8": ("match.gap9.ne16.exact",),
+    "pretrainedResnet_quant": ("match.gap9.ne16.exact", "match.gap9.cluster.exact"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_by_pattern_tables(name: str, models_dir: Path, tmp_path: Path, plain_tvm: ModuleType) -> None:
+    """TVM's own passes and the file from TVM's own front end; all of the network is on modules."""
+    path, target = models_dir / f"{name}.tflite", TABLES[name][0].split(".")[1]
+    model, sources = plain_tvm.build_by_tables(path, target, list(TABLES[name]))
+    assert sum(f" of {target}." in source for source in sources) > 1, "layers on modules"
+    plain_tvm.write(model, sources, target, tmp_path)
+    (tensor,) = model.inputs
+    samples = np.random.default_rng(3).integers(-128, 128, (5, *tensor.shape)).astype(np.int8)
+    expected = [y.ravel().tolist() for y in tflite_network.run_micro(path, samples)]
+    assert run(plain_tvm.link(target, tmp_path), samples, "int8") == expected
+
+
+def test_tables_that_are_not_there(models_dir: Path, tmp_path: Path) -> None:
+    command = [sys.executable, EXAMPLE, models_dir / "ad01_int8.tflite", "gap9", tmp_path / "program", "match.gap9.npu"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("gap9 has no pattern table match.gap9.npu; its tables: match.gap9.cluster, ")
+    assert not (tmp_path / "program").exists()
+
+
 @pytest.mark.parametrize("quiet", [True, False])
 def test_tvm_gives_no_advice_on_tuning(quiet: bool, models_dir: Path) -> None:
     """As it does in a context of its own."""

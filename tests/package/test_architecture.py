@@ -39,6 +39,7 @@ STATIONS = (
     "placement",
     "analysis",
     "codegen",
+    "byoc",
     "run",
     "report",
     "external_memory",
@@ -63,6 +64,7 @@ MAY_IMPORT_RELAY = (
     "devtools.check",
     "external_memory",
     "codegen",
+    "byoc",
     "validation",
 )
 

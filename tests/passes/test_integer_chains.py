@@ -205,3 +205,13 @@ def test_averages_beside_quantized_operators_are_tflites() -> None:
     x = np.array([1, 1, 1, 0], np.int8).reshape(1, 2, 2, 1)
     assert Compiled(after)({"x0": x})[0].item() == 1 + 3
     assert not is_call(after["main"].body, "qnn.requantize")
+
+
+def test_sums_that_are_an_input_of_the_network() -> None:
+    """Nothing is known of how they were computed."""
+    shape = (1, 4, 4, 6)
+    sums, other = relay.var("sums", shape=shape, dtype="int32"), relay.var("other", shape=shape, dtype="int8")
+    chain = relay.add(relay.cast(sums, "int64"), const(77, "int64"))
+    outputs = relay.Tuple([saturated(relay.right_shift(chain, const(25, "int64"))), relay.clip(other, 0, 9)])
+    before = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([sums, other], outputs)))
+    assert_same_outputs(before, integer_relay(from_relay(before)))

@@ -143,6 +143,23 @@ def test_numbers_along_another_axis_are_no_bias() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+def test_zero_points_of_sums_by_channel() -> None:
+    """As TVM's FakeQuantizationToInteger writes them: zeros, one for each channel."""
+    rng, zero, x = np.random.default_rng(4), relay.const(0, "int32"), relay.var("x", shape=(1, 12), dtype="int8")
+    weights, zeros = relay.const(rng.integers(-9, 10, (6, 12)).astype(np.int8)), relay.const(np.zeros(6, np.int32))
+    scales = relay.const(rng.uniform(0.1, 0.9, 6).astype(np.float32))
+    sums = relay.qnn.op.dense(x, weights, relay.const(4), zeros, relay.const(1.0), scales, 6)
+    ends = zeros, relay.const(9.0), zero
+    y = relay.qnn.op.requantize(sums, scales, *ends, axis=1, rounding="UPWARD", out_dtype="int8")
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], y)))
+    integers = integer_relay(from_relay(module))
+    assert is_dense(integers)
+    ours, theirs = executable(integers), Compiled(module)
+    for _ in range(10):
+        inputs = {"x": random_values(rng, (1, 12), "int8")}
+        np.testing.assert_array_equal(ours(inputs)[0], theirs(inputs)[0])
+
+
 @pytest.mark.parametrize("zero_point", [-20, 30])
 def test_sums_that_are_rectified(zero_point: int) -> None:
     """In front of the requantization, as TVM's FakeQuantizationToInteger writes a ReLU."""
