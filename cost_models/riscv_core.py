@@ -11,8 +11,8 @@ _EXPONENTIAL = frozenset({"nn.softmax", "nn.log_softmax", "sigmoid", "tanh", "ex
 """Operators in floating point that call a function of the mathematical library for each element."""
 
 
-_OPERATORS = {Op.QUANTIZE: 6, Op.DEQUANTIZE: 4, Op.DEQUANTIZE_SUMS: 6}
-"""Operators on numbers that are or become float32, in plain Relay."""
+_OPERATORS: dict[str, int] = {Op.QUANTIZE: 6, Op.DEQUANTIZE: 4, Op.DEQUANTIZE_SUMS: 6, "requantize_real": 7}
+"""Operators on numbers that are or become float32: how many they are in plain Relay."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,15 @@ class RiscvCoreCost(CpuCostModel):
                 return self.dense * macs + self.lstm * outputs
             case Op.GRU | Op.GRU_RESET_FIRST:
                 return self.dense * macs + self.gru * outputs
-            case Op.NORMALIZE:
+            case Op.NORMALIZE | "unit_length":
                 return self.normalized_row + self.normalized * outputs
             case _:
                 return self.other * max(macs, outputs)
 
     def floating(self, op: str, outputs: int) -> float:
         """By the operators that are joined in `op`."""
-        names = op.split("+")
-        exponentials = sum(name in _EXPONENTIAL for name in names)
-        return (self.exponential * exponentials + self.float_operator * (len(names) - exponentials)) * outputs
+        each = (
+            self.exponential if name in _EXPONENTIAL else self.float_operator * _OPERATORS.get(name, 1)
+            for name in op.split("+")
+        )
+        return sum(each) * outputs

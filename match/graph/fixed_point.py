@@ -258,6 +258,10 @@ class LogarithmOfSoftmax(OfElements):
     divisor: Int64Array
     dtype: str
 
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Called as the operator of modules is that computes other steps of the same function."""
+        return replace(super().work(result, inputs), name=Op.LOG_SOFTMAX.value)
+
     def compute(self, *inputs: Array) -> Array:
         """Distances less the logarithm of the sum; those that are too far are the smallest value."""
         x = inputs[0].astype(np.int64)
