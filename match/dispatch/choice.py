@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
-from match.dispatch.energy import knows_energy, without_energy
+from match.dispatch.energy import without_energy
 from match.dispatch.known_steps import known_steps
 from match.dispatch.member import Member, member
 from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerUp
@@ -31,8 +31,8 @@ from match.requantize.form import Form
 from match.search.cache import Cache
 from match.search.problem import SearchProblem, Solution
 from match.search.solutions import solutions
-from match.target.answers import call_text, number
-from match.target.cost import Cost
+from match.target.answers import call_text, checked, number
+from match.target.cost import Cost, Energy
 from match.target.external_cost import external_cost
 from match.target.hardware import HwModule, MatchTarget
 
@@ -246,7 +246,7 @@ def cpu_cost(
     """
     model = target.cpu_cost_model
     if op in WITHOUT_CODE:
-        return Cost(0.0, 0.0, 0.0, 0.0, (), 0.0 if knows_energy(model) else None)
+        return Cost(0.0, 0.0, 0.0, 0.0, (), None if model.energy is None else 0.0)
 
     def ask(method: str, *arguments: str | int) -> float:
         call = partial(call_text, model, name, method, arguments)
@@ -254,8 +254,14 @@ def cpu_cost(
 
     row = (op, macs // rows, outputs // rows)
     cycles = ask("floating", op, max(macs, outputs)) if floating else rows * ask("cycles", *row)
-    energy = rows * ask("energy", *row) if knows_energy(model) else None
+    energy = None if model.energy is None else _core_energy(model.energy, macs, cycles, name)
     return Cost(cycles, cycles, 0.0, 0.0, ((CPU, max(2 * macs, outputs) + outputs),), energy)
+
+
+def _core_energy(energy: Energy, macs: int, cycles: float, name: str) -> float:
+    """What the control core consumes for an operator, layer `name`, in pJ."""
+    pj = energy.mac * macs + energy.cycle * cycles + energy.work(cycles, 0.0)
+    return checked(pj, lambda: f"module {CPU}: its energy, {energy}, layer {name},")
 
 
 def price(cost: Cost, options: Options) -> float:

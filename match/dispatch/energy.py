@@ -9,14 +9,12 @@ from match.target.hardware import MatchTarget
 
 def without_energy(target: MatchTarget) -> tuple[str, ...]:
     """Names of the target's modules, the control core last, whose cost models give no energy."""
-    lacking = [module.name for module in target.modules if _energy(getattr(module, "cost_model", None)) is None]
-    return (*lacking, *(() if knows_energy(target.cpu_cost_model) else (CPU,)))
+    models = {
+        **{module.name: getattr(module, "cost_model", None) for module in target.modules},
+        CPU: target.cpu_cost_model,
+    }
+    return tuple(name for name, model in models.items() if not _knows_energy(model))
 
 
-def knows_energy(model: CpuCostModel) -> bool:
-    """Whether a control core's cost model gives the energy of an operator."""
-    return type(model).energy is not CpuCostModel.energy
-
-
-def _energy(model: object) -> object:
-    return model.energy if isinstance(model, CostModel) else None
+def _knows_energy(model: object) -> bool:
+    return isinstance(model, CostModel | CpuCostModel) and model.energy is not None
