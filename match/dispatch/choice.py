@@ -134,12 +134,14 @@ def _inexact(form: Form) -> LayerConstants | None:
 def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, stopwatch: Stopwatch) -> list[Offers]:
     """The offers for each layer; the time for schedules is the phase "search" of `stopwatch`.
 
+    Schedules are the best ones for the first that the options name in `Options.searched`.
+
     Raises:
         CostModelError: if a module's cost model or the control core's fails.
         OptionError: if the target lacks what the objective needs.
     """
-    if options.objective == "energy":
-        _check_energy(target)
+    if "energy" in options.searched:
+        _check_energy(target, "edp" if options.objective == "edp" else "energy")
     with Workers(options.jobs) as workers:
         asked = requests(workloads, target, options, workers)
         problems: dict[Key, SearchProblem] = {}
@@ -264,21 +266,21 @@ def _core_energy(energy: Energy, macs: int, cycles: float, name: str) -> float:
     return checked(pj, lambda: f"module {CPU}: its energy, {energy}, layer {name},")
 
 
-def price(cost: Cost, options: Options) -> float:
-    """The quantity that is minimised for the network: predicted cycles, or pJ for the objective energy, or bytes moved.
+def price(cost: Cost, objective: str) -> float:
+    """What schedules are searched for: predicted cycles, or pJ for the objective energy, or bytes moved.
 
     If bytes are equal, cycles decide: they are counted in units of `BYTES_GRAIN`.
     """
-    if options.objective == "bytes":
+    if objective == "bytes":
         return cost.moved_bytes + round(cost.cycles) * BYTES_GRAIN
-    return cost.energy if options.objective == "energy" and cost.energy is not None else cost.cycles
+    return cost.energy if objective == "energy" and cost.energy is not None else cost.cycles
 
 
-def _check_energy(target: MatchTarget) -> None:
+def _check_energy(target: MatchTarget, objective: str) -> None:
     lacking = without_energy(target)
     if lacking:
         raise OptionError(
-            f"objective 'energy' needs the energy of every module, and target {target.name} does not give that of "
+            f"objective {objective!r} needs the energy of every module, and target {target.name} does not give that of "
             f"{', '.join(lacking)}; choose latency or bytes, or a target that `match targets` lists with energy."
         )
 

@@ -23,7 +23,7 @@ from match.errors import CapacityError
 from match.external_memory.describe import buffers, describe, steps_of, with_constants
 from match.external_memory.message import MainMemoryError, outside, sentence
 from match.external_memory.strips import best_strips
-from match.external_memory.waits import with_waits
+from match.external_memory.waits import outside_energies, with_waits
 from match.frontend.model import Model
 from match.ir.layer import Role
 from match.mapping.schedule import Memory
@@ -189,11 +189,26 @@ def _short(failures: Sequence[_Failure]) -> CapacityError:
 
 
 def _cost(way: _Way, options: Options) -> float:
-    """The cost under the objective: predicted cycles with waits for external memory, or the cost of the offers."""
+    """The cost under the objective, with what external memory adds to it, but for bytes: those that layers move."""
+    cycles = way.plan.latency.cycles
     if options.objective == "latency":
-        return way.plan.latency.cycles
-    taken = (offer.cost for one in way.decisions for offer in one.candidates if offer.module == one.module)
-    return sum(price(cost, options) for cost in taken if cost is not None)
+        return cycles
+    if options.objective == "bytes":
+        return sum(price(one.cost, "bytes") for one in way.decisions if one.cost is not None)
+    decisions = _timed(way, way.decisions, steps_of(way.network.steps, way.decisions))
+    energy = sum(decision.energy or 0.0 for decision in decisions)
+    return energy * cycles if options.objective == "edp" else energy
+
+
+def _timed(way: _Way, decisions: Sequence[LayerDecision], steps: Sequence[int]) -> tuple[LayerDecision, ...]:
+    """The decisions of a way, each at its step, with the cycles and the energy that external memory adds."""
+    problem, plan = way.decided.problem, way.plan
+    moved = [
+        (step.constants if fetched is not None else 0)
+        + (0 if symbol else sum(problem.by_name[name].bytes for name in plan.choice.spilled & {*step.tensors}))
+        for step, fetched, symbol in zip(problem.steps, plan.choice.fetched, way.decided.symbols, strict=True)
+    ]
+    return with_waits(decisions, steps, plan.latency, moved, outside_energies(way.partitioned.target))
 
 
 def _way(partitioned: Partitioned, network: Network, model: Model, options: Options, stopwatch: Stopwatch) -> _Way:
@@ -225,7 +240,7 @@ def _placed(way: _Way, result: Partitioned, model: Model, core: ControlCore) -> 
         image=_image(network, plan, symbols, _plans(way.decided.decisions.values())),
         whole=way.network.main_bytes,
     )
-    timed = replace(result, decisions=with_waits(result.decisions, steps, plan.latency))
+    timed = replace(result, decisions=_timed(way, result.decisions, steps))
     return timed, replace(
         network,
         memory=memory,

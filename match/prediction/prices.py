@@ -267,8 +267,9 @@ class Prices:
         energy = self.cost_model.energy
         if energy is None:
             return Energy(0.0)
-        parts = ("mac", "cycle", "kernel", "control")
-        return Energy(**{part: self._energy(getattr(energy, part), part) for part in parts})
+        mac, cycle = self._energy(energy.mac, "mac"), self._energy(energy.cycle, "cycle")
+        kernel, control = self._energy(energy.kernel, "kernel"), self._energy(energy.control, "control")
+        return Energy(mac, {}, cycle, kernel, control)
 
     def byte_energy(self, memory: str) -> float:
         """Energy of a byte that moves into a memory or out of it, in pJ.
