@@ -29,7 +29,7 @@ class Numerics(enum.StrEnum):
 
 
 OBJECTIVES = (*SEARCHED, "edp")
-"""What a network may be chosen for: what schedules are searched for, and the product of predicted energy and latency."""
+"""What a network may be chosen for: what schedules are searched for, and predicted energy times latency."""
 
 _FACTOR = re.compile(r"([a-z]+)=(\d+(?:\.\d+)?)x")
 

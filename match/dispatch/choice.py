@@ -15,13 +15,12 @@ from typing import TypeVar
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
-from match.dispatch.energy import without_energy
+from match.dispatch.energy import check_energy
 from match.dispatch.known_steps import known_steps
 from match.dispatch.member import Member, member
 from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerUp
 from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, requests
-from match.errors import OptionError
 from match.ir.constants import LayerConstants
 from match.ir.float_average import core_is_reference
 from match.ir.layer import BY_PIXEL, FLOATING_ON_CORE, Layer, Operand
@@ -140,8 +139,7 @@ def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, st
         CostModelError: if a module's cost model or the control core's fails.
         OptionError: if the target lacks what the objective needs.
     """
-    if "energy" in options.searched:
-        _check_energy(target, "edp" if options.objective == "edp" else "energy")
+    check_energy(target, options)
     with Workers(options.jobs) as workers:
         asked = requests(workloads, target, options, workers)
         problems: dict[Key, SearchProblem] = {}
@@ -274,15 +272,6 @@ def price(cost: Cost, objective: str) -> float:
     if objective == "bytes":
         return cost.moved_bytes + round(cost.cycles) * BYTES_GRAIN
     return cost.energy if objective == "energy" and cost.energy is not None else cost.cycles
-
-
-def _check_energy(target: MatchTarget, objective: str) -> None:
-    lacking = without_energy(target)
-    if lacking:
-        raise OptionError(
-            f"objective {objective!r} needs the energy of every module, and target {target.name} does not give that of "
-            f"{', '.join(lacking)}; choose latency or bytes, or a target that `match targets` lists with energy."
-        )
 
 
 def outputs(layer: Layer) -> int:

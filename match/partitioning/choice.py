@@ -14,6 +14,7 @@ from match.cover.solve import solve
 from match.cover.two_costs import TwoCosts
 from match.dispatch import plan
 from match.dispatch.choice import Offers, ask, cpu_cost, outputs, price
+from match.dispatch.energy import check_energy
 from match.dispatch.plan import CPU, LayerDecision, RunnerUp
 from match.dispatch.request import Workload
 from match.ir.graph import Graph, Operator
@@ -118,6 +119,7 @@ def _asked(
     workloads: Sequence[Workload], target: MatchTarget, options: Options, stopwatch: Stopwatch
 ) -> list[_AllOffers]:
     """The offers for each layer, once for each that schedules are searched for."""
+    check_energy(target, options)
     each = [
         ask(workloads, target, replace(options, objective=objective, at_most=None), stopwatch)
         for objective in options.searched
