@@ -18,6 +18,7 @@ from match.report.settings import objective_text, settings_text
 
 _SLOWEST = 8
 _PJ_IN_UJ = 1e6
+_PJ_IN_NJ = 1e3
 
 
 def overview(report: Report, cycles: Chart) -> Markup:
@@ -34,7 +35,7 @@ def overview(report: Report, cycles: Chart) -> Markup:
         joined(_cards(report)),
         stacked("By unit", by_unit(report), "cycles"),
         stacked("By cause", by_cause(report), "cycles"),
-        stacked("Energy by unit", _energy(report), "pJ") if report.totals.energy_pj else "",
+        stacked("Energy by unit, in nJ", _energy(report), "nJ") if report.totals.energy_pj else "",
         joined(_memories(report)),
         cycles.content,
         _advice(report),
@@ -86,10 +87,11 @@ def by_cause(report: Report) -> Iterator[tuple[str, float, str]]:
 
 
 def _energy(report: Report) -> Iterator[tuple[str, float, str]]:
+    """Each unit with the nJ of its layers, and its colour."""
     colours = unit_colours(report.target)
     for module in report.target.modules:
         own = (layer.energy_pj or 0.0 for layer in report.layers if layer.module == module.name)
-        yield module.name, round(sum(own)), colours[module.name]
+        yield module.name, round(sum(own) / _PJ_IN_NJ), colours[module.name]
 
 
 def _memories(report: Report) -> Iterator[Markup]:
