@@ -105,6 +105,12 @@ class Options:
         return (self.objective, self.at_most.quantity) if self.at_most else (self.objective,)
 
     @property
+    def others(self) -> tuple[Options, ...]:
+        """The same without a bound, for each other objective whose network may be better once memories are full."""
+        names = dict.fromkeys((*self.searched, "latency"))
+        return tuple(replace(self, objective=name, at_most=None) for name in names if name != self.objective)
+
+    @property
     def exact(self) -> bool:
         """Whether the model's own arithmetic is the only one allowed."""
         return self.numerics is Numerics.EXACT

@@ -109,10 +109,7 @@ def choose(
     for index in parts.rows:
         candidates.of_in_place(index, layers[index], offered[index], parts)
     whole = (*offered.values(), *summed.values(), *(offers for _, offers in together))
-    most = math.inf
-    if bound := options.at_most:
-        most = bound.factor * solve(candidates.problem(bound.quantity)).cost
-    return _cheapest(candidates, [offers[0].workload for offers in whole], options, most)
+    return _cheapest(candidates, [offers[0].workload for offers in whole], options)
 
 
 def _asked(
@@ -128,15 +125,11 @@ def _asked(
 
 
 def _cheapest(
-    candidates: _Candidates,
-    workloads: Sequence[Workload],
-    options: Options,
-    most: float,
-    limit: float = math.inf,
+    candidates: _Candidates, workloads: Sequence[Workload], options: Options, limit: float = math.inf
 ) -> ChosenNetwork:
     """The cheapest cover by candidates; those of several layers have fewer bytes of constants than `limit`.
 
-    `workloads` are those that modules were asked about, of whole tensors. `most` is what `Options.at_most` allows.
+    `workloads` are those that modules were asked about, of whole tensors.
     """
     numbers = [number for number in range(len(candidates.made)) if candidates.joined.get(number, -1) < limit]
     problem = candidates.problem(options.searched[-1 if options.objective == "edp" else 0], numbers)
@@ -144,8 +137,9 @@ def _cheapest(
         problem, numbers = _with_few_copies(problem, numbers, candidates.copying)
     if options.objective == "edp":
         cover = TwoCosts(problem, candidates.problem("latency", numbers)).least_product()
-    elif options.at_most:
-        cover = TwoCosts(problem, candidates.problem(options.at_most.quantity, numbers)).least_within(most)
+    elif bound := options.at_most:
+        bounded = candidates.problem(bound.quantity, numbers)
+        cover = TwoCosts(problem, bounded).least_within(bound.factor * solve(bounded).cost)
     else:
         cover = solve(problem)
     taken = [
@@ -160,7 +154,7 @@ def _cheapest(
     joined = max(
         (size for place in cover.chosen if (size := candidates.joined.get(numbers[place])) is not None), default=None
     )
-    again = partial(_cheapest, candidates, workloads, options, most)
+    again = partial(_cheapest, candidates, workloads, options)
     return ChosenNetwork(rows, decisions, asked, problem, cover.cost, joined, again)
 
 
