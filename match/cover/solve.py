@@ -95,6 +95,16 @@ class Costs:
         """What a sum of the variables' costs stands for, with what all covers have in common."""
         return (total + self._common) // self._preferences / self._unit
 
+    @property
+    def tables(self) -> tuple[Sequence[Mapping[int, int]], Mapping[Pair, Mapping[Pair, int]]]:
+        """What `marginals` is asked: the cost of each variable's values, and of those of two variables together."""
+        return self._alone, self._pairs
+
+    def total(self, cost: float) -> int:
+        """The largest sum of the variables' costs that stands for at most `cost`."""
+        numerator, denominator = float(cost).as_integer_ratio()
+        return (numerator * self._unit // denominator + 1) * self._preferences - 1 - self._common
+
     def _operators(self) -> None:
         """Candidates cost at their first operators; after that stands which of those that begin there it is."""
         below = self._preferences

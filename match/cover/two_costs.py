@@ -6,25 +6,25 @@ are the corners of the convex hull of all covers, as points of two costs.
 - A product of two positive costs has no minimum inside a convex region, so that of least product is such a corner, and
   all corners that may be it are looked at.
 - A cover within a bound need not be a corner. The weight of the two corners around the bound gives a lower bound of
-  its cost (Lagrange). It leaves out candidates with which no cover can be better than the corner within the bound, and
-  the covers of the others are enumerated in the order of their weighted cost, until that of the next one shows that
-  none which follows can be better.
+  its cost (Lagrange). It leaves out candidates with which no cover can be better than the corner within the bound; of
+  covers by the others, `fronts` finds the least.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
 from typing import NamedTuple
 
+from match.cover.fronts import BoundedSum, TooManyPointsError
 from match.cover.problem import Cover, CoverProblem
-from match.cover.solve import least_with_each, solve
+from match.cover.solve import Costs, least_with_each, solve
 from match.dispatch.plan import RunnerUp
 
-MOST_SOLVED = 500
-"""Problems that are solved to enumerate covers within a bound. The best cover so far is taken if that is not enough."""
+MOST_POINTS = 2_000_000
+"""Points of two costs that are made for a cover within a bound: a second or two. If they are not enough, it is a
+corner's."""
 
 LESS = 1 - 1e-12
 """A weighted cost that is less than this share of another one is less, whatever the order of additions."""
@@ -84,14 +84,28 @@ class TwoCosts:
         while (corner := self._at(weight)).weighed(weight) < LESS * free.weighed(weight):
             free, bound = (free, corner) if corner.second <= most else (corner, bound)
             weight = _weight(free, bound)
-        best = bound
-        for corner in self._enumerated(weight, best.first + weight * most):
-            if corner.weighed(weight) - weight * most >= LESS * best.first:
-                break
-            if corner.second <= most and corner.first < best.first:
-                best = corner
-        cover = solve(self._weighed(weight), best.chosen)
-        return _priced(cover, best.first, lambda weighed: weighed - weight * most)
+        chosen = self._within(most, weight, bound)
+        cover = solve(self._weighed(weight), chosen.chosen)
+        return _priced(cover, chosen.first, lambda weighed: weighed - weight * most)
+
+    def _within(self, most: float, weight: float, bound: Corner) -> Corner:
+        """The cover of least first cost whose second is at most `most`; the corner `bound` is one within."""
+        least = least_with_each(self._weighed(weight))
+        hopeful = [n for n, cost in enumerate(least) if LESS * cost <= bound.first + weight * most]
+        first, second = (Costs(_with(one, hopeful)) for one in (self.first, self.second))
+        (alone, pairs), (others, other_pairs) = first.tables, second.tables
+        if [own.keys() for own in alone] != [own.keys() for own in others]:  # conversions are dear in another order
+            return bound
+        search = BoundedSum(second.total(most), MOST_POINTS)
+        try:
+            values = search.least((alone, others), (pairs, other_pairs))
+        except TooManyPointsError:
+            return bound
+        assert values is not None, "the corner is within the bound"
+        operators = range(len(self.first.graph.operators))
+        taken = {hopeful[values[place]] for place in operators}
+        last = [candidate.operators[-1] for candidate in self.first.candidates]
+        return min(bound, self._corner(tuple(sorted(taken, key=lambda number: last[number]))))
 
     def _corners(self) -> Iterator[Corner]:
         """The corners of the convex hull that may have the least product."""
@@ -110,34 +124,6 @@ class TwoCosts:
                 spans += [(one, corner), (corner, other)]
                 yield corner
 
-    def _enumerated(self, weight: float, limit: float) -> Iterator[Corner]:
-        """Covers whose weighted cost is at most `limit`, in its order, until `MOST_SOLVED` problems are solved.
-
-        All covers but the least one differ from it in some candidate: those without its first one are searched, those
-        with its first one and without its second, and so on, and each of these in the same way.
-        """
-        problem, solved = self._weighed(weight), 0
-        hopeless = frozenset(n for n, least in enumerate(least_with_each(problem)) if LESS * least > limit)
-        waiting: list[tuple[float, int, tuple[int, ...], frozenset[int], frozenset[int]]] = []
-
-        def search(kept: frozenset[int], without: frozenset[int]) -> None:
-            nonlocal solved
-            solved += 1
-            try:
-                cover = _solved(problem, kept, without)
-            except ValueError:
-                return
-            heappush(waiting, (cover.cost, solved, cover.chosen, kept, without))
-
-        search(frozenset(), hopeless)
-        while waiting and solved < MOST_SOLVED:
-            _, _, chosen, kept, without = heappop(waiting)
-            yield self._corner(chosen)
-            for candidate in chosen:
-                if candidate not in kept:
-                    search(kept, without | {candidate})
-                    kept |= {candidate}
-
     def _at(self, weight: float) -> Corner:
         """The corner of least weighted cost."""
         return self._of(self._weighed(weight))
@@ -147,7 +133,7 @@ class TwoCosts:
 
     def _corner(self, chosen: tuple[int, ...]) -> Corner:
         """The two costs of a cover."""
-        first, second = (_solved(one, frozenset(chosen)).cost for one in (self.first, self.second))
+        first, second = (solve(_with(one, chosen)).cost for one in (self.first, self.second))
         return Corner(first, second, chosen)
 
     def _weighed(self, weight: float) -> CoverProblem:
@@ -165,20 +151,9 @@ def _weight(one: Corner, other: Corner) -> float:
     return (other.first - one.first) / (one.second - other.second) if one.second > other.second else math.inf
 
 
-def _solved(problem: CoverProblem, kept: frozenset[int], without: frozenset[int] = frozenset()) -> Cover:
-    """The least cover with some candidates and without others; places are those in the whole problem.
-
-    Raises:
-        ValueError: if there is none.
-    """
-    taken = {place for number in kept for place in problem.candidates[number].operators}
-    numbers = [
-        number
-        for number, candidate in enumerate(problem.candidates)
-        if number in kept or (number not in without and not taken & {*candidate.operators})
-    ]
-    cover = solve(replace(problem, candidates=tuple(problem.candidates[number] for number in numbers)))
-    return replace(cover, chosen=tuple(numbers[place] for place in cover.chosen))
+def _with(problem: CoverProblem, numbers: Sequence[int]) -> CoverProblem:
+    """The problem with some of its candidates."""
+    return replace(problem, candidates=tuple(problem.candidates[number] for number in numbers))
 
 
 def _priced(cover: Cover, cost: float, price: Callable[[float], float]) -> Cover:

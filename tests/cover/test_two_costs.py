@@ -108,17 +108,17 @@ def test_a_bound_that_is_not_proven_is_kept(monkeypatch: pytest.MonkeyPatch) -> 
     problem = knapsack(Random(3), 20)
     most = 1.5 * solve(problem.second).cost
     best = problem.least_within(most).cost
-    monkeypatch.setattr(two_costs, "MOST_SOLVED", 1)
+    monkeypatch.setattr(two_costs, "MOST_POINTS", 1)
     found = problem.least_within(most)
     assert sum(problem.second.candidates[number].cost for number in found.chosen) <= most
-    assert best <= found.cost <= 1.05 * best
+    assert best <= found.cost <= 1.1 * best
 
 
 @seeded(1, 4)
-def test_thirty_operators(seed: int) -> None:
+def test_parallel_paths(seed: int) -> None:
     """No cover of a larger network that other weights give is better."""
     random = Random(seed)
-    problem = with_second(parallel_problem(random, 30, 2, interleaved=False), random)
+    problem = with_second(parallel_problem(random, 16, 2, interleaved=False), random)
     found = problem.least_product()
     most = 1.1 * solve(problem.second).cost
     within = problem.least_within(most)
