@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.layer import Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
+from match.target.cost import Block, CostModel, Energy, Tile, ceil_div, choose, larger, smaller
 
 ARRAY = 16
 """Output channels and output columns, or input channels, that are computed at once."""
@@ -29,6 +29,34 @@ DIANA_CORE = RiscvCoreCost(convolution=2.0, dense=1.9, output=103.0)
 """TVM's C on DIANA's core, from its latencies on three networks at 260 MHz (MATCH paper, Table III): cycles of a
 multiply-accumulate and of an output are the line through the two networks of convolutions (ResNet, DS-CNN), a dense
 layer's are what they leave of the auto-encoder."""
+
+
+@dataclass(frozen=True)
+class DianaEnergy:
+    """pJ of DIANA's units at 0.8 V and 260 MHz, of a cycle unless said otherwise; estimated, see docs/cost-models.md.
+
+    soc: the core's domain, in any cycle, and core: more while the core computes or serves the accelerator.
+    digital: the digital accelerator, in any cycle. array: more while it works. mac: one of its multiply-accumulates.
+    l1_byte: a byte between L2 and the accelerator's memories.
+    """
+
+    soc: float = 7.4
+    core: float = 15.0
+    digital: float = 21.7
+    array: float = 21.7
+    mac: float = 0.085
+    l1_byte: float = 3.2
+
+    def of_core(self) -> Energy:
+        """The core, while the accelerator waits."""
+        return Energy(0.0, cycle=self.soc + self.digital, kernel=self.core)
+
+    def of_digital(self) -> Energy:
+        """The accelerator, while the core waits; the core launches jobs and starts transfers."""
+        return Energy(self.mac, {"L1": self.l1_byte}, self.soc + self.digital, self.array, self.core)
+
+
+DIANA_ENERGY = DianaEnergy()
 
 
 @dataclass(frozen=True)
@@ -57,11 +85,13 @@ class DianaDigitalCost(CostModel):
 
     access: cycles of a register access. Estimated, as NE16's.
     kernel: cycles of a kernel call beside its jobs: the tile's context, working out the registers. Estimated.
+    energy: pJ, None where they are not known.
     """
 
     access: int = 4
     kernel: int = 100
     dma: DianaDma = field(default_factory=DianaDma)
+    energy: Energy | None = None
 
     overlap = False
     arrays = True

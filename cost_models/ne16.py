@@ -21,9 +21,10 @@ from match.cost_models.pulp_cycles import (
     KernelCycles,
     Sharing,
 )
+from match.cost_models.pulp_energy import PulpEnergy
 from match.cost_models.pulp_loops import align4
-from match.ir.layer import Layer, Op
-from match.target.cost import Block, CostModel, Tile, ceil_div, choose, larger, smaller
+from match.ir.layer import WIDEST_WEIGHTS, Layer, Op
+from match.target.cost import Block, CostModel, Energy, Tile, ceil_div, choose, larger, smaller
 
 PIXELS = 3
 """Output rows and columns of a sub-tile."""
@@ -130,9 +131,19 @@ class Ne16Cost(CostModel):
     sharing: Sharing = field(default_factory=Sharing.measured)
     """What the cores of the cluster lose, as in its own kernels."""
     dma: Mchan = field(default_factory=Mchan)
+    consumption: PulpEnergy | None = None
+    """Of the chip's units, None where it is not known."""
+    weight_bits: int = WIDEST_WEIGHTS
+    """Those whose energy is asked for; cycles are asked for a layer, which has its own."""
 
     overlap = True
     arrays = True
+
+    @property
+    def energy(self) -> Energy | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """With the master, or with all cores where these lay out windows or requantize beside it."""
+        cores = self.cores if self.stream_out or self.laid_out else 1
+        return self.consumption and self.consumption.of_ne16(cores, self.weight_bits)
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes of two parts of a tile or all of it: int32 accumulators or windows. A smaller tile needs no more."""

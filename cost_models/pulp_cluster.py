@@ -37,6 +37,7 @@ from match.cost_models.pulp_cycles import (
     looked_up,
 )
 from match.cost_models.pulp_depthwise import Depthwise
+from match.cost_models.pulp_energy import PulpEnergy
 from match.cost_models.pulp_int16 import INT16_ELEMENTS, Int16Cycles
 from match.cost_models.pulp_loops import (
     STRIP_READS,
@@ -61,7 +62,7 @@ from match.cost_models.pulp_loops import (
 )
 from match.cost_models.pulp_transposition import transposition
 from match.ir.layer import GATES, Layer, Op
-from match.target.cost import Block, CostModel, Tile, at_each, ceil_div, choose, choose_for, larger, smaller
+from match.target.cost import Block, CostModel, Energy, Tile, at_each, ceil_div, choose, choose_for, larger, smaller
 
 
 class Product(NamedTuple):
@@ -89,6 +90,7 @@ class PulpClusterCost(CostModel):
     offload: cycles of a layer beside tiles: the control core's task, waking the cluster, the prologue. GVSoC counts
         that for the dense layers of ResNet8 and DS-CNN beyond their tiles (docs/pulp-open.md).
     cycles: of one core; int16: of activations of 16 bits. sharing: what all of them lose.
+    consumption: of the chip's units, None where it is not known.
     """
 
     cores: int = 8
@@ -100,9 +102,15 @@ class PulpClusterCost(CostModel):
     int16: Int16Cycles = field(default_factory=Int16Cycles.measured)
     sharing: Sharing = field(default_factory=Sharing.measured)
     dma: Mchan = field(default_factory=Mchan)
+    consumption: PulpEnergy | None = None
 
     overlap = True
     arrays = True
+
+    @property
+    def energy(self) -> Energy | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Of all its cores in a kernel."""
+        return self.consumption and self.consumption.of_cluster(self.cores)
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes, as kernels/pulp/match_pulp.h gives them for each kernel."""

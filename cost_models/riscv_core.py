@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.ir.layer import Op
-from match.target.cost import CpuCostModel
+from match.target.cost import CpuCostModel, Energy
 
 _EXPONENTIAL = frozenset({"nn.softmax", "nn.log_softmax", "sigmoid", "tanh", "exp", "log", "erf", "power", "nn.lrn"})
 """Operators in floating point that call a function of the mathematical library for each element."""
@@ -78,6 +78,8 @@ class RiscvCoreCost(CpuCostModel):
     """An element that a transposition moves."""
     resize: float = 97.0
     """An element of a bilinear interpolation in integers: 64.5 instructions under QEMU (8x8x16 to 16x16x16)."""
+    energy: Energy | None = None
+    """pJ, where they are known."""
 
     def cycles(self, op: str, macs: int, outputs: int) -> float:
         """By kind of operator; `macs` of pooling are its windows' elements, functions of a pixel are of one."""

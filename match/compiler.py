@@ -75,6 +75,7 @@ def compile(  # noqa: A001
     fuse: bool = True,
     rescale: bool = False,
     quantize_recurrent: bool = False,
+    at_most: str | None = None,
     name: str | None = None,
     input_type: str | None = None,
     output_type: str | None = None,
@@ -97,7 +98,7 @@ def compile(  # noqa: A001
             of the program; what they cannot hold goes to external memory.
         settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
         engine: how schedules are searched.
-        objective: what schedules are searched for.
+        objective: what is minimised: "latency", "energy", "bytes", or "edp", energy times latency.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules and fit requantizations at a time; none: one for each processor.
         cache: whether to keep schedules, and the network as read and in integer form, in the user's cache folder for
@@ -105,6 +106,8 @@ def compile(  # noqa: A001
         fuse: whether modules may execute several operators as one.
         rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
         quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
+        at_most: how much of another quantity than the objective the network may take, in times the least, such as
+            "latency=1.1x" beside objective "energy"; none: as much as that takes.
         name: what the network is called, and every name in its C begins with; none: the file's name.
         input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
             else becomes the caller's, who finds its scale in the interface; none: the model's.
@@ -124,7 +127,7 @@ def compile(  # noqa: A001
     stopwatch = Stopwatch(progress, passed)
     if output is not None:
         check_project_folder(path_of(output, "output"), overwrite=overwrite)  # before a search of minutes
-    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
+    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent, at_most)
     border = Border.parse(input_type, output_type, input_layout)
     l1 = memory_size("L1", l1)
     asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
@@ -175,6 +178,7 @@ def predict(
     fuse: bool = True,
     rescale: bool = False,
     quantize_recurrent: bool = False,
+    at_most: str | None = None,
     progress: Progress = unheard,
 ) -> ShownReport:
     """The report of a compilation, without C.
@@ -191,13 +195,15 @@ def predict(
         l2: bytes of main memory that the network has.
         settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
         engine: how schedules are searched.
-        objective: what schedules are searched for.
+        objective: what is minimised: "latency", "energy", "bytes", or "edp", energy times latency.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules and fit requantizations at a time; none: one for each processor.
         cache: whether to keep what was found, or the folder for it.
         fuse: whether modules may execute several operators as one.
         rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
         quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
+        at_most: how much of another quantity than the objective the network may take, in times the least, such as
+            "latency=1.1x" beside objective "energy"; none: as much as that takes.
         progress: is told which phase has begun, and how many of the searches are done.
 
     Raises:
@@ -205,7 +211,7 @@ def predict(
     """
     check_progress(progress)
     stopwatch = Stopwatch(progress)
-    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
+    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent, at_most)
     l1 = memory_size("L1", l1)
     asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
     network = _read(model, params, None, Border.parse(None, None, None), asked, stopwatch)
@@ -296,6 +302,7 @@ def validate(
         fuse=asked.fuse,
         rescale=asked.rescale,
         quantize_recurrent=asked.quantize_recurrent,
+        at_most=asked.at_most,
     )
     try:
         main = report.target.main_memory.bytes
@@ -368,6 +375,7 @@ def partition(
     fuse: bool = True,
     rescale: bool = False,
     quantize_recurrent: bool = False,
+    at_most: str | None = None,
 ) -> tvm.IRModule:
     """The module with the layers that the target's modules take as functions for ``tvm.relay.build``.
 
@@ -383,7 +391,7 @@ def partition(
         l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
         settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
         engine: how schedules are searched.
-        objective: what schedules are searched for.
+        objective: what is minimised: "latency", "energy", "bytes", or "edp", energy times latency.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules and fit requantizations at a time; none: one for each processor.
         cache: whether to keep schedules, and the network as read and in integer form, in the user's cache folder for
@@ -391,6 +399,8 @@ def partition(
         fuse: whether modules may execute several operators as one.
         rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
         quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
+        at_most: how much of another quantity than the objective the network may take, in times the least, such as
+            "latency=1.1x" beside objective "energy"; none: as much as that takes.
 
     Raises:
         MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or
@@ -402,7 +412,7 @@ def partition(
 
     l1 = memory_size("L1", l1)
     chip = get_target(target, l1, modules, settings=settings)
-    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent)
+    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent, at_most)
     register([chip.name])
     if not is_a(mod, Model, tvm.IRModule, relay.Function):
         kinds = "a Relay module (tvm.IRModule), a relay.Function or what match.load returns"

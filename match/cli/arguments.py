@@ -79,8 +79,8 @@ Axes = Annotated[
         "--set",
         metavar="NAME=A,B",
         help="Values of what the target declares (dma.bytes=4,8) or of an option: l1=32k,64k, l2, "
-        "modules=cluster,cluster+ne16, numerics, objective, engine, fuse, rescale, quantize_recurrent; may be given "
-        "several times.",
+        "modules=cluster,cluster+ne16, numerics, objective, at_most, engine, fuse, rescale, quantize_recurrent; may be "
+        "given several times.",
         show_default="none",
     ),
 ]
@@ -131,7 +131,18 @@ Objective = Annotated[
     typer.Option(
         "--objective",
         metavar="NAME",
-        help="What the search minimises: latency, bytes or, for targets that know it (`match targets`), energy.",
+        help="What is minimised: latency, bytes or, for targets that know it (`match targets`), energy or edp, energy "
+        "times latency.",
+    ),
+]
+Bounded = Annotated[
+    str | None,
+    typer.Option(
+        "--at-most",
+        metavar="NAME=TIMESx",
+        help="A bound beside the objective, in times the least: with --objective energy, latency=1.1x is the network "
+        "of least energy among those that take at most 1.1 times the least latency.",
+        show_default="none",
     ),
 ]
 Numerics = Annotated[

@@ -14,6 +14,7 @@ import typer
 from match.cli.arguments import (
     Against,
     Axes,
+    Bounded,
     ByLayers,
     CalibrationData,
     CalibrationSamples,
@@ -113,6 +114,7 @@ def compile_model(
     settings: Settings = None,
     engine: Engine = "exact",
     objective: Objective = "latency",
+    at_most: Bounded = None,
     numerics: Numerics = "hardware",
     jobs: Jobs = None,
     no_cache: NoCache = False,
@@ -158,6 +160,7 @@ def compile_model(
             settings=_settings(settings or ()),
             engine=engine,
             objective=objective,
+            at_most=at_most,
             numerics=numerics,
             jobs=jobs,
             cache=not no_cache,

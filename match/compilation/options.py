@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from match.interrupt.unfinished import scratch_folder
 from match.processes.workers import available_processors
 from match.search.cache import default_folder
 from match.search.engine import check_engine
+from match.search.objective import OBJECTIVES as SEARCHED
 from match.search.objective import check_objective
 from match.target.arguments import check_truth, is_a, is_one_of, path_of, shown
 
@@ -24,6 +26,48 @@ class Numerics(enum.StrEnum):
 
     HARDWARE = "hardware"
     EXACT = "exact"
+
+
+OBJECTIVES = (*SEARCHED, "edp")
+"""What a network may be chosen for: what schedules are searched for, and predicted energy times latency."""
+
+_FACTOR = re.compile(r"([a-z]+)=(\d+(?:\.\d+)?)x")
+
+
+@dataclass(frozen=True)
+class AtMost:
+    """A bound of a network: what is bounded, one of what schedules are searched for, to so many times the least."""
+
+    quantity: str
+    factor: float
+
+    def __str__(self) -> str:
+        return f"{self.quantity}={self.factor:g}x"
+
+    @classmethod
+    def parse(cls, text: str, objective: str) -> AtMost:
+        """A bound as it is given, such as "latency=1.1x", beside an objective.
+
+        Raises:
+            OptionError: it is none, or bounds nothing.
+        """
+        found = _FACTOR.fullmatch(text) if is_a(text, str) else None
+        if not found or found[1] not in SEARCHED or float(found[2]) < 1:
+            raise OptionError(
+                f"at_most {shown(text)} is no bound; give {', '.join(SEARCHED[:-1])} or {SEARCHED[-1]} and how many "
+                "times the least it may be, at least 1, such as latency=1.1x."
+            )
+        if objective == "edp":
+            raise OptionError(
+                "at_most bounds what another objective makes larger, and 'edp' weighs latency against energy already; "
+                "leave it out, or choose objective energy."
+            )
+        if found[1] == objective:
+            raise OptionError(
+                f"at_most bounds {objective}, which is as small as it can be already; bound another quantity, or "
+                "choose another objective."
+            )
+        return cls(found[1], float(found[2]))
 
 
 WhenInPlace = Literal["cheapest", "always", "never"]
@@ -38,8 +82,9 @@ class Options:
     a time, `cache` the folder of what was found before, if any; the result depends on neither. `rescale` tells whether
     the network becomes another, whose layers shift alone, `quantize_recurrent` whether it becomes another, whose
     recurrent layers are integers. `in_place` tells when tensors lie inside others, so
-    that concatenations and slices copy nothing: where that is cheapest, wherever they can, or never. `off_core` tells
-    that the control core computes only what no module takes, also where it would be cheaper.
+    that concatenations and slices copy nothing: where that is cheapest, wherever they can, or never. `at_most` bounds
+    another quantity than the objective. `off_core` tells that the control core computes only what no module takes, also
+    where it would be cheaper.
     """
 
     engine: str
@@ -51,7 +96,21 @@ class Options:
     rescale: bool = False
     quantize_recurrent: bool = False
     in_place: WhenInPlace = "cheapest"
+    at_most: AtMost | None = None
     off_core: bool = False
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """What schedules are searched for: each module offers the best one for each of these."""
+        if self.objective == "edp":
+            return ("latency", "energy")
+        return (self.objective, self.at_most.quantity) if self.at_most else (self.objective,)
+
+    @property
+    def others(self) -> tuple[Options, ...]:
+        """The same without a bound, for each other objective whose network may be better once memories are full."""
+        names = dict.fromkeys((*self.searched, "latency"))
+        return tuple(replace(self, objective=name, at_most=None) for name in names if name != self.objective)
 
     @property
     def exact(self) -> bool:
@@ -87,6 +146,7 @@ class Options:
         fuse: bool = True,
         rescale: bool = False,
         quantize_recurrent: bool = False,
+        at_most: str | None = None,
     ) -> Options:
         """Options from what a user gives: names, a number of processes or one for each processor, a folder or whether.
 
@@ -94,7 +154,7 @@ class Options:
             OptionError: if one of them does not exist.
         """
         check_engine(engine_name)
-        check_objective(objective)
+        check_objective(objective, OBJECTIVES)
         if not is_one_of(numerics, tuple(Numerics)):
             raise OptionError(f"numerics {shown(numerics)} is unknown; choose one of: {', '.join(Numerics)}.")
         if jobs is not None and not (is_a(jobs, int) and jobs >= 1):
@@ -127,4 +187,5 @@ class Options:
             rescale,
             quantize_recurrent,
             "cheapest" if own else "never",
+            None if at_most is None else AtMost.parse(at_most, objective),
         )

@@ -60,7 +60,7 @@ def marginals(alone: Sequence[Mapping[int, int]], pairs: Mapping[Pair, Mapping[P
         for variable in table.scope:
             held[variable].append(table)
     buckets: dict[int, _Bucket] = {}
-    for variable in _order([len(own) for own in alone], pairs):
+    for variable in elimination_order([len(own) for own in alone], pairs):
         joined = _join(variable, held[variable])
         message = _least(joined, joined.scope[1:])
         for table in held[variable]:
@@ -73,7 +73,7 @@ def marginals(alone: Sequence[Mapping[int, int]], pairs: Mapping[Pair, Mapping[P
     return Marginals(_back(buckets), sum(len(bucket.joined.rows) for bucket in buckets.values()))
 
 
-def _order(sizes: Sequence[int], pairs: Iterable[Pair]) -> list[int]:
+def elimination_order(sizes: Sequence[int], pairs: Iterable[Pair]) -> list[int]:
     """Next is always the variable whose joined table has least room, of equals the first."""
     near: list[set[int]] = [set() for _ in sizes]
     for one, other in pairs:

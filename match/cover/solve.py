@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from math import prod
+from math import inf, prod
 
 from match.cover.elimination import Marginals, Pair, marginals
 from match.cover.layouts import LayoutSet, Wanted, layout_sets
@@ -23,8 +23,8 @@ from match.cover.problem import Cover, CoverProblem, Layout
 from match.dispatch.plan import RunnerUp
 
 
-def solve(problem: CoverProblem) -> Cover:
-    """The cover that costs least, with the runners-up.
+def solve(problem: CoverProblem, chosen: Sequence[int] | None = None) -> Cover:
+    """The cover that costs least, with the runners-up; or the least with the candidates `chosen`, which are a cover.
 
     Raises:
         ValueError: if no cover has every operator.
@@ -33,14 +33,28 @@ def solve(problem: CoverProblem) -> Cover:
     least = costs.marginals().least[: len(problem.graph.operators)]
     if not all(least):
         raise ValueError("no cover has every operator: candidates of several operators exclude one another")
-    best = {min(own, key=lambda number: own[number]) for own in least}
-    chosen = sorted(best, key=lambda number: problem.candidates[number].operators[-1])
+    best = {min(own, key=lambda number: own[number]) for own in least} if chosen is None else {*chosen}
+    taken = sorted(best, key=lambda number: problem.candidates[number].operators[-1])
     runners_up: list[RunnerUp | None] = []
-    for number in chosen:
+    for number in taken:
         own = least[problem.candidates[number].operators[0]]
         other = min(((costs.cost(own[one]), one) for one in own if one != number), default=None)
         runners_up.append(RunnerUp(problem.candidates[other[1]].module, other[0]) if other else None)
-    return Cover(tuple(chosen), costs.cost(min(least[0].values()) if least else 0), tuple(runners_up))
+    return Cover(tuple(taken), costs.cost(min(least[0].values()) if least else 0), tuple(runners_up))
+
+
+def least_with_each(problem: CoverProblem) -> tuple[float, ...]:
+    """The least cost of a cover with each candidate; infinite where there is none.
+
+    Raises:
+        ValueError: if an operator has no candidate.
+    """
+    costs = Costs(problem)
+    least = costs.marginals().least
+    return tuple(
+        costs.cost(least[candidate.operators[0]][number]) if number in least[candidate.operators[0]] else inf
+        for number, candidate in enumerate(problem.candidates)
+    )
 
 
 class Costs:
@@ -80,6 +94,16 @@ class Costs:
     def cost(self, total: int) -> float:
         """What a sum of the variables' costs stands for, with what all covers have in common."""
         return (total + self._common) // self._preferences / self._unit
+
+    @property
+    def tables(self) -> tuple[Sequence[Mapping[int, int]], Mapping[Pair, Mapping[Pair, int]]]:
+        """What `marginals` is asked: the cost of each variable's values, and of those of two variables together."""
+        return self._alone, self._pairs
+
+    def total(self, cost: float) -> int:
+        """The largest sum of the variables' costs that stands for at most `cost`."""
+        numerator, denominator = float(cost).as_integer_ratio()
+        return (numerator * self._unit // denominator + 1) * self._preferences - 1 - self._common
 
     def _operators(self) -> None:
         """Candidates cost at their first operators; after that stands which of those that begin there it is."""

@@ -15,13 +15,12 @@ from typing import TypeVar
 
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
-from match.dispatch.energy import knows_energy, without_energy
+from match.dispatch.energy import check_energy
 from match.dispatch.known_steps import known_steps
 from match.dispatch.member import Member, member
 from match.dispatch.plan import CPU, WITHOUT_CODE, LayerDecision, Offer, RunnerUp
 from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, requests
-from match.errors import OptionError
 from match.ir.constants import LayerConstants
 from match.ir.float_average import core_is_reference
 from match.ir.layer import BY_PIXEL, FLOATING_ON_CORE, Layer, Operand
@@ -31,8 +30,8 @@ from match.requantize.form import Form
 from match.search.cache import Cache
 from match.search.problem import SearchProblem, Solution
 from match.search.solutions import solutions
-from match.target.answers import call_text, number
-from match.target.cost import Cost
+from match.target.answers import call_text, checked, number
+from match.target.cost import Cost, Energy
 from match.target.external_cost import external_cost
 from match.target.hardware import HwModule, MatchTarget
 
@@ -134,12 +133,13 @@ def _inexact(form: Form) -> LayerConstants | None:
 def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, stopwatch: Stopwatch) -> list[Offers]:
     """The offers for each layer; the time for schedules is the phase "search" of `stopwatch`.
 
+    Schedules are the best ones for the first that the options name in `Options.searched`.
+
     Raises:
         CostModelError: if a module's cost model or the control core's fails.
         OptionError: if the target lacks what the objective needs.
     """
-    if options.objective == "energy":
-        _check_energy(target)
+    check_energy(target, options)
     with Workers(options.jobs) as workers:
         asked = requests(workloads, target, options, workers)
         problems: dict[Key, SearchProblem] = {}
@@ -246,7 +246,7 @@ def cpu_cost(
     """
     model = target.cpu_cost_model
     if op in WITHOUT_CODE:
-        return Cost(0.0, 0.0, 0.0, 0.0, (), 0.0 if knows_energy(model) else None)
+        return Cost(0.0, 0.0, 0.0, 0.0, (), None if model.energy is None else 0.0)
 
     def ask(method: str, *arguments: str | int) -> float:
         call = partial(call_text, model, name, method, arguments)
@@ -254,27 +254,24 @@ def cpu_cost(
 
     row = (op, macs // rows, outputs // rows)
     cycles = ask("floating", op, max(macs, outputs)) if floating else rows * ask("cycles", *row)
-    energy = rows * ask("energy", *row) if knows_energy(model) else None
+    energy = None if model.energy is None else _core_energy(model.energy, macs, cycles, name)
     return Cost(cycles, cycles, 0.0, 0.0, ((CPU, max(2 * macs, outputs) + outputs),), energy)
 
 
-def price(cost: Cost, options: Options) -> float:
-    """The quantity that is minimised for the network: predicted cycles, or pJ for the objective energy, or bytes moved.
+def _core_energy(energy: Energy, macs: int, cycles: float, name: str) -> float:
+    """What the control core consumes for an operator, layer `name`, in pJ."""
+    pj = energy.mac * macs + energy.cycle * cycles + energy.work(cycles, 0.0)
+    return checked(pj, lambda: f"module {CPU}: its energy, {energy}, layer {name},")
+
+
+def price(cost: Cost, objective: str) -> float:
+    """What schedules are searched for: predicted cycles, or pJ for the objective energy, or bytes moved.
 
     If bytes are equal, cycles decide: they are counted in units of `BYTES_GRAIN`.
     """
-    if options.objective == "bytes":
+    if objective == "bytes":
         return cost.moved_bytes + round(cost.cycles) * BYTES_GRAIN
-    return cost.energy if options.objective == "energy" and cost.energy is not None else cost.cycles
-
-
-def _check_energy(target: MatchTarget) -> None:
-    lacking = without_energy(target)
-    if lacking:
-        raise OptionError(
-            f"objective 'energy' needs the energy of every module, and target {target.name} does not give that of "
-            f"{', '.join(lacking)}; choose latency or bytes, or a target that `match targets` lists with energy."
-        )
+    return cost.energy if objective == "energy" and cost.energy is not None else cost.cycles
 
 
 def outputs(layer: Layer) -> int:

@@ -170,8 +170,9 @@ class LayerDecision:
     `reference` tells whether the operator is known to compute the reference's numbers.
     `floating` tells that the control core computes it in floating point.
     `runner_up` is None if there was no choice. `in_place` is set if nothing is copied.
-    `waits` are those of its `cycles` in which it waits for external memory or starts transfers from there for others;
-    none of these are in its offer's cost.
+    `waits` are those of its `cycles` in which it waits for external memory or starts transfers from there for others,
+    and `waits_energy` the pJ of these cycles and of what comes from there as a whole, or goes there; nothing of this is
+    in its offer's cost.
     `parts` are those that the model's operator was cut into, where this is one or some of them, or joins their outputs.
     `input_shapes` and `output_shapes` are the shapes of the tensors that it reads and writes, without weights.
     `forms` has an entry for each operator of a layer on a module: its constants as the module has them where that is
@@ -194,8 +195,21 @@ class LayerDecision:
     input_shapes: tuple[tuple[int, ...], ...] = ()
     output_shapes: tuple[tuple[int, ...], ...] = ()
     waits: float = 0.0
+    waits_energy: float = 0.0
     parts: int = 1
     forms: tuple[LayerConstants | None, ...] = ()
+
+    @property
+    def cost(self) -> Cost | None:
+        """The cost of the offer that was taken, None without one."""
+        taken = (offer.cost for offer in self.candidates if offer.module == self.module and offer.refusal is None)
+        return next(taken, None)
+
+    @property
+    def energy(self) -> float | None:
+        """Predicted pJ, with those of external memory; None where the target does not give them."""
+        cost = self.cost
+        return None if cost is None or cost.energy is None else cost.energy + self.waits_energy
 
     def __repr__(self) -> str:
         macs = f", {self.macs:,} MACs" if self.macs else ""

@@ -152,7 +152,7 @@ def problem(request: Request, options: Options) -> SearchProblem:
     return SearchProblem(
         module=module.name,
         engine=options.engine,
-        objective=options.objective,
+        objective=options.searched[0],
         layer=layer,
         operands=operands_of(module, layer, requantizers),
         memories=aligned_memories(module, *requantizers),

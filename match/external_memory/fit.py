@@ -96,4 +96,5 @@ def _placed(
         if fits(least[1], chip):
             return least
         raise CapacityError(shortage(least[1], chip))
-    return place_cheapest(partitioned, network, model, core, options, stopwatch)
+    others = [(other, cut(integer, chip, other, model.name, stopwatch)) for other in options.others]
+    return place_cheapest(partitioned, network, model, core, options, stopwatch, others)

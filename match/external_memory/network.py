@@ -23,7 +23,7 @@ from match.errors import CapacityError
 from match.external_memory.describe import buffers, describe, steps_of, with_constants
 from match.external_memory.message import MainMemoryError, outside, sentence
 from match.external_memory.strips import best_strips
-from match.external_memory.waits import with_waits
+from match.external_memory.waits import outside_energies, with_waits
 from match.frontend.model import Model
 from match.ir.layer import Role
 from match.mapping.schedule import Memory
@@ -93,12 +93,14 @@ def place_cheapest(
     core: ControlCore,
     options: Options,
     stopwatch: Stopwatch,
+    others: Sequence[tuple[Options, Partitioned]] = (),
 ) -> tuple[Partitioned, Network]:
     """The network in main memory and the target's external memory.
 
     Each of several ways to cut it into layers is placed: as it was chosen for a main memory that holds everything, and
     with large dense layers in parts; and each of these with smaller and smaller chains and groups, for as long as that
-    helps, and without any. The cheapest is taken; of equals the first. A way that takes no fewer cycles with everything
+    helps, and without any. The cheapest is taken, within `Options.at_most` of what is least of all ways; of equals the
+    first. A way that takes no fewer cycles with everything
     in main memory than an earlier one takes in both memories is left out. Time is counted in the phases "memory",
     "search" and "codegen", and in those of `match.partitioning.partitioner.cut`.
 
@@ -109,26 +111,31 @@ def place_cheapest(
         core: compiles what stays on the control core.
         options: of the compilation.
         stopwatch: counts the time.
+        others: the network as it was chosen with other options, whose cost in both memories may be less.
 
     Raises:
         CapacityError: if none fits both memories.
         CostModelError: if a cost model fails.
     """
     trial = _Trial(model, core, options, stopwatch)
-    bases = [(partitioned, trial.place(partitioned, network))]
-    in_parts = partitioned.with_split_dense(options, model.name, stopwatch)
-    if in_parts is not None:
-        bases.append((in_parts, trial.consider(in_parts.chosen.cost, lambda: in_parts)))
+    bases = [(options, partitioned, trial.place(partitioned, network, options))]
+    for asked, whole in ((options, partitioned), *others):
+        if whole is not partitioned:
+            bases.append((asked, whole, trial.consider(whole.chosen.cost, lambda whole=whole: whole, asked)))
+        in_parts = whole.with_split_dense(asked, model.name, stopwatch)
+        if in_parts is not None:
+            found = trial.consider(in_parts.chosen.cost, lambda in_parts=in_parts: in_parts, asked)
+            bases.append((asked, in_parts, found))
     best = trial.cheapest
-    for base, placed in sorted(bases, key=lambda one: one[1] is not best):
+    for asked, base, placed in sorted(bases, key=lambda one: one[2] is not best):
         if placed and trial.is_far_off(placed):
             continue
         for smaller in base.less_joined(stopwatch):
-            found = trial.consider(smaller.cost, smaller.cut)
+            found = trial.consider(smaller.cost, smaller.cut, asked)
             if found is None or found is not trial.cheapest:
                 break
         for alone in base.not_joined(stopwatch):
-            trial.consider(alone.cost, alone.cut)
+            trial.consider(alone.cost, alone.cut, asked)
     cheapest = trial.result()
     with stopwatch.phase("memory"):
         return _placed(cheapest, cheapest.partitioned.decided(cheapest.decisions), model, core)
@@ -140,33 +147,45 @@ class _Trial:
     def __init__(self, model: Model, core: ControlCore, options: Options, stopwatch: Stopwatch) -> None:
         self._model, self._core, self._options, self._stopwatch = model, core, options, stopwatch
         self._failures: list[_Failure] = []
-        self.cheapest: _Way | None = None
+        self._ways: list[_Way] = []
 
-    def consider(self, least: float, cut: Callable[[], Partitioned]) -> _Way | None:
-        """Place what is cut; it costs `least` with all in main memory. None if it is not cheaper, or does not fit."""
-        options = self._options
-        if self.cheapest and options.objective == "latency" and least >= _cost(self.cheapest, options):
+    @property
+    def cheapest(self) -> _Way | None:
+        """The cheapest way, the first of equals; within the bound of what is least of all ways, if there is one."""
+        options, ways = self._options, self._ways
+        if bound := options.at_most:
+            figures = [_cost(way, bound.quantity) for way in ways]
+            ways = [way for way, figure in zip(ways, figures, strict=True) if figure <= bound.factor * min(figures)]
+        return min(ways, key=lambda way: _cost(way, options.objective), default=None)
+
+    def consider(self, least: float, cut: Callable[[], Partitioned], options: Options) -> _Way | None:
+        """Place what is cut with these options; it costs `least` with all in main memory.
+
+        None if it is not cheaper, or does not fit.
+        """
+        by_latency = self._options.objective == options.objective == "latency" and not self._options.at_most
+        if by_latency and (cheapest := self.cheapest) and least >= _cost(cheapest, "latency"):
             return None
         partitioned = cut()
         with self._stopwatch.phase("codegen"):
             network = lower(partitioned, self._model, self._core)
-        return self.place(partitioned, network)
+        return self.place(partitioned, network, options)
 
-    def place(self, partitioned: Partitioned, network: Network) -> _Way | None:
-        """Place a network that is cut, and has everything in main memory; None if it fits not."""
+    def place(self, partitioned: Partitioned, network: Network, options: Options) -> _Way | None:
+        """Place a network that is cut with these options, and has everything in main memory; None if it fits not."""
         with self._stopwatch.phase("memory"):
             try:
-                way = _way(partitioned, network, self._model, self._options, self._stopwatch)
+                way = _way(partitioned, network, self._model, options, self._stopwatch)
             except CapacityError as error:
                 self._failures.append(_Failure(error, network))
                 return None
-        if self.cheapest is None or _cost(way, self._options) < _cost(self.cheapest, self._options):
-            self.cheapest = way
+        self._ways.append(way)
         return way
 
     def is_far_off(self, way: _Way) -> bool:
         """Whether a way costs so much more than the cheapest that smaller chains cannot make up for it."""
-        return self.cheapest is not None and _cost(way, self._options) >= _FAR_OFF * _cost(self.cheapest, self._options)
+        cheapest, objective = self.cheapest, self._options.objective
+        return cheapest is not None and _cost(way, objective) >= _FAR_OFF * _cost(cheapest, objective)
 
     def result(self) -> _Way:
         """The cheapest way.
@@ -174,9 +193,10 @@ class _Trial:
         Raises:
             CapacityError: if none fits both memories.
         """
-        if self.cheapest is None:
+        cheapest = self.cheapest
+        if cheapest is None:
             raise _short(self._failures)
-        return self.cheapest
+        return cheapest
 
 
 def _short(failures: Sequence[_Failure]) -> CapacityError:
@@ -188,12 +208,27 @@ def _short(failures: Sequence[_Failure]) -> CapacityError:
     return MainMemoryError(str(error), min(least, failures[0].network.main_bytes))
 
 
-def _cost(way: _Way, options: Options) -> float:
-    """The cost under the objective: predicted cycles with waits for external memory, or the cost of the offers."""
-    if options.objective == "latency":
-        return way.plan.latency.cycles
-    taken = (offer.cost for one in way.decisions for offer in one.candidates if offer.module == one.module)
-    return sum(price(cost, options) for cost in taken if cost is not None)
+def _cost(way: _Way, objective: str) -> float:
+    """The cost under an objective, with what external memory adds to it, but for bytes: those that layers move."""
+    cycles = way.plan.latency.cycles
+    if objective == "latency":
+        return cycles
+    if objective == "bytes":
+        return sum(price(one.cost, "bytes") for one in way.decisions if one.cost is not None)
+    decisions = _timed(way, way.decisions, steps_of(way.network.steps, way.decisions))
+    energy = sum(decision.energy or 0.0 for decision in decisions)
+    return energy * cycles if objective == "edp" else energy
+
+
+def _timed(way: _Way, decisions: Sequence[LayerDecision], steps: Sequence[int]) -> tuple[LayerDecision, ...]:
+    """The decisions of a way, each at its step, with the cycles and the energy that external memory adds."""
+    problem, plan = way.decided.problem, way.plan
+    moved = [
+        (step.constants if fetched is not None else 0)
+        + (0 if symbol else sum(problem.by_name[name].bytes for name in plan.choice.spilled & {*step.tensors}))
+        for step, fetched, symbol in zip(problem.steps, plan.choice.fetched, way.decided.symbols, strict=True)
+    ]
+    return with_waits(decisions, steps, plan.latency, moved, outside_energies(way.partitioned.target))
 
 
 def _way(partitioned: Partitioned, network: Network, model: Model, options: Options, stopwatch: Stopwatch) -> _Way:
@@ -225,7 +260,7 @@ def _placed(way: _Way, result: Partitioned, model: Model, core: ControlCore) -> 
         image=_image(network, plan, symbols, _plans(way.decided.decisions.values())),
         whole=way.network.main_bytes,
     )
-    timed = replace(result, decisions=with_waits(result.decisions, steps, plan.latency))
+    timed = replace(result, decisions=_timed(way, result.decisions, steps))
     return timed, replace(
         network,
         memory=memory,

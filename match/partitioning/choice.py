@@ -11,8 +11,10 @@ from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.cover.problem import Candidate, CoverProblem, Layout
 from match.cover.solve import solve
+from match.cover.two_costs import TwoCosts
 from match.dispatch import plan
 from match.dispatch.choice import Offers, ask, cpu_cost, outputs, price
+from match.dispatch.energy import check_energy
 from match.dispatch.plan import CPU, LayerDecision, RunnerUp
 from match.dispatch.request import Workload
 from match.graph import value as typed
@@ -29,15 +31,20 @@ from match.partitioning.parts import Parts, Pitches, find_parts
 from match.partitioning.pattern import Match, Rejection, Row
 from match.partitioning.pattern.types import name_of
 from match.partitioning.sums import Halves, halves
+from match.target.cost import Cost
 from match.target.hardware import MatchTarget
+
+_AllOffers = tuple[Offers, ...]
+"""The offers for a layer, once for each that schedules are searched for."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChosenNetwork:
     """Rows of a network in execution order, with a decision each, and the layers that modules were asked about.
 
-    `problem` is what was chosen from, `cost` that of the network in what was minimised, conversions included. `joined`
-    are the most bytes of constants of a chain or a group that was chosen; None if there is neither.
+    `problem` is what was chosen from, priced in pJ for the objective "edp", and `cost` that of the network in what was
+    minimised, conversions included. `joined` are the most bytes of constants of a chain or a group that was chosen;
+    None if there is neither.
     """
 
     rows: tuple[Row, ...]
@@ -73,22 +80,22 @@ def choose(
     chains = _chains(network, layers, works, prefix, target) if options.fuse else []
     parts = find_parts(network, layers) if options.in_place != "never" else Parts({}, {})
     parted = _parted(layers, works, chains, parts)
-    asked = [*works.values(), *(one.workload for one in (*chains, *parted))]
-    answers = iter(ask(asked, target, options, stopwatch))
+    ask_all = partial(_asked, target=target, options=options, stopwatch=stopwatch)
+    answers = iter(ask_all([*works.values(), *(one.workload for one in (*chains, *parted))]))
     offered = {index: next(answers) for index in works}
     fused = [(one, next(answers)) for one in chains]
     partly = [(one, next(answers)) for one in parted]
     groups = _groups(network, listed, offered, prefix, target) if options.fuse else []
-    joined = list(zip(groups, ask([one.workload for one in groups], target, options, stopwatch), strict=True))
+    joined = list(zip(groups, ask_all([one.workload for one in groups]), strict=True))
     split = {
         index: cut
         for index, row in layers.items()
         if _may_pay(offered[index], target, options) and (cut := halves(row, target))
     }
     sums = [_workload(cut.sums, index, prefix, "_sums") for index, cut in split.items()]
-    summed = dict(zip(split, ask(sums, target, options, stopwatch), strict=True))
+    summed = dict(zip(split, ask_all(sums), strict=True))
     known = listed_graph(network, [split.get(n, row) for n, row in enumerate(listed)])
-    candidates = _Candidates(known, target, options)
+    candidates = _Candidates(known, target, off_core=options.off_core)
     for index, row in enumerate(listed):
         if index in split:
             candidates.of_halves(index, split[index], offered[index], summed[index])
@@ -104,7 +111,19 @@ def choose(
     for index in parts.rows:
         candidates.of_in_place(index, layers[index], offered[index], parts)
     whole = (*offered.values(), *summed.values(), *(offers for _, offers in together))
-    return _cheapest(candidates, [offers.workload for offers in whole], options)
+    return _cheapest(candidates, [offers[0].workload for offers in whole], options)
+
+
+def _asked(
+    workloads: Sequence[Workload], target: MatchTarget, options: Options, stopwatch: Stopwatch
+) -> list[_AllOffers]:
+    """The offers for each layer, once for each that schedules are searched for."""
+    check_energy(target, options)
+    each = [
+        ask(workloads, target, replace(options, objective=objective, at_most=None), stopwatch)
+        for objective in options.searched
+    ]
+    return list(zip(*each, strict=True))
 
 
 def _cheapest(
@@ -114,12 +133,17 @@ def _cheapest(
 
     `workloads` are those that modules were asked about, of whole tensors.
     """
-    problem = candidates.problem
     numbers = [number for number in range(len(candidates.made)) if candidates.joined.get(number, -1) < limit]
-    problem = replace(problem, candidates=tuple(problem.candidates[number] for number in numbers))
+    problem = candidates.problem(options.searched[-1 if options.objective == "edp" else 0], numbers)
     if options.in_place == "always":
         problem, numbers = _with_few_copies(problem, numbers, candidates.copying)
-    cover = solve(problem)
+    if options.objective == "edp":
+        cover = TwoCosts(problem, candidates.problem("latency", numbers)).least_product()
+    elif bound := options.at_most:
+        bounded = candidates.problem(bound.quantity, numbers)
+        cover = TwoCosts(problem, bounded).least_within(bound.factor * solve(bounded).cost)
+    else:
+        cover = solve(problem)
     taken = [
         candidates.made[numbers[place]](_counted(runner_up, options))
         for place, runner_up in zip(cover.chosen, cover.runners_up, strict=True)
@@ -218,19 +242,19 @@ def _chains(
 def _groups(
     network: typed.Graph,
     listed: Sequence[Row],
-    offered: Mapping[int, Offers],
+    offered: Mapping[int, _AllOffers],
     prefix: str,
     target: MatchTarget,
 ) -> list[_Several]:
     """The groups that modules are asked about, of layers that these modules take by themselves."""
     members = {
-        module.name: {n: found for n, offers in offered.items() if (found := offers.member(module.name)) is not None}
+        module.name: {n: found for n, offers in offered.items() if (found := offers[0].member(module.name)) is not None}
         for module in target.modules
         if module.groups
     }
-    alone = {n: min(cost.cycles for cost in offers.costs) for n, offers in offered.items()}
+    alone = {n: min(cost.cycles for one in offers for cost in one.costs) for n, offers in offered.items()}
     return [
-        _several("group", group.rows, group.whole, [offered[n].workload for n in group.operators], prefix)
+        _several("group", group.rows, group.whole, [offered[n][0].workload for n in group.operators], prefix)
         for group in find_groups(network, listed, members, alone, target)
     ]
 
@@ -268,26 +292,31 @@ def _within(workload: Workload, pitches: Pitches) -> Workload:
     return replace(workload, layer=replace(workload.layer, pitches=pitches))
 
 
-def _may_pay(offers: Offers, target: MatchTarget, options: Options) -> bool:
+def _may_pay(offers: _AllOffers, target: MatchTarget, options: Options) -> bool:
+    """Whether two parts might cost less than the whole, in one of what schedules are searched for."""
+    if options.off_core and any(one.accepted for one in offers):
+        return False
+    return any(_may_cost_less(one, target, what) for one, what in zip(offers, options.searched, strict=True))
+
+
+def _may_cost_less(offers: Offers, target: MatchTarget, objective: str) -> bool:
     """Whether two parts might cost less than the whole, even if the sums cost nothing.
 
     Otherwise no module needs to be asked for the sums: with the whole in their place, any cover costs no more. Its
     conversions are counted as if nothing around it had its layouts.
     """
-    if options.off_core and offers.accepted:
-        return False
     layer = offers.workload.layer
     rest = cpu_cost(target, layer.name, layer.what, 0, outputs(layer))
 
     def conversion(elements: int) -> float:
-        return price(conversion_cost(target, LAYOUT, elements), options)
+        return price(conversion_cost(target, LAYOUT, elements), objective)
 
     found = {name: (layouts(schedule), cost) for name, (schedule, cost) in offers.accepted.items()}
-    wholes = [price(offers.cpu, options)]
+    wholes = [price(offers.cpu, objective)]
     for stored, cost in found.values():
         around = sum(conversion(math.prod(one.shape)) + conversion(math.prod(one.room)) for one in stored)
-        wholes.append(price(cost, options) + (0.0 if all(one.plain for one in stored) else around))
-    return price(rest, options) < min(wholes)
+        wholes.append(price(cost, objective) + (0.0 if all(one.plain for one in stored) else around))
+    return price(rest, objective) < min(wholes)
 
 
 def _constant_bytes(schedule: Schedule) -> int:
@@ -299,25 +328,26 @@ def _constant_bytes(schedule: Schedule) -> int:
 class _Candidates:
     """Collects the candidates of a network; `made` has for each the row and the decision that it becomes.
 
+    A module is a candidate once for each schedule that it offers.
+
     `asked` has the workloads of candidates of several layers, and of candidates that read or write parts of tensors, by
     their places in the problem's list, and `joined` the bytes of constants of those of several. `copying` has, for each
     concatenation and slice that may be in place, the places of the candidates that copy it.
     """
 
-    def __init__(self, network: ListedGraph, target: MatchTarget, options: Options) -> None:
+    def __init__(self, network: ListedGraph, target: MatchTarget, *, off_core: bool) -> None:
         self.asked: dict[int, Workload] = {}
         self.joined: dict[int, int] = {}
         self.copying: list[frozenset[int]] = []
         self.made: list[Callable[[RunnerUp | None], tuple[Row, LayerDecision]]] = []
-        self._network, self._target, self._options = network, target, options
-        self._found: list[Candidate] = []
+        self._network, self._target, self._off_core = network, target, off_core
+        self._found: list[tuple[Candidate, Cost]] = []
 
-    @property
-    def problem(self) -> CoverProblem:
-        """The candidates with the conversions that they can need."""
+    def problem(self, objective: str, numbers: Sequence[int] | None = None) -> CoverProblem:
+        """The candidates, or some by their numbers, at their prices, with the conversions that they can need."""
         graph = self._network.graph
         needed: dict[tuple[int, Layout], int] = {}
-        for candidate in self._found:
+        for candidate, _ in self._found:
             for tensor, layout in candidate.wants:
                 if layout is not None and not layout.pitch:
                     needed[tensor, layout] = math.prod(layout.room)
@@ -325,51 +355,52 @@ class _Candidates:
                 if layout is not None and not layout.pitch:
                     needed[tensor, None] = graph.tensors[tensor].elements
         costs = {
-            key: price(conversion_cost(self._target, LAYOUT, elements), self._options)
-            for key, elements in needed.items()
+            key: price(conversion_cost(self._target, LAYOUT, elements), objective) for key, elements in needed.items()
         }
-        return CoverProblem(graph, tuple(self._found), costs)
+        found = self._found if numbers is None else [self._found[number] for number in numbers]
+        priced = (replace(candidate, cost=price(cost, objective)) for candidate, cost in found)
+        return CoverProblem(graph, tuple(priced), costs)
 
-    def of_layer(self, index: int, row: Match, offers: Offers) -> None:
+    def of_layer(self, index: int, row: Match, offers: _AllOffers) -> None:
         """A layer as a whole, on a module or the control core."""
         places = self._network.operators[index]
         self._on_modules(places, row, offers)
-        if self._options.off_core and offers.accepted:
+        if self._off_core and any(one.accepted for one in offers):
             return
-        self._on_core(places, price(offers.cpu, self._options), lambda other: (row, offers.decision(CPU, other)))
+        self._on_core(places, offers[0].cpu, lambda other: (row, offers[0].decision(CPU, other)))
 
-    def of_halves(self, index: int, parts: Halves, whole: Offers, sums: Offers) -> None:
+    def of_halves(self, index: int, parts: Halves, whole: _AllOffers, sums: _AllOffers) -> None:
         """The same, and its sums on a module with the requantization on the control core."""
         self.of_layer(index, parts.whole, whole)
         first, second = self._network.operators[index]
         self._on_modules((first,), parts.sums, sums)
-        refusals = tuple(candidate for candidate in whole.candidates if candidate.module != CPU)
+        refusals = tuple(candidate for candidate in whole[0].candidates if candidate.module != CPU)
         self._of_operator(second, parts.rest, refusals)
 
-    def of_several(self, several: _Several, offers: Offers, layouts: Mapping[Value, Storage] | None = None) -> None:
+    def of_several(self, several: _Several, offers: _AllOffers, layouts: Mapping[Value, Storage] | None = None) -> None:
         """Layers as one, on the modules that take them so; `layouts` are how tensors lie that may be inside others."""
         places = tuple(sorted(place for row in several.rows for place in self._network.operators[row]))
         before = len(self._found)
         self._on_modules(places, several.whole, offers, layouts)
-        self.asked |= dict.fromkeys(range(before, len(self._found)), offers.workload)
+        self.asked |= dict.fromkeys(range(before, len(self._found)), offers[0].workload)
         if len(several.rows) > 1:
-            for number, candidate in enumerate(self._found[before:], before):
-                self.joined[number] = _constant_bytes(offers.accepted[candidate.module][0])
+            for number, (candidate, _) in enumerate(self._found[before:], before):
+                self.joined[number] = _constant_bytes(offers[0].accepted[candidate.module][0])
 
-    def of_in_place(self, index: int, row: Match, offers: Offers, parts: Parts) -> None:
+    def of_in_place(self, index: int, row: Match, offers: _AllOffers, parts: Parts) -> None:
         """A concatenation or a slice that says where tensors lie, and copies nothing."""
         operators = self._network.operators[index]
-        self.copying.append(frozenset(n for n, one in enumerate(self._found) if {*one.operators} & {*operators}))
+        self.copying.append(frozenset(n for n, (one, _) in enumerate(self._found) if {*one.operators} & {*operators}))
         reads = [(self._network.tensors[x], parts.layouts.get(x)) for x in row.inputs]
         gives = tuple((tensor, parts.layouts.get(row.root)) for tensor in self._operator(operators[-1]).writes)
-        self._found.append(Candidate(operators, CPU, 0.0, tuple(reads), gives))
+        nothing = cpu_cost(self._target, row.layer.name, plan.IN_PLACE, 0, 0)
+        self._found.append((Candidate(operators, CPU, 0.0, tuple(reads), gives), nothing))
         layouts = tuple(parts.layouts.get(x) for x in (*row.inputs, row.root))
-        done = plan.InPlace(offers.workload.symbol, parts.rows[index], layouts)
-        nothing = plan.Offer(CPU, cost=cpu_cost(self._target, row.layer.name, plan.IN_PLACE, 0, 0))
+        done = plan.InPlace(offers[0].workload.symbol, parts.rows[index], layouts)
 
         def made(runner_up: RunnerUp | None) -> tuple[Row, LayerDecision]:
-            copied = offers.decision(CPU, runner_up)
-            candidates = (*copied.candidates[:-1], nothing)
+            copied = offers[0].decision(CPU, runner_up)
+            candidates = (*copied.candidates[:-1], plan.Offer(CPU, cost=nothing))
             return row, replace(copied, op=plan.IN_PLACE, cycles=0.0, candidates=candidates, in_place=done)
 
         self.made.append(made)
@@ -408,26 +439,36 @@ class _Candidates:
                 runner_up=runner_up,
             )
 
-        self._on_core((place,), price(cost, self._options), made)
+        self._on_core((place,), cost, made)
 
     def _on_modules(
         self,
         places: tuple[int, ...],
         row: Match,
-        offers: Offers,
+        asked: _AllOffers,
         inside: Mapping[Value, Storage] | None = None,
     ) -> None:
         """`inside`: how tensors lie that may be inside others; a schedule that sees them otherwise is no candidate."""
-        for name, (schedule, cost) in offers.accepted.items():
+        first, *others = asked
+        found = [(first, name, *offer) for name, offer in first.accepted.items()]
+        known = {name: [offer] for name, offer in first.accepted.items()}
+        for offers in others:
+            for name, offer in offers.accepted.items():
+                if offer not in known.setdefault(name, []):
+                    known[name].append(offer)
+                    found.append((offers, name, *offer))
+        for offers, name, schedule, cost in found:
             *stored, output = [None if layout.plain else layout for layout in layouts(schedule)]
             seen = zip((*row.inputs, row.root), (*stored, output), strict=True)
             if inside and any(layout and layout.pitch and layout != inside[x] for x, layout in seen):
                 continue
             wants = [(self._network.tensors[x], layout) for x, layout in zip(row.inputs, stored, strict=False)]
             gives = tuple((tensor, output) for tensor in self._operator(places[-1]).writes)
-            self._found.append(Candidate(places, name, price(cost, self._options), tuple(dict.fromkeys(wants)), gives))
+            self._found.append((Candidate(places, name, 0.0, tuple(dict.fromkeys(wants)), gives), cost))
 
-            def made(runner_up: RunnerUp | None, name: str = name) -> tuple[Row, LayerDecision]:
+            def made(
+                runner_up: RunnerUp | None, offers: Offers = offers, name: str = name
+            ) -> tuple[Row, LayerDecision]:
                 return row, offers.decision(name, runner_up)
 
             self.made.append(made)
@@ -435,14 +476,14 @@ class _Candidates:
     def _on_core(
         self,
         places: tuple[int, ...],
-        cost: float,
+        cost: Cost,
         made: Callable[[RunnerUp | None], tuple[Row, LayerDecision]],
     ) -> None:
         inner = {tensor for place in places[:-1] for tensor in self._operator(place).writes}
         reads = dict.fromkeys(tensor for place in places for tensor in self._operator(place).reads)
         wants = tuple((tensor, None) for tensor in reads if tensor not in inner)
         gives = tuple((tensor, None) for tensor in self._operator(places[-1]).writes)
-        self._found.append(Candidate(places, CPU, cost, wants, gives))
+        self._found.append((Candidate(places, CPU, 0.0, wants, gives), cost))
         self.made.append(made)
 
     def _operator(self, place: int) -> Operator:

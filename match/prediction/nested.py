@@ -76,7 +76,7 @@ def cost_of(levels: Sequence[Level], nested: Nested) -> Cost:
     cost = Cost(work.cycles, work.compute, sum(work.transfers), work.overhead, moved)
     if pricing.has_latency:
         cost = replace(cost, cycles=pricing.latency(_view(levels, cost, work)))
-    return replace(cost, energy=pricing.energy(by_memory, cost.cycles))
+    return replace(cost, energy=pricing.energy(by_memory, cost))
 
 
 def _view(levels: Sequence[Level], cost: Cost, work: Work) -> MappingView:

@@ -41,4 +41,4 @@ def latency(pricing: Prices, loops: Sequence[Loop], placements: Sequence[Placeme
     if pricing.has_latency:
         moves = list(zip(walk.moved, walk.transfers, strict=True))
         cost = replace(cost, cycles=pricing.latency(view_of(pricing, loops, placements, cost, moves)))
-    return replace(cost, energy=pricing.energy({pricing.memory.name: sum(walk.moved)}, cost.cycles))
+    return replace(cost, energy=pricing.energy({pricing.memory.name: sum(walk.moved)}, cost))

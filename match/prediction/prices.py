@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 
@@ -30,7 +30,7 @@ from match.prediction.blocks import (
 from match.prediction.questions import Questions
 from match.prediction.runs import Run, runs, unclipped
 from match.target.answers import SLACK, number
-from match.target.cost import Block, CostModel, MappingView, Tile
+from match.target.cost import Block, Cost, CostModel, Energy, MappingView, Tile
 
 Lengths = tuple[int, ...]
 """Elements along the axes of an operand."""
@@ -249,22 +249,27 @@ class Prices:
             raise CostModelError(f"{call()} returned {cycles:g}, but its kernels alone take {view.least:g} cycles.")
         return cycles
 
-    def energy(self, moved: Mapping[str, int], cycles: float) -> float | None:
-        """Energy of the layer, in pJ, None if unknown.
+    def energy(self, moved: Mapping[str, int], cost: Cost) -> float | None:
+        """Energy of a mapping of this cost, in pJ, None if unknown.
 
-        `moved` are bytes that move into each memory and out of it, and `cycles` what the layer takes.
+        `moved` are bytes that move into each memory and out of it.
         """
+        if self.cost_model.energy is None:
+            return None
+        energy = self.cycle_energy
+        work = energy.mac * self.layer.macs + energy.work(cost.compute, cost.overhead)
+        moves = sum(self.byte_energy(memory) * count for memory, count in moved.items())
+        return work + energy.cycle * cost.cycles + moves
+
+    @cached_property
+    def cycle_energy(self) -> Energy:
+        """Energy of multiply-accumulates and cycles, checked; 0 where nothing is known. `byte_energy` has bytes."""
         energy = self.cost_model.energy
         if energy is None:
-            return None
-        work = self._energy(energy.mac, "mac") * self.layer.macs + self.cycle_energy * cycles
-        return work + sum(self.byte_energy(memory) * count for memory, count in moved.items())
-
-    @property
-    def cycle_energy(self) -> float:
-        """Energy of a cycle, in pJ; 0 where nothing is known."""
-        energy = self.cost_model.energy
-        return 0.0 if energy is None else self._energy(energy.cycle, "cycle")
+            return Energy(0.0)
+        mac, cycle = self._energy(energy.mac, "mac"), self._energy(energy.cycle, "cycle")
+        kernel, control = self._energy(energy.kernel, "kernel"), self._energy(energy.control, "control")
+        return Energy(mac, {}, cycle, kernel, control)
 
     def byte_energy(self, memory: str) -> float:
         """Energy of a byte that moves into a memory or out of it, in pJ.

@@ -171,6 +171,7 @@ def _options(target: MatchTarget, options: Options, l1: int | None) -> OptionsSu
         rescale=options.rescale,
         quantize_recurrent=options.quantize_recurrent,
         settings=dict(target.settings),
+        at_most=str(options.at_most) if options.at_most else None,
     )
 
 
@@ -241,6 +242,7 @@ def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummar
         clock_hz=target.clock_hz,
         main_memory=MemorySummary(target.main_memory.name, target.main_memory.size),
         modules=tuple(module(name) for name in (*scratchpads, CPU)),
+        estimated_energy=target.estimated_energy,
     )
 
 
@@ -268,7 +270,7 @@ def _layer(
         dma_cycles=round(cost.transfer) if cost else None,
         overhead_cycles=round(cost.overhead) if cost else None,
         bound=_bound(cost, decision.waits) if cost else None,
-        energy_pj=taken.cost.energy if taken and taken.cost else None,
+        energy_pj=decision.energy,
         l1_bytes=schedule.used_bytes(schedule.inner_memory) if schedule else 0,
         schedule=_schedule(schedule, moved) if schedule else None,
         requantization=requantization,

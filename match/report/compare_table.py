@@ -7,7 +7,7 @@ from rich.text import Text
 
 from match.report.columns import Column, fitted, left_out
 from match.report.compare import Change, Comparison, LayerChange, Side, Total
-from match.report.settings import settings_text
+from match.report.settings import objective_text, settings_text
 
 _WORDS = {
     "layers": "fused",
@@ -55,7 +55,7 @@ def described(side: Side) -> str:
     settings = f", {text}" if (text := settings_text(options)) else ""
     return (
         f"{side.model} on {side.target} ({', '.join(options.modules)}; engine {options.engine}, objective "
-        f"{options.objective}, numerics {options.numerics}{l1}{settings}; {side.generator})"
+        f"{objective_text(options)}, numerics {options.numerics}{l1}{settings}; {side.generator})"
     )
 
 

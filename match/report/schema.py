@@ -76,12 +76,16 @@ class ModuleSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The chip: clock in hertz, the memory that holds the network, the modules it was compiled for and its CPU."""
+    """The chip: clock in hertz, the memory that holds the network, the modules it was compiled for and its CPU.
+
+    `estimated_energy` tells that energies follow from publications, with assumptions, and were not measured.
+    """
 
     name: str
     clock_hz: float
     main_memory: MemorySummary
     modules: tuple[ModuleSummary, ...]
+    estimated_energy: bool = False
 
 
 class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -89,7 +93,7 @@ class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `fuse` tells whether modules could execute several operators as one, `rescale` whether scales went into weights,
     `quantize_recurrent` whether LSTM and GRU in floating point became integers. `settings` are what was set of the
-    target, by name.
+    target, by name. `at_most` bounds another quantity than the objective, in times the least, such as "latency=1.1x".
     """
 
     modules: tuple[str, ...]
@@ -101,6 +105,7 @@ class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rescale: bool = False
     quantize_recurrent: bool = False
     settings: dict[str, int | float | bool | str] = {}
+    at_most: str | None = None
 
 
 class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -26,7 +26,7 @@ from match.report.schema import (
     RequantizationSummary,
     ScheduleSummary,
 )
-from match.report.settings import settings_text
+from match.report.settings import objective_text, settings_text
 
 FILE_WIDTH = 400
 NAME_WIDTH = 40
@@ -232,7 +232,7 @@ def _title(report: Report) -> str:
     settings = f", {text}" if (text := settings_text(options)) else ""
     return (
         f"{report.model.name} on {report.target.name} ({', '.join(options.modules)}; engine {options.engine}, "
-        f"objective {options.objective}, numerics {options.numerics}{settings})"
+        f"objective {objective_text(options)}, numerics {options.numerics}{settings})"
     )
 
 
@@ -325,7 +325,7 @@ def _totals(report: Report, *, explained: bool) -> list[Text]:
         *(line for measurement in report.measured for line in _measured_total(measurement, report)),
         *map(Text, _memory(report)),
         *map(Text, _removed(report)),
-        *([] if totals.energy_pj is None else [Text(f"Energy: {totals.energy_pj / PJ_IN_UJ:.3f} µJ predicted.")]),
+        *map(Text, _energy(report)),
         *map(Text, _exactness(report, explained=explained)),
         Text(f"Compiled in {sum(phases.values()):.2f} s ({times})."),
     ]
@@ -381,6 +381,13 @@ def _removed(report: Report) -> list[str]:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _energy(report: Report) -> Iterator[str]:
+    """What one inference consumes, where the target has figures."""
+    energy, by = report.totals.energy_pj, ", from estimates" if report.target.estimated_energy else ""
+    if energy is not None:
+        yield f"Energy: {energy / PJ_IN_UJ:.3f} µJ predicted{by}."
 
 
 def _exactness(report: Report, *, explained: bool) -> list[str]:

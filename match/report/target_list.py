@@ -32,7 +32,8 @@ class ModuleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TargetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A target: `objectives` are what the search can minimise for it; `external_memory` is null where it has none.
 
-    `settings` are what can be set of it, by name, each with what it is if nothing is said.
+    `settings` are what can be set of it, by name, each with what it is if nothing is said. `estimated_energy` tells
+    that its energies follow from publications, with assumptions, and were not measured.
     """
 
     name: str
@@ -42,6 +43,7 @@ class TargetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     external_memory: MemorySize | None
     modules: tuple[ModuleEntry, ...]
     settings: dict[str, int | float | bool | str] = {}
+    estimated_energy: bool = False
 
 
 class TargetList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,6 +79,7 @@ def _entry(target: MatchTarget) -> TargetEntry:
         external and MemorySize(external.name, external.size),
         tuple(map(_module, target.modules)),
         {name: one.default for name, one in parameters(type(target)).items()},
+        target.estimated_energy,
     )
 
 

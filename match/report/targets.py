@@ -23,7 +23,8 @@ def show_targets(targets: Sequence[MatchTarget], console: Console) -> None:
         table.add_column(header, overflow="fold")
     for target in targets:
         main = _size(target.main_memory.name, target.main_memory.size)
-        chip = (target.name, f"{target.clock_hz / 1e6:g} MHz", ", ".join(objectives(target)), main)
+        names = ", ".join(objectives(target)) + (" (energies are estimates)" if target.estimated_energy else "")
+        chip = (target.name, f"{target.clock_hz / 1e6:g} MHz", names, main)
         for module in target.modules:
             rooms = [room for memory in module.memories for room in memory.rooms]
             sizes = ", ".join(itertools.starmap(_size, rooms))
@@ -39,7 +40,7 @@ def _size(name: str, size: int) -> str:
 
 def objectives(target: MatchTarget) -> tuple[str, ...]:
     """What the search can minimise for a target."""
-    return ("latency", "bytes") if without_energy(target) else ("latency", "bytes", "energy")
+    return ("latency", "bytes") if without_energy(target) else ("latency", "bytes", "energy", "edp")
 
 
 def operators(module: HwModule) -> list[str]:

@@ -65,7 +65,7 @@ class KeptPoints:
             self._kept.store([(name, msgspec.json.encode(entry))])
 
 
-def _deciding(options: Options) -> tuple[str | bool, ...]:
+def _deciding(options: Options) -> tuple[str | bool | None, ...]:
     """The options on which a prediction depends."""
     return (
         options.engine,
@@ -75,4 +75,5 @@ def _deciding(options: Options) -> tuple[str | bool, ...]:
         options.rescale,
         options.quantize_recurrent,
         options.in_place,
+        options.at_most and str(options.at_most),
     )

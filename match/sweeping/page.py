@@ -45,7 +45,7 @@ def _charts(own: list[tuple[int, PointResult]], place: int, result: SweepResult)
     pictures = [("Cycles and bytes of L1", _scatter(known, f"l1-{place}", "bytes of L1", sizes, result))]
     energies = [figures.energy_pj / 1e6 for *_, figures in known if figures.energy_pj is not None]
     if len(energies) == len(known):
-        drawn = _scatter(known, f"energy-{place}", "µJ, estimated", energies, result)
+        drawn = _scatter(known, f"energy-{place}", _energy_unit(result), energies, result)
         pictures.append(("Cycles and energy", drawn))
     return pictures
 
@@ -82,6 +82,10 @@ def _scatter(
     return finish(name, plot, entries, f"cycles of each point beside its {unit}")
 
 
+def _energy_unit(result: SweepResult) -> str:
+    return "µJ, estimated" if result.estimated_energy else "µJ"
+
+
 def _described(number: int, point: PointResult, result: SweepResult) -> str:
     return f"point {number}: " + ", ".join(f"{name}={value_text(name, point.values[name])}" for name in result.axes)
 
@@ -92,7 +96,7 @@ def _table(own: list[tuple[int, PointResult]], result: SweepResult, pages: Mappi
         *result.axes,
         "cycles",
         "ms",
-        "µJ, estimated",
+        _energy_unit(result),
         "L1",
         "main memory",
         "bytes moved",

@@ -45,8 +45,8 @@ def sweep(
         models: a model file, or what `match.load` returns, or several of these.
         target: name of an installed target, or a target.
         settings: values by name, a list where there are several: what the target declares (``"dma.bytes": [4, 8]``),
-            and options of a compilation: l1, l2, modules (``"cluster+ne16"``), numerics, objective, engine, fuse,
-            rescale, quantize_recurrent.
+            and options of a compilation: l1, l2, modules (``"cluster+ne16"``), numerics, objective, at_most, engine,
+            fuse, rescale, quantize_recurrent.
         scheduler: the address of a Dask scheduler, such as "tcp://10.0.0.1:8786"; none: processes of this machine.
         jobs: how many of these; none: one for each processor.
         cache: whether to keep what was found, or the folder for it. A sweep that was interrupted goes on from there.
@@ -162,6 +162,7 @@ class Sweep:
             target=self.target,
             axes=dict(self.axes),
             points=with_best(rows),
+            estimated_energy=self.points[0].asked.chip.estimated_energy,
         )
 
     def reports(self, numbers: Sequence[int]) -> Iterator[tuple[int, ShownReport]]:

@@ -48,12 +48,16 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SweepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A whole sweep: the points in the order of the values as they were given, the last name changing first."""
+    """A whole sweep: the points in the order of the values as they were given, the last name changing first.
+
+    `estimated_energy` tells that the target's energies are estimates.
+    """
 
     generator: str
     target: str
     axes: dict[str, tuple[Value, ...]]
     points: tuple[PointResult, ...]
+    estimated_energy: bool = False
     schema_version: Literal[1] = SCHEMA_VERSION
 
 

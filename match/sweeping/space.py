@@ -25,6 +25,7 @@ _MODULES = "modules"
 _OPTIONS = {
     "engine": Parameter("engine", str, "exact"),
     "objective": Parameter("objective", str, "latency"),
+    "at_most": Parameter("at_most", str, ""),
     "numerics": Parameter("numerics", str, "hardware"),
     "fuse": Parameter("fuse", bool, True),
     "rescale": Parameter("rescale", bool, False),
@@ -121,6 +122,7 @@ def points(target: str | MatchTarget, given: Sequence[Axis], cache: bool | str |
         chip = get_target(target, sizes["l1"], modules, sizes["l2"], settings)
         asked = {name: options.get(name, option.default) for name, option in _OPTIONS.items()}
         engine, objective, numerics = (str(asked.pop(name)) for name in ("engine", "objective", "numerics"))
-        parsed = Options.parse(engine, objective, numerics, 1, cache, **asked)  # pyright: ignore[reportArgumentType]
+        bound = str(asked.pop("at_most")) or None
+        parsed = Options.parse(engine, objective, numerics, 1, cache, at_most=bound, **asked)  # pyright: ignore[reportArgumentType]
         found.append(Point(values, Asked(chip, parsed, sizes["l1"])))
     return tuple(found)

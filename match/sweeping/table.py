@@ -21,7 +21,8 @@ def show_sweep(result: SweepResult, console: Console) -> None:
     table.add_column("point", justify="right")
     for name in (*(("model",) if several else ()), *result.axes):
         table.add_column(name, justify="left" if name in ("model", "modules") else "right")
-    for name in ("cycles", "ms", *(("µJ",) if energy else ()), "L1 used", "main memory", "bytes moved", "exact"):
+    unit = "µJ,\nestimated" if result.estimated_energy else "µJ"
+    for name in ("cycles", "ms", *((unit,) if energy else ()), "L1 used", "main memory", "bytes moved", "exact"):
         table.add_column(name, justify="right")
     for number, point in enumerate(result.points):
         first = "*" if point.best else "", str(number), *((point.model,) if several else ())

@@ -13,7 +13,7 @@ from match.ir.layer import Op
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Memory
 from match.target.arguments import is_a
-from match.target.cost import CostModel, CpuCostModel
+from match.target.cost import CostModel, CpuCostModel, Energy
 from match.target.hardware import External, HwModule, MatchTarget, ModuleApi, ProgramSize, TargetApi
 
 
@@ -40,6 +40,7 @@ _TARGET = (
     _Kind("activations", (str, type(None)), "'uint8' or None", ("uint8", None)),
     _Kind("external", (External, type(None)), "an External or None"),
     _Kind("program", (ProgramSize, type(None)), "a ProgramSize or None"),
+    _Kind("estimated_energy", (bool,), "True or False"),
 )
 _MODULE = (
     _Kind("name", (str,), "a str"),
@@ -57,6 +58,7 @@ _MEMORY = (
 )
 _FORMS = _Kind("requantizers", (Requantizer,), "Requantizers", several=True)
 _COST = _Kind("cost_model", (CostModel,), "a CostModel")
+_ENERGY = _Kind("energy", (Energy, type(None)), "an Energy or None")
 
 
 def attribute_problems(target: MatchTarget) -> Iterator[str]:
@@ -67,6 +69,8 @@ def attribute_problems(target: MatchTarget) -> Iterator[str]:
         for sentence in _problem(target, kind, what):
             wrong |= kind.name == "modules"
             yield sentence
+    if isinstance(core := getattr(target, "cpu_cost_model", None), CpuCostModel):
+        yield from _problem(core, _ENERGY, f"{type(core).__name__}, which {what} has for its control core,")
     for memory in (getattr(target, "main_memory", None), getattr(getattr(target, "external", None), "memory", None)):
         yield from _memory_problems(memory, what)
     for module in () if wrong else target.modules:
@@ -79,6 +83,8 @@ def attribute_problems(target: MatchTarget) -> Iterator[str]:
         named = f"module {getattr(module, 'name', own.__name__)} of {what}"
         for kind in kinds:
             yield from _problem(module, kind, named)
+        if isinstance(model := getattr(module, "cost_model", None), CostModel):
+            yield from _problem(model, _ENERGY, f"{type(model).__name__}, the cost model of {named},")
         memories = getattr(module, "memories", ())
         for memory in memories if is_a(memories, tuple, list) else ():
             yield from _memory_problems(memory, named)

@@ -8,7 +8,7 @@ figure is a prediction, in cycles of the module's clock.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -135,17 +135,28 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Energy:
-    """What a module's work consumes, in pJ.
+    """What the work of a module or of the control core consumes, in pJ.
 
-    mac: a multiply-accumulate, with the kernel's accesses to the innermost memory.
-    byte: by a memory's name, a byte on its way between that memory and the one outside of it, with both accesses.
-    cycle: a cycle in which a layer is executed, whatever is done in it: leakage, clocks, cores that wait. What calls of
-        kernels and starts of transfers take is in it, for they take cycles. Without it slow schedules seem frugal.
+    mac: a multiply-accumulate, beside what its cycle takes.
+    byte: by a memory's name, a byte on its way between that memory and the one outside of it, with both accesses. The
+        main memory's entry is that of external memory.
+    cycle: a cycle in which a layer is executed, whatever is done in it: leakage and clocks of all units, and units that
+        wait. Without it slow schedules seem frugal.
+    kernel: more, of a cycle in which a kernel computes (`Cost.compute`): the cores or the array at work.
+    control: more, of a cycle in which the core launches a kernel, starts a transfer or offloads a layer
+        (`Cost.overhead`). A kernel call takes this and `cycle` for each cycle of `CostModel.launch`, a transfer for
+        each cycle of `CostModel.issue`.
     """
 
     mac: float
-    byte: Mapping[str, float]
+    byte: Mapping[str, float] = field(default_factory=dict[str, float])
     cycle: float = 0.0
+    kernel: float = 0.0
+    control: float = 0.0
+
+    def work(self, compute: Any, overhead: Any) -> Any:
+        """What so many cycles of kernels and of the core beside them consume beyond `cycle`; of arrays, too."""
+        return self.kernel * compute + self.control * overhead
 
 
 @dataclass(frozen=True)
@@ -281,7 +292,13 @@ class Cost:
 
 
 class CpuCostModel:
-    """Predicted cycles of operators that run as TVM's C on the control core."""
+    """Predicted cycles of operators that run as TVM's C on the control core.
+
+    `energy` is what the objective "energy" needs, None where nothing is known: all cycles of an operator are those of a
+    kernel.
+    """
+
+    energy: Energy | None = None
 
     def cycles(self, op: str, macs: int, outputs: int) -> float:
         """Cycles of one operator (Relay name or `Op` value) with `macs` multiply-accumulates and `outputs` elements.
@@ -297,7 +314,3 @@ class CpuCostModel:
         A reduction or a pooling stands alone, and `outputs` are the values that it combines.
         """
         return self.cycles(op, 0, outputs)
-
-    def energy(self, op: str, macs: int, outputs: int) -> float:
-        """Energy of the same operator in pJ, which the objective "energy" needs."""
-        raise NotImplementedError

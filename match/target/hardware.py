@@ -394,7 +394,8 @@ class MatchTarget(_Described, ABC):
 
     What can be set of it from outside (``--set dma.bytes=4``) are the parameters of its constructor that have defaults:
     numbers, truth values and texts, and such fields of those that are dataclasses (`match.target.parameters`).
-    `settings` are those that were set, by name.
+    `settings` are those that were set, by name. `estimated_energy` tells that the pJ of its cost models follow from
+    publications with assumptions of their own, and were not measured.
     """
 
     name: str
@@ -407,6 +408,7 @@ class MatchTarget(_Described, ABC):
     external: External | None = None
     program: ProgramSize | None = None
     settings: Mapping[str, int | float | bool | str] = MappingProxyType({})
+    estimated_energy: bool = False
 
     def program_bytes(self, operators: int) -> int:
         """Estimated bytes of main memory that the program of a network with so many operators takes beside its data."""

@@ -8,7 +8,7 @@ from match.cost_models.diana import DianaDigitalCost, DianaDma
 from match.ir.constants import LayerConstants
 from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
-from match.target.cost import CostModel
+from match.target.cost import CostModel, Energy
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import ADDEND, FILTER, input_operand, output_operand, weights_operand
 from match.targets.diana import layout, packing
@@ -66,9 +66,9 @@ class Digital(HwModule):
         compute=ComputeApi(start="match_diana_start"),
     )
 
-    def __init__(self, dma: DianaDma = DianaDma()) -> None:
-        """With what the chip's DMA costs."""
-        self.cost_model: CostModel = DianaDigitalCost(dma=dma)
+    def __init__(self, dma: DianaDma = DianaDma(), energy: Energy | None = None) -> None:
+        """With what the chip's DMA costs, and what all of it consumes."""
+        self.cost_model: CostModel = DianaDigitalCost(dma=dma, energy=energy)
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Convolutions, dense layers and additions; see `constraints.DIGITAL`."""

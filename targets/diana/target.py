@@ -5,9 +5,10 @@ Its second accelerator, an analog array with ternary weights, is not described.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from match.cost_models.diana import DIANA_CORE, DianaDma
+from match.cost_models.diana import DIANA_CORE, DIANA_ENERGY, DianaDma, DianaEnergy
 from match.target.cost import CpuCostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi
 from match.targets.diana.digital import Digital
@@ -45,11 +46,13 @@ class Diana(MatchTarget):
         free="match_diana_l2_free",
     )
 
-    def __init__(self, dma: DianaDma = DianaDma(), clock_hz: float = 260e6) -> None:
-        """With the DMA and the clock that are given."""
-        self.modules: tuple[HwModule, ...] = (Digital(dma),)
+    estimated_energy = True
+
+    def __init__(self, dma: DianaDma = DianaDma(), clock_hz: float = 260e6, energy: DianaEnergy = DIANA_ENERGY) -> None:
+        """With the DMA, the clock and the pJ that are given."""
+        self.modules: tuple[HwModule, ...] = (Digital(dma, energy.of_digital()),)
         self.clock_hz = clock_hz
-        self.cpu_cost_model: CpuCostModel = DIANA_CORE
+        self.cpu_cost_model: CpuCostModel = replace(DIANA_CORE, energy=energy.of_core())
 
     @property
     def host(self) -> Platform:

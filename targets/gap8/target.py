@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from match.cost_models.dma import Mchan
+from match.cost_models.pulp_energy import GAP8_ENERGY, PulpEnergy
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.target.cost import CpuCostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, ProgramSize
@@ -27,18 +28,23 @@ class Gap8(MatchTarget):
     activations = "uint8"
     api = chip.API
     settled = frozenset({"clock_hz"})
+    estimated_energy = True
     program = ProgramSize(fixed=128 << 10, operator=768)
     """All of it in L2: as on `pulp_open`, where it is linked, and 32 kB for the vendor's operating system."""
 
     def __init__(
-        self, cluster: ClusterSettings = ClusterSettings(), dma: Mchan = Mchan(), clock_hz: float = 100e6
+        self,
+        cluster: ClusterSettings = ClusterSettings(),
+        dma: Mchan = Mchan(),
+        clock_hz: float = 100e6,
+        energy: PulpEnergy = GAP8_ENERGY,
     ) -> None:
-        """With the cluster, the DMA and the clock of both domains that are given."""
-        cost = replace(pulp_cluster.COST, cores=cluster.cores, offload=cluster.offload, dma=dma)
+        """With the cluster, the DMA, the clock of both domains and the pJ that are given."""
+        cost = replace(pulp_cluster.COST, cores=cluster.cores, offload=cluster.offload, dma=dma, consumption=energy)
         self.modules: tuple[HwModule, ...] = (Cluster(scratchpad(L1_BYTES, cluster.cores), cost),)
         self.clock_hz = clock_hz
         self.external = hyperram(clock_hz)
-        self.cpu_cost_model: CpuCostModel = RiscvCoreCost()
+        self.cpu_cost_model: CpuCostModel = RiscvCoreCost(energy=energy.of_core())
 
     @property
     def host(self) -> Platform:

@@ -156,6 +156,8 @@ class Ne16(HwModule):
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Wider multipliers take longer to load; what the cluster lays out or requantizes, time and scratch."""
         cost = self._cost_of(layer, requantizer)
+        if layer.weight_bits < WIDEST_WEIGHTS:
+            cost = replace(cost, weight_bits=layer.weight_bits)
         return replace(cost, laid_out=True) if self._lays_out(layer, requantizer) else cost
 
     def _cost_of(self, layer: Layer, requantizer: Requantizer | None) -> Ne16Cost:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from match.cost_models.dma import Mchan
+from match.cost_models.pulp_energy import GAP9_ENERGY, PulpEnergy
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.target.cost import CpuCostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, ProgramSize
@@ -39,21 +40,26 @@ class Gap9(MatchTarget):
     activations = "uint8"
     api = chip.API
     settled = frozenset({"clock_hz"})
+    estimated_energy = True
     program = ProgramSize(fixed=64 << 10, operator=768)
     """As on `pulp_open`, where it is linked, and 32 kB for the vendor's operating system."""
 
     def __init__(
-        self, cluster: ClusterSettings = ClusterSettings(), dma: Mchan = Mchan(), clock_hz: float = 260e6
+        self,
+        cluster: ClusterSettings = ClusterSettings(),
+        dma: Mchan = Mchan(),
+        clock_hz: float = 260e6,
+        energy: PulpEnergy = GAP9_ENERGY,
     ) -> None:
-        """With the cluster, the DMA and the clock of both domains that are given."""
+        """With the cluster, the DMA, the clock of both domains and the pJ that are given."""
         l1, shared = scratchpad(L1_BYTES, cluster.cores), {"cores": cluster.cores, "offload": cluster.offload}
         self.modules: tuple[HwModule, ...] = (
-            Cluster(l1, replace(pulp_cluster.COST, **shared, dma=dma)),
-            Ne16(l1, replace(ne16.COST, **shared, dma=dma)),
+            Cluster(l1, replace(pulp_cluster.COST, **shared, dma=dma, consumption=energy)),
+            Ne16(l1, replace(ne16.COST, **shared, dma=dma, consumption=energy)),
         )
         self.clock_hz = clock_hz
         self.external = hyperram(clock_hz)
-        self.cpu_cost_model: CpuCostModel = RiscvCoreCost()
+        self.cpu_cost_model: CpuCostModel = RiscvCoreCost(energy=energy.of_core())
 
     @property
     def host(self) -> Platform:

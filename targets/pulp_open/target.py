@@ -10,6 +10,7 @@ from pathlib import Path
 
 from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import SIMULATED
+from match.cost_models.pulp_energy import PULP_OPEN_ENERGY, PulpEnergy
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.mapping.schedule import Memory
 from match.target.cost import CpuCostModel
@@ -99,20 +100,30 @@ class PulpOpen(MatchTarget):
     activations = "uint8"
     api = chip.API
     settled = frozenset({"clock_hz"})
+    estimated_energy = True
     program = ProgramSize(fixed=32 << 10, operator=768)
     """Without the 64 kB of private banks in front of `L2`. Nine networks with 13 to 149 operators take no more."""
 
-    def __init__(self, cluster: ClusterSettings = _CLUSTER, dma: Mchan = _DMA, clock_hz: float = _CLOCK) -> None:
-        """With the cluster, the DMA and the clock of both domains that are given."""
+    def __init__(
+        self,
+        cluster: ClusterSettings = _CLUSTER,
+        dma: Mchan = _DMA,
+        clock_hz: float = _CLOCK,
+        energy: PulpEnergy = PULP_OPEN_ENERGY,
+    ) -> None:
+        """With the cluster, the DMA, the clock of both domains and the pJ that are given."""
         l1 = scratchpad(L1_BYTES, cluster.cores)
         shared = {"cores": cluster.cores, "offload": cluster.offload, "kernel": _KERNEL}
         self.modules: tuple[HwModule, ...] = (
-            Cluster(l1, replace(pulp_cluster.COST, **shared, dma=dma)),
-            Ne16(l1, replace(ne16.COST, **shared, dma=dma, first=_DRIVER, latencies=SIMULATED)),
+            Cluster(l1, replace(pulp_cluster.COST, **shared, dma=dma, consumption=energy)),
+            Ne16(
+                l1,
+                replace(ne16.COST, **shared, dma=dma, first=_DRIVER, latencies=SIMULATED, consumption=energy),
+            ),
         )
         self.clock_hz = clock_hz
         self.external = _external(clock_hz)
-        self.cpu_cost_model: CpuCostModel = _CONTROL_CORE
+        self.cpu_cost_model: CpuCostModel = replace(_CONTROL_CORE, energy=energy.of_core())
 
     @property
     def host(self) -> Platform:

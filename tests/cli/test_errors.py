@@ -13,6 +13,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from match.cost_models.pulp_cluster import PulpClusterCost
 from match.devtools.demo import INPUT
 from tests.cli.conftest import DIGITS, Command
 
@@ -294,10 +295,30 @@ def test_c_compiler_that_fails(command: Command, project: Path, folder: Path, mo
     assert "failed" in command("run", copy).error
 
 
-def test_energy_of_a_target_that_gives_none(command: Command, folder: Path) -> None:
-    sentence = command("compile", DIGITS, "--objective", "energy", "-o", folder / "out").error
-    assert "target gap9 does not give that of cluster, ne16, cpu" in sentence
-    assert "choose latency or bytes, or a target that `match targets` lists with energy" in sentence
+@pytest.mark.parametrize("asked", [("energy",), ("edp",), ("latency", "--at-most", "energy=1.1x")])
+def test_energy_of_a_target_that_gives_none(
+    command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch, asked: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr(PulpClusterCost, "energy", None)
+    sentence = command("compile", DIGITS, "--objective", *asked, "-o", folder / "out").error
+    what = "at_most energy=1.1x" if "--at-most" in asked else f"objective {asked[0]!r}"
+    assert f"{what} needs the energy of every module" in sentence
+    assert "target gap9 does not give that of cluster; choose latency or bytes, or a target that" in sentence
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "told"),
+    [
+        ("energy", "latency=1.1", "is no bound; give latency, energy or bytes and how many times"),
+        ("energy", "latency=0.9x", "at least 1, such as latency=1.1x"),
+        ("energy", "beauty=2x", "is no bound"),
+        ("energy", "energy=1.1x", "bounds energy, which is as small as it can be already"),
+        ("edp", "latency=1.1x", "'edp' weighs latency against energy already; leave it out, or choose objective"),
+    ],
+)
+def test_bounds_that_bound_nothing(command: Command, folder: Path, objective: str, bound: str, told: str) -> None:
+    arguments = ("compile", DIGITS, "--objective", objective, "--at-most", bound, "-o", folder / "out")
+    assert told in command(*arguments).error
 
 
 def test_jobs_are_a_positive_number(command: Command, folder: Path) -> None:

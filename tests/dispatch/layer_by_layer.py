@@ -14,8 +14,8 @@ from match.target.hardware import MatchTarget
 
 def cheapest(offers: Offers, options: Options) -> str:
     """The module that takes a layer for the least; of equals the first, and any before the control core."""
-    costs = {name: price(cost, options) for name, (_, cost) in offers.accepted.items()}
-    costs[CPU] = price(offers.cpu, options)
+    costs = {name: price(cost, options.objective) for name, (_, cost) in offers.accepted.items()}
+    costs[CPU] = price(offers.cpu, options.objective)
     return min(costs, key=lambda name: costs[name])
 
 

@@ -28,14 +28,12 @@ BYTES = SIDE * SIDE * CHANNELS + CHANNELS * CHANNELS
 
 
 class _Cpu(CpuCostModel):
-    """Ten cycles a multiply-accumulate, 50 an output."""
+    """Ten cycles a multiply-accumulate, 50 an output; 2 pJ a multiply-accumulate, 3 an output."""
+
+    energy = Energy(1.4, cycle=0.01, kernel=0.05)
 
     def cycles(self, op: str, macs: int, outputs: int) -> float:
         return 10.0 * macs + 50.0 * outputs
-
-    def energy(self, op: str, macs: int, outputs: int) -> float:
-        """2 pJ a multiply-accumulate, 3 an output."""
-        return 2.0 * macs + 3.0 * outputs
 
 
 class _Summing(FakeModule):

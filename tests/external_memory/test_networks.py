@@ -30,6 +30,7 @@ from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
 from match.placement.packing import Packed
 from match.placement.problem import Choice, Cut, PlacementProblem
+from match.report import Report
 from match.report.schema import MemoryPlanSummary
 from match.run import build
 from match.search.problem import SearchProblem, Solution
@@ -412,3 +413,45 @@ def call(*command: object) -> str:
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+@pytest.fixture(scope="module")
+def by_objective() -> dict[tuple[str, str | None], Report]:
+    """ResNet8 in 60,000 bytes, predicted for each objective and two bounds."""
+    model = integers("resnet8")
+    asked = (("latency", None), ("energy", None), ("edp", None), ("energy", "latency=1.02x"), ("bytes", "energy=1.05x"))
+    return {one: match.predict(model, "gap8", l1=L1, l2=60_000, objective=one[0], at_most=one[1]) for one in asked}
+
+
+def test_no_objective_is_worse_at_its_own_than_another(by_objective: dict[tuple[str, str | None], Report]) -> None:
+    figures = {one: (found.totals.cycles, found.totals.energy_pj or 0.0) for one, found in by_objective.items()}
+    assert all(isinstance(found.memory, MemoryPlanSummary) for found in by_objective.values())
+    assert figures["energy", None][1] == min(energy for _, energy in figures.values())
+    cycles, energy = figures["edp", None]
+    assert cycles * energy == min(cycles * energy for cycles, energy in figures.values())
+    cycles, energy = figures["energy", "latency=1.02x"]
+    assert cycles <= 1.02 * figures["latency", None][0]
+    assert figures["energy", None][1] <= energy <= figures["latency", None][1]
+    assert figures["bytes", "energy=1.05x"][1] <= 1.05 * figures["energy", None][1]
+
+
+def test_waits_and_bytes_of_external_memory_are_in_the_energy(
+    by_objective: dict[tuple[str, str | None], Report],
+) -> None:
+    """Idle GAP8 takes 110 pJ a cycle, and a byte of HyperRAM 570."""
+    report = by_objective["latency", None]
+    offers = [
+        next(c for c in one.candidates if c.module == one.module and c.cycles is not None) for one in report.layers
+    ]
+    added = sum(
+        (one.energy_pj or 0.0) - (offer.energy_pj or 0.0) for one, offer in zip(report.layers, offers, strict=True)
+    )
+    fetched = sum(step.constant_bytes for step in memory_of_report(report).steps if step.constants == "fetched")
+    waited = sum(one.wait_cycles for one in report.layers)
+    assert fetched > 10_000
+    assert added == pytest.approx(570.0 * fetched + 110.0 * waited, rel=1e-3)
+
+
+def memory_of_report(report: Report) -> MemoryPlanSummary:
+    assert isinstance(report.memory, MemoryPlanSummary)
+    return report.memory

@@ -156,6 +156,8 @@ def random_cost(rng: random.Random, **fixed: object) -> SteppedCost:
             rng.choice([0.0, 2.5]),
             {"L1": rng.choice([0.0, 0.001, 0.3, 12.0]), "L2": rng.choice([0.1, 4.0]), "L3": 60.0},
             cycle={0.125: 0.02, 0.5: 0.0, 1.0: 1.5, 3.0: 0.3}[speed],
+            kernel={0.125: 0.0, 0.5: 2.0, 1.0: 0.25, 3.0: 8.0}[speed],
+            control={0.125: 0.5, 0.5: 0.0, 1.0: 16.0, 3.0: 1.0}[speed],
         ),
     }
     return SteppedCost(**{**choices, **fixed})  # type: ignore[arg-type]

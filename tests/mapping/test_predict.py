@@ -42,6 +42,7 @@ def test_equals_a_walk_over_every_event(levels: int, seed: int) -> None:
     assert model.energy is not None
     energy = sum(model.energy.byte[name] * count for name, count in line.moved_by_memory.items())
     energy += model.energy.mac * layer.macs + model.energy.cycle * line.cycles
+    energy += model.energy.kernel * line.compute + model.energy.control * line.overhead
     assert cost.energy == pytest.approx(energy, rel=1e-12)
 
 

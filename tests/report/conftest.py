@@ -87,7 +87,13 @@ def report() -> Report:
         SimpleNamespace(name="cores", memories=(L1,), peak_macs=None),
     )
     target = SimpleNamespace(
-        settings={}, name="chip", clock_hz=200e6, main_memory=Memory("L2", 65536), modules=memories, platforms=()
+        settings={},
+        name="chip",
+        clock_hz=200e6,
+        main_memory=Memory("L2", 65536),
+        modules=memories,
+        platforms=(),
+        estimated_energy=False,
     )
     return build(
         model=Model(

@@ -10,6 +10,7 @@ from match.errors import ScheduleError
 from match.ir.layer import Dim, Layer, Operand, Role
 from match.mapping.schedule import Loop, Memory, Placement, Schedule
 from match.prediction.blocks import largest_tile
+from match.prediction.predict import predict
 from match.target.cost import CostModel, Energy
 
 CUT: tuple[Dim, ...] = (Dim.K, Dim.OY, Dim.OX, Dim.C)
@@ -74,9 +75,12 @@ def schedules(
 
 
 def rank(
-    schedule: Schedule, cycles: float, moved: int, objective: str, energy: Energy | None = None
+    schedule: Schedule, cycles: float, moved: int, objective: str, energy: Energy | None = None, work: float = 0.0
 ) -> tuple[object, ...]:
-    """The order of preference as documented: objective, bytes or cycles, larger tiles, order, residency, buffers."""
+    """The order of preference as documented: objective, bytes or cycles, larger tiles, order, residency, buffers.
+
+    `work` is what kernels and the core beside them consume, in pJ.
+    """
     extents = schedule.extents(len(schedule.loops))
     tile = [extents[dim] for dim in CUT]
     memory = schedule.inner_memory
@@ -84,7 +88,7 @@ def rank(
     rounded = round(cycles * 256) / 256
     first = {"latency": (rounded, moved), "bytes": (moved, rounded)}
     if energy is not None:
-        first["energy"] = (round((moved * energy.byte["L1"] + rounded * energy.cycle) * 256) / 256, rounded)
+        first["energy"] = (round((moved * energy.byte["L1"] + rounded * energy.cycle + work) * 256) / 256, rounded)
     return (
         *first[objective],
         -math.prod(tile),
@@ -92,3 +96,10 @@ def rank(
         tuple((placement.depth, placement.buffers) for placement in held),
         tuple(-size for size in tile),
     )
+
+
+def predicted_rank(schedule: Schedule, model: CostModel, objective: str) -> tuple[object, ...]:
+    """`rank` of what is predicted."""
+    cost, energy = predict(schedule, model), model.energy
+    work = energy.kernel * cost.compute + energy.control * cost.overhead if energy else 0.0
+    return rank(schedule, cost.cycles, cost.moved_bytes, objective, energy, work)

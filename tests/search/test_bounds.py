@@ -61,7 +61,7 @@ def groups(search: Search) -> Iterator[tuple[TileGroup, dict[tuple[int, ...], tu
             tiles = search.candidates(box)
             bounds = zip(tiles.objective.tolist(), tiles.second.tolist(), strict=True)
             of_tile = dict(zip(map(tuple, tiles.numbers.T.tolist()), bounds, strict=True))
-            for group in search.groups(tiles):
+            for group, _ in search.groups(tiles):
                 yield group, of_tile
 
 
@@ -87,7 +87,7 @@ def check_bounds(rng: random.Random, model: CostModel) -> Counter[str]:
             }
             sizes = {dim: int(search.tables.sizes[dim][index]) for dim, index in zip(TILED, place, strict=True)}
             for nest in nests(search.tables, sizes, group.residencies, number):
-                cycles, moved = search.predicted(nest)
+                cycles, _, _, moved = search.predicted(nest)
                 for what, (least_cycles, least_moved) in bounds.items():
                     where = f"the bound of {what} is not below a mapping: {nest}, {layer}, {model}"
                     assert least_cycles <= cycles * ROUNDING, f"{least_cycles} > {cycles} cycles: {where}"
@@ -101,6 +101,29 @@ def test_no_bound_is_above_a_mapping(seed: int) -> None:
     rng = random.Random(seed)
     counts = check_bounds(rng, random_cost(rng))
     assert counts["mappings"] > 0
+
+
+@seeded(20, 80)
+def test_no_bound_of_energy_is_above_a_mapping(seed: int) -> None:
+    """Energy of all but multiply-accumulates, which are the same in all mappings."""
+    rng = random.Random(seed)
+    model = random_arrays(rng) if seed % 2 else random_cost(rng)
+    search = Search(small_tables(rng, model), "energy")
+    assert model.energy is not None
+    seen = 0
+    for channels in search.tables.channels:
+        for box in search.tables.boxes(channels):
+            tiles = search.candidates(box)
+            for group, work in search.groups(tiles):
+                for mapping in search.mappings(group, work):
+                    for nest in search.nests(mapping):
+                        cycles, compute, overhead, moved = search.predicted(nest)
+                        energy = model.energy.cycle * cycles + model.energy.byte["L1"] * moved
+                        energy += model.energy.kernel * compute + model.energy.control * overhead
+                        assert mapping.objective <= energy + 1 / 256, (nest, model)
+                        assert mapping.objective <= mapping.expected
+                        seen += 1
+    assert seen
 
 
 @seeded(20, 200)
@@ -129,7 +152,10 @@ def test_no_mapping_takes_less_than_the_least(seed: int) -> None:
     for channels in tables.channels:
         for box in tables.boxes(channels):
             every, _ = tables.kernels(box)
+            launches = tables.calls(box) * prices.launch
+            weighed = (3.0 * (every - launches) + 0.5 * launches) * ROUNDING
             assert np.all(kernels <= every * ROUNDING), f"least_kernels is not below a tiling of {layer}, {model}"
+            assert np.all(least_kernels(tables, 3.0, 0.5) <= weighed + 1e-6), f"weighed, {layer}, {model}"
     for operand, figures in zip(prices.operands, tables.figures, strict=True):
         transfers, moved = least_transfers(prices, [operand]), least_bytes(prices, operand)
         fits = figures.block <= prices.memory.size

@@ -23,7 +23,7 @@ from match.target.layers import operands_of as operands_on
 from match.targets.gap9.target import Gap9
 from tests.mapping.random_schedules import SteppedCost, operands_of, random_cost, random_layer
 from tests.mapping.walk import walk
-from tests.search.brute_force import rank, schedules
+from tests.search.brute_force import predicted_rank, rank, schedules
 from tests.search.problems import JumpyCost, gap9_problems, searched, small_problem
 from tests.seeds import seeded
 
@@ -87,13 +87,12 @@ def check_optimal(
     for schedule in fitting:
         if by_walking:
             line = walk(schedule, model)
-            ranks.append(rank(schedule, line.cycles, sum(line.moved.values()), objective, model.energy))
+            work = model.energy.kernel * line.compute + model.energy.control * line.overhead
+            ranks.append(rank(schedule, line.cycles, sum(line.moved.values()), objective, model.energy, work))
         else:
-            cost = predict(schedule, model)
-            ranks.append(rank(schedule, cost.cycles, cost.moved_bytes, objective, model.energy))
+            ranks.append(predicted_rank(schedule, model, objective))
     best = searched("exact", layer, operands, (memory,), model, objective, multiples)
-    cost = predict(best, model)
-    found = rank(best, cost.cycles, cost.moved_bytes, objective, model.energy)
+    found = predicted_rank(best, model, objective)
     assert found == min(ranks), (layer, memory, objective, multiples, model)  # type: ignore[type-var]
     return any(loop.dim is Dim.C for loop in best.loops)
 

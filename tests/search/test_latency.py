@@ -14,7 +14,7 @@ from match.prediction.predict import predict
 from match.target.cost import MappingView
 from tests.mapping.random_schedules import SteppedCost, operands_of, random_cost, random_layer, random_schedule
 from tests.mapping.walk import walk
-from tests.search.brute_force import rank, schedules, size_of_search
+from tests.search.brute_force import predicted_rank, schedules, size_of_search
 from tests.search.problems import searched
 from tests.seeds import seeded
 
@@ -84,14 +84,13 @@ def test_equals_brute_force() -> None:
         memory = Memory("L1", rng.choice([schedule.used_bytes(schedule.inner_memory) for schedule in everything]))
         objective = rng.choice(["latency", "latency", "bytes", "energy"])
         assert model.energy is not None
-        ranks = []
-        for schedule in everything:
-            if schedule.used_bytes(schedule.inner_memory) <= memory.size:
-                cost = predict(schedule, model)
-                ranks.append(rank(schedule, cost.cycles, cost.moved_bytes, objective, model.energy))
+        ranks = [
+            predicted_rank(schedule, model, objective)
+            for schedule in everything
+            if schedule.used_bytes(schedule.inner_memory) <= memory.size
+        ]
         best = searched("exact", layer, operands, (memory,), model, objective)
-        cost = predict(best, model)
-        found = rank(best, cost.cycles, cost.moved_bytes, objective, model.energy)
+        found = predicted_rank(best, model, objective)
         assert found == min(ranks), (layer, memory.size, objective, model)  # type: ignore[type-var]
         assert best.loss == 0
 

@@ -9,9 +9,10 @@ import pytest
 from match.errors import ScheduleError
 from match.ir.layer import Layer
 from match.mapping.schedule import Memory, Schedule
+from match.prediction.arrays import Floats
 from match.prediction.predict import predict
 from match.search.exact.bounds import TileGroup
-from match.search.exact.search import BoundedResidency, OrderedLoops, Search
+from match.search.exact.search import BoundedResidency, OrderedLoops, Predicted, Search
 from match.target.cost import Cost
 from match.target.hardware import HwModule
 from match.targets.gap8.target import Gap8
@@ -67,13 +68,13 @@ class Effort:
         self.left = self.most = {"tiles": 0, "mappings": 0, "predictions": 0}
         mappings, predicted = Search.mappings, Search.predicted
 
-        def counted_mappings(search: Search, group: TileGroup) -> Iterator[BoundedResidency]:
+        def counted_mappings(search: Search, group: TileGroup, work: Floats) -> Iterator[BoundedResidency]:
             self.count("tiles", group.index.shape[1])
-            for mapping in mappings(search, group):
+            for mapping in mappings(search, group, work):
                 self.count("mappings")
                 yield mapping
 
-        def counted_prediction(search: Search, nest: OrderedLoops) -> tuple[float, float]:
+        def counted_prediction(search: Search, nest: OrderedLoops) -> Predicted:
             self.count("predictions")
             return predicted(search, nest)
 

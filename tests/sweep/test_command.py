@@ -47,7 +47,10 @@ def test_files_have_what_python_gets(command: Command, kept: Any, tmp_path: Path
 
 def test_the_table_has_a_row_for_each_point(command: Command, kept: Any) -> None:
     outcome = command("sweep", DIGITS, *VALUES)
-    rows = [line for line in outcome.out.splitlines() if " cluster" in line]
+    lines = outcome.out.splitlines()
+    (unit,) = (number for number, line in enumerate(lines) if "µJ," in line)
+    assert "estimated" in lines[unit + 1]
+    rows = [line for line in lines if " cluster" in line]
     assert [line.startswith("*") for line in rows] == list(kept["best"])
     assert all(f"{cycles:,}" in line for line, cycles in zip(rows, kept["cycles"], strict=True))
 

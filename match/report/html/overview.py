@@ -14,10 +14,11 @@ from match.report.html.text import facts, joined, link, meter, number, share, si
 from match.report.layer_rows import causes
 from match.report.memory_areas import CALLERS, PROGRAM
 from match.report.schema import MemoryPlanSummary, Report
-from match.report.settings import settings_text
+from match.report.settings import objective_text, settings_text
 
 _SLOWEST = 8
 _PJ_IN_UJ = 1e6
+_PJ_IN_NJ = 1e3
 
 
 def overview(report: Report, cycles: Chart) -> Markup:
@@ -34,7 +35,7 @@ def overview(report: Report, cycles: Chart) -> Markup:
         joined(_cards(report)),
         stacked("By unit", by_unit(report), "cycles"),
         stacked("By cause", by_cause(report), "cycles"),
-        stacked("Energy by unit", _energy(report), "pJ") if report.totals.energy_pj else "",
+        stacked("Energy by unit, in nJ", _energy(report), "nJ") if report.totals.energy_pj else "",
         joined(_memories(report)),
         cycles.content,
         _advice(report),
@@ -51,7 +52,8 @@ def _cards(report: Report) -> Iterator[Markup]:
     )
     yield _card("Throughput", f"{totals.macs_per_cycle:.2f} MAC/cycle", f"{report.model.macs:,} MACs")
     if totals.energy_pj is not None:
-        yield _card("Energy", f"{totals.energy_pj / _PJ_IN_UJ:,.3f} µJ", "for one inference")
+        by = ", from estimates" if target.estimated_energy else ""
+        yield _card("Energy", f"{totals.energy_pj / _PJ_IN_UJ:,.3f} µJ", f"for one inference{by}")
     used = totals.l2_peak_bytes + totals.program_bytes
     yield _card(f"{main.name}", size(used), f"{share(used, main.bytes)} of {size(main.bytes)}")
     yield _card("Constants", size(totals.constant_bytes), f"{size(totals.bytes_moved)} moved in one inference")
@@ -85,10 +87,11 @@ def by_cause(report: Report) -> Iterator[tuple[str, float, str]]:
 
 
 def _energy(report: Report) -> Iterator[tuple[str, float, str]]:
+    """Each unit with the nJ of its layers, and its colour."""
     colours = unit_colours(report.target)
     for module in report.target.modules:
         own = (layer.energy_pj or 0.0 for layer in report.layers if layer.module == module.name)
-        yield module.name, round(sum(own)), colours[module.name]
+        yield module.name, round(sum(own) / _PJ_IN_NJ), colours[module.name]
 
 
 def _memories(report: Report) -> Iterator[Markup]:
@@ -193,7 +196,7 @@ def _compiled(report: Report) -> Markup:
             [
                 ("Modules", ", ".join(options.modules)),
                 ("Engine", options.engine),
-                ("Objective", options.objective),
+                ("Objective", objective_text(options)),
                 ("Numerics", options.numerics),
                 ("L1", size(options.l1) if options.l1 else ""),
                 ("Set", settings_text(options)),

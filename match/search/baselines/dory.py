@@ -33,7 +33,7 @@ class DoryEngine:
     def search(self, problem: SearchProblem) -> Schedule:
         """See `Engine.search`; raises NoMappingError, too, if CP-SAT gives up."""
         layer, cost_model = problem.layer, problem.cost_model
-        check_objective(problem.objective, cost_model)
+        check_objective(problem.objective, cost_model=cost_model)
         memory = only_memory(problem, "dory")
         buffers = 2 if cost_model.overlap else 1
         pricing = Prices(layer, problem.operands, memory, cost_model)

@@ -39,7 +39,7 @@ class LomaEngine:
     def search(self, problem: SearchProblem) -> Schedule:
         """See `Engine.search`."""
         layer, cost_model = problem.layer, problem.cost_model
-        check_objective(problem.objective, cost_model)
+        check_objective(problem.objective, cost_model=cost_model)
         memory = only_memory(problem, "loma")
         pricing = Prices(layer, problem.operands, memory, cost_model)
         search = _Search(pricing, dict(problem.multiples), self.lpf_limit)

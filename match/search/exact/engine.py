@@ -24,7 +24,7 @@ class ExactEngine:
 
     def search(self, problem: SearchProblem) -> Schedule:
         """See `Engine.search`."""
-        check_objective(problem.objective, problem.cost_model)
+        check_objective(problem.objective, cost_model=problem.cost_model)
         with collector_paused():
             if len(problem.memories) == 1:
                 return one_memory(problem)

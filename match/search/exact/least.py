@@ -45,10 +45,11 @@ def least_transfers(prices: Prices, operands: Sequence[Operand]) -> float:
     return cycles
 
 
-def least_kernels(tables: Tables) -> float:
+def least_kernels(tables: Tables, compute: float = 1.0, launch: float = 1.0) -> float:
     """A lower bound of the cycles of all kernel calls: each output as fast as in the fastest tile that fits.
 
-    All tiles count, wherever they lie in the layer. `tables` are of the layer in the inner memory.
+    All tiles count, wherever they lie in the layer. `tables` are of the layer in the inner memory. `compute` and
+    `launch` weigh a cycle of a kernel and of its launch; as pJ they give a lower bound of energy.
     """
     prices, layer = tables.prices, tables.prices.layer
     (oy, iy), (ox, ix) = (anywhere(axis, layer.size(axis.dim)) for axis in (prices.rows, prices.columns))
@@ -69,7 +70,7 @@ def least_kernels(tables: Tables) -> float:
         most = int(np.flatnonzero(fits.any(axis=others))[-1]) + 1
         fits, extents[Dim.K] = (table.take(range(most), place) for table in (fits, k))
         numbers: list[Any] = [*extents.values(), *inputs, layer.fy, layer.fx, begin, end]
-        cycles = prices.launch + prices.kernels(Tile(*numbers), fits)
+        cycles = launch * prices.launch + compute * prices.kernels(Tile(*numbers), fits)
         products = math.prod(extents.values())
         least = min(least, float((np.where(fits, cycles, math.inf) / products).min()))
     return least * layer.k * layer.c * layer.oy * layer.ox

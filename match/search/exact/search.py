@@ -79,21 +79,22 @@ class Candidates(NamedTuple):
     """Tiles that may win; arrays over tiles.
 
     numbers: those of their sizes, shape (4, tiles). room: bytes for blocks. kernels, last_kernels: cycles of all
-    kernel calls, with the overhead, and of the last one in each outer block. objective, second: the first two entries
-    of the rank of their mappings, at least.
+    kernel calls, with the overhead, and of the last one in each outer block. work: pJ of these cycles beyond what any
+    cycle takes, at least. objective, second: the first two entries of the rank of their mappings, at least.
     """
 
     numbers: Ints
     room: Ints
     kernels: Floats
     last_kernels: Floats
+    work: Floats
     objective: Floats
     second: Floats
 
     @staticmethod
     def none() -> Candidates:
         """No tiles."""
-        return Candidates(np.empty((len(TILED), 0), np.int64), np.empty(0, np.int64), *(np.empty(0) for _ in range(4)))
+        return Candidates(np.empty((len(TILED), 0), np.int64), np.empty(0, np.int64), *(np.empty(0) for _ in range(5)))
 
     def select(self, rows: Ints) -> Candidates:
         """Some of the tiles."""
@@ -105,6 +106,15 @@ def joined(parts: list[Candidates]) -> Candidates:
     """All tiles of some candidates."""
     figures: list[Any] = [np.concatenate(some, axis=-1) for some in zip(Candidates.none(), *parts, strict=True)]
     return Candidates(*figures)
+
+
+class Predicted(NamedTuple):
+    """What a mapping costs: cycles in all, of kernels, and of the core beside them; bytes moved."""
+
+    cycles: float
+    compute: float
+    overhead: float
+    moved: int
 
 
 class BoundedResidency(NamedTuple):
@@ -137,7 +147,7 @@ class Search:
         self.least_figures = least_figures(tables)
         self.by_latency = objective == "latency"
         self.byte_energy = prices.byte_energy(prices.memory.name) if objective == "energy" else None
-        self.cycle_energy = prices.cycle_energy
+        self.energy = prices.cycle_energy
         self.rank = most
         self.nest: OrderedLoops | None = None
         self.views_left = MOST_VIEWS if prices.has_latency else math.inf
@@ -155,8 +165,8 @@ class Search:
             boxes = [box for numbers in channels for box in self.tables.boxes(numbers)]
             waiting: list[BoundedResidency] = []
             for tiles in self.best_first(joined([self.candidates(box) for box in boxes])):
-                for group in self.groups(tiles):
-                    for mapping in self.mappings(group):
+                for group, work in self.groups(tiles):
+                    for mapping in self.mappings(group, work):
                         heappush(waiting, mapping)
                 self.try_best(waiting, FEW)
             self.try_best(waiting, len(waiting))
@@ -174,11 +184,13 @@ class Search:
         if not fits.any():
             return Candidates.none()
         kernels, last_kernels = tables.kernels(box)
+        begun = prices.overhead + tables.calls(box) * prices.launch
+        work = np.broadcast_to(BELOW * self.energy.work(prices.overhead + kernels - begun, begun), fits.shape)
         kernels = prices.overhead + kernels
         bound = tile_bound(tables, self.least_figures, box, kernels)
-        keys = [np.broadcast_to(key, fits.shape) for key in self.keys(self.sure(bound, kernels))]
+        keys = [np.broadcast_to(key, fits.shape) for key in self.keys(self.sure(bound, kernels), work)]
         index = np.array(np.nonzero(fits & self.may_win(*keys)))
-        figures: list[Any] = [figure[*index] for figure in (room, kernels, last_kernels, *keys)]
+        figures: list[Any] = [figure[*index] for figure in (room, kernels, last_kernels, work, *keys)]
         first = np.array([[part.start] for part in box])
         return Candidates(first + index, *figures)
 
@@ -198,14 +210,14 @@ class Search:
         """The part of a bound that holds for the cost model: only the kernels, if it has a latency of its own."""
         return Bound(kernels, bound.moved) if self.prices.has_latency else bound
 
-    def keys(self, bound: Bound) -> tuple[Floats, Floats]:
-        """The first two entries of `Rank`, at least."""
+    def keys(self, bound: Bound, work: Floats) -> tuple[Floats, Floats]:
+        """The first two entries of `Rank`, at least; `work` is that of `Candidates`."""
         cycles = np.round(bound.cycles * (GRAIN * BELOW)) / GRAIN
         if self.by_latency:
             return cycles, bound.moved
         if self.byte_energy is None:
             return bound.moved, cycles
-        energy = bound.moved * self.byte_energy + cycles * self.cycle_energy
+        energy = bound.moved * self.byte_energy + cycles * self.energy.cycle + work
         return np.round(energy * GRAIN) / GRAIN, cycles
 
     def may_win(self, objective: Floats, second: Floats) -> Flags:
@@ -232,23 +244,23 @@ class Search:
                 waiting.clear()
                 return
 
-    def groups(self, tiles: Candidates) -> Iterator[TileGroup]:
-        """The tiles in groups; those of a group cut the same dimensions."""
+    def groups(self, tiles: Candidates) -> Iterator[tuple[TileGroup, Floats]]:
+        """The tiles in groups, with the `work` of each; those of a group cut the same dimensions."""
         for dims, rows in self.tables.by_cuts(tiles.numbers):
             if dims not in self._residencies:
                 self._residencies[dims] = residencies(self.prices.operands, dims, packed=False)
             some = tiles.select(rows)
             figures = some.numbers, some.room, some.kernels, some.last_kernels
-            yield TileGroup(self.tables, dims, *figures, self._residencies[dims])
+            yield TileGroup(self.tables, dims, *figures, self._residencies[dims]), some.work
 
-    def mappings(self, group: TileGroup) -> Iterator[BoundedResidency]:
+    def mappings(self, group: TileGroup, work: Floats) -> Iterator[BoundedResidency]:
         """The mappings of some tiles that fit and may win."""
 
         def keys(tile: Ints, bound: Bound) -> tuple[Floats, Floats]:
-            return self.keys(self.sure(bound, group.kernels[tile]))
+            return self.keys(self.sure(bound, group.kernels[tile]), work[tile])
 
         residency, tile, bound = group.bounds(lambda tile, bound: self.may_win(*keys(tile, bound)))
-        expected, _ = self.keys(bound)
+        expected, _ = self.keys(bound, work[tile])
         objective, second = keys(tile, bound)
         rows = np.flatnonzero(self.may_win(objective, second))
         sizes = np.array([self.tables.sizes[dim][index] for dim, index in zip(TILED, group.index, strict=True)]).T
@@ -265,17 +277,18 @@ class Search:
     def try_nest(self, nest: OrderedLoops) -> None:
         """Predict a mapping and keep it if it is the best so far."""
         self.views_left -= 1
-        cycles, moved = self.predicted(nest)
-        objective, second = self.keys(Bound(np.array(cycles / BELOW), np.array(moved)))
+        cost = self.predicted(nest)
+        bound = Bound(np.array(cost.cycles / BELOW), np.array(float(cost.moved)))
+        objective, second = self.keys(bound, np.array(self.energy.work(cost.compute, cost.overhead)))
         rank = self.ranked(float(objective), float(second), nest)
         if self.rank is None or rank < self.rank:
             self.rank, self.nest = rank, nest
 
-    def predicted(self, nest: OrderedLoops) -> tuple[float, float]:
-        """Cycles and bytes of a mapping."""
+    def predicted(self, nest: OrderedLoops) -> Predicted:
+        """What a mapping costs."""
         self.prices.prepare(self.tile(nest))
         cost = latency(self.prices, nest.loops, nest.placements)
-        return cost.cycles, float(cost.moved_bytes)
+        return Predicted(cost.cycles, cost.compute, cost.overhead, cost.moved_bytes)
 
     def tile(self, nest: OrderedLoops) -> dict[Dim, int]:
         """Extents of a mapping's tiles along `TILED`."""

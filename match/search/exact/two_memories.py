@@ -28,7 +28,7 @@ from match.prediction.prices import Lengths, Prices
 from match.search.exact.bounds import Bound, LeastFigures, TileGroup, least_figures, tile_bound
 from match.search.exact.least import least_bytes, least_kernels, least_transfers
 from match.search.exact.residencies import residencies
-from match.search.exact.search import BELOW, OrderedLoops, Rank, Search, nests
+from match.search.exact.search import BELOW, OrderedLoops, Predicted, Rank, Search, nests
 from match.search.exact.tables import TILED, Tables, all_sizes, along_axis, refusal, within
 from match.search.problem import SearchProblem
 from match.target.cost import Cost
@@ -47,6 +47,9 @@ ALIKE = 2
 
 PREDICTED = 12
 """The most mappings that are predicted for one outer tile: inner mappings, and ways to hold the outer blocks."""
+
+
+NOTHING = np.zeros(())
 
 
 class OuterNest(NamedTuple):
@@ -171,18 +174,22 @@ class TwoMemories:
             return
         level = Level(self.inner, nest.loops, nest.placements)
         inner = Nested([level], extents)
-        cycles, last, moved = search.executed(inner)
-        for way in itertools.islice(self.ways(tables, index, cycles, last, moved), PREDICTED):
+        executed, last = search.executed(inner)
+        for way in itertools.islice(self.ways(tables, index, executed, last), PREDICTED):
             if self.best is not None and way.bound > self.best[0].objective:
                 break
             self.predict(way, level, inner)
 
-    def ways(self, tables: Tables, index: Ints, cycles: float, last: float, moved: float) -> Iterator[OuterNest]:
-        """The ways to hold the blocks of an outer tile that fit, best bound first."""
+    def ways(self, tables: Tables, index: Ints, executed: Predicted, last: float) -> Iterator[OuterNest]:
+        """The ways to hold the blocks of an outer tile that fit, best bound first.
+
+        `executed` is what all blocks cost on the inner memory, `last` the cycles of the last one.
+        """
         tile = {dim: int(tables.sizes[dim][number]) for dim, number in zip(TILED, index, strict=True)}
-        for group in groups_of(tables, index[:, None], np.array([cycles]), last):
+        work = np.array(self.outer.cycle_energy.work(executed.compute, executed.overhead))
+        for group in groups_of(tables, index[:, None], np.array([executed.cycles]), last):
             residency, _, bound = group.bounds(any_may_win)
-            objective, second = self.keys(bound.cycles, bound.moved, np.array(moved))
+            objective, second = self.keys(bound.cycles, bound.moved, np.array(float(executed.moved)), work)
             for row in np.lexsort((np.broadcast_to(second, objective.shape), objective)).tolist():
                 for nest in nests(tables, tile, group.residencies, int(residency[row])):
                     yield OuterNest(float(objective[row]), nest)
@@ -205,23 +212,31 @@ class TwoMemories:
         if self.best is None or rank < self.best[0]:
             self.best = rank, schedule
 
-    def keys(self, cycles: Floats, outer: Floats, inner: Floats) -> tuple[Floats, Floats]:
-        """The first two entries of `Rank`; `outer` and `inner` are bytes moved into each memory and out of it."""
+    def keys(self, cycles: Floats, outer: Floats, inner: Floats, work: Floats = NOTHING) -> tuple[Floats, Floats]:
+        """The first two entries of `Rank`; `outer` and `inner` are bytes moved into each memory and out of it.
+
+        `work` are pJ of cycles beyond what any cycle takes.
+        """
         if self.problem.objective == "latency":
             return cycles, outer + inner
         if self.problem.objective == "bytes":
             return outer + inner, cycles
         per_byte = [self.outer.byte_energy(memory.name) for memory in self.problem.memories]
-        work = (self.outer.energy({}, 0.0) or 0.0) + self.outer.cycle_energy * cycles
-        return work + outer * per_byte[0] + inner * per_byte[1], cycles
+        energy = self.outer.cycle_energy
+        same = work + energy.mac * self.layer.macs + energy.cycle * cycles
+        return same + outer * per_byte[0] + inner * per_byte[1], cycles
 
     def least(self, whole: Tables) -> float:
         """A lower bound of all mappings; `whole` are tables of the layer in the inner memory."""
         outer, inner = (
             np.array(float(sum(least_bytes(self.inner, one) for one in some))) for some in (self.held, self.operands)
         )
-        cycles = self.outer.overhead + max(least_kernels(whole), least_transfers(self.outer, self.held))
-        return BELOW * float(self.keys(np.array(cycles), outer, inner)[0])
+        overhead, energy = self.outer.overhead, self.outer.cycle_energy
+        cycles = overhead + max(least_kernels(whole), least_transfers(self.outer, self.held))
+        work = energy.work(0.0, overhead)
+        if self.problem.objective == "energy":
+            work += least_kernels(whole, energy.kernel, energy.control)
+        return BELOW * float(self.keys(np.array(cycles), outer, inner, np.array(work))[0])
 
     def ranked(self, cost: Cost) -> Rank:
         """The rank of a mapping from its cost."""
@@ -245,19 +260,20 @@ class BlockSearch(Search):
             (spans, arrays_of(self.prices, spans, held), times) for spans, times in outer_blocks(tables, self.extents)
         ]
 
-    def predicted(self, nest: OrderedLoops) -> tuple[float, float]:
-        """Cycles and bytes of all outer blocks, one after the other."""
+    def predicted(self, nest: OrderedLoops) -> Predicted:
+        """All outer blocks, one after the other."""
         level = Level(self.prices, nest.loops, nest.placements)
-        cycles, _, moved = self.executed(Nested([level], self.extents))
-        return cycles, moved
+        return self.executed(Nested([level], self.extents))[0]
 
-    def executed(self, inner: Nested) -> tuple[float, float, float]:
-        """Cycles of all outer blocks with the layer's overhead, those of the last one, bytes moved."""
-        cycles, last, moved = self.prices.overhead, 0.0, 0.0
+    def executed(self, inner: Nested) -> tuple[Predicted, float]:
+        """All outer blocks with the layer's overhead, and the cycles of the last one."""
+        cycles, compute, overhead = self.prices.overhead, 0.0, self.prices.overhead
+        moved, last = 0, 0.0
         for spans, arrays, times in self.blocks:
             work = inner.work(spans, arrays)
             cycles, moved, last = cycles + times * work.cycles, moved + times * sum(work.moved), work.cycles
-        return cycles, last, moved
+            compute, overhead = compute + times * work.compute, overhead + times * work.overhead
+        return Predicted(cycles, compute, overhead, moved), last
 
 
 def groups_of(tables: Tables, index: Ints, kernels: Floats, last: float = 0.0) -> Iterator[TileGroup]:

@@ -614,6 +614,24 @@ def test_activations_of_a_type_that_networks_are_not_shifted_to(minichip: Any) -
         match.get_target(target)
 
 
+def test_energies_of_another_kind(minichip: Any) -> None:
+    class Core(type(minichip.Minichip().cpu_cost_model)):  # type: ignore[misc]
+        def energy(self, op: str, macs: int, outputs: int) -> float:
+            return 2.0 * macs
+
+    class Engine(type(minichip.Minichip().modules[0].cost_model)):  # type: ignore[misc]
+        energy = 3.0
+
+    target = minichip.Minichip()
+    target.cpu_cost_model = Core()
+    assert re.match(
+        r"Core, which target minichip has for its control core, has .* which must be an E", the_problem(target)
+    )
+    target = target_with(minichip, cost_model=Engine())
+    sentence = "Engine, the cost model of module engine of target minichip, has 3.0 for its energy, which must be an"
+    assert sentence in the_problem(target)
+
+
 def test_two_platforms_in_one_place(minichip: Any) -> None:
     class Boards(minichip.Minichip):
         @property

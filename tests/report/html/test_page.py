@@ -79,6 +79,18 @@ def selected(shown: Opened, chart: str) -> set[int]:
     return set(shown.figure(chart, expression))
 
 
+def test_energy_is_told_by_unit_and_called_an_estimate(digits: Report) -> None:
+    assert digits.totals.energy_pj is not None
+    html = page(digits).html
+    assert f"{digits.totals.energy_pj / 1e6:,.3f} µJ" in html
+    assert "for one inference, from estimates" in html
+    _, _, table = html.partition("Energy by unit, in nJ")
+    rows = re.findall(r"</th><td class='number'>([\d,]+)</td>", table.partition("</table>")[0])
+    assert sum(int(row.replace(",", "")) for row in rows) == pytest.approx(digits.totals.energy_pj / 1e3, abs=2)
+    measured = msgspec.structs.replace(digits, target=msgspec.structs.replace(digits.target, estimated_energy=False))
+    assert "from estimates" not in page(measured).html
+
+
 def test_a_tap_on_a_bar_selects_its_layer_in_all_pictures(opened: Opener, digits_page: Page, digits: Report) -> None:
     shown = opened(digits_page)
     shown.tab("overview")

@@ -1,0 +1,1 @@
+"""Predicted energies beside published ones, and what each objective brings: ``python -m benchmarks.energy``."""
