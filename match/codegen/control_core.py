@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -204,7 +205,9 @@ class _Combined:
         outputs = self._outputs(self._values[operator.body])
         body = tvm.tir.SeqStmt(self._body) if len(self._body) > 1 else self._body[0]
         for buffer in self._temporary.values():
-            size = [int(np.prod(buffer.shape, dtype=np.int64))]
+            if not all(isinstance(extent, tvm.tir.IntImm) for extent in buffer.shape):
+                raise tvm.TVMError("its code takes memory whose size is known only when it runs")
+            size = [math.prod(map(int, buffer.shape))]
             body = tvm.tir.Allocate(buffer.data, buffer.dtype, size, tvm.tir.const(1, "bool"), body)
         buffers = [*inputs, *self._constants, *outputs]
         names = [*_numbered("input", inputs), *_numbered("constants", self._constants), *_numbered("output", outputs)]

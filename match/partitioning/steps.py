@@ -21,7 +21,7 @@ from match.partitioning.pattern.rows import work_of
 from match.partitioning.pattern.types import Row, read_by, sources
 from match.target.hardware import MatchTarget
 
-_MOVES = Loop.ELEMENTS, Loop.MOVES, Loop.END
+_MOVES = Loop.ELEMENTS, Loop.MOVES
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +264,7 @@ def _joins(row: Row, readers: Sequence[Value]) -> bool:
     own, others = [[_loop(value) for value in loop] for loop in (_last_loop(row.covered), readers)]
     if Loop.PRODUCTS in own:
         return own.count(Loop.PRODUCTS) == 1 and all(
-            found in (Loop.ELEMENTS, Loop.END) and value.shape == row.root.shape
+            found is Loop.ELEMENTS and value.shape == row.root.shape
             for found, value in zip(others, readers, strict=True)
         )
     return all(found in _MOVES for found in own) and (
