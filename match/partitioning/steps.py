@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from match.dispatch.plan import InPlace, LayerDecision, LayerPlan
-from match.graph.moves import Move
+from match.graph.moves import Concatenate, Move
 from match.graph.value import Graph, Value, ordered, readers
 from match.graph.work import Loop
 from match.ir.graph import Tensor
@@ -259,8 +259,10 @@ def _joins(row: Row, readers: Sequence[Value]) -> bool:
     """Whether TVM computes a row in one loop with those that alone read its result.
 
     Moves and operators element by element are a part of the like and of a reduction; operators element by element go on
-    with sums of products.
+    with sums of products. What a concatenation joins is in loops of its own.
     """
+    if any(isinstance(reader.operator, Concatenate) for reader in readers):
+        return False
     own, others = [[_loop(value) for value in loop] for loop in (_last_loop(row.covered), readers)]
     if Loop.PRODUCTS in own:
         return own.count(Loop.PRODUCTS) == 1 and all(
