@@ -5,7 +5,7 @@ TVM's own mutators recurse in Python and so fail on deep networks; these walk th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, TypeGuard
 
@@ -80,12 +80,6 @@ def source_name(expr: relay.Expr) -> str:
         return ""
     name = str(expr.span.source_name.name)
     return name.removesuffix("_QuantizeLinear").removesuffix("_DequantizeLinear")
-
-
-def first_source(exprs: Iterable[relay.Expr]) -> str:
-    """The first name that one of the expressions has."""
-    names = (source_name(expr) for expr in exprs)
-    return next((name for name in names if name), "")
 
 
 def rebuild(expr: relay.Expr, new: New) -> relay.Expr:

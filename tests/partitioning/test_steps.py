@@ -52,3 +52,21 @@ def test_sums_go_on_with_what_scales_them_but_not_with_another_layer(
     x, w = relay.var("x", shape=(1, 8), dtype="int32"), relay.const([[1] * 8] * 4, "int32")
     scaled = relay.right_shift(relay.nn.dense(x, w), relay.const(3))
     assert [step.rows for step in steps_of(x, scaled, [0], [1], layers=layers)] == expected
+
+
+def test_what_a_concatenation_joins_is_in_steps_of_its_own() -> None:
+    """TVM would compute both whole, in memory of their own, before it joins them."""
+    x = relay.var("x", shape=(1, 8), dtype="int32")
+    joined = relay.concatenate([relay.negative(x), relay.abs(x)], 1)
+    assert [step.rows for step in steps_of(x, joined, [0], [1], [2])] == [(0,), (1,), (2,)]
+
+
+@pytest.mark.parametrize("rows", [([0], [1], [2], [3], [4]), ([4], [3], [2], [1], [0])])
+def test_the_order_of_rows_is_not_that_of_steps(rows: tuple[list[int], ...]) -> None:
+    """What one step joins is read in the order of its operands."""
+    x = relay.var("x", shape=(1, 8), dtype="int32")
+    body = relay.multiply(relay.negative(relay.cumsum(x, 1)), relay.abs(relay.sort(x)))
+    found = steps_of(x, body, *rows)
+    first, second = (rows.index([number]) for number in (0, 2))
+    assert [step.rows for step in found] == [(first,), (second,), tuple(sorted({*range(5)} - {first, second}))]
+    assert found[2].reads == (found[0].writes[0], found[1].writes[0])
