@@ -7,11 +7,12 @@ from typing import Any
 from match.byoc.function import options_of, part, planned
 from match.byoc.handed_on import handed_on
 from match.byoc.tables import Table, TableName
-from match.codegen.backend import layer_module, lower, source_module
+from match.codegen.backend import layer_module, source_module
 from match.codegen.backend import register as register_backend
-from match.codegen.control_core import ControlCore
+from match.codegen.core import ControlCore
 from match.codegen.function_text import function_text
 from match.codegen.layer import generate
+from match.codegen.lower import lower
 from match.compilation.options import Numerics
 from match.dispatch.plan_codec import IN_PLACE_ATTRIBUTE, PLAN_ATTRIBUTE
 from match.errors import OptionError, TargetError

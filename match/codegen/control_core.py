@@ -7,18 +7,18 @@ import math
 import threading
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from match.codegen.core import CoreFunction
 from match.codegen.minima import minima_of_what_is_there
 from match.codegen.pieces import pieces_of
 from match.codegen.printable import printable
 from match.codegen.stages import uses
-from match.codegen.steps import Buffer, Pieces, Uses
+from match.codegen.steps import Buffer, Uses
 from match.codegen.tvm_source import clean
 from match.graph.value import Graph
 from match.ir.names import identifiers
@@ -58,24 +58,8 @@ def _math_function(call: Any) -> Any:
     return tvm.tir.call_pure_extern(call.dtype, name if call.dtype == "float64" else f"{name}f", *call.args)
 
 
-@dataclass(frozen=True, eq=False)
-class CoreFunction:
-    """An operator as TVM lowered it.
-
-    Its parameters are what it reads, `constants`, what it writes, and `scratch`: so many bytes each, under these names.
-    uses: when it uses each of them. Equal functions have the same `lowered`. pieces: if it writes its last parameter
-    from front to back, and touches no other piece of it meanwhile.
-    """
-
-    lowered: Any
-    constants: tuple[npt.NDArray[np.generic], ...]
-    scratch: tuple[Buffer, ...]
-    uses: tuple[Uses, ...]
-    pieces: Pieces | None
-
-
-class ControlCore:
-    """Compiles operators for the control core of a target. Equal operators are compiled once."""
+class CoreCompiler:
+    """Compiles operators for the control core of a target by TVM. Equal operators are compiled once."""
 
     def __init__(self, target: str) -> None:
         """With the name of the target."""
@@ -104,8 +88,6 @@ class ControlCore:
 
     def code(self, functions: Mapping[str, CoreFunction]) -> str:
         """The C of functions, by their names."""
-        if not functions:
-            return ""
         module = tvm.IRModule(
             {
                 tvm.ir.GlobalVar(name): function.lowered.with_attr("global_symbol", name)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from match.analysis.simulate import Kind, simulate
-from match.codegen.backend import lower
-from match.codegen.control_core import ControlCore
+from match.codegen.core import ControlCore
 from match.codegen.inside import behind
+from match.codegen.lower import lower
 from match.codegen.network import Network, NetworkMemory, Place, Strips
 from match.codegen.steps import CallStep
 from match.compilation.options import Options

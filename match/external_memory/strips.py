@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from match.codegen.network import Strips
-from match.codegen.pieces import Pieces
-from match.codegen.steps import CallStep
+from match.codegen.steps import CallStep, Pieces
 from match.placement.packing import aligned
 from match.placement.problem import Cut
 from match.target.cost import Block

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from match.codegen.backend import lower
 from match.codegen.capacity import fits, shortage
-from match.codegen.control_core import ControlCore
+from match.codegen.core import ControlCore
+from match.codegen.lower import lower
 from match.codegen.network import Network
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan
 from match.dispatch.plan_codec import PLAN_ATTRIBUTE, decode, encode

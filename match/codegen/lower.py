@@ -1,0 +1,57 @@
+"""A network as calls, places and C functions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from match.codegen.calls import Calls, calls
+from match.codegen.core import ControlCore, CoreFunction
+from match.codegen.inside import beside
+from match.codegen.network import LayerSource, Network, Place
+from match.codegen.steps import WORKSPACE_ALIGNMENT, lives
+from match.frontend.model import Model
+from match.partitioning.steps import Cut
+from match.placement.packing import Item, pack
+
+
+@dataclass(frozen=True, eq=False)
+class _CoreCode:
+    """The control core's operators, which are printed when they are asked for."""
+
+    core: ControlCore
+    functions: Mapping[str, CoreFunction]
+
+    def code(self) -> str:
+        return self.core.code(self.functions)
+
+
+def lower(network: Cut, model: Model, core: ControlCore) -> Network:
+    """Compile a network with everything in main memory: layers by their plans, the rest by `core`."""
+    found = calls(network, core)
+    offsets, peak = _planned(found)
+    alignment = max(WORKSPACE_ALIGNMENT, network.target.main_memory.alignment)
+    plans = {decision.plan.symbol: decision.plan for decision in network.decisions if decision.plan}
+    return Network(
+        name=model.name,
+        inputs=model.inputs,
+        outputs=model.outputs,
+        layers=tuple(LayerSource(plans[step.function]) for step in found.steps if step.function in plans),
+        steps=found.steps,
+        copies=found.copies,
+        functions=_CoreCode(core, found.functions),
+        places={name: Place(external=False, offset=offset) for name, offset in offsets.items()},
+        constants=found.constants,
+        operator_constant_bytes=max((one.offset + one.data.nbytes for one in found.constants), default=0),
+        workspace_bytes=peak,
+        inside=beside(model.inputs, model.outputs, found.steps, found.copies, offsets, peak, alignment),
+        rounding=model.rounding,
+    )
+
+
+def _planned(found: Calls) -> tuple[dict[str, int], int]:
+    """The offset of each buffer in the workspace, and the bytes of that."""
+    alive = lives(found.steps, found.copies)
+    items = [Item(life.buffer.name, life.stages.first, life.stages.last, life.buffer.bytes) for life in alive]
+    offsets = {str(name): offset for name, offset in pack(items, WORKSPACE_ALIGNMENT, 0).offsets.items()}
+    return offsets, max((offsets[life.buffer.name] + life.buffer.bytes for life in alive), default=0)
