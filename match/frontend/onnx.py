@@ -15,7 +15,7 @@ from match.errors import ModelError
 from match.frontend import onnx_problems
 from match.frontend.failures import tvm_failures
 from match.frontend.index_ranges import with_index_ranges
-from match.frontend.integer_onnx import from_integer_onnx, is_integer_dialect
+from match.frontend.integer_onnx import from_integer_onnx
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.frontend.onnx_attributes import (
     check_attributes,
@@ -31,7 +31,7 @@ from match.frontend.onnx_biases import with_held_biases
 from match.frontend.onnx_canonical import canonical, with_shaped_outputs
 from match.frontend.onnx_constants import with_constants
 from match.frontend.onnx_fusions import Fusions, mark_real_numbers
-from match.frontend.onnx_graph import opset_of, type_name
+from match.frontend.onnx_graph import is_integer_dialect, opset_of, type_name
 from match.frontend.onnx_importer import ScaleError, import_onnx, known_operators
 from match.frontend.onnx_order import in_order
 from match.frontend.onnx_quantization import check_scales, with_quantization

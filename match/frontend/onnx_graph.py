@@ -114,3 +114,12 @@ def _value(attribute: Any) -> Any:
     if isinstance(value, onnx.TensorProto):
         return numpy_helper.to_array(value)
     return value.decode() if isinstance(value, bytes) else value
+
+
+def is_integer_dialect(graph: Any) -> bool:
+    """Whether a graph without quantization operators brings sums back to few bits by itself."""
+    operators = {node.op_type for node in graph.node}
+    if any(name.startswith("Q") or name == "DequantizeLinear" for name in operators):
+        return False
+    requantizes = "RequantShift" in operators or {"Div", "Floor", "Clip"} <= operators
+    return requantizes and bool(operators & {"Conv", "Gemm", "MatMul"})

@@ -14,7 +14,7 @@ from match.errors import ModelError
 from match.frontend.failures import reason
 from match.frontend.file import model_bytes
 from match.frontend.onnx_batch import is_open, with_batch_of_one
-from match.frontend.onnx_graph import opset_of, read_by, type_name, with_fields
+from match.frontend.onnx_graph import is_integer_dialect, opset_of, read_by, type_name, with_fields
 from match.frontend.other_formats import is_tflite
 from match.frontend.tflite.file import read_file
 from match.interrupt.unfinished import scratch_folder
@@ -106,6 +106,10 @@ def _checked(proto: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     if quantized is not None:
         raise ModelError(
             f"{path} is quantized already ({quantized}); give it to `match compile`, or give the float model here."
+        )
+    if is_integer_dialect(proto.graph):
+        raise ModelError(
+            f"{path} is quantized already, to integers; give it to `match compile`, or give the float model here."
         )
     try:
         onnx.checker.check_model(proto)

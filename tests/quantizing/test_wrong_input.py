@@ -13,6 +13,7 @@ import pytest
 import match
 from match.cli import main
 from match.errors import MatchError, ModelError, OptionError
+from tests.e2e.test_diana import integer_network
 from tests.passes.tflite_models import TfliteModel
 from tests.quantizing.conftest import noise, tiny
 
@@ -27,6 +28,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     onnx.save(tiny(), "float.onnx")
     onnx.save(tiny(batch=1, width="columns"), "open.onnx")
     onnx.save(match.zoo.build("autoencoder"), "int8.onnx")
+    onnx.save(integer_network().model(), "integers.onnx")
     half = tiny()
     half.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
     Path("half.onnx").write_bytes(half.SerializeToString())
@@ -59,6 +61,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("missing.onnx --data data.npz", "cannot read the model missing.onnx"),
         ("broken.onnx --data data.npz", "broken.onnx is truncated or corrupt"),
         ("int8.onnx --data data.npz", "int8.onnx is quantized already"),
+        (
+            "integers.onnx --data data.npz",
+            "integers.onnx is quantized already, to integers; give it to `match compile`",
+        ),
         ("half.onnx --data data.npz", "half.onnx"),
         ("open.onnx --data data.npz", "open.onnx leaves more than the batch open at 'x' (columns); fix these"),
         ("float32.tflite --data data.npz", "float32.tflite is a TFLite file, and match quantize reads ONNX; convert"),

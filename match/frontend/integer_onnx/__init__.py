@@ -29,15 +29,6 @@ _PRECISIONS = ("weight_bits", "bias_bits", "out_bits", "mult_bits", "add_bits")
 _WINDOW = ("kernel_shape", "pads", "strides", "dilations", "auto_pad", "ceil_mode", "count_include_pad")
 
 
-def is_integer_dialect(graph: Any) -> bool:
-    """Whether a graph without quantization operators brings sums back to few bits by itself."""
-    operators = {node.op_type for node in graph.node}
-    if any(name.startswith("Q") or name == "DequantizeLinear" for name in operators):
-        return False
-    requantizes = "RequantShift" in operators or {"Div", "Floor", "Clip"} <= operators
-    return requantizes and bool(operators & {"Conv", "Gemm", "MatMul"})
-
-
 def from_integer_onnx(
     graph: Any, inputs: tuple[ModelTensor, ...], path: Path
 ) -> tuple[tvm.IRModule, tuple[ModelTensor, ...], tuple[ModelTensor, ...]]:
