@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from inspect import cleandoc
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from match.devtools import check
 from match.quantizing.schema import schema as quantize_schema
@@ -47,7 +48,18 @@ def _operators(target: str) -> str:
 
 
 def _schema(name: str) -> str:
-    return json.dumps(SCHEMAS[name](), indent=2) + "\n"
+    return json.dumps(_dedented(SCHEMAS[name]()), indent=2) + "\n"
+
+
+def _dedented(part: Any) -> Any:
+    """A schema whose descriptions are not indented, as they are by Python from 3.13 on."""
+    if isinstance(part, dict):
+        named = cast("dict[str, Any]", part)
+        return {
+            key: cleandoc(own) if key == "description" and isinstance(own, str) else _dedented(own)
+            for key, own in named.items()
+        }
+    return [_dedented(one) for one in cast("list[Any]", part)] if isinstance(part, list) else part
 
 
 def _cost_models() -> str:
