@@ -63,7 +63,8 @@ def hard_swish(x: QuantizedType, output: QuantizedType) -> Int64Array | None:
     None if the output's scale is so much smaller than the input's that TFLite Micro refuses the operator.
     """
     hires_scale = np.float32(1 / 128) * x.scale
-    factors = hires_scale / np.array([output.scale, np.float32(3) / np.float32(32768)])
+    # TFLite Micro divides in double precision: in single precision some mantissas are another one.
+    factors = np.float64(hires_scale) / np.array([output.scale, np.float32(3) / np.float32(32768)], np.float64)
     (scaled, gate_factor), shifts = reduced_multiplier(factors)
     exponent, gate_exponent = 15 - shifts
     if exponent > 0:

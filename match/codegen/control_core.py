@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.codegen.core import CoreFunction
 from match.codegen.minima import minima_of_what_is_there
 from match.codegen.pieces import pieces_of
 from match.codegen.printable import printable
 from match.codegen.stages import uses
-from match.codegen.steps import Buffer, Uses
+from match.codegen.steps import Buffer, CoreFunction, Uses
 from match.codegen.tvm_source import clean
 from match.graph.value import Graph
 from match.ir.names import identifiers

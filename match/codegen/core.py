@@ -6,34 +6,14 @@ TVM is loaded when the first operator is there.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
-from match.codegen.steps import Buffer, Pieces, Uses
+from match.codegen.steps import CoreFunction
 from match.graph.value import Graph
 
 if TYPE_CHECKING:
     from match.codegen.control_core import CoreCompiler
-
-
-@dataclass(frozen=True, eq=False)
-class CoreFunction:
-    """An operator as TVM lowered it.
-
-    Its parameters are what it reads, `constants`, what it writes, and `scratch`: so many bytes each, under these names.
-    uses: when it uses each of them. Equal functions have the same `lowered`. pieces: if it writes its last parameter
-    from front to back, and touches no other piece of it meanwhile.
-    """
-
-    lowered: Any
-    constants: tuple[npt.NDArray[np.generic], ...]
-    scratch: tuple[Buffer, ...]
-    uses: tuple[Uses, ...]
-    pieces: Pieces | None
 
 
 class ControlCore:

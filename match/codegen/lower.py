@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from match.codegen.calls import Calls, calls
-from match.codegen.core import ControlCore, CoreFunction
+from match.codegen.core import ControlCore
 from match.codegen.inside import beside
 from match.codegen.network import LayerSource, Network, Place
-from match.codegen.steps import WORKSPACE_ALIGNMENT, lives
+from match.codegen.steps import WORKSPACE_ALIGNMENT, CoreFunction, lives
 from match.frontend.model import Model
 from match.partitioning.steps import Cut
 from match.placement.packing import Item, pack

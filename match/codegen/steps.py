@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 WORKSPACE_ALIGNMENT = 8
 """Bytes to which what lies in the workspace is aligned: the largest element has eight."""
@@ -139,3 +143,19 @@ def lives(steps: Sequence[CallStep], copies: Iterable[Copy]) -> tuple[Life, ...]
         for buffer, places in touched.items()
         for stages in [[stage for _, stage in places]]
     )
+
+
+@dataclass(frozen=True, eq=False)
+class CoreFunction:
+    """An operator as TVM lowered it.
+
+    Its parameters are what it reads, `constants`, what it writes, and `scratch`: so many bytes each, under these names.
+    uses: when it uses each of them. Equal functions have the same `lowered`. pieces: if it writes its last parameter
+    from front to back, and touches no other piece of it meanwhile.
+    """
+
+    lowered: Any
+    constants: tuple[npt.NDArray[np.generic], ...]
+    scratch: tuple[Buffer, ...]
+    uses: tuple[Uses, ...]
+    pieces: Pieces | None

@@ -82,6 +82,14 @@ def test_tables(name: str) -> None:
     assert len(distinct) > 250
 
 
+def test_a_factor_whose_last_bit_depends_on_the_precision() -> None:
+    """In single precision the ratio of the scales is just between two mantissas of 15 bits."""
+    numbers = (1.0, 0, 1.3195079565048218, 0)
+    x, output = (QuantizedType(np.float32(scale), 0, "int8") for scale in numbers[::2])
+    (expected,) = Micro(unary("HARD_SWISH", numbers), 1)(EVERY_VALUE.reshape(1, 256))
+    np.testing.assert_array_equal(tflite_functions.hard_swish(x, output), expected.reshape(-1))
+
+
 def from_tvm(data: bytes, path: Path) -> Model:
     """The network as TVM imports it, which users may pass on as Relay."""
     module, params = relay.frontend.from_tflite(tflite.Model.GetRootAs(data, 0))

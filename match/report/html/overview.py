@@ -141,7 +141,7 @@ def _scratchpads(report: Report) -> Iterator[tuple[str, int, int]]:
 
 def _advice(report: Report) -> Markup:
     if not report.advice:
-        return Markup("<p>Nothing stands for a tenth of the cycles or more.</p>")
+        return Markup("<p>No advice: nothing that the compiler knows to improve would save a tenth of the cycles.</p>")
     places = {layer.name: place for place, layer in enumerate(report.layers)}
 
     def one(sentence: str, layers: tuple[str, ...], warning: bool) -> Markup:
