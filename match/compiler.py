@@ -123,6 +123,8 @@ def compile(  # noqa: A001
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
     """
     check_progress(progress)
+    from match.external_memory.fit import in_memory
+
     check_truth(overwrite, OVERWRITE)
     stopwatch = Stopwatch(progress, passed)
     if output is not None:
@@ -135,8 +137,6 @@ def compile(  # noqa: A001
     chip = asked.chip
     integer = integer_form(network, asked, stopwatch)
     answers = questions(network, asked, stopwatch)
-    from match.external_memory.fit import in_memory
-
     with tvm_failures(network.name), options.with_folder() as shared:
         partitioned = cut_for(integer, network, replace(asked, options=shared), stopwatch)
         try:
@@ -312,7 +312,7 @@ def validate(
             raise
         chip = None
 
-    from match.validation.run import validate as compared
+    from match.validation.validate import validate as compared
 
     return compared(
         folder,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import match
-from match.codegen.core import ControlCore
+from match.codegen.control_core import ControlCore
 from match.codegen.lower import lower
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch

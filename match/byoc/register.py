@@ -9,7 +9,7 @@ from match.byoc.handed_on import handed_on
 from match.byoc.tables import Table, TableName
 from match.codegen.backend import layer_module, source_module
 from match.codegen.backend import register as register_backend
-from match.codegen.core import ControlCore
+from match.codegen.control_core import ControlCore
 from match.codegen.function_text import function_text
 from match.codegen.layer import generate
 from match.codegen.lower import lower

@@ -10,7 +10,7 @@ from typing import Any
 from match.byoc.function import options_of, part, planned
 from match.byoc.patterns import QnnPattern
 from match.byoc.qnn import PATTERNS
-from match.codegen.control_core import tamed
+from match.codegen.core_compiler import tamed
 from match.compilation.options import Numerics, Options
 from match.dispatch.plan import WITHOUT_CODE
 from match.errors import ModelError

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
-from match.codegen.control_core import register_core, tamed
+from match.codegen.core_compiler import register_core, tamed
 from match.codegen.layer import generate
 from match.codegen.minima import LAST_PHASE, minima_of_what_is_there
 from match.dispatch.plan_codec import PLAN_ATTRIBUTE, decode

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from match.codegen.core import ControlCore
+from match.codegen.control_core import ControlCore
 from match.codegen.network import Constant as PlacedConstant
 from match.codegen.steps import CONSTANT_ALIGNMENT, Argument, Buffer, CallStep, Copy, CoreFunction
 from match.dispatch.plan import InPlace

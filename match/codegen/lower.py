@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from match.codegen.calls import Calls, calls
-from match.codegen.core import ControlCore
+from match.codegen.control_core import ControlCore
 from match.codegen.inside import beside
 from match.codegen.network import LayerSource, Network, Place
 from match.codegen.steps import WORKSPACE_ALIGNMENT, CoreFunction, lives

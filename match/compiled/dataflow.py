@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from match.graph.value import Value
 from match.partitioning.layouts import LAYOUT
 from match.partitioning.partitioner import Partitioned
+from match.partitioning.pattern.types import tensors_of
 from match.report.reads import Reads
 
 
@@ -14,7 +15,7 @@ def dataflow(network: Partitioned) -> tuple[Reads, ...]:
     """What each of the network's decisions reads."""
     places = [place for place, decision in enumerate(network.decisions) if decision.op != LAYOUT]
     rows = list(zip(places, network.rows, strict=True))
-    written = {value: place for place, row in rows for value in (*row.covered, row.root)}
+    written = {value: place for place, row in rows for value in tensors_of(row)}
     given = {value: place for place, value in enumerate(network.graph.inputs)}
     found = [Reads()] * len(network.decisions)
     for place, row in rows:

@@ -209,7 +209,7 @@ class CompiledModel:
             ToolchainError: if the reference is not installed, or as for `run`.
         """
         check_truth(layers, "layers is whether each operator is compared")
-        from match.validation.run import validate
+        from match.validation.validate import validate
 
         return validate(
             self._project(),

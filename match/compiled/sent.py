@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from match.frontend.model import Model
+from match.graph.opaque import Function
 from match.graph.stored import loaded, stored
 from match.graph.value import Graph
-from match.relay import tvm
-from match.relay.graph_reader import RelayFunction
+
+if TYPE_CHECKING:
+    from match.relay import tvm
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,14 +38,29 @@ class SentNetwork:
     @cached_property
     def network(self) -> ReadNetwork:
         """The network."""
-        integer = None if self._integer is None else loaded(self._integer, RelayFunction.of)
+        integer = None if self._integer is None else loaded(self._integer, _function)
         return ReadNetwork(replace(self._model, network=_read(self._network)), integer)
 
 
 def _written(network: Graph | tvm.IRModule) -> str | bytes:
     """A graph as bytes, or a Relay module as TVM writes it."""
-    return stored(network) if isinstance(network, Graph) else tvm.ir.save_json(network)
+    if isinstance(network, Graph):
+        return stored(network)
+    from match.relay import tvm
+
+    return tvm.ir.save_json(network)
 
 
 def _read(written: str | bytes) -> Graph | tvm.IRModule:
-    return tvm.ir.load_json(written) if isinstance(written, str) else loaded(written, RelayFunction.of)
+    if isinstance(written, bytes):
+        return loaded(written, _function)
+    from match.relay import tvm
+
+    return tvm.ir.load_json(written)
+
+
+def _function(written: str) -> Function:
+    """What computes an operator without a class."""
+    from match.relay.graph_reader import RelayFunction
+
+    return RelayFunction.of(written)

@@ -44,7 +44,7 @@ def solve(problem: CoverProblem, chosen: Sequence[int] | None = None) -> Cover:
 
 
 def least_with_each(problem: CoverProblem) -> tuple[float, ...]:
-    """The least cost of a cover with each candidate; infinite where there is none.
+    """For each candidate the least cost of a cover that has it; infinite where no cover has it.
 
     Raises:
         ValueError: if an operator has no candidate.

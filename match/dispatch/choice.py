@@ -133,7 +133,7 @@ def _inexact(form: Form) -> LayerConstants | None:
 def ask(workloads: Sequence[Workload], target: MatchTarget, options: Options, stopwatch: Stopwatch) -> list[Offers]:
     """The offers for each layer; the time for schedules is the phase "search" of `stopwatch`.
 
-    Schedules are the best ones for the first that the options name in `Options.searched`.
+    Schedules are the best ones for the first objective in `Options.searched`.
 
     Raises:
         CostModelError: if a module's cost model or the control core's fails.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from match.codegen.capacity import fits, shortage
-from match.codegen.core import ControlCore
+from match.codegen.control_core import ControlCore
 from match.codegen.lower import lower
 from match.codegen.network import Network
 from match.compilation.options import IN_PLACES, Options

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from match.analysis.simulate import Kind, simulate
-from match.codegen.core import ControlCore
+from match.codegen.control_core import ControlCore
 from match.codegen.inside import behind
 from match.codegen.lower import lower
 from match.codegen.network import Network, NetworkMemory, Place, Strips
@@ -100,9 +100,9 @@ def place_cheapest(
     Each of several ways to cut it into layers is placed: as it was chosen for a main memory that holds everything, and
     with large dense layers in parts; and each of these with smaller and smaller chains and groups, for as long as that
     helps, and without any. The cheapest is taken, within `Options.at_most` of what is least of all ways; of equals the
-    first. A way that takes no fewer cycles with everything
-    in main memory than an earlier one takes in both memories is left out. Time is counted in the phases "memory",
-    "search" and "codegen", and in those of `match.partitioning.partitioner.cut`.
+    first. A way that takes no fewer cycles with everything in main memory than an earlier one takes in both memories is
+    left out. Time is counted in the phases "memory", "search" and "codegen", and in those of
+    `match.partitioning.partitioner.cut`.
 
     Args:
         partitioned: the network as it was chosen.

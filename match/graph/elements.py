@@ -245,7 +245,7 @@ class RequantizeReal(OfElements):
 class Requantize(OfElements):
     """Requantizes integers of at most 32 bits to another scale.
 
-    As a layer it has 16 bits, and all elements have the same multiplier, bias and shift.
+    Modules are asked about it if the integers have 16 bits and share one multiplier, bias and shift.
     """
 
     called: ClassVar[str] = "requantize"

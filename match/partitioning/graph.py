@@ -13,7 +13,7 @@ from match.ir.layer import BY_PIXEL
 from match.partitioning.pattern import Core, Match, Rejection, Row
 from match.partitioning.pattern.rows import called, has_real_products, is_floating, is_reference, products
 from match.partitioning.pattern.rows import combined as values_combined
-from match.partitioning.pattern.types import name_of
+from match.partitioning.pattern.types import name_of, tensors_of
 from match.partitioning.sums import REQUANTIZE, Halves
 
 
@@ -60,9 +60,7 @@ class _Reader:
 
 def _written(row: Row) -> Iterator[Value]:
     """The tensors that others may read; a layer hands on one."""
-    yield row.root
-    if isinstance(row, Core):
-        yield from row.covered[:-1]
+    yield from tensors_of(row) if isinstance(row, Core) else (row.root,)
 
 
 def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...], writes: tuple[int, ...]) -> Operator:

@@ -56,7 +56,7 @@ class Tensors:
             self._wanted.setdefault(original, []).append(wanted)
 
     def put(self, original: Value, value: Value, layout: Storage | None = None) -> None:
-        """Set what stands for a tensor of the network that an operator computed; without a layout it is dense."""
+        """Say where a computed tensor of the network is: in `value`, which has a layout or is dense."""
         if layout is None or layout.plain:
             self._plain[original] = value
         else:

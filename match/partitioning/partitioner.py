@@ -19,7 +19,7 @@ from match.partitioning.choice import ChosenNetwork, choose
 from match.partitioning.layouts import LAYOUT, Conversion, conversion_cost
 from match.partitioning.pattern import Core, Match, Row, find_layers
 from match.partitioning.pattern.rows import rows
-from match.partitioning.pattern.types import named_in
+from match.partitioning.pattern.types import named_in, tensors_of
 from match.partitioning.steps import Planned, Steps, network_steps, with_names
 from match.partitioning.unrolled import in_steps, refused_recurrent
 from match.rewrites.concatenations import in_pairs
@@ -120,7 +120,7 @@ class Partitioned:
         layers = {number for number, (row, _) in enumerate(decided) if not isinstance(row, Core)}
         steps = network_steps(self.graph, planned, on_core, layers)
         steps = with_names(steps, [decision for _, decision in decided])
-        decided.sort(key=lambda pair: max(steps.places.get(value, -1) for value in (*pair[0].covered, pair[0].root)))
+        decided.sort(key=lambda pair: max(steps.places.get(value, -1) for value in tensors_of(pair[0])))
         complete = tuple(_with_conversions(decided, steps.conversions, self.target))
         rows = tuple(row for row, _ in decided)
         return replace(self, decisions=complete, rows=rows, steps=steps)
@@ -199,10 +199,10 @@ def _with_conversions(
     """The decisions, with a row on the control core for each conversion, before the decision that reads its result."""
     numbered = list(enumerate(conversions))
     for row, decision in decided:
-        own = {*row.covered, row.root}
+        own = set(tensors_of(row))
         yield from (_conversion(number, c, target) for number, c in numbered if c.reader in own)
         yield decision
-    known = {value for row, _ in decided for value in (*row.covered, row.root)}
+    known = {value for row, _ in decided for value in tensors_of(row)}
     yield from (_conversion(number, c, target) for number, c in numbered if c.reader not in known)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from match.codegen.capacity import fits, shortage
-from match.codegen.core import ControlCore
+from match.codegen.control_core import ControlCore
 from match.codegen.lower import lower
 from match.codegen.network import Network
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from match.codegen.core import ControlCore
+from match.codegen.control_core import ControlCore
 from match.codegen.steps import Uses
 from match.graph.value import Graph
 from match.partitioning.relay_layers import graph_of

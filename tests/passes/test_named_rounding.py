@@ -143,6 +143,16 @@ def test_numbers_along_another_axis_are_no_bias() -> None:
         np.testing.assert_array_equal(found, expected)
 
 
+def assert_a_dense_layer_as_tvm_computes_it(module: tvm.IRModule) -> None:
+    """Of an input x (1, 12) of int8."""
+    integers, rng = integer_relay(from_relay(module)), np.random.default_rng(5)
+    assert is_dense(integers)
+    ours, theirs = executable(integers), Compiled(module)
+    for _ in range(10):
+        inputs = {"x": random_values(rng, (1, 12), "int8")}
+        np.testing.assert_array_equal(ours(inputs)[0], theirs(inputs)[0])
+
+
 def test_zero_points_of_sums_by_channel() -> None:
     """As TVM's FakeQuantizationToInteger writes them: zeros, one for each channel."""
     rng, zero, x = np.random.default_rng(4), relay.const(0, "int32"), relay.var("x", shape=(1, 12), dtype="int8")
@@ -152,12 +162,7 @@ def test_zero_points_of_sums_by_channel() -> None:
     ends = zeros, relay.const(9.0), zero
     y = relay.qnn.op.requantize(sums, scales, *ends, axis=1, rounding="UPWARD", out_dtype="int8")
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], y)))
-    integers = integer_relay(from_relay(module))
-    assert is_dense(integers)
-    ours, theirs = executable(integers), Compiled(module)
-    for _ in range(10):
-        inputs = {"x": random_values(rng, (1, 12), "int8")}
-        np.testing.assert_array_equal(ours(inputs)[0], theirs(inputs)[0])
+    assert_a_dense_layer_as_tvm_computes_it(module)
 
 
 @pytest.mark.parametrize("zero_point", [-20, 30])
@@ -170,9 +175,4 @@ def test_sums_that_are_rectified(zero_point: int) -> None:
     ends = relay.const(9.0), relay.const(zero_point)
     y = relay.qnn.op.requantize(sums, relay.const(0.25), zero, *ends, rounding="UPWARD", out_dtype="int8")
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.clip(y, -40, 90))))
-    integers = integer_relay(from_relay(module))
-    assert is_dense(integers)
-    ours, theirs = executable(integers), Compiled(module)
-    for _ in range(10):
-        inputs = {"x": random_values(rng, (1, 12), "int8")}
-        np.testing.assert_array_equal(ours(inputs)[0], theirs(inputs)[0])
+    assert_a_dense_layer_as_tvm_computes_it(module)

@@ -20,7 +20,7 @@ from match.ir.dtypes import value_range
 from match.ir.requantization import Requantization
 from match.partitioning.pattern.types import Core, Match, Rejection, Row
 
-__all__ = ["Core", "Match", "Rejection", "Row", "describe", "find_layers", "unrequantized"]
+__all__ = ["Core", "Match", "Rejection", "Row", "find_layers", "unrequantized"]
 
 
 def find_layers(graph: Graph) -> tuple[Match | Rejection, ...]:
@@ -75,7 +75,7 @@ class _Layers:
         return Known(x.tensor, self._ranges.get(x))
 
 
-def describe(value: Value) -> Match | None:
+def _described(value: Value) -> Match | None:
     """The layer of a tensor, of whose inputs' values nothing is known; None if it is none."""
     assert value.operator is not None, "inputs are no layers"
     described = value.operator.layer(value.tensor, [Known(x.tensor) for x in value.inputs])
@@ -99,7 +99,7 @@ def unrequantized(match: Match) -> tuple[Match, Core] | None:
     unchanged = Requantization(ones, zeros, zeros, value_range(SUMS))
     summed = replace(root, tensor=replace(root.tensor, dtype=SUMS), parts=1)
     summed = replace(summed, operator=replace(operator, requantization=unchanged, dtype=SUMS))
-    sums = describe(summed)
+    sums = _described(summed)
     if sums is None:
         return None
     rest = computed(Requantize(requantization=operator.requantization, dtype=operator.dtype), summed, exact=root.exact)

@@ -76,6 +76,11 @@ class Core:
 Row = Match | Rejection | Core
 
 
+def tensors_of(row: Row) -> tuple[Value, ...]:
+    """The tensors that a row computes, and last the one that others know its result as."""
+    return row.covered if row.covered[-1] is row.root else (*row.covered, row.root)
+
+
 def read_by(values: Sequence[Value]) -> tuple[Value, ...]:
     """The tensors that some are computed from and that are none of them, constants left out."""
     return tuple(x for x in sources(values) if not isinstance(x.operator, Constant))

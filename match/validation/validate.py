@@ -68,7 +68,7 @@ def validate(
     Args:
         directory: the project.
         model: what it was compiled from.
-        inputs: by tensor name, one sample or several, as `match.run.run` takes them; without, random ones.
+        inputs: one sample or several by tensor name, as `match.run.run` takes them; None: random ones.
         labels: the class of each sample, an index into the one output.
         samples: how many random inputs (`SAMPLES` by default), or the first of those given (by default all).
         seed: of the first random input; the next has the next one.
