@@ -385,3 +385,9 @@ def _joined(weights: Weights, groups: int, together: int) -> Weights:
     filters = np.arange(outputs, dtype=np.intp)
     joined[filters, ..., filters // (outputs // groups) % together, :] = weights
     return joined.reshape(outputs, *window, together * channels)
+
+
+def unchanged(channels: int) -> Requantization:
+    """Sums as they are."""
+    ones, zeros = np.ones(channels, np.int64), np.zeros(channels, np.int64)
+    return Requantization(ones, zeros, zeros, value_range(SUMS))

@@ -11,7 +11,7 @@ from match.graph.value import Value
 from match.ir.graph import Graph, Operator
 from match.ir.layer import BY_PIXEL
 from match.partitioning.pattern import Core, Match, Rejection, Row
-from match.partitioning.pattern.rows import called, has_real_products, is_floating, is_reference, products
+from match.partitioning.pattern.rows import called, is_floating, is_reference, products
 from match.partitioning.pattern.rows import combined as values_combined
 from match.partitioning.pattern.types import name_of, tensors_of
 from match.partitioning.sums import REQUANTIZE, Halves
@@ -80,7 +80,7 @@ def _operator(index: int, row: Row, whole: Row | Halves, reads: tuple[int, ...],
     op, layer = called(row), products(row)
     kind, macs = (op, 0) if layer is None else (layer[0].value, layer[1])
     taken = macs or values_combined(row)
-    floating = is_floating(row) if layer is None else has_real_products(row)
+    floating = is_floating(row)
     reference = is_reference(row.covered)
     count = elements // row.root.shape[-1] if op in BY_PIXEL else 1
     return Operator(f"{op}_{index}", op, kind, macs, taken, elements, reads, writes, floating, source, reference, count)

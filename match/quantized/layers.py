@@ -17,7 +17,7 @@ from match.graph.make import padded, reshaped
 from match.graph.maximum import Maximum
 from match.graph.moves import Move
 from match.graph.operator import Operator
-from match.graph.sums import SUMS, Accumulation, Convolution, Dense, KernelLayout, Weights
+from match.graph.sums import SUMS, Accumulation, Convolution, Dense, KernelLayout, Weights, unchanged
 from match.graph.value import Value, computed
 from match.ir.dtypes import value_range
 from match.ir.layer import Axis, Dim, Padding
@@ -145,7 +145,7 @@ def dense_sums(x: Value, weights: Weights) -> Sums:
     """The sums of rows (N, C) times weights (K, C), transposed."""
     read, parts, _ = in_bytes(x, np.ascontiguousarray(weights.T)[None, None])
     own = np.ascontiguousarray(parts[0, 0].T)
-    return Sums(Dense(weights=own, requantization=_unchanged(len(own)), dtype=SUMS), read, limits(x), weights)
+    return Sums(Dense(weights=own, requantization=unchanged(len(own)), dtype=SUMS), read, limits(x), weights)
 
 
 def limits(x: Value) -> tuple[int, int]:
@@ -169,7 +169,7 @@ def _is_order(move: Move) -> bool:
 def _convolution(filters: Filters, kernel: Weights, layout: KernelLayout, zero_point: int, outputs: int) -> Convolution:
     return Convolution(
         weights=np.ascontiguousarray(kernel),
-        requantization=_unchanged(outputs),
+        requantization=unchanged(outputs),
         dtype=SUMS,
         strides=filters.strides,
         padding=filters.padding,
@@ -178,12 +178,6 @@ def _convolution(filters: Filters, kernel: Weights, layout: KernelLayout, zero_p
         pad_value=zero_point,
         kernel_layout=layout,
     )
-
-
-def _unchanged(channels: int) -> Requantization:
-    """Sums as they are."""
-    ones, zeros = np.ones(channels, np.int64), np.zeros(channels, np.int64)
-    return Requantization(ones, zeros, zeros, value_range(SUMS))
 
 
 def _with_own_padding(convolution: Convolution, x: Value) -> tuple[Convolution, Value]:

@@ -30,7 +30,7 @@ from match.graph.pairs import (
     Multiplication,
     SquaredDifference,
 )
-from match.graph.sums import SUMS, Accumulation, Average, Convolution, Dense
+from match.graph.sums import SUMS, Accumulation, Average, Convolution, Dense, unchanged
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.dtypes import value_range
 from match.ir.float_border import FloatQuantization, can_be_packed
@@ -142,13 +142,11 @@ def read_sums(expr: relay.Expr) -> Read[Convolution | Dense] | None:
     if weights is None or weights.dtype != np.int8 or not is_8bit(expr.args[0]):
         return None
     channels = shape(expr)[-1]
-    ones, zeros = np.ones(channels, np.int64), np.zeros(channels, np.int64)
-    unchanged = Requantization(ones, zeros, zeros, value_range("int32"))
     if is_call(expr, "nn.dense"):
-        return Read(Dense(weights=weights, requantization=unchanged, dtype=SUMS), (expr.args[0],))
+        return Read(Dense(weights=weights, requantization=unchanged(channels), dtype=SUMS), (expr.args[0],))
     if int(expr.attrs.groups) != 1 or len(shape(expr)) != 4:
         return None
-    return _convolution(expr, unchanged, SUMS)
+    return _convolution(expr, unchanged(channels), SUMS)
 
 
 def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:

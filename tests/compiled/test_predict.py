@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -95,3 +96,12 @@ def test_errors_are_those_of_a_compilation(options: dict[str, Any], error: type[
 
 def test_a_prediction_shows_itself() -> None:
     assert match.predict(DIGITS, "gap9").show()._repr_html_()
+
+
+@pytest.mark.parametrize("network", ["activations", "mobilenet_v3"])
+def test_constants_of_the_control_core_are_about_those_of_its_c(network: str) -> None:
+    """Tables have the type of what they give, weights bytes."""
+    path = Path(__file__).resolve().parents[1] / "tflite" / "networks" / f"{network}.tflite"
+    compiled = match.compile(path, "gap9", modules=[], cache=False, jobs=1).report.totals.constant_bytes
+    estimated = match.predict(path, "gap9", modules=[], cache=False, jobs=1).totals.constant_bytes
+    assert estimated == pytest.approx(compiled, rel=0.05)

@@ -819,3 +819,12 @@ def test_narrow_tiles_cost_more() -> None:
     layer, model = depthwise(256, 14, stride=2), PulpClusterCost()
     two, four = (whole(layer)._replace(ox=columns, ix=2 * columns + 1) for columns in (2, 4))
     assert model.compute(layer, two) > 1.5 * model.compute(layer, four)
+
+
+def test_operators_of_the_core_that_convert_numbers_cost_what_they_are_in_relay() -> None:
+    model = RiscvCoreCost()
+    one = model.floating("add", 10)
+    assert model.floating("dequantize+add", 10) == 5 * one
+    assert model.floating("add+quantize", 10) == 7 * one
+    assert model.cycles("dequantize", 0, 10) == 4 * one
+    assert model.floating("exp+add", 10) == one + 10 * model.exponential

@@ -11,11 +11,13 @@ import match
 from match.compilation.options import Numerics, Options
 from match.compilation.stopwatch import Stopwatch
 from match.devtools.check.builds import Build, Builds
+from match.graph.value import ordered
 from match.partitioning.unrolled import refused_recurrent
 from match.relay import GRU, GRU_RESET_FIRST, LSTM, relay, tvm
 from match.relay.graph_reader import read_graph
 from match.relay.objects import main_function
 from match.relay.recurrent import read_recurrent, recurrent
+from match.relay.unrolled import steps_of
 from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.tvm
@@ -67,6 +69,14 @@ def test_a_network_is_kept_with_it(kind: str) -> None:
     module = network(kind)
     again = tvm.ir.load_json(tvm.ir.save_json(module))
     assert tvm.ir.structural_equal(module, again)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_steps_are_as_exact_as_the_layer(kind: str) -> None:
+    (layer,) = read_graph(main_function(network(kind))).graph.outputs
+    layer = replace(layer, exact=False, source="cells", parts=3)
+    made = [value for value in ordered([steps_of(layer)]) if value.inputs]
+    assert {(value.exact, value.source, value.parts) for value in made} == {(False, "cells", 3)}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,10 +14,8 @@ from match.graph.elements import Lookup, Requantize, byte_table
 from match.graph.moves import IDENTITY, Concatenate
 from match.graph.operator import Described, Known, Refused
 from match.graph.ranges import ranges
-from match.graph.sums import SUMS, Convolution, Dense
+from match.graph.sums import SUMS, Convolution, Dense, unchanged
 from match.graph.value import Graph, Value, computed, readers
-from match.ir.dtypes import value_range
-from match.ir.requantization import Requantization
 from match.partitioning.pattern.types import Core, Match, Rejection, Row
 
 __all__ = ["Core", "Match", "Rejection", "Row", "find_layers", "unrequantized"]
@@ -94,11 +92,8 @@ def unrequantized(match: Match) -> tuple[Match, Core] | None:
         return None
     if isinstance(operator, Convolution) and operator.groups != 1:
         return None
-    channels = root.shape[-1]
-    ones, zeros = np.ones(channels, np.int64), np.zeros(channels, np.int64)
-    unchanged = Requantization(ones, zeros, zeros, value_range(SUMS))
     summed = replace(root, tensor=replace(root.tensor, dtype=SUMS), parts=1)
-    summed = replace(summed, operator=replace(operator, requantization=unchanged, dtype=SUMS))
+    summed = replace(summed, operator=replace(operator, requantization=unchanged(root.shape[-1]), dtype=SUMS))
     sums = _described(summed)
     if sums is None:
         return None

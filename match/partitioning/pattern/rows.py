@@ -88,11 +88,6 @@ def is_floating(row: Core) -> bool:
     return any(work_of(value).floating for value in row.covered)
 
 
-def has_real_products(row: Core) -> bool:
-    """Whether any of the operators multiplies and sums in floating point, as layers do that nothing quantized."""
-    return any(work.op is not None and work.floating for value in row.covered for work in [work_of(value)])
-
-
 def _functions(
     order: Sequence[Value], covered: Container[Value]
 ) -> tuple[dict[Value, list[Value]], dict[Value, Value]]:

@@ -93,9 +93,8 @@ def sources(values: Sequence[Value]) -> Iterable[Value]:
 
 
 def named_in(row: Row) -> Value | None:
-    """The tensor of a row that the model has a name for: the first one of a layer, the last one of others."""
-    values = row.covered if isinstance(row, Match) else reversed(row.covered)
-    return next((value for value in values if value.source), None)
+    """The last tensor of a row that the model has a name for."""
+    return next((value for value in reversed(row.covered) if value.source), None)
 
 
 def name_of(row: Row) -> str:

@@ -116,6 +116,16 @@ def test_a_table_that_others_read_stays_a_layer() -> None:
     assert [layer.layer.op for layer in layers if isinstance(layer, Match)] == [Op.LOOKUP, Op.CONCATENATE]
 
 
+@pytest.mark.parametrize("real", [False, True])
+def test_a_concatenation_is_as_exact_as_its_tables(real: bool) -> None:
+    a, b = (relay.var(name, shape=(1, 2, 3, 4), dtype="uint8") for name in ("a", "b"))
+    looked_up = integer_form.lookup(b, np.arange(256)[::-1], "uint8", "uint8", real=real)
+    (layer,) = found(relay.concatenate([a, looked_up], 3))
+    assert isinstance(layer, Match)
+    assert len(layer.covered) == 2
+    assert layer.reference != real
+
+
 def test_three_tensors_are_paired_before() -> None:
     x = relay.var("x", shape=(1, 2, 3, 4), dtype="uint8")
     assert not found(relay.concatenate([x, x, x], 3))

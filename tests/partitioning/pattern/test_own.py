@@ -58,6 +58,24 @@ def test_the_first_listed_operator_of_two_is_taken() -> None:
     assert [one.layer.what for one in found if isinstance(one, Match)] == ["one", "one"]
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_what_is_read_inside_stays(shared: bool) -> None:
+    """Another operator needs the value between both."""
+    dataflow = relay.dataflow_pattern
+    x = dataflow.wildcard()
+
+    def read(parts: Mapping[Any, Any]) -> Reading:
+        return Reading((parts[x],))
+
+    pattern = dataflow.is_op("negative")(dataflow.is_op("abs")(x))
+    own = OwnOperator("both", pattern, read, lambda x: relay.negative(relay.abs(x)), 1)
+    given = relay.var("x", shape=(1, 3, 4, 5), dtype="int8")
+    inside = relay.abs(given)
+    body = relay.Tuple([relay.negative(inside), relay.sign(inside)]) if shared else relay.negative(inside)
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([given], body)))
+    assert [one.layer.what for one in find(module, [own]) if isinstance(one, Match)] == ([] if shared else ["both"])
+
+
 def test_what_is_not_read_is_no_layer() -> None:
     assert find(network(), [larger(lambda _: None)]) == ()
 
