@@ -18,10 +18,9 @@ from match.ir.constants import LayerConstants
 from match.ir.graph import Tensor
 from match.ir.layer import Op, Own
 from match.relay import relay
-from match.relay.graph import users
 from match.relay.graph_reader import Form, RelayFunction, covered, read_graph
 from match.relay.graph_writer import write_graph
-from match.relay.rewrite import dtype, is_8bit, is_call, shape
+from match.relay.rewrite import dtype, is_8bit, shape
 from match.relay.work import is_reference, work_of
 from match.target.own import OwnOperator, Reading
 
@@ -43,19 +42,13 @@ class OwnOperation(Opaque):
 def with_own_operators(graph: Graph, own: Iterable[OwnOperator]) -> Graph:
     """A graph with the operators that modules define; they come before others.
 
-    An occurrence is none where another operator reads a value inside it, unless that is a padded input.
+    What another operator reads a value of is no occurrence: TVM finds none there.
 
     Raises:
         TargetError: an operator of a module's own cannot be read.
     """
     written = write_graph(graph)
-    used_by = users(written.main)
-
-    def is_shared(form: Form) -> bool:
-        inside = [expr for expr in form.covered if expr != form.root and not is_call(expr, "nn.pad")]
-        return any(user not in form.covered for expr in inside for user in used_by[expr])
-
-    found = {root: form for root, form in occurrences(written.main, own).items() if not is_shared(form)}
+    found = occurrences(written.main, own)
     return read_graph(written.main, {**written.forms, **found}).graph if found else graph
 
 
