@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from match.ir.dtypes import levels
+from match.ir.dtypes import levels, value_range
 from match.ir.requantization import Int64Array, Requantization
 
 Float32Array = npt.NDArray[np.float32]
@@ -29,6 +29,11 @@ class QuantizedType:
     def levels(self) -> Int64Array:
         """Every value of the type, ascending, shape (256,)."""
         return levels(self.dtype)
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """The smallest and the largest value of the type."""
+        return value_range(self.dtype)
 
     @property
     def numbers(self) -> Float32Array:

@@ -1,10 +1,14 @@
-"""ONNX files: QDQ and QOperator form are imported by TVM, integer networks by `match.frontend.integer_onnx`."""
+"""ONNX files.
+
+Integer networks are read by `match.frontend.integer_onnx`. QDQ and QOperator form are read as the graph
+(`match.frontend.qdq`) or, where an operator among them has no class there, imported by TVM.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,39 +18,16 @@ from google.protobuf.message import DecodeError
 from match.errors import ModelError
 from match.frontend import onnx_problems
 from match.frontend.failures import tvm_failures
-from match.frontend.index_ranges import with_index_ranges
-from match.frontend.integer_onnx import from_integer_onnx
 from match.frontend.model import Model, ModelTensor, Rounding
-from match.frontend.onnx_attributes import (
-    check_attributes,
-    check_axes,
-    check_inputs,
-    check_kinds,
-    check_reshapes,
-    zero_points_left_out,
-)
+from match.frontend.onnx_attributes import check_kinds
 from match.frontend.onnx_batch import with_batch_of_one
-from match.frontend.onnx_batch_normalization import without_batch_normalization
-from match.frontend.onnx_biases import with_held_biases
-from match.frontend.onnx_canonical import canonical, with_shaped_outputs
-from match.frontend.onnx_constants import with_constants
-from match.frontend.onnx_fusions import Fusions, mark_real_numbers
-from match.frontend.onnx_graph import is_integer_dialect, opset_of, type_name
-from match.frontend.onnx_importer import ScaleError, import_onnx, known_operators
+from match.frontend.onnx_canonical import with_shaped_outputs
+from match.frontend.onnx_graph import is_integer_dialect
+from match.frontend.onnx_network import network_of, typed
 from match.frontend.onnx_order import in_order
-from match.frontend.onnx_quantization import check_scales, with_quantization
-from match.frontend.onnx_recurrent import without_unread_cells
-from match.frontend.onnx_repeated_pairs import without_repeated_pairs
 from match.frontend.onnx_stored import check_other_files, check_tensors, with_dense_constants
-from match.frontend.onnx_windows import write_pads
+from match.frontend.qdq import graph_of
 from match.frontend.reasons import reason, sentence
-from match.frontend.relay import bind, check_quantized
-from match.relay import relay, tvm
-
-_FLOAT = onnx.TensorProto.FLOAT
-_NARROW = {onnx.TensorProto.INT8: "int8", onnx.TensorProto.UINT8: "uint8"}
-_DTYPES = {_FLOAT: "float32", onnx.TensorProto.INT32: "int32", onnx.TensorProto.INT64: "int64", **_NARROW}
-_ZERO = "match_zero_point"
 
 
 def from_proto(proto: onnx.ModelProto) -> Model:
@@ -69,6 +50,66 @@ def from_onnx(data: bytes, path: Path) -> Model:
     Raises:
         ModelError: as `match.frontend.load`.
     """
+    file = read_file(data, path)
+    notes = ()
+    if file.opened:
+        where = " and ".join(file.opened)
+        notes = (f"{path} leaves the batch open at {where}: the network is compiled for a batch of 1.",)
+    model = _of_integers(file, data, path) if file.is_integer_dialect else _of_quantized(file, path)
+    return replace(model, sha256=hashlib.sha256(data).hexdigest(), notes=notes)
+
+
+def _of_integers(file: OnnxFile, data: bytes, path: Path) -> Model:
+    """A network whose operators compute with integers as they stand."""
+    from match.frontend.integer_onnx import from_integer_onnx
+
+    if file.open_shapes:
+        raise ModelError(sentence(path, file.open_shapes))
+    module, inputs, outputs = from_integer_onnx(file.proto.graph, file.inputs, path)
+    kept = file.proto.SerializeToString() if file.opened else data
+    return Model(path.stem, "", module, inputs, outputs, Rounding.INTEGER, kept)
+
+
+def _of_quantized(file: OnnxFile, path: Path) -> Model:
+    """A network with quantization operators: as the graph, or imported by TVM where an operator has no class there."""
+    network = network_of(file.proto, file.inputs, file.open_shapes, path)
+    read = graph_of(network.graph, network.inputs, network.opset, network.fusions.floating)
+    if read is not None:
+        shapes, found, inputs = [value.shape for value in read.outputs], read, network.inputs
+    else:
+        from match.frontend import onnx_relay
+        from match.frontend.index_ranges import with_index_ranges
+
+        found = onnx_relay.imported(network, path)
+        shapes, inputs = onnx_relay.shapes_of(found), with_index_ranges(network.inputs, found)
+    outputs = _of_shapes(network.outputs, shapes)
+    return Model(path.stem, "", found, inputs, outputs, Rounding.ONNXRUNTIME, network.data)
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxFile:
+    """A valid ONNX file.
+
+    proto: its `onnx.ModelProto`, nodes in order, weights from other files among the constants.
+    is_integer_dialect: whether its operators compute with integers as they stand.
+    inputs: what is given to the network.
+    opened: inputs whose batch the file leaves open, which is taken for 1.
+    open_shapes: the reasons against inputs of which it leaves other extents open.
+    """
+
+    proto: Any
+    is_integer_dialect: bool
+    inputs: tuple[ModelTensor, ...]
+    opened: tuple[str, ...]
+    open_shapes: tuple[str, ...]
+
+
+def read_file(data: bytes, path: Path) -> OnnxFile:
+    """The bytes of an ONNX file; `path` is what errors call it.
+
+    Raises:
+        ModelError: the file is damaged or not valid, or an input is none that a network can have.
+    """
     try:
         proto = onnx.load_model_from_string(data)
         _check_names(proto)
@@ -89,62 +130,13 @@ def from_onnx(data: bytes, path: Path) -> Model:
     except onnx.checker.ValidationError as error:
         raise ModelError(f"{path} is not a valid ONNX model: {reason(error)}; export it again") from error
     _check_version(proto, path)
-    graph = proto.graph
-    constants = {initializer.name: initializer for initializer in graph.initializer}
-    inputs = tuple(_tensor(value, path) for value in graph.input if value.name not in constants)
-    if not inputs or not graph.output:
+    constants = {initializer.name for initializer in proto.graph.initializer}
+    given = [value for value in proto.graph.input if value.name not in constants]
+    inputs = tuple(_tensor(value, path) for value in given)
+    if not inputs or not proto.graph.output:
         lacking = "output" if inputs else "input"
         raise ModelError(f"{path} has no {lacking}, so that there is nothing to compute; export the model again")
-    digest = hashlib.sha256(data).hexdigest()
-    where = " and ".join(opened)
-    notes = (f"{path} leaves the batch open at {where}: the network is compiled for a batch of 1.",) if opened else ()
-    open_shapes = onnx_problems.open_shapes_of(value for value in graph.input if value.name not in constants)
-    if dialect and open_shapes:
-        raise ModelError(sentence(path, open_shapes))
-    if dialect:
-        module, inputs, outputs = from_integer_onnx(graph, inputs, path)
-        kept = proto.SerializeToString() if opened else data
-        return Model(path.stem, digest, module, inputs, outputs, Rounding.INTEGER, kept, notes=notes)
-    try:
-        proto = canonical(proto)
-    except ValueError as error:
-        raise ModelError(f"{path} has functions that cannot be written out: {reason(error)}; inline them") from error
-    graph = proto.graph
-    onnx_problems.check(graph, open_shapes, known_operators(opset_of(proto)), path)
-    outputs = tuple(_typed(value, path) for value in graph.output)
-    check_inputs(graph, path)
-    inputs, outputs = with_quantization(graph, inputs, outputs)
-    check_scales(graph, path)
-    check_attributes(proto, path)
-    _check_types(proto, path)
-    proto = with_held_biases(without_repeated_pairs(with_constants(proto, path)))
-    check_reshapes(proto, path)
-    module, params = _imported(proto, path)
-    bound = bind(_in_order(module, inputs), params, str(path))
-    check_quantized(bound, str(path), onnx_problems.QUANTIZE)
-    inputs, outputs = with_index_ranges(inputs, bound), _as_computed(outputs, bound)
-    kept = proto.SerializeToString()
-    return Model(path.stem, digest, bound, inputs, outputs, Rounding.ONNXRUNTIME, kept, notes=notes)
-
-
-def _imported(proto: Any, path: Path) -> tuple[tvm.IRModule, Any]:
-    """What TVM's importer makes of a model: Relay and its parameters.
-
-    Raises:
-        ModelError: the importer cannot read it.
-    """
-    try:
-        return import_onnx(_written_out(proto, path))
-    except tvm.error.OpNotImplemented as error:
-        operators = str(error).strip().splitlines()[-1].rpartition(":")[2].split(",")
-        named = sorted(name.strip() for name in operators if name.strip())
-        raise ModelError(sentence(path, onnx_problems.uses(named or ["an operator"]))) from error
-    except ScaleError as error:
-        raise ModelError(f"{path} has {error}; export it again") from error
-    except tvm.error.DiagnosticError:
-        raise  # `tvm_failures` knows what was said
-    except (AssertionError, ValueError, KeyError, NotImplementedError, tvm.TVMError) as error:
-        raise ModelError(f"{path} has something TVM's ONNX importer does not support: {reason(error)}") from error
+    return OnnxFile(proto, dialect, inputs, tuple(opened), tuple(onnx_problems.open_shapes_of(given)))
 
 
 def _write_out_sparse(proto: Any, path: Path) -> None:
@@ -173,23 +165,11 @@ def _tensor(value: Any, path: Path) -> ModelTensor:
     if any(dim.HasField("dim_value") and dim.dim_value == 0 for dim in dimensions):
         raise ModelError(f"{path} has the input {value.name!r} with a dimension of 0; nothing is in such a tensor")
     layout = "NCHW" if len(dimensions) == 4 else ""
-    return replace(_typed(value, path), shape=tuple(dim.dim_value for dim in dimensions), layout=layout)
+    return replace(typed(value, path), shape=tuple(dim.dim_value for dim in dimensions), layout=layout)
 
 
-def _typed(value: Any, path: Path) -> ModelTensor:
-    """An input or output whose shape is not asked."""
-    kind = value.type.tensor_type
-    if kind.elem_type not in _DTYPES:
-        dtype = type_name(kind.elem_type)
-        raise ModelError(f"{path} has {value.name!r} of type {dtype}; inputs and outputs must be float32 or integers")
-    return ModelTensor(value.name, (), _DTYPES[kind.elem_type])
-
-
-def _as_computed(outputs: tuple[ModelTensor, ...], module: tvm.IRModule) -> tuple[ModelTensor, ...]:
-    """Outputs with the shapes that the network gives them: those in a file are stale once its inputs were edited."""
-    returned = module["main"].ret_type
-    types = [returned] if len(outputs) == 1 else returned.fields
-    shapes = [tuple(int(extent) for extent in kind.shape) for kind in types]
+def _of_shapes(outputs: tuple[ModelTensor, ...], shapes: Sequence[tuple[int, ...]]) -> tuple[ModelTensor, ...]:
+    """Outputs with shapes; maps have channels first."""
     return tuple(
         replace(tensor, shape=shape, layout="NCHW" if len(shape) == 4 else "")
         for tensor, shape in zip(outputs, shapes, strict=True)
@@ -204,49 +184,3 @@ def _check_version(proto: onnx.ModelProto, path: Path) -> None:
             f"{path} uses version {newest} of ONNX's operators, and version {known} is the last one known here; export "
             "it for that version, or install a newer onnx"
         )
-
-
-def _check_types(proto: Any, path: Path) -> None:
-    """Refuse operators whose attributes or inputs do not fit together, as ONNX defines them.
-
-    What the file says about the shapes of its own tensors is not asked: an edit of the inputs makes it stale.
-    """
-    bare = onnx.ModelProto()
-    bare.CopyFrom(proto)
-    del bare.graph.value_info[:]
-    for output in bare.graph.output:
-        output.type.tensor_type.ClearField("shape")
-    try:
-        inferred = onnx.shape_inference.infer_shapes(bare, check_type=True, strict_mode=True)
-    except onnx.shape_inference.InferenceError as error:
-        said = re.sub(r"\[\w+Error\] |Inference error\(s\): ", "", reason(error))
-        raise ModelError(f"{path} is not a valid ONNX model: {said}; export it again") from error
-    check_axes(inferred, path)
-
-
-def _written_out(proto: Any, path: Path) -> Any:
-    """The model as TVM's importer takes it, which needs zero points also where they may be left out."""
-    inferred = onnx.shape_inference.infer_shapes(proto)
-    without_unread_cells(inferred.graph)
-    values = [*inferred.graph.input, *inferred.graph.output, *inferred.graph.value_info]
-    shapes = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in values}
-    shapes |= {initializer.name: list(initializer.dims) for initializer in inferred.graph.initializer}
-    inferred = without_batch_normalization(inferred, shapes)
-    graph = inferred.graph
-    graph.initializer.append(onnx.helper.make_tensor(_ZERO, onnx.TensorProto.UINT8, [], [0]))
-    for node in graph.node:
-        for at in zero_points_left_out(node):
-            node.input.extend([""] * (at + 1 - len(node.input)))
-            node.input[at] = _ZERO
-    fusions = Fusions(graph, opset_of(proto), shapes)
-    write_pads(inferred, shapes, path)
-    mark_real_numbers(graph, fusions)
-    return inferred
-
-
-def _in_order(module: tvm.IRModule, inputs: tuple[ModelTensor, ...]) -> tvm.IRModule:
-    """The module with the parameters of "main" in the order of the graph's inputs, then weights left as parameters."""
-    main = module["main"]
-    position = {tensor.name: index for index, tensor in enumerate(inputs)}
-    parameters = sorted(main.params, key=lambda parameter: position.get(parameter.name_hint, len(position)))
-    return tvm.IRModule.from_expr(relay.Function(parameters, main.body))

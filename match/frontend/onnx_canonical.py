@@ -134,3 +134,11 @@ def with_shaped_outputs(proto: Any) -> Any:
         if output.type.HasField("tensor_type"):
             output.type.tensor_type.shape.SetInParent()
     return copy
+
+
+def without_unread_cells(graph: Any) -> None:
+    """Take the cells after the last step off the outputs of LSTMs where nothing reads them."""
+    read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
+    for node in graph.node:
+        if node.op_type == "LSTM" and len(node.output) == 3 and node.output[2] not in read - {""}:
+            del node.output[2:]

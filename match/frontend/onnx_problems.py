@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ _OF_FEW_BITS = "MatMulNBits", "MatMulBnb4", "GatherBlockQuantized"
 _DOMAINS = ("", "ai.onnx", "com.microsoft")
 
 
-def check(graph: Any, open_shapes: Iterable[str], known: Iterable[str], path: Path) -> None:
+def check(graph: Any, open_shapes: Iterable[str], known: Callable[[], Iterable[str]], path: Path) -> None:
     """Refuse open shapes, operators of others, a float network, and one whose activations are quantized as it runs.
 
     Operators of others are those that TVM's importer would take for those of ONNX that are called alike. `open_shapes`
@@ -37,7 +37,7 @@ def check(graph: Any, open_shapes: Iterable[str], known: Iterable[str], path: Pa
     reasons = [*open_shapes, *_not_quantized(graph)]
     others: list[str] = []
     if reasons:
-        named = {*known, *_OF_FEW_BITS, "Constant"}
+        named = {*known(), *_OF_FEW_BITS, "Constant"}
         others = [
             node.op_type
             for node in graph.node

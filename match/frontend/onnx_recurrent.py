@@ -16,14 +16,6 @@ _Constants = tuple[Float32Array, Float32Array, Float32Array]
 """Weights of inputs and of states, and biases, as ONNX has them, of all directions."""
 
 
-def without_unread_cells(graph: Any) -> None:
-    """Take the cells after the last step off the outputs of LSTMs where nothing reads them."""
-    read = {name for node in graph.node for name in node.input} | {value.name for value in graph.output}
-    for node in graph.node:
-        if node.op_type == "LSTM" and len(node.output) == 3 and node.output[2] not in read - {""}:
-            del node.output[2:]
-
-
 def lstm(inputs: Any, attributes: Any) -> relay.Expr | None:
     """All steps' states, and the last ones, of an LSTM; None where it is no plain one."""
     constants = _constants(inputs)

@@ -10,36 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.element_functions import OF_ANY_TYPE
 from match.graph.elements import OfElements
 from match.graph.operator import Array, Operator, Stored
 from match.graph.work import Loop, Work
 from match.ir.graph import Tensor
-
-OF_ANY_TYPE: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
-    dict[str, Callable[..., Any]](
-        {
-            "abs": np.abs,
-            "negative": np.negative,
-            "add": np.add,
-            "subtract": np.subtract,
-            "multiply": np.multiply,
-            "maximum": np.maximum,
-            "minimum": np.minimum,
-            "equal": np.equal,
-            "not_equal": np.not_equal,
-            "less": np.less,
-            "less_equal": np.less_equal,
-            "greater": np.greater,
-            "greater_equal": np.greater_equal,
-            "logical_and": np.logical_and,
-            "logical_or": np.logical_or,
-            "logical_not": np.logical_not,
-            "where": np.where,
-            "cast": np.asarray,
-        }
-    )
-)
-"""Functions of each element that NumPy has for integers and real numbers alike, by the names of Relay's operators."""
 
 FUNCTIONS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
     {**OF_ANY_TYPE, "left_shift": np.left_shift, "right_shift": np.right_shift, "bitwise_and": np.bitwise_and}

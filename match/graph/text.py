@@ -34,6 +34,7 @@ from match.graph import (
     moves,
     opaque,
     pairs,
+    reals,
     recurrent,
     resize,
     rows,
@@ -54,7 +55,7 @@ MOST_ELEMENTS = 16
 
 _MODULES = (
     *(elements, fixed_point, float_average, gathers, integers, maximum, moves, opaque),
-    *(pairs, recurrent, resize, rows, sums),
+    *(pairs, reals, recurrent, resize, rows, sums),
 )
 
 _PARTS = (

@@ -1,25 +1,14 @@
-"""Functions of each element: what Relay's operators compute of it, in NumPy.
-
-The result of each operator in floating point is rounded to float32, as in a runtime that executes one operator after
-the other. Each runtime approximates exponentials, logarithms and the like in its own way, and differs from NumPy in the
-last bits: the result of a runtime lies between the two numbers that `ElementFunction.bounds` returns.
-"""
+"""Functions of each element that Relay's operators compute."""
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
-from match.arithmetic.interface import Float32Array
-from match.graph.integers import OF_ANY_TYPE
+from match.arithmetic import element_functions
+from match.arithmetic.element_functions import FUNCTIONS, Step, Values
 from match.relay import relay
 from match.relay.objects import operands
 from match.relay.qnn import real_constant
@@ -27,131 +16,23 @@ from match.relay.rewrite import dtype, is_call, operator_name, shape
 
 _Source = TypeVar("_Source")
 
-Values = npt.NDArray[Any]
-Ends = tuple[Values, Values]
-"""The smallest and the largest numbers that values can be."""
+_NAMES = MappingProxyType({"relu": "nn.relu", "leaky_relu": "nn.leaky_relu"})
+"""Relay's names of functions that it calls otherwise."""
 
-_APPROXIMATION = 8
-"""Units in the last place by which approximations may differ; onnxruntime's and NumPy's differ by 4 at most."""
+_FUNCTIONS = MappingProxyType({_NAMES.get(name, name): name for name in FUNCTIONS if name != "round_half_to_even"})
 
-_ROUNDED = frozenset({"add", "subtract", "multiply", "divide", "sqrt", "nn.leaky_relu"})
-"""Operators whose last bit may differ beside an approximation: a runtime may compute all of them as one function."""
-
-_SIGMOID = 2.0**-21
-"""The error of onnxruntime's logistic function: near 0 it is no smaller."""
-
-
-def _relu(x: Float32Array) -> Float32Array:
-    return np.maximum(x, np.float32(0))
-
-
-def _sigmoid(x: Float32Array) -> Float32Array:
-    return np.float32(1) / (np.float32(1) + np.exp(-x))
-
-
-def _erf(x: Float32Array) -> Float32Array:
-    return np.array([math.erf(float(value)) for value in x.reshape(-1)], np.float32).reshape(x.shape)
-
-
-_APPROXIMATED: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
-    {
-        "sigmoid": _sigmoid,
-        "erf": _erf,
-        "tanh": np.tanh,
-        "exp": np.exp,
-        "log": np.log,
-        "sin": np.sin,
-        "cos": np.cos,
-        "tan": np.tan,
-        "asin": np.arcsin,
-        "acos": np.arccos,
-        "atan": np.arctan,
-        "sinh": np.sinh,
-        "cosh": np.cosh,
-        "asinh": np.arcsinh,
-        "acosh": np.arccosh,
-        "atanh": np.arctanh,
-        "power": np.power,
-    }
-)
-
-_EXACT: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
-    dict[str, Callable[..., Any]](
-        {
-            **OF_ANY_TYPE,
-            "nn.relu": _relu,
-            "sqrt": np.sqrt,
-            "floor": np.floor,
-            "ceil": np.ceil,
-            "sign": np.sign,
-            "divide": np.divide,
-            "mod": np.fmod,
-            "floor_mod": np.mod,
-            "logical_xor": np.logical_xor,
-            "isnan": np.isnan,
-            "isinf": np.isinf,
-            "isfinite": np.isfinite,
-            "copy": np.asarray,
-            "zeros_like": np.zeros_like,
-            "ones_like": np.ones_like,
-            "full_like": np.full_like,
-        }
-    )
-)
-
-_FUNCTIONS = MappingProxyType({**_EXACT, **_APPROXIMATED})
-
-ELEMENTWISE = frozenset({"clip", "nn.leaky_relu", *_FUNCTIONS})
+ELEMENTWISE = frozenset(_FUNCTIONS)
 """Operators whose elements depend on the elements of their operands at the same place."""
 
 
 @dataclass(frozen=True, eq=False)
-class ElementFunction:
-    """Operators that compute each element of a tensor of the elements of others at the same place, and of constants.
+class ElementFunction(element_functions.ElementFunction):
+    """What operators compute of the elements of tensors.
 
-    order: the operators; each comes after those that it reads, and the last one gives the result.
-    sources: the tensors.
-    constants: of shape () or, with a number for each channel, (channels, 1).
-    axis: that of the channels; None if all constants are single numbers.
+    tensors: the sources.
     """
 
-    order: tuple[relay.Call, ...]
-    sources: tuple[relay.Expr, ...]
-    constants: Mapping[relay.Expr, Values]
-    axis: int | None
-
-    @cached_property
-    def approximated(self) -> bool:
-        """Whether an operator is among them that each runtime approximates in a way of its own."""
-        return any(is_call(call, *_APPROXIMATED) for call in self.order)
-
-    def __call__(self, *x: Float32Array) -> Float32Array:
-        """The results for values of the sources; with constants of channels from (n,) to (channels, n)."""
-        values: dict[relay.Expr, Values] = {**self.constants, **dict(zip(self.sources, x, strict=True))}
-        with np.errstate(all="ignore"):
-            for call in self.order:
-                values[call] = _applied(call, [values[operand] for operand in call.args])
-        return self._spread(values[self.order[-1]], x)
-
-    def bounds(self, *x: Float32Array) -> Ends:
-        """The smallest and the largest results that a runtime may have, of shapes as the results have.
-
-        Numbers differ so little that an operator's extremes are at the ends of its operands' ranges; there, it may be
-        off by some units in the last place.
-        """
-        known = {**self.constants, **dict(zip(self.sources, x, strict=True))}
-        values: dict[relay.Expr, Ends] = {expr: (value, value) for expr, value in known.items()}
-        with np.errstate(all="ignore"):
-            for call in self.order:
-                arguments = [values[operand] for operand in call.args]
-                corners = np.stack(np.broadcast_arrays(*(_applied(call, list(ends)) for ends in _corners(arguments))))
-                values[call] = _widened(call, arguments, corners)
-        low, high = values[self.order[-1]]
-        return self._spread(low, x), self._spread(high, x)
-
-    def _spread(self, result: Values, x: Sequence[Float32Array]) -> Float32Array:
-        extents = np.broadcast_shapes(result.shape, *(tensor.shape for tensor in x))
-        return np.broadcast_to(np.asarray(result, np.float32), extents)
+    tensors: tuple[relay.Expr, ...]
 
 
 def function_of(expr: relay.Expr, source: relay.Expr | None = None) -> ElementFunction | None:
@@ -162,17 +43,28 @@ def function_of(expr: relay.Expr, source: relay.Expr | None = None) -> ElementFu
     order, sources, numbers = _operators(expr, source)
     if not sources or not order:
         return None
-    constants: dict[relay.Expr, Values] = {}
+    constants: list[Values] = []
     axes: set[int] = set()
-    for constant, array in numbers.items():
+    for array in numbers.values():
         longer = [axis for axis, extent in enumerate(array.shape, len(shape(expr)) - array.ndim) if extent > 1]
         if len(longer) > 1:
             return None
         axes.update(longer)
-        constants[constant] = array.reshape((-1, 1) if longer else ())
+        constants.append(array.reshape((-1, 1) if longer else ()))
     if len(axes) > 1:
         return None
-    return ElementFunction(tuple(order), tuple(sources), constants, axes.pop() if axes else None)
+    places = {value: place for place, value in enumerate((*sources, *numbers, *order))}
+    steps = tuple(_step(call, tuple(places[operand] for operand in operands(call))) for call in order)
+    return ElementFunction(len(sources), tuple(constants), steps, axes.pop() if axes else None, tuple(sources))
+
+
+def _step(call: relay.Call, places: tuple[int, ...]) -> Step:
+    parameters: tuple[float, ...] = ()
+    if is_call(call, "clip"):
+        parameters = float(call.attrs.a_min), float(call.attrs.a_max)
+    elif is_call(call, "nn.leaky_relu"):
+        parameters = (float(call.attrs.alpha),)
+    return Step(_FUNCTIONS[operator_name(call)], places, parameters, dtype(call))
 
 
 def function_behind(
@@ -187,7 +79,7 @@ def function_behind(
         found = read(one)
         if found is not None:
             function = function_of(expr, one)
-            if function is not None and function.sources == (one,) and function.axis is None:
+            if function is not None and function.tensors == (one,) and function.axis is None:
                 return found, function
         if is_call(one, *ELEMENTWISE):
             pending += [operand for operand in operands(one) if operand not in seen]
@@ -217,42 +109,3 @@ def _operators(
             else:
                 sources.append(current)
     return order, sources, constants
-
-
-def _applied(call: relay.Call, arguments: list[Values]) -> Values:
-    x = arguments[0]
-    if is_call(call, "clip"):
-        result = np.clip(x, x.dtype.type(call.attrs.a_min), x.dtype.type(call.attrs.a_max))
-    elif is_call(call, "nn.leaky_relu"):
-        result = x * np.where(x < 0, np.float32(call.attrs.alpha), np.float32(1))
-    else:
-        result = _FUNCTIONS[operator_name(call)](*arguments)
-    return np.asarray(result).astype(dtype(call))
-
-
-def _corners(arguments: Sequence[Ends]) -> list[tuple[Values, ...]]:
-    """Every choice of an end of each range; values that are known have one."""
-    return list(itertools.product(*((low,) if low is high else (low, high) for low, high in arguments)))
-
-
-def _widened(call: relay.Call, arguments: Sequence[Ends], corners: Values) -> Ends:
-    """The range of results at the corners and beside them: all numbers where some corners have none, and others do."""
-    low, high = corners.min(axis=0), corners.max(axis=0)
-    if not np.issubdtype(low.dtype, np.floating):
-        return low, high
-    uncertain = np.isnan(low) & ~np.isnan(corners).all(axis=0)
-    below, above = (
-        np.where(uncertain, sign * np.inf, end + sign * _error(call, arguments, end))
-        for sign, end in ((-1, low), (1, high))
-    )
-    return below.astype(np.float32), above.astype(np.float32)
-
-
-def _error(call: relay.Call, arguments: Sequence[Ends], result: Values) -> Values:
-    """How far the result of another runtime may be; every runtime has a function's own value at 0."""
-    units, least = int(is_call(call, *_ROUNDED)), 0.0
-    if is_call(call, *_APPROXIMATED):
-        units, least = _APPROXIMATION, _SIGMOID if is_call(call, "sigmoid") else 0.0
-    error = np.where(np.isfinite(result), units * np.spacing(np.abs(result)) + least, 0)
-    zero = len(arguments) == 1 and (arguments[0][0] == 0) & (arguments[0][1] == 0)
-    return np.where(zero, 0, error)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from match.errors import OptionError
-from match.frontend.model import Model, ModelTensor, Quantization
+from match.frontend.model import Model, ModelTensor, Quantization, Rounding
 from match.graph.elements import Dequantize, Quantize
 from match.graph.make import lookup, transposed
 from match.graph.rewrite import replacements
-from match.graph.value import Graph, Value, computed
+from match.graph.value import Graph, Value, computed, readers
 from match.ir.dtypes import levels
 from match.ir.float_border import FloatQuantization
 from match.ir.graph import Tensor
@@ -25,15 +26,15 @@ def graph_with_border(model: Model, graph: Graph, border: Border) -> Model:
     Raises:
         OptionError: an input or output cannot have the type or layout.
     """
-    readers = {x: [value for value in graph.values if x in value.inputs] for x in graph.inputs}
+    read = readers(graph)
     inputs: list[tuple[ModelTensor, Value]] = []
     given: dict[Value, Value] = {}
     for tensor, x in zip(model.inputs, graph.inputs, strict=True):
-        own, value, expr = _read(tensor, x, readers[x], border)
+        own, value, expr = _read(tensor, x, read[x], border, model.rounding)
         inputs.append((own, value))
         given[x] = expr
         if tensor.dtype == "float32" != own.dtype:
-            given |= dict.fromkeys(readers[x], expr)
+            given |= dict.fromkeys((reader for reader in read[x] if reader is not None), expr)
 
     def rule(value: Value, original: Value) -> Value:
         return given.get(original, replace(value, inputs=tuple(given.get(x, x) for x in value.inputs)))
@@ -50,26 +51,29 @@ def graph_with_border(model: Model, graph: Graph, border: Border) -> Model:
     )
 
 
-def _read(tensor: ModelTensor, x: Value, readers: list[Value], border: Border) -> tuple[ModelTensor, Value, Value]:
+def _read(
+    tensor: ModelTensor, x: Value, reading: Sequence[Value | None], border: Border, rounding: Rounding
+) -> tuple[ModelTensor, Value, Value]:
     """An input as the caller gives it, as a tensor, and what the network begins with."""
-    found = given_input(tensor, partial(_quantize_of, tensor, x, readers), border)
+    found = given_input(tensor, partial(_quantize_of, tensor, reading), border)
     kind, own = found.tensor.dtype, found.quantization
     value = Value(Tensor(found.tensor.shape, kind), source=x.source)
     begin = value if found.axes is None else transposed(value, found.axes)
     if kind != found.stored and own is not None:
         if kind == "float32":
-            function = FloatQuantization(np.float32(own.scale), own.zero_point, found.stored, half_to_even=False)
+            even = rounding is Rounding.ONNXRUNTIME
+            function = FloatQuantization(np.float32(own.scale), own.zero_point, found.stored, half_to_even=even)
             begin = computed(Quantize(function=function), begin)
         else:
             begin = _turned(begin, found.stored)
     return found.tensor, value, begin
 
 
-def _quantize_of(tensor: ModelTensor, x: Value, readers: list[Value]) -> tuple[Quantization, str]:
+def _quantize_of(tensor: ModelTensor, reading: Sequence[Value | None]) -> tuple[Quantization, str]:
     """The one quantization of a float input."""
-    functions = [reader.operator.function for reader in readers if isinstance(reader.operator, Quantize)]
+    functions = [reader.operator.function for reader in reading if reader and isinstance(reader.operator, Quantize)]
     found = {(float(one.scale), one.zero_point, one.dtype) for one in functions}
-    if len(found) != 1 or len(functions) < len(readers):
+    if len(found) != 1 or len(functions) < len(reading):
         raise OptionError(f"input {tensor.name} is not quantized before all else in the model; leave out --input-type.")
     ((scale, zero_point, stored),) = found
     return Quantization(scale, zero_point), stored

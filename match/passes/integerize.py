@@ -9,22 +9,23 @@ from typing import Any
 import numpy as np
 
 from match.arithmetic import real_numbers
-from match.arithmetic.interface import Arithmetic, QuantizedType
+from match.arithmetic.interface import Accumulator, Arithmetic, QuantizedType
 from match.arithmetic.line_fit import NoLineError
 from match.arithmetic.named_rounding import NamedRounding
 from match.arithmetic.truncated_means import truncated_mean
-from match.graph.elements import Dequantize, Quantize, RequantizeReal
+from match.graph.elements import Dequantize, Quantize
 from match.graph.make import lookup, reshaped, transposed
 from match.graph.pairs import Multiplication
 from match.graph.value import Value, computed
 from match.ir.float_border import FloatQuantization
-from match.ir.requantization import Int64Array, Requantization
+from match.ir.requantization import Int64Array
 from match.passes.integer_sums import integer_sums
 from match.passes.rest import rest_of
 from match.quantized.averages import averaged
 from match.quantized.functions_of_two import function_of_two
 from match.quantized.layers import Sums
 from match.quantized.matrices import matrices_of
+from match.quantized.scaled import scaled
 from match.relay import relay
 from match.relay.float_averages import read_float_average
 from match.relay.fragments import standing_for
@@ -111,20 +112,16 @@ class QuantizedReader:
             return None
         arithmetic = real_numbers if layer.real else linear.rounding or self.arithmetic
 
-        def line_of(sums: Sums) -> Requantization:
-            accumulator = sums.accumulator(layer.input, layer.weight_scale, layer.bias, layer.bits)
-            return arithmetic.linear(accumulator, output, linear.clip)
+        def accumulator(sums: Sums) -> Accumulator:
+            return sums.accumulator(layer.input, layer.weight_scale, layer.bias, layer.bits)
 
         def build(x: Value) -> Value:
             sums = integers.sums(x)
-            try:
-                return sums.requantized(line_of(sums), output.dtype, exact=not layer.real)
-            except NoLineError:
-                return _in_floating_point(sums, linear)
+            return scaled(sums, accumulator(sums), output, linear.clip, arithmetic, exact=not layer.real)
 
         if linear.rounding is not None:  # by which floating point does not round
             try:
-                line_of(integers.sums(standing_for(integers.x)))
+                arithmetic.linear(accumulator(integers.sums(standing_for(integers.x))), output, linear.clip)
             except NoLineError:
                 return None
         return Fragment((integers.x,), build)
@@ -278,21 +275,6 @@ def _window(pool: relay.Call) -> _Window | None:
     spaced = any(int(side) for side in attrs.padding) or any(int(step) != 1 for step in attrs.dilation)
     hanging = attrs.ceil_mode and ((rows - size[0]) % strides[0] != 0 or (columns - size[1]) % strides[1] != 0)
     return None if str(attrs.layout) != "NHWC" or spaced or hanging else _Window(size, strides)
-
-
-def _in_floating_point(sums: Sums, linear: Linear) -> Value:
-    """A layer that no line describes."""
-    layer, output = linear.sums, linear.output
-    accumulator = sums.accumulator(layer.input, layer.weight_scale, layer.bias, layer.bits)
-    factor = accumulator.input_scale * accumulator.weight_scale / output.scale
-    requantize = RequantizeReal(
-        offset=accumulator.offset.astype(np.int32),
-        factor=factor.astype(np.float32),
-        zero_point=output.zero_point,
-        clip=linear.clip,
-        dtype=output.dtype,
-    )
-    return sums.laid_out(computed(requantize, sums.value, exact=not layer.real))
 
 
 def _table(x: relay.Expr, outputs: Int64Array, dtype: str, *, real: bool = False) -> Fragment:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.element_functions import ElementFunction
 from match.arithmetic.interface import QuantizedType
 from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.passes.element_functions import ElementFunction
 from match.relay import integer_form, relay
 
 Reals = npt.NDArray[np.float64]

@@ -30,9 +30,9 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
     if is_call(call, "qnn.dequantize") or math.prod(shape(call)) < LEVELS:
         return None
     function = function_of(call)
-    if function is None or len(function.sources) != 1 or function.axis is not None or not function.approximated:
+    if function is None or len(function.tensors) != 1 or function.axis is not None or not function.approximated:
         return None
-    real = dequantized(function.sources[0])
+    real = dequantized(function.tensors[0])
     if real is None or shape(real.x) != shape(call):
         return None
     own = real.quantization

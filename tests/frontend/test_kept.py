@@ -16,6 +16,7 @@ from match.frontend import kept
 from match.frontend.kept import kept_model
 from match.frontend.model import Model
 from match.relay import tvm
+from tests.frontend.imported_network import save_imported_network
 
 pytestmark = pytest.mark.tvm
 
@@ -38,20 +39,38 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def test_what_is_found_is_what_was_read(read: list[Path], tmp_path: Path) -> None:
-    first = kept_model(DIGITS, tmp_path)
-    second = kept_model(DIGITS, tmp_path)
-    assert read == [DIGITS]
+    path = save_imported_network(tmp_path / "sums.onnx")
+    first = kept_model(path, tmp_path / "kept")
+    second = kept_model(path, tmp_path / "kept")
+    assert read == [path]
     assert replace(first, network=None).__dict__ == replace(second, network=None).__dict__  # pyright: ignore[reportArgumentType]
     assert tvm.ir.save_json(first.module) == tvm.ir.save_json(second.module)
     assert second.module["main"].body.checked_type == first.module["main"].body.checked_type
 
 
-def test_a_file_is_found_under_another_name(read: list[Path], tmp_path: Path) -> None:
-    copy = tmp_path / "numbers.onnx"
-    copy.write_bytes(DIGITS.read_bytes())
+def test_what_another_tvm_read_is_read_anew(read: list[Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = save_imported_network(tmp_path / "sums.onnx")
+    kept_model(path, tmp_path / "kept")
+    monkeypatch.setattr(tvm, "__version__", "another")
+    kept_model(path, tmp_path / "kept")
+    kept_model(path, tmp_path / "kept")
+    assert read == [path, path]
+
+
+def test_what_is_read_as_the_graph_is_not_kept(read: list[Path], tmp_path: Path) -> None:
     kept_model(DIGITS, tmp_path / "kept")
+    kept_model(DIGITS, tmp_path / "kept")
+    assert read == [DIGITS, DIGITS]
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_found_under_another_name(read: list[Path], tmp_path: Path) -> None:
+    path = save_imported_network(tmp_path / "sums.onnx")
+    copy = tmp_path / "numbers.onnx"
+    copy.write_bytes(path.read_bytes())
+    kept_model(path, tmp_path / "kept")
     assert kept_model(copy, tmp_path / "kept").name == "numbers"
-    assert read == [DIGITS]
+    assert read == [path]
 
 
 def test_a_file_called_as_another_format_is_refused_all_the_same(tmp_path: Path) -> None:
@@ -82,7 +101,8 @@ def test_without_a_folder_nothing_is_kept(read: list[Path], monkeypatch: pytest.
 
 
 def test_a_second_compilation_reads_no_file(read: list[Path], tmp_path: Path) -> None:
-    first = match.compile(DIGITS, cache=tmp_path)
-    second = match.compile(DIGITS, cache=tmp_path)
-    assert read == [DIGITS]
+    path = save_imported_network(tmp_path / "sums.onnx")
+    first = match.compile(path, cache=tmp_path / "kept")
+    second = match.compile(path, cache=tmp_path / "kept")
+    assert read == [path]
     assert [layer.cycles for layer in first.layers] == [layer.cycles for layer in second.layers]

@@ -13,15 +13,14 @@ from match.graph.text import text
 from match.graph.value import Graph
 from match.passes import kept
 from match.passes.kept import kept_integer_network
+from tests.frontend.imported_network import save_imported_network
 
 pytestmark = pytest.mark.tvm
 
-DIGITS = Path(match.frontend.__file__).parents[1] / "devtools" / "demo" / "digits.onnx"
-
 
 @pytest.fixture(scope="module")
-def model() -> Model:
-    return match.frontend.load(DIGITS)
+def model(tmp_path_factory: pytest.TempPathFactory) -> Model:
+    return match.frontend.load(save_imported_network(tmp_path_factory.mktemp("models") / "sums.onnx"))
 
 
 @pytest.fixture

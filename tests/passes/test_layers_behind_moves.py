@@ -19,6 +19,7 @@ from match.relay.integer_form import is_real_sums
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import dtype, is_call
 from match.validation.exact_session import exact_session
+from tests.passes.imported import imported_relay
 from tests.passes.running import executable
 from tests.passes.test_trained_quantized import compared, ended
 from tests.passes.trained_models import TrainedModel
@@ -201,7 +202,7 @@ def moved_types(model: TrainedModel, folder: Path, *names: str) -> set[str]:
     """The types of what the operators of these names move once that is done in bytes."""
     path = folder / "model.onnx"
     onnx.save(ended(model, 0.07, "uint8", 120), path)
-    main = main_function(MovesInBytes()(load(path).module))
+    main = main_function(MovesInBytes()(imported_relay(path)))
     return {dtype(expr) for expr in expressions(main) if is_call(expr, *names)}
 
 

@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+from match.frontend.onnx_canonical import without_unread_cells
 from match.frontend.onnx_importer import import_onnx
-from match.frontend.onnx_recurrent import without_unread_cells
 from match.passes.recurrent_cells import UnrollCells
 from match.relay import relay
 from match.relay.float_cells import read_cells

@@ -13,16 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.biases import LARGEST_INPUT, fraction_bits
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.relay import relay
 from match.relay.rewrite import constant, is_call, operator_name
 
 Float64Array = npt.NDArray[np.float64]
-
-_MOST_BITS = 8
-_LARGEST_SUM = 1 << 30
-LARGEST_INPUT = 255
-"""The largest magnitude of a value of 8 bits less its zero point."""
 
 _NEGLIGIBLE = 2.0**-8
 """Share of an output's step by which a channel may move outputs and be taken for constant."""
@@ -130,11 +126,6 @@ def scaled(
     values = np.ascontiguousarray(np.moveaxis(by_channel, -1, output_axis)).astype(weights.values.dtype)
     fine = np.rint(offset * 2**bits).astype(np.int32)
     return ScaledLayer(QuantizedWeights(values, scales, zero_points.copy()), fine, bits)
-
-
-def fraction_bits(largest: float) -> int | None:
-    """Bits after the point for sums up to `largest` in int32, with one bit to spare; None if these do not fit."""
-    return None if largest >= _LARGEST_SUM else min(_MOST_BITS, int(np.log2(_LARGEST_SUM / max(1.0, largest))))
 
 
 def _by_channel(step: ChannelStep, rank: int, axis: int, channels: int) -> Float64Array | None:

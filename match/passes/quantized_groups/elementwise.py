@@ -100,7 +100,7 @@ def _factor(expr: relay.Expr, dtype: str, new: New) -> _Factor | None:
         numbers = real.quantization.numbers
         return _Factor(in_type(real, dtype, new), numbers, numbers)
     function = function_of(expr)
-    source = None if function is None or len(function.sources) != 1 else dequantized(function.sources[0])
+    source = None if function is None or len(function.tensors) != 1 else dequantized(function.tensors[0])
     if function is None or source is None or function.axis is not None or shape(source.x) != shape(expr):
         return None
     values = function(source.quantization.numbers)

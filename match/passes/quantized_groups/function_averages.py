@@ -35,9 +35,9 @@ def function_average(expr: relay.Expr, output: QuantizedType, new: New) -> relay
     if mean is None or mean.count * _LARGEST > _LARGEST_SUM:
         return None
     function = function_of(mean.x)
-    if function is None or len(function.sources) != 1:
+    if function is None or len(function.tensors) != 1:
         return None
-    real = dequantized(function.sources[0])
+    real = dequantized(function.tensors[0])
     if real is None or shape(real.x) != shape(mean.x):
         return None
     own = real.quantization

@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.biases import LARGEST_INPUT, fraction_bits
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import counts_in_steps
 from match.passes.integer_sums import sees_one_row
 from match.passes.quantized_groups.channel_scaling import (
-    LARGEST_INPUT,
     ChannelStep,
     QuantizedWeights,
     channel_scaling,
     channel_step,
-    fraction_bits,
     scaled,
 )
 from match.passes.quantized_groups.quantities import requantized

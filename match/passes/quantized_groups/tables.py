@@ -34,10 +34,10 @@ def close_table(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr
 
 def _table(expr: relay.Expr, output: QuantizedType, new: New, *, exact: bool) -> relay.Expr | None:
     function = function_of(expr)
-    if function is None or len(function.sources) > 2:
+    if function is None or len(function.tensors) > 2:
         return None
-    tensors = [tensor for tensor in map(_tensor, function.sources) if tensor is not None]
-    if len(tensors) < len(function.sources):
+    tensors = [tensor for tensor in map(_tensor, function.tensors) if tensor is not None]
+    if len(tensors) < len(function.tensors):
         return None
     if len(tensors) == 1:
         return _of_one(expr, function, tensors[0], output, new) if shape(tensors[0].x) == shape(expr) else None

@@ -1,0 +1,87 @@
+"""ONNX files in QDQ or QOperator form, read operator by operator as the graph, as onnxruntime computes them.
+
+What stands between dequantize and quantize is first read as it is written, in operators on real numbers
+(`match.graph.reals`), maps with channels last between transpositions. `match.rewrites.quantized_groups` makes integers
+of it, and `match.rewrites.channels_last` takes the transpositions out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from types import MappingProxyType
+from typing import Any
+
+from match.frontend.model import ModelTensor
+from match.frontend.qdq import borders, functions, layers, pooling, rows, shapes
+from match.frontend.qdq.reader import Handler, OnnxReader, Unread
+from match.graph.elements import Dequantize, Quantize
+from match.graph.make import named
+from match.graph.moves import Move
+from match.graph.reals import REAL
+from match.graph.rows import RealSoftmax
+from match.graph.value import Graph, Value
+from match.ir.graph import Tensor
+from match.rewrites.channels_last import with_channels_last
+from match.rewrites.quantized_groups import with_quantized_groups
+
+__all__ = ["graph_of"]
+
+_HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
+    {
+        **borders.HANDLERS,
+        **functions.HANDLERS,
+        **layers.HANDLERS,
+        **pooling.HANDLERS,
+        **rows.HANDLERS,
+        **shapes.HANDLERS,
+    }
+)
+
+_MALFORMED = IndexError, TypeError, ValueError
+"""What is raised where an operator does not fit its tensors; another reader says what is wrong with it."""
+
+
+def graph_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: Collection[str]) -> Graph | None:
+    """The network of an ONNX graph in integers; None where it has an operator that is not read here.
+
+    Args:
+        graph: the nodes and constants, in order of execution, padding and zero points written out.
+        inputs: what the network is given.
+        opset: the version of ONNX's operators.
+        floating: the operators, by what they make, that onnxruntime computes in floating point though integers stand
+            around them.
+    """
+    if any(node.op_type not in _HANDLERS for node in graph.node):
+        return None
+    read = OnnxReader(graph, opset, floating)
+    parameters = tuple(Value(Tensor(x.shape, x.dtype), source=x.name) for x in inputs)
+    read.values.update((x.source, x) for x in parameters)
+    try:
+        for node in graph.node:
+            value = _HANDLERS[node.op_type](read, node)
+            read.values[node.output[0]] = named(value, node.output[0])
+        outputs = tuple(read.value(output.name) for output in graph.output)
+    except (Unread, *_MALFORMED):
+        return None
+    integers = with_quantized_groups(Graph(parameters, outputs))
+    if not all(map(_is_done, integers.values)):
+        return None
+    return with_channels_last(integers)
+
+
+def _is_done(value: Value) -> bool:
+    """Whether a tensor is of integers, or one of the real numbers that a network begins or ends with."""
+    if value.operator is None:
+        return True
+    if isinstance(value.operator, Quantize):
+        return _is_given(value.inputs[0])
+    if value.dtype != REAL:
+        return True
+    return isinstance(value.operator, Dequantize | RealSoftmax) or _is_given(value)
+
+
+def _is_given(x: Value) -> bool:
+    """Whether a tensor is an input of the network, or elements of one as they are."""
+    while isinstance(x.operator, Move):
+        (x,) = x.inputs
+    return x.operator is None

@@ -1,0 +1,270 @@
+"""ONNX's functions of each element, written in those that the graph has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial, reduce
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from match.frontend.onnx_graph import attribute_of
+from match.frontend.qdq.reader import Handler, OnnxReader, Unread
+from match.graph.make import array_of, constant
+from match.graph.reals import REAL, Levels, RealClip, RealFunction
+from match.graph.value import Value, computed
+
+_UNARY = MappingProxyType(
+    {
+        "Abs": "abs",
+        "Acos": "acos",
+        "Acosh": "acosh",
+        "Asin": "asin",
+        "Asinh": "asinh",
+        "Atan": "atan",
+        "Atanh": "atanh",
+        "Ceil": "ceil",
+        "Cos": "cos",
+        "Cosh": "cosh",
+        "Erf": "erf",
+        "Exp": "exp",
+        "Floor": "floor",
+        "Log": "log",
+        "Neg": "negative",
+        "Round": "round_half_to_even",
+        "Sigmoid": "sigmoid",
+        "Sign": "sign",
+        "Sin": "sin",
+        "Sinh": "sinh",
+        "Sqrt": "sqrt",
+        "Tan": "tan",
+        "Tanh": "tanh",
+    }
+)
+_BINARY = MappingProxyType(
+    {"Add": "add", "Div": "divide", "Mul": "multiply", "Pow": "power", "PRelu": "prelu", "Sub": "subtract"}
+)
+_JOINED = MappingProxyType({"Max": "maximum", "Min": "minimum", "Sum": "add"})
+
+_Function = Callable[[Any, Value], Value]
+"""Makes a function of a tensor, with the attributes of an operator."""
+
+
+def _real(function: str, *operands: Value) -> Value:
+    return computed(RealFunction(function=function), *operands)
+
+
+def _number(value: float) -> Value:
+    return constant(np.float32(value))
+
+
+def _relu(x: Value) -> Value:
+    return computed(RealClip(low=0.0, high=math.inf), x)
+
+
+def _hard_sigmoid(alpha: float, beta: float, x: Value) -> Value:
+    moved = _real("add", _real("multiply", x, _number(alpha)), _number(beta))
+    return computed(RealClip(low=0.0, high=1.0), moved)
+
+
+def _elu(slope: float, x: Value) -> Value:
+    below = _relu(_real("subtract", _number(1), _real("exp", x)))
+    return _real("add", _real("multiply", _number(-slope), below), _relu(x))
+
+
+def elu(node: Any, x: Value) -> Value:
+    """Elu."""
+    return _elu(attribute_of(node, "alpha", 1.0), x)
+
+
+def selu(node: Any, x: Value) -> Value:
+    """Selu."""
+    slope = attribute_of(node, "alpha", 1.67326319217681884765625)
+    return _real("multiply", _number(attribute_of(node, "gamma", 1.05070102214813232421875)), _elu(slope, x))
+
+
+def celu(node: Any, x: Value) -> Value:
+    """Celu."""
+    slope = _number(attribute_of(node, "alpha", 1.0))
+    below = _real("multiply", slope, _real("subtract", _real("exp", _real("divide", x, slope)), _number(1)))
+    return _real("add", _real("maximum", _number(0), x), _real("minimum", _number(0), below))
+
+
+def hard_sigmoid(node: Any, x: Value) -> Value:
+    """HardSigmoid."""
+    return _hard_sigmoid(attribute_of(node, "alpha", 0.2), attribute_of(node, "beta", 0.5), x)
+
+
+def hard_swish(_node: Any, x: Value) -> Value:
+    """HardSwish."""
+    return _real("multiply", x, _hard_sigmoid(1 / 6, 0.5, x))
+
+
+def leaky_relu(node: Any, x: Value) -> Value:
+    """LeakyRelu."""
+    return _prelu(x, _number(attribute_of(node, "alpha", 0.01)))
+
+
+def _prelu(x: Value, slope: Value) -> Value:
+    positive = computed(RealFunction(function="greater", dtype="bool"), x, _number(0))
+    return _real("where", positive, x, _real("multiply", slope, x))
+
+
+def thresholded_relu(node: Any, x: Value) -> Value:
+    """ThresholdedRelu."""
+    above = computed(RealFunction(function="greater", dtype="bool"), x, _number(attribute_of(node, "alpha", 1.0)))
+    return _real("where", above, x, _number(0))
+
+
+def shrink(node: Any, x: Value) -> Value:
+    """Shrink."""
+    limit, bias = attribute_of(node, "lambd", 0.5), _number(attribute_of(node, "bias", 0.0))
+    below = computed(RealFunction(function="less", dtype="bool"), x, _number(-limit))
+    above = computed(RealFunction(function="greater", dtype="bool"), x, _number(limit))
+    lower = _real("where", below, _real("add", x, bias), _number(0))
+    return _real("add", lower, _real("where", above, _real("subtract", x, bias), _number(0)))
+
+
+def softplus(_node: Any, x: Value) -> Value:
+    """Softplus."""
+    return _real("log", _real("add", _real("exp", x), _number(1)))
+
+
+def softsign(_node: Any, x: Value) -> Value:
+    """Softsign, as onnxruntime computes it: with a reciprocal."""
+    return _real("multiply", _real("divide", _number(1), _real("add", _number(1), _real("abs", x))), x)
+
+
+def mish(_node: Any, x: Value) -> Value:
+    """Mish."""
+    return _real("multiply", x, _real("tanh", _real("log", _real("add", _number(1), _real("exp", x)))))
+
+
+def reciprocal(_node: Any, x: Value) -> Value:
+    """Reciprocal."""
+    return _real("divide", _number(1), x)
+
+
+def gelu(node: Any, x: Value) -> Value:
+    """Gelu, with the error function or, approximately, with tanh."""
+    if attribute_of(node, "approximate", b"none") == b"tanh":
+        cubic = _real("multiply", _number(0.044715), _real("multiply", x, _real("multiply", x, x)))
+        share = _real("tanh", _real("multiply", _number(math.sqrt(2 / math.pi)), _real("add", x, cubic)))
+    else:
+        share = _real("erf", _real("multiply", _number(math.sqrt(0.5)), x))
+    return _real("multiply", _real("multiply", _number(0.5), x), _real("add", share, _number(1)))
+
+
+def _swish(factor: float, x: Value) -> Value:
+    inside = x if factor == 1 else _real("multiply", _number(factor), x)
+    return _real("multiply", x, _real("sigmoid", inside))
+
+
+def swish(node: Any, x: Value) -> Value:
+    """Swish."""
+    return _swish(attribute_of(node, "alpha", 1.0), x)
+
+
+def quick_gelu(node: Any, x: Value) -> Value:
+    """QuickGelu of onnxruntime."""
+    return _swish(attribute_of(node, "alpha", 1.702), x)
+
+
+def clip(read: OnnxReader, node: Any) -> Value:
+    """Clip between constants."""
+    low, high = (
+        _one_number(read, node, place) if read.has(node, place) else attribute_of(node, name, end)
+        for place, name, end in ((1, "min", -math.inf), (2, "max", math.inf))
+    )
+    if low > high:
+        raise Unread
+    return computed(RealClip(low=low, high=high), _operand(read, node, 0))
+
+
+def _one_number(read: OnnxReader, node: Any, place: int) -> float:
+    number = _number_of(read.input(node, place))
+    if number is None:
+        raise Unread
+    return number
+
+
+def relu(read: OnnxReader, node: Any) -> Value:
+    """Relu."""
+    return _relu(_operand(read, node, 0))
+
+
+def _of_one(function: _Function, read: OnnxReader, node: Any) -> Value:
+    return function(node, _operand(read, node, 0))
+
+
+def _unary(read: OnnxReader, node: Any) -> Value:
+    return _real(_UNARY[node.op_type], _operand(read, node, 0))
+
+
+def _binary(read: OnnxReader, node: Any) -> Value:
+    a, b = _operand(read, node, 0), _operand(read, node, 1)
+    if node.op_type == "PRelu":
+        return _prelu(a, b)
+    return computed(RealFunction(function=_BINARY[node.op_type]), a, b, exact=read.is_exact(node))
+
+
+def _joined(read: OnnxReader, node: Any) -> Value:
+    """Functions of several tensors. With a single number an extremum is a clip."""
+    operands = [_operand(read, node, place) for place in range(len(node.input))]
+    return reduce(partial(_two, _JOINED[node.op_type]), operands)
+
+
+def _two(function: str, a: Value, b: Value) -> Value:
+    bound = _number_of(b)
+    if bound is None or _number_of(a) is not None or function == "add":
+        return _real(function, a, b) if bound is not None or _number_of(a) is None else _two(function, b, a)
+    low, high = (bound, math.inf) if function == "maximum" else (-math.inf, bound)
+    return computed(RealClip(low=low, high=high), a)
+
+
+def _number_of(x: Value) -> float | None:
+    """A constant of one number, which may be quantized; None for other tensors."""
+    numbers = x.operator.compute() if isinstance(x.operator, Levels) else array_of(x)
+    return float(numbers.item()) if numbers is not None and numbers.size == 1 else None
+
+
+def _operand(read: OnnxReader, node: Any, place: int) -> Value:
+    """An input of real numbers."""
+    x = read.input(node, place)
+    if x.dtype != REAL:
+        raise Unread
+    return x
+
+
+_OF_ONE: MappingProxyType[str, _Function] = MappingProxyType(
+    {
+        "Celu": celu,
+        "Elu": elu,
+        "Gelu": gelu,
+        "HardSigmoid": hard_sigmoid,
+        "HardSwish": hard_swish,
+        "LeakyRelu": leaky_relu,
+        "Mish": mish,
+        "QuickGelu": quick_gelu,
+        "Reciprocal": reciprocal,
+        "Selu": selu,
+        "Shrink": shrink,
+        "Softplus": softplus,
+        "Softsign": softsign,
+        "Swish": swish,
+        "ThresholdedRelu": thresholded_relu,
+    }
+)
+
+HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
+    {
+        **dict.fromkeys(_UNARY, _unary),
+        **dict.fromkeys(_BINARY, _binary),
+        **dict.fromkeys(_JOINED, _joined),
+        **{name: partial(_of_one, function) for name, function in _OF_ONE.items()},
+        "Clip": clip,
+        "Relu": relu,
+    }
+)

@@ -1,0 +1,91 @@
+"""Pooling: the largest of windows, and means."""
+
+from __future__ import annotations
+
+import math
+from types import MappingProxyType
+from typing import Any
+
+from match.frontend.onnx_graph import attribute_of
+from match.frontend.qdq.maps import channels_first, channels_last
+from match.frontend.qdq.reader import Handler, OnnxReader, Unread
+from match.graph.make import reshaped
+from match.graph.maximum import Maximum
+from match.graph.reals import REAL, RealAverage
+from match.graph.value import Value, computed
+from match.ir.layer import Padding
+
+_Windows = tuple[tuple[int, int], tuple[int, int], Padding]
+
+
+def _windows(read: OnnxReader, node: Any) -> tuple[Value, _Windows]:
+    """A map, channels last, and the extents, strides and padding of windows on it."""
+    x = read.input(node)
+    given = attribute_of(node, "auto_pad", b"NOTSET"), attribute_of(node, "ceil_mode", 0)
+    if len(x.shape) != 4 or given != (b"NOTSET", 0) or len(node.output) != 1:
+        raise Unread
+    rows, columns = attribute_of(node, "kernel_shape", None)
+    down, across = attribute_of(node, "strides", [1, 1])
+    top, left, bottom, right = attribute_of(node, "pads", [0, 0, 0, 0])
+    return channels_last(x), ((rows, columns), (down, across), Padding(top, left, bottom, right))
+
+
+def maximum(read: OnnxReader, node: Any) -> Value:
+    """MaxPool."""
+    x, (window, strides, padding) = _windows(read, node)
+    rows, columns = attribute_of(node, "dilations", [1, 1])
+    operator = Maximum(window=window, strides=strides, padding=padding, dilation=(rows, columns))
+    return channels_first(computed(operator, x))
+
+
+def average(read: OnnxReader, node: Any) -> Value:
+    """AveragePool."""
+    x, (window, strides, padding) = _windows(read, node)
+    if x.dtype != REAL or attribute_of(node, "dilations", [1, 1]) != [1, 1]:
+        raise Unread
+    counts = bool(attribute_of(node, "count_include_pad", 0))
+    operator = RealAverage(window=window, strides=strides, padding=padding, counts_padding=counts)
+    return channels_first(computed(operator, x, exact=read.is_exact(node)))
+
+
+def global_average(read: OnnxReader, node: Any) -> Value:
+    """GlobalAveragePool."""
+    x = read.input(node)
+    if len(x.shape) != 4 or x.dtype != REAL:
+        raise Unread
+    operator = RealAverage(window=(x.shape[2], x.shape[3]), strides=(1, 1), written_as="map")
+    return channels_first(computed(operator, channels_last(x), exact=read.is_exact(node)))
+
+
+def mean(read: OnnxReader, node: Any) -> Value:
+    """ReduceMean along neighbouring axes, as means of windows of a map that has these as rows and columns.
+
+    Along the last axis, unless it is that of a sequence's mean, and along the channels of a map, it is none of those.
+    """
+    x = read.input(node)
+    rank = len(x.shape)
+    axes = sorted(axis % rank for axis in read.integers(node, "axes", 1))
+    if x.dtype != REAL or axes != list(range(axes[0], axes[-1] + 1)):
+        raise Unread
+    first, last, extents = axes[0], axes[-1] + 1, x.shape[axes[0] : axes[-1] + 1]
+    alone, count = rank > 2 and x.shape[0] == 1, math.prod(extents)
+    window = (extents[0], extents[1]) if rank == 4 and len(extents) == 2 else (count, 1)
+    turned = alone and ((first, last) == (2, rank) or (rank == 4 and axes == [2]))
+    if turned:
+        seen = channels_last(reshaped(x, (*x.shape[:2], *window)) if last == rank else x)
+    elif alone and (first, last) == (1, rank - 1):
+        seen = reshaped(x, (1, *window, x.shape[-1]))
+    elif last < rank and not (alone and rank == 4 and axes == [1]):
+        window = 1, count
+        seen = reshaped(x, (1, math.prod(x.shape[:first]), count, math.prod(x.shape[last:])))
+    else:
+        raise Unread
+    means = computed(RealAverage(window=window, strides=(1, 1), written_as="axes"), seen)
+    kept = bool(attribute_of(node, "keepdims", 1))
+    shape = [1 if axis in axes else extent for axis, extent in enumerate(x.shape) if kept or axis not in axes]
+    return reshaped(means if first == 1 or (last < rank and first != 2) else channels_first(means), shape)
+
+
+HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
+    {"MaxPool": maximum, "AveragePool": average, "GlobalAveragePool": global_average, "ReduceMean": mean}
+)

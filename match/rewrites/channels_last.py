@@ -1,0 +1,165 @@
+"""Transpositions of maps to channels first and back go: what is between them computes with channels last.
+
+ONNX has maps (N, C, H, W), and the graph's layers (N, H, W, C). A transposition remains where such a map meets the
+network's inputs or outputs or an operator that needs the order of its axes. One in front of a dense layer, after a
+flattening, goes into the weights; one of a map with a single pixel or channel is a reshape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeGuard
+
+import numpy as np
+
+from match.graph import moves
+from match.graph.elements import Dequantize
+from match.graph.make import array_of, constant, reshaped, transposed
+from match.graph.moves import Concatenate, Move
+from match.graph.operator import Operator
+from match.graph.rewrite import rewrite
+from match.graph.sums import Dense
+from match.graph.value import Graph, Value, computed
+
+_TO_LAST = (0, 2, 3, 1)
+_TO_FIRST = (0, 3, 1, 2)
+_RANK = 4
+
+
+def with_channels_last(graph: Graph) -> Graph:
+    """The graph with as few transpositions of maps as it can do with."""
+    maps = _Maps()
+    return rewrite(graph, maps.rule)
+
+
+class _Maps:
+    """Which tensors of the graph that is made are others in another order.
+
+    `_last` has for maps with channels first the same with channels last, `_flat` for matrices (N, C·H·W) the map with
+    channels last whose elements they are.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[Value, Value] = {}
+        self._flat: dict[Value, Value] = {}
+
+    def rule(self, value: Value, original: Value) -> Value:
+        """What becomes of a tensor on inputs that are replaced already."""
+        del original
+        operator = value.operator
+        if isinstance(operator, Move):
+            return self._moved(value, operator)
+        if isinstance(operator, Dense) and value.inputs[0] in self._flat:
+            return self._dense(value, operator)
+        if _of_elements(operator):
+            if len(value.inputs) == 1 and value.inputs[0] in self._flat:
+                self._flat[value] = replace(computed(operator, self._flat[value.inputs[0]]), exact=value.exact)
+            return self._elements(value, operator)
+        if isinstance(operator, Concatenate) and len(value.shape) == _RANK and self._reads_a_map(value):
+            parts = tuple(map(self._with_channels_last, value.inputs))
+            axis = _TO_LAST.index(operator.axis)
+            return self._first(value, Concatenate(axis=axis), parts)
+        return value
+
+    def _reads_a_map(self, value: Value) -> bool:
+        """Whether a tensor is computed from a map that is known with channels last."""
+        return any(x in self._last for x in value.inputs)
+
+    def _first(self, value: Value, operator: Operator, inputs: tuple[Value, ...]) -> Value:
+        """A map with channels first, whose place an operator on maps with channels last takes."""
+        tensor = operator.result(*(x.tensor for x in inputs))
+        last = replace(value, tensor=tensor, operator=operator, inputs=inputs)
+        first = _permuted(last, _TO_FIRST)
+        self._last[first] = last
+        return first
+
+    def _with_channels_last(self, x: Value) -> Value:
+        """A map with channels first in the other order."""
+        return self._last[x] if x in self._last else _permuted(x, _TO_LAST)
+
+    def _elements(self, value: Value, operator: Operator) -> Value:
+        """A function of elements of maps, of which constants may be broadcast to the others."""
+        if not self._reads_a_map(value) or len(value.shape) != _RANK:
+            return value
+        operands = [self._operand(x) for x in value.inputs]
+        inputs = tuple(operand for operand in operands if operand is not None)
+        return self._first(value, operator, inputs) if len(inputs) == len(operands) else value
+
+    def _operand(self, x: Value) -> Value | None:
+        """An operand of a function of elements for maps with channels last; None if it has no such form."""
+        array = array_of(x)
+        if x.tensor.elements == 1:
+            return x
+        if array is None:
+            return self._with_channels_last(x) if len(x.shape) == _RANK else None
+        whole = array.reshape(*[1] * (_RANK - array.ndim), *array.shape).transpose(_TO_LAST)
+        return constant(np.ascontiguousarray(whole.reshape(-1) if whole.size == whole.shape[-1] else whole))
+
+    def _moved(self, value: Value, move: Move) -> Value:
+        """A move, of a map with channels last if it has the same elements."""
+        (x,) = value.inputs
+        if move.keeps_order:
+            return self._reshaped(value)
+        if any(columns is not None for columns in move.columns):
+            return self._taken(value, move)
+        if move.split != x.shape or move.shape != tuple(x.shape[axis] for axis in move.axes):
+            return value
+        if x in self._last:
+            return _permuted(self._last[x], [_TO_LAST.index(axis) for axis in move.axes])
+        if move.axes == _TO_FIRST:
+            self._last[value] = x
+        return value
+
+    def _reshaped(self, value: Value) -> Value:
+        """A reshape, of what other reshapes read, too."""
+        (x,) = value.inputs
+        source = _in_order(x)
+        last = self._last.get(source)
+        if last is not None and value.shape == (source.shape[0], source.tensor.elements // source.shape[0]):
+            self._flat[value] = last
+        if source is x:
+            return value
+        if source.shape == value.shape:
+            return source
+        return replace(value, operator=moves.reshape(source.tensor, value.shape), inputs=(source,))
+
+    def _taken(self, value: Value, move: Move) -> Value:
+        """Indices along axes of a map, and what fills around them."""
+        (x,) = value.inputs
+        if x not in self._last or move.split != x.shape or move.turns or move.shape != move.taken:
+            return value
+        columns = [move.columns[axis] for axis in _TO_LAST]
+        return self._first(value, moves.take(self._last[x].tensor, columns, move.fill), (self._last[x],))
+
+    def _dense(self, value: Value, dense: Dense) -> Value:
+        """A dense layer of a flattened map, whose order goes into the weights."""
+        (x,) = value.inputs
+        _, rows, columns, channels = self._flat[x].shape
+        ordered = dense.weights.reshape(-1, channels, rows, columns).transpose(_TO_LAST)
+        weights = np.ascontiguousarray(ordered.reshape(dense.weights.shape))
+        flat = replace(reshaped(self._flat[x], x.shape), source=x.source)
+        return replace(value, operator=replace(dense, weights=weights), inputs=(flat,))
+
+
+def _of_elements(operator: Operator | None) -> TypeGuard[Operator]:
+    """Whether an operator is a function of elements, for whose operands other moves do as well.
+
+    What is dequantized is moved before, when it takes a quarter of the bytes.
+    """
+    return operator is not None and operator.elementwise and not isinstance(operator, Dequantize)
+
+
+def _in_order(x: Value) -> Value:
+    """The tensor whose elements a value has, in their order."""
+    while isinstance(x.operator, Move) and x.operator.keeps_order:
+        (x,) = x.inputs
+    return x
+
+
+def _permuted(x: Value, axes: Sequence[int]) -> Value:
+    """A transposition, as a reshape where only extents of 1 change their places."""
+    turned = transposed(x, axes)
+    if not isinstance(turned.operator, Move) or not turned.operator.keeps_order or turned is x:
+        return turned
+    return reshaped(_in_order(x), turned.shape)

@@ -1,0 +1,165 @@
+"""Operators on real numbers between dequantize and quantize become operators on integers, as onnxruntime fuses them.
+
+What moves elements is done on integers: a quantize goes in front of it, and a dequantize after it. An operator that no
+kind fits keeps its dequantize and quantize.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from match.arithmetic.interface import QuantizedType
+from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, quantize
+from match.graph.elements import Dequantize, Quantize
+from match.graph.integers import Clip
+from match.graph.make import arithmetic, lookup, named
+from match.graph.maximum import Maximum
+from match.graph.moves import Concatenate, Move
+from match.graph.reals import RealAverage, RealClip, RealConvolution, RealFunction, RealProduct
+from match.graph.rewrite import rewrite
+from match.graph.rows import RealSoftmax
+from match.graph.value import Graph, Value, computed
+from match.ir.float_border import FloatQuantization
+from match.rewrites.quantized_groups.functions import function_of_elements
+from match.rewrites.quantized_groups.layers import biased_product, layer
+from match.rewrites.quantized_groups.means import mean
+from match.rewrites.quantized_groups.moves import with_moves_of_integers
+from match.rewrites.quantized_groups.pairs import absolute_difference, pair
+from match.rewrites.quantized_groups.quantities import dequantized, quantization_of
+from match.rewrites.quantized_groups.rows import softmax
+
+Limits = tuple[int, int]
+
+_MOST = 8
+"""The most elements that are quantized for one that slices keep. A slice of numbers takes the control core some 50
+cycles an element; to quantize one takes eight cores 3 to 4."""
+
+
+def with_quantized_groups(graph: Graph) -> Graph:
+    """The graph with integers in the place of what is quantized."""
+    return rewrite(with_moves_of_integers(graph), _Groups().rule)
+
+
+class _Groups:
+    """Makes integers of what is quantized; real numbers that are quantized alike several times are so once."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Value, QuantizedType, Limits], Value | None] = {}
+
+    def rule(self, value: Value, original: Value) -> Value:
+        """What becomes of a tensor."""
+        del original
+        output = quantization_of(value.operator) if isinstance(value.operator, Quantize) else None
+        if output is None or _keeps_few(value.inputs[0]):
+            return value
+        return self._quantized(value.inputs[0], output, output.limits, value.source) or value
+
+    def _quantized(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
+        """Real numbers as 8 bits between two limits, called `source` in the model; None if no kind fits."""
+        key = real, output, clip
+        if key not in self._made:
+            self._made[key] = self._fused(real, output, clip, source)
+        return self._made[key]
+
+    def _fused(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
+        match real.operator:
+            case None:
+                made = _of_input(real, output, clip)
+            case Dequantize():
+                return _rescaled(real, output, clip, source)
+            case RealClip(low=low, high=high):
+                return self._quantized(real.inputs[0], output, _clipped(clip, (low, high), output), source)
+            case Move() | Concatenate() | Maximum():
+                return self._moved(real, output, clip, source)
+            case RealConvolution() | RealProduct():
+                made = layer(real, output, clip)
+            case RealFunction():
+                made = self._function(real, output, clip, source)
+            case RealAverage():
+                made = mean(real, output, clip)
+            case RealSoftmax(logarithm=False):
+                made = softmax(real, output, clip)
+            case _:
+                made = None
+        return None if made is None else named(made, source)
+
+    def _function(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
+        """A function of elements."""
+        product = biased_product(real)
+        if product is not None:
+            return layer(product, output, clip)
+        return (
+            pair(real, output, clip)
+            or absolute_difference(real, output, clip)
+            or self._extremum(real, output, clip, source)
+            or function_of_elements(real, output, clip)
+        )
+
+    def _extremum(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
+        """The larger or the smaller of two tensors of one shape: quantizing keeps their order."""
+        if not isinstance(real.operator, RealFunction) or real.operator.function not in ("maximum", "minimum"):
+            return None
+        if any(x.shape != real.shape or dequantized(x) is None for x in _joined(real, real.operator.function)):
+            return None
+        a, b = (self._quantized(x, output, clip, source) for x in real.inputs)
+        return None if a is None or b is None else arithmetic(real.operator.function, a, b)
+
+    def _moved(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
+        """What moves elements, on integers; they have the name of what computes them."""
+        parts = [self._quantized(x, output, clip, source) for x in real.inputs]
+        known = [part for part in parts if part is not None]
+        operator = real.operator
+        if len(known) < len(parts) or operator is None:
+            return None
+        if isinstance(operator, Move):
+            (fill,) = quantize(np.array([operator.fill], np.float32), output, clip)
+            operator = replace(operator, fill=int(fill))
+        moved = computed(operator, *known)
+        return moved if len(known) == 1 and known[0].source == source else named(moved, source)
+
+
+def _of_input(real: Value, output: QuantizedType, clip: Limits) -> Value:
+    """An input of the network, quantized."""
+    function = FloatQuantization(output.scale, output.zero_point, output.dtype, half_to_even=True)
+    levels = computed(Quantize(function=function), real)
+    return levels if clip == output.limits else computed(Clip(limits=clip, dtype=output.dtype), levels)
+
+
+def _keeps_few(real: Value) -> bool:
+    """Whether slices keep so little of an input that to quantize all of it would take longer than to slice numbers."""
+    whole, kept, x = 0, 0, real
+    while isinstance(x.operator, Move):
+        if x.tensor.elements < x.inputs[0].tensor.elements:
+            whole, kept = whole + x.inputs[0].tensor.elements, kept + x.tensor.elements
+        (x,) = x.inputs
+    return x.operator is None and whole > _MOST * kept
+
+
+def _joined(real: Value, function: str) -> list[Value]:
+    """What functions of a name, one within the other, take together."""
+    if not isinstance(real.operator, RealFunction) or real.operator.function != function:
+        return [real]
+    return [source for x in real.inputs for source in _joined(x, function)]
+
+
+def _clipped(clip: Limits, bounds: tuple[float, float], output: QuantizedType) -> Limits:
+    """The limits that an activation in front of a quantize leaves."""
+    low, high = quantize(np.array(bounds, np.float32), output, output.limits)
+    return max(clip[0], int(low)), min(clip[1], int(high))
+
+
+def _rescaled(real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
+    """Integers in another scale, or in the same; before they are moved where that makes more of them."""
+    x = dequantized(real)
+    if x is None:
+        return None
+    if x.quantization == output and clip == output.limits:
+        return x.value
+    outputs = OnnxruntimeArithmetic().requantize(x.quantization, output, clip)
+    table, move = outputs.astype(output.dtype), x.value.operator
+    if isinstance(move, Move) and x.value.tensor.elements > x.value.inputs[0].tensor.elements:
+        fill = 0 if move.padding_value is None else int(outputs[move.padding_value - x.quantization.limits[0]])
+        return named(computed(replace(move, fill=fill), lookup(x.value.inputs[0], table)), source)
+    return named(lookup(x.value, table), source)

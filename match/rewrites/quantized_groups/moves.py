@@ -1,0 +1,93 @@
+"""What moves or chooses values does it with integers: ``max(dequantize(x)) == dequantize(max(x))``.
+
+Some quantizers leave a pooling, a reshape or a slice in floating point, in front of a layer or after it. Such an
+operator gives the same values in 8 bits. Between the dequantize and the quantize then stands the layer alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from match.arithmetic.interface import QuantizedType
+from match.arithmetic.onnxruntime import quantize
+from match.graph.elements import Dequantize, Quantize
+from match.graph.integers import Clip
+from match.graph.make import named
+from match.graph.maximum import Maximum
+from match.graph.moves import Concatenate, Move
+from match.graph.operator import Operator
+from match.graph.reals import RealAverage, RealClip, RealConvolution, RealProduct
+from match.graph.rewrite import rewrite
+from match.graph.value import Graph, Value, computed, readers
+from match.rewrites.quantized_groups.quantities import dequantized
+
+_MOVES = Move | Maximum | Concatenate
+_LAYERS = RealConvolution | RealProduct | RealAverage
+
+Readers = Mapping[Value, Sequence[Value | None]]
+
+
+def with_moves_of_integers(graph: Graph) -> Graph:
+    """The graph with moves in front of dequantizes, not behind them.
+
+    Parts are joined, and negative numbers clipped, where layers read what is made: a quantize takes both in, each part
+    in its own table.
+    """
+    read = readers(graph)
+
+    def rule(value: Value, original: Value) -> Value:
+        if not _is_wanted(original, read):
+            return value
+        reals = [dequantized(x) for x in value.inputs]
+        own = {None if x is None else x.quantization for x in reals}
+        quantization = own.pop()
+        operator = None if own or quantization is None else _on_integers(value.operator, quantization)
+        if operator is None or quantization is None:
+            return value
+        moved = computed(operator, *(x.value for x in reals if x is not None))
+        dequantize = Dequantize(scale=quantization.scale, zero_point=quantization.zero_point)
+        return named(computed(dequantize, named(moved, value.source)), value.source)
+
+    return rewrite(graph, rule)
+
+
+def _is_wanted(value: Value, read: Readers) -> bool:
+    """Whether an operator moves values for what reads it."""
+    match value.operator:
+        case Move() | Maximum():
+            return True
+        case Concatenate():
+            return _is_for_layers(value, read)
+        case RealClip(low=0.0, high=math.inf):
+            others = [reader for reader in read[value] if reader is None or not isinstance(reader.operator, Quantize)]
+            return bool(others) and all(
+                reader is not None and isinstance(reader.operator, _MOVES | _LAYERS) for reader in others
+            )
+        case _:
+            return False
+
+
+def _is_for_layers(value: Value, read: Readers) -> bool:
+    """Whether layers, means or nobody read what is made of a tensor."""
+    return all(
+        reader is None
+        or isinstance(reader.operator, _LAYERS)
+        or (isinstance(reader.operator, _MOVES | RealClip) and _is_for_layers(reader, read))
+        for reader in read[value]
+    )
+
+
+def _on_integers(operator: Operator | None, own: QuantizedType) -> Operator | None:
+    """An operator on integers; None for one that fills with a number that these cannot have."""
+    if isinstance(operator, RealClip):
+        return Clip(limits=(own.zero_point, own.limits[1]), dtype=own.dtype)
+    if not isinstance(operator, Move) or operator.padding_value is None:
+        return operator
+    (level,) = quantize(np.array([operator.fill], np.float32), own, own.limits)
+    if np.float32(level - own.zero_point) * own.scale != np.float32(operator.fill):
+        return None
+    return replace(operator, fill=int(level))
