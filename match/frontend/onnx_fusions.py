@@ -99,7 +99,7 @@ class Fusions:
             return None
         if node.op_type != "AveragePool" and not self._becomes_quantized(node):
             return None  # which says of itself that it is in floating point
-        between = (*MOVED, *MOVED_FOR_LAYERS) if node.op_type in _WEIGHTED else MOVED
+        between = *MOVED, *MOVED_FOR_LAYERS
         dequantized = [place for place, name in enumerate(node.input[:2]) if self._comes_dequantized(name, between)]
         if not dequantized or (node.op_type in _BINARY and len(dequantized) < 2):
             return None

@@ -29,7 +29,8 @@ from match.frontend.onnx_normalization import NORMALIZATIONS
 from match.frontend.onnx_qlinear import QLINEAR, one_number, zero_points
 from match.frontend.onnx_recurrent import gru, lstm
 from match.frontend.onnx_reductions import REDUCTIONS
-from match.frontend.onnx_resize import resize, resize_before_modes, resized_axes
+from match.frontend.onnx_resize import resize, resize_before_modes
+from match.frontend.onnx_resized_axes import resized_axes
 from match.frontend.onnx_transposed import conv_transpose
 from match.relay import relay, tvm
 from match.relay.integer_form import real_sums

@@ -1,4 +1,4 @@
-"""ONNX's ConvTranspose, with the padding that onnxruntime gives it."""
+"""ONNX's ConvTranspose as Relay."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from match.frontend.onnx_elementwise import Converter, Inputs
+from match.frontend.onnx_transposed_windows import TransposedWindows
 from match.relay import relay, tvm
 from match.relay.rewrite import constant, is_call
 
@@ -14,40 +15,21 @@ from match.relay.rewrite import constant, is_call
 def conv_transpose(convert: Converter, inputs: Inputs, attributes: Any, params: Any) -> relay.Expr:
     """A ConvTranspose for TVM's importer, which takes padding on both sides and filters without holes only.
 
-    Padding that follows from `auto_pad` or `output_shape` is counted as onnxruntime does: it is what the outputs of
-    all inputs have too many, `output_padding` included, and 0 if they have too few.
-
     Raises:
         tvm.error.OpNotImplemented: outputs are wanted that lie a stride and more after those of the last input.
     """
     x, weights, *bias = inputs
     assert x is not None
     assert weights is not None
-    extents, filters = _extents(x)[2:], _extents(weights)[2:]
-    steps = [int(step) for step in attributes.pop("strides", [1] * len(extents))]
-    holes = [int(step) for step in attributes.pop("dilations", [1] * len(extents))]
-    spare = [int(side) for side in attributes.pop("output_padding", [0] * len(extents))]
-    pads = [int(side) for side in attributes.pop("pads", [0] * (2 * len(extents)))]
-    kind = attributes.pop("auto_pad", b"NOTSET").decode()
-    wanted = attributes.pop("output_shape", None)
-    if wanted is not None or kind.startswith("SAME"):
-        outputs = [n * step for n, step in zip(extents, steps, strict=True)] if wanted is None else wanted
-        sizes = zip(extents, filters, steps, holes, spare, outputs, strict=True)
-        over = [step * (n - 1) + more + (size - 1) * hole + 1 - int(o) for n, size, step, hole, more, o in sizes]
-        less = [max(0, side) // 2 for side in over]
-        most = [max(0, side) - half for side, half in zip(over, less, strict=True)]
-        pads = [*less, *most] if kind == "SAME_UPPER" else [*most, *less]
-        if wanted is not None:
-            spare = [more - min(0, side) for more, side in zip(spare, over, strict=True)]
-    elif kind == "VALID":
-        pads = [0] * len(pads)
-    if any(more >= step for more, step in zip(spare, steps, strict=True)):
+    given = {name: attributes.pop(name) for name in TransposedWindows.ATTRIBUTES if name in attributes}
+    windows = TransposedWindows.of(given, _extents(x)[2:], _extents(weights)[2:])
+    if not windows.are_adjoining:
         name = attributes["tvm_custom"]["name"]
         raise tvm.error.OpNotImplemented(f"not implemented: ConvTranspose ({name}) with outputs a stride behind others")
-    if any(hole > 1 for hole in holes):
-        weights = _with_holes(weights, holes)
+    if any(hole > 1 for hole in windows.dilations):
+        weights = _with_holes(weights, windows.dilations)
         attributes["kernel_shape"] = _extents(weights)[2:]
-    written = {**attributes, "strides": steps, "pads": pads, "output_padding": spare}
+    written = {**attributes, "strides": windows.strides, "pads": windows.pads, "output_padding": windows.spare}
     return convert([x, weights, *bias], written, params)
 
 

@@ -1,13 +1,14 @@
 """Operators on real numbers, float32, as a quantized network has them between dequantize and quantize.
 
-They say what a network computes before integers stand for it (`match.rewrites.quantized_groups`). None of them is left
-where that is done: no module takes them, and the control core has no code for them.
+They say what a network computes before integers stand for it (`match.rewrites.quantized_groups`). Where that is done,
+only functions of elements are left, which the control core computes.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from match.arithmetic.element_functions import Step
 from match.graph import windows
 from match.graph.elements import OfElements
 from match.graph.operator import Array, Operator
+from match.graph.work import Loop, Work
 from match.ir.graph import Tensor
 from match.ir.layer import Padding
 
@@ -91,6 +93,48 @@ class RealConvolution(Operator):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
+class RealTransposed(Operator):
+    """A transposed convolution of a map (N, H, W, C) by filters (C, K / groups, FY, FX), plus a bias (K,) if any.
+
+    padding: rows and columns that are cut off the outputs. spare: rows and columns that are added behind them.
+    """
+
+    called: ClassVar[str] = "real_transposed"
+
+    strides: tuple[int, int]
+    padding: Padding
+    spare: tuple[int, int]
+    groups: int
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """A map of as many pixels as all windows cover, but for those that are cut off."""
+        batch, *extents, _ = inputs[0].shape
+        _, outputs, *window = inputs[1].shape
+        cut = self.padding.top + self.padding.bottom, self.padding.left + self.padding.right
+        parts = zip(extents, window, self.strides, cut, self.spare, strict=True)
+        counts = [(extent - 1) * step + size - less + more for extent, size, step, less, more in parts]
+        return Tensor((batch, *counts, outputs * self.groups), REAL)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The sums; runtimes add up in other orders, which changes last bits."""
+        x, filters, *bias = inputs
+        _, rows, columns, outputs = self.result(Tensor(x.shape, REAL), Tensor(filters.shape, REAL)).shape
+        (down, across), (height, width) = self.strides, filters.shape[2:]
+        spread = max(rows + self.padding.top, x.shape[1] * down + height), columns + self.padding.left
+        spread = spread[0], max(spread[1], x.shape[2] * across + width)
+        total = np.zeros((len(x), *spread, outputs), np.float32)
+        own = np.split(filters, self.groups)
+        for row, column in np.ndindex(height, width):
+            parts = zip(np.split(x, self.groups, 3), own, strict=True)
+            products = np.concatenate([part @ each[:, :, row, column] for part, each in parts], axis=3)
+            ends = row + (x.shape[1] - 1) * down + 1, column + (x.shape[2] - 1) * across + 1
+            total[:, row : ends[0] : down, column : ends[1] : across] += products
+        top, left = self.padding.top, self.padding.left
+        total = total[:, top : top + rows, left : left + columns]
+        return total + bias[0] if bias else total
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RealProduct(Operator):
     """Rows (..., C) times a matrix (C, K), plus a bias (K,) if there is one."""
 
@@ -105,6 +149,23 @@ class RealProduct(Operator):
         x, matrix, *bias = inputs
         total = (x @ matrix).astype(np.float32)
         return total + bias[0] if bias else total
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RealMatrices(Operator):
+    """Products of a (batch, rows, C) with b (batch, columns, C), transposed."""
+
+    called: ClassVar[str] = "real_matrices"
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """A matrix of rows and columns for each pair."""
+        (batch, rows, _), (_, columns, _) = (x.shape for x in inputs)
+        return Tensor((batch, rows, columns), REAL)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The sums."""
+        a, b = inputs
+        return (a @ b.swapaxes(1, 2)).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -149,6 +210,7 @@ class RealClip(OfElements):
 
     called: ClassVar[str] = "real_clip"
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.ELEMENTS
 
     low: float
     high: float
@@ -158,6 +220,11 @@ class RealClip(OfElements):
         """The nearer limit of what is beyond."""
         return inputs[0].clip(np.float32(self.low), np.float32(self.high))
 
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Called as Relay calls it."""
+        name = "nn.relu" if (self.low, self.high) == (0, math.inf) else "clip"
+        return replace(super().work(result, inputs), name=name)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RealFunction(Operator):
@@ -165,6 +232,7 @@ class RealFunction(Operator):
 
     called: ClassVar[str] = "real_function"
     elementwise: ClassVar[bool] = True
+    loop: ClassVar[Loop] = Loop.ELEMENTS
 
     function: str
     dtype: str = REAL
@@ -176,3 +244,7 @@ class RealFunction(Operator):
     def compute(self, *inputs: Array) -> Array:
         """The function, rounded to float32."""
         return Step(self.function, (), (), self.dtype)(inputs)
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Called by the function."""
+        return replace(super().work(result, inputs), name=self.function)

@@ -12,6 +12,7 @@ from match.frontend.model import Model
 from match.graph.text import text
 from match.graph.value import Graph
 from match.rewrites.clips_inside import with_clips_inside
+from match.rewrites.close_averages import with_close_averages
 from match.rewrites.dead_channels import without_dead_channels
 from match.rewrites.extrema import with_added_extrema
 from match.rewrites.functions_of_rows import with_functions_of_rows
@@ -71,7 +72,14 @@ def integer_network(
         forms = partial(with_forms_of_two, exact=exact)
         graph, first = (
             model.network,
-            (with_whole_constants, with_clips_inside, forms, with_padding_inside, with_functions_of_rows),
+            (
+                *(() if exact else (with_close_averages,)),
+                with_whole_constants,
+                with_clips_inside,
+                forms,
+                with_padding_inside,
+                with_functions_of_rows,
+            ),
         )
     else:
         from match.passes.relay_pipeline import graph_of_relay

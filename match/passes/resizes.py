@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from match.arithmetic.resampling import COORDINATES, NEAREST, ResizedAxis
 from match.relay import relay, tvm
-from match.relay.resampling import COORDINATES, NEAREST, ResizedAxis, interpolated, nearest
+from match.relay.resampling import interpolated, nearest
 from match.relay.rewrite import New, dtype, is_call, rewrite, shape
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,6 +37,7 @@ from match.graph.pairs import (
     Multiplication,
     SquaredDifference,
 )
+from match.graph.reals import RealClip, RealFunction
 from match.graph.recurrent import Gru, Lstm
 from match.graph.resize import Resize
 from match.graph.rows import LogSoftmax, Normalization, RealSoftmax, Softmax, Softmax16
@@ -193,6 +195,10 @@ def _element(
         case Elementwise():
             function: Any = getattr(relay, operator.function)
             return function(*inputs)
+        case RealClip(low=low, high=high):
+            return _clipped(x, low, high)
+        case RealFunction():
+            return _real_function(operator, inputs)
         case Once():
             return alone(x)
         case Clip():
@@ -205,6 +211,34 @@ def _element(
             return relay.take(table, integer_form.real_sums(x) if real else x)
         case _:
             return None
+
+
+def _clipped(x: relay.Expr, low: float, high: float) -> relay.Expr:
+    """Real numbers between two limits."""
+    if (low, high) == (0, math.inf):
+        return relay.nn.relu(x)
+    if np.isfinite([low, high]).all():
+        return relay.clip(x, low, high)
+    x = relay.maximum(x, relay.const(np.float32(low))) if np.isfinite(low) else x
+    return relay.minimum(x, relay.const(np.float32(high))) if np.isfinite(high) else x
+
+
+def _real_function(operator: RealFunction, inputs: Sequence[relay.Expr]) -> relay.Expr:
+    """A function of real numbers, which Relay calls alike."""
+    if operator.function == "cast":
+        return relay.cast(inputs[0], operator.dtype)
+    if operator.function == "round_half_to_even":
+        return _rounded(inputs[0])
+    function: Any = getattr(relay, operator.function)
+    return function(*inputs)
+
+
+def _rounded(x: relay.Expr) -> relay.Expr:
+    """The nearest integers, of halves the even one."""
+    half, one, two = (relay.const(np.float32(number)) for number in (0.5, 1, 2))
+    nearest = relay.ceil(relay.subtract(x, half))
+    is_half = relay.subtract(one, relay.subtract(relay.ceil(relay.add(x, half)), relay.floor(relay.add(x, half))))
+    return relay.add(nearest, relay.multiply(is_half, relay.abs(relay.mod(nearest, two))))
 
 
 def _real_line(line: DequantizeSums, sums: relay.Expr) -> relay.Expr:

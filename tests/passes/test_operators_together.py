@@ -104,7 +104,6 @@ def test_pooling_of_what_is_repeated(extents: tuple[int, ...], target: str) -> N
 def test_broadcasts_that_stay_have_extents_of_32_bits() -> None:
     model = model_of((1, 6, 4), ("Expand", ["", "wide"], {}), quantized=False)
     module = integers(model)
-    assert len(calls(module, "broadcast_to")) == 1
     assert "i64" not in str(module["main"].checked_type)
     assert steps_off(model, module, (1, 6, 4)) == 0
 

@@ -14,6 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
+from match.arithmetic.resampling import COORDINATES, NEAREST, nearest_elements
 from match.errors import ModelError
 from match.frontend import load
 from match.frontend.onnx_importer import import_onnx
@@ -26,7 +27,6 @@ from match.passes.quantize_border import qnn_operators
 from match.passes.resizes import WriteResizes
 from match.relay import relay, tvm
 from match.relay.graph import post_order
-from match.relay.resampling import COORDINATES, NEAREST, nearest_elements
 from match.relay.rewrite import operator_name
 from match.validation.exact_session import exact_session
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize

@@ -12,13 +12,12 @@ from types import MappingProxyType
 from typing import Any
 
 from match.frontend.model import ModelTensor
-from match.frontend.qdq import borders, functions, layers, pooling, rows, shapes
+from match.frontend.qdq import borders, functions, layers, pooling, qoperators, rows, shapes
 from match.frontend.qdq.reader import Handler, OnnxReader, Unread
-from match.graph.elements import Dequantize, Quantize
+from match.graph.elements import Quantize
 from match.graph.make import named
 from match.graph.moves import Move
-from match.graph.reals import REAL
-from match.graph.rows import RealSoftmax
+from match.graph.reals import RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
 from match.graph.value import Graph, Value
 from match.ir.graph import Tensor
 from match.rewrites.channels_last import with_channels_last
@@ -32,6 +31,7 @@ _HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
         **functions.HANDLERS,
         **layers.HANDLERS,
         **pooling.HANDLERS,
+        **qoperators.HANDLERS,
         **rows.HANDLERS,
         **shapes.HANDLERS,
     }
@@ -39,6 +39,9 @@ _HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
 
 _MALFORMED = IndexError, TypeError, ValueError
 """What is raised where an operator does not fit its tensors; another reader says what is wrong with it."""
+
+_WITHOUT_CODE = RealAverage | RealConvolution | RealMatrices | RealProduct | RealTransposed
+"""Operators on real numbers that integers have to stand for."""
 
 
 def graph_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: Collection[str]) -> Graph | None:
@@ -58,8 +61,9 @@ def graph_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: 
     read.values.update((x.source, x) for x in parameters)
     try:
         for node in graph.node:
-            value = _HANDLERS[node.op_type](read, node)
-            read.values[node.output[0]] = named(value, node.output[0])
+            made = _HANDLERS[node.op_type](read, node)
+            results = made if isinstance(made, tuple) else (made,)
+            read.values.update((name, named(value, name)) for name, value in zip(node.output, results, strict=False))
         outputs = tuple(read.value(output.name) for output in graph.output)
     except (Unread, *_MALFORMED):
         return None
@@ -70,14 +74,10 @@ def graph_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: 
 
 
 def _is_done(value: Value) -> bool:
-    """Whether a tensor is of integers, or one of the real numbers that a network begins or ends with."""
-    if value.operator is None:
-        return True
+    """Whether a tensor is of integers, or of real numbers that nothing quantizes and the control core has code for."""
     if isinstance(value.operator, Quantize):
         return _is_given(value.inputs[0])
-    if value.dtype != REAL:
-        return True
-    return isinstance(value.operator, Dequantize | RealSoftmax) or _is_given(value)
+    return not isinstance(value.operator, _WITHOUT_CODE)
 
 
 def _is_given(x: Value) -> bool:

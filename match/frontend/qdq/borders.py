@@ -35,19 +35,29 @@ def _zero_type(read: OnnxReader, node: Any) -> str:
 
 def dequantize(read: OnnxReader, node: Any) -> Value:
     """DequantizeLinear: of a constant with any scales, of other tensors with one."""
-    x = read.input(node)
+    return dequantized(read, read.input(node), node, 1, attribute_of(node, "axis", 1))
+
+
+def dequantized(read: OnnxReader, x: Value, node: Any, place: int, axis: int) -> Value:
+    """A tensor as real numbers, with the scales at a place among an operator's inputs and the zero points after it.
+
+    Several scales are along an axis.
+    """
     levels = array_of(x)
     if levels is None:
-        own = read.quantization(node, 1, x.dtype)
+        own = read.quantization(node, place, x.dtype)
         return computed(Dequantize(scale=own.scale, zero_point=own.zero_point), x)
-    scales = read.array(node, 1)
+    scales = read.array(node, place)
     if levels.dtype.name not in (*_NARROW, "int32") or scales.dtype != np.float32 or scales.ndim > 1:
         raise Unread
-    zeros = read.array(node, 2).reshape(-1).astype(np.int64) if read.has(node, 2) else np.zeros(1, np.int64)
-    axis = attribute_of(node, "axis", 1) % max(levels.ndim, 1)
+    given = read.has(node, place + 1)
+    zeros = read.array(node, place + 1).reshape(-1).astype(np.int64) if given else np.zeros(1, np.int64)
+    axis %= max(levels.ndim, 1)
     if scales.size > 1 and (not levels.ndim or levels.shape[axis] != scales.size):
         raise Unread
     zeros = np.broadcast_to(zeros, scales.size) if zeros.size == 1 else zeros
+    if zeros.size != scales.size:
+        raise Unread
     return computed(Levels(levels=levels, scales=scales.reshape(-1), zero_points=zeros, axis=axis))
 
 

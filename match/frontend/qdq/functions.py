@@ -102,6 +102,11 @@ def hard_swish(_node: Any, x: Value) -> Value:
     return _real("multiply", x, _hard_sigmoid(1 / 6, 0.5, x))
 
 
+def sigmoid(_node: Any, x: Value) -> Value:
+    """Sigmoid."""
+    return _real("sigmoid", x)
+
+
 def leaky_relu(node: Any, x: Value) -> Value:
     """LeakyRelu."""
     return _prelu(x, _number(attribute_of(node, "alpha", 0.01)))

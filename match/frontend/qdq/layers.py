@@ -2,64 +2,121 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import onnx
 
 from match.frontend.onnx_graph import attribute_of
-from match.frontend.qdq.maps import channels_first, channels_last
+from match.frontend.onnx_transposed_windows import TransposedWindows
+from match.frontend.qdq.maps import as_map, channels_first, channels_last, like, padding_of, sides
 from match.frontend.qdq.reader import Handler, OnnxReader, Unread
-from match.graph.make import array_of, constant, reshaped
+from match.graph.make import array_of, broadcast, constant, reshaped, transposed
 from match.graph.opaque import Constant
-from match.graph.reals import REAL, Levels, RealConvolution, RealProduct
+from match.graph.reals import REAL, Levels, RealConvolution, RealMatrices, RealProduct, RealTransposed
 from match.graph.value import Value, computed
-from match.ir.layer import Padding
 
 _PLAIN = {"alpha": 1.0, "beta": 1.0}
 
 
 def convolution(read: OnnxReader, node: Any) -> Value:
-    """Conv of maps."""
-    x, filters = read.input(node), read.input(node, 1)
-    if len(x.shape) != 4 or x.dtype != REAL or attribute_of(node, "auto_pad", b"NOTSET") != b"NOTSET":
+    """Conv."""
+    bias = [read.input(node, 2)] if read.has(node, 2) else []
+    return convolved(node, read.input(node), read.input(node, 1), bias, exact=read.is_exact(node))
+
+
+def convolved(node: Any, x: Value, filters: Value, bias: Sequence[Value], *, exact: bool) -> Value:
+    """A convolution, as an operator says, of maps, and of sequences as maps of one row."""
+    filters, bias = _constant(filters), [_constant(one) for one in bias]
+    if len(x.shape) not in (3, 4) or x.dtype != REAL or attribute_of(node, "auto_pad", b"NOTSET") != b"NOTSET":
         raise Unread
-    top, left, bottom, right = attribute_of(node, "pads", [0, 0, 0, 0])
-    down, across = attribute_of(node, "strides", [1, 1])
-    rows, columns = attribute_of(node, "dilations", [1, 1])
     operator = RealConvolution(
-        strides=(down, across),
-        padding=Padding(top, left, bottom, right),
-        dilation=(rows, columns),
+        strides=sides(attribute_of(node, "strides", None), 1),
+        padding=padding_of(attribute_of(node, "pads", None)),
+        dilation=sides(attribute_of(node, "dilations", None), 1),
         groups=attribute_of(node, "group", 1),
     )
-    bias = [read.input(node, 2)] if read.has(node, 2) else []
-    sums = computed(operator, channels_last(x), _constant(filters), *map(_constant, bias), exact=read.is_exact(node))
-    return channels_first(sums)
+    filters = filters if len(x.shape) == 4 else _of_one_row(filters)
+    return like(channels_first(computed(operator, channels_last(as_map(x)), filters, *bias, exact=exact)), x)
+
+
+def transposed_convolution(read: OnnxReader, node: Any) -> Value:
+    """ConvTranspose of one map or sequence, filters without holes."""
+    x, filters = read.input(node), _constant(read.input(node, 1))
+    if len(x.shape) not in (3, 4) or x.dtype != REAL:
+        raise Unread
+    given = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+    windows = TransposedWindows.of(given, x.shape[2:], filters.shape[2:])
+    if not windows.are_adjoining or any(hole > 1 for hole in windows.dilations):
+        raise Unread
+    operator = RealTransposed(
+        strides=sides(windows.strides, 1),
+        padding=padding_of(windows.pads),
+        spare=sides(windows.spare, 0),
+        groups=attribute_of(node, "group", 1),
+    )
+    bias = [_constant(read.input(node, 2))] if read.has(node, 2) else []
+    filters = filters if len(x.shape) == 4 else _of_one_row(filters)
+    sums = computed(operator, channels_last(as_map(x)), filters, *bias, exact=read.is_exact(node))
+    return like(channels_first(sums), x)
+
+
+def _of_one_row(filters: Value) -> Value:
+    """Constant filters (K, C, FX) with one row (K, C, 1, FX)."""
+    array, operator = array_of(filters), filters.operator
+    shape = (*filters.shape[:2], 1, *filters.shape[2:])
+    if array is not None:
+        return constant(array.reshape(shape))
+    assert isinstance(operator, Levels), "a constant is one of both"
+    axis = operator.axis + (operator.axis > 1)
+    return computed(replace(operator, levels=operator.levels.reshape(shape), axis=axis))
 
 
 def gemm(read: OnnxReader, node: Any) -> Value:
-    """Gemm of rows and a constant matrix."""
-    if attribute_of(node, "transA", 0) or any(attribute_of(node, name, one) != one for name, one in _PLAIN.items()):
+    """Gemm."""
+    if any(attribute_of(node, name, one) != one for name, one in _PLAIN.items()):
         raise Unread
-    x, matrix = read.input(node), _constant(read.input(node, 1))
+    bias = [read.input(node, 2)] if read.has(node, 2) else []
+    return gemm_of(node, read.input(node), read.input(node, 1), bias, exact=read.is_exact(node))
+
+
+def gemm_of(node: Any, x: Value, matrix: Value, bias: Sequence[Value], *, exact: bool) -> Value:
+    """The product of rows and a constant matrix, which may be turned, and a bias for each column."""
+    matrix, bias = _constant(matrix), [_constant(one) for one in bias]
+    if x.dtype != REAL or len(x.shape) != 2 or attribute_of(node, "transA", 0):
+        raise Unread
     if attribute_of(node, "transB", 0):
         matrix = _turned(matrix)
-    bias = [_constant(read.input(node, 2))] if read.has(node, 2) else []
     if any(one.shape != matrix.shape[1:] for one in bias):
         raise Unread
-    return computed(RealProduct(), x, matrix, *bias, exact=read.is_exact(node))
+    return computed(RealProduct(), x, matrix, *bias, exact=exact)
 
 
 def product(read: OnnxReader, node: Any) -> Value:
-    """MatMul of a tensor and a constant matrix: of all rows of the tensor."""
-    x, matrix = read.input(node), _constant(read.input(node, 1))
-    if len(matrix.shape) != 2 or len(x.shape) < 2 or x.dtype != REAL:
+    """MatMul."""
+    return multiplied(read.input(node), read.input(node, 1), exact=read.is_exact(node))
+
+
+def multiplied(a: Value, b: Value, *, exact: bool) -> Value:
+    """Products of all rows of a tensor and one constant matrix, or of pairs of matrices."""
+    if min(len(a.shape), len(b.shape)) < 2 or (a.dtype, b.dtype) != (REAL, REAL):
         raise Unread
-    rows = reshaped(x, (-1, x.shape[-1]))
-    sums = computed(RealProduct(), rows, matrix, exact=read.is_exact(node))
-    return reshaped(sums, (*x.shape[:-1], matrix.shape[1]))
+    if len(b.shape) == 2 and isinstance(b.operator, Levels | Constant):
+        sums = computed(RealProduct(), reshaped(a, (-1, a.shape[-1])), b, exact=exact)
+        return reshaped(sums, (*a.shape[:-1], b.shape[-1]))
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    turned = transposed(b, [*range(len(b.shape) - 2), len(b.shape) - 1, len(b.shape) - 2])
+    sums = computed(RealMatrices(), _stacked(a, batch), _stacked(turned, batch), exact=exact)
+    return reshaped(sums, (*batch, a.shape[-2], b.shape[-1]))
+
+
+def _stacked(x: Value, batch: tuple[int, ...]) -> Value:
+    """Matrices, repeated up to the shape `batch` of matrices, as a tensor of three axes."""
+    whole = x if x.shape[:-2] == batch else broadcast(x, (*batch, *x.shape[-2:]))
+    return reshaped(whole, (-1, *x.shape[-2:]))
 
 
 def _constant(x: Value) -> Value:
@@ -78,4 +135,6 @@ def _turned(matrix: Value) -> Value:
     return replace(computed(replace(operator, levels=levels, axis=1 - operator.axis)), source=matrix.source)
 
 
-HANDLERS: MappingProxyType[str, Handler] = MappingProxyType({"Conv": convolution, "Gemm": gemm, "MatMul": product})
+HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
+    {"Conv": convolution, "ConvTranspose": transposed_convolution, "Gemm": gemm, "MatMul": product}
+)

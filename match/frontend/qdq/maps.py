@@ -1,9 +1,15 @@
-"""Maps of ONNX, which have channels first (N, C, H, W), as the graph's, which have channels last (N, H, W, C)."""
+"""Maps of ONNX, which have channels first (N, C, H, W), as the graph's, which have channels last (N, H, W, C).
+
+Sequences (N, C, W) are maps of one row.
+"""
 
 from __future__ import annotations
 
-from match.graph.make import transposed
+from collections.abc import Sequence
+
+from match.graph.make import reshaped, transposed
 from match.graph.value import Value
+from match.ir.layer import Padding
 
 TO_LAST = (0, 2, 3, 1)
 TO_FIRST = (0, 3, 1, 2)
@@ -17,3 +23,26 @@ def channels_last(x: Value) -> Value:
 def channels_first(x: Value) -> Value:
     """A map of the graph with its channels first."""
     return transposed(x, TO_FIRST)
+
+
+def as_map(x: Value) -> Value:
+    """A map of ONNX, or a sequence as one."""
+    return x if len(x.shape) == len(TO_LAST) else reshaped(x, (*x.shape[:2], 1, *x.shape[2:]))
+
+
+def like(map_: Value, x: Value) -> Value:
+    """A map of ONNX as a sequence where another tensor is one."""
+    return map_ if len(x.shape) == len(TO_LAST) else reshaped(map_, (*map_.shape[:2], map_.shape[3]))
+
+
+def sides(numbers: Sequence[int] | None, other: int) -> tuple[int, int]:
+    """Numbers for rows and columns, or for columns alone; another one where there are none."""
+    rows, columns = ([other] * 2 if numbers is None else [other, *numbers])[-2:]
+    return rows, columns
+
+
+def padding_of(pads: Sequence[int] | None) -> Padding:
+    """Pads before and after the axes of a map, or of a sequence."""
+    before, after = (None, None) if pads is None else (pads[: len(pads) // 2], pads[len(pads) // 2 :])
+    (top, left), (bottom, right) = sides(before, 0), sides(after, 0)
+    return Padding(top, left, bottom, right)

@@ -75,5 +75,5 @@ class OnnxReader:
         return node.output[0] not in self._floating
 
 
-Handler = Callable[[OnnxReader, Any], Value]
-"""Makes what an operator computes of what it reads."""
+Handler = Callable[[OnnxReader, Any], Value | tuple[Value, ...]]
+"""Makes what an operator computes of what it reads, or a tuple of all that."""

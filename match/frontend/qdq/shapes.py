@@ -9,9 +9,23 @@ from typing import Any
 
 import numpy as np
 
+from match.arithmetic.resampling import COORDINATES, NEAREST, nearest_elements
 from match.frontend.onnx_graph import attribute_of
+from match.frontend.onnx_resized_axes import resized_axes
+from match.frontend.qdq.maps import channels_first, channels_last
 from match.frontend.qdq.reader import Handler, OnnxReader, Unread
-from match.graph.make import array_of, chosen, concatenated, padded, reshaped, transposed
+from match.graph.make import (
+    array_of,
+    broadcast,
+    chosen,
+    concatenated,
+    cut,
+    padded,
+    repeated,
+    reshaped,
+    taken,
+    transposed,
+)
 from match.graph.value import Value
 
 
@@ -77,12 +91,99 @@ def slice_(read: OnnxReader, node: Any) -> Value:
     return chosen(x, indices)
 
 
-def pad(read: OnnxReader, node: Any) -> Value:
-    """Pad with a constant number."""
+def split(read: OnnxReader, node: Any) -> tuple[Value, ...]:
+    """Split into parts, whose sizes are given or alike."""
     x = _activation(read, node)
-    if attribute_of(node, "mode", b"constant") != b"constant" or read.has(node, 3):
+    axis, count = int(attribute_of(node, "axis", 0)) % len(x.shape), len(node.output)
+    size = -(-x.shape[axis] // count)
+    sizes = read.integers(node, "split", 1, [min(size, x.shape[axis] - place * size) for place in range(count)])
+    ends = np.cumsum(sizes).tolist()
+    if ends[-1] != x.shape[axis] or len(sizes) != count or min(sizes) < 1:
+        raise Unread
+    return tuple(cut(x, axis, end - own, end) for own, end in zip(sizes, ends, strict=True))
+
+
+def gather(read: OnnxReader, node: Any) -> Value:
+    """Gather at constant places of an axis, or at one, without that axis."""
+    x, places = _activation(read, node), read.array(node, 1)
+    axis = int(attribute_of(node, "axis", 0)) % len(x.shape)
+    places = np.where(places < 0, places + x.shape[axis], places)
+    if places.ndim > 1 or not places.size or places.min() < 0 or places.max() >= x.shape[axis]:
+        raise Unread
+    found = taken(x, axis, places.reshape(-1))
+    return found if places.ndim else reshaped(found, (*x.shape[:axis], *x.shape[axis + 1 :]))
+
+
+def expand(read: OnnxReader, node: Any) -> Value:
+    """Expand, with constant extents."""
+    x = _activation(read, node)
+    return broadcast(x, np.broadcast_shapes(x.shape, tuple(read.integers(node, "shape", 1))))
+
+
+def tile(read: OnnxReader, node: Any) -> Value:
+    """Tile, with constant numbers."""
+    return repeated(_activation(read, node), read.integers(node, "repeats", 1))
+
+
+def depth_to_space(read: OnnxReader, node: Any) -> Value:
+    """DepthToSpace: channels of a pixel side by side as pixels."""
+    x, block = _activation(read, node), int(attribute_of(node, "blocksize", 1))
+    batch, channels, rows, columns = x.shape
+    after = channels // block**2
+    if attribute_of(node, "mode", b"DCR") == b"CRD":
+        seen = transposed(reshaped(channels_last(x), (batch, rows, columns, after, block, block)), (0, 1, 4, 2, 5, 3))
+    else:
+        seen = transposed(reshaped(channels_last(x), (batch, rows, columns, block, block, after)), (0, 1, 3, 2, 4, 5))
+    return channels_first(reshaped(seen, (batch, rows * block, columns * block, after)))
+
+
+def space_to_depth(read: OnnxReader, node: Any) -> Value:
+    """SpaceToDepth: pixels of a block as channels of one."""
+    x, block = _activation(read, node), int(attribute_of(node, "blocksize", 1))
+    batch, channels, rows, columns = x.shape
+    seen = reshaped(channels_last(x), (batch, rows // block, block, columns // block, block, channels))
+    seen = transposed(seen, (0, 1, 3, 2, 4, 5))
+    return channels_first(reshaped(seen, (batch, rows // block, columns // block, channels * block**2)))
+
+
+_RESIZE_OF_MODES = 11
+"""The opset since which a Resize has modes of coordinates."""
+
+
+def resize(read: OnnxReader, node: Any) -> Value:
+    """Resize and Upsample to the nearest elements."""
+    x = _activation(read, node)
+    if attribute_of(node, "mode", b"nearest") != b"nearest":
+        raise Unread
+    if read.opset < _RESIZE_OF_MODES:
+        scales = np.asarray(given) if (given := attribute_of(node, "scales", None)) else read.array(node, 1)
+        axes = resized_axes(x.shape, range(len(x.shape)), scales, None)
+        chosen_ones = {
+            number: nearest_elements(axis, "asymmetric", "ceil" if axis.factor < 1 else "floor")
+            for number, axis in axes.items()
+        }
+    else:
+        scales, sizes = (read.array(node, place) if read.has(node, place) else None for place in (2, 3))
+        numbers = [axis % len(x.shape) for axis in attribute_of(node, "axes", range(len(x.shape)))]
+        coordinates = attribute_of(node, "coordinate_transformation_mode", b"half_pixel").decode()
+        rounding = attribute_of(node, "nearest_mode", b"round_prefer_floor").decode()
+        if coordinates not in COORDINATES or rounding not in NEAREST:
+            raise Unread
+        axes = resized_axes(x.shape, numbers, scales, sizes)
+        chosen_ones = {number: nearest_elements(axis, coordinates, rounding) for number, axis in axes.items()}
+    return chosen(x, [chosen_ones.get(axis) for axis in range(len(x.shape))])
+
+
+def pad(read: OnnxReader, node: Any) -> Value:
+    """Pad with a constant number, or with elements of the tensor."""
+    x = _activation(read, node)
+    mode = attribute_of(node, "mode", b"constant").decode()
+    if read.has(node, 3):
         raise Unread
     before, after = np.reshape(read.integers(node, "pads", 1), (2, -1)).tolist()
+    if mode != "constant" and min(*before, *after) >= 0:
+        widths = zip(x.shape, before, after, strict=True)
+        return chosen(x, [np.pad(np.arange(extent), (sides[0], sides[1]), mode) for extent, *sides in widths])
     fill = read.array(node, 2).item() if read.has(node, 2) else attribute_of(node, "value", 0.0)
     if min(*before, *after) < 0:
         raise Unread
@@ -111,13 +212,22 @@ HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
     {
         "Concat": concatenate,
         "Constant": constant,
+        "DepthToSpace": depth_to_space,
+        "Dropout": identity,
+        "Expand": expand,
         "Flatten": flatten,
+        "Gather": gather,
         "Identity": identity,
         "Pad": pad,
         "Reshape": reshape,
+        "Resize": resize,
         "Slice": slice_,
+        "SpaceToDepth": space_to_depth,
+        "Split": split,
         "Squeeze": squeeze,
+        "Tile": tile,
         "Transpose": transpose,
         "Unsqueeze": unsqueeze,
+        "Upsample": resize,
     }
 )

@@ -17,13 +17,23 @@ from match.graph.integers import Clip
 from match.graph.make import arithmetic, lookup, named
 from match.graph.maximum import Maximum
 from match.graph.moves import Concatenate, Move
-from match.graph.reals import RealAverage, RealClip, RealConvolution, RealFunction, RealProduct
+from match.graph.reals import (
+    RealAverage,
+    RealClip,
+    RealConvolution,
+    RealFunction,
+    RealMatrices,
+    RealProduct,
+    RealTransposed,
+)
 from match.graph.rewrite import rewrite
 from match.graph.rows import RealSoftmax
 from match.graph.value import Graph, Value, computed
 from match.ir.float_border import FloatQuantization
 from match.rewrites.quantized_groups.functions import function_of_elements
 from match.rewrites.quantized_groups.layers import biased_product, layer
+from match.rewrites.quantized_groups.left import with_real_sums
+from match.rewrites.quantized_groups.matrices import matrices
 from match.rewrites.quantized_groups.means import mean
 from match.rewrites.quantized_groups.moves import with_moves_of_integers
 from match.rewrites.quantized_groups.pairs import absolute_difference, pair
@@ -39,7 +49,7 @@ cycles an element; to quantize one takes eight cores 3 to 4."""
 
 def with_quantized_groups(graph: Graph) -> Graph:
     """The graph with integers in the place of what is quantized."""
-    return rewrite(with_moves_of_integers(graph), _Groups().rule)
+    return with_real_sums(rewrite(with_moves_of_integers(graph), _Groups().rule))
 
 
 class _Groups:
@@ -73,10 +83,12 @@ class _Groups:
                 return self._quantized(real.inputs[0], output, _clipped(clip, (low, high), output), source)
             case Move() | Concatenate() | Maximum():
                 return self._moved(real, output, clip, source)
-            case RealConvolution() | RealProduct():
+            case RealConvolution() | RealTransposed() | RealProduct():
                 made = layer(real, output, clip)
             case RealFunction():
                 made = self._function(real, output, clip, source)
+            case RealMatrices():
+                made = matrices(real, output, clip)
             case RealAverage():
                 made = mean(real, output, clip)
             case RealSoftmax(logarithm=False):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,9 +12,12 @@ from match.arithmetic.onnxruntime import quantize
 from match.graph.elements import ChannelLookup
 from match.graph.make import array_of, lookup, transposed
 from match.graph.pairs import FunctionOfTwo
-from match.graph.reals import Levels, RealClip, RealFunction
+from match.graph.reals import REAL, Levels, RealClip, RealFunction
 from match.graph.value import Value, computed
 from match.rewrites.quantized_groups.quantities import Dequantized, dequantized
+
+LEVELS = 256
+"""Values of 8 bits."""
 
 
 def function_of_elements(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
@@ -44,6 +47,24 @@ def function_of_elements(real: Value, output: QuantizedType, clip: tuple[int, in
     )
     exact = not _may_differ(function, pairs, output, clip)
     return computed(form, *(tensor.value for tensor in tensors), exact=exact)
+
+
+def table_of_reals(real: Value) -> Value | None:
+    """An approximated function of one 8-bit tensor that nothing quantizes, such as scores after a logistic function.
+
+    It is read from a table of 256 real numbers, if there are as many elements: on the control core an exponential takes
+    far longer.
+    """
+    if real.dtype != REAL or real.tensor.elements < LEVELS:
+        return None
+    found = _function_of(real)
+    if found is None or len(found.tensors) != 1 or found.function.axis is not None or not found.function.approximated:
+        return None
+    (x,) = found.tensors
+    if x.value.shape != real.shape:
+        return None
+    table = np.ascontiguousarray(found.function(x.quantization.numbers), np.float32)
+    return replace(lookup(x.value, table, exact=False), source=real.source)
 
 
 def _is_product(real: Value) -> bool:

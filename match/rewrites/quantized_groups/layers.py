@@ -14,11 +14,11 @@ from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, counts_in_steps
 from match.graph.make import array_of, reshaped
 from match.graph.moves import Move
 from match.graph.opaque import Constant
-from match.graph.reals import Levels, RealConvolution, RealFunction, RealProduct
+from match.graph.reals import Levels, RealConvolution, RealFunction, RealProduct, RealTransposed
 from match.graph.sums import Weights
 from match.graph.value import Value
 from match.ir.dtypes import value_range
-from match.quantized.layers import Filters, Sums, convolution_sums, dense_sums
+from match.quantized.layers import Filters, Sums, convolution_sums, dense_sums, transposed_sums
 from match.quantized.scaled import scaled
 from match.rewrites.quantized_groups.quantities import Dequantized, dequantized
 
@@ -33,24 +33,65 @@ def layer(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | 
     if isinstance(real.operator, Move) and real.operator.keeps_order:
         rows = layer(real.inputs[0], output, clip)
         return None if rows is None else reshaped(rows, real.shape)
+    found = integer_layer(real)
+    if found is None:
+        return None
+    bias, scales = found.bias, found.scales
+    exact = real.exact and bias.exact
+    exact = exact or (not bias.bits and _rounds_nothing(found, output))
+    accumulator = found.sums.accumulator(found.inputs, scales, bias.integers, bias.bits)
+    arithmetic = OnnxruntimeArithmetic() if exact else real_numbers
+    return scaled(found.sums, accumulator, output, clip, arithmetic, exact=exact)
+
+
+@dataclass(frozen=True, eq=False)
+class Bias:
+    """A bias: int64 of shape (channels,), in units of ``2**-bits`` of a sum.
+
+    exact: the reference adds it to the sums in integers. whole: it is just the numbers that the model has.
+    """
+
+    integers: npt.NDArray[np.int64]
+    bits: int
+    exact: bool
+    whole: bool
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerLayer:
+    """A layer on integers of 8 bits.
+
+    sums: its int32 sums. inputs: what these are of. scales: of its weights, one or one for each channel.
+    by_output: the weights of each output, shape (channels, ...).
+    """
+
+    sums: Sums
+    inputs: QuantizedType
+    scales: Float32Array
+    by_output: npt.NDArray[np.int64]
+    bias: Bias
+
+
+def integer_layer(real: Value) -> IntegerLayer | None:
+    """A layer with constant weights of 8 bits as one on integers; None for others, and if int32 lacks its bias."""
     x, weights, *biases = real.inputs
     source, own = dequantized(x), weights.operator
-    if source is None or not isinstance(own, Levels) or own.levels.dtype.name not in _NARROW:
+    if source is None or not isinstance(own, Levels) or own.levels.dtype.name not in _NARROW or not x.inputs:
         return None
     axis = 0 if isinstance(real.operator, RealConvolution) else 1
     if own.scales.size > 1 and own.axis != axis:
         return None
-    inputs, steps = source.quantization, np.float32(source.quantization.scale) * own.scales
     kernel = own.levels.astype(np.int64) - own.along(own.zero_points)
-    by_output = np.moveaxis(kernel, axis, 0).reshape(kernel.shape[axis], -1)
-    bias = _bias(biases[0] if biases else None, steps, by_output)
+    scales, by_output = own.scales, np.moveaxis(kernel, axis, 0).reshape(kernel.shape[axis], -1)
+    if isinstance(real.operator, RealTransposed):
+        if x.shape[0] > 1 and not _sees_one_row(real.operator, kernel):
+            return None
+        scales, by_output = _of_groups(real.operator, kernel, scales)
+    inputs = source.quantization
+    bias = _bias(biases[0] if biases else None, np.float32(inputs.scale) * scales, by_output)
     if bias is None:
         return None
-    sums = _sums(real.operator, source, _narrow(kernel))
-    exact = real.exact and bias.exact
-    exact = exact or (not bias.bits and _rounds_nothing(inputs, own.scales, by_output, bias, output))
-    accumulator = sums.accumulator(inputs, own.scales, bias.integers, bias.bits)
-    return scaled(sums, accumulator, output, clip, OnnxruntimeArithmetic() if exact else real_numbers, exact=exact)
+    return IntegerLayer(_sums(real, source, _narrow(kernel)), inputs, scales, by_output, bias)
 
 
 def biased_product(real: Value) -> Value | None:
@@ -68,8 +109,31 @@ def biased_product(real: Value) -> Value | None:
     return None
 
 
-def _sums(operator: RealConvolution | RealProduct | object, x: Dequantized, kernel: Weights) -> Sums:
+def _of_groups(
+    operator: RealTransposed, kernel: npt.NDArray[np.int64], scales: Float32Array
+) -> tuple[Float32Array, npt.NDArray[np.int64]]:
+    """The scales of a transposed convolution's filters and the weights of each output.
+
+    Filters have the outputs of one group, whose scales all groups share.
+    """
+    groups, outputs = operator.groups, kernel.shape[1]
+    by_group = kernel.reshape(groups, -1, *kernel.shape[1:])  # (groups, C / groups, K / groups, FY, FX)
+    by_output = np.moveaxis(by_group, 2, 1).reshape(groups * outputs, -1)
+    return np.tile(scales, groups) if scales.size > 1 else scales, by_output
+
+
+def _sees_one_row(operator: RealTransposed, kernel: npt.NDArray[np.int64]) -> bool:
+    """Whether each row of the outputs is computed from one row of the map."""
+    return (kernel.shape[2], operator.strides[0], operator.padding.top, operator.padding.bottom) == (1, 1, 0, 0)
+
+
+def _sums(real: Value, x: Dequantized, kernel: Weights) -> Sums:
     """The int32 sums of a layer, zero points taken off its weights."""
+    operator = real.operator
+    if isinstance(operator, RealTransposed):
+        before, zero_point = (operator.padding.top, operator.padding.left), x.quantization.zero_point
+        hwio = kernel.transpose(2, 3, 0, 1)
+        return transposed_sums(x.value, hwio, operator.strides, before, real.shape, zero_point, operator.groups)
     if not isinstance(operator, RealConvolution):
         return dense_sums(x.value, np.ascontiguousarray(kernel.T))
     groups = operator.groups
@@ -93,20 +157,7 @@ def _narrow(kernel: npt.NDArray[np.int64]) -> Weights:
     return kernel.astype(np.int8) if fits else kernel.astype(np.int16)
 
 
-@dataclass(frozen=True, eq=False)
-class _Bias:
-    """A bias: int64 of shape (channels,), in units of ``2**-bits`` of a sum.
-
-    exact: the reference adds it to the sums in integers. whole: it is just the numbers that the model has.
-    """
-
-    integers: npt.NDArray[np.int64]
-    bits: int
-    exact: bool
-    whole: bool
-
-
-def _bias(bias: Value | None, steps: Float32Array, by_output: npt.NDArray[np.int64]) -> _Bias | None:
+def _bias(bias: Value | None, steps: Float32Array, by_output: npt.NDArray[np.int64]) -> Bias | None:
     """The bias of sums with these steps; None if int32 does not hold it.
 
     Real numbers are rounded to whole steps, as onnxruntime does. Integers with a scale or zero point of their own are
@@ -114,7 +165,7 @@ def _bias(bias: Value | None, steps: Float32Array, by_output: npt.NDArray[np.int
     """
     channels = len(by_output)
     if bias is None:
-        return _Bias(np.zeros(channels, np.int64), 0, True, True)
+        return Bias(np.zeros(channels, np.int64), 0, True, True)
     own = bias.operator
     if not isinstance(own, Levels):
         numbers = array_of(bias)
@@ -122,12 +173,12 @@ def _bias(bias: Value | None, steps: Float32Array, by_output: npt.NDArray[np.int
             return None
         whole = np.rint(numbers.reshape(-1) / steps)
         same = np.array_equal(whole.astype(np.int64) * steps, numbers.reshape(-1))
-        return _Bias(whole.astype(np.int64), 0, True, same) if np.all(np.abs(whole) < _INT32) else None
+        return Bias(whole.astype(np.int64), 0, True, same) if np.all(np.abs(whole) < _INT32) else None
     if own.levels.size != channels:
         return None
     if own.levels.dtype == np.int32 and counts_in_steps(own.scales, own.zero_points, steps):
         integers = own.levels.reshape(-1).astype(np.int64)
-        return _Bias(integers, 0, True, np.array_equal(integers * steps, own.compute().reshape(-1)))
+        return Bias(integers, 0, True, np.array_equal(integers * steps, own.compute().reshape(-1)))
     offset = own.compute().reshape(-1).astype(np.float64) / steps
     reach = LARGEST_INPUT * np.abs(by_output).sum(axis=1).max()
     bits = fraction_bits(float((reach + np.abs(offset)).max()))
@@ -135,23 +186,18 @@ def _bias(bias: Value | None, steps: Float32Array, by_output: npt.NDArray[np.int
         return None
     whole = np.array_equal(offset, np.rint(offset))
     bits = 0 if whole else bits
-    return _Bias(np.rint(np.ldexp(offset, bits)).astype(np.int64), bits, False, whole)
+    return Bias(np.rint(np.ldexp(offset, bits)).astype(np.int64), bits, False, whole)
 
 
-def _rounds_nothing(
-    inputs: QuantizedType,
-    scales: Float32Array,
-    by_output: npt.NDArray[np.int64],
-    bias: _Bias,
-    output: QuantizedType,
-) -> bool:
+def _rounds_nothing(layer: IntegerLayer, output: QuantizedType) -> bool:
     """Whether float32 has room for all sums of a layer, in any order, and no scale rounds them.
 
     Then a reference that computes in floating point rounds nothing but the outputs. All scales are powers of two, and
     the bias is a multiple of the sums' step.
     """
-    if np.any(np.frexp([inputs.scale, output.scale, *scales.flat])[0] != 0.5) or not bias.whole:
+    inputs, bias = layer.inputs, layer.bias
+    if np.any(np.frexp([inputs.scale, output.scale, *layer.scales.flat])[0] != 0.5) or not bias.whole:
         return False
-    reach = np.abs(by_output).sum(axis=1).max()
+    reach = np.abs(layer.by_output).sum(axis=1).max()
     largest = max(abs(int(end) - inputs.zero_point) for end in (inputs.levels[0], inputs.levels[-1]))
     return bool(reach * largest + np.abs(bias.integers).max(initial=0) < _EXACT_IN_FLOAT32)

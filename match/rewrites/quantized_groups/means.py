@@ -11,22 +11,55 @@ import math
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.arithmetic.window_means import is_mean_of_sum
+from match.graph.float_average import FloatAverage
+from match.graph.integers import Clip
+from match.graph.make import padded
 from match.graph.reals import RealAverage
-from match.graph.value import Value
+from match.graph.value import Value, computed
+from match.ir.float_border import FloatQuantization
+from match.ir.layer import Padding
 from match.quantized.averages import averaged
-from match.rewrites.quantized_groups.quantities import as_type, dequantized
+from match.quantized.window_means import are_means_of_sums, parts_of, window_means
+from match.rewrites.quantized_groups.quantities import Dequantized, as_type, dequantized
 
 
 def mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
-    """The mean of a map's windows; None for windows that see padding, or whose mean integers may round otherwise."""
+    """The mean of a map's windows; None where these are of no tensor of 8 bits."""
     average, source = real.operator, dequantized(real.inputs[0])
-    if source is None or not isinstance(average, RealAverage) or any(average.padding):
+    if source is None or not isinstance(average, RealAverage):
         return None
     x, count = as_type(source, output.dtype), math.prod(average.window)
-    of_map = average.window == x.value.shape[1:3]
-    in_integers = average.written_as == "map" and real.exact and source.quantization.dtype == output.dtype
-    exact = real.exact and (in_integers or is_mean_of_sum(x.quantization, count, output))
-    if not exact and not of_map and average.written_as == "windows":
-        return None
+    whole = average.window == x.value.shape[1:3] and not any(average.padding)
+    if not whole and average.written_as == "windows":
+        return _of_windows(real, average, source, output, clip)
+    in_integers = average.written_as == "map" and source.quantization.dtype == output.dtype and real.exact
+    exact = in_integers or is_mean_of_sum(x.quantization, count, output)
     one = OnnxruntimeArithmetic().mean(x.quantization, count, output, clip)
     return averaged(x.value, one, output.dtype, average.window, average.strides, exact=exact)
+
+
+def _of_windows(
+    real: Value, average: RealAverage, source: Dequantized, output: QuantizedType, clip: tuple[int, int]
+) -> Value:
+    """Means that float32 may round otherwise than integers: these where it is proven not to, else float32."""
+    x, own, padding = source.value, source.quantization, average.padding
+    _, rows, columns, _ = real.shape
+    if average.counts_padding and any(padding):
+        widths = [(0, 0), (padding.top, padding.bottom), (padding.left, padding.right), (0, 0)]
+        x, padding = padded(x, widths, own.zero_point), Padding()
+    parts = parts_of(x, average.window, average.strides, padding, (rows, columns))
+    typed = as_type(Dequantized(x, own), output.dtype)
+    if real.exact and parts is not None and are_means_of_sums(parts, typed.quantization, output):
+        return window_means(typed.value, typed.quantization, output, clip, parts, exact=True)
+    function = FloatQuantization(output.scale, output.zero_point, output.dtype, half_to_even=True, zero_first=True)
+    means = FloatAverage(
+        scale=own.scale,
+        zero=own.zero_point,
+        function=function,
+        window=average.window,
+        strides=average.strides,
+        padding=padding,
+        hanging=False,
+    )
+    levels = computed(means, x, exact=real.exact)
+    return levels if clip == output.limits else computed(Clip(limits=clip, dtype=output.dtype), levels)

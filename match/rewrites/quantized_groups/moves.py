@@ -20,13 +20,13 @@ from match.graph.make import named
 from match.graph.maximum import Maximum
 from match.graph.moves import Concatenate, Move
 from match.graph.operator import Operator
-from match.graph.reals import RealAverage, RealClip, RealConvolution, RealProduct
+from match.graph.reals import RealAverage, RealClip, RealConvolution, RealProduct, RealTransposed
 from match.graph.rewrite import rewrite
 from match.graph.value import Graph, Value, computed, readers
 from match.rewrites.quantized_groups.quantities import dequantized
 
 _MOVES = Move | Maximum | Concatenate
-_LAYERS = RealConvolution | RealProduct | RealAverage
+_LAYERS = RealConvolution | RealTransposed | RealProduct | RealAverage
 
 Readers = Mapping[Value, Sequence[Value | None]]
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.graph.elements import Dequantize, Quantize
-from match.graph.make import array_of, constant, lookup
+from match.graph.make import constant
 from match.graph.reals import Levels
 from match.graph.value import Value
-from match.ir.dtypes import value_range
+from match.quantized import bytes as bytes_
 
 _NARROW = "int8", "uint8"
 
@@ -44,13 +44,4 @@ def quantization_of(quantize: Quantize) -> QuantizedType | None:
 
 def as_type(x: Dequantized, dtype: str) -> Dequantized:
     """Integers with the same real numbers in another type of 8 bits, or in the one that they have."""
-    own = x.quantization
-    if own.dtype == dtype:
-        return x
-    more = value_range(dtype)[0] - value_range(own.dtype)[0]
-    other = QuantizedType(own.scale, own.zero_point + more, dtype)
-    array = array_of(x.value)
-    if array is not None:
-        return Dequantized(constant((array.astype(np.int16) + more).astype(dtype)), other)
-    table = (own.levels + more).astype(np.int64).astype(dtype)
-    return Dequantized(lookup(x.value, table), other)
+    return Dequantized(*bytes_.as_type(x.value, x.quantization, dtype))
