@@ -21,7 +21,7 @@ from match.ir.layer import Op, Padding
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Maximum(Operator):
-    """The largest value of each window of a map (N, H, W, C) of integers; padding never wins against a value."""
+    """The largest value of each window of a map (N, H, W, C); padding never wins against a value."""
 
     called: ClassVar[str] = "maximum"
     hands_on: ClassVar[bool] = True
@@ -41,7 +41,8 @@ class Maximum(Operator):
         """Place by place of the window."""
         (x,) = inputs
         _, rows, columns, _ = self.result(Tensor(x.shape, str(x.dtype))).shape
-        wide = windows.padded(x, self.padding, value_range(str(x.dtype))[0])
+        lowest = -np.inf if x.dtype.kind == "f" else value_range(str(x.dtype))[0]
+        wide = windows.padded(x, self.padding, lowest)
         places = ((row * self.dilation[0], column * self.dilation[1]) for row, column in np.ndindex(*self.window))
         seen = [windows.taken(wide, place, (rows, columns), self.strides) for place in places]
         return np.maximum.reduce(seen)

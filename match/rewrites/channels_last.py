@@ -2,7 +2,8 @@
 
 ONNX has maps (N, C, H, W), and the graph's layers (N, H, W, C). A transposition remains where such a map meets the
 network's inputs or outputs or an operator that needs the order of its axes. One in front of a dense layer, after a
-flattening, goes into the weights; one of a map with a single pixel or channel is a reshape.
+flattening, goes into the weights; one of a map with a single pixel or channel is a reshape. Sequences (N, C, W) are
+maps of one row.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from match.graph import moves
 from match.graph.elements import Dequantize
 from match.graph.make import array_of, constant, reshaped, transposed
-from match.graph.moves import Concatenate, Move
+from match.graph.moves import Columns, Concatenate, Move
 from match.graph.operator import Operator
 from match.graph.rewrite import rewrite
 from match.graph.sums import Dense
@@ -36,13 +37,14 @@ def with_channels_last(graph: Graph) -> Graph:
 class _Maps:
     """Which tensors of the graph that is made are others in another order.
 
-    `_last` has for maps with channels first the same with channels last, `_flat` for matrices (N, C·H·W) the map with
-    channels last whose elements they are.
+    `_last` has for maps and sequences with channels first the map with channels last, `_flat` for matrices (N, C·H·W)
+    the map with channels last whose elements they are. `_orders` has the transpositions of each tensor.
     """
 
     def __init__(self) -> None:
         self._last: dict[Value, Value] = {}
         self._flat: dict[Value, Value] = {}
+        self._orders: dict[tuple[Value, tuple[int, ...], tuple[int, ...], tuple[int, ...]], Value] = {}
 
     def rule(self, value: Value, original: Value) -> Value:
         """What becomes of a tensor on inputs that are replaced already."""
@@ -56,10 +58,9 @@ class _Maps:
             if len(value.inputs) == 1 and value.inputs[0] in self._flat:
                 self._flat[value] = replace(computed(operator, self._flat[value.inputs[0]]), exact=value.exact)
             return self._elements(value, operator)
-        if isinstance(operator, Concatenate) and len(value.shape) == _RANK and self._reads_a_map(value):
+        if isinstance(operator, Concatenate) and self._reads_a_map(value):
             parts = tuple(map(self._with_channels_last, value.inputs))
-            axis = _TO_LAST.index(operator.axis)
-            return self._first(value, Concatenate(axis=axis), parts)
+            return self._first(value, Concatenate(axis=_place_of(operator.axis, len(value.shape))), parts)
         return value
 
     def _reads_a_map(self, value: Value) -> bool:
@@ -72,37 +73,49 @@ class _Maps:
         last = replace(value, tensor=tensor, operator=operator, inputs=inputs)
         first = _permuted(last, _TO_FIRST)
         self._last[first] = last
+        if len(value.shape) < _RANK:
+            first = reshaped(_in_order(first), value.shape)
+            self._last[first] = last
         return first
 
     def _with_channels_last(self, x: Value) -> Value:
-        """A map with channels first in the other order."""
-        return self._last[x] if x in self._last else _permuted(x, _TO_LAST)
+        """A map or a sequence with channels first as a map with channels last."""
+        if x in self._last:
+            return self._last[x]
+        return _permuted(x if len(x.shape) == _RANK else reshaped(_in_order(x), _as_map(x.shape)), _TO_LAST)
 
     def _elements(self, value: Value, operator: Operator) -> Value:
         """A function of elements of maps, of which constants may be broadcast to the others."""
-        if not self._reads_a_map(value) or len(value.shape) != _RANK:
+        if not self._reads_a_map(value):
             return value
-        operands = [self._operand(x) for x in value.inputs]
+        operands = [self._operand(x, len(value.shape)) for x in value.inputs]
         inputs = tuple(operand for operand in operands if operand is not None)
         return self._first(value, operator, inputs) if len(inputs) == len(operands) else value
 
-    def _operand(self, x: Value) -> Value | None:
+    def _operand(self, x: Value, rank: int) -> Value | None:
         """An operand of a function of elements for maps with channels last; None if it has no such form."""
         array = array_of(x)
         if x.tensor.elements == 1:
             return x
         if array is None:
-            return self._with_channels_last(x) if len(x.shape) == _RANK else None
-        whole = array.reshape(*[1] * (_RANK - array.ndim), *array.shape).transpose(_TO_LAST)
+            return self._with_channels_last(x) if len(x.shape) == rank else None
+        whole = array.reshape(_as_map((*[1] * (rank - array.ndim), *array.shape))).transpose(_TO_LAST)
         return constant(np.ascontiguousarray(whole.reshape(-1) if whole.size == whole.shape[-1] else whole))
 
     def _moved(self, value: Value, move: Move) -> Value:
         """A move, of a map with channels last if it has the same elements."""
-        (x,) = value.inputs
-        if move.keeps_order:
-            return self._reshaped(value)
         if any(columns is not None for columns in move.columns):
             return self._taken(value, move)
+        if move.keeps_order:
+            return self._reshaped(value)
+        key = _in_order(value.inputs[0]), move.split, move.axes, move.shape
+        if key not in self._orders:
+            self._orders[key] = self._turned(value, move)
+        return self._orders[key]
+
+    def _turned(self, value: Value, move: Move) -> Value:
+        """A transposition."""
+        (x,) = value.inputs
         if move.split != x.shape or move.shape != tuple(x.shape[axis] for axis in move.axes):
             return value
         if x in self._last:
@@ -116,20 +129,24 @@ class _Maps:
         (x,) = value.inputs
         source = _in_order(x)
         last = self._last.get(source)
-        if last is not None and value.shape == (source.shape[0], source.tensor.elements // source.shape[0]):
-            self._flat[value] = last
-        if source is x:
-            return value
         if source.shape == value.shape:
             return source
-        return replace(value, operator=moves.reshape(source.tensor, value.shape), inputs=(source,))
+        if source is not x:
+            value = replace(value, operator=moves.reshape(source.tensor, value.shape), inputs=(source,))
+        if last is not None and value.shape == (source.shape[0], source.tensor.elements // source.shape[0]):
+            self._flat[value] = last
+        elif last is not None and _as_map(value.shape) == source.shape:
+            self._last[value] = last
+        return value
 
     def _taken(self, value: Value, move: Move) -> Value:
         """Indices along axes of a map, and what fills around them."""
         (x,) = value.inputs
         if x not in self._last or move.split != x.shape or move.turns or move.shape != move.taken:
             return value
-        columns = [move.columns[axis] for axis in _TO_LAST]
+        columns: list[Columns | None] = [None] * _RANK
+        for axis, own in enumerate(move.columns):
+            columns[_place_of(axis, len(x.shape))] = own
         return self._first(value, moves.take(self._last[x].tensor, columns, move.fill), (self._last[x],))
 
     def _dense(self, value: Value, dense: Dense) -> Value:
@@ -148,6 +165,16 @@ def _of_elements(operator: Operator | None) -> TypeGuard[Operator]:
     What is dequantized is moved before, when it takes a quarter of the bytes.
     """
     return operator is not None and operator.elementwise and not isinstance(operator, Dequantize)
+
+
+def _as_map(shape: Sequence[int]) -> tuple[int, ...]:
+    """The shape of a map with channels first, or of a sequence as a map of one row."""
+    return tuple(shape) if len(shape) == _RANK else (*shape[:2], 1, *shape[2:])
+
+
+def _place_of(axis: int, rank: int) -> int:
+    """Where an axis of a map or a sequence with channels first is in the map with channels last."""
+    return _TO_LAST.index(axis if rank == _RANK or axis < _RANK - 2 else axis + 1)
 
 
 def _in_order(x: Value) -> Value:

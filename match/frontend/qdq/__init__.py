@@ -16,14 +16,15 @@ from match.frontend.qdq import borders, functions, layers, pooling, qoperators, 
 from match.frontend.qdq.reader import Handler, OnnxReader, Unread
 from match.graph.elements import Quantize
 from match.graph.make import named
+from match.graph.maximum import Maximum
 from match.graph.moves import Move
-from match.graph.reals import RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
+from match.graph.reals import REAL, RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
 from match.graph.value import Graph, Value
 from match.ir.graph import Tensor
 from match.rewrites.channels_last import with_channels_last
 from match.rewrites.quantized_groups import with_quantized_groups
 
-__all__ = ["graph_of"]
+__all__ = ["graph_of", "reals_of"]
 
 _HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
     {
@@ -47,6 +48,18 @@ _WITHOUT_CODE = RealAverage | RealConvolution | RealMatrices | RealProduct | Rea
 def graph_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: Collection[str]) -> Graph | None:
     """The network of an ONNX graph in integers; None where it has an operator that is not read here.
 
+    Arguments are those of `reals_of`.
+    """
+    reals = reals_of(graph, inputs, opset, floating)
+    if reals is None:
+        return None
+    integers = with_quantized_groups(reals)
+    return with_channels_last(integers) if all(map(_is_done, integers.values)) else None
+
+
+def reals_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: Collection[str]) -> Graph | None:
+    """The network as its operators are written, those between dequantize and quantize on real numbers; else None.
+
     Args:
         graph: the nodes and constants, in order of execution, padding and zero points written out.
         inputs: what the network is given.
@@ -64,19 +77,17 @@ def graph_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: 
             made = _HANDLERS[node.op_type](read, node)
             results = made if isinstance(made, tuple) else (made,)
             read.values.update((name, named(value, name)) for name, value in zip(node.output, results, strict=False))
-        outputs = tuple(read.value(output.name) for output in graph.output)
+        return Graph(parameters, tuple(read.value(output.name) for output in graph.output))
     except (Unread, *_MALFORMED):
         return None
-    integers = with_quantized_groups(Graph(parameters, outputs))
-    if not all(map(_is_done, integers.values)):
-        return None
-    return with_channels_last(integers)
 
 
 def _is_done(value: Value) -> bool:
     """Whether a tensor is of integers, or of real numbers that nothing quantizes and the control core has code for."""
     if isinstance(value.operator, Quantize):
         return _is_given(value.inputs[0])
+    if isinstance(value.operator, Maximum):
+        return value.dtype != REAL
     return not isinstance(value.operator, _WITHOUT_CODE)
 
 

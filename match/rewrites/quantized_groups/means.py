@@ -41,7 +41,10 @@ def mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | N
 def _of_windows(
     real: Value, average: RealAverage, source: Dequantized, output: QuantizedType, clip: tuple[int, int]
 ) -> Value:
-    """Means that float32 may round otherwise than integers: these where it is proven not to, else float32."""
+    """Means that float32 may round otherwise than integers.
+
+    They are integers where it is proven not to, or where the reference adds up in an order that is not known.
+    """
     x, own, padding = source.value, source.quantization, average.padding
     _, rows, columns, _ = real.shape
     if average.counts_padding and any(padding):
@@ -49,8 +52,8 @@ def _of_windows(
         x, padding = padded(x, widths, own.zero_point), Padding()
     parts = parts_of(x, average.window, average.strides, padding, (rows, columns))
     typed = as_type(Dequantized(x, own), output.dtype)
-    if real.exact and parts is not None and are_means_of_sums(parts, typed.quantization, output):
-        return window_means(typed.value, typed.quantization, output, clip, parts, exact=True)
+    if parts is not None and (not real.exact or are_means_of_sums(parts, typed.quantization, output)):
+        return window_means(typed.value, typed.quantization, output, clip, parts, exact=real.exact)
     function = FloatQuantization(output.scale, output.zero_point, output.dtype, half_to_even=True, zero_first=True)
     means = FloatAverage(
         scale=own.scale,

@@ -16,7 +16,7 @@ from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.graph.elements import Dequantize, Quantize
 from match.graph.integers import Clip
-from match.graph.make import named
+from match.graph.make import array_of, constant, named
 from match.graph.maximum import Maximum
 from match.graph.moves import Concatenate, Move
 from match.graph.operator import Operator
@@ -48,7 +48,9 @@ def with_moves_of_integers(graph: Graph) -> Graph:
         operator = None if own or quantization is None else _on_integers(value.operator, quantization)
         if operator is None or quantization is None:
             return value
-        moved = computed(operator, *(x.value for x in reals if x is not None))
+        tensors = [x.value for x in reals if x is not None]
+        arrays = [array for x in tensors if (array := array_of(x)) is not None]
+        moved = constant(operator.compute(*arrays)) if len(arrays) == len(tensors) else computed(operator, *tensors)
         dequantize = Dequantize(scale=quantization.scale, zero_point=quantization.zero_point)
         return named(computed(dequantize, named(moved, value.source)), value.source)
 

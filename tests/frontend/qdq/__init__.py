@@ -1,0 +1,1 @@
+"""ONNX networks of quantized operators, read as the graph."""
