@@ -82,7 +82,8 @@ class _Maps:
         """A map or a sequence with channels first as a map with channels last."""
         if x in self._last:
             return self._last[x]
-        return _permuted(x if len(x.shape) == _RANK else reshaped(_in_order(x), _as_map(x.shape)), _TO_LAST)
+        last = _permuted(x if len(x.shape) == _RANK else reshaped(_in_order(x), _as_map(x.shape)), _TO_LAST)
+        return self._once(last, last.operator) if isinstance(last.operator, Move) else last
 
     def _elements(self, value: Value, operator: Operator) -> Value:
         """A function of elements of maps, of which constants may be broadcast to the others."""
@@ -106,12 +107,14 @@ class _Maps:
         """A move, of a map with channels last if it has the same elements."""
         if any(columns is not None for columns in move.columns):
             return self._taken(value, move)
-        if move.keeps_order:
-            return self._reshaped(value)
+        return self._reshaped(value) if move.keeps_order else self._once(self._turned(value, move), move)
+
+    def _once(self, value: Value, move: Move) -> Value:
+        """A tensor, or what is the same transposition of the same tensor already."""
+        if move.keeps_order or value.operator is not move:
+            return value
         key = _in_order(value.inputs[0]), move.split, move.axes, move.shape
-        if key not in self._orders:
-            self._orders[key] = self._turned(value, move)
-        return self._orders[key]
+        return self._orders.setdefault(key, value)
 
     def _turned(self, value: Value, move: Move) -> Value:
         """A transposition."""

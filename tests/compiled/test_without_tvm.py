@@ -1,13 +1,15 @@
-"""TFLite files are predicted without TVM, and compiled if modules take all of them, with the same result."""
+"""Files are predicted without TVM, and compiled if modules take all of them, with the same result."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import onnx
 import pytest
 
 import match
+from match import zoo
 from tests.without_tvm import output_without_tvm
 
 pytestmark = pytest.mark.tvm
@@ -32,6 +34,15 @@ match.compile(sys.argv[1], "gap9", cache=False, jobs=1).save(sys.argv[2])
 @pytest.mark.parametrize(("network", "target"), [("resnet", "gap9"), ("vit", "gap8"), ("shufflenet", "diana")])
 def test_a_network_is_predicted(network: str, target: str) -> None:
     path = NETWORKS / f"{network}.tflite"
+    report = match.predict(path, target, cache=False, jobs=1)
+    expected = [[layer.name, layer.module, layer.cycles, layer.exact] for layer in report.layers]
+    assert json.loads(output_without_tvm(PREDICTED, path, target)) == expected
+
+
+@pytest.mark.parametrize(("network", "target"), [("resnet8", "gap9"), ("ds_cnn", "diana")])
+def test_an_onnx_network_is_predicted(network: str, target: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{network}.onnx"
+    onnx.save(zoo.build(network), path)
     report = match.predict(path, target, cache=False, jobs=1)
     expected = [[layer.name, layer.module, layer.cycles, layer.exact] for layer in report.layers]
     assert json.loads(output_without_tvm(PREDICTED, path, target)) == expected

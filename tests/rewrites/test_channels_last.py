@@ -63,7 +63,8 @@ def test_indices_are_along_the_axis_that_they_were_along() -> None:
         f"{INPUT}v1: int8[1, 4, 2, 3] = {FIRST}\n"
         "v2: int8[1, 3, 2, 3] = move(v1, split=(1, 4, 2, 3), columns=(None, int32([0, 3, -1]), None, None), "
         "axes=(0, 1, 2, 3), shape=(1, 3, 2, 3), fill=5)\n"
-        f"v3: int8[1, 2, 3, 3] = move(v2, split=(1, 3, 2, 3), {ALL}, axes=(0, 2, 3, 1), shape=(1, 2, 3, 3))\nreturn v3\n"
+        f"v3: int8[1, 2, 3, 3] = move(v2, split=(1, 3, 2, 3), {ALL}, axes=(0, 2, 3, 1), shape=(1, 2, 3, 3))\n"
+        "return v3\n"
     )
     assert text(made) == (
         f"{INPUT}v1: int8[1, 2, 3, 3] = move(v0, split=(1, 2, 3, 4), columns=(None, None, None, int32([0, 3, -1])), "
@@ -96,7 +97,8 @@ def test_rows_of_a_sequence_are_those_of_a_map_of_one_row() -> None:
         f"v3: int8[1, 4, 5] = lookup(v2, {TABLE})\n"
         "v4: int8[1, 4, 1, 5] = move(v3, split=(1, 4, 5), columns=(None, None, None), axes=(0, 1, 2), "
         "shape=(1, 4, 1, 5))\n"
-        f"v5: int8[1, 1, 5, 4] = move(v4, split=(1, 4, 1, 5), {ALL}, axes=(0, 2, 3, 1), shape=(1, 1, 5, 4))\nreturn v5\n"
+        f"v5: int8[1, 1, 5, 4] = move(v4, split=(1, 4, 1, 5), {ALL}, axes=(0, 2, 3, 1), shape=(1, 1, 5, 4))\n"
+        "return v5\n"
     )
     assert text(made) == f"v0: int8[1, 1, 5, 4] = input('x')\nv1: int8[1, 1, 5, 4] = lookup(v0, {TABLE})\nreturn v1\n"
 
@@ -106,5 +108,18 @@ def test_a_tensor_is_turned_once_for_all_that_read_it() -> None:
     made = after(
         f"{INPUT}v1: int8[1, 3, 4, 2] = {last}\nv2: int8[1, 3, 4, 2] = {last}\n"
         f"v3: int8[1, 3, 4, 2] = lookup(v1, {TABLE})\nv4: int8[1, 3, 4, 2] = lookup(v2, {TABLE})\nreturn v3, v4\n"
+    )
+    assert sum(isinstance(value.operator, Move) for value in made.values) == 1
+
+
+def test_a_sum_reads_what_a_layer_reads() -> None:
+    """One transposition for both, of a tensor that is not known with channels last."""
+    last = f"move(v0, split=(1, 2, 3, 4), {ALL}, axes=(0, 2, 3, 1), shape=(1, 3, 4, 2))"
+    made = after(
+        f"{INPUT}v1: int8[1, 3, 4, 2] = {last}\nv2: int8[1, 3, 4, 2] = lookup(v1, {TABLE})\n"
+        f"v3: int8[1, 2, 3, 4] = move(v2, split=(1, 3, 4, 2), {ALL}, axes=(0, 3, 1, 2), shape=(1, 2, 3, 4))\n"
+        "v4: int8[1, 2, 3, 4] = difference(v3, v0, dtype='int8')\n"
+        f"v5: int8[1, 3, 4, 2] = move(v4, split=(1, 2, 3, 4), {ALL}, axes=(0, 2, 3, 1), shape=(1, 3, 4, 2))\n"
+        "return v5\n"
     )
     assert sum(isinstance(value.operator, Move) for value in made.values) == 1
