@@ -13,7 +13,7 @@ from typing import Any
 
 from match.frontend.model import ModelTensor
 from match.frontend.qdq import borders, functions, layers, pooling, qoperators, rows, shapes
-from match.frontend.qdq.reader import Handler, OnnxReader, Unread
+from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.elements import Quantize
 from match.graph.make import named
 from match.graph.maximum import Maximum
@@ -69,7 +69,7 @@ def reals_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: 
     """
     if any(node.op_type not in _HANDLERS for node in graph.node):
         return None
-    read = OnnxReader(graph, opset, floating)
+    read = QdqReader(graph, opset, floating)
     parameters = tuple(Value(Tensor(x.shape, x.dtype), source=x.name) for x in inputs)
     read.values.update((x.source, x) for x in parameters)
     try:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from match.frontend.onnx_graph import attribute_of
-from match.frontend.qdq.reader import Handler, OnnxReader, Unread
+from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.elements import Dequantize, Quantize
 from match.graph.make import array_of
 from match.graph.reals import REAL, Levels
@@ -18,7 +18,7 @@ from match.ir.float_border import FloatQuantization
 _NARROW = "int8", "uint8"
 
 
-def quantize(read: OnnxReader, node: Any) -> Value:
+def quantize(read: QdqReader, node: Any) -> Value:
     """QuantizeLinear, with one scale."""
     x = read.input(node)
     own = read.quantization(node, 1, _zero_type(read, node))
@@ -28,17 +28,17 @@ def quantize(read: OnnxReader, node: Any) -> Value:
     return computed(Quantize(function=function), x)
 
 
-def _zero_type(read: OnnxReader, node: Any) -> str:
+def _zero_type(read: QdqReader, node: Any) -> str:
     """The type of a zero point, which what is quantized with it has."""
     return str(read.array(node, 2).dtype) if read.has(node, 2) else "uint8"
 
 
-def dequantize(read: OnnxReader, node: Any) -> Value:
+def dequantize(read: QdqReader, node: Any) -> Value:
     """DequantizeLinear: of a constant with any scales, of other tensors with one."""
     return dequantized(read, read.input(node), node, 1, attribute_of(node, "axis", 1))
 
 
-def dequantized(read: OnnxReader, x: Value, node: Any, place: int, axis: int) -> Value:
+def dequantized(read: QdqReader, x: Value, node: Any, place: int, axis: int) -> Value:
     """A tensor as real numbers, with the scales at a place among an operator's inputs and the zero points after it.
 
     Several scales are along an axis.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from match.frontend.onnx_graph import attribute_of
-from match.frontend.qdq.reader import Handler, OnnxReader, Unread
+from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.make import array_of, constant
 from match.graph.reals import REAL, Levels, RealClip, RealFunction
 from match.graph.value import Value, computed
@@ -177,7 +177,7 @@ def quick_gelu(node: Any, x: Value) -> Value:
     return _swish(attribute_of(node, "alpha", 1.702), x)
 
 
-def clip(read: OnnxReader, node: Any) -> Value:
+def clip(read: QdqReader, node: Any) -> Value:
     """Clip between constants."""
     low, high = (
         _one_number(read, node, place) if read.has(node, place) else attribute_of(node, name, end)
@@ -188,45 +188,47 @@ def clip(read: OnnxReader, node: Any) -> Value:
     return computed(RealClip(low=low, high=high), _operand(read, node, 0))
 
 
-def _one_number(read: OnnxReader, node: Any, place: int) -> float:
+def _one_number(read: QdqReader, node: Any, place: int) -> float:
     number = _number_of(read.input(node, place))
     if number is None:
         raise Unread
     return number
 
 
-def relu(read: OnnxReader, node: Any) -> Value:
+def relu(read: QdqReader, node: Any) -> Value:
     """Relu."""
     return _relu(_operand(read, node, 0))
 
 
-def _of_one(function: _Function, read: OnnxReader, node: Any) -> Value:
+def _of_one(function: _Function, read: QdqReader, node: Any) -> Value:
     return function(node, _operand(read, node, 0))
 
 
-def _unary(read: OnnxReader, node: Any) -> Value:
+def _unary(read: QdqReader, node: Any) -> Value:
     return _real(_UNARY[node.op_type], _operand(read, node, 0))
 
 
-def _binary(read: OnnxReader, node: Any) -> Value:
+def _binary(read: QdqReader, node: Any) -> Value:
     a, b = _operand(read, node, 0), _operand(read, node, 1)
     if node.op_type == "PRelu":
         return _prelu(a, b)
     return computed(RealFunction(function=_BINARY[node.op_type]), a, b, exact=read.is_exact(node))
 
 
-def _joined(read: OnnxReader, node: Any) -> Value:
-    """Functions of several tensors. With a single number an extremum is a clip."""
+def _joined(read: QdqReader, node: Any) -> Value:
+    """Functions of several tensors, two by two."""
     operands = [_operand(read, node, place) for place in range(len(node.input))]
     return reduce(partial(_two, _JOINED[node.op_type]), operands)
 
 
 def _two(function: str, a: Value, b: Value) -> Value:
-    bound = _number_of(b)
-    if bound is None or _number_of(a) is not None or function == "add":
-        return _real(function, a, b) if bound is not None or _number_of(a) is None else _two(function, b, a)
-    low, high = (bound, math.inf) if function == "maximum" else (-math.inf, bound)
-    return computed(RealClip(low=low, high=high), a)
+    """A sum or an extremum of two tensors; an extremum of a tensor and one number is a clip."""
+    for x, other in ((a, b), (b, a)):
+        bound = _number_of(other)
+        if bound is not None and _number_of(x) is None and function != "add":
+            low, high = (bound, math.inf) if function == "maximum" else (-math.inf, bound)
+            return computed(RealClip(low=low, high=high), x)
+    return _real(function, a, b)
 
 
 def _number_of(x: Value) -> float | None:
@@ -235,7 +237,7 @@ def _number_of(x: Value) -> float | None:
     return float(numbers.item()) if numbers is not None and numbers.size == 1 else None
 
 
-def _operand(read: OnnxReader, node: Any, place: int) -> Value:
+def _operand(read: QdqReader, node: Any, place: int) -> Value:
     """An input of real numbers."""
     x = read.input(node, place)
     if x.dtype != REAL:

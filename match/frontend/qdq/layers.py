@@ -13,7 +13,7 @@ import onnx
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.onnx_transposed_windows import TransposedWindows
 from match.frontend.qdq.maps import as_map, channels_first, channels_last, like, padding_of, sides
-from match.frontend.qdq.reader import Handler, OnnxReader, Unread
+from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.make import array_of, broadcast, constant, reshaped, transposed
 from match.graph.opaque import Constant
 from match.graph.reals import REAL, Levels, RealConvolution, RealMatrices, RealProduct, RealTransposed
@@ -22,7 +22,7 @@ from match.graph.value import Value, computed
 _PLAIN = {"alpha": 1.0, "beta": 1.0}
 
 
-def convolution(read: OnnxReader, node: Any) -> Value:
+def convolution(read: QdqReader, node: Any) -> Value:
     """Conv."""
     bias = [read.input(node, 2)] if read.has(node, 2) else []
     return convolved(node, read.input(node), read.input(node, 1), bias, exact=read.is_exact(node))
@@ -43,7 +43,7 @@ def convolved(node: Any, x: Value, filters: Value, bias: Sequence[Value], *, exa
     return like(channels_first(computed(operator, channels_last(as_map(x)), filters, *bias, exact=exact)), x)
 
 
-def transposed_convolution(read: OnnxReader, node: Any) -> Value:
+def transposed_convolution(read: QdqReader, node: Any) -> Value:
     """ConvTranspose of one map or sequence, filters without holes."""
     x, filters = read.input(node), _constant(read.input(node, 1))
     if len(x.shape) not in (3, 4) or x.dtype != REAL:
@@ -75,7 +75,7 @@ def _of_one_row(filters: Value) -> Value:
     return computed(replace(operator, levels=operator.levels.reshape(shape), axis=axis))
 
 
-def gemm(read: OnnxReader, node: Any) -> Value:
+def gemm(read: QdqReader, node: Any) -> Value:
     """Gemm."""
     if any(attribute_of(node, name, one) != one for name, one in _PLAIN.items()):
         raise Unread
@@ -95,7 +95,7 @@ def gemm_of(node: Any, x: Value, matrix: Value, bias: Sequence[Value], *, exact:
     return computed(RealProduct(), x, matrix, *bias, exact=exact)
 
 
-def product(read: OnnxReader, node: Any) -> Value:
+def product(read: QdqReader, node: Any) -> Value:
     """MatMul."""
     return multiplied(read.input(node), read.input(node, 1), exact=read.is_exact(node))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.maps import as_map, channels_first, channels_last, like, padding_of, sides
-from match.frontend.qdq.reader import Handler, OnnxReader, Unread
+from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.make import reshaped
 from match.graph.maximum import Maximum
 from match.graph.reals import REAL, RealAverage
@@ -28,7 +28,7 @@ def _windows(node: Any, x: Value) -> tuple[Value, _Windows]:
     return channels_last(as_map(x)), (window, strides, padding)
 
 
-def maximum(read: OnnxReader, node: Any) -> Value:
+def maximum(read: QdqReader, node: Any) -> Value:
     """MaxPool."""
     x, (window, strides, padding) = _windows(node, read.input(node))
     dilation = sides(attribute_of(node, "dilations", None), 1)
@@ -36,7 +36,7 @@ def maximum(read: OnnxReader, node: Any) -> Value:
     return like(channels_first(computed(operator, x)), read.input(node))
 
 
-def average(read: OnnxReader, node: Any) -> Value:
+def average(read: QdqReader, node: Any) -> Value:
     """AveragePool."""
     return averaged(node, read.input(node), exact=read.is_exact(node))
 
@@ -51,7 +51,7 @@ def averaged(node: Any, x: Value, *, exact: bool) -> Value:
     return like(channels_first(computed(operator, map_, exact=exact)), x)
 
 
-def global_average(read: OnnxReader, node: Any) -> Value:
+def global_average(read: QdqReader, node: Any) -> Value:
     """GlobalAveragePool."""
     return mean_of_map(read.input(node), exact=read.is_exact(node))
 
@@ -64,7 +64,7 @@ def mean_of_map(x: Value, *, exact: bool) -> Value:
     return like(channels_first(computed(operator, channels_last(as_map(x)), exact=exact)), x)
 
 
-def global_maximum(read: OnnxReader, node: Any) -> Value:
+def global_maximum(read: QdqReader, node: Any) -> Value:
     """GlobalMaxPool."""
     x = read.input(node)
     if len(x.shape) not in (3, 4):
@@ -74,7 +74,7 @@ def global_maximum(read: OnnxReader, node: Any) -> Value:
     return like(channels_first(computed(operator, channels_last(as_map(x)))), x)
 
 
-def mean(read: OnnxReader, node: Any) -> Value:
+def mean(read: QdqReader, node: Any) -> Value:
     """ReduceMean along neighbouring axes, as means of windows of a map that has these as rows and columns.
 
     Along the last axis, unless it is that of a sequence's mean, and along the channels of a map, it is none of those.

@@ -17,7 +17,7 @@ class Unread(Exception):  # noqa: N818 - it is no error: another reader takes th
     """Something that is not read as the graph."""
 
 
-class OnnxReader:
+class QdqReader:
     """Tensors as those of the graph, by their names.
 
     All methods raise Unread where the network has something else than what is asked for.
@@ -75,5 +75,5 @@ class OnnxReader:
         return node.output[0] not in self._floating
 
 
-Handler = Callable[[OnnxReader, Any], Value | tuple[Value, ...]]
+Handler = Callable[[QdqReader, Any], Value | tuple[Value, ...]]
 """Makes what an operator computes of what it reads, or a tuple of all that."""

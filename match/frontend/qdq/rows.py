@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from match.frontend.onnx_graph import attribute_of
-from match.frontend.qdq.reader import Handler, OnnxReader, Unread
+from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.make import transposed
 from match.graph.reals import REAL
 from match.graph.rows import RealSoftmax
@@ -16,7 +16,7 @@ SOFTMAX_OF_AN_AXIS = 13
 """The opset since which a Softmax goes along one axis."""
 
 
-def softmax(read: OnnxReader, node: Any) -> Value:
+def softmax(read: QdqReader, node: Any) -> Value:
     """Softmax along one axis."""
     x = read.input(node)
     since = read.opset >= SOFTMAX_OF_AN_AXIS

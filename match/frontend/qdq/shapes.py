@@ -13,7 +13,7 @@ from match.arithmetic.resampling import COORDINATES, NEAREST, nearest_elements
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.onnx_resized_axes import resized_axes
 from match.frontend.qdq.maps import channels_first, channels_last
-from match.frontend.qdq.reader import Handler, OnnxReader, Unread
+from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.make import (
     array_of,
     broadcast,
@@ -29,7 +29,7 @@ from match.graph.make import (
 from match.graph.value import Value
 
 
-def reshape(read: OnnxReader, node: Any) -> Value:
+def reshape(read: QdqReader, node: Any) -> Value:
     """Reshape to constant extents."""
     x = _activation(read, node)
     wanted = read.integers(node, "shape", 1)
@@ -38,14 +38,14 @@ def reshape(read: OnnxReader, node: Any) -> Value:
     return reshaped(x, [x.shape[axis] if extent == 0 else extent for axis, extent in enumerate(wanted)])
 
 
-def flatten(read: OnnxReader, node: Any) -> Value:
+def flatten(read: QdqReader, node: Any) -> Value:
     """Flatten: the axes from one on as one, and those before it."""
     x, axis = _activation(read, node), attribute_of(node, "axis", 1)
     axis = axis + len(x.shape) if axis < 0 else axis
     return reshaped(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
-def squeeze(read: OnnxReader, node: Any) -> Value:
+def squeeze(read: QdqReader, node: Any) -> Value:
     """Squeeze."""
     x = _activation(read, node)
     every = [axis for axis, extent in enumerate(x.shape) if extent == 1]
@@ -53,7 +53,7 @@ def squeeze(read: OnnxReader, node: Any) -> Value:
     return reshaped(x, [extent for axis, extent in enumerate(x.shape) if axis not in dropped])
 
 
-def unsqueeze(read: OnnxReader, node: Any) -> Value:
+def unsqueeze(read: QdqReader, node: Any) -> Value:
     """Unsqueeze."""
     x, axes = _activation(read, node), read.integers(node, "axes", 1)
     rank = len(x.shape) + len(axes)
@@ -61,13 +61,13 @@ def unsqueeze(read: OnnxReader, node: Any) -> Value:
     return reshaped(x, [1 if axis in added else next(extents) for axis in range(rank)])
 
 
-def transpose(read: OnnxReader, node: Any) -> Value:
+def transpose(read: QdqReader, node: Any) -> Value:
     """Transpose."""
     x = _activation(read, node)
     return transposed(x, attribute_of(node, "perm", [*range(len(x.shape))][::-1]))
 
 
-def concatenate(read: OnnxReader, node: Any) -> Value:
+def concatenate(read: QdqReader, node: Any) -> Value:
     """Concat."""
     parts = [read.input(node, place) for place in range(len(node.input))]
     if any(array_of(part) is not None for part in parts) or len({part.dtype for part in parts}) > 1:
@@ -75,7 +75,7 @@ def concatenate(read: OnnxReader, node: Any) -> Value:
     return concatenated(parts, attribute_of(node, "axis", 0) % len(parts[0].shape))
 
 
-def slice_(read: OnnxReader, node: Any) -> Value:
+def slice_(read: QdqReader, node: Any) -> Value:
     """Slice, with constant ends."""
     x = _activation(read, node)
     starts, ends = read.integers(node, "starts", 1), read.integers(node, "ends", 2)
@@ -91,7 +91,7 @@ def slice_(read: OnnxReader, node: Any) -> Value:
     return chosen(x, indices)
 
 
-def split(read: OnnxReader, node: Any) -> tuple[Value, ...]:
+def split(read: QdqReader, node: Any) -> tuple[Value, ...]:
     """Split into parts, whose sizes are given or alike."""
     x = _activation(read, node)
     axis, count = int(attribute_of(node, "axis", 0)) % len(x.shape), len(node.output)
@@ -103,7 +103,7 @@ def split(read: OnnxReader, node: Any) -> tuple[Value, ...]:
     return tuple(cut(x, axis, end - own, end) for own, end in zip(sizes, ends, strict=True))
 
 
-def gather(read: OnnxReader, node: Any) -> Value:
+def gather(read: QdqReader, node: Any) -> Value:
     """Gather at constant places of an axis, or at one, without that axis."""
     x, places = _activation(read, node), read.array(node, 1)
     axis = int(attribute_of(node, "axis", 0)) % len(x.shape)
@@ -114,18 +114,18 @@ def gather(read: OnnxReader, node: Any) -> Value:
     return found if places.ndim else reshaped(found, (*x.shape[:axis], *x.shape[axis + 1 :]))
 
 
-def expand(read: OnnxReader, node: Any) -> Value:
+def expand(read: QdqReader, node: Any) -> Value:
     """Expand, with constant extents."""
     x = _activation(read, node)
     return broadcast(x, np.broadcast_shapes(x.shape, tuple(read.integers(node, "shape", 1))))
 
 
-def tile(read: OnnxReader, node: Any) -> Value:
+def tile(read: QdqReader, node: Any) -> Value:
     """Tile, with constant numbers."""
     return repeated(_activation(read, node), read.integers(node, "repeats", 1))
 
 
-def depth_to_space(read: OnnxReader, node: Any) -> Value:
+def depth_to_space(read: QdqReader, node: Any) -> Value:
     """DepthToSpace: channels of a pixel side by side as pixels."""
     x, block = _activation(read, node), int(attribute_of(node, "blocksize", 1))
     batch, channels, rows, columns = x.shape
@@ -137,7 +137,7 @@ def depth_to_space(read: OnnxReader, node: Any) -> Value:
     return channels_first(reshaped(seen, (batch, rows * block, columns * block, after)))
 
 
-def space_to_depth(read: OnnxReader, node: Any) -> Value:
+def space_to_depth(read: QdqReader, node: Any) -> Value:
     """SpaceToDepth: pixels of a block as channels of one."""
     x, block = _activation(read, node), int(attribute_of(node, "blocksize", 1))
     batch, channels, rows, columns = x.shape
@@ -150,7 +150,7 @@ _RESIZE_OF_MODES = 11
 """The opset since which a Resize has modes of coordinates."""
 
 
-def resize(read: OnnxReader, node: Any) -> Value:
+def resize(read: QdqReader, node: Any) -> Value:
     """Resize and Upsample to the nearest elements."""
     x = _activation(read, node)
     if attribute_of(node, "mode", b"nearest") != b"nearest":
@@ -174,7 +174,7 @@ def resize(read: OnnxReader, node: Any) -> Value:
     return chosen(x, [chosen_ones.get(axis) for axis in range(len(x.shape))])
 
 
-def pad(read: OnnxReader, node: Any) -> Value:
+def pad(read: QdqReader, node: Any) -> Value:
     """Pad with a constant number, or with elements of the tensor."""
     x = _activation(read, node)
     mode = attribute_of(node, "mode", b"constant").decode()
@@ -190,17 +190,17 @@ def pad(read: OnnxReader, node: Any) -> Value:
     return padded(x, [*zip(before, after, strict=True)], fill)
 
 
-def identity(read: OnnxReader, node: Any) -> Value:
+def identity(read: QdqReader, node: Any) -> Value:
     """Identity, and Dropout, which does nothing in inference."""
     return read.input(node)
 
 
-def constant(read: OnnxReader, node: Any) -> Value:
+def constant(read: QdqReader, node: Any) -> Value:
     """Constant, which is known already."""
     return read.value(node.output[0])
 
 
-def _activation(read: OnnxReader, node: Any) -> Value:
+def _activation(read: QdqReader, node: Any) -> Value:
     """The first input, if it is not constant."""
     x = read.input(node)
     if array_of(x) is not None or (not x.inputs and x.operator is not None):

@@ -6,17 +6,18 @@ to them, as onnxruntime's QGemm does. Other sums a reference may make in floatin
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from match.arithmetic.element_functions import APPROXIMATED
 from match.graph.elements import DequantizeSums
 from match.graph.make import array_of
 from match.graph.opaque import Constant
 from match.graph.reals import Levels, RealClip, RealConvolution, RealFunction, RealProduct, RealTransposed
 from match.graph.rewrite import rewrite
-from match.graph.value import Graph, Value, computed
+from match.graph.value import Graph, Value, computed, readers
 from match.rewrites.quantized_groups.functions import table_of_reals
 from match.rewrites.quantized_groups.layers import integer_layer
 
@@ -33,7 +34,7 @@ def with_real_sums(graph: Graph) -> Graph:
 
     What is left says whether the control core computes just the reference's numbers.
     """
-    return rewrite(rewrite(graph, _rule), _of_constants)
+    return rewrite(rewrite(graph, partial(_rule, readers(graph))), _of_constants)
 
 
 def _of_constants(value: Value, original: Value) -> Value:
@@ -44,16 +45,14 @@ def _of_constants(value: Value, original: Value) -> Value:
     return replace(value, operator=Constant(array=value.operator.compute()))
 
 
-def _rule(value: Value, original: Value) -> Value:
-    del original
+def _rule(read: Mapping[Value, Sequence[Value | None]], value: Value, original: Value) -> Value:
     match value.operator:
         case RealConvolution() | RealTransposed() | RealProduct():
             return _sums(value) or value
-        case RealFunction(function=function):
-            tabulated = table_of_reals(value) if function in APPROXIMATED or value.inputs else None
-            return tabulated or replace(value, exact=_is_exact(function, value))
-        case RealClip():
-            return table_of_reals(value) or value
+        case RealFunction() | RealClip():
+            inner = all(reader and isinstance(reader.operator, RealFunction | RealClip) for reader in read[original])
+            tabulated = None if inner else table_of_reals(value)
+            return tabulated or replace(value, exact=_is_exact(value))
         case _:
             return value
 
@@ -72,13 +71,15 @@ def _sums(value: Value) -> Value | None:
     return replace(reals, source=value.source)
 
 
-def _is_exact(function: str, value: Value) -> bool:
-    """Whether an operator that is left is known to compute the reference's numbers.
+def _is_exact(value: Value) -> bool:
+    """Whether a function that is left is known to compute the reference's numbers.
 
     It does if it chooses, compares or converts numbers, or rounds once with a constant, as between real and quantized
-    numbers. For other operators it is not known how the reference computes.
+    numbers. For other functions it is not known how the reference computes.
     """
-    constants = [array_of(x) for x in value.inputs]
+    if not isinstance(value.operator, RealFunction):
+        return True
+    function, constants = value.operator.function, [array_of(x) for x in value.inputs]
     if function == "divide":  # by a scalar TVM multiplies by the reciprocal, which rounds otherwise
         return constants[0] is None and constants[1] is not None and constants[1].ndim > 0
     return function in _EXACT or (function in _ROUNDED_ONCE and any(array is not None for array in constants))
