@@ -19,8 +19,6 @@ from match.graph.opaque import Constant
 from match.graph.reals import REAL, Levels, RealConvolution, RealMatrices, RealProduct, RealTransposed
 from match.graph.value import Value, computed
 
-_PLAIN = {"alpha": 1.0, "beta": 1.0}
-
 
 def convolution(read: QdqReader, node: Any) -> Value:
     """Conv."""
@@ -76,11 +74,23 @@ def _of_one_row(filters: Value) -> Value:
 
 
 def gemm(read: QdqReader, node: Any) -> Value:
-    """Gemm."""
-    if any(attribute_of(node, name, one) != one for name, one in _PLAIN.items()):
-        raise Unread
-    bias = [read.input(node, 2)] if read.has(node, 2) else []
-    return gemm_of(node, read.input(node), read.input(node, 1), bias, exact=read.is_exact(node))
+    """Gemm, with factors of the product and of the bias, which the reference multiplies as real numbers."""
+    alpha, beta = attribute_of(node, "alpha", 1.0), attribute_of(node, "beta", 1.0)
+    bias = [_times(beta, read.input(node, 2))] if read.has(node, 2) else []
+    exact = read.is_exact(node) and alpha == beta == 1
+    return gemm_of(node, read.input(node), _times(alpha, read.input(node, 1)), bias, exact=exact)
+
+
+def _times(factor: float, x: Value) -> Value:
+    """A constant times a number."""
+    x = _constant(x)
+    if factor == 1:
+        return x
+    array, operator = array_of(x), x.operator
+    if array is not None:
+        return constant(array * np.float32(factor))
+    assert isinstance(operator, Levels), "a constant is one of both"
+    return computed(replace(operator, scales=operator.scales * np.float32(factor)))
 
 
 def gemm_of(node: Any, x: Value, matrix: Value, bias: Sequence[Value], *, exact: bool) -> Value:

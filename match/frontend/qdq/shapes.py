@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -26,45 +27,64 @@ from match.graph.make import (
     taken,
     transposed,
 )
-from match.graph.value import Value
+from match.graph.reals import Levels
+from match.graph.value import Value, computed
 
 
 def reshape(read: QdqReader, node: Any) -> Value:
     """Reshape to constant extents."""
-    x = _activation(read, node)
-    wanted = read.integers(node, "shape", 1)
+    x, wanted = read.input(node), read.integers(node, "shape", 1)
     if attribute_of(node, "allowzero", 0):
         raise Unread
-    return reshaped(x, [x.shape[axis] if extent == 0 else extent for axis, extent in enumerate(wanted)])
+    return _in_shape(x, [x.shape[axis] if extent == 0 else extent for axis, extent in enumerate(wanted)])
 
 
 def flatten(read: QdqReader, node: Any) -> Value:
     """Flatten: the axes from one on as one, and those before it."""
-    x, axis = _activation(read, node), attribute_of(node, "axis", 1)
+    x, axis = read.input(node), attribute_of(node, "axis", 1)
     axis = axis + len(x.shape) if axis < 0 else axis
-    return reshaped(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
+    return _in_shape(x, (math.prod(x.shape[:axis]), math.prod(x.shape[axis:])))
 
 
 def squeeze(read: QdqReader, node: Any) -> Value:
     """Squeeze."""
-    x = _activation(read, node)
+    x = read.input(node)
     every = [axis for axis, extent in enumerate(x.shape) if extent == 1]
     dropped = {axis % len(x.shape) for axis in read.integers(node, "axes", 1, every)}
-    return reshaped(x, [extent for axis, extent in enumerate(x.shape) if axis not in dropped])
+    return _in_shape(x, [extent for axis, extent in enumerate(x.shape) if axis not in dropped])
 
 
 def unsqueeze(read: QdqReader, node: Any) -> Value:
     """Unsqueeze."""
-    x, axes = _activation(read, node), read.integers(node, "axes", 1)
+    x, axes = read.input(node), read.integers(node, "axes", 1)
     rank = len(x.shape) + len(axes)
     added, extents = {axis % rank for axis in axes}, iter(x.shape)
-    return reshaped(x, [1 if axis in added else next(extents) for axis in range(rank)])
+    return _in_shape(x, [1 if axis in added else next(extents) for axis in range(rank)])
 
 
 def transpose(read: QdqReader, node: Any) -> Value:
     """Transpose."""
-    x = _activation(read, node)
-    return transposed(x, attribute_of(node, "perm", [*range(len(x.shape))][::-1]))
+    x = read.input(node)
+    order = attribute_of(node, "perm", [*range(len(x.shape))][::-1])
+    if isinstance(x.operator, Levels):
+        levels = np.ascontiguousarray(x.operator.levels.transpose(order))
+        return computed(replace(x.operator, levels=levels, axis=order.index(x.operator.axis)))
+    return transposed(x, order)
+
+
+def _in_shape(x: Value, shape: Sequence[int]) -> Value:
+    """All elements of a tensor in their order; of one with several scales their axis has to stay."""
+    own = x.operator
+    if not isinstance(own, Levels):
+        return reshaped(x, shape)
+    levels = own.levels.reshape(tuple(shape))
+    if own.scales.size == 1:
+        return computed(replace(own, levels=levels, axis=0))
+    before = math.prod(own.levels.shape[: own.axis])
+    for axis, extent in enumerate(levels.shape):
+        if extent == own.scales.size and math.prod(levels.shape[:axis]) == before:
+            return computed(replace(own, levels=levels, axis=axis))
+    raise Unread
 
 
 def concatenate(read: QdqReader, node: Any) -> Value:

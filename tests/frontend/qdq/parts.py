@@ -163,3 +163,21 @@ def softmax(model: TrainedModel) -> None:
 @part(1, 12, 10)
 def mean_of_a_sequence(model: TrainedModel) -> None:
     model.add("ReduceMean", axes=[1], keepdims=0)
+
+
+@part(1, 4, 6, 6, scale=0.3)
+def moved_weights(model: TrainedModel) -> None:
+    """Weights with a scale for each output, transposed and with more axes than they are stored with."""
+    weights = model.apply("Transpose", model.weights((4, 5, 3, 3), axis=1), perm=[1, 0, 2, 3])
+    model.add("Conv", weights)
+    model.quantize(0.3, "uint8", 128)
+    weights = model.apply("Unsqueeze", model.weights((6, 5)), model.constant(np.array([2, 3])))
+    model.add("Conv", weights)
+
+
+@part(3, 9, scale=0.3)
+def product_with_factors(model: TrainedModel) -> None:
+    model.add("Gemm", model.weights((9, 7), axis=1), alpha=2.0)
+    model.quantize(0.3, "uint8", 128)
+    bias = model.constant(model.rng.normal(0, 2, 5).astype(np.float32))
+    model.add("Gemm", model.weights((7, 5), axis=1), bias, alpha=0.25, beta=0.5)
