@@ -37,6 +37,9 @@ def convolved(node: Any, x: Value, filters: Value, bias: Sequence[Value], *, exa
         dilation=sides(attribute_of(node, "dilations", None), 1),
         groups=attribute_of(node, "group", 1),
     )
+    window: list[int] = list(attribute_of(node, "kernel_shape", None) or filters.shape[2:])
+    if filters.shape[1:] != (x.shape[1] // operator.groups, *window) or filters.shape[0] % operator.groups:
+        raise Unread
     filters = filters if len(x.shape) == 4 else _of_one_row(filters)
     return like(channels_first(computed(operator, channels_last(as_map(x)), filters, *bias, exact=exact)), x)
 
@@ -48,7 +51,7 @@ def transposed_convolution(read: QdqReader, node: Any) -> Value:
         raise Unread
     given = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
     windows = TransposedWindows.of(given, x.shape[2:], filters.shape[2:])
-    if not windows.are_adjoining or any(hole > 1 for hole in windows.dilations):
+    if not windows.are_adjoining or any(hole > 1 for hole in windows.dilations) or filters.shape[0] != x.shape[1]:
         raise Unread
     operator = RealTransposed(
         strides=sides(windows.strides, 1),
@@ -100,7 +103,7 @@ def gemm_of(node: Any, x: Value, matrix: Value, bias: Sequence[Value], *, exact:
         raise Unread
     if attribute_of(node, "transB", 0):
         matrix = _turned(matrix)
-    if any(one.shape != matrix.shape[1:] for one in bias):
+    if any(one.shape != matrix.shape[1:] for one in bias) or x.shape[1] != matrix.shape[0]:
         raise Unread
     return computed(RealProduct(), x, matrix, *bias, exact=exact)
 
@@ -112,7 +115,7 @@ def product(read: QdqReader, node: Any) -> Value:
 
 def multiplied(a: Value, b: Value, *, exact: bool) -> Value:
     """Products of all rows of a tensor and one constant matrix, or of pairs of matrices."""
-    if min(len(a.shape), len(b.shape)) < 2 or (a.dtype, b.dtype) != (REAL, REAL):
+    if min(len(a.shape), len(b.shape)) < 2 or (a.dtype, b.dtype) != (REAL, REAL) or a.shape[-1] != b.shape[-2]:
         raise Unread
     if len(b.shape) == 2 and isinstance(b.operator, Levels | Constant):
         sums = computed(RealProduct(), reshaped(a, (-1, a.shape[-1])), b, exact=exact)
