@@ -107,7 +107,12 @@ class _Maps:
         """A move, of a map with channels last if it has the same elements."""
         if any(columns is not None for columns in move.columns):
             return self._taken(value, move)
-        return self._reshaped(value) if move.keeps_order else self._once(self._turned(value, move), move)
+        if not move.keeps_order:
+            return self._once(self._turned(value, move), move)
+        (x,), made = value.inputs, self._reshaped(value)
+        if move.axes == _TO_FIRST and move.split == x.shape and made is not x:
+            self._last.setdefault(made, x)
+        return made
 
     def _once(self, value: Value, move: Move) -> Value:
         """A tensor, or what is the same transposition of the same tensor already."""

@@ -21,6 +21,7 @@ from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
 from match.relay.rewrite import source_name
 from match.target.registry import get_target
+from tests.passes.imported import imported_relay
 
 NUMBERS = [relay.transform.FakeQuantizationToInteger(), relay.transform.FoldConstant()]
 
@@ -32,7 +33,7 @@ def imported(path: Path) -> tvm.IRModule:
         main = relay.build_module.bind_params_by_name(module["main"], weights)
         module = tvm.IRModule.from_expr(relay.Function(main.params, main.body))
     else:
-        module = tvm.transform.Sequential([relay.transform.InferType(), *NUMBERS])(match.load(path).module)
+        module = tvm.transform.Sequential([relay.transform.InferType(), *NUMBERS])(imported_relay(path))
     return relay.transform.InferType()(module)
 
 
