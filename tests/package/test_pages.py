@@ -28,6 +28,11 @@ def test_constants_of_cost_models_are_current() -> None:
     assert page == PAGES["cost-models.md"](), "docs/cost-models.md is not current: make pages"
 
 
+def test_what_was_predicted_for_publications_is_current() -> None:
+    page = (DOCS / "cost-models-diana.md").read_text()
+    assert page == PAGES["cost-models-diana.md"](), "docs/cost-models-diana.md is not current: make pages"
+
+
 def test_what_was_counted_on_eight_cores_is_current() -> None:
     page = (DOCS / "pulp-open.md").read_text()
     assert page == PAGES["pulp-open.md"](), "docs/pulp-open.md is not current: make pages"
