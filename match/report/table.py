@@ -16,6 +16,7 @@ from match.report.advice import moved_text
 from match.report.columns import Column, fitted, left_out
 from match.report.layer_rows import bytes_moved, peak_share, shapes
 from match.report.memory_table import memory_lines, memory_table, program_text
+from match.report.pieces import SHARED, shared_cycles
 from match.report.schema import (
     CandidateSummary,
     LayerSummary,
@@ -62,14 +63,16 @@ def show(report: Report, console: Console) -> None:
 
 
 class _Line(NamedTuple):
-    """A line of the table: a layer, or one of its operators below it."""
+    """A line of the table: a layer, or below it one of its operators, or what the operators of a group share."""
 
     layer: LayerSummary
     operator: OperatorSummary | None = None
 
 
 def _lines(layer: LayerSummary) -> list[_Line]:
-    return [_Line(layer), *(_Line(layer, operator) for operator in layer.operators)]
+    shared = shared_cycles(layer)
+    rest = () if shared is None else (OperatorSummary(SHARED, macs=0, outputs=0, cycles=shared),)
+    return [_Line(layer), *(_Line(layer, operator) for operator in (*layer.operators, *rest))]
 
 
 def _rows(layers: Sequence[LayerSummary]) -> dict[str, tuple[LayerSummary, ...]]:

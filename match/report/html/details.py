@@ -10,7 +10,8 @@ from match.report.html.cycles import CAUSE_NAMES
 from match.report.html.palette import CAUSES
 from match.report.html.text import facts, joined, link, name, number, share, size, stacked, table
 from match.report.layer_rows import causes, peak_share, shapes
-from match.report.schema import CandidateSummary, LayerSummary, Report, ScheduleSummary
+from match.report.pieces import SHARED, shared_cycles
+from match.report.schema import CandidateSummary, LayerSummary, OperatorSummary, Report, ScheduleSummary
 from match.report.table import exactness
 
 
@@ -90,10 +91,18 @@ def _links(report: Report, places: Sequence[int], numbers: Sequence[int], others
 def _operators(layer: LayerSummary) -> Iterator[Markup]:
     if layer.operators:
         yield Markup("<h3>Operators, executed as one</h3>")
-        yield table(
-            ("operator", "in the model", "MACs", "cycles"),
-            ((one.op, name(one.source), one.macs or None, one.cycles) for one in layer.operators),
-        )
+        shared = shared_cycles(layer)
+        if shared is None:
+            yield table(("operator", "MACs"), ((_operator(one), one.macs or None) for one in layer.operators))
+            yield Markup('<p class="hint">They take turns, tile by tile: cycles are those of all.</p>')
+        else:
+            rows = [(_operator(one), one.macs or None, one.cycles) for one in layer.operators]
+            rest = Markup("{}<br><small>offload, transfers that nothing hides, waits</small>").format(SHARED)
+            yield table(("operator", "MACs", "cycles"), [*rows, (rest, None, shared)])
+
+
+def _operator(one: OperatorSummary) -> Markup:
+    return Markup("{}<br><small>{}</small>").format(one.op, name(one.source))
 
 
 def _schedule(schedule: ScheduleSummary) -> Iterator[Markup]:

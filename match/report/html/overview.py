@@ -13,6 +13,7 @@ from match.report.html.palette import AREAS, CAUSES, unit_colours
 from match.report.html.text import facts, joined, link, meter, number, share, size, stacked, table
 from match.report.layer_rows import causes
 from match.report.memory_areas import CALLERS, PROGRAM
+from match.report.pieces import pieces
 from match.report.schema import MemoryPlanSummary, Report
 from match.report.settings import objective_text, settings_text
 
@@ -27,9 +28,9 @@ def overview(report: Report, cycles: Chart) -> Markup:
         '<div class="cards">{}</div>'
         '<div class="columns"><section class="card"><h2>Where the cycles go</h2>{}{}{}</section>'
         '<section class="card"><h2>Memory</h2>{}</section></div>'
-        '<section class="card"><h2>Cycles of each layer</h2>{}</section>'
+        '<section class="card"><h2>Cycles of each layer, and of the operators of groups</h2>{}</section>'
         '<div class="columns"><section class="card"><h2>What would help</h2>{}</section>'
-        '<section class="card"><h2>The slowest layers</h2>{}</section></div>'
+        '<section class="card"><h2>What takes longest</h2>{}</section></div>'
         '<section class="card"><h2>How it was compiled</h2>{}</section>'
     ).format(
         joined(_cards(report)),
@@ -156,21 +157,22 @@ def _advice(report: Report) -> Markup:
 
 def _slowest(report: Report) -> Markup:
     colours = unit_colours(report.target)
-    slow = sorted(enumerate(report.layers), key=lambda one: -one[1].cycles)[:_SLOWEST]
-    most = max((layer.cycles for _, layer in slow), default=0) or 1
+    slow = sorted(pieces(report), key=lambda piece: -piece.cycles)[:_SLOWEST]
+    most = max((piece.cycles for piece in slow), default=0) or 1
+    modules = [layer.module for layer in report.layers]
     rows = joined(
         Markup(
             '<tr><th scope="row">{}</th><td class="inline"><i style="width:{:.2f}%;background:{}"></i></td>'
             '<td>{}</td><td class="number">{}</td><td class="number">{}</td></tr>'
         ).format(
-            link(place, layer.name),
-            100 * layer.cycles / most,
-            colours.get(layer.module, "currentColor"),
-            layer.module,
-            number(layer.cycles),
-            share(layer.cycles, report.totals.cycles),
+            link(piece.place, piece.name),
+            100 * piece.cycles / most,
+            colours.get(modules[piece.place], "currentColor"),
+            modules[piece.place],
+            number(piece.cycles),
+            share(piece.cycles, report.totals.cycles),
         )
-        for place, layer in slow
+        for piece in slow
     )
     return Markup('<div class="scroll"><table class="slowest"><tbody>{}</tbody></table></div>').format(rows)
 
