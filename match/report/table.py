@@ -330,6 +330,7 @@ def _totals(report: Report, *, explained: bool) -> list[Text]:
         *map(Text, _removed(report)),
         *map(Text, _energy(report)),
         *map(Text, _exactness(report, explained=explained)),
+        *(Text(f"Validated: {one.compared}. {one.found[0]}") for one in report.validated),
         Text(f"Compiled in {sum(phases.values()):.2f} s ({times})."),
     ]
 

@@ -93,6 +93,7 @@ SECTIONS = {
     "advice": ("Advice",),
     "moved_outputs": ("MovedOutputs", "MovedOutput"),
     "measured": ("Measurement", "MeasuredLayers"),
+    "validated": ("ValidatedSummary", "ValidatedLayer", "AccuracySummary"),
     "sizes": ("Size",),
     "memory": ("MemoryPlanSummary", "MemoryStep", "TensorPlace"),
     "workspace": ("WorkspaceSummary", "WorkspaceBuffer"),

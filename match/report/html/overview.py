@@ -14,7 +14,7 @@ from match.report.html.text import facts, joined, link, meter, number, share, si
 from match.report.layer_rows import causes
 from match.report.memory_areas import CALLERS, PROGRAM
 from match.report.pieces import pieces
-from match.report.schema import MemoryPlanSummary, Report
+from match.report.schema import AccuracySummary, MemoryPlanSummary, Report
 from match.report.settings import objective_text, settings_text
 
 _SLOWEST = 8
@@ -31,7 +31,7 @@ def overview(report: Report, cycles: Chart) -> Markup:
         '<section class="card"><h2>Cycles of each layer, and of the operators of groups</h2>{}</section>'
         '<div class="columns"><section class="card"><h2>What would help</h2>{}</section>'
         '<section class="card"><h2>What takes longest</h2>{}</section></div>'
-        '<section class="card"><h2>How it was compiled</h2>{}</section>'
+        '{}<section class="card"><h2>How it was compiled</h2>{}</section>'
     ).format(
         joined(_cards(report)),
         stacked("By unit", by_unit(report), "cycles"),
@@ -41,6 +41,7 @@ def overview(report: Report, cycles: Chart) -> Markup:
         cycles.content,
         _advice(report),
         _slowest(report),
+        _validated(report),
         _compiled(report),
     )
 
@@ -65,8 +66,32 @@ def _cards(report: Report) -> Iterator[Markup]:
         "exact" if not inexact else f"{inexact} of {len(report.layers)} layers",
         "every layer computes the reference's numbers" if not inexact else f"may differ from the reference{moved}",
     )
+    for one in report.validated:
+        yield _card(f"Beside {one.reference}", one.verdict, f"{one.samples} samples of the C on {one.platform}")
+        if one.accuracy is not None:
+            yield _accuracy(one.accuracy, one.reference)
     for measurement in report.measured:
         yield _card(f"On {measurement.platform}", number(measurement.total), f"{measurement.unit} counted")
+
+
+def _accuracy(seen: AccuracySummary, reference: str) -> Markup:
+    low, high = seen.interval
+    others = [(reference, seen.reference_right), ("exact numerics", seen.exact_right)]
+    told = ", ".join(f"{name} {right / seen.samples:.2%}" for name, right in others if right is not None)
+    return _card(
+        "Accuracy",
+        f"{seen.right / seen.samples:.2%}",
+        f"of the C on {seen.samples} labelled samples, 95 % confidence {low:.1%} to {high:.1%}; {told}",
+    )
+
+
+def _validated(report: Report) -> Markup:
+    """What was compared, and what came of it."""
+    parts = joined(
+        Markup("<h3>{}</h3>{}").format(one.compared, joined(Markup("<p>{}</p>").format(line) for line in one.found))
+        for one in report.validated
+    )
+    return Markup('<section class="card"><h2>Validated</h2>{}</section>').format(parts) if parts else Markup()
 
 
 def _card(label: str, value: str, note: str) -> Markup:
