@@ -54,7 +54,8 @@ def _figures(point: PointResult, energy: bool) -> tuple[str, ...]:
     figures = point.figures
     if figures is None:
         return ("", "", *(("",) if energy else ()), "", "", "", "")
-    exact = "yes" if not figures.inexact_layers else f"{figures.inexact_layers} layers not, {figures.moved:.1%} moved"
+    layers = f"{figures.inexact_layers} layer{'s' if figures.inexact_layers > 1 else ''}"
+    exact = f"not in {layers}, {figures.moved:.1%} moved" if figures.inexact_layers else "yes"
     return (
         f"{figures.cycles:,}",
         f"{figures.milliseconds:,.3f}",
