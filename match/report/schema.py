@@ -76,10 +76,19 @@ class ModuleSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     peak_macs: int | None = None
 
 
+class EnlargedMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A memory that was given more `bytes` than the chip has of it, its `own`."""
+
+    name: str
+    bytes: int
+    own: int
+
+
 class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The chip: clock in hertz, the memory that holds the network, the modules it was compiled for and its CPU.
 
-    `estimated_energy` tells that energies follow from publications, with assumptions, and were not measured.
+    `estimated_energy` tells that energies follow from publications, with assumptions, and were not measured. `enlarged`
+    are memories that were given more bytes than the chip has, so that no such chip executes the program.
     """
 
     name: str
@@ -87,6 +96,7 @@ class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     main_memory: MemorySummary
     modules: tuple[ModuleSummary, ...]
     estimated_energy: bool = False
+    enlarged: tuple[EnlargedMemory, ...] = ()
 
 
 class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

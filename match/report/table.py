@@ -27,7 +27,7 @@ from match.report.schema import (
     RequantizationSummary,
     ScheduleSummary,
 )
-from match.report.settings import objective_text, settings_text
+from match.report.settings import hypothetical, objective_text, settings_text
 
 FILE_WIDTH = 400
 NAME_WIDTH = 40
@@ -336,15 +336,18 @@ def _totals(report: Report, *, explained: bool) -> list[Text]:
 
 
 def warnings(report: Report) -> list[str]:
-    """What is no success: sentences about modules that take nothing."""
-    return [one.sentence for one in report.advice if one.warning]
+    """What is no success: sentences about modules that take nothing, and memories that the chip has less of."""
+    return [*hypothetical(report), *(one.sentence for one in report.advice if one.warning)]
 
 
 def _advice(report: Report) -> list[Text]:
-    """The advice, ranked; a module that takes nothing is a warning."""
+    """The advice, ranked; a module that takes nothing is a warning, and so is a chip that does not exist."""
     return [
-        Text(f"{'Warning' if one.warning else 'Advice'} {rank}: {one.sentence}", style="bold yellow" * one.warning)
-        for rank, one in enumerate(report.advice, 1)
+        *(Text(f"Warning: {sentence}", style="bold yellow") for sentence in hypothetical(report)),
+        *(
+            Text(f"{'Warning' if one.warning else 'Advice'} {rank}: {one.sentence}", style="bold yellow" * one.warning)
+            for rank, one in enumerate(report.advice, 1)
+        ),
     ]
 
 

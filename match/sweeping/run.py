@@ -17,6 +17,7 @@ from match.errors import MatchError, OptionError
 from match.frontend import Model, load
 from match.frontend.kept import kept_model
 from match.processes.workers import available_processors
+from match.report.schema import EnlargedMemory
 from match.report.shown import ShownReport
 from match.sweeping.cluster import connected
 from match.sweeping.kept import KeptPoints
@@ -75,11 +76,20 @@ def table(result: SweepResult) -> Any:
             **{name: getattr(point.figures, name, None) for name in names},
             **{f"{name}_cycles": point.figures and point.figures.module_cycles.get(name, 0) for name in modules},
             "best": point.best,
+            "hypothetical": bool(point.enlarged),
             "refusal": point.refusal,
         }
         for point in result.points
     ]
-    columns = ["model", *result.axes, *names, *(f"{name}_cycles" for name in modules), "best", "refusal"]
+    columns = [
+        "model",
+        *result.axes,
+        *names,
+        *(f"{name}_cycles" for name in modules),
+        "best",
+        "hypothetical",
+        "refusal",
+    ]
     return pandas.DataFrame(rows, columns=columns)
 
 
@@ -234,4 +244,7 @@ class _Networks:
 
 def _row(model: Model, point: Point, found: Figures | str) -> PointResult:
     refusal = found if isinstance(found, str) else None
-    return PointResult(model.name, dict(point.values), None if isinstance(found, str) else found, refusal)
+    larger = point.asked.chip.enlarged if isinstance(point.asked, Asked) else ()
+    enlarged = tuple(EnlargedMemory(one.name, one.bytes, one.own) for one in larger)
+    figures = None if isinstance(found, str) else found
+    return PointResult(model.name, dict(point.values), figures, refusal, enlarged=enlarged)

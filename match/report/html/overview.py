@@ -15,7 +15,7 @@ from match.report.layer_rows import causes
 from match.report.memory_areas import CALLERS, PROGRAM
 from match.report.pieces import pieces
 from match.report.schema import AccuracySummary, MemoryPlanSummary, Report
-from match.report.settings import objective_text, settings_text
+from match.report.settings import hypothetical, objective_text, settings_text
 
 _SLOWEST = 8
 _PJ_IN_UJ = 1e6
@@ -24,8 +24,12 @@ _PJ_IN_NJ = 1e3
 
 def overview(report: Report, cycles: Chart) -> Markup:
     """The first tab."""
+    warned = joined(
+        Markup('<p class="card"><strong class="warning">Warning</strong> {}</p>').format(one)
+        for one in hypothetical(report)
+    )
     return Markup(
-        '<div class="cards">{}</div>'
+        '{}<div class="cards">{}</div>'
         '<div class="columns"><section class="card"><h2>Where the cycles go</h2>{}{}{}</section>'
         '<section class="card"><h2>Memory</h2>{}</section></div>'
         '<section class="card"><h2>Cycles of each layer, and of the operators of groups</h2>{}</section>'
@@ -33,6 +37,7 @@ def overview(report: Report, cycles: Chart) -> Markup:
         '<section class="card"><h2>What takes longest</h2>{}</section></div>'
         '{}<section class="card"><h2>How it was compiled</h2>{}</section>'
     ).format(
+        warned,
         joined(_cards(report)),
         stacked("By unit", by_unit(report), "cycles"),
         stacked("By cause", by_cause(report), "cycles"),
