@@ -746,9 +746,10 @@ def _labelled(file: Path, manifest: Manifest, labels: str | None = None) -> tupl
     from match.files.labels import read_labels
 
     given = npz.read(file)
-    own = {tensor.name for tensor in manifest.inputs}
+    own = [tensor.name for tensor in manifest.inputs]
     beside = {name: given.pop(name) for name in (labels, npz.LABELS) if name in given and name not in own}
     name = labels or npz.LABELS
+    given = npz.by_input(given, own)
     if labels is None or name in beside:
         return given, beside.get(name)
     if not Path(labels).is_file():

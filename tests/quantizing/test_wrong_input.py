@@ -40,7 +40,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         Path(f"{dtype}.tflite").write_bytes(small.build([x], [y]))
     np.savez("data.npz", x=noise(4, 3, 8, 8))
     np.savez("labelled.npz", x=noise(4, 3, 8, 8), labels=np.arange(4))
-    np.savez("unknown.npz", image=noise(4, 3, 8, 8))
+    np.savez("unknown.npz", image=noise(4, 3, 8, 8), mask=noise(4, 8, 8))
     np.savez("shapes.npz", x=noise(4, 3, 8, 9))
     np.savez("short.npz", x=noise(4, 3, 8, 8), labels=np.arange(3))
     np.savez("classes.npz", x=noise(4, 3, 8, 8), labels=np.full(4, 256))
@@ -52,7 +52,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("float.onnx", "missing option '--data'"),
         ("float.onnx --data missing.npz", "cannot read tensors from missing.npz"),
-        ("float.onnx --data unknown.npz", "unknown.npz has image; the model takes: x float32 [1, 3, 8, 8]"),
+        ("float.onnx --data unknown.npz", "unknown.npz has image, mask; the model takes: x float32 [1, 3, 8, 8]"),
         ("float.onnx --data shapes.npz", "shapes.npz has x of shape [4, 3, 8, 9]; the model takes"),
         ("float.onnx --data short.npz", "there are 3 labels for the 4 samples of short.npz"),
         ("float.onnx --data data.npz --test short.npz", "there are 3 labels for the 4 samples of short.npz"),
