@@ -67,7 +67,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         ("half.onnx --data data.npz", "half.onnx"),
         ("open.onnx --data data.npz", "open.onnx leaves more than the batch open at 'x' (columns); fix these"),
-        ("float32.tflite --data data.npz", "float32.tflite is a TFLite file, and match quantize reads ONNX; convert"),
+        ("float32.tflite --data data.npz", "float32.tflite is a TFLite file, of which tf2onnx makes ONNX"),
         ("int8.tflite --data data.npz", "int8.tflite is quantized already; give it to `match compile`"),
         ("float.onnx --data data.npz --target gap7", "there is no target 'gap7'"),
         ("float.onnx --data data.npz -o q.tflite", "a quantized network is written as .onnx"),
