@@ -73,6 +73,11 @@ def _cost_models_diana() -> str:
     return with_predictions((DOCS / "cost-models-diana.md").read_text())
 
 
+def _choice() -> str:
+    """The page as it is, with what was predicted for publications."""
+    return with_predictions((DOCS / "choice.md").read_text())
+
+
 def _pulp_open() -> str:
     """The page as it is, with what was counted last on eight cores."""
     return with_counts((DOCS / "pulp-open.md").read_text(), "gvsoc")
@@ -81,6 +86,7 @@ def _pulp_open() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     **{f"{name}.schema.json": partial(_schema, name) for name in SCHEMAS},
     **{f"{target}-operators.md": partial(_operators, target) for target in TARGETS},
+    "choice.md": _choice,
     "cost-models.md": _cost_models,
     "cost-models-diana.md": _cost_models_diana,
     "pulp-open.md": _pulp_open,

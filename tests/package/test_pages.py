@@ -28,9 +28,9 @@ def test_constants_of_cost_models_are_current() -> None:
     assert page == PAGES["cost-models.md"](), "docs/cost-models.md is not current: make pages"
 
 
-def test_what_was_predicted_for_publications_is_current() -> None:
-    page = (DOCS / "cost-models-diana.md").read_text()
-    assert page == PAGES["cost-models-diana.md"](), "docs/cost-models-diana.md is not current: make pages"
+@pytest.mark.parametrize("name", ["choice.md", "cost-models-diana.md"])
+def test_what_was_predicted_for_publications_is_current(name: str) -> None:
+    assert (DOCS / name).read_text() == PAGES[name](), f"docs/{name} is not current: make pages"
 
 
 def test_what_was_counted_on_eight_cores_is_current() -> None:
