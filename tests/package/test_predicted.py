@@ -1,4 +1,4 @@
-"""Predicted cycles in tables of docs/ that no benchmark writes are those of today."""
+"""Predicted cycles in docs/ that no benchmark writes are those of today."""
 
 from __future__ import annotations
 
@@ -97,3 +97,15 @@ def test_cycles_in_a_table_are_those_of_today(
 ) -> None:
     cycles = match.predict(models_dir / file, target, **arguments).totals.cycles
     assert written == f"{cycles:,}", f"docs/{page}, {network} on {target}, column {column}"
+
+
+def test_cycles_of_a_border_are_those_of_today() -> None:
+    text = " ".join((DOCS / "firmware.md").read_text(encoding="utf-8").split())
+    (written,) = re.findall(
+        r"A MobileNetV1 of the zoo \(0\.25, 96 x 96 pixels, .*?\) for GAP9 is predicted to take ([\d,]+) cycles with "
+        r"`--input-type int8 --input-layout nhwc` in place of ([\d,]+)\.",
+        text,
+    )
+    network = match.zoo.build("mobilenet_v1-0.25-96")
+    with_border = match.compile(network, "gap9", input_type="int8", input_layout="nhwc").report
+    assert written == tuple(f"{one.totals.cycles:,}" for one in (with_border, match.predict(network, "gap9")))
