@@ -10,7 +10,8 @@ with TVM's own passes and these pattern tables: each operator goes to the first 
 
 Both write TVM's C and a main function into a folder, compile them with the target's functions for this machine, and
 print the program's name. The program reads the input tensors of one inference from its standard input, one after the
-other, and writes the outputs. `match compile` does all this for you, plans the memory, and writes a Makefile.
+other, and writes the outputs; without input it says which. `match compile` does all this for you, plans the memory,
+and writes a Makefile.
 """
 
 from __future__ import annotations
@@ -43,7 +44,11 @@ int main(void)
 {{
     struct tvmgen_default_inputs inputs = {{{inputs}}};
     struct tvmgen_default_outputs outputs = {{{outputs}}};
-    if ({reads} || {open}() != 0) {{
+    if ({reads}) {{
+        fputs("{usage}\\n", stderr);
+        return 2;
+    }}
+    if ({open}() != 0) {{
         return 1;
     }}
     int32_t status = tvmgen_default_run(&inputs, &outputs);
@@ -140,12 +145,23 @@ def write(model: match.Model, texts: list[str], target: str, folder: Path) -> No
             ),
             inputs=", ".join(arrays[0]),
             outputs=", ".join(arrays[1]),
+            usage=usage(model),
             open=api.open,
             close=api.close,
             reads=" || ".join(f"fread({a}, 1, sizeof {a}, stdin) != sizeof {a}" for a in arrays[0]),
             writes=" || ".join(f"fwrite({a}, 1, sizeof {a}, stdout) != sizeof {a}" for a in arrays[1]),
         )
     )
+
+
+def usage(model: match.Model) -> str:
+    """What the program says where its standard input ends too early; a part of a string in C."""
+    read, written = (
+        ", ".join(f"{tensor.name} {tensor.dtype} {list(tensor.shape)}" for tensor in part)
+        for part in (model.inputs, model.outputs)
+    )
+    told = f"standard input ends too early; give it the bytes of {read}; standard output gets those of {written}"
+    return re.sub(r'[^ -~]|["\\?]', "_", told)
 
 
 def link(target: str, folder: Path) -> Path:

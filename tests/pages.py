@@ -17,6 +17,7 @@ from match.report.text import schema as report_schema
 from match.sweeping.schema import schema as sweep_schema
 from match.target.registry import get_target
 from match.validation.schema import schema as validation_schema
+from tests.beside_published import with_predictions
 from tests.constants import with_values
 from tests.counted import with_counts
 from tests.described import fields
@@ -63,8 +64,18 @@ def _dedented(part: Any) -> Any:
 
 
 def _cost_models() -> str:
-    """The page as it is, with the constants of today and what was counted last."""
-    return with_counts(with_values((DOCS / "cost-models.md").read_text()))
+    """The page as it is, with the constants of today, what was counted last, and predictions beside publications."""
+    return with_predictions(with_counts(with_values((DOCS / "cost-models.md").read_text())))
+
+
+def _cost_models_diana() -> str:
+    """The page as it is, with what was predicted for publications."""
+    return with_predictions((DOCS / "cost-models-diana.md").read_text())
+
+
+def _choice() -> str:
+    """The page as it is, with what was predicted for publications."""
+    return with_predictions((DOCS / "choice.md").read_text())
 
 
 def _pulp_open() -> str:
@@ -75,7 +86,9 @@ def _pulp_open() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     **{f"{name}.schema.json": partial(_schema, name) for name in SCHEMAS},
     **{f"{target}-operators.md": partial(_operators, target) for target in TARGETS},
+    "choice.md": _choice,
     "cost-models.md": _cost_models,
+    "cost-models-diana.md": _cost_models_diana,
     "pulp-open.md": _pulp_open,
     "fields.md": fields,
 }

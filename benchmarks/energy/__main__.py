@@ -20,6 +20,13 @@ from match.errors import OptionError
 from match.files.output import check_file, whole_file
 
 WIDTH = 200
+FILE = Path(__file__).with_name("predicted.json")
+"""What was predicted last, which tables of docs/ have."""
+
+
+def read(path: Path) -> Results:
+    """What this benchmark wrote in a file."""
+    return msgspec.json.decode(path.read_bytes(), type=Results)
 
 
 def main(

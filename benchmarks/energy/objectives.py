@@ -82,12 +82,17 @@ def objectives_table(results: Sequence[ObjectiveResult]) -> Table:
     for objective, at_most in WAYS:
         name = objective + (f"\n{at_most}" if at_most else "")
         grid.add_column(name, justify="right")
+    for row in objectives_rows(results):
+        grid.add_row(*row)
+    return grid
+
+
+def objectives_rows(results: Sequence[ObjectiveResult]) -> list[tuple[str, ...]]:
+    """For each network on each target its names, and cycles and energy of each way."""
     rows: dict[tuple[str, str], list[str]] = {}
     for one in results:
         rows.setdefault((one.target, one.network), []).append(_cell(one))
-    for names, row in rows.items():
-        grid.add_row(*names, *row)
-    return grid
+    return [(*names, *row) for names, row in rows.items()]
 
 
 def _cell(one: ObjectiveResult) -> str:

@@ -103,12 +103,12 @@ def published_table(results: Sequence[EnergyResult]) -> Table:
     grid.add_column("source, remarks", overflow="fold")
     for one in results:
         about = "; ".join(filter(None, (one.cell.source, one.cell.remark, one.unavailable)))
-        grid.add_row(one.cell.target, one.cell.network, *_figures(one), about)
+        grid.add_row(one.cell.target, one.cell.network, *figures(one), about)
     return grid
 
 
-def _figures(one: EnergyResult) -> tuple[str, str, str, str]:
-    """In microjoules or, as the cell has it, pJ for a multiply-accumulate."""
+def figures(one: EnergyResult) -> tuple[str, str, str, str]:
+    """Published, predicted, their factor, and that of power, in microjoules or, as the cell has it, pJ for a MAC."""
     if one.published_pj is None or one.predicted_pj is None:
         return ("", "", "", "")
 

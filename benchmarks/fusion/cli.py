@@ -14,6 +14,9 @@ from benchmarks.fusion.results import CHOICES, Results, chosen_by, measure
 from match.errors import OptionError
 from match.files.output import check_file, check_folder, whole_file
 
+FILES = tuple(Path(__file__).with_name(f"predicted{waits}.json") for waits in ("", "_blocking"))
+"""Predicted last with 36,700 bytes of L1, for a table of docs/: transfers beside kernels, and waited for."""
+
 NETWORKS = ",".join(PUBLISHED)
 SIZES = ",".join(map(str, L1_SIZES))
 
@@ -70,6 +73,11 @@ def table(
         pictures.mkdir(parents=True, exist_ok=True)
         for (name, size, _), rows in chosen_by(results).items():
             _write(pictures / f"{name}-{size}.svg", draw([rows[choice] for choice in CHOICES]).encode())
+
+
+def read(path: Path) -> Results:
+    """What this benchmark wrote in a file."""
+    return msgspec.json.decode(path.read_bytes(), type=Results)
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -14,9 +14,17 @@ from benchmarks.command import run
 from benchmarks.models import Models, models_folder
 from benchmarks.published.cells import published
 from benchmarks.published.predict import predict
-from benchmarks.published.results import Results, table
+from benchmarks.published.results import Result, Results, table
 from match.errors import OptionError
 from match.files.output import check_file, whole_file
+
+FILE = Path(__file__).with_name("predicted.json")
+"""What was predicted last, which tables of docs/ have."""
+
+
+def read(path: Path) -> tuple[Result, ...]:
+    """The results in a file that this benchmark wrote."""
+    return msgspec.json.decode(path.read_bytes(), type=Results).results
 
 
 def main(

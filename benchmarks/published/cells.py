@@ -30,7 +30,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What `tool` measured on `modules` of a target (none: its control core), in exactly one of three units.
 
-    `l1`: bytes of scratchpad in place of the target's own. `shifts`: the network's scales were powers of two, so that
+    `l1`: bytes of scratchpad in place of the target's own. `rescale`: the network's scales were powers of two, so that
     requantization is a shift. `source`: where it was published. `remark`: what else there is to know before it is
     compared.
     """
@@ -44,7 +44,7 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cycles: float | None = None
     macs_per_cycle: float | None = None
     l1: int | None = None
-    shifts: bool = False
+    rescale: bool = False
     remark: str = ""
 
 

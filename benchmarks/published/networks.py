@@ -7,11 +7,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.published.alone import alone
-from benchmarks.published.cells import Convolution, Network
+from benchmarks.published.cells import Network
 from match.errors import ModelError
 from match.frontend import Model, load
 from match.frontend.relay import from_relay
-from match.ir.layer import Layer, Op, Padding
+from match.passes.border import Border
+from match.passes.with_border import with_border
+
+MEASURED = Border(input_type="int8", output_type="int8", input_layout="nhwc")
+"""Inputs and outputs of the networks that were measured, which those of the zoo then have, too."""
 
 
 def model(network: Network, models: Path) -> Model:
@@ -23,7 +27,7 @@ def model(network: Network, models: Path) -> Model:
     if network.file is not None:
         return load(models / network.file)
     if network.convolution is not None:
-        return from_relay(alone(_layer(network.convolution)), name="convolution")
+        return from_relay(alone(network.convolution), name="convolution")
     try:
         build = getattr(import_module("match.devtools.zoo"), network.zoo or "")
     except (ImportError, AttributeError) as error:
@@ -31,11 +35,4 @@ def model(network: Network, models: Path) -> Model:
     with TemporaryDirectory() as folder:
         file = Path(folder) / "network.onnx"
         file.write_bytes(build(**network.arguments).SerializeToString())
-        return load(file)
-
-
-def _layer(convolution: Convolution) -> Layer:
-    size, side = convolution.size, convolution.filter
-    padding = Padding(*[side // 2] * 4)
-    channels = (convolution.filters, convolution.channels)
-    return Layer("convolution", Op.CONV2D, *channels, size, size, size, size, side, side, padding=padding)
+        return with_border(load(file), MEASURED)

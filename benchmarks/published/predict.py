@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.published.alone import alone
 from benchmarks.published.cells import Cell, Network
 from benchmarks.published.match_runtime import runtime_cycles
 from benchmarks.published.networks import model
 from benchmarks.published.results import Prediction, Result
 from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
+from match.compiled.stations import rescaled_where_asked
 from match.dispatch.plan import LayerDecision
 from match.errors import MatchError
 from match.frontend import Model
-from match.frontend.relay import from_relay
 from match.ir.layer import Op
+from match.partitioning.layouts import LAYOUT
 from match.partitioning.partitioner import cut
-from match.partitioning.pattern import Match, find_layers
 from match.passes.pipeline import integer_network
 from match.target.hardware import MatchTarget
 from match.target.registry import get_target
@@ -26,8 +25,8 @@ from match.target.registry import get_target
 RUNTIME = ("MATCH", "gap9")
 """The tool and the target whose run-time is known."""
 
-ALONE = frozenset({Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE, Op.ADD})
-"""Operators that `alone` makes networks of."""
+COUNTED = frozenset({*Op, LAYOUT})
+"""Operators that are counted, of a single convolution it alone: all but those in floating point."""
 
 
 def predict(cell: Cell, network: Network, models: Path) -> Result:
@@ -38,28 +37,21 @@ def predict(cell: Cell, network: Network, models: Path) -> Result:
     """
     try:
         target = get_target(cell.target, cell.l1, cell.modules)
-        decisions = _decisions(model(network, models), target, cell.shifts)
+        decisions = _decisions(model(network, models), target, cell.rescale)
     except MatchError as error:
         return Result(cell=cell, unavailable=str(error))
-    counted = ALONE if network.convolution is not None else frozenset(Op)
+    counted = COUNTED if network.convolution is None else {Op.CONV2D}
     return Result(
         cell=cell,
         prediction=_prediction(cell, target.clock_hz, [decision for decision in decisions if decision.op in counted]),
     )
 
 
-def _decisions(network: Model, target: MatchTarget, shifts: bool) -> list[LayerDecision]:
-    """Of all rows; with `shifts`, layers that can be networks of their own are decided so, with powers of two."""
-    options = Options.parse("exact", "latency", "hardware", fuse=False)  # as it was measured: layer by layer
+def _decisions(network: Model, target: MatchTarget, rescale: bool) -> tuple[LayerDecision, ...]:
+    """Of all rows, layer by layer as they were measured."""
+    options = Options.parse("exact", "latency", "hardware", fuse=False, rescale=rescale)
     integer = integer_network(network, target.activations, remove_dead_channels=False)
-    decisions = list(cut(integer, target, options, network.name, Stopwatch()).decisions)
-    if not shifts:
-        return decisions
-    layers = [found.layer for found in find_layers(integer) if isinstance(found, Match) and found.layer.op in ALONE]
-    parts = [integer_network(from_relay(alone(layer)), target.activations) for layer in layers]
-    shifted = [cut(part, target, options, network.name, Stopwatch()).decisions for part in parts]
-    kept = [decision for decision in decisions if decision.op not in ALONE]
-    return [*kept, *(decision for each in shifted for decision in each if decision.op in ALONE)]
+    return cut(rescaled_where_asked(integer, target, options), target, options, network.name, Stopwatch()).decisions
 
 
 def _prediction(cell: Cell, clock_hz: float, decisions: Sequence[LayerDecision]) -> Prediction:
@@ -74,6 +66,7 @@ def _prediction(cell: Cell, clock_hz: float, decisions: Sequence[LayerDecision])
         predicted_cycles=predicted,
         ratio=predicted / measured,
         cpu_cycles=sum(decision.cycles for decision in decisions if decision.plan is None),
+        layout_cycles=sum(decision.cycles for decision in decisions if decision.op == LAYOUT),
         runtime_cycles=sum(map(runtime_cycles, decisions)) if known else None,
     )
 

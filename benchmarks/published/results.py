@@ -17,7 +17,8 @@ SCHEMA_VERSION = 1
 class Prediction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A cell in cycles at `clock_hz`, for a network of `macs` an inference.
 
-    `ratio` is predicted over measured. `cpu_cycles` are the part of the prediction that is TVM's C on the control core.
+    `ratio` is predicted over measured. `cpu_cycles` are the part of the prediction that is TVM's C on the control core,
+    `layout_cycles` the part of these that lays activations out anew between it and modules.
     `runtime_cycles` is what the measuring tool's own run-time adds by its published constants, null where they are not
     known; it is not in the prediction.
     """
@@ -28,6 +29,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     predicted_cycles: float
     ratio: float
     cpu_cycles: float
+    layout_cycles: float
     runtime_cycles: float | None
 
 
@@ -66,14 +68,17 @@ def table(results: Sequence[Result]) -> Table:
             "+".join(cell.modules) or "cpu",
             cell.network,
             cell.tool,
-            *(_figures(cell, result.prediction) if result.prediction else [""] * 4),
+            *(figures(cell, result.prediction) if result.prediction else [""] * 4),
             "; ".join(filter(None, (cell.source, cell.remark, result.unavailable))),
         )
     return grid
 
 
-def _figures(cell: Cell, prediction: Prediction) -> tuple[str, str, str, str]:
-    """In milliseconds or, as the cell has it, MACs per cycle; both ratios are of cycles."""
+def figures(cell: Cell, prediction: Prediction) -> tuple[str, str, str, str]:
+    """Measured, predicted, their ratio, and that with the run-time's cycles.
+
+    In milliseconds or, as the cell has it, MACs per cycle; both ratios are of cycles.
+    """
 
     def shown(cycles: float) -> str:
         if cell.macs_per_cycle is not None:

@@ -355,7 +355,8 @@ Sanitize = Annotated[
     bool, typer.Option("--sanitize", help="Build with the address and undefined-behaviour sanitizers.")
 ]
 FloatModel = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A float .onnx file, as PyTorch or tf2onnx writes it.")
+    Path,
+    typer.Argument(metavar="MODEL", help="A float .onnx file, as PyTorch or Keras writes it, or .tflite (by tf2onnx)."),
 ]
 QuantizedFile = Annotated[
     Path | None,

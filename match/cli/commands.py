@@ -549,16 +549,21 @@ def validate(
 ) -> None:
     """Compare the C project in DIR with its model: TFLite Micro, onnxruntime, or the network's own integers.
 
+    What was found is written into DIR/report.json, too, which `match report` shows.
     The exit status is 0 if all outputs are equal, or differ as the report announces, and 1 if not.
     """
     from rich.console import Console
 
     import match
+    from match.files.output import check_file
     from match.run import read_manifest
+    from match.validation.reported import add_validation
     from match.validation.schema import encode
     from match.validation.table import show
 
-    given, classes = (None, None) if inputs is None else _labelled(inputs, read_manifest(directory), labels)
+    manifest = read_manifest(directory)
+    given, classes = (None, None) if inputs is None else _labelled(inputs, manifest, labels)
+    check_file(directory / "report.json")
     if inputs is None and labels is not None:
         raise OptionError("--labels are the classes of given samples; give these with --input, too.")
     with _progress(f"Validating {directory}", quiet, verbose) as update:
@@ -573,6 +578,7 @@ def validate(
             layers=layers,
             progress=update,
         )
+    add_validation(directory / "report.json", result)
     if as_json:
         write_out(encode(result).decode())
     elif not quiet:
@@ -740,9 +746,10 @@ def _labelled(file: Path, manifest: Manifest, labels: str | None = None) -> tupl
     from match.files.labels import read_labels
 
     given = npz.read(file)
-    own = {tensor.name for tensor in manifest.inputs}
+    own = [tensor.name for tensor in manifest.inputs]
     beside = {name: given.pop(name) for name in (labels, npz.LABELS) if name in given and name not in own}
     name = labels or npz.LABELS
+    given = npz.by_input(given, own)
     if labels is None or name in beside:
         return given, beside.get(name)
     if not Path(labels).is_file():

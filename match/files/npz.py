@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,16 @@ def read(path: Path) -> dict[str, Array]:
         raise InputError(f"cannot read tensors from {path}: {error.strerror or error}; check the path.") from error
     except (ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"{path} is not an .npz file of arrays; write it with numpy.savez.") from error
+
+
+def by_input(arrays: Mapping[str, Array], inputs: Sequence[str]) -> dict[str, Array]:
+    """Arrays of a file by the names of a network's inputs: one array is the only input's, whatever the file calls it.
+
+    Converters rename inputs, as that of Keras to TFLite does, which makes "serving_default_image:0" of "image".
+    """
+    if len(arrays) == len(inputs) == 1:
+        return dict(zip(inputs, arrays.values(), strict=True))
+    return dict(arrays)
 
 
 def write(path: Path, tensors: Mapping[str, Array]) -> None:

@@ -21,6 +21,7 @@ from match.interrupt.unfinished import scratch_folder
 from match.quantizing.libraries import library, quiet
 from match.quantizing.same_operators import with_depthwise_normalization, with_leaky_relus
 from match.quantizing.tensor import Tensor
+from match.quantizing.tflite import onnx_of_tflite
 from match.target.arguments import path_of
 from match.validation.exact_session import exact_session
 
@@ -29,12 +30,6 @@ _OPSET = 13
 
 _QUANTIZED = ("QuantizeLinear", "DequantizeLinear", "FakeQuantize", "QLinear", "DynamicQuantize", "MatMulNBits")
 _ON_INTEGERS = ("MatMulInteger", "ConvInteger", "MatMulIntegerToFloat")
-
-_TFLITE = (
-    "is a TFLite file, and match quantize reads ONNX; convert it with `python -m tf2onnx.convert --tflite {name} "
-    "--output {stem}.onnx` (pip install tf2onnx tensorflow), or quantize it to int8 with TensorFlow's converter and "
-    "give that to match compile"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +55,7 @@ def prepare(model: Any) -> Prepared:
     Raises:
         ModelError: the file cannot be read, its network is quantized already or has open dimensions, or onnxruntime
             cannot run it.
-        ToolchainError: onnxruntime is not installed.
+        ToolchainError: onnxruntime is not installed, or for TFLite files tf2onnx.
     """
     library("onnxruntime")
     library("onnxruntime.quantization")
@@ -89,7 +84,7 @@ def _read(path: Path) -> onnx.ModelProto:
     if is_tflite(data):
         if any(tensor.dtype in ("int8", "uint8", "int16") for tensor in read_file(data, path).tensors):
             raise ModelError(f"{path} is quantized already; give it to `match compile`.")
-        raise ModelError(f"{path} {_TFLITE.format(name=path.name, stem=path.stem)}.")
+        return _checked(onnx_of_tflite(path), path)
     try:
         proto = onnx.load_model_from_string(data)
         onnx.load_external_data_for_model(proto, str(path.parent))

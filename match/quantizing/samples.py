@@ -97,9 +97,9 @@ def _from_path(
         return {_only(inputs, path).name: read_array(path)}, None
     arrays = npz.read(path)
     name = labels if isinstance(labels, str) and labels in arrays else LABELS
-    if any(tensor.name == name for tensor in inputs) or (labels is not None and name != labels):
-        return arrays, None
-    return arrays, arrays.pop(name, None)
+    own = [tensor.name for tensor in inputs]
+    beside = None if name in own or (labels is not None and name != labels) else arrays.pop(name, None)
+    return npz.by_input(arrays, own), beside
 
 
 def _folder(path: Path, inputs: Sequence[Tensor], pixels: Pixels) -> dict[str, Array]:

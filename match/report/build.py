@@ -28,6 +28,7 @@ from match.report.schema import (
     Bottleneck,
     BufferSummary,
     CandidateSummary,
+    EnlargedMemory,
     LayerSummary,
     LoopSummary,
     MemoryPlanSummary,
@@ -243,6 +244,7 @@ def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummar
         main_memory=MemorySummary(target.main_memory.name, target.main_memory.size),
         modules=tuple(module(name) for name in (*scratchpads, CPU)),
         estimated_energy=target.estimated_energy,
+        enlarged=tuple(EnlargedMemory(one.name, one.bytes, one.own) for one in target.enlarged),
     )
 
 

@@ -45,12 +45,12 @@ def measured(report: Report, found: Measurement) -> Report:
 
 
 def with_earlier(report: Report, project: Path) -> Report:
-    """The report with the measurements and sizes in that of a project of the same C, if this can be read."""
+    """The report with what was measured and validated in that of a project of the same C, if this can be read."""
     try:
         before = read_report(project / REPORT)
     except MatchError:
         return report
-    return msgspec.structs.replace(report, measured=before.measured, sizes=before.sizes)
+    return msgspec.structs.replace(report, measured=before.measured, sizes=before.sizes, validated=before.validated)
 
 
 def add_to_report(path: Path, counts: Counts) -> Report:

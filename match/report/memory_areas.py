@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,6 +53,16 @@ class NetworkAreas:
     external: MemoryAreas | None
     image_bytes: int
     scratchpads: tuple[MemoryAreas, ...]
+
+
+def with_image(network: NetworkAreas) -> MemoryAreas | None:
+    """External memory with the constants that lie there all the time, in front of what comes and goes."""
+    external, image = network.external, network.image_bytes
+    if external is None or not image:
+        return external
+    constants = Area(_STAY, "fetched when they are due", 0, len(network.steps) - 1, 0, image)
+    others = (replace(area, offset=image + area.offset) for area in external.areas)
+    return MemoryAreas(external.name, external.size, image + external.used, (constants, *others))
 
 
 def held(areas: Sequence[Area], step: int) -> int:

@@ -11,24 +11,30 @@ from match.report.schema import Report
 
 @dataclass(frozen=True)
 class Reached:
-    """A layer by its place: MACs for each byte that it moves, and MACs in a cycle of all that it takes."""
+    """A layer by its place: MACs for each byte that it moves, and MACs in a cycle of all that it takes.
+
+    `operator` is the place of one of its operators, whose own kernel call the cycles are; None for all of the layer.
+    """
 
     place: int
     intensity: float
     macs_per_cycle: float
+    operator: int | None = None
 
 
 @dataclass(frozen=True)
 class Roofline:
     """A module, the MACs that it can do in a cycle at most, the fastest transfers in bytes a cycle, and its layers.
 
-    `peak` is None where the target does not say, `rate` where nothing moves.
+    `peak` is None where the target does not say, `rate` where nothing moves. `operators` are those of groups, at the
+    intensity of their group, as its transfers are theirs together.
     """
 
     module: str
     peak: int | None
     rate: float | None
     layers: tuple[Reached, ...]
+    operators: tuple[Reached, ...] = ()
 
 
 def rooflines(report: Report) -> tuple[Roofline, ...]:
@@ -42,6 +48,12 @@ def rooflines(report: Report) -> tuple[Roofline, ...]:
             for place, one in own
             if one.macs and one.cycles and (moved := bytes_moved(one))
         )
+        operators = tuple(
+            Reached(one.place, one.intensity, operator.macs / operator.cycles, number)
+            for one in layers
+            for number, operator in enumerate(report.layers[one.place].operators)
+            if operator.macs and operator.cycles
+        )
         if layers:
-            found.append(Roofline(module.name, module.peak_macs, max(rates, default=None), layers))
+            found.append(Roofline(module.name, module.peak_macs, max(rates, default=None), layers, operators))
     return tuple(found)

@@ -1,9 +1,10 @@
 """`report.json` as types: what was compiled, what each layer is predicted to cost, where it runs and why.
 
 Cycles, milliseconds and bounds are predictions of the target's cost models; bytes are exact; what is under `measured`
-was counted by a program on the platform that it names. The fields' meanings and units are in docs/report.md, the JSON
-Schema made from these types in docs/report.schema.json (`make pages`). A field that is added has a default, so that
-older reports can be read, and keeps `SCHEMA_VERSION`; one that is removed, renamed or given another meaning raises it.
+and `validated` was found by a program on the platform that it names. The fields' meanings and units are in
+docs/report.md, the JSON Schema made from these types in docs/report.schema.json (`make pages`). A field that is added
+has a default, so that older reports can be read, and keeps `SCHEMA_VERSION`; one that is removed, renamed or given
+another meaning raises it.
 """
 
 from __future__ import annotations
@@ -75,10 +76,19 @@ class ModuleSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     peak_macs: int | None = None
 
 
+class EnlargedMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A memory that was given more `bytes` than the chip has of it, its `own`."""
+
+    name: str
+    bytes: int
+    own: int
+
+
 class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The chip: clock in hertz, the memory that holds the network, the modules it was compiled for and its CPU.
 
-    `estimated_energy` tells that energies follow from publications, with assumptions, and were not measured.
+    `estimated_energy` tells that energies follow from publications, with assumptions, and were not measured. `enlarged`
+    are memories that were given more bytes than the chip has, so that no such chip executes the program.
     """
 
     name: str
@@ -86,6 +96,7 @@ class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     main_memory: MemorySummary
     modules: tuple[ModuleSummary, ...]
     estimated_energy: bool = False
+    enlarged: tuple[EnlargedMemory, ...] = ()
 
 
 class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -338,6 +349,59 @@ class Measurement(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     counted: str = ""
 
 
+Verdict = Literal["equal", "as announced", "more than announced", "unknown"]
+"""Whether outputs of the C equal those of a reference, or differ as the report announces it."""
+
+
+class AccuracySummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many of so many labelled samples are classified right (largest score), and how sure that is.
+
+    `right` are those of the generated C, `reference_right` the reference's, and `exact_right` those of the network's
+    own integers, which C with exact numerics computes; null where the target is not installed or the network is
+    rescaled. Each interval holds the accuracy of all such data with a confidence of 95 % (Wilson).
+    """
+
+    samples: int
+    right: int
+    reference_right: int
+    interval: tuple[float, float]
+    reference_interval: tuple[float, float]
+    exact_right: int | None = None
+    exact_interval: tuple[float, float] | None = None
+
+
+class ValidatedLayer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """An operator alone: of `elements` so many are `differing` from the network's own integers, by `largest` at most.
+
+    Its requantization is known to be off by at most `known_steps`.
+    """
+
+    name: str
+    elements: int
+    differing: int
+    largest: float
+    known_steps: int
+
+
+class ValidatedSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `match validate` found with the C on `platform`, the latest there.
+
+    `compared` says in words what was compared, `found` in sentences what came of it. Of the `elements` of all outputs
+    so many are `equal` to those of the `reference`. `layers` are null where operators were not compared one by one.
+    """
+
+    platform: str
+    reference: str
+    samples: int
+    verdict: Verdict
+    elements: int
+    equal: int
+    compared: str
+    found: tuple[str, ...]
+    accuracy: AccuracySummary | None = None
+    layers: tuple[ValidatedLayer, ...] | None = None
+
+
 class TensorPlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A tensor between operators: `offset` bytes into the network's part of main memory, or of external memory.
 
@@ -490,5 +554,6 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     advice: tuple[Advice, ...] = ()
     sizes: tuple[Size, ...] = ()
     moved_outputs: MovedOutputs | None = None
+    validated: tuple[ValidatedSummary, ...] = ()
     workspace: WorkspaceSummary | None = None
     timeline: TimelineSummary | None = None

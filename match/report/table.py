@@ -16,6 +16,7 @@ from match.report.advice import moved_text
 from match.report.columns import Column, fitted, left_out
 from match.report.layer_rows import bytes_moved, peak_share, shapes
 from match.report.memory_table import memory_lines, memory_table, program_text
+from match.report.pieces import SHARED, shared_cycles
 from match.report.schema import (
     CandidateSummary,
     LayerSummary,
@@ -26,7 +27,7 @@ from match.report.schema import (
     RequantizationSummary,
     ScheduleSummary,
 )
-from match.report.settings import objective_text, settings_text
+from match.report.settings import hypothetical, objective_text, settings_text
 
 FILE_WIDTH = 400
 NAME_WIDTH = 40
@@ -62,14 +63,16 @@ def show(report: Report, console: Console) -> None:
 
 
 class _Line(NamedTuple):
-    """A line of the table: a layer, or one of its operators below it."""
+    """A line of the table: a layer, or below it one of its operators, or what the operators of a group share."""
 
     layer: LayerSummary
     operator: OperatorSummary | None = None
 
 
 def _lines(layer: LayerSummary) -> list[_Line]:
-    return [_Line(layer), *(_Line(layer, operator) for operator in layer.operators)]
+    shared = shared_cycles(layer)
+    rest = () if shared is None else (OperatorSummary(SHARED, macs=0, outputs=0, cycles=shared),)
+    return [_Line(layer), *(_Line(layer, operator) for operator in (*layer.operators, *rest))]
 
 
 def _rows(layers: Sequence[LayerSummary]) -> dict[str, tuple[LayerSummary, ...]]:
@@ -327,20 +330,24 @@ def _totals(report: Report, *, explained: bool) -> list[Text]:
         *map(Text, _removed(report)),
         *map(Text, _energy(report)),
         *map(Text, _exactness(report, explained=explained)),
+        *(Text(f"Validated: {one.compared}. {one.found[0]}") for one in report.validated),
         Text(f"Compiled in {sum(phases.values()):.2f} s ({times})."),
     ]
 
 
 def warnings(report: Report) -> list[str]:
-    """What is no success: sentences about modules that take nothing."""
-    return [one.sentence for one in report.advice if one.warning]
+    """What is no success: sentences about modules that take nothing, and memories that the chip has less of."""
+    return [*hypothetical(report), *(one.sentence for one in report.advice if one.warning)]
 
 
 def _advice(report: Report) -> list[Text]:
-    """The advice, ranked; a module that takes nothing is a warning."""
+    """The advice, ranked; a module that takes nothing is a warning, and so is a chip that does not exist."""
     return [
-        Text(f"{'Warning' if one.warning else 'Advice'} {rank}: {one.sentence}", style="bold yellow" * one.warning)
-        for rank, one in enumerate(report.advice, 1)
+        *(Text(f"Warning: {sentence}", style="bold yellow") for sentence in hypothetical(report)),
+        *(
+            Text(f"{'Warning' if one.warning else 'Advice'} {rank}: {one.sentence}", style="bold yellow" * one.warning)
+            for rank, one in enumerate(report.advice, 1)
+        ),
     ]
 
 

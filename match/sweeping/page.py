@@ -12,7 +12,7 @@ from match.report.html.library import library
 from match.report.html.page import Page, Tab, assembled
 from match.report.html.text import joined, table
 from match.sweeping.schema import Figures, PointResult, SweepResult
-from match.sweeping.table import value_text
+from match.sweeping.table import hypothetical, value_text
 
 _BEST, _OTHER = "#d55e00", "#56b4e9"
 _HEIGHT = 420
@@ -31,8 +31,11 @@ def sweep_page(result: SweepResult, pages: Mapping[int, str]) -> Page:
         own = [(number, point) for number, point in enumerate(result.points) if point.model == model]
         drawn = _charts(own, place, result)
         charts += drawn
+        warned = joined(Markup('<p class="hint">{}</p>').format(line) for line in hypothetical(result))
         pictures = joined(Markup("<h2>{}</h2>{}").format(title, chart.content) for title, chart in drawn)
-        tabs.append(Tab(f"points-{place}", model, Markup("{}{}").format(pictures, _table(own, result, pages))))
+        tabs.append(
+            Tab(f"points-{place}", model, Markup("{}{}{}").format(warned, pictures, _table(own, result, pages)))
+        )
     title = f"{len(result.points)} points"
     subtitle = f"on {result.target}: {', '.join(result.axes) or 'nothing set'}; predicted"
     drawings = [chart for _, chart in charts]

@@ -13,10 +13,11 @@ from match.compilation.options import Options
 from match.compilation.stopwatch import Progress, Stopwatch, unheard
 from match.compiled.sent import ReadNetwork, SentNetwork
 from match.compiled.stations import Asked, integer_form
-from match.errors import OptionError
+from match.errors import MatchError, OptionError
 from match.frontend import Model, load
 from match.frontend.kept import kept_model
 from match.processes.workers import available_processors
+from match.report.schema import EnlargedMemory
 from match.report.shown import ShownReport
 from match.sweeping.cluster import connected
 from match.sweeping.kept import KeptPoints
@@ -75,11 +76,20 @@ def table(result: SweepResult) -> Any:
             **{name: getattr(point.figures, name, None) for name in names},
             **{f"{name}_cycles": point.figures and point.figures.module_cycles.get(name, 0) for name in modules},
             "best": point.best,
+            "hypothetical": bool(point.enlarged),
             "refusal": point.refusal,
         }
         for point in result.points
     ]
-    columns = ["model", *result.axes, *names, *(f"{name}_cycles" for name in modules), "best", "refusal"]
+    columns = [
+        "model",
+        *result.axes,
+        *names,
+        *(f"{name}_cycles" for name in modules),
+        "best",
+        "hypothetical",
+        "refusal",
+    ]
     return pandas.DataFrame(rows, columns=columns)
 
 
@@ -124,7 +134,7 @@ class Sweep:
             raise OptionError("two models have the same name; rename the file of one of them.")
         return cls(
             read,
-            found[0].asked.chip.name,
+            _asked_first(found).chip.name,
             {axis.name: axis.shown for axis in given},
             found,
             scheduler,
@@ -143,15 +153,26 @@ class Sweep:
 
     def result(self) -> SweepResult:
         """The prediction of every point."""
-        kept = KeptPoints(self.points[0].asked.options.cache)
-        names = [kept.name(model.name, model.sha256, point.asked) for model, point in self._all]
-        found = {number: known for number, name in enumerate(names) if (known := kept.look_up(name)) is not None}
+        kept = KeptPoints(_asked_first(self.points).options.cache)
+        found: dict[int, Figures | str] = {}
+        wanted: dict[int, tuple[Model, Asked]] = {}
+        for number, (model, point) in enumerate(self._all):
+            if isinstance(point.asked, Asked):
+                wanted[number] = model, point.asked
+            else:
+                found[number] = str(point.asked)
+        names = {number: kept.name(model.name, model.sha256, one) for number, (model, one) in wanted.items()}
+        found |= {number: known for number, name in names.items() if (known := kept.look_up(name)) is not None}
+        sent = _Networks()
+        asked: list[tuple[int, SentNetwork, Asked]] = []
+        for number, (model, one) in _in_order({n: one for n, one in wanted.items() if n not in found}):
+            try:
+                asked.append((number, sent.of(model, one), one))
+            except MatchError as error:  # as a worker tells it of the others
+                found[number] = str(error)
         self._tell(len(found))
-        missing = _in_order({number: one for number, one in enumerate(self._all) if number not in found})
-        if missing:
-            sent = _Networks()
-            asked = [(number, sent.of(model, point.asked), point.asked) for number, (model, point) in missing]
-            with connected(self.scheduler, min(self.jobs, len(missing))) as cluster:
+        if asked:
+            with connected(self.scheduler, min(self.jobs, len(asked))) as cluster:
                 for number, answer in cluster.answers(predict_point, asked):
                     found[number] = answer
                     kept.store(names[number], answer)
@@ -162,14 +183,15 @@ class Sweep:
             target=self.target,
             axes=dict(self.axes),
             points=with_best(rows),
-            estimated_energy=self.points[0].asked.chip.estimated_energy,
+            estimated_energy=_asked_first(self.points).chip.estimated_energy,
         )
 
     def reports(self, numbers: Sequence[int]) -> Iterator[tuple[int, ShownReport]]:
         """The whole reports of some points that can be compiled, by their numbers, as they come."""
         chosen = dict(enumerate(self._all))
         sent = _Networks()
-        asked = [(n, sent.of(chosen[n][0], chosen[n][1].asked), chosen[n][1].asked) for n in numbers]
+        wanted = [(n, model, point.asked) for n, (model, point) in ((n, chosen[n]) for n in numbers)]
+        asked = [(n, sent.of(model, one), one) for n, model, one in wanted if isinstance(one, Asked)]
         if asked:
             with connected(self.scheduler, min(self.jobs, len(asked))) as cluster:
                 for done, answer in enumerate(cluster.answers(predict_report, asked), 1):
@@ -186,11 +208,16 @@ def _read(model: Any, folder: Path | None) -> Model:
     return kept_model(path_of(model, "a model"), folder) if is_a(model, str, PathLike) else load(model)
 
 
-def _in_order(missing: Mapping[int, tuple[Model, Point]]) -> list[tuple[int, tuple[Model, Point]]]:
+def _asked_first(points: Sequence[Point]) -> Asked:
+    """What the first point is that a compilation can be asked for; there is one."""
+    return next(point.asked for point in points if isinstance(point.asked, Asked))
+
+
+def _in_order(missing: Mapping[int, tuple[Model, Asked]]) -> list[tuple[int, tuple[Model, Asked]]]:
     """Points with fewer modules and more L1 first: what they ask, others ask again."""
 
-    def place(one: tuple[int, tuple[Model, Point]]) -> tuple[int, int, int]:
-        modules = one[1][1].asked.chip.modules
+    def place(one: tuple[int, tuple[Model, Asked]]) -> tuple[int, int, int]:
+        modules = one[1][1].chip.modules
         return len(modules), -max((module.memories[-1].size for module in modules), default=0), one[0]
 
     return sorted(missing.items(), key=place)
@@ -217,4 +244,7 @@ class _Networks:
 
 def _row(model: Model, point: Point, found: Figures | str) -> PointResult:
     refusal = found if isinstance(found, str) else None
-    return PointResult(model.name, dict(point.values), None if isinstance(found, str) else found, refusal)
+    larger = point.asked.chip.enlarged if isinstance(point.asked, Asked) else ()
+    enlarged = tuple(EnlargedMemory(one.name, one.bytes, one.own) for one in larger)
+    figures = None if isinstance(found, str) else found
+    return PointResult(model.name, dict(point.values), figures, refusal, enlarged=enlarged)

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from match.report.schema import EnlargedMemory
+
 SCHEMA_VERSION = 1
 
 Value = int | float | bool | str | None
@@ -37,7 +39,7 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A point: the network, each value that was set, and its figures, or why there are none.
 
     `best` tells whether no other point of the network is as good in cycles, energy, bytes of L1 and exactness, and
-    better in one of them.
+    better in one of them. `enlarged` are memories that it has more bytes of than the chip: it is hypothetical.
     """
 
     model: str
@@ -45,6 +47,7 @@ class PointResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     figures: Figures | None
     refusal: str | None = None
     best: bool = False
+    enlarged: tuple[EnlargedMemory, ...] = ()
 
 
 class SweepResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,19 +13,22 @@ from typing import Any
 
 from match.compilation.options import Options
 from match.compiled.stations import Asked
-from match.errors import OptionError
+from match.errors import MatchError, OptionError
 from match.sweeping.schema import Value
 from match.target.arguments import is_a, shown
 from match.target.hardware import MatchTarget
-from match.target.parameters import Parameter
+from match.target.parameters import Parameter, Setting
 from match.target.registry import get_target, memory_size, settable
+
+NONE = "none"
+"""What stands for no bound."""
 
 _SIZES = ("l1", "l2")
 _MODULES = "modules"
 _OPTIONS = {
     "engine": Parameter("engine", str, "exact"),
     "objective": Parameter("objective", str, "latency"),
-    "at_most": Parameter("at_most", str, ""),
+    "at_most": Parameter("at_most", str, NONE),
     "numerics": Parameter("numerics", str, "hardware"),
     "fuse": Parameter("fuse", bool, True),
     "rescale": Parameter("rescale", bool, False),
@@ -50,12 +53,17 @@ class Axis:
         return tuple("+".join(value) if self.name == _MODULES and not self.declared else value for value in self.values)
 
 
+def _bound(value: object) -> Setting:
+    """A bound as it is given; None and "none" are none."""
+    return NONE if value is None else _OPTIONS["at_most"].read(value)
+
+
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One combination: what a compilation is asked for, and each value by its name."""
+    """One combination: each value by its name, and what a compilation is asked for, or why none can be."""
 
     values: Mapping[str, Value]
-    asked: Asked
+    asked: Asked | MatchError
 
 
 def axes(target: str | MatchTarget, given: Mapping[str, Any]) -> tuple[Axis, ...]:
@@ -77,7 +85,9 @@ def _several(name: str, values: Any) -> list[Any]:
 
 
 def _axis(name: str, values: Sequence[Any], known: Mapping[str, Parameter], target: str | MatchTarget) -> Axis:
-    if name in known or name in _OPTIONS:
+    if name == "at_most" and name not in known:
+        read = tuple(map(_bound, values))
+    elif name in known or name in _OPTIONS:
         read = tuple({**_OPTIONS, **known}[name].read(value) for value in values)
     elif name in _SIZES:
         read = tuple(memory_size(name.upper(), value) for value in values)
@@ -104,7 +114,7 @@ def points(target: str | MatchTarget, given: Sequence[Axis], cache: bool | str |
     """Every combination of the values, the last name changing first.
 
     Raises:
-        OptionError, TargetError: a combination is none that a compilation can be asked for, or there are too many.
+        OptionError, TargetError: a compilation can be asked for none of them, or there are too many.
     """
     count = 1
     for axis in given:
@@ -115,14 +125,32 @@ def points(target: str | MatchTarget, given: Sequence[Axis], cache: bool | str |
     for combination in itertools.product(*(range(len(axis.values)) for axis in given)):
         chosen = {axis.name: axis.values[place] for axis, place in zip(given, combination, strict=True)}
         values = {axis.name: axis.shown[place] for axis, place in zip(given, combination, strict=True)}
-        settings = {axis.name: chosen[axis.name] for axis in given if axis.declared}
-        options = {axis.name: chosen[axis.name] for axis in given if axis.name in _OPTIONS and not axis.declared}
-        sizes = {name: None if name in settings else chosen.get(name) for name in _SIZES}
-        modules = None if _MODULES in settings else chosen.get(_MODULES)
-        chip = get_target(target, sizes["l1"], modules, sizes["l2"], settings)
-        asked = {name: options.get(name, option.default) for name, option in _OPTIONS.items()}
-        engine, objective, numerics = (str(asked.pop(name)) for name in ("engine", "objective", "numerics"))
-        bound = str(asked.pop("at_most")) or None
-        parsed = Options.parse(engine, objective, numerics, 1, cache, at_most=bound, **asked)  # pyright: ignore[reportArgumentType]
-        found.append(Point(values, Asked(chip, parsed, sizes["l1"])))
+        try:
+            found.append(Point(values, _asked(target, given, chosen, cache)))
+        except MatchError as error:
+            found.append(Point(values, error))
+    if isinstance(first := found[0].asked, MatchError) and not any(isinstance(point.asked, Asked) for point in found):
+        raise first
     return tuple(found)
+
+
+def _asked(
+    target: str | MatchTarget, given: Sequence[Axis], chosen: Mapping[str, Any], cache: bool | str | PathLike[str]
+) -> Asked:
+    """What a compilation is asked for by the values of a point.
+
+    Raises:
+        OptionError, TargetError: there is none.
+    """
+    settings = {axis.name: chosen[axis.name] for axis in given if axis.declared}
+    options = {axis.name: chosen[axis.name] for axis in given if axis.name in _OPTIONS and not axis.declared}
+    sizes = {name: None if name in settings else chosen.get(name) for name in _SIZES}
+    modules = None if _MODULES in settings else chosen.get(_MODULES)
+    chip = get_target(target, sizes["l1"], modules, sizes["l2"], settings)
+    asked = {name: options.get(name, option.default) for name, option in _OPTIONS.items()}
+    engine, objective, numerics, at_most = (
+        str(asked.pop(name)) for name in ("engine", "objective", "numerics", "at_most")
+    )
+    bound = None if at_most == NONE else at_most
+    parsed = Options.parse(engine, objective, numerics, 1, cache, at_most=bound, **asked)  # pyright: ignore[reportArgumentType]
+    return Asked(chip, parsed, sizes["l1"])

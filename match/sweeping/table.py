@@ -32,6 +32,8 @@ def show_sweep(result: SweepResult, console: Console) -> None:
     refused = [(number, point) for number, point in enumerate(result.points) if point.refusal]
     for number, point in refused:
         console.print(f"Point {number}: {point.refusal}", highlight=False, markup=False, soft_wrap=True)
+    for line in hypothetical(result):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     best = sum(point.best for point in result.points)
     console.print(
         f"{len(result.points)} points on {result.target}"
@@ -41,6 +43,19 @@ def show_sweep(result: SweepResult, console: Console) -> None:
         highlight=False,
         soft_wrap=True,
     )
+
+
+def hypothetical(result: SweepResult) -> list[str]:
+    """A sentence for each memory that some points have more of than the chip."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for number, point in enumerate(result.points):
+        for one in point.enlarged:
+            found.setdefault((one.name, one.own), []).append(number)
+    return [
+        f"{'Point' if len(numbers) == 1 else 'Points'} {', '.join(map(str, numbers))}: hypothetical hardware with more "
+        f"{memory} than the {own:,} bytes that {result.target} has for networks."
+        for (memory, own), numbers in found.items()
+    ]
 
 
 def value_text(name: str, value: Value) -> str:
@@ -54,7 +69,8 @@ def _figures(point: PointResult, energy: bool) -> tuple[str, ...]:
     figures = point.figures
     if figures is None:
         return ("", "", *(("",) if energy else ()), "", "", "", "")
-    exact = "yes" if not figures.inexact_layers else f"{figures.inexact_layers} layers not, {figures.moved:.1%} moved"
+    layers = f"{figures.inexact_layers} layer{'s' if figures.inexact_layers > 1 else ''}"
+    exact = f"not in {layers}, {figures.moved:.1%} moved" if figures.inexact_layers else "yes"
     return (
         f"{figures.cycles:,}",
         f"{figures.milliseconds:,.3f}",

@@ -385,6 +385,15 @@ class Platform:
         return self.on or self.name
 
 
+@dataclass(frozen=True)
+class Enlarged:
+    """A memory that was given more `bytes` than the chip has of it, its `own`."""
+
+    name: str
+    bytes: int
+    own: int
+
+
 class MatchTarget(_Described, ABC):
     """A chip: modules in front of a control core, the memory that holds networks, a clock.
 
@@ -395,7 +404,8 @@ class MatchTarget(_Described, ABC):
     What can be set of it from outside (``--set dma.bytes=4``) are the parameters of its constructor that have defaults:
     numbers, truth values and texts, and such fields of those that are dataclasses (`match.target.parameters`).
     `settings` are those that were set, by name. `estimated_energy` tells that the pJ of its cost models follow from
-    publications with assumptions of their own, and were not measured.
+    publications with assumptions of their own, and were not measured. `enlarged` are the memories that were given more
+    bytes than the chip has, which is then another, hypothetical one.
     """
 
     name: str
@@ -409,6 +419,7 @@ class MatchTarget(_Described, ABC):
     program: ProgramSize | None = None
     settings: Mapping[str, int | float | bool | str] = MappingProxyType({})
     estimated_energy: bool = False
+    enlarged: tuple[Enlarged, ...] = ()
 
     def program_bytes(self, operators: int) -> int:
         """Estimated bytes of main memory that the program of a network with so many operators takes beside its data."""

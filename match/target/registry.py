@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -13,7 +13,7 @@ from match.errors import MatchError, OptionError, TargetError, in_a_line
 from match.target.arguments import is_a, is_one_of, shown
 from match.target.attributes import attribute_problems
 from match.target.byte_sizes import bytes_of
-from match.target.hardware import HwModule, MatchTarget
+from match.target.hardware import Enlarged, HwModule, MatchTarget
 from match.target.parameters import Parameter, made, parameters
 
 GROUP = "match.targets"
@@ -117,6 +117,7 @@ def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | No
     if l2 is not None:
         configured.main_memory = replace(target.main_memory, size=l2)
         configured.program = None  # the caller says what is left for the network
+    configured.enlarged = tuple(_enlarged(target, chosen, l1, l2))
     main = configured.main_memory.size
     if l1 is not None and l1 > main:
         raise OptionError(
@@ -124,6 +125,14 @@ def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | No
             "smaller L1 or a larger L2."
         )
     return configured
+
+
+def _enlarged(target: MatchTarget, modules: Sequence[HwModule], l1: int | None, l2: int | None) -> Iterator[Enlarged]:
+    """The memories of which the chip has less than was given."""
+    own = [(module.memories[-1], l1) for module in modules[:1]]  # what a size was given for, all modules share
+    for memory, given in (*own, (target.main_memory, l2)):
+        if given is not None and given > memory.size:
+            yield Enlarged(memory.name, given, memory.size)
 
 
 def _check_shared(name: str, modules: Sequence[HwModule]) -> None:

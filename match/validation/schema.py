@@ -6,10 +6,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from match.report.schema import AccuracySummary, Verdict
+
 SCHEMA_VERSION = 1
 
 Reference = Literal["TFLite Micro", "onnxruntime", "integer network"]
-Verdict = Literal["equal", "as announced", "more than announced", "unknown"]
 
 
 class TensorDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -47,23 +48,6 @@ class LayerDifference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     largest: float
     share: float
     known_steps: int
-
-
-class AccuracySummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many of so many labelled samples are classified right (largest score), and how sure that is.
-
-    `right` are those of the generated C, `reference_right` the reference's, and `exact_right` those of the network's
-    own integers, which C with exact numerics computes; null where the target is not installed or the network is
-    rescaled. Each interval holds the accuracy of all such data with a confidence of 95 % (Wilson).
-    """
-
-    samples: int
-    right: int
-    reference_right: int
-    interval: tuple[float, float]
-    reference_interval: tuple[float, float]
-    exact_right: int | None = None
-    exact_interval: tuple[float, float] | None = None
 
 
 class ExactSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,13 +6,14 @@ from rich.console import Console
 from rich.text import Text
 
 from match.report.columns import Column, fitted, left_out
-from match.validation.schema import AccuracySummary, LayerDifference, TensorDifference, Validation
+from match.report.schema import AccuracySummary
+from match.validation.schema import LayerDifference, TensorDifference, Validation
 from match.validation.verdict import differs_by_more
 
 
 def show(validation: Validation, console: Console) -> None:
     """Print what was compared, a line for each output, and one for each operator where these were compared."""
-    console.print(Text(_title(validation), style="bold"), "", sep="\n")
+    console.print(Text(title(validation), style="bold"), "", sep="\n")
     outputs, _ = fitted(_outputs(), validation.outputs, console)
     console.print(outputs, "", sep="\n")
     if validation.layers is not None:
@@ -20,11 +21,12 @@ def show(validation: Validation, console: Console) -> None:
         console.print(table, "", sep="\n")
         for line in left_out(missing, "--json has all of it"):
             console.print(line)
-    for line in _sentences(validation):
+    for line in sentences(validation):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _title(validation: Validation) -> str:
+def title(validation: Validation) -> str:
+    """What was compared."""
     drawn = "given" if validation.seed is None else f"random, from seed {validation.seed}"
     return (
         f"{validation.network} for {validation.target}: generated C on {validation.platform} and "
@@ -57,7 +59,8 @@ def _layers() -> list[Column[LayerDifference]]:
     ]
 
 
-def _sentences(validation: Validation) -> list[str]:
+def sentences(validation: Validation) -> list[str]:
+    """What came of it."""
     lines = [_verdict(validation)]
     if validation.caveat and not validation.equal:
         lines.append(validation.caveat)

@@ -23,20 +23,14 @@ from match.errors import InputError, OptionError
 from match.frontend.model import Model, ModelTensor
 from match.graph.value import Graph
 from match.partitioning.partitioner import Partitioned
+from match.report.schema import AccuracySummary, Verdict
 from match.run.samples import checked
 from match.target.arguments import whole_number
 from match.validation.confidence import wilson
 from match.validation.differences import difference
 from match.validation.layers import DumpedOperators
 from match.validation.references import Run, caveat, integers, reference, steps
-from match.validation.schema import (
-    AccuracySummary,
-    ExactSummary,
-    LayerDifference,
-    TensorDifference,
-    Validation,
-    Verdict,
-)
+from match.validation.schema import ExactSummary, LayerDifference, TensorDifference, Validation
 from match.validation.verdict import differs_by_more, verdict
 
 SAMPLES = 16

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from match.dispatch.plan import LayerDecision
-from match.validation.schema import LayerDifference, Verdict
+from match.report.schema import Verdict
+from match.validation.schema import LayerDifference
 
 
 def differs_by_more(layer: LayerDifference) -> bool:

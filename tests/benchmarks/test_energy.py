@@ -16,11 +16,12 @@ import match
 import match.devtools.demo
 from benchmarks.command import app
 from benchmarks.energy import __main__ as command
-from benchmarks.energy.objectives import ObjectiveResult, chosen, objectives_table
-from benchmarks.energy.published import EnergyCell, EnergyResult, cells, predicted, published_table
+from benchmarks.energy.objectives import ObjectiveResult, chosen, objectives_rows, objectives_table
+from benchmarks.energy.published import EnergyCell, EnergyResult, cells, figures, predicted, published_table
 from benchmarks.energy.results import Results, schema
 from benchmarks.published.cells import Convolution, Network, published
 from match.report import show
+from tests.sampled import sampled
 from tests.schemas import in_order
 
 pytestmark = pytest.mark.cc
@@ -64,6 +65,31 @@ def test_what_cannot_be_predicted_is_listed_with_the_reason() -> None:
     found = predicted(CELL, Network(file="missing.tflite"), Path())
     assert found.ratio is None
     assert "missing.tflite" in printed(published_table([found]))
+
+
+LAST = command.read(command.FILE)
+NETWORKS = sorted({(one.target, one.network) for one in LAST.objectives})
+
+
+def test_all_cells_were_predicted_last() -> None:
+    assert [one.cell for one in LAST.published] == list(cells())
+
+
+@pytest.mark.parametrize("cell", sampled(cells(), [one for one in cells() if one.network in {"Auto-encoder"}]), ids=str)
+def test_what_was_predicted_last_is_predicted_today(cell: EnergyCell, models_dir: Path) -> None:
+    """Else: python -m benchmarks.energy -o benchmarks/energy/predicted.json; make pages."""
+    (last,) = (one for one in LAST.published if one.cell == cell)
+    assert figures(last) == figures(predicted(cell, published().networks[cell.network], models_dir))
+
+
+@pytest.mark.parametrize(
+    ("target", "network"), sampled(NETWORKS, [(target, "ad01_int8.tflite") for target, _ in NETWORKS])
+)
+def test_what_objectives_brought_last_they_bring_today(target: str, network: str, models_dir: Path) -> None:
+    """Else as above."""
+    last = [one for one in LAST.objectives if (one.target, one.network) == (target, network)]
+    assert objectives_rows(last) == objectives_rows(chosen(models_dir / network, target))
+    assert not any(one.is_dear for one in last)
 
 
 @pytest.mark.parametrize("target", ["gap8", "gap9", "pulp_open", "diana"])

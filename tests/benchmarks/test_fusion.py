@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.command import run
-from benchmarks.fusion.cli import table
+from benchmarks.fusion.cli import FILES, table
 from benchmarks.fusion.published import PUBLISHED
 
 pytestmark = pytest.mark.cc
@@ -42,6 +42,16 @@ def test_fusion_costs_less(folder: Path, waits: int) -> None:
     assert latency["cycles"] < unfused["cycles"]
     assert latency["cycles"] <= least["cycles"]
     assert least["activation_bytes"] <= latency["activation_bytes"] < unfused["activation_bytes"]
+
+
+@pytest.mark.parametrize("waits", [0, 1])
+def test_what_was_predicted_last_is_predicted_today(folder: Path, waits: int) -> None:
+    """Else: python -m benchmarks.fusion --l1 36700 -o benchmarks/fusion/predicted.json; make pages.
+
+    And the same with --blocking into predicted_blocking.json.
+    """
+    last = [row for row in json.loads(FILES[waits].read_text())["rows"] if row["network"] == NETWORK]
+    assert last == json.loads((folder / f"rows{waits}.json").read_text())["rows"]
 
 
 def test_bytes_are_as_few_as_can_be(folder: Path) -> None:

@@ -8,10 +8,15 @@ import pytest
 
 from benchmarks.command import run
 from benchmarks.in_place.cli import table
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.cc
 
-SQUEEZENET = Path(__file__).parents[1] / "tflite" / "networks" / "squeezenet.tflite"
+NETWORKS = Path(__file__).parents[1] / "tflite" / "networks"
+PAGE = (Path(__file__).parents[2] / "docs" / "networks.md").read_text(encoding="utf-8")
+ROWS = PAGE.partition("| network | copies | sum of copies, KiB |")[2].partition("\n\n")[0].splitlines()[2:]
+NAMES = [row.split("|")[1].strip() for row in ROWS]
+SQUEEZENET = NETWORKS / "squeezenet.tflite"
 
 
 def test_a_row(capsys: pytest.CaptureFixture[str]) -> None:
@@ -28,3 +33,12 @@ def test_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["of these in place"] == "3, 3"
     assert float(found["Mcycles, cheapest"]) < float(found["Mcycles, copied"])
     assert float(found["peak, KiB, in place"]) <= float(found["peak, KiB, copied"]) < 7 * 7 * 80 / 1024 + 0.1
+
+
+@pytest.mark.parametrize("name", sampled(NAMES, ["many_inputs.tflite", "squeezenet.tflite"]))
+def test_a_row_of_the_page_is_printed_today(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Else: paste what the benchmark prints into docs/networks.md."""
+    with pytest.raises(SystemExit) as ended:
+        run(table, "in_place", ["--network", str(NETWORKS / name) if name.endswith(".tflite") else name])
+    assert not ended.value.code
+    assert capsys.readouterr().out.splitlines()[2] == ROWS[NAMES.index(name)]

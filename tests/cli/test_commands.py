@@ -65,6 +65,19 @@ def test_settings_of_the_target_are_in_the_c_and_in_the_report(command: Command,
     assert not (tmp_path / "none").exists()
 
 
+def test_hardware_that_does_not_exist_is_warned_of(command: Command, tmp_path: Path) -> None:
+    sentence = "gap9 has 118,784 bytes of L1 for networks, and this is for a chip with 1,048,576: the numbers are those"
+    folder = tmp_path / "large"
+    outcome = command("compile", DIGITS, "--l1", "1M", "-o", folder)
+    assert f"Warning: {sentence}" in " ".join(outcome.out.split())
+    assert outcome.err == ""
+    (one,) = decode((folder / "report.json").read_bytes()).target.enlarged
+    assert (one.name, one.bytes, one.own) == ("L1", 1 << 20, 118784)
+    assert f"match: {sentence}" in command("compile", DIGITS, "--l1", "1M", "-o", folder, "-q").err
+    assert command("report", folder, "-q").status == 0
+    assert sentence in (folder / "report.html").read_text()
+
+
 def test_compile_writes_a_project_and_prints_its_report(command: Command, project: Path, tmp_path: Path) -> None:
     outcome = command("compile", DIGITS, "--target", "gap9", "-o", tmp_path / "again")
     assert outcome.status == 0

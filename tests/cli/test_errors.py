@@ -225,7 +225,8 @@ def test_the_current_folder_is_called_by_its_name(
 @pytest.mark.parametrize(
     ("tensors", "words"),
     [
-        ({"picture": np.zeros((1, 1, 16, 16), np.float32)}, ["picture", INPUT]),
+        ({"picture": np.zeros((1, 1, 16, 16), np.float32), "mask": np.zeros(3)}, ["picture", "mask", INPUT]),
+        ({"picture": np.zeros((1, 1, 16, 15), np.float32)}, [INPUT, "15", "16"]),
         ({INPUT: np.zeros((1, 1, 16, 15), np.float32)}, [INPUT, "15", "16"]),
         ({INPUT: np.zeros((1, 1, 16, 16), np.int32)}, [INPUT, "int32", "float32"]),
         ({INPUT: np.zeros((1, 1, 16, 16), np.float32), "more": np.zeros(3)}, ["more"]),

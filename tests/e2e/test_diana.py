@@ -23,6 +23,7 @@ from tests.e2e.random_layers import LayerCase
 from tests.e2e.tflite_arithmetic import Array
 from tests.frontend import integer_reference
 from tests.frontend.test_integer_onnx import Network
+from tests.package.test_architecture import PROJECT
 from tests.sampled import sampled
 
 pytestmark = pytest.mark.cc
@@ -128,6 +129,20 @@ def test_conversions_count_in_the_choice() -> None:
     assert head.runner_up.cost == compiled.cycles - head.cycles + accelerator.cycles + conversions
     sample = np.random.default_rng(1).integers(-128, 128, SHAPE).astype(np.int8)
     assert np.array_equal(run(compiled, sample), by_definition(sample, SMALL_HEAD))
+    page = (PROJECT / "docs" / "choice.md").read_text(encoding="utf-8")
+    table = page.partition("| layer | module | predicted cycles | runner-up | network then |\n")[2].partition("\n\n")[0]
+    for line in table.splitlines()[1:]:
+        name, module, cycles, other, then = (cell.strip().strip("`") for cell in line.strip("|").split("|"))
+        if name == "all":
+            assert cycles == f"{compiled.cycles:,.0f}"
+            continue
+        layer = compiled.layers[name]
+        assert (module, cycles) == (layer.module, f"{layer.cycles:,.0f}")
+        if layer.runner_up and other:
+            assert (other, then) == (layer.runner_up.module, f"{layer.runner_up.cost:,.0f}")
+    assert (
+        f"takes {accelerator.cycles:,.0f} cycles on the accelerator and {head.cycles:,.0f} on the control core" in page
+    )
 
 
 def integer_network() -> Network:

@@ -46,7 +46,14 @@ def test_from_a_file_to_a_program_for_gap9(models_dir: Path, tmp_path: Path, pla
     (tensor,) = model.inputs
     samples = np.random.default_rng(3).integers(-128, 128, (5, *tensor.shape)).astype(np.int8)
     expected = [y.ravel().tolist() for y in tflite_network.run_micro(path, samples)]
-    assert run(plain_tvm.link("gap9", tmp_path), samples, "int8") == expected
+    program = plain_tvm.link("gap9", tmp_path)
+    assert run(program, samples, "int8") == expected
+    short = subprocess.run([program], input=b"", capture_output=True, check=False)
+    assert (short.returncode, short.stdout) == (2, b"")
+    assert short.stderr.decode() == (
+        f"standard input ends too early; give it the bytes of {tensor.name} int8 [1, 49, 10, 1]; "
+        "standard output gets those of Identity int8 [1, 12]\n"
+    )
 
 
 TABLES = {

@@ -318,7 +318,7 @@ def test_all_reasons_against_a_tflite_file_are_told(tmp_path: Path) -> None:
     sentence = refused(written(tmp_path, model, [x], [others[-1], images]))
     assert " has a dynamic shape at 't0'; fix every dimension before compiling; it also is a float model" in sentence
     assert " is a float model: nothing in it is quantized; quantize weights and" in sentence
-    assert "make it ONNX for `match quantize` (python -m tf2onnx.convert --tflite" in sentence
+    assert "or give it to `match quantize`, with inputs to calibrate on" in sentence
     assert "; it also has SPACE_TO_BATCH_ND (operator 4 at 't7'), which begins a dilated convolution of" in sentence
     assert "; it also has L2_POOL_2D (operator 1 at 't2'), which cannot be compiled; replace" in sentence
     assert "; it also has RANK (operator 3 at 't4'), which cannot be compiled: TFLite Micro" in sentence

@@ -28,6 +28,11 @@ def test_constants_of_cost_models_are_current() -> None:
     assert page == PAGES["cost-models.md"](), "docs/cost-models.md is not current: make pages"
 
 
+@pytest.mark.parametrize("name", ["choice.md", "cost-models-diana.md"])
+def test_what_was_predicted_for_publications_is_current(name: str) -> None:
+    assert (DOCS / name).read_text() == PAGES[name](), f"docs/{name} is not current: make pages"
+
+
 def test_what_was_counted_on_eight_cores_is_current() -> None:
     page = (DOCS / "pulp-open.md").read_text()
     assert page == PAGES["pulp-open.md"](), "docs/pulp-open.md is not current: make pages"

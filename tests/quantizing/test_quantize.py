@@ -19,6 +19,7 @@ from match.cli import main
 from match.quantizing.prepared import prepare
 from match.quantizing.schema import Quantization, schema
 from match.validation.exact_session import exact_session
+from tests.package.test_architecture import PROJECT
 from tests.quantizing.conftest import model_of, noise, tiny
 
 pytestmark = pytest.mark.cc
@@ -31,6 +32,15 @@ def command(*arguments: object) -> None:
     with pytest.raises(SystemExit) as ending:
         main(["quantize", *map(str, arguments)])
     assert not ending.value.code
+
+
+def documented(name: str, target: str) -> list[str]:
+    """What docs/quantize.md has of a network on a target: how many are right in float and otherwise, and cycles."""
+    called = {"digits_float": "tutorial's", "keras_cnn": "Keras CNN", "mobilenet": "MobileNetV2"}[name]
+    lines = (PROJECT / "docs" / "quantize.md").read_text(encoding="utf-8").split("\n")
+    first = next(number for number, line in enumerate(lines) if line.startswith(f"| {called} |"))
+    (row,) = (line for line in lines[first : first + 3] if f"| {target} |" in line)
+    return [cell.split(" (")[0].strip() for cell in row.strip("|").split("|")[2:]]
 
 
 def accuracies(result: Quantization) -> dict[str, float]:
@@ -46,6 +56,8 @@ def accuracies(result: Quantization) -> dict[str, float]:
         ("digits_float", "diana"),
         pytest.param("keras_cnn", "diana", marks=pytest.mark.sweep),
         ("mobilenet", "diana"),
+        pytest.param("digits_float", "gap8", marks=pytest.mark.sweep),
+        pytest.param("keras_cnn", "gap8", marks=pytest.mark.sweep),
         pytest.param("mobilenet", "gap8", marks=pytest.mark.sweep),
     ],
 )
@@ -63,6 +75,10 @@ def test_as_accurate_as_in_float(
     assert found.keys() == {"float", "quantized", "hardware", "exact"}
     assert found["float"] > 0.9
     assert all(abs(each - found["float"]) <= 0.01 for each in found.values())
+    right = {run.run: str(run.right) for run in result.runs}
+    float_right, *others = documented(name, target)
+    assert (float_right or right["float"]) == right["float"]
+    assert others == [right["quantized"], right["hardware"], right["exact"], f"{result.cycles:,}"]
     assert out.exists()
     assert set(np.load(samples)) == {"image", "labels"}
     assert result.form.activations == ("int8" if target == "diana" else "uint8")

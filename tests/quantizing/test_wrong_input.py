@@ -40,7 +40,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         Path(f"{dtype}.tflite").write_bytes(small.build([x], [y]))
     np.savez("data.npz", x=noise(4, 3, 8, 8))
     np.savez("labelled.npz", x=noise(4, 3, 8, 8), labels=np.arange(4))
-    np.savez("unknown.npz", image=noise(4, 3, 8, 8))
+    np.savez("unknown.npz", image=noise(4, 3, 8, 8), mask=noise(4, 8, 8))
     np.savez("shapes.npz", x=noise(4, 3, 8, 9))
     np.savez("short.npz", x=noise(4, 3, 8, 8), labels=np.arange(3))
     np.savez("classes.npz", x=noise(4, 3, 8, 8), labels=np.full(4, 256))
@@ -52,7 +52,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("float.onnx", "missing option '--data'"),
         ("float.onnx --data missing.npz", "cannot read tensors from missing.npz"),
-        ("float.onnx --data unknown.npz", "unknown.npz has image; the model takes: x float32 [1, 3, 8, 8]"),
+        ("float.onnx --data unknown.npz", "unknown.npz has image, mask; the model takes: x float32 [1, 3, 8, 8]"),
         ("float.onnx --data shapes.npz", "shapes.npz has x of shape [4, 3, 8, 9]; the model takes"),
         ("float.onnx --data short.npz", "there are 3 labels for the 4 samples of short.npz"),
         ("float.onnx --data data.npz --test short.npz", "there are 3 labels for the 4 samples of short.npz"),
@@ -67,7 +67,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ),
         ("half.onnx --data data.npz", "half.onnx"),
         ("open.onnx --data data.npz", "open.onnx leaves more than the batch open at 'x' (columns); fix these"),
-        ("float32.tflite --data data.npz", "float32.tflite is a TFLite file, and match quantize reads ONNX; convert"),
+        ("float32.tflite --data data.npz", "float32.tflite is a TFLite file, of which tf2onnx makes ONNX"),
         ("int8.tflite --data data.npz", "int8.tflite is quantized already; give it to `match compile`"),
         ("float.onnx --data data.npz --target gap7", "there is no target 'gap7'"),
         ("float.onnx --data data.npz -o q.tflite", "a quantized network is written as .onnx"),

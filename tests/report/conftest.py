@@ -94,6 +94,7 @@ def report() -> Report:
         modules=memories,
         platforms=(),
         estimated_energy=False,
+        enlarged=(),
     )
     return build(
         model=Model(

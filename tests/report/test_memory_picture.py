@@ -13,7 +13,7 @@ import pytest
 import match
 from match.codegen.project import project_files
 from match.report import Report
-from match.report.memory_areas import held, network_areas, planned_areas
+from match.report.memory_areas import held, network_areas, planned_areas, with_image
 from match.report.memory_picture import memory_picture
 from match.report.schema import MemoryPlanSummary, MemoryStep, MemorySummary, TensorPlace
 
@@ -105,6 +105,18 @@ def test_names_and_sizes_are_written(report: Report, plan: MemoryPlanSummary) ->
 def test_nothing_in_external_memory_but_constants(report: Report, plan: MemoryPlanSummary) -> None:
     plain = msgspec.structs.replace(plan, external_bytes=plan.image_bytes, tensors=plan.tensors[:1])
     assert ("activations", "second") not in bars(report, plain)
+
+
+def test_constants_in_external_memory_are_there_all_the_time(report: Report, plan: MemoryPlanSummary) -> None:
+    """40,000 bytes of them, and behind these a tensor from the second to the last step."""
+    external = with_image(planned_areas(report, plan))
+    assert external is not None
+    assert (external.name, external.size, external.used) == ("L3", 1 << 20, 48000)
+    assert [(area.first, area.last, area.offset, area.bytes) for area in external.areas] == [
+        (0, 3, 0, 40000),
+        (1, 3, 40000, 8000),
+    ]
+    assert [held(external.areas, step) for step in range(4)] == [40000, 48000, 48000, 48000]
 
 
 def test_an_older_report_does_not_say(report: Report) -> None:

@@ -84,7 +84,7 @@ def test_json_follows_the_published_schema(report: Report) -> None:
 SECTIONS = {
     "Top level": ("Report",),
     "model": ("ModelSummary", "TensorSummary"),
-    "target": ("TargetSummary", "MemorySummary", "ModuleSummary"),
+    "target": ("TargetSummary", "EnlargedMemory", "MemorySummary", "ModuleSummary"),
     "options": ("OptionsSummary",),
     "totals": ("Totals",),
     "layers": ("LayerSummary", "CandidateSummary", "RunnerUpSummary", "MovedSummary", "OperatorSummary"),
@@ -93,6 +93,7 @@ SECTIONS = {
     "advice": ("Advice",),
     "moved_outputs": ("MovedOutputs", "MovedOutput"),
     "measured": ("Measurement", "MeasuredLayers"),
+    "validated": ("ValidatedSummary", "ValidatedLayer", "AccuracySummary"),
     "sizes": ("Size",),
     "memory": ("MemoryPlanSummary", "MemoryStep", "TensorPlace"),
     "workspace": ("WorkspaceSummary", "WorkspaceBuffer"),

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 import match
-from match.errors import OptionError, TargetError
+from match.compiled.stations import Asked
+from match.errors import MatchError, OptionError, TargetError
 from match.sweeping.pareto import with_best
 from match.sweeping.schema import Figures, PointResult
 from match.sweeping.space import axes, points
@@ -28,6 +29,7 @@ def test_every_combination_is_asked_for() -> None:
     ]
     for point in found:
         asked = point.asked
+        assert isinstance(asked, Asked)
         assert asked.chip.clock_hz == point.values["clock_hz"]
         assert "+".join(module.name for module in asked.chip.modules) == point.values["modules"]
         assert {module.memories[-1].size for module in asked.chip.modules} == {asked.l1} == {16384}
@@ -52,6 +54,20 @@ def test_every_combination_is_asked_for() -> None:
 def test_wrong_values_are_one_sentence(given: dict[str, Any], error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=f"^{re.escape(sentence)}"):
         points("gap9", axes("gap9", given), False)
+
+
+def test_what_cannot_be_asked_for_is_a_point_with_the_reason() -> None:
+    """No bound goes with edp, which is a point without one."""
+    given = {"objective": ["energy", "edp"], "at_most": [None, "latency=1.1x"]}
+    found = points("gap9", axes("gap9", given), False)
+    assert [tuple(point.values.values()) for point in found] == [
+        (objective, bound) for objective in ("energy", "edp") for bound in ("none", "latency=1.1x")
+    ]
+    refused = [point.asked for point in found if isinstance(point.asked, MatchError)]
+    assert [isinstance(point.asked, Asked) for point in found] == [True, True, True, False]
+    assert [str(error)[:30] for error in refused] == ["at_most bounds what another ob"]
+    with pytest.raises(OptionError, match="at_most bounds what another"):
+        points("gap9", axes("gap9", {"objective": "edp", "at_most": "latency=1.1x"}), False)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 import match
 from match.errors import ToolchainError
 from match.sweeping import cluster, run
-from tests.cli.conftest import DIGITS
+from tests.cli.conftest import DIGITS, Command
 from tests.sweep.conftest import AXES
 
 pytestmark = pytest.mark.cc
@@ -100,3 +100,11 @@ def test_there_is_no_scheduler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setattr(cluster, "_PATIENCE", 1)
     with pytest.raises(ToolchainError, match=r"^there is no Dask scheduler at tcp://127.0.0.1:9: start one"):
         match.sweep(DIGITS, "gap9", {"l1": "16k"}, scheduler="tcp://127.0.0.1:9", cache=tmp_path)
+
+
+def test_points_with_more_memory_than_the_chip_are_called_hypothetical(command: Command) -> None:
+    values = {"l1": ["1k", "118785"], "l2": ["1M"]}
+    table = match.sweep(DIGITS, "gap9", values, jobs=1)
+    assert list(table["hypothetical"]) == [False, True]
+    outcome = command("sweep", DIGITS, "--set", "l1=1k,118785", "--set", "l2=1M", "--jobs", "1")
+    assert "Point 1: hypothetical hardware with more L1 than the 118,784 bytes that gap9 has" in outcome.out

@@ -8,6 +8,7 @@ import pytest
 
 from match.errors import OptionError, TargetError
 from match.target import registry
+from match.target.hardware import Enlarged
 from match.targets.gap9.target import Gap9
 
 pytestmark = pytest.mark.unit
@@ -79,3 +80,13 @@ def test_broken_entry_points_are_explained(value: str, reason: str, monkeypatch:
     monkeypatch.setattr(registry, "entry_points", broken.select)
     with pytest.raises(TargetError, match=reason):
         registry.get_target("broken")
+
+
+def test_memories_that_the_chip_has_less_of_are_told() -> None:
+    chip = registry.get_target("gap9")
+    own, main = chip.modules[0].memories[-1].size, chip.main_memory.size
+    assert chip.enlarged == ()
+    assert registry.get_target("gap9", l1=own, l2=main).enlarged == ()
+    assert registry.get_target("gap9", l1=own + 1).enlarged == (Enlarged("L1", own + 1, own),)
+    both = registry.get_target("gap9", l1="1M", modules=["ne16"], l2=main + 1).enlarged
+    assert both == (Enlarged("L1", 1 << 20, own), Enlarged("L2", main + 1, main))

@@ -1,7 +1,8 @@
 """Every line of the tutorials works as it is written there.
 
 `digits_float.onnx` is what train.py of the first tutorial wrote with PyTorch 2.13, without what the exporter notes of
-the source. With PyTorch the slow tier trains it again.
+the source. `digits.tflite` is what train_keras.py wrote with TensorFlow 2.21. With PyTorch, and with TensorFlow, the
+slow tier trains them again.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ INSTALLATION = ("python3 -m venv", ". .venv", "pip install")
 """Lines that make an environment, which tests have."""
 
 FLOAT = Path(__file__).with_name("digits_float.onnx")
+TFLITE = Path(__file__).with_name("digits.tflite")
 
 
 @pytest.fixture
@@ -47,8 +49,10 @@ def quantized(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_from_a_float_model_to_c(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnxruntime")
     shutil.copy(FLOAT, place)
-    reader = Reader(place, (*INSTALLATION, "python train.py"), capsys)
+    shutil.copy(TFLITE, place)
+    reader = Reader(place, (*INSTALLATION, "python train.py", "python train_keras.py"), capsys)
     reader.follow("float-model.md")
+    assert "generated C on host and TFLite Micro, 497 samples (given)" in reader.printed
     assert (place / "build" / "digits" / "report.html").exists()
     assert "Top-1 accuracy on 497 labelled samples, with 95 % confidence: generated C 92." in reader.printed
     for computed in ("float model", "quantized model", "C, hardware numerics", "C, exact numerics"):
@@ -60,7 +64,25 @@ def test_from_a_float_model_to_c(place: Path, capsys: pytest.CaptureFixture[str]
 @pytest.mark.usefixtures("qemu")
 def test_the_same_with_training(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    Reader(place, INSTALLATION, capsys).follow("float-model.md")
+    shutil.copy(TFLITE, place)
+    Reader(place, (*INSTALLATION, "python train_keras.py"), capsys).follow("float-model.md")
+
+
+@pytest.mark.sweep
+def test_training_in_keras(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Both of its files take the tutorial's data."""
+    pytest.importorskip("tensorflow")
+    pytest.importorskip("tf2onnx")
+    write(place, "float-model.md", "data.py")
+    write(place, "float-model.md", "train_keras.py")
+    for program in ("data.py", "train_keras.py"):
+        subprocess.run([sys.executable, program], check=True)
+    reader = Reader(place, (), capsys)
+    reader.run("match quantize digits_float.onnx --data training.npz --test test.npz --target gap9 -o digits.onnx")
+    for model in ("digits.onnx", "digits.tflite"):
+        reader.run(f"match compile {model} --target gap9 --input-type float32 -o build")
+        reader.run("match validate build --input test.npz")
+    assert reader.printed.count("Top-1 accuracy on 497 labelled samples") == 2
 
 
 @pytest.mark.usefixtures("qemu")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import msgspec
 import numpy as np
 import pytest
 
@@ -18,9 +19,11 @@ import match
 from match.devtools.demo import INPUT, load_images
 from match.dispatch.plan import LayerDecision
 from match.errors import TargetError
+from match.report.file import read_report
 from match.run import read_manifest
 from match.validation.confidence import wilson
 from match.validation.differences import difference
+from match.validation.reported import add_validation
 from match.validation.schema import LayerDifference, schema
 from match.validation.verdict import verdict
 from tests.cli.conftest import DIGITS, Command
@@ -302,6 +305,13 @@ def test_the_command_tells_by_its_status(command: Command, exact: Path, tmp_path
     assert "generated C 100.00%" in named.out
     wrong = ("--input", tmp_path / "x.npz", "--labels", tmp_path / "labels.txt")
     assert "generated C 0.00%" in command("validate", exact, "--against", DIGITS, *wrong).out
+    (latest,) = read_report(exact / "report.json").validated
+    assert (latest.platform, latest.reference, latest.verdict) == ("host", "onnxruntime", "equal")
+    assert (latest.elements, latest.equal, latest.layers) == (50, 50, None)
+    assert latest.accuracy is not None
+    assert latest.accuracy.right == 0, "of the run before it nothing is left"
+    assert latest.compared in " ".join(equal.out.split())
+    assert all(sentence in equal.out for sentence in latest.found[:1])
     nowhere = command("validate", exact, "--against", DIGITS, "--input", tmp_path / "y.npz", "--labels", "nowhere")
     assert "--labels nowhere is no array beside the inputs" in nowhere.error
     assert "--labels are the classes of given samples" in command("validate", exact, "--labels", "labels").error
@@ -314,6 +324,23 @@ def test_the_command_tells_by_its_status(command: Command, exact: Path, tmp_path
     document = json.loads(broken.out)
     jsonschema.validate(document, json.loads((DOCS / "validate.schema.json").read_text()))
     assert (document["equal"], document["first"], document["samples"]) == (False, "conv2d_5", 2)
+    (found,) = read_report(project / "report.json").validated
+    assert [msgspec.structs.asdict(layer) for layer in found.layers or ()] == [
+        {name: one[name] for name in ("name", "elements", "differing", "largest", "known_steps")}
+        for one in document["layers"]
+    ]
+
+
+def test_what_was_validated_stays_while_the_c_does(tmp_path: Path) -> None:
+    folder, samples = tmp_path / "digits", 2
+    compiled = match.compile(DIGITS, "gap9", output=folder)
+    add_validation(folder / "report.json", match.validate(folder, DIGITS, samples=samples))
+    add_validation(folder / "report.json", match.validate(folder, DIGITS, samples=1))
+    assert [one.samples for one in read_report(folder / "report.json").validated] == [1]
+    compiled.save(folder)
+    assert [one.samples for one in read_report(folder / "report.json").validated] == [1]
+    match.compile(DIGITS, "gap9", modules=["cluster"], output=folder)
+    assert read_report(folder / "report.json").validated == ()
 
 
 def test_what_is_missing_is_one_sentence(

@@ -19,7 +19,7 @@ _KERNELS = frozenset(
 
 _VOLUMES = "write it as convolutions of maps, or quantize the network as ONNX, whose convolutions of volumes are read"
 
-_BY_ONNX = "make it ONNX for `match quantize` (python -m tf2onnx.convert --tflite FILE --output X.onnx)"
+_BY_ONNX = "give it to `match quantize`, with inputs to calibrate on"
 
 _INSTEAD = MappingProxyType({"CONV_3D": _VOLUMES, "CONV_3D_TRANSPOSE": "write it as transposed convolutions of maps"})
 """What to do about an operator, if that is more than to replace it."""

@@ -1,4 +1,4 @@
-"""The cycles of each layer as bars, one cause above the other."""
+"""The cycles of each layer, or of a group's operators, as bars, one cause above the other."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from match.report.html.figures import Chart, figure, finish, hover, source
 from match.report.html.library import library
 from match.report.html.palette import CAUSES
 from match.report.html.text import number
-from match.report.layer_rows import Cause, causes
+from match.report.layer_rows import Cause
+from match.report.pieces import pieces
 from match.report.schema import Report
 
 CAUSE_NAMES: dict[Cause, str] = {
@@ -20,28 +21,27 @@ _HALF = 0.42  # of a bar's width, where 1 is the distance to the next
 
 
 def cycles_chart(report: Report) -> Chart:
-    """A bar for each layer in the order of execution."""
-    layers = report.layers
-    plot = figure(height=280, x_range=(-0.6, max(len(layers), 1) - 0.4), tools="xpan,xzoom_in,xzoom_out,reset")
-    found = [causes(layer) for layer in layers]
-    places = range(len(layers))
-    below = [0.0] * len(layers)
+    """A bar for each layer in the order of execution, of a group one for each operator and one for what they share."""
+    shown = pieces(report)
+    plot = figure(height=280, x_range=(-0.6, max(len(shown), 1) - 0.4), tools="xpan,xzoom_in,xzoom_out,reset")
+    places = range(len(shown))
+    below = [0.0] * len(shown)
     drawn: dict[str, object] = {}
     for cause, label in CAUSE_NAMES.items():
-        amounts = [one.get(cause, 0) for one in found]
+        amounts = [piece.causes.get(cause, 0) for piece in shown]
         above = [low + amount for low, amount in zip(below, amounts, strict=True)]
         if any(amounts):
             columns = source(
                 {
-                    "layer": list(places),
+                    "layer": [piece.place for piece in shown],
                     "left": [place - _HALF for place in places],
                     "right": [place + _HALF for place in places],
                     "bottom": below,
                     "top": above,
-                    "name": [layer.name for layer in layers],
-                    "model": [layer.source for layer in layers],
+                    "name": [piece.name for piece in shown],
+                    "model": [piece.source for piece in shown],
                     "cycles": [number(amount) for amount in amounts],
-                    "all": [number(layer.cycles) for layer in layers],
+                    "all": [number(piece.cycles) for piece in shown],
                 }
             )
             bars = plot.quad(
@@ -64,4 +64,5 @@ def cycles_chart(report: Report) -> Chart:
     plot.yaxis.formatter = library("bokeh.models").NumeralTickFormatter(format="0,0")
     plot.yaxis.axis_label = "cycles"
     colours = {label: CAUSES[cause] for cause, label in CAUSE_NAMES.items() if label in drawn}
-    return finish("cycles", plot, colours, "Predicted cycles of each layer, in the order of execution, by cause")
+    what = "Predicted cycles of each layer or operator of a group, in the order of execution, by cause"
+    return finish("cycles", plot, colours, what)

@@ -10,7 +10,15 @@ from match.report.html.cycles import CAUSE_NAMES
 from match.report.html.palette import CAUSES
 from match.report.html.text import facts, joined, link, name, number, share, size, stacked, table
 from match.report.layer_rows import causes, peak_share, shapes
-from match.report.schema import CandidateSummary, LayerSummary, Report, ScheduleSummary
+from match.report.pieces import SHARED, shared_cycles
+from match.report.schema import (
+    CandidateSummary,
+    LayerSummary,
+    OperatorSummary,
+    Report,
+    ScheduleSummary,
+    ValidatedLayer,
+)
 from match.report.table import exactness
 
 
@@ -75,11 +83,22 @@ def _facts(
     yield "Exact", exactness(layer)
     if layer.requantization:
         yield "Requantized by", layer.requantization.form
+    for validated in report.validated:
+        for one in validated.layers or ():
+            if one.name == layer.name:
+                yield f"Validated on {validated.platform}", _validated(one)
     for measurement in report.measured:
         for group in measurement.layers:
             if layer.name in group.layers:
                 with_others = f" for {len(group.layers)} layers" if len(group.layers) > 1 else ""
                 yield f"On {measurement.platform}", f"{group.count:,} {measurement.unit}{with_others}"
+
+
+def _validated(one: ValidatedLayer) -> str:
+    if not one.differing:
+        return f"all {one.elements:,} elements are the network's own"
+    known = f", and up to {one.known_steps} is known" if one.known_steps else ""
+    return f"{one.differing:,} of {one.elements:,} elements differ, by up to {one.largest:g}{known}"
 
 
 def _links(report: Report, places: Sequence[int], numbers: Sequence[int], others: list[str]) -> Markup:
@@ -90,10 +109,18 @@ def _links(report: Report, places: Sequence[int], numbers: Sequence[int], others
 def _operators(layer: LayerSummary) -> Iterator[Markup]:
     if layer.operators:
         yield Markup("<h3>Operators, executed as one</h3>")
-        yield table(
-            ("operator", "in the model", "MACs", "cycles"),
-            ((one.op, name(one.source), one.macs or None, one.cycles) for one in layer.operators),
-        )
+        shared = shared_cycles(layer)
+        if shared is None:
+            yield table(("operator", "MACs"), ((_operator(one), one.macs or None) for one in layer.operators))
+            yield Markup('<p class="hint">They take turns, tile by tile: cycles are those of all.</p>')
+        else:
+            rows = [(_operator(one), one.macs or None, one.cycles) for one in layer.operators]
+            rest = Markup("{}<br><small>offload, transfers that nothing hides, waits</small>").format(SHARED)
+            yield table(("operator", "MACs", "cycles"), [*rows, (rest, None, shared)])
+
+
+def _operator(one: OperatorSummary) -> Markup:
+    return Markup("{}<br><small>{}</small>").format(one.op, name(one.source))
 
 
 def _schedule(schedule: ScheduleSummary) -> Iterator[Markup]:

@@ -93,7 +93,7 @@ def _boxes(report: Report) -> list[_Box]:
 
 
 def _layer(report: Report, place: int, layer: LayerSummary, colours: Mapping[str, str]) -> _Box:
-    operators = [one.op for one in layer.operators]
+    operators = [one.op if one.cycles is None else f"{one.op}, {number(one.cycles)}" for one in layer.operators]
     if len(operators) > _MOST_OPERATORS:
         operators = [*operators[: _MOST_OPERATORS - 1], f"and {len(operators) - _MOST_OPERATORS + 1} more"]
     own = [layer.source] if layer.source else []

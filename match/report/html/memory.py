@@ -10,7 +10,7 @@ from match.report.html.figures import Chart, figure, finish, hover, source
 from match.report.html.library import library
 from match.report.html.palette import AREAS, OTHER
 from match.report.html.text import joined, link, share, size
-from match.report.memory_areas import Area, MemoryAreas, NetworkAreas, held, network_areas
+from match.report.memory_areas import Area, MemoryAreas, NetworkAreas, held, network_areas, with_image
 from match.report.schema import MemoryPlanSummary, Report
 
 _FULLEST = 3
@@ -33,7 +33,8 @@ def memory_charts(
     The names of pictures begin with `name`; `numbers` are those by which the page knows the layers, none: their places.
     """
     network = network_areas(report)
-    memories = [network.main, *([network.external] if network.external else ()), *network.scratchpads]
+    external = with_image(network)
+    memories = [network.main, *([external] if external else ()), *network.scratchpads]
     places = _numbers(report, numbers)
     return [
         (memory, _chart(memory, network, places, f"{name}-{number}"))

@@ -13,8 +13,9 @@ from match.report.html.palette import AREAS, CAUSES, unit_colours
 from match.report.html.text import facts, joined, link, meter, number, share, size, stacked, table
 from match.report.layer_rows import causes
 from match.report.memory_areas import CALLERS, PROGRAM
-from match.report.schema import MemoryPlanSummary, Report
-from match.report.settings import objective_text, settings_text
+from match.report.pieces import pieces
+from match.report.schema import AccuracySummary, MemoryPlanSummary, Report
+from match.report.settings import hypothetical, objective_text, settings_text
 
 _SLOWEST = 8
 _PJ_IN_UJ = 1e6
@@ -23,15 +24,20 @@ _PJ_IN_NJ = 1e3
 
 def overview(report: Report, cycles: Chart) -> Markup:
     """The first tab."""
+    warned = joined(
+        Markup('<p class="card"><strong class="warning">Warning</strong> {}</p>').format(one)
+        for one in hypothetical(report)
+    )
     return Markup(
-        '<div class="cards">{}</div>'
+        '{}<div class="cards">{}</div>'
         '<div class="columns"><section class="card"><h2>Where the cycles go</h2>{}{}{}</section>'
         '<section class="card"><h2>Memory</h2>{}</section></div>'
-        '<section class="card"><h2>Cycles of each layer</h2>{}</section>'
+        '<section class="card"><h2>Cycles of each layer, and of the operators of groups</h2>{}</section>'
         '<div class="columns"><section class="card"><h2>What would help</h2>{}</section>'
-        '<section class="card"><h2>The slowest layers</h2>{}</section></div>'
-        '<section class="card"><h2>How it was compiled</h2>{}</section>'
+        '<section class="card"><h2>What takes longest</h2>{}</section></div>'
+        '{}<section class="card"><h2>How it was compiled</h2>{}</section>'
     ).format(
+        warned,
         joined(_cards(report)),
         stacked("By unit", by_unit(report), "cycles"),
         stacked("By cause", by_cause(report), "cycles"),
@@ -40,6 +46,7 @@ def overview(report: Report, cycles: Chart) -> Markup:
         cycles.content,
         _advice(report),
         _slowest(report),
+        _validated(report),
         _compiled(report),
     )
 
@@ -64,8 +71,32 @@ def _cards(report: Report) -> Iterator[Markup]:
         "exact" if not inexact else f"{inexact} of {len(report.layers)} layers",
         "every layer computes the reference's numbers" if not inexact else f"may differ from the reference{moved}",
     )
+    for one in report.validated:
+        yield _card(f"Beside {one.reference}", one.verdict, f"{one.samples} samples of the C on {one.platform}")
+        if one.accuracy is not None:
+            yield _accuracy(one.accuracy, one.reference)
     for measurement in report.measured:
         yield _card(f"On {measurement.platform}", number(measurement.total), f"{measurement.unit} counted")
+
+
+def _accuracy(seen: AccuracySummary, reference: str) -> Markup:
+    low, high = seen.interval
+    others = [(reference, seen.reference_right), ("exact numerics", seen.exact_right)]
+    told = ", ".join(f"{name} {right / seen.samples:.2%}" for name, right in others if right is not None)
+    return _card(
+        "Accuracy",
+        f"{seen.right / seen.samples:.2%}",
+        f"of the C on {seen.samples} labelled samples, 95 % confidence {low:.1%} to {high:.1%}; {told}",
+    )
+
+
+def _validated(report: Report) -> Markup:
+    """What was compared, and what came of it."""
+    parts = joined(
+        Markup("<h3>{}</h3>{}").format(one.compared, joined(Markup("<p>{}</p>").format(line) for line in one.found))
+        for one in report.validated
+    )
+    return Markup('<section class="card"><h2>Validated</h2>{}</section>').format(parts) if parts else Markup()
 
 
 def _card(label: str, value: str, note: str) -> Markup:
@@ -156,21 +187,22 @@ def _advice(report: Report) -> Markup:
 
 def _slowest(report: Report) -> Markup:
     colours = unit_colours(report.target)
-    slow = sorted(enumerate(report.layers), key=lambda one: -one[1].cycles)[:_SLOWEST]
-    most = max((layer.cycles for _, layer in slow), default=0) or 1
+    slow = sorted(pieces(report), key=lambda piece: -piece.cycles)[:_SLOWEST]
+    most = max((piece.cycles for piece in slow), default=0) or 1
+    modules = [layer.module for layer in report.layers]
     rows = joined(
         Markup(
             '<tr><th scope="row">{}</th><td class="inline"><i style="width:{:.2f}%;background:{}"></i></td>'
             '<td>{}</td><td class="number">{}</td><td class="number">{}</td></tr>'
         ).format(
-            link(place, layer.name),
-            100 * layer.cycles / most,
-            colours.get(layer.module, "currentColor"),
-            layer.module,
-            number(layer.cycles),
-            share(layer.cycles, report.totals.cycles),
+            link(piece.place, piece.name),
+            100 * piece.cycles / most,
+            colours.get(modules[piece.place], "currentColor"),
+            modules[piece.place],
+            number(piece.cycles),
+            share(piece.cycles, report.totals.cycles),
         )
-        for place, layer in slow
+        for piece in slow
     )
     return Markup('<div class="scroll"><table class="slowest"><tbody>{}</tbody></table></div>').format(rows)
 

@@ -142,7 +142,7 @@
     for (const part of all("[aria-current='true']")) part.removeAttribute("aria-current");
     for (const part of all(`tr[data-layer="${place}"], g[data-layer="${place}"]`)) {
       part.setAttribute("aria-current", "true");
-      if (scroll) reveal(part);
+      if (scroll && !part.classList.contains("operator")) reveal(part);
     }
     details.scrollTop = 0;
     one("#told").textContent = place === null ? "No layer selected" : `Selected: ${one(`#layer-${place} h2`).textContent}`;
@@ -220,23 +220,38 @@
       const less = typeof x === "number" && typeof y === "number" ? x - y : String(x).localeCompare(String(y));
       return ascending ? less : -less;
     };
-    table.tBodies[0].append(...[...table.tBodies[0].rows].sort(order));
+    const groups = layered().sort(([a], [b]) => order(a, b));
+    table.tBodies[0].append(...groups.flat());
+  }
+
+  /** Rows of layers, each with those of its operators, which stay below it. */
+  function layered() {
+    const groups = [];
+    for (const row of table.tBodies[0].rows) {
+      if (row.classList.contains("operator")) groups.at(-1).push(row);
+      else groups.push([row]);
+    }
+    return groups;
   }
 
   function search() {
     const words = one("#search").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const has = (row) => words.every((word) => row.textContent.toLowerCase().includes(word));
+    const groups = layered();
     let count = 0;
-    for (const row of table.tBodies[0].rows) {
-      const text = row.textContent.toLowerCase();
-      row.hidden = !words.every((word) => text.includes(word));
-      count += !row.hidden;
+    for (const [layer, ...operators] of groups) {
+      const found = has(layer); // then all of its operators are shown, else those that are found, below it
+      for (const row of operators) row.hidden = !found && !has(row);
+      layer.hidden = !found && operators.every((row) => row.hidden);
+      count += !layer.hidden;
     }
-    one("#found").textContent = `${count} of ${table.tBodies[0].rows.length} layers`;
+    one("#found").textContent = `${count} of ${groups.length} layers`;
   }
 
   if (table) {
     for (const heading of all("th", table.tHead)) one("button", heading).addEventListener("click", () => sort(heading));
     one("#search").addEventListener("input", search);
+    one("#operators")?.addEventListener("change", ({ target }) => table.classList.toggle("layers-alone", !target.checked));
     search();
   }
 

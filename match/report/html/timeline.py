@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
 from markupsafe import Markup
 
 from match.analysis.timeline.chrome_trace import CORE, Doing
@@ -12,7 +13,8 @@ from match.dispatch.plan import CPU
 from match.report.html.figures import Chart, figure, finish, hover, source
 from match.report.html.library import library
 from match.report.html.palette import DOINGS, OPERANDS, OTHER, unit_colours
-from match.report.schema import Report, TimelineBar, TimelineSummary
+from match.report.pieces import operator_name, shared_cycles
+from match.report.schema import LayerSummary, Report, TimelineBar, TimelineSummary
 
 _HALF = 0.4  # of a bar's height, where 1 is the distance to the next lane
 _LANE = 34  # pixels
@@ -175,11 +177,24 @@ def _bars(
     found: dict[_Kind, list[tuple[int, TimelineBar]]] = {}
     for place, bars in enumerate(timeline.bars):
         unit = report.layers[place].module
-        for bar in bars:
+        for bar in _with_operators(report.layers[place], bars):
             found.setdefault(_kind(bar, unit, colours), []).append((place, bar))
     for kind, own in sorted(found.items()):
         places, bars = [place for place, _ in own], [bar for _, bar in own]
         yield _quads(plot, report, places, numbers, bars, [rows[bar.lane] for bar in bars], scale, kind)
+
+
+def _with_operators(layer: LayerSummary, bars: Sequence[TimelineBar]) -> Iterator[TimelineBar]:
+    """The bars, those of a group's kernel calls with the names of the operators, each of which has one, in order."""
+    count = sum(bar.doing == "kernel" for bar in bars)
+    named = shared_cycles(layer) is not None and count == len(layer.operators)
+    number = 0
+    for bar in bars:
+        if named and bar.doing == "kernel":
+            yield msgspec.structs.replace(bar, text=operator_name(layer, number))
+            number += 1
+        else:
+            yield bar
 
 
 def _kind(bar: TimelineBar, unit: str, colours: dict[str, str]) -> _Kind:

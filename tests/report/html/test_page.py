@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,9 @@ __all__ = ["command", "project"]
 pytestmark = pytest.mark.cc
 
 TABS = ("overview", "graph", "layers", "timeline", "roofline", "memory")
+ROWS = "#layers tbody tr:not(.operator)"
+"""Those of layers."""
+
 EVIL = "</script><script>window.harmed = 1</script><img src=x onerror='window.harmed = 2'>{0} $$x^2$$ @name"
 TURNED = "abc\u202egnp.exe"
 
@@ -61,7 +65,7 @@ def test_a_click_on_a_layer_changes_the_details(opened: Opener, digits_page: Pag
         assert f"{layer.cycles:,} cycles" in told
         for operand in layer.schedule.operands if layer.schedule else ():
             assert operand.name in told
-        assert shown.page.locator("#layers tr[aria-current=true]").get_attribute("data-layer") == str(place)
+        assert shown.page.locator(f"{ROWS}[aria-current=true]").get_attribute("data-layer") == str(place)
         assert shown.page.url.endswith(f"#layers/{place}")
     shown.tab("timeline")  # which is drawn now, with the layer that is selected
     assert selected(shown, "timeline") == {4}
@@ -115,12 +119,69 @@ def test_the_table_has_the_columns_of_csv_and_sorts(opened: Opener, digits_page:
     column = headings.index(next(one for one in headings if one.startswith("cycles")))
     for wanted in (sorted(cycles, reverse=True), sorted(cycles)):
         shown.page.click(f"#layers thead th:nth-child({column + 1}) button")
-        cells = shown.page.locator(f"#layers tbody tr td:nth-child({column + 1})").all_inner_texts()
+        cells = shown.page.locator(f"{ROWS} td:nth-child({column + 1})").all_inner_texts()
         assert [int(cell.replace(",", "")) for cell in cells] == wanted
     shown.page.fill("#search", "conv2d ne16")
     found = [layer for layer in digits.layers if layer.module == "ne16" and "conv2d" in f"{layer.name} {layer.op}"]
-    assert shown.page.locator("#layers tbody tr:visible").count() == len(found) > 0
+    assert shown.page.locator(f"{ROWS}:visible").count() == len(found) > 0
     assert shown.page.inner_text("#found") == f"{len(found)} of {len(digits.layers)} layers"
+
+
+def test_operators_stand_below_their_layer_however_it_is_sorted(opened: Opener, digits_page: Page) -> None:
+    shown = opened(digits_page)
+    shown.tab("layers")
+
+    def places() -> list[str]:
+        return shown.page.locator("#layers tbody tr").evaluate_all("rows => rows.map((row) => row.dataset.layer)")
+
+    before = [list(same) for _, same in groupby(places())]
+    assert max(map(len, before)) > 2
+    shown.page.click("#layers thead th:nth-child(4) button")
+    after = [list(same) for _, same in groupby(places())]
+    assert sorted(before) == sorted(after)
+    assert before != after
+    shown.page.fill("#search", "avg_pool2d")
+    assert [row.split("\t")[0] for row in shown.page.locator("#layers tbody tr:visible").all_inner_texts()] == [
+        "group_7_13",
+        "avg_pool2d",
+    ]
+    assert shown.page.inner_text("#found") == "1 of 5 layers"
+    shown.page.uncheck("#operators")
+    assert shown.page.locator("#layers tbody tr.operator:visible").count() == 0
+    assert shown.console == []
+
+
+def test_the_operators_of_a_group_and_what_they_share_add_up(opened: Opener, digits_page: Page, digits: Report) -> None:
+    """In the bars, in the table, in the details; and the bars of its kernels have the operators' names."""
+    shown = opened(digits_page)
+    (place,) = (place for place, layer in enumerate(digits.layers) if layer.op == "group")
+    group = digits.layers[place]
+    own = [one.cycles or 0 for one in group.operators]
+    wanted = [*own, group.cycles - sum(own)]
+    shown.tab("overview")
+    tops = shown.figure(
+        "cycles", "model.renderers.map(({ data_source: { data } }) => [[...data.layer], [...data.top]])"
+    )
+    highest = [max(heights) for heights in zip(*(top for _, top in tops), strict=True)]
+    assert [top for bar, top in zip(tops[0][0], highest, strict=True) if bar == place] == wanted
+    shown.tab("layers")
+    rows = [
+        row.split("\t") for row in shown.page.locator(f"#layers tr.operator[data-layer='{place}']").all_inner_texts()
+    ]
+    column = list(layer_rows(digits)[0]).index("cycles")
+    assert [int(row[column].replace(",", "")) for row in rows] == wanted
+    assert [row[0] for row in rows] == [*(one.op for one in group.operators), "shared"]
+    shown.page.click(f"#layers tr[data-layer='{place}'] td:nth-child(3) >> nth=0")
+    told = shown.details()
+    assert all(f"{cycles:,}" in told for cycles in wanted)
+    shown.tab("timeline")
+    kernels = shown.figure(
+        "timeline",
+        "model.renderers.flatMap(({ data_source: { data } }) => data.layer.map((layer, i) => [layer, data.text?.[i]]))",
+    )
+    assert {text for layer, text in kernels if layer == place} >= {
+        f"{one.op}, {number} of {len(own)} in {group.name}" for number, one in enumerate(group.operators, 1)
+    }
 
 
 def test_keys_move_between_tabs(opened: Opener, digits_page: Page) -> None:
@@ -235,7 +296,7 @@ def test_the_selected_layer_is_in_sight_where_a_tab_is_opened(opened: Opener, di
     shown.page.evaluate("location.hash = 'overview/151'")
     shown.page.click("#next")
     assert shown.page.url.endswith("#overview/152")
-    for name, part in (("layers", "tr[aria-current]"), ("graph", "g[aria-current]")):
+    for name, part in (("layers", "tr[aria-current]:not(.operator)"), ("graph", "g[aria-current]")):
         shown.tab(name)
         box = shown.page.locator(f"#panel-{name} {part}").bounding_box()
         assert 0 < box["y"] < 900

@@ -10,7 +10,7 @@ from match.report.beside import Beside, beside
 from match.report.html import Page, page
 from match.report.memory_areas import held, network_areas
 from match.report.roofline import Reached, Roofline, rooflines
-from match.report.schema import MeasuredLayers, Measurement
+from match.report.schema import AccuracySummary, MeasuredLayers, Measurement, ValidatedLayer, ValidatedSummary
 from tests.report.html.conftest import Opener
 
 pytestmark = pytest.mark.cc
@@ -113,4 +113,35 @@ def test_an_older_report_is_a_page_with_fewer_tabs(opened: Opener, report: Repor
     assert tabs == ["Overview", "Graph", "Layers", "Roofline"]
     for name in tabs:
         shown.tab(name.lower())
+    assert shown.console == []
+
+
+def test_what_was_validated_is_on_the_page(opened: Opener, digits: Report) -> None:
+    layer = digits.layers[2]
+    found = ValidatedSummary(
+        platform="host",
+        reference="onnxruntime",
+        samples=80,
+        verdict="as announced",
+        elements=800,
+        equal=529,
+        compared="digits: generated C on host and onnxruntime, 80 samples",
+        found=("As announced: 271 of 800 elements differ.", "More is said here."),
+        accuracy=AccuracySummary(80, 76, 78, (0.879, 0.98), (0.913, 0.993), 77, (0.9, 0.99)),
+        layers=(ValidatedLayer(layer.name, 1000, 34, 1.0, 2), ValidatedLayer(digits.layers[0].name, 256, 0, 0.0, 0)),
+    )
+    shown = opened(page(msgspec.structs.replace(digits, validated=(found,))))
+    shown.tab("overview")
+    cards = shown.page.locator("#panel-overview .stat").all_inner_texts()
+    assert "Beside onnxruntime\nas announced\n\n80 samples of the C on host" in cards
+    (accuracy,) = (card for card in cards if card.startswith("Accuracy"))
+    assert "95.00%" in accuracy
+    assert "87.9% to 98.0%" in accuracy
+    assert "onnxruntime 97.50%, exact numerics 96.25%" in accuracy
+    panel = shown.page.inner_text("#panel-overview")
+    assert all(text in panel for text in (found.compared, *found.found))
+    shown.tab("layers")
+    for place, told in ((2, "34 of 1,000 elements differ, by up to 1, and up to 2 is known"), (0, "all 256 elements")):
+        shown.page.click(f"#layers tr[data-layer='{place}'] td:nth-child(3) >> nth=0")
+        assert told in shown.details()
     assert shown.console == []
