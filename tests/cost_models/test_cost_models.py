@@ -388,7 +388,15 @@ SIGNED_STRIPS: list[tuple[Layer, int]] = [
 PRODUCTS: list[tuple[Form, int]] = [("int32", 36_154), ("split", 45_357), ("split_signed", 53_559)]
 
 # Likewise, concatenations, by the channels of their first input, all of them, and rows and columns of pixels.
-CONCATENATIONS: list[tuple[int, int, int, int]] = [(8, 16, 16, 14_418), (3, 6, 16, 6_242), (96, 108, 4, 5_819)]
+CONCATENATIONS: list[tuple[int, int, int, int]] = [(8, 16, 16, 14_304), (3, 6, 16, 6_128), (96, 108, 4, 5_756)]
+
+# The same of inputs that tables do not change: so many channels, and those of all, of a map; which ones are unchanged.
+COPIED: list[tuple[int, int, tuple[int, int], tuple[bool, bool], int]] = [
+    (24, 40, (9, 9), (True, False), 6_189),
+    (13, 25, (9, 9), (True, False), 5_463),
+    (128, 136, (9, 9), (True, False), 8_457),
+    (48, 80, (8, 8), (True, True), 4_150),
+]
 
 # Likewise, pooling.
 POOLING: list[tuple[Layer, Form, int]] = [
@@ -435,6 +443,22 @@ def test_concatenations_take_what_was_measured_on_rtl(first: int, channels: int,
     layer = Layer("concatenate", Op.CONCATENATE, channels, 1, size, size, size, size, weight_dtype="")
     layer = replace(layer, first_channels=first)
     assert compute(PulpClusterCost(cores=1), layer) == pytest.approx(cycles, rel=0.02)
+
+
+@pytest.mark.parametrize(("first", "channels", "size", "unchanged", "cycles"), COPIED)
+def test_inputs_that_are_copied_take_what_was_measured_on_rtl(
+    first: int, channels: int, size: tuple[int, int], unchanged: tuple[bool, bool], cycles: int
+) -> None:
+    layer = Layer("concatenate", Op.CONCATENATE, channels, 1, *size, *size, weight_dtype="", first_channels=first)
+    assert compute(PulpClusterCost(cores=1), replace(layer, unchanged=unchanged)) == pytest.approx(cycles, rel=0.03)
+
+
+def test_a_slice_is_copied() -> None:
+    """A quarter of a lookup's cycles and less; of few elements the table is not looked at."""
+    large, small = (Layer("slice", Op.SLICE, 32, 1, side, side, side, side, weight_dtype="") for side in (16, 2))
+    model = PulpClusterCost(cores=1)
+    assert compute(model, large) < compute(model, replace(large, op=Op.LOOKUP)) / 3
+    assert compute(model, small) == compute(model, replace(small, op=Op.LOOKUP))
 
 
 @pytest.mark.parametrize(("layer", "form", "cycles"), POOLING, ids=lambda value: getattr(value, "name", str(value)))
@@ -611,8 +635,8 @@ def test_cluster_looks_up_an_element_on_each_core() -> None:
 def test_cores_wait_for_each_other_at_a_table() -> None:
     """A core by itself waits for none; nothing but lookups has tables in its loops."""
     layer = Layer("lookup", Op.LOOKUP, 16, 1, 32, 32, 32, 32, weight_dtype="")
-    slower = replace(Sharing.measured(), tables=1.42)
-    for cores, longer in ((1, 1), (8, 2.42 / 1.42)):
+    slower = replace(Sharing.measured(), tables=1.5)
+    for cores, longer in ((1, 1), (8, 2.5 / 1.5)):
         usual, waiting = (compute(PulpClusterCost(cores, sharing=each), layer) for each in (Sharing.measured(), slower))
         assert waiting / usual == pytest.approx(longer, rel=0.05)
     signs = replace(layer, turns_signs=True)
