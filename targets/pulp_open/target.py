@@ -67,8 +67,11 @@ maps (145 and 162), `transposed` (10 to 25) and `other` (9 to 65) on five of the
 """
 
 
-_DMA = Mchan(call=160)
-"""What a transfer takes the core, start and wait together: the driver of `bare`, counted on GVSoC."""
+_DMA = Mchan(chunk=2, call=160)
+"""What a transfer takes the core, start and wait together: the driver of `bare`, counted on GVSoC.
+
+So were pieces: slices of 64 to 576 of them, 8 to 128 bytes each.
+"""
 
 _CLUSTER, _KERNEL, _DRIVER = ClusterSettings(offload=650), 700, 900
 """Cycles of a layer beside its tiles and transfers, of a tile beside its kernel, and of NE16's driver's first call.
