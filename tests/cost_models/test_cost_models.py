@@ -884,3 +884,4 @@ def test_operators_of_the_core_that_convert_numbers_cost_what_they_are_in_relay(
     assert model.floating("add+quantize", 10) == 7 * one
     assert model.cycles("dequantize", 0, 10) == model.call + 4 * one
     assert model.floating("exp+add", 10) == one + 10 * model.exponential
+    assert model.floating("dense", 10) == 4 * one, "a product, and its sum"
