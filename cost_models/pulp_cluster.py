@@ -15,6 +15,8 @@ from match.cost_models.dma import Mchan
 from match.cost_models.pulp_cycles import (
     BLOCK,
     CHANNEL_GROUP,
+    COPIED_BYTES,
+    COPIED_RUN,
     ENOUGH_SIGNS,
     LAST_OUTPUT,
     LINES,
@@ -192,8 +194,10 @@ class PulpClusterCost(CostModel):
                 signs = self.cycles.signs + self._elements(layer, tile, self.cycles.sign)
                 enough = tile.oy * tile.ox * tile.k >= ENOUGH_SIGNS * self.cores
                 return choose(enough, signs, self._looked_up(layer, tile))
-            case Op.LOOKUP | Op.SLICE:
+            case Op.LOOKUP:
                 return self._looked_up(layer, tile)
+            case Op.SLICE:
+                return self._sliced(layer, tile)
             case Op.REQUANTIZE | Op.LEAKY_RELU | Op.LOGISTIC | Op.TANH:
                 return self._of_int16(layer, tile)
             case Op.QUANTIZE | Op.DEQUANTIZE | Op.DEQUANTIZE_SUMS:
@@ -564,19 +568,33 @@ class PulpClusterCost(CostModel):
         """Bytes through a table, in runs without gaps."""
         return self._runs_of_bytes(_runs_of(layer, tile), tile.oy * tile.ox * tile.k)
 
-    def _runs_of_bytes(self, runs: int, elements: int) -> float:
-        """So many bytes through a table in so many runs, with gaps between them if there are several."""
-        cycles, byte = self.cycles, self.sharing.of_tables(self.cores)
+    def _sliced(self, layer: Layer, tile: Tile) -> float:
+        """Bytes through a table that changes nothing."""
+        elements = tile.oy * tile.ox * tile.k
+        runs, enough = _runs_of(layer, tile), elements >= ENOUGH_SIGNS * self.cores
+        gaps = self._runs_of_bytes(runs, elements, copied=True, apart=tile.k % WORD > 0)
+        plain = self._largest_part(elements) * self.cycles.sign
+        copied = self.cycles.signs + choose(runs == 1, plain, gaps)
+        return choose(enough, copied, self._looked_up(layer, tile))
+
+    def _runs_of_bytes(self, runs: int, elements: int, *, copied: bool = False, apart: bool = False) -> float:
+        """So many bytes through a table in so many runs, with gaps between them if there are several.
+
+        Those that it does not change are `copied`, word by word; `apart` tells that runs begin inside words.
+        """
+        cycles, byte = self.cycles, 1.0 if copied else self.sharing.of_tables(self.cores)
         plain = self._largest_part(elements) * cycles.lookup * byte
         fours, rest = divmod(elements // runs, 4)
-        behind = sum(choose(rest == n, LOOKUP_BYTES[n], 0) for n in (1, 2, 3)) * byte
+        table, run = (COPIED_BYTES, COPIED_RUN) if copied else (LOOKUP_BYTES, LOOKUP_RUN)
+        four = table[4] + choose(apart, cycles.copied_apart, 0)
+        behind = sum(choose(rest == n, table[n], 0) for n in (1, 2, 3)) * byte
         share = ceil_div(runs, self.cores)
         last = choose(rest > 0, share * (behind + LOOKUP_RUN - 1), 0)
-        whole = choose(fours > 0, share * (LOOKUP_RUN + fours * LOOKUP_BYTES[4] * byte), 0)
+        whole = choose(fours > 0, share * (run + fours * four * byte), 0)
         whole = whole + choose((fours > 0) & (rest > 0), cycles.lookup_rest, 0)
         of_fours = ceil_div(runs * fours, self.cores)
-        part = cycles.lookup_fours + ceil_div(of_fours, larger(fours, 1)) * LOOKUP_RUN
-        part = part + of_fours * LOOKUP_BYTES[4] * byte + choose(rest > 0, cycles.lookup_rest, 0)
+        part = cycles.lookup_fours + ceil_div(of_fours, larger(fours, 1)) * run
+        part = part + of_fours * four * byte + choose(rest > 0, cycles.lookup_rest, 0)
         many = (runs >= MANY_RUNS * self.cores) | (fours == 0)
         begin = cycles.lookup_gaps + (cycles.lookup_share if self.cores > 1 else 0)
         return choose(runs == 1, plain, begin + last + choose(many, whole, part))
@@ -584,10 +602,14 @@ class PulpClusterCost(CostModel):
     def _concatenation(self, layer: Layer, tile: Tile) -> float:
         """Each input through its table, pixel by pixel."""
         pixels, cycles = tile.oy * tile.ox, self.cycles.concatenation
-        for channels in (layer.first_channels, layer.k - layer.first_channels):
-            enough = pixels * channels >= ENOUGH_SIGNS * self.cores
-            cycles = cycles + choose(enough, self.cycles.concatenated_table, 0)
-            cycles = cycles + self._runs_of_bytes(pixels, pixels * channels)
+        both = (layer.first_channels, layer.k - layer.first_channels)
+        for channels, same in zip(both, layer.unchanged or (False, False), strict=True):
+            looked_up = self._runs_of_bytes(pixels, pixels * channels)
+            if same:
+                words = self._runs_of_bytes(pixels, pixels * channels, copied=True, apart=layer.k % WORD > 0)
+                enough = pixels * channels >= ENOUGH_SIGNS * self.cores
+                looked_up = choose(enough, self.cycles.signs + words, looked_up)
+            cycles = cycles + looked_up
         return cycles
 
     def _begun(self, runs: int) -> int:

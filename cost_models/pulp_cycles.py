@@ -118,6 +118,9 @@ LOOKUP_RUN, LOOKUP_BYTES = 3, (0, 5, 6, 9, 12)
 """Cycles of a run of elements that are looked up, with gaps between it and others, and of its bytes: fours, and one to
 three behind these, which begin a run of their own (match_pulp_lookup.c)."""
 
+COPIED_RUN, COPIED_BYTES = 3, (0, 2, 4, 6, 2)
+"""The same of elements that a table does not change, which are copied."""
+
 MANY_RUNS = 4
 """So many such runs of a core are shared out as a whole."""
 
@@ -373,8 +376,8 @@ class KernelCycles:
     """An element of an absolute difference. Two layers on RTL, of 1,024 and 16,384 elements, are within 5 %."""
     concatenation: float
     """A concatenation beside the lookups of its inputs."""
-    concatenated_table: float
-    """A look at an input's table, of at least `ENOUGH_SIGNS` elements a core."""
+    copied_apart: float
+    """More for a word of elements that are copied, where runs begin inside words: from 11 concatenations on RTL."""
     quantize: float
     """An element of float32 that becomes 8 bits."""
     dequantize: float
@@ -545,7 +548,7 @@ class Sharing:
     tables: float
     """Of a byte in lookups, beside `waits`: their loop is at L1 in each cycle, mostly at a few words of the table.
 
-    Fitted to 24 concatenations and 30 lookups on GVSoC. Most are layers of DenseNet and MobileNetV3.
+    Fitted to 41 concatenations and 30 lookups on GVSoC. Most are layers of DenseNet and MobileNetV3.
     """
     largest: float
     """Of max pooling, beside `waits`: its loop is at L1 in more than half of its cycles.

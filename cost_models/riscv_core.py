@@ -5,14 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.ir.layer import Op
-from match.target.cost import CpuCostModel, Energy
+from match.target.cost import SOFTMAX_OF_16_BITS, CpuCostModel, Energy
 
 _EXPONENTIAL = frozenset({"nn.softmax", "nn.log_softmax", "sigmoid", "tanh", "exp", "log", "erf", "power", "nn.lrn"})
 """Operators in floating point that call a function of the mathematical library for each element."""
 
 
-_OPERATORS: dict[str, int] = {Op.QUANTIZE: 6, Op.DEQUANTIZE: 4, Op.DEQUANTIZE_SUMS: 6, "requantize_real": 7}
-"""Operators on numbers that are or become float32: how many they are in plain Relay."""
+_OPERATORS: dict[str, int] = {
+    Op.QUANTIZE: 6,
+    Op.DEQUANTIZE: 4,
+    Op.DEQUANTIZE_SUMS: 6,
+    "requantize_real": 7,
+    **dict.fromkeys((Op.CONV2D, Op.DEPTHWISE_CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.MATRICES), 4),
+}
+"""Operators on numbers that are or become float32: how many they are in plain Relay, or in cycles.
+
+A product and its sum take what four do, 417 to 533 cycles on GVSoC (dense layers of a GRU in float32).
+"""
 
 
 @dataclass(frozen=True)
@@ -34,16 +43,34 @@ class RiscvCoreCost(CpuCostModel):
     """A multiply-accumulate of a dense layer."""
     output: float = 46.0
     """An output of a convolution or dense layer beside these: 64-bit requantization, clip, store, the loop."""
-    add: float = 28.0
-    """An element of an addition of two requantized operands, of a multiplication or of a difference."""
+    depthwise: float = 0.0
+    """What an output of a depthwise convolution takes more: TVM's C requantizes them in loops of their own."""
+    call: float = 25.0
+    """An operator beside its elements: on the RTL of a core a function takes 50, and TVM joins two in the mean."""
+    add: float = 20.0
+    """An element of an addition of two requantized operands, of a multiplication or of a difference.
+
+    On the RTL of a core: rows of 10, 250 to 265 cycles an addition; in 32 bits, as nearly all additions are.
+    """
     element: float = 10.0
-    """An element that pooling reads, or that is looked up in a table."""
+    """An element that pooling reads, or that is looked up in a table.
+
+    On the RTL of a core 11 to 12, and 6 where a function has other operators, too.
+    """
+    sliced: float = 8.0
+    """An element of a slice: 7.7 to 10 in a function of its own on the RTL of a core. In others a slice is no code."""
+    concatenated: float = 8.5
+    """An element of a concatenation: 40,236 cycles of 4,608 on the RTL of a core, 358 of 38."""
     other: float = 20.0
     """An element of any other operator; of a reduction, an element that it reads."""
-    softmax: float = 90.0
-    """An element of softmax in integers. Under QEMU, 992 instructions for a row of 10, 1111 for one of 12."""
-    softmax_row: float = 600.0
+    softmax: float = 65.0
+    """An element of softmax in integers: on the RTL of a core 464 cycles for a row of 4, 525 of 5, 859 of 10."""
+    softmax_row: float = 205.0
     """A row of softmax in integers, beside its elements. From the same count."""
+    softmax16: float = 135.0
+    """An element of softmax of 16 bits: on the RTL of a core 1,625 and 1,743 cycles for rows of 10, 1,902 of 12."""
+    softmax16_row: float = 240.0
+    """A row of softmax of 16 bits, beside its elements. From the same count."""
     logarithm: float = 232.0
     """An element of a softmax's logarithm, an estimate: a lookup, and two functions of the library for float32."""
     logarithm_row: float = 1300.0
@@ -74,8 +101,8 @@ class RiscvCoreCost(CpuCostModel):
 
     Under QEMU, 26,646 instructions for softmax of 10 scores with its casts.
     """
-    transposed: float = 20.0
-    """An element that a transposition moves."""
+    transposed: float = 11.6
+    """An element that a transposition moves: 26,836 cycles of 2,304 on the RTL of a core."""
     resize: float = 97.0
     """An element of a bilinear interpolation in integers: 64.5 instructions under QEMU (8x8x16 to 16x16x16)."""
     energy: Energy | None = None
@@ -83,13 +110,25 @@ class RiscvCoreCost(CpuCostModel):
 
     def cycles(self, op: str, macs: int, outputs: int) -> float:
         """By kind of operator; `macs` of pooling are its windows' elements, functions of a pixel are of one."""
+        return self._elements(op, macs, outputs) + (0 if op == Op.SLICE else self.call)
+
+    def _elements(self, op: str, macs: int, outputs: int) -> float:
+        """What an operator takes beside its call."""
         match op:
-            case Op.CONV2D | Op.DEPTHWISE_CONV2D | Op.GROUPED_CONV2D:
+            case Op.DEPTHWISE_CONV2D:
+                return self.convolution * macs + (self.output + self.depthwise) * outputs
+            case Op.CONV2D | Op.GROUPED_CONV2D:
                 return self.convolution * macs + self.output * outputs
             case Op.DENSE | Op.MATRICES:
                 return self.dense * macs + self.output * outputs
-            case Op.AVG_POOL2D | Op.MAX_POOL2D:
+            case Op.AVG_POOL2D:
                 return self.element * macs + self.output * outputs
+            case Op.MAX_POOL2D:  # which requantizes nothing
+                return self.element * macs + self.other * outputs
+            case Op.SLICE:
+                return self.sliced * outputs
+            case Op.CONCATENATE:
+                return self.concatenated * outputs
             case Op.FLOAT_AVG_POOL2D:
                 return self.float_operator * (macs + 6 * outputs)
             case (
@@ -113,6 +152,8 @@ class RiscvCoreCost(CpuCostModel):
                 return self.resize * outputs
             case Op.SOFTMAX:
                 return self.softmax_row + self.softmax * outputs
+            case _ if op == SOFTMAX_OF_16_BITS:
+                return self.softmax16_row + self.softmax16 * outputs
             case Op.LOG_SOFTMAX:
                 return self.logarithm_row + self.logarithm * outputs
             case Op.LOGISTIC | Op.TANH:

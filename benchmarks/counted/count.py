@@ -16,6 +16,9 @@ PLATFORMS = ("rtl", "gvsoc")
 L1 = 118_784
 """Bytes of a scratchpad as large as GAP9's; 12 kB more are the cores' stacks."""
 
+SEVERAL = "several operators"
+"""The kind of a function of the control core that computes more than one of them."""
+
 _PLAIN = {"conv2d", "depthwise_conv2d"}
 
 
@@ -48,7 +51,7 @@ def predictions(report: Report, platform: str) -> dict[str, tuple[LayerSummary, 
 
 
 def count(network: str, platform: str) -> list[Layer]:
-    """Its layers that are called by themselves, and have a prediction there.
+    """What it calls, as far as that has a prediction there.
 
     Raises:
         MatchError: the network is not compiled, does not run there, or what runs it is not installed.
@@ -60,15 +63,14 @@ def count(network: str, platform: str) -> list[Layer]:
         Layer(
             network=Path(network).stem if network.endswith((".onnx", ".tflite")) else network,
             platform=platform,
-            layer=name,
-            unit=known[name][0].module,
-            kind=kind_of(known[name][0]),
-            predicted=known[name][1],
+            layer="+".join(calls.layers),
+            unit=layers[0].module,
+            kind=kind_of(layers[0]) if len(calls.layers) == 1 else SEVERAL,
+            predicted=sum(known[layer.name][1] for layer in layers),
             counted=calls.count,
         )
         for calls in measurement.layers
-        for name in calls.layers
-        if len(calls.layers) == 1 and name in known
+        if (layers := [known[name][0] for name in calls.layers if name in known])
     ]
 
 

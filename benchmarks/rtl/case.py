@@ -144,6 +144,7 @@ class Tensors:
         if layer.op is Op.CONCATENATE:
             second = rng.integers(0, 256, (layer.oy, layer.ox, layer.k - layer.first_channels), np.uint8)
             tables = rng.integers(0, 256, (2, 256), np.uint8)
+            tables[np.array(layer.unchanged or (False, False))] = np.arange(256, dtype=np.uint8)
             outputs = np.concatenate([tables[0][x], tables[1][second]], axis=2)
             return cls(x, second, empty.view(np.int8), tables.tobytes(), outputs)
         if layer.op is Op.MATRICES:

@@ -22,7 +22,7 @@ COUNTED = (
     *("averages", "averages_split", "averages_split_signed", "averages_apart", "averages_int64"),
     *("maximum_row", "maximum_pixel", "maximum_call", "maximum_part", "maximum_one", "maximum_element", "pool_share"),
     *("float_window", "float_average", "float_element", "float_half", "float_sum"),
-    *("lookup_gaps", "lookup_rest", "lookup_share", "lookup_fours", "concatenation", "concatenated_table"),
+    *("lookup_gaps", "lookup_rest", "lookup_share", "lookup_fours", "concatenation", "copied_apart"),
     *("lines", "lines_share", "lines_part", "lines_row", "lines_byte", "lines_byte_split", "lines_byte_split_signed"),
 )
 """Constants that the fitted group has no call of, or that calls made for them tell apart better."""

@@ -138,10 +138,12 @@ def shared(op: Op, k: int, size: tuple[int, int], broadcast: Broadcast) -> Layer
     return replace(layer, name=f"{layer.name}, one {broadcast}", broadcast=broadcast)
 
 
-def concatenation(first: int, second: int, size: tuple[int, int]) -> Layer:
+def concatenation(first: int, second: int, size: tuple[int, int], unchanged: tuple[bool, ...] = ()) -> Layer:
     """So many channels behind so many."""
     layer = plain(Op.CONCATENATE, first + second, size)
-    return replace(layer, name=f"concatenate {first}+{second}, {size[0]}x{size[1]}", first_channels=first)
+    kept = "".join(f", {which} unchanged" for which, own in zip(("first", "second"), unchanged, strict=False) if own)
+    name = f"concatenate {first}+{second}, {size[0]}x{size[1]}{kept}"
+    return replace(layer, name=name, first_channels=first, unchanged=unchanged)
 
 
 def signs(k: int, size: tuple[int, int]) -> Layer:
@@ -224,6 +226,8 @@ def fitted() -> list[Case]:
             for k, size in [(16, (4, 4)), (64, (2, 3)), (5, (6, 7)), (32, (8, 8)), (3, (3, 3))]
         ),
         *(concatenation(*channels, (8, 8)) for channels in [(8, 8), (4, 16), (3, 5), (48, 32)]),
+        *(concatenation(*channels, (8, 8), (True, True)) for channels in [(8, 8), (4, 16), (20, 5), (48, 32)]),
+        *(concatenation(*channels, (8, 8), (False, True)) for channels in [(8, 12), (16, 26), (4, 7), (48, 96)]),
         *(signs(k, size) for k, size in [(16, (8, 8)), (3, (16, 24)), (32, (8, 16)), (1, (20, 13)), (5, (3, 3))]),
         *(transposition(k, size) for k, size in [(3, (1, 256)), (3, (1, 47)), (3, (4, 19)), (16, (1, 64))]),
         *(
@@ -313,6 +317,7 @@ def tested() -> list[Case]:
             for k, size in [(32, (3, 3)), (12, (5, 5)), (64, (8, 8)), (7, (3, 5))]
         ),
         *(concatenation(*channels, (5, 9)) for channels in [(16, 16), (2, 12), (1, 30), (64, 8)]),
+        *(concatenation(*channels, (9, 9), (True, False)) for channels in [(24, 16), (13, 12), (128, 8)]),
         *(signs(k, size) for k, size in [(3, (32, 32)), (64, (6, 8)), (7, (9, 9)), (12, (2, 3))]),
         *(transposition(k, size) for k, size in [(3, (1, 1024)), (3, (5, 30)), (8, (1, 100)), (256, (1, 10))]),
         *(

@@ -22,17 +22,55 @@ typedef struct {
 #define TAKE(value) MATCH_INSN_LOAD_BYTE_AT(value, value, "%[table]")
 #define OUTPUT(value) MATCH_INSN_STORE_BYTE(value, "%[output]")
 #define NEXT_RUN "add %[input], %[input], %[input_on]\n" "add %[output], %[output], %[output_on]\n"
+#define WORDS(text) MATCH_INSN_LOOP("%[pairs]", 4) MATCH_INSN_LOAD4("%[a]", "%[input]")                             \
+    MATCH_INSN_LOAD4("%[b]", "%[input]") MATCH_INSN_STORE4("%[a]", "%[output]")                                     \
+    MATCH_INSN_STORE4("%[b]", "%[output]") MATCH_INSN_LOOP_END text
 #define RUN(text)                                                                                                   \
     __asm__ volatile(text                                                                                           \
                      : [input] "+r"(runs.input), [output] "+r"(runs.output), [a] "=&r"(a), [b] "=&r"(b),            \
                        [c] "=&r"(c), [d] "=&r"(d)                                                                   \
-                     : [table] "r"(table), [fours] "r"(fours), [runs] "r"(runs.runs),                               \
+                     : [table] "r"(table), [fours] "r"(fours), [pairs] "r"(fours >> 1), [runs] "r"(runs.runs),      \
                        [input_on] "r"(runs.input_stride - runs.count), [output_on] "r"(runs.output_stride - runs.count) \
                      : "memory")
 
-/* Whole fours of bytes, or three and fewer, of each run through the table; there are runs. */
+/* A word, or a byte, moves while the addresses of the next run are computed: what was loaded is at hand then. */
+#define MOVE(LOAD, STORE) \
+    LOAD("%[a]", "%[input]") "add %[input], %[input], %[input_on]\n" \
+    STORE("%[a]", "%[output]") "add %[output], %[output], %[output_on]\n"
+
+/* The same bytes of each run. */
+static void copy_runs(runs_t runs)
+{
+    const uint8_t *table = NULL;
+    uint32_t a, b, c, d;
+    int32_t fours = runs.count >> 2;
+    if (fours == 1) {
+        RUN(MATCH_INSN_LOOP("%[runs]", 4) MOVE(MATCH_INSN_LOAD4, MATCH_INSN_STORE4) MATCH_INSN_LOOP_END);
+    } else if (fours & 1) {
+        RUN(MATCH_INSN_OUTER_LOOP("%[runs]", 9)
+            WORDS(MOVE(MATCH_INSN_LOAD4, MATCH_INSN_STORE4))
+            MATCH_INSN_LOOP_END);
+    } else if (fours > 0) {
+        RUN(MATCH_INSN_OUTER_LOOP("%[runs]", 7) WORDS(NEXT_RUN) MATCH_INSN_LOOP_END);
+    } else if (runs.count == 3) {
+        RUN(MATCH_INSN_LOOP("%[runs]", 8)
+            INPUT("%[a]") INPUT("%[b]") INPUT("%[c]") OUTPUT("%[a]") OUTPUT("%[b]") OUTPUT("%[c]") NEXT_RUN
+            MATCH_INSN_LOOP_END);
+    } else if (runs.count == 2) {
+        RUN(MATCH_INSN_LOOP("%[runs]", 6)
+            INPUT("%[a]") INPUT("%[b]") OUTPUT("%[a]") OUTPUT("%[b]") NEXT_RUN MATCH_INSN_LOOP_END);
+    } else {
+        RUN(MATCH_INSN_LOOP("%[runs]", 4) MOVE(MATCH_INSN_LOAD_BYTE, MATCH_INSN_STORE_BYTE) MATCH_INSN_LOOP_END);
+    }
+}
+
+/* Whole fours of bytes, or three and fewer, of each run through the table, NULL for none; there are runs. */
 static void look_up_runs(const uint8_t *table, runs_t runs)
 {
+    if (table == NULL) {
+        copy_runs(runs);
+        return;
+    }
     uint32_t a, b, c, d;
     int32_t fours = runs.count >> 2;
     if (fours > 0) {
@@ -62,7 +100,7 @@ static void look_up_runs(const uint8_t *table, runs_t runs)
 {
     for (; runs.runs > 0; runs.runs--, runs.input += runs.input_stride, runs.output += runs.output_stride) {
         for (int32_t i = 0; i < runs.count; i++) {
-            runs.output[i] = table[runs.input[i]];
+            runs.output[i] = table == NULL ? runs.input[i] : table[runs.input[i]];
         }
     }
 }
@@ -137,8 +175,8 @@ static void look_up_share(const uint8_t *table, const runs_t *all)
     }
 }
 
-/* All pixels by runs with gaps between them. */
-static void look_up_tile(const match_tile_t *tile, int32_t pixels)
+/* All pixels by runs with gaps between them, through the table, NULL for none. */
+static void look_up_tile(const match_tile_t *tile, const uint8_t *table, int32_t pixels)
 {
     int32_t width = tile->output_width;
     runs_t runs = {tile->input, tile->output, pixels * tile->channels_out, width / pixels,
@@ -156,7 +194,7 @@ static void look_up_tile(const match_tile_t *tile, int32_t pixels)
         rows = 1;
     }
     for (; rows > 0; rows--, runs.input += tile->input_row_stride, runs.output += tile->output_row_stride) {
-        look_up_share(tile->parameters, &runs);
+        look_up_share(table, &runs);
     }
 }
 
@@ -210,14 +248,19 @@ static bool rises(const uint8_t *table, uint32_t word)
     return different == 0;
 }
 
-/* Whether the table turns the sign bit of each byte over, and nothing else: int8 to uint8, or back. */
-static bool turns_signs(const uint8_t *table)
+/* The first bytes of a table that changes nothing, and what turns the sign bit of each byte over: int8 to uint8, or
+ * back. */
+enum { SAME = 0x03020100, TURN_SIGNS = (int32_t)0x80808080 };
+
+/* Whether the table turns such bits over, and does nothing else. */
+static bool turns(const uint8_t *table, uint32_t bits)
 {
-    return rises(table, 0x83828180) && rises(table + 128, 0x03020100);
+    return (bits == 0 || bits == (uint32_t)TURN_SIGNS) && rises(table, SAME ^ bits) &&
+           rises(table + 128, SAME ^ (uint32_t)TURN_SIGNS ^ bits);
 }
 
-/* Turn the sign bits of `count` bytes over. */
-static void turn_signs(const uint8_t *input, uint8_t *output, int32_t count)
+/* Turn such bits of `count` bytes over. */
+static void turn_bits(const uint8_t *input, uint8_t *output, int32_t count, uint32_t bits)
 {
     int32_t left = count;
 #if defined(MATCH_PULP_INSN)
@@ -232,14 +275,14 @@ static void turn_signs(const uint8_t *input, uint8_t *output, int32_t count)
                          MATCH_INSN_STORE4("%3", "%1")
                          MATCH_INSN_LOOP_END
                          : "+r"(input), "+r"(output), "=&r"(a), "=&r"(b)
-                         : "r"(count >> 3), "r"(0x80808080u)
+                         : "r"(count >> 3), "r"(bits)
                          : "memory");
         left = count & 7;
     }
 #endif
 #pragma GCC unroll 4
     for (int32_t i = 0; i < left; i++) {
-        output[i] = input[i] ^ 0x80;
+        output[i] = input[i] ^ (bits & 0xff);
     }
 }
 
@@ -250,17 +293,18 @@ void match_pulp_lookup(const match_tile_t *tile)
     int32_t output_pixels = match_dense_pixels(tile, tile->output_row_stride, tile->output_pixel_stride);
     int32_t pixels = match_smaller(input_pixels, output_pixels);
     int32_t all = tile->output_height * tile->output_width;
-    bool signs = all * tile->channels_out >= ENOUGH * match_core_count() && turns_signs(table);
-    if (!signs && pixels < all) {
-        look_up_tile(tile, pixels);
+    uint32_t bits = match_load4(table) ^ SAME;
+    bool by_words = all * tile->channels_out >= ENOUGH * match_core_count() && turns(table, bits);
+    if (pixels < all && !(by_words && bits != 0)) {
+        look_up_tile(tile, by_words ? NULL : table, pixels);
         return;
     }
     match_run_t run = match_first_run(tile, pixels);
     for (; run.count > 0; match_next_run(tile, &run)) {
         const uint8_t *input = tile->input + match_run_offset(&run, tile->input_row_stride, tile->input_pixel_stride);
         uint8_t *output = tile->output + match_run_offset(&run, tile->output_row_stride, tile->output_pixel_stride);
-        if (signs) {
-            turn_signs(input, output, run.count);
+        if (by_words) {
+            turn_bits(input, output, run.count, bits);
         } else {
             look_up(table, input, output, run.count);
         }

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from match.codegen.minima import minima_of_what_is_there
+from match.codegen.minima import LAST_PHASE, minima_of_what_is_there
+from match.codegen.narrowed import narrowed
 from match.codegen.pieces import pieces_of
 from match.codegen.printable import printable
 from match.codegen.stages import uses
@@ -95,7 +96,9 @@ class CoreCompiler:
         )
         module = module.with_attr("executor", relay.backend.Executor("aot", {"unpacked-api": True}))
         crt = relay.backend.Runtime("crt", {"system-lib": False})
-        with tvm.transform.PassContext(opt_level=3, config=_config()):
+        # TVM gives variables that are not needed at the same time one name.
+        config = {**_config(), "tir.add_lower_pass": [(LAST_PHASE, minima_of_what_is_there)]}
+        with tvm.transform.PassContext(opt_level=3, config=config):
             return clean(tvm.build(module, target=self._target, runtime=crt).get_source())
 
     def _compiled(self, operators: Sequence[relay.Function]) -> list[CoreFunction]:
@@ -106,10 +109,9 @@ class CoreCompiler:
             combined = [_Combined(module, module[name]) for name in names]
             functions = tvm.IRModule({name: one.function for name, one in zip(names, combined, strict=True)})
             functions = tvm.tir.transform.ConvertSSA()(functions)
-            functions = minima_of_what_is_there(functions)
         made: list[CoreFunction] = []
         for name, one in zip(names, combined, strict=True):
-            function, scratch = _with_scratch(functions[name])
+            function, scratch = _with_scratch(narrowed(functions[name]))
             found = uses(function)
             whole = Uses(0, max((use.last for use in found.values()), default=0))
             times = tuple(found.get(function.buffer_map[one].data, whole) for one in function.params)
@@ -237,7 +239,7 @@ class _Combined:
 
     @staticmethod
     def _buffer(kind: Any, name: str) -> Any:
-        return tvm.tir.decl_buffer(kind.shape, kind.dtype, name)
+        return tvm.tir.decl_buffer(kind.shape, kind.dtype, name, scope="global")
 
 
 def _copied(source: Any, target: Any) -> Any:
@@ -266,11 +268,15 @@ def _renamed(function: Any) -> Any:
 
 
 def _with_scratch(function: Any) -> tuple[Any, tuple[Buffer, ...]]:
-    """The function with all that it allocates as parameters."""
+    """The function with all arrays that it allocates as parameters.
+
+    A single element, a sum or a row's largest number, stays a variable, which a C compiler keeps in a register. Behind
+    a parameter's address it would be loaded and stored at each step, as it might be an element of the output.
+    """
     allocated: list[Any] = []
 
     def visit(node: Any) -> None:
-        if isinstance(node, tvm.tir.Allocate):
+        if isinstance(node, tvm.tir.Allocate) and not _is_variable(node):
             allocated.append(node)
 
     tvm.tir.stmt_functor.post_order_visit(function.body, visit)
@@ -293,4 +299,9 @@ def _with_scratch(function: Any) -> tuple[Any, tuple[Buffer, ...]]:
 
 
 def _without(allocate: Any) -> Any:
-    return allocate.body
+    return None if _is_variable(allocate) else allocate.body
+
+
+def _is_variable(allocate: Any) -> bool:
+    """Whether a single element is allocated."""
+    return all(isinstance(extent, tvm.tir.IntImm) and int(extent) == 1 for extent in allocate.extents)

@@ -23,7 +23,7 @@ from match.dispatch.planning import plan_layer
 from match.dispatch.request import Key, Request, Workload, problem, requests
 from match.ir.constants import LayerConstants
 from match.ir.float_average import core_is_reference
-from match.ir.layer import BY_PIXEL, FLOATING_ON_CORE, Layer, Operand
+from match.ir.layer import BY_PIXEL, FLOATING_ON_CORE, Layer, Op, Operand
 from match.mapping.schedule import Memory, Schedule
 from match.processes.workers import Workers
 from match.requantize.form import Form
@@ -31,7 +31,7 @@ from match.search.cache import Cache
 from match.search.problem import SearchProblem, Solution
 from match.search.solutions import solutions
 from match.target.answers import call_text, checked, number
-from match.target.cost import Cost, Energy
+from match.target.cost import SOFTMAX_OF_16_BITS, Cost, Energy
 from match.target.external_cost import external_cost
 from match.target.hardware import HwModule, MatchTarget
 
@@ -310,6 +310,8 @@ def _offers(
 def _core_cost(target: MatchTarget, operator: Layer) -> Cost:
     """What an operator costs as TVM's C."""
     kind, floating = (operator.own.core, operator.own.floating) if operator.own else (operator.op.value, False)
+    if operator.op is Op.SOFTMAX and operator.input_dtype == "int16":
+        kind = SOFTMAX_OF_16_BITS
     numbers = combined(operator), outputs(operator)
     return cpu_cost(target, operator.name, kind, *numbers, floating=floating, rows=rows(operator))
 

@@ -206,7 +206,8 @@ class Concatenate(Operator):
         outer, unit = result.shape[: self.axis], np.dtype(result.dtype).itemsize
         first, second = (math.prod(x.shape[self.axis :]) * unit for x in inputs)
         layer = element_wise(Op.CONCATENATE, (*outer, first + second), _moved_as(inputs[0]), _moved_as(result))
-        layer = replace(layer, first_channels=first)
+        unchanged = tuple(np.array_equal(table, IDENTITY) for table in tables)
+        layer = replace(layer, first_channels=first, unchanged=unchanged if any(unchanged) else ())
         return Described(layer, LayerConstants(None, None, table=np.stack(tables)), order=(0, 1))
 
 

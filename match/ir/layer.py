@@ -203,6 +203,7 @@ class Layer:
         weight_bits: fewer than 8 where a module stores signed weights in as few bits as they fit.
         unit: of a transposition, bytes of an element.
         turns_signs: of a lookup, whether its table turns the sign bit of each byte over and does nothing else.
+        unchanged: of a concatenation, whether each input's table changes nothing; empty where none is such.
         runs: of a gather, the parts of an output row that are each neighbouring columns of the input, or padding.
         pitches: of each input and of the output, channels of the array that its own are a part of, 0 for none; empty
             where no tensor is a part of another.
@@ -238,6 +239,7 @@ class Layer:
     weight_bits: int = WIDEST_WEIGHTS
     unit: int = 1
     turns_signs: bool = False
+    unchanged: tuple[bool, ...] = ()
     runs: int = 0
     pitches: tuple[int, ...] = ()
     own: Own | None = None

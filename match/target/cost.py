@@ -133,6 +133,10 @@ class Block(NamedTuple):
     memory: str = ""
 
 
+SOFTMAX_OF_16_BITS = "softmax16"
+"""What a cost model of the control core is asked for in place of "softmax" where the values have 16 bits."""
+
+
 @dataclass(frozen=True)
 class Energy:
     """What the work of a module or of the control core consumes, in pJ.
@@ -304,7 +308,7 @@ class CpuCostModel:
         """Cycles of one operator (Relay name or `Op` value) with `macs` multiply-accumulates and `outputs` elements.
 
         Of operators that combine values without products (pooling, a sum), `macs` are those values. "softmax" is the
-        one in integers; it and "normalize" are asked for a row at a time.
+        one in integers of 8 bits, `SOFTMAX_OF_16_BITS` that of 16; they and "normalize" are asked for a row at a time.
         """
         raise NotImplementedError
 

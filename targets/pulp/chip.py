@@ -206,7 +206,7 @@ class _Immediate(Mchan):
         return 0
 
 
-_LAYER = 216
+_LAYER = 370
 """Cycles of a layer there: the call, its blocks reserved and given back."""
 
 _KERNEL = 115

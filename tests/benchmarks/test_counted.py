@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 import benchmarks.counted.__main__ as command
+import benchmarks.counted.count as counting
 from benchmarks.counted.count import compiled, kind_of, predictions
 from benchmarks.counted.results import Layer, by_kind, by_network, joined, schema, sums
 from benchmarks.counted.table import summary
@@ -75,6 +76,24 @@ def test_wrong_options_are_one_sentence(tmp_path: Path) -> None:
         command.main(on="rtl", last=file)
 
 
+def test_a_function_of_several_operators_is_one_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the control core, whose functions have no prediction where one core executes all of it."""
+
+    def known(name: str, module: str, cycles: int) -> SimpleNamespace:
+        shapes = {"input_shapes": ((1, 8),), "output_shapes": ((1, 8),), "platform_cycles": {"rtl": 2 * cycles}}
+        return SimpleNamespace(name=name, op="add", module=module, cycles=cycles, schedule=None, **shapes)
+
+    layers = [known("a", "cpu", 10), known("b", "cpu", 20), known("c", "cluster", 70), known("free", "cpu", 0)]
+    calls = [(("a", "b", "free"), 33), (("c",), 77), (("free",), 1)]
+    measured = SimpleNamespace(layers=[SimpleNamespace(layers=names, count=number) for names, number in calls])
+    model = SimpleNamespace(report=SimpleNamespace(layers=layers), measure=lambda **_: (None, measured))
+    monkeypatch.setattr(counting, "compiled", lambda *_: model)
+    on_gvsoc, on_rtl = (counting.count("network", platform) for platform in ("gvsoc", "rtl"))
+    rows = [(one.layer, one.unit, one.kind, one.predicted, one.counted) for one in on_gvsoc]
+    assert rows == [("a+b+free", "cpu", "several operators", 30, 33), ("c", "cluster", "add", 70, 77)]
+    assert [(one.layer, one.predicted) for one in on_rtl] == [("c", 140)]
+
+
 @pytest.mark.parametrize("network", sampled(NETWORKS, ["mobilenet_v3_small-0.5-64", "ds_cnn"]))
 def test_predictions_are_near_what_was_counted(network: str) -> None:
     """A change of a cost model, or of a kernel that is followed by none, shows here: count the network again then."""
@@ -103,8 +122,8 @@ def test_networks_are_predicted_near_what_eight_cores_took() -> None:
 
 
 def test_kinds_are_predicted_near_what_eight_cores_took() -> None:
-    """Those of at least five layers on a module: TVM's C on the control core has a model of its own."""
-    kinds = {name: one for name, one in sums(ON_GVSOC, by_kind).items() if one.layers >= 5 and name[1] != "cpu"}
+    """Those of at least four layers on a module: TVM's C on the control core has a model of its own."""
+    kinds = {name: one for name, one in sums(ON_GVSOC, by_kind).items() if one.layers >= 4 and name[1] != "cpu"}
     assert {name: one.error for name, one in kinds.items() if abs(one.error) > 0.1} == {}
 
 

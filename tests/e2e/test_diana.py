@@ -123,7 +123,7 @@ def test_conversions_count_in_the_choice() -> None:
     accelerator = next(c.cost for c in head.candidates if c.module == "digital")
     assert accelerator is not None
     assert 10 * accelerator.cycles < head.cycles
-    conversions = 20 * (2400 + 10)
+    conversions = 20 * (2400 + 10) + 2 * 25
     assert head.runner_up is not None
     assert head.runner_up.module == "digital"
     assert head.runner_up.cost == compiled.cycles - head.cycles + accelerator.cycles + conversions

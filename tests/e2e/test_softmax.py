@@ -56,7 +56,7 @@ def test_the_control_core_is_asked_for_each_row() -> None:
     (layer,) = match.compile(network, "gap9").report.layers
     (alone,) = match.compile(network, "gap9", modules=[]).report.layers
     assert {candidate.module: candidate.cycles for candidate in layer.candidates}["cpu"] == alone.cycles
-    assert alone.cycles == 40 * (600 + 90 * 12)
+    assert alone.cycles == 40 * (25 + 205 + 65 * 12)
 
 
 def test_what_is_no_softmax_stays() -> None:

@@ -73,11 +73,12 @@ def test_elements_are_shared_out(harness_for: Callable[[int], Harness], gaps: tu
 
 
 @pytest.mark.parametrize("other", [None, 0, 127, 128, 255])
-def test_table_that_turns_signs(harness: Harness, other: int | None) -> None:
+@pytest.mark.parametrize("turned", [0x80, 0])
+def test_table_that_turns_signs_or_nothing(harness: Harness, other: int | None, turned: int) -> None:
     """Enough elements for each core that the table is compared; and tables that differ from it in one byte."""
     rng = np.random.default_rng(4)
     geometry = Geometry(9, 9, (16, 17), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
-    table = np.arange(256, dtype=np.uint8) ^ np.uint8(0x80)
+    table = np.arange(256, dtype=np.uint8) ^ np.uint8(turned)
     if other is not None:
         table[other] ^= 1
     for gaps in ((0, 0, 0, 0), (0, 0, 0, 2)):

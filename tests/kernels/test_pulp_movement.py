@@ -115,6 +115,39 @@ def test_concatenate(
     expect(output, target, np.concatenate([tables[0][first.tile], tables[1][second.tile]], axis=2))
 
 
+@pytest.mark.parametrize("unchanged", [(True, True), (False, True), (True, False)])
+@pytest.mark.parametrize("channels", [(1, 9), (8, 3), (12, 20), (2, 30)])
+@pytest.mark.parametrize("gaps", [(0, 0, 0, 0), (0, 0, 0, 3), (1, 0, 0, 0)])
+def test_inputs_of_a_concatenation_that_tables_do_not_change(
+    harness_for: Callable[[int], Harness],
+    unchanged: tuple[bool, bool],
+    channels: tuple[int, int],
+    gaps: tuple[int, int, int, int],
+) -> None:
+    """Enough elements for each of one, two or eight cores that the tables are looked at, or for none."""
+    rng = np.random.default_rng(7)
+    one = Geometry(channels[0], sum(channels), (23, 29), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    first, second = (embed(rng.integers(0, 256, (*one.output, part), np.uint8), gaps) for part in channels)
+    target = empty_output(one, gaps)
+    tables = rng.integers(0, 256, (2, 256), np.uint8)
+    tables[np.array(unchanged)] = np.arange(256, dtype=np.uint8)
+    fields = replace(
+        one.fields(**strides_of(first), **output_strides_of(target)),
+        addend_row_stride=second.row_stride,
+        addend_pixel_stride=second.pixel_stride,
+    )
+    for cores in (1, 2, 8):
+        output = harness_for(cores).kernel(
+            "match_pulp_concatenate",
+            fields,
+            input=first.block,
+            addend=second.block,
+            parameters=tables.reshape(-1),
+            output=target.block,
+        )
+        expect(output, target, np.concatenate([tables[0][first.tile], tables[1][second.tile]], axis=2))
+
+
 @EXAMPLES
 @given(pointwise, margins, margins, st.one_of(st.just(1), st.integers(2, 21)), seeds)
 def test_transpose(

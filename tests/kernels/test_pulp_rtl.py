@@ -132,7 +132,8 @@ def product(rng: random.Random) -> Layer:
 def concatenated(rng: random.Random) -> Layer:
     """Few channels and many, of more pixels than cores share out as a whole, and of fewer."""
     first, second = (rng.choice((1, 2, 3, 4, rng.randint(1, 40))) for _ in range(2))
-    return shapes.concatenation(first, second, (rng.randint(1, 7), rng.randint(1, 9)))
+    unchanged = rng.choice(((), (True, False), (False, True), (True, True)))
+    return shapes.concatenation(first, second, (rng.randint(1, 7), rng.randint(1, 9)), unchanged)
 
 
 def transposed(rng: random.Random) -> Layer:
@@ -322,9 +323,12 @@ def test_lines_are_shared_out(
     ("first", "second", "size"),
     [(8, 8, (16, 16)), (3, 3, (16, 16)), (6, 18, (8, 8)), (128, 128, (4, 4)), (96, 12, (4, 4))],
 )
-def test_concatenations_are_shared_out(core: Simulator, first: int, second: int, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("unchanged", [(), (True, True)])
+def test_concatenations_are_shared_out(
+    core: Simulator, first: int, second: int, size: tuple[int, int], unchanged: tuple[bool, ...]
+) -> None:
     """The core of eight with most to do takes what the cost model says, banks aside."""
-    layer = shapes.concatenation(first, second, size)
+    layer = shapes.concatenation(first, second, size, unchanged)
     model = PulpClusterCost(cores=8, sharing=replace(Sharing.measured(), tables=0))
     longest = max(called(core, Case(layer), number, 8)[0] for number in range(8))
     assert longest == pytest.approx(model.compute(layer, Case(layer).tile) / Sharing.measured().factor(8), rel=0.03)

@@ -420,6 +420,15 @@ def test_a_table_that_turns_signs(turned: range, expected: bool) -> None:
     assert layer.turns_signs == expected
 
 
+def test_inputs_of_a_concatenation_that_tables_do_not_change() -> None:
+    x, y = var("x", 2, 3), var("y", 2, 5)
+    turned = looked_up(x, np.arange(256, dtype=np.uint8) ^ 1)
+    kept = looked_up(y, np.arange(256, dtype=np.uint8))
+    assert only([x, y], relay.concatenate([turned, kept], axis=1)).layer.unchanged == (False, True)
+    other = looked_up(y, np.arange(256, dtype=np.uint8) ^ 2)
+    assert only([x, y], relay.concatenate([turned, other], axis=1)).layer.unchanged == ()
+
+
 def border(body: Any, rounding: Rounding) -> Any:
     """QNN operators as the border's pass writes them."""
     typed_body = relay.transform.InferType()(tvm.IRModule.from_expr(body))
