@@ -18,6 +18,7 @@ from match.ir.dtypes import levels
 from match.ir.float_border import FloatQuantization
 from match.ir.graph import Tensor
 from match.passes.border import Border, given_input, wanted_output
+from match.rewrites.channels_last import with_channels_last
 
 
 def graph_with_border(model: Model, graph: Graph, border: Border) -> Model:
@@ -42,9 +43,11 @@ def graph_with_border(model: Model, graph: Graph, border: Border) -> Model:
     replaced = replacements(graph, rule)
     ends = [given.get(value, replaced[value]) for value in graph.outputs]
     outputs = [_written(tensor, end, border.output_type) for tensor, end in zip(model.outputs, ends, strict=True)]
+    made = Graph(tuple(value for _, value in inputs), tuple(value for _, value in outputs))
     return replace(
         model,
-        network=Graph(tuple(value for _, value in inputs), tuple(value for _, value in outputs)),
+        # What is given with channels last and turned is turned back in front of the first layer.
+        network=made if border.input_layout is None else with_channels_last(made),
         inputs=tuple(tensor for tensor, _ in inputs),
         outputs=tuple(tensor for tensor, _ in outputs),
         original=model,

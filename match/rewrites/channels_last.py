@@ -15,7 +15,7 @@ from typing import TypeGuard
 import numpy as np
 
 from match.graph import moves
-from match.graph.elements import Dequantize
+from match.graph.elements import Dequantize, Quantize
 from match.graph.make import array_of, constant, reshaped, transposed
 from match.graph.moves import Columns, Concatenate, Move
 from match.graph.operator import Operator
@@ -172,6 +172,8 @@ def _of_elements(operator: Operator | None) -> TypeGuard[Operator]:
 
     What is dequantized is moved before, when it takes a quarter of the bytes.
     """
+    if isinstance(operator, Quantize):
+        return True
     return operator is not None and operator.elementwise and not isinstance(operator, Dequantize)
 
 

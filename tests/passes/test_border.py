@@ -17,6 +17,10 @@ import match
 from match import zoo
 from match.frontend import load
 from match.frontend.model import Quantization
+from match.graph.moves import Move
+from match.graph.value import Graph
+from match.passes.border import Border
+from match.passes.with_border import with_border
 from match.report.schema import TensorSummary
 from match.validation.exact_session import exact_session
 from tests.passes.test_trained_quantized import ended
@@ -158,3 +162,17 @@ def test_an_input_that_is_also_read_unquantized(tmp_path: Path, operator: str | 
         match.OptionError, match="is not quantized before all else in the model; leave out --input-type"
     ):
         match.compile(tmp_path / "model.onnx", "gap9", input_type="uint8")
+
+
+@pytest.mark.parametrize("input_type", [None, "uint8"])
+def test_what_is_given_with_channels_last_is_not_turned(tmp_path: Path, input_type: str | None) -> None:
+    """The layers of a network of ONNX, whose maps have channels first, read it so."""
+    model = TrainedModel((1, 3, 6, 7))
+    model.quantize(0.03, "uint8", 117)
+    model.conv(4)
+    onnx.save(ended(model, 0.2, "uint8", 120), tmp_path / "model.onnx")
+    found = with_border(load(tmp_path / "model.onnx"), Border(input_type, None, "nhwc"))
+    assert isinstance(found.network, Graph)
+    assert found.inputs[0].shape == (1, 6, 7, 3)
+    moved = [value for value in found.network.values if isinstance(value.operator, Move) and value.operator.turns]
+    assert all(value in found.network.outputs for value in moved)
