@@ -33,6 +33,7 @@ from tvm.relay.backend import Executor, Runtime
 from tvm.relay.op.contrib import get_pattern_table
 
 import match
+from match.frontend.onnx_as_relay import relay_of
 
 MAIN = """\
 #include <stdint.h>
@@ -92,13 +93,13 @@ def build_by_tables(path: Path, target: str, tables: list[str]) -> tuple[match.M
 
 
 def imported(path: Path) -> tvm.IRModule:
-    """A network as Relay with QNN operators and constants: a TFLite file from TVM's own front end."""
+    """A network as Relay with QNN operators and constants: TFLite files by TVM's own front end."""
     if path.suffix == ".tflite":
         module, weights = relay.frontend.from_tflite(tflite.Model.GetRootAsModel(path.read_bytes(), 0))
         main = relay.build_module.bind_params_by_name(module["main"], weights)
         return tvm.IRModule.from_expr(relay.Function(main.params, main.body))  # outputs are called "output" then
     passes = [relay.transform.InferType(), relay.transform.FakeQuantizationToInteger(), relay.transform.FoldConstant()]
-    return tvm.transform.Sequential(passes)(match.load(path).module)
+    return tvm.transform.Sequential(passes)(relay_of(path))
 
 
 def compiled(module: tvm.IRModule, target: str) -> list[str]:

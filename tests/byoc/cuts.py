@@ -15,13 +15,13 @@ from match.byoc.qnn import PATTERNS
 from match.byoc.tables import TableName
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.plan import LayerDecision
+from match.frontend.onnx_as_relay import relay_of
 from match.frontend.relay import from_relay
 from match.partitioning.partitioner import cut
 from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
 from match.relay.rewrite import source_name
 from match.target.registry import get_target
-from tests.passes.imported import imported_relay
 
 NUMBERS = [relay.transform.FakeQuantizationToInteger(), relay.transform.FoldConstant()]
 
@@ -33,7 +33,7 @@ def imported(path: Path) -> tvm.IRModule:
         main = relay.build_module.bind_params_by_name(module["main"], weights)
         module = tvm.IRModule.from_expr(relay.Function(main.params, main.body))
     else:
-        module = tvm.transform.Sequential([relay.transform.InferType(), *NUMBERS])(imported_relay(path))
+        module = tvm.transform.Sequential([relay.transform.InferType(), *NUMBERS])(relay_of(path))
     return relay.transform.InferType()(module)
 
 

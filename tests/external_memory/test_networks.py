@@ -278,7 +278,7 @@ def test_layers_are_compared_where_tensors_are_in_external_memory() -> None:
     assert any(tensor.external for tensor in memory_of(compiled).tensors)
     validation = compiled.validate(samples=1, layers=True)
     assert validation.layers is not None
-    assert len(validation.layers) == 6
+    assert len(validation.layers) == 5
     assert all(layer.largest <= layer.known_steps for layer in validation.layers)
     assert validation.exact is None
 

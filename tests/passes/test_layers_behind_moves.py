@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from match.frontend import load
+from match.frontend.onnx_as_relay import relay_of
 from match.partitioning.pattern import Match
 from match.partitioning.relay_layers import find
 from match.passes.moves_in_bytes import MovesInBytes
@@ -19,7 +20,6 @@ from match.relay.integer_form import is_real_sums
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import dtype, is_call
 from match.validation.exact_session import exact_session
-from tests.passes.imported import imported_relay
 from tests.passes.running import executable
 from tests.passes.test_trained_quantized import compared, ended
 from tests.passes.trained_models import TrainedModel
@@ -202,7 +202,7 @@ def moved_types(model: TrainedModel, folder: Path, *names: str) -> set[str]:
     """The types of what the operators of these names move once that is done in bytes."""
     path = folder / "model.onnx"
     onnx.save(ended(model, 0.07, "uint8", 120), path)
-    main = main_function(MovesInBytes()(imported_relay(path)))
+    main = main_function(MovesInBytes()(relay_of(path)))
     return {dtype(expr) for expr in expressions(main) if is_call(expr, *names)}
 
 

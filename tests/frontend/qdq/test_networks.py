@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from match.frontend import load
-from match.frontend.onnx import read_file
+from match.frontend.onnx_file import read_file
 from match.frontend.onnx_network import network_of
 from match.frontend.qdq import reals_of
 from match.graph.evaluate import evaluate
