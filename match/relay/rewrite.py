@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 import numpy.typing as npt
 
+from match.ir.model_names import tensor_of
 from match.relay import relay, tvm
 from match.relay.objects import expressions, kept, main_function, operands
 from match.relay.places import placed
@@ -72,14 +73,10 @@ def with_place(result: relay.Expr, call: relay.Call) -> relay.Expr:
 
 
 def source_name(expr: relay.Expr) -> str:
-    """Name of the model's tensor or operator that a call computes; empty if it is not known.
-
-    onnxruntime calls the operators that it adds by the tensors that they are for.
-    """
+    """Name of the model's tensor or operator that a call computes; empty if it is not known."""
     if not isinstance(expr, relay.Call) or expr.span is None:
         return ""
-    name = str(expr.span.source_name.name)
-    return name.removesuffix("_QuantizeLinear").removesuffix("_DequantizeLinear")
+    return tensor_of(str(expr.span.source_name.name))
 
 
 def rebuild(expr: relay.Expr, new: New) -> relay.Expr:

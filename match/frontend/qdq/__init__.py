@@ -21,6 +21,7 @@ from match.graph.moves import Move
 from match.graph.reals import REAL, RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
 from match.graph.value import Graph, Value
 from match.ir.graph import Tensor
+from match.ir.model_names import tensor_of
 from match.rewrites.channels_last import with_channels_last
 from match.rewrites.quantized_groups import with_quantized_groups
 
@@ -75,8 +76,10 @@ def reals_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: 
     try:
         for node in graph.node:
             made = _HANDLERS[node.op_type](read, node)
-            results = made if isinstance(made, tuple) else (made,)
-            read.values.update((name, named(value, name)) for name, value in zip(node.output, results, strict=False))
+            if isinstance(made, tuple):
+                read.values.update((name, named(one, name)) for name, one in zip(node.output, made, strict=False))
+            else:
+                read.values[node.output[0]] = named(made, tensor_of(node.name or node.output[0]))
         return Graph(parameters, tuple(read.value(output.name) for output in graph.output))
     except (Unread, *_MALFORMED):
         return None

@@ -22,7 +22,7 @@ from match.validation.exact_session import exact_session, with_own_weights
 from tests.frontend.qdq.parts import PARTS
 from tests.passes.trained_models import TrainedModel
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.tvm
 
 
 def written(name: str, folder: Path) -> Path:
@@ -73,12 +73,3 @@ def test_each_step_computes_the_same(name: str, tmp_path: Path) -> None:
     (real,), (own,), (last,) = (evaluate(graph, [x]) for graph in (reals, integers, with_channels_last(integers)))
     assert np.abs(own.astype(int) - real).max() <= 1
     assert np.array_equal(own, last)
-
-
-def test_an_operator_without_a_class_leaves_the_network_to_tvm(tmp_path: Path) -> None:
-    model = TrainedModel((1, 4, 8))
-    model.quantize(0.03, "uint8", 128)
-    model.add("CumSum", model.constant(np.int64(2)))
-    model.add("QuantizeLinear", model.constant(np.float32(0.2)), model.constant(np.uint8(128)))
-    onnx.save(model.build("uint8"), tmp_path / "sums.onnx")
-    assert not isinstance(load(tmp_path / "sums.onnx").network, Graph)
