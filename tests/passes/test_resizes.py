@@ -18,7 +18,7 @@ from match.arithmetic.resampling import COORDINATES, NEAREST, nearest_elements
 from match.errors import ModelError
 from match.frontend import load
 from match.frontend.onnx_importer import import_onnx
-from match.frontend.onnx_resize import resized_axes
+from match.frontend.onnx_resized_axes import resized_axes
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match
 from match.partitioning.relay_layers import find
