@@ -26,6 +26,8 @@ from match.graph.value import Graph, Value, computed
 _TO_LAST = (0, 2, 3, 1)
 _TO_FIRST = (0, 3, 1, 2)
 _RANK = 4
+_ROW = 1
+"""The axis of the one row that a sequence has as a map with channels last."""
 
 
 def with_channels_last(graph: Graph) -> Graph:
@@ -87,7 +89,7 @@ class _Maps:
 
     def _elements(self, value: Value, operator: Operator) -> Value:
         """A function of elements of maps, of which constants may be broadcast to the others."""
-        if not self._reads_a_map(value):
+        if not self._reads_a_map(value) or len(value.shape) not in (_RANK - 1, _RANK):
             return value
         operands = [self._operand(x, len(value.shape)) for x in value.inputs]
         inputs = tuple(operand for operand in operands if operand is not None)
@@ -127,7 +129,10 @@ class _Maps:
         if move.split != x.shape or move.shape != tuple(x.shape[axis] for axis in move.axes):
             return value
         if x in self._last:
-            return _permuted(self._last[x], [_TO_LAST.index(axis) for axis in move.axes])
+            axes = [_place_of(axis, len(x.shape)) for axis in move.axes]
+            if len(axes) < _RANK:
+                return reshaped(_permuted(self._last[x], [_ROW, *axes]), value.shape)
+            return _permuted(self._last[x], axes)
         if move.axes == _TO_FIRST:
             self._last[value] = x
         return value

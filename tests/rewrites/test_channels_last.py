@@ -123,3 +123,14 @@ def test_a_sum_reads_what_a_layer_reads() -> None:
         "return v5\n"
     )
     assert sum(isinstance(value.operator, Move) for value in made.values) == 1
+
+
+def test_a_sequence_is_turned() -> None:
+    made = after(
+        "v0: int8[2, 1, 5, 4] = input('x')\n"
+        f"v1: int8[2, 4, 1, 5] = move(v0, split=(2, 1, 5, 4), {ALL}, axes=(0, 3, 1, 2), shape=(2, 4, 1, 5))\n"
+        f"v2: int8[2, 4, 5] = move(v1, split=(2, 4, 1, 5), {ALL}, axes=(0, 1, 2, 3), shape=(2, 4, 5))\n"
+        "v3: int8[5, 2, 4] = move(v2, split=(2, 4, 5), columns=(None, None, None), axes=(2, 0, 1), shape=(5, 2, 4))\n"
+        "return v3\n"
+    )
+    assert sum(isinstance(value.operator, Move) and value.operator.turns for value in made.values) == 1
