@@ -25,6 +25,8 @@ from match.graph.value import Graph, Value, computed
 
 _TO_LAST = (0, 2, 3, 1)
 _TO_FIRST = (0, 3, 1, 2)
+_OF_MATRICES = (0, 2, 1, 3, 4)
+"""The transposition of the channels of a map with channels first, seen as a matrix."""
 _RANK = 4
 _ROW = 1
 """The axis of the one row that a sequence has as a map with channels last."""
@@ -144,6 +146,8 @@ class _Maps:
         last = self._last.get(source)
         if source.shape == value.shape:
             return source
+        if (shuffled := self._shuffled(value, source)) is not None:
+            return shuffled
         if source is not x:
             value = replace(value, operator=moves.reshape(source.tensor, value.shape), inputs=(source,))
         if last is not None and value.shape == (source.shape[0], source.tensor.elements // source.shape[0]):
@@ -151,6 +155,21 @@ class _Maps:
         elif last is not None and _as_map(value.shape) == source.shape:
             self._last[value] = last
         return value
+
+    def _shuffled(self, value: Value, turned: Value) -> Value | None:
+        """The channels of a map, as a matrix, transposed; None of other tensors that a reshape reads."""
+        move = turned.operator
+        if not isinstance(move, Move) or move.axes != _OF_MATRICES or move.split != turned.inputs[0].shape:
+            return None
+        x, (_, groups, channels, *pixels) = _in_order(turned.inputs[0]), move.split
+        if x not in self._last or x.shape != value.shape or [*x.shape[2:]] != pixels:
+            return None
+        last = self._last[x]
+        matrix = reshaped(last, (*last.shape[:3], groups, channels))
+        made = reshaped(replace(transposed(matrix, (0, 1, 2, 4, 3)), source=value.source), last.shape)
+        first = _permuted(made, _TO_FIRST)
+        self._last[first] = made
+        return first
 
     def _taken(self, value: Value, move: Move) -> Value:
         """Indices along axes of a map, and what fills around them."""

@@ -134,3 +134,18 @@ def test_a_sequence_is_turned() -> None:
         "return v3\n"
     )
     assert sum(isinstance(value.operator, Move) and value.operator.turns for value in made.values) == 1
+
+
+def test_channels_are_shuffled_where_they_are_last() -> None:
+    none = "columns=(None, None, None, None, None)"
+    made = after(
+        f"{INPUT}v1: int8[1, 4, 2, 3] = {FIRST}\n"
+        f"v2: int8[1, 2, 2, 2, 3] = move(v1, split=(1, 4, 2, 3), {ALL}, axes=(0, 1, 2, 3), shape=(1, 2, 2, 2, 3))\n"
+        f"v3: int8[1, 2, 2, 2, 3] = move(v2, split=(1, 2, 2, 2, 3), {none}, axes=(0, 2, 1, 3, 4), "
+        "shape=(1, 2, 2, 2, 3))\n"
+        f"v4: int8[1, 4, 2, 3] = move(v3, split=(1, 2, 2, 2, 3), {none}, axes=(0, 1, 2, 3, 4), shape=(1, 4, 2, 3))\n"
+        f"v5: int8[1, 2, 3, 4] = move(v4, split=(1, 4, 2, 3), {ALL}, axes=(0, 2, 3, 1), shape=(1, 2, 3, 4))\n"
+        "return v5\n"
+    )
+    turned = [value.operator for value in made.values if isinstance(value.operator, Move) and value.operator.turns]
+    assert [move.axes for move in turned] == [(0, 1, 2, 4, 3)]
