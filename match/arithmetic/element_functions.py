@@ -181,7 +181,7 @@ class ElementFunction:
         return self._spread(values[-1], x)
 
     def bounds(self, *x: Float32Array) -> Ends:
-        """The smallest and the largest results that a runtime may have, of shapes as the results have.
+        """Two arrays of the results' shape: for each element the smallest and the largest result a runtime may give.
 
         Numbers differ so little that an operator's extremes are at the ends of its operands' ranges; there, it may be
         off by some units in the last place.

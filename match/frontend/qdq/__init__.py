@@ -1,8 +1,9 @@
 """ONNX files in QDQ or QOperator form, read operator by operator as the graph, as onnxruntime computes them.
 
-What stands between dequantize and quantize is first read as it is written, in operators on real numbers
-(`match.graph.reals`), maps with channels last between transpositions. `match.rewrites.quantized_groups` makes integers
-of it, and `match.rewrites.channels_last` takes the transpositions out again.
+The operators between a dequantize and a quantize are first read unchanged, as operators on real numbers
+(`match.graph.reals`). A map gets its channels last by a transposition before each operator and one after it. Then
+`match.rewrites.quantized_groups` replaces the real operators by integer ones, and `match.rewrites.channels_last`
+removes the transpositions.
 """
 
 from __future__ import annotations

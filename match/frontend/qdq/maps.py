@@ -36,7 +36,10 @@ def like(map_: Value, x: Value) -> Value:
 
 
 def sides(numbers: Sequence[int] | None, other: int) -> tuple[int, int]:
-    """Numbers for rows and columns, or for columns alone; another one where there are none."""
+    """The number for rows and the number for columns.
+
+    A map has two `numbers`, a sequence has one, for its columns. `other` is used for each that is missing.
+    """
     rows, columns = ([other] * 2 if numbers is None else [other, *numbers])[-2:]
     return rows, columns
 

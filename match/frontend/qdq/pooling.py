@@ -100,7 +100,7 @@ def mean(read: QdqReader, node: Any) -> Value:
     means = computed(RealAverage(window=window, strides=(1, 1), written_as="axes"), seen)
     kept = bool(attribute_of(node, "keepdims", 1))
     shape = [1 if axis in axes else extent for axis, extent in enumerate(x.shape) if kept or axis not in axes]
-    return reshaped(means if first == 1 or (last < rank and first != 2) else channels_first(means), shape)
+    return reshaped(channels_first(means) if turned else means, shape)
 
 
 HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(

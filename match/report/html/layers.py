@@ -17,7 +17,7 @@ _BOX = Markup('<label><input type="checkbox" id="operators" checked> Operators o
 
 
 def layers_table(report: Report) -> Markup:
-    """A row for each layer, with its operators below it, a button in each heading that sorts, a field that searches."""
+    """The table has one row for each layer. Click a heading to sort it; type in the field to search it."""
     rows = layer_rows(report)
     peaks = {module.name: module.peak_macs for module in report.target.modules}
     names = list(rows[0]) if rows else ["layer"]

@@ -1,4 +1,4 @@
-"""Sums and products of two tensors that the reference computes in integers, or as if it did."""
+"""Sums and products of two quantized tensors, as integer operators with the results of the reference."""
 
 from __future__ import annotations
 

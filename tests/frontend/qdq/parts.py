@@ -165,6 +165,12 @@ def mean_of_a_sequence(model: TrainedModel) -> None:
     model.add("ReduceMean", axes=[1], keepdims=0)
 
 
+@part(1, 2, 3, 4, 5)
+def mean_along_an_inner_axis(model: TrainedModel) -> None:
+    """With several extents before and after the axis."""
+    model.add("ReduceMean", axes=[2])
+
+
 @part(1, 4, 6, 6, scale=0.3)
 def moved_weights(model: TrainedModel) -> None:
     """Weights with a scale for each output, transposed and with more axes than they are stored with."""
