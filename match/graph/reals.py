@@ -52,7 +52,7 @@ class Levels(Operator):
         return steps.astype(np.float32) * self.along(self.scales)
 
     def along(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The given numbers, one for each index of the axis or a single one, in a shape that broadcasts with the integers."""
+        """The numbers, one for each index of the axis or a single one, in a shape that broadcasts with the integers."""
         if values.size == 1:
             return values.reshape([1] * self.levels.ndim)
         return values.reshape([-1 if axis == self.axis else 1 for axis in range(self.levels.ndim)])
