@@ -184,7 +184,7 @@ class Extreme(Operator):
 
     def result(self, *inputs: Tensor) -> Tensor:
         """The extents of the axes that are left; the others are 1 where they are kept."""
-        return Tensor(_reduced(inputs[0].shape, self.axes, keepdims=self.keepdims), inputs[0].dtype)
+        return Tensor(reduced_extents(inputs[0].shape, self.axes, keepdims=self.keepdims), inputs[0].dtype)
 
     def compute(self, *inputs: Array) -> Array:
         """The extremes."""
@@ -213,7 +213,7 @@ class Truth(Operator):
 
     def result(self, *inputs: Tensor) -> Tensor:
         """The extents of the axes that are left."""
-        return Tensor(_reduced(inputs[0].shape, self.axes, keepdims=False), "bool")
+        return Tensor(reduced_extents(inputs[0].shape, self.axes, keepdims=False), "bool")
 
     def compute(self, *inputs: Array) -> Array:
         """The truth values."""
@@ -242,7 +242,7 @@ class Place(Operator):
 
     def result(self, *inputs: Tensor) -> Tensor:
         """The extents of the other axes; that of the axis is 1 where it is kept."""
-        return Tensor(_reduced(inputs[0].shape, (self.axis,), keepdims=self.keepdims), self.dtype)
+        return Tensor(reduced_extents(inputs[0].shape, (self.axis,), keepdims=self.keepdims), self.dtype)
 
     def compute(self, *inputs: Array) -> Array:
         """The indices."""
@@ -266,7 +266,7 @@ class Place(Operator):
         return replace(super().work(result, inputs), name="argmax" if self.largest else "argmin")
 
 
-def _reduced(extents: tuple[int, ...], axes: tuple[int, ...], *, keepdims: bool) -> tuple[int, ...]:
+def reduced_extents(extents: tuple[int, ...], axes: tuple[int, ...], *, keepdims: bool) -> tuple[int, ...]:
     """The extents of a tensor without some axes, or with 1 in their places."""
     if keepdims:
         return tuple(1 if axis in axes else extent for axis, extent in enumerate(extents))

@@ -1,7 +1,7 @@
 """Operators on real numbers, float32, as a quantized network has them between dequantize and quantize.
 
-They say what a network computes before integers stand for it (`match.rewrites.quantized_groups`). Where that is done,
-only functions of elements are left, which the control core computes.
+They say what a network computes before integers stand for it (`match.rewrites.quantized_groups`). What is left then, the
+control core computes in floating point.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from match.graph.elements import OfElements
 from match.graph.operator import Array, Operator
 from match.graph.work import Loop, Work
 from match.ir.graph import Tensor
-from match.ir.layer import Padding
+from match.ir.layer import Op, Padding
 
 REAL = "float32"
 
@@ -91,6 +91,11 @@ class RealConvolution(Operator):
             total += np.concatenate([part @ own.T for part, own in parts], axis=3)
         return total + bias[0] if bias else total
 
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Each output sums as many products as a filter has weights."""
+        macs = result.elements * math.prod(inputs[1].shape[1:])
+        return _products("nn.conv2d", Op.CONV2D if self.groups == 1 else Op.DEPTHWISE_CONV2D, macs)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RealTransposed(Operator):
@@ -133,6 +138,11 @@ class RealTransposed(Operator):
         total = total[:, top : top + rows, left : left + columns]
         return total + bias[0] if bias else total
 
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Each input is multiplied with all weights of its channel."""
+        macs = inputs[0].elements * math.prod(inputs[1].shape[1:])
+        return _products("nn.conv2d_transpose", Op.CONV2D if self.groups == 1 else Op.DEPTHWISE_CONV2D, macs)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RealProduct(Operator):
@@ -149,6 +159,10 @@ class RealProduct(Operator):
         x, matrix, *bias = inputs
         total = (x @ matrix).astype(np.float32)
         return total + bias[0] if bias else total
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """A dense layer's."""
+        return _products("nn.dense", Op.DENSE, result.elements * inputs[0].shape[-1])
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -167,13 +181,17 @@ class RealMatrices(Operator):
         a, b = inputs
         return (a @ b.swapaxes(1, 2)).astype(np.float32)
 
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """It counts as a dense layer."""
+        return _products("nn.batch_matmul", Op.DENSE, result.elements * inputs[0].shape[-1])
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RealAverage(Operator):
     """The means of windows of a map (N, H, W, C).
 
     counts_padding: padding is counted as zeros, else not at all.
-    written_as: the model's operator, as runtimes compute means of windows, of whole maps and along axes in their ways.
+    written_as: the model's operator, as runtimes compute means of windows and of whole maps in their ways.
     """
 
     called: ClassVar[str] = "real_average"
@@ -182,7 +200,7 @@ class RealAverage(Operator):
     strides: tuple[int, int]
     padding: Padding = Padding()
     counts_padding: bool = False
-    written_as: Literal["windows", "map", "axes"] = "windows"
+    written_as: Literal["windows", "map"] = "windows"
 
     def result(self, *inputs: Tensor) -> Tensor:
         """A map of as many pixels as there are windows."""
@@ -202,6 +220,11 @@ class RealAverage(Operator):
 
         counts = math.prod(self.window) if self.counts_padding else summed(np.ones_like(x))
         return (summed(x) / counts).astype(np.float32)
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """It reads every element of each window."""
+        own, combined = super().work(result, inputs), result.elements * math.prod(self.window)
+        return replace(own, name="nn.avg_pool2d", combined=combined)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -248,3 +271,8 @@ class RealFunction(Operator):
     def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
         """Called by the function."""
         return replace(super().work(result, inputs), name=self.function)
+
+
+def _products(name: str, op: Op, macs: int) -> Work:
+    """What the control core does for a layer in floating point."""
+    return Work(name, Loop.PRODUCTS, op, macs, floating=True)

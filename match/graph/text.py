@@ -36,6 +36,7 @@ from match.graph import (
     pairs,
     reals,
     recurrent,
+    reductions,
     resize,
     rows,
     sums,
@@ -55,7 +56,7 @@ MOST_ELEMENTS = 16
 
 _MODULES = (
     *(elements, fixed_point, float_average, gathers, integers, maximum, moves, opaque),
-    *(pairs, reals, recurrent, resize, rows, sums),
+    *(pairs, reals, recurrent, reductions, resize, rows, sums),
 )
 
 _PARTS = (

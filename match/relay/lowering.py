@@ -55,6 +55,7 @@ from match.relay.int16_softmax import int16_softmax
 from match.relay.layouts import from_layout, to_layout
 from match.relay.log_softmax import log_softmax
 from match.relay.normalization import normalization
+from match.relay.real_operators import real_operator
 from match.relay.recurrent import recurrent
 from match.relay.resize import resized
 from match.relay.softmax import softmax
@@ -322,7 +323,11 @@ def _of_the_core(
             function = relay.all if operator.every else relay.any
             return function(inputs[0], operator.axes)
         case _:
-            return fixed_point(operator, inputs, tensors) or gathered(operator, inputs, tensors)
+            return (
+                fixed_point(operator, inputs, tensors)
+                or gathered(operator, inputs, tensors)
+                or real_operator(operator, inputs, tensors)
+            )
 
 
 def _moved(move: Move, x: relay.Expr, tensor: Tensor) -> relay.Expr:

@@ -13,13 +13,14 @@ from types import MappingProxyType
 from typing import Any
 
 from match.frontend.model import ModelTensor
-from match.frontend.qdq import borders, functions, layers, pooling, qoperators, rows, shapes
+from match.frontend.qdq import borders, functions, layers, pooling, qoperators, reductions, rows, shapes
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.elements import Quantize
 from match.graph.make import named
 from match.graph.maximum import Maximum
 from match.graph.moves import Move
 from match.graph.reals import REAL, RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
+from match.graph.reductions import RealNormalization, RealReduction, RunningSum
 from match.graph.value import Graph, Value
 from match.ir.graph import Tensor
 from match.ir.model_names import tensor_of
@@ -35,6 +36,7 @@ _HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
         **layers.HANDLERS,
         **pooling.HANDLERS,
         **qoperators.HANDLERS,
+        **reductions.HANDLERS,
         **rows.HANDLERS,
         **shapes.HANDLERS,
     }
@@ -43,7 +45,10 @@ _HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
 _MALFORMED = IndexError, TypeError, ValueError
 """What is raised where an operator does not fit its tensors; another reader says what is wrong with it."""
 
-_WITHOUT_CODE = RealAverage | RealConvolution | RealMatrices | RealProduct | RealTransposed
+_WITHOUT_CODE = (
+    *(RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed),
+    *(RealReduction, RunningSum, RealNormalization),
+)
 """Operators on real numbers that integers have to stand for."""
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from types import MappingProxyType
 from typing import Any
 
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.maps import as_map, channels_first, channels_last, like, padding_of, sides
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
-from match.graph.make import reshaped
 from match.graph.maximum import Maximum
 from match.graph.reals import REAL, RealAverage
 from match.graph.value import Value, computed
@@ -74,41 +72,11 @@ def global_maximum(read: QdqReader, node: Any) -> Value:
     return like(channels_first(computed(operator, channels_last(as_map(x)))), x)
 
 
-def mean(read: QdqReader, node: Any) -> Value:
-    """ReduceMean along neighbouring axes, as means of windows of a map that has these as rows and columns.
-
-    Along the last axis, unless it is that of a sequence's mean, and along the channels of a map, it is none of those.
-    """
-    x = read.input(node)
-    rank = len(x.shape)
-    axes = sorted(axis % rank for axis in read.integers(node, "axes", 1))
-    if x.dtype != REAL or axes != list(range(axes[0], axes[-1] + 1)):
-        raise Unread
-    first, last, extents = axes[0], axes[-1] + 1, x.shape[axes[0] : axes[-1] + 1]
-    alone, count = rank > 2 and x.shape[0] == 1, math.prod(extents)
-    window = (extents[0], extents[1]) if rank == 4 and len(extents) == 2 else (count, 1)
-    turned = alone and ((first, last) == (2, rank) or (rank == 4 and axes == [2]))
-    if turned:
-        seen = channels_last(reshaped(x, (*x.shape[:2], *window)) if last == rank else x)
-    elif alone and (first, last) == (1, rank - 1):
-        seen = reshaped(x, (1, *window, x.shape[-1]))
-    elif last < rank and not (alone and rank == 4 and axes == [1]):
-        window = 1, count
-        seen = reshaped(x, (1, math.prod(x.shape[:first]), count, math.prod(x.shape[last:])))
-    else:
-        raise Unread
-    means = computed(RealAverage(window=window, strides=(1, 1), written_as="axes"), seen)
-    kept = bool(attribute_of(node, "keepdims", 1))
-    shape = [1 if axis in axes else extent for axis, extent in enumerate(x.shape) if kept or axis not in axes]
-    return reshaped(channels_first(means) if turned else means, shape)
-
-
 HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
     {
-        "MaxPool": maximum,
         "AveragePool": average,
         "GlobalAveragePool": global_average,
         "GlobalMaxPool": global_maximum,
-        "ReduceMean": mean,
+        "MaxPool": maximum,
     }
 )

@@ -1,14 +1,20 @@
-"""Functions of rows: Softmax."""
+"""Functions of rows: softmax and its logarithm, normalizations."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
-from match.graph.make import transposed
-from match.graph.reals import REAL
+from match.graph.make import constant, reshaped, transposed
+from match.graph.opaque import Constant
+from match.graph.reals import REAL, Levels, RealFunction
+from match.graph.reductions import RealNormalization, RealReduction
 from match.graph.rows import RealSoftmax
 from match.graph.value import Value, computed
 
@@ -17,23 +23,112 @@ SOFTMAX_OF_AN_AXIS = 13
 
 
 def softmax(read: QdqReader, node: Any) -> Value:
-    """Softmax along one axis."""
+    """Softmax or LogSoftmax along one axis."""
     x = read.input(node)
     since = read.opset >= SOFTMAX_OF_AN_AXIS
     axis = attribute_of(node, "axis", -1 if since else 1) % len(x.shape)
     if not since and axis != len(x.shape) - 1:
         raise Unread
-    return softmax_along(x, axis)
+    return softmax_along(x, axis, logarithm=node.op_type == "LogSoftmax")
 
 
-def softmax_along(x: Value, axis: int) -> Value:
-    """A softmax along an axis, which is put last."""
+def softmax_along(x: Value, axis: int, *, logarithm: bool = False) -> Value:
+    """A softmax along an axis, or its logarithm; the axis is put last."""
     if x.dtype != REAL:
         raise Unread
     rank = len(x.shape)
     order = [*(other for other in range(rank) if other != axis % rank), axis % rank]
-    rows = computed(RealSoftmax(), transposed(x, order), exact=False)
+    rows = computed(RealSoftmax(logarithm=logarithm), transposed(x, order), exact=False)
     return transposed(rows, [order.index(other) for other in range(rank)])
 
 
-HANDLERS: MappingProxyType[str, Handler] = MappingProxyType({"Softmax": softmax})
+def layer_normalization(read: QdqReader, node: Any) -> Value:
+    """LayerNormalization along the last axes, with a gain and a bias of their shape."""
+    if len(node.output) != 1:
+        raise Unread
+    normal = _normalized(_rows(read, node), attribute_of(node, "axis", -1), attribute_of(node, "epsilon", 1e-5))
+    return _scaled(normal, [_numbers(read, node, place) for place in (1, 2) if read.has(node, place)])
+
+
+def root_mean_square(read: QdqReader, node: Any) -> Value:
+    """RMSNormalization along the last axes, with a gain."""
+    epsilon = attribute_of(node, "epsilon", 1e-5)
+    normal = _normalized(_rows(read, node), attribute_of(node, "axis", -1), epsilon, centred=False)
+    return _scaled(normal, [_numbers(read, node, 1)])
+
+
+def instance_normalization(read: QdqReader, node: Any) -> Value:
+    """InstanceNormalization: each channel is a group."""
+    return _of_groups(read, node, _rows(read, node).shape[1])
+
+
+def group_normalization(read: QdqReader, node: Any) -> Value:
+    """GroupNormalization since opset 21; ONNX has dropped the one before, whose gains were of groups."""
+    return _of_groups(read, node, attribute_of(node, "num_groups", 1))
+
+
+def _of_groups(read: QdqReader, node: Any, groups: int) -> Value:
+    """Channels in groups, each of which is normalized, with a gain and a bias for each channel."""
+    x = _rows(read, node)
+    batch, channels, *rest = x.shape
+    rows = reshaped(x, (batch, groups, channels // groups * math.prod(rest)))
+    normal = reshaped(_normalized(rows, -1, attribute_of(node, "epsilon", 1e-5)), x.shape)
+    by_channel = (channels, *[1] * len(rest))
+    return _scaled(normal, [reshaped(_numbers(read, node, place), by_channel) for place in (1, 2)])
+
+
+def by_length(read: QdqReader, node: Any) -> Value:
+    """LpNormalization: rows over the root of the sum of their squares, or over the sum of their magnitudes.
+
+    Rows of zeros stay what they are, as in onnxruntime.
+    """
+    x = _rows(read, node)
+    axis = attribute_of(node, "axis", -1) % len(x.shape)
+    if attribute_of(node, "p", 2) == 2:
+        normal = computed(RealNormalization(axes=(axis,), epsilon=0.0, centred=False), x, exact=False)
+        return computed(RealFunction(function="multiply"), normal, constant(np.float32(x.shape[axis] ** -0.5)))
+    magnitudes = computed(RealFunction(function="abs"), x)
+    total = computed(RealReduction(function="sum", axes=(axis,), keepdims=True), magnitudes)
+    least = constant(np.float32(np.finfo(np.float32).tiny))
+    return computed(RealFunction(function="divide"), x, computed(RealFunction(function="maximum"), total, least))
+
+
+def _rows(read: QdqReader, node: Any) -> Value:
+    x = read.input(node)
+    if x.dtype != REAL:
+        raise Unread
+    return x
+
+
+def _normalized(x: Value, first: int, epsilon: float, *, centred: bool = True) -> Value:
+    """The normalization along the last axes, from one on."""
+    axes = tuple(range(first % len(x.shape), len(x.shape)))
+    return computed(RealNormalization(axes=axes, epsilon=float(np.float32(epsilon)), centred=centred), x, exact=False)
+
+
+def _numbers(read: QdqReader, node: Any, place: int) -> Value:
+    """Constants, which may be quantized, as the real numbers that the reference computes with."""
+    x = read.input(node, place)
+    if not isinstance(x.operator, Levels | Constant):
+        raise Unread
+    return constant(x.operator.compute())
+
+
+def _scaled(x: Value, gain_and_bias: Sequence[Value]) -> Value:
+    """A tensor times a gain, plus a bias where there is one."""
+    for function, numbers in zip(("multiply", "add"), gain_and_bias, strict=False):
+        x = computed(RealFunction(function=function), x, numbers)
+    return x
+
+
+HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
+    {
+        "GroupNormalization": group_normalization,
+        "InstanceNormalization": instance_normalization,
+        "LayerNormalization": layer_normalization,
+        "LogSoftmax": softmax,
+        "LpNormalization": by_length,
+        "RMSNormalization": root_mean_square,
+        "Softmax": softmax,
+    }
+)

@@ -13,7 +13,7 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, quantize
 from match.graph.elements import Dequantize, Quantize
-from match.graph.integers import Clip
+from match.graph.integers import Clip, Extreme
 from match.graph.make import arithmetic, lookup, named
 from match.graph.maximum import Maximum
 from match.graph.moves import Concatenate, Move
@@ -26,6 +26,7 @@ from match.graph.reals import (
     RealProduct,
     RealTransposed,
 )
+from match.graph.reductions import RealReduction, RunningSum
 from match.graph.rewrite import rewrite
 from match.graph.rows import RealSoftmax
 from match.graph.value import Graph, Value, computed
@@ -38,6 +39,7 @@ from match.rewrites.quantized_groups.means import mean
 from match.rewrites.quantized_groups.moves import with_moves_of_integers
 from match.rewrites.quantized_groups.pairs import absolute_difference, pair
 from match.rewrites.quantized_groups.quantities import dequantized, quantization_of
+from match.rewrites.quantized_groups.reductions import centred, reduction, running_sum
 from match.rewrites.quantized_groups.rows import softmax
 
 Limits = tuple[int, int]
@@ -81,7 +83,7 @@ class _Groups:
                 return _rescaled(real, output, clip, source)
             case RealClip(low=low, high=high):
                 return self._quantized(real.inputs[0], output, _clipped(clip, (low, high), output), source)
-            case Move() | Concatenate() | Maximum():
+            case Move() | Concatenate() | Maximum() | Extreme():
                 return self._moved(real, output, clip, source)
             case RealConvolution() | RealTransposed() | RealProduct():
                 made = layer(real, output, clip)
@@ -91,6 +93,10 @@ class _Groups:
                 made = matrices(real, output, clip)
             case RealAverage():
                 made = mean(real, output, clip)
+            case RealReduction():
+                made = reduction(real, output, clip)
+            case RunningSum():
+                made = running_sum(real, output, clip)
             case RealSoftmax(logarithm=False):
                 made = softmax(real, output, clip)
             case _:
@@ -105,6 +111,7 @@ class _Groups:
         return (
             pair(real, output, clip)
             or absolute_difference(real, output, clip)
+            or centred(real, output, clip)
             or self._extremum(real, output, clip, source)
             or function_of_elements(real, output, clip)
         )

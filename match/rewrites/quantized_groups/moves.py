@@ -15,18 +15,19 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.graph.elements import Dequantize, Quantize
-from match.graph.integers import Clip
-from match.graph.make import array_of, constant, named
+from match.graph.integers import Clip, Extreme, Place
+from match.graph.make import array_of, constant, lookup, named
 from match.graph.maximum import Maximum
 from match.graph.moves import Concatenate, Move
 from match.graph.operator import Operator
-from match.graph.reals import RealAverage, RealClip, RealConvolution, RealProduct, RealTransposed
+from match.graph.reals import RealAverage, RealClip, RealConvolution, RealFunction, RealProduct, RealTransposed
+from match.graph.reductions import RealReduction
 from match.graph.rewrite import rewrite
 from match.graph.value import Graph, Value, computed, readers
 from match.rewrites.quantized_groups.quantities import dequantized
 
-_MOVES = Move | Maximum | Concatenate
-_LAYERS = RealConvolution | RealTransposed | RealProduct | RealAverage
+_MOVES = Move | Maximum | Extreme | Concatenate
+_LAYERS = RealConvolution | RealTransposed | RealProduct | RealAverage | RealReduction
 
 Readers = Mapping[Value, Sequence[Value | None]]
 
@@ -40,6 +41,12 @@ def with_moves_of_integers(graph: Graph) -> Graph:
     read = readers(graph)
 
     def rule(value: Value, original: Value) -> Value:
+        if isinstance(value.operator, Place):
+            return _found_in_integers(value)
+        if _is_magnitude(value) and all(
+            x is not None and isinstance(x.operator, RealReduction) for x in read[original]
+        ):
+            return _magnitude(value) or value
         if not _is_wanted(original, read):
             return value
         reals = [dequantized(x) for x in value.inputs]
@@ -60,7 +67,7 @@ def with_moves_of_integers(graph: Graph) -> Graph:
 def _is_wanted(value: Value, read: Readers) -> bool:
     """Whether an operator moves values for what reads it."""
     match value.operator:
-        case Move() | Maximum():
+        case Move() | Maximum() | Extreme():
             return True
         case Concatenate():
             return _is_for_layers(value, read)
@@ -71,6 +78,26 @@ def _is_wanted(value: Value, read: Readers) -> bool:
             )
         case _:
             return False
+
+
+def _found_in_integers(value: Value) -> Value:
+    """The place of an extreme, among integers, which have the order of their real numbers."""
+    real = dequantized(value.inputs[0])
+    return value if real is None else replace(value, inputs=(real.value,))
+
+
+def _is_magnitude(value: Value) -> bool:
+    return isinstance(value.operator, RealFunction) and value.operator.function == "abs"
+
+
+def _magnitude(value: Value) -> Value | None:
+    """The magnitudes of integers' real numbers, of which uint8 has all; None of other real numbers."""
+    real = dequantized(value.inputs[0])
+    if real is None:
+        return None
+    own = real.quantization
+    steps = lookup(real.value, np.abs(own.levels - own.zero_point).astype(np.uint8))
+    return named(computed(Dequantize(scale=own.scale, zero_point=0), named(steps, value.source)), value.source)
 
 
 def _is_for_layers(value: Value, read: Readers) -> bool:

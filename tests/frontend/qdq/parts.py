@@ -1,35 +1,16 @@
-"""Parts of quantized networks, each between a quantized input and a quantized output."""
+"""Parts of quantized networks: layers, functions of elements, moves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from tests.frontend.qdq.part import Part, added_to
 from tests.passes.trained_models import TrainedModel
 
-Build = Callable[[TrainedModel], None]
-
-
-@dataclass(frozen=True)
-class Part:
-    """What is built on an input of a shape, and the scale of its output."""
-
-    shape: tuple[int, ...]
-    build: Build
-    scale: float
-
-
 PARTS: dict[str, Part] = {}
-
-
-def part(*shape: int, scale: float = 0.05) -> Callable[[Build], Build]:
-    def kept(build: Build) -> Build:
-        PARTS[build.__name__] = Part(shape, build, scale)
-        return build
-
-    return kept
+part = partial(added_to, PARTS)
 
 
 def quantize(model: TrainedModel, scale: float, zero_point: int) -> None:
@@ -158,17 +139,6 @@ def functions(model: TrainedModel) -> None:
 def softmax(model: TrainedModel) -> None:
     """Along another axis than the last one."""
     model.add("Softmax", axis=1)
-
-
-@part(1, 12, 10)
-def mean_of_a_sequence(model: TrainedModel) -> None:
-    model.add("ReduceMean", axes=[1], keepdims=0)
-
-
-@part(1, 2, 3, 4, 5)
-def mean_along_an_inner_axis(model: TrainedModel) -> None:
-    """With several extents before and after the axis."""
-    model.add("ReduceMean", axes=[2])
 
 
 @part(1, 4, 6, 6, scale=0.3)

@@ -1,0 +1,116 @@
+"""Reductions along axes, running sums, and the places of extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+from match.frontend.onnx_graph import attribute_of
+from match.frontend.qdq.reader import Handler, QdqReader, Unread
+from match.graph.integers import Extreme, Place
+from match.graph.make import reshaped
+from match.graph.reals import REAL, RealFunction
+from match.graph.reductions import RealReduction, Reduction, RunningSum
+from match.graph.value import Value, computed
+
+_Reduce = Callable[[Value, tuple[int, ...], bool], Value]
+"""What a reduction makes of a tensor and its axes, which it may keep as axes of one element."""
+
+
+def _reduced(reduce: _Reduce, read: QdqReader, node: Any) -> Value:
+    x = read.input(node)
+    axes = read.integers(node, "axes", 1, [])
+    if not axes and (not x.shape or attribute_of(node, "noop_with_empty_axes", 0)):
+        return x
+    along = sorted(axis % len(x.shape) for axis in axes or range(len(x.shape)))
+    return reduce(x, tuple(along), bool(attribute_of(node, "keepdims", 1)))
+
+
+def _real(function: Reduction, x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    if x.dtype != REAL:
+        raise Unread
+    return computed(RealReduction(function=function, axes=axes, keepdims=keepdims), x)
+
+
+_total = partial(_real, "sum")
+
+
+def _extreme(largest: bool, x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    return computed(Extreme(axes=axes, keepdims=keepdims, largest=largest), x)
+
+
+def _function(name: str, *operands: Value) -> Value:
+    return computed(RealFunction(function=name), *operands)
+
+
+def _magnitudes(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    return _total(_function("abs", x), axes, keepdims)
+
+
+def _squares(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    return _total(_function("multiply", x, x), axes, keepdims)
+
+
+def _length(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    return _function("sqrt", _squares(x, axes, keepdims))
+
+
+def _logarithm(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    return _function("log", _total(x, axes, keepdims))
+
+
+def _logarithm_of_exponentials(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+    """The logarithm of a sum of exponentials, scaled so that none of these is larger than 1."""
+    largest = _extreme(True, x, axes, True)
+    total = _total(_function("exp", _function("subtract", x, largest)), axes, True)
+    result = _function("add", _function("log", total), largest)
+    return result if keepdims else reshaped(result, [e for axis, e in enumerate(x.shape) if axis not in axes])
+
+
+def running_sum(read: QdqReader, node: Any) -> Value:
+    """CumSum."""
+    x, axis = read.input(node), int(read.array(node, 1).item())
+    if x.dtype != REAL:
+        raise Unread
+    exclusive, backwards = (bool(attribute_of(node, name, 0)) for name in ("exclusive", "reverse"))
+    return computed(RunningSum(axis=axis % len(x.shape), exclusive=exclusive, backwards=backwards), x)
+
+
+def _place(largest: bool, read: QdqReader, node: Any) -> Value:
+    """ArgMax or ArgMin."""
+    x = read.input(node)
+    place = Place(
+        axis=attribute_of(node, "axis", 0) % len(x.shape),
+        keepdims=bool(attribute_of(node, "keepdims", 1)),
+        largest=largest,
+        last=bool(attribute_of(node, "select_last_index", 0)),
+        dtype="int64",
+    )
+    return computed(place, x)
+
+
+_REDUCTIONS: MappingProxyType[str, _Reduce] = MappingProxyType(
+    {
+        "ReduceL1": _magnitudes,
+        "ReduceL2": _length,
+        "ReduceLogSum": _logarithm,
+        "ReduceLogSumExp": _logarithm_of_exponentials,
+        "ReduceMax": partial(_extreme, True),
+        "ReduceMean": partial(_real, "mean"),
+        "ReduceMin": partial(_extreme, False),
+        "ReduceProd": partial(_real, "prod"),
+        "ReduceSum": _total,
+        "ReduceSumSquare": _squares,
+    }
+)
+
+HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
+    {
+        **{name: partial(_reduced, reduce) for name, reduce in _REDUCTIONS.items()},
+        "ArgMax": partial(_place, True),
+        "ArgMin": partial(_place, False),
+        "CumSum": running_sum,
+    }
+)
