@@ -1,7 +1,7 @@
 """Operators on real numbers, float32, as a quantized network has them between dequantize and quantize.
 
-They say what a network computes before integers stand for it (`match.rewrites.quantized_groups`). What is left then, the
-control core computes in floating point.
+They say what a network computes before integers stand for it (`match.rewrites.quantized_groups`). The control core
+computes in floating point what is left then.
 """
 
 from __future__ import annotations

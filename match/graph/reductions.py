@@ -79,7 +79,7 @@ class RunningSum(OfElements):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RealNormalization(OfElements):
-    """``(x - mean) / sqrt(variance + epsilon)`` along some axes, or if not `centred` ``x / sqrt(mean of x² + epsilon)``.
+    """``(x - mean) / sqrt(variance + epsilon)`` along some axes; not `centred` ``x / sqrt(mean of squares + epsilon)``.
 
     Where that root is 0, what is divided by it stays 0.
     """
@@ -90,6 +90,10 @@ class RealNormalization(OfElements):
     epsilon: float
     centred: bool = True
     dtype: str = REAL
+
+    def count(self, x: Tensor) -> int:
+        """How many elements of a tensor are normalized together."""
+        return math.prod(x.shape[axis] for axis in self.axes)
 
     def compute(self, *inputs: Array) -> Array:
         """The numbers."""

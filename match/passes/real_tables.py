@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from match.arithmetic.parts_of_functions import LEVELS
 from match.passes.element_functions import function_of
-from match.passes.parts_of_functions import LEVELS
 from match.relay import integer_form, relay, tvm
 from match.relay.qnn import dequantized
 from match.relay.rewrite import New, dtype, is_call, rewrite, shape

@@ -17,31 +17,19 @@ import numpy.typing as npt
 
 from match.arithmetic import onnxruntime
 from match.arithmetic.interface import QuantizedType
-from match.graph.rows import DEVIATION_FRACTION, LONGEST_REAL_ROW, SPREAD_FRACTION, ProbabilityScale, log_tables
-from match.ir.constants import Normalization
+from match.arithmetic.parts_of_functions import Reals, in_parts, in_steps
+from match.graph.rows import LONGEST_REAL_ROW, ProbabilityScale, log_tables
 from match.ir.dtypes import value_range
-from match.ir.requantization import Requantization
 from match.passes.element_functions import ElementFunction, function_behind
-from match.passes.parts_of_functions import Reals, in_parts, in_steps
+from match.passes.parts_added import added
 from match.passes.quantized_groups.activations import without_activations
+from match.quantized.normalized_rows import NormalizedRow, Steps
 from match.relay import relay, tvm
 from match.relay.log_softmax import log_softmax
-from match.relay.normalization import (
-    GAIN_ONE,
-    LONGEST_ROW,
-    MOST_SPREAD,
-    MOST_STEPS,
-    SHORTEST_ROW,
-    normalization,
-)
+from match.relay.normalization import normalization
 from match.relay.qnn import dequantized, quantized, real_constant
 from match.relay.rewrite import New, is_call, named, reached, rewrite, scalar, shape
 from match.relay.softmax import softmax
-
-_FAR = 1 << 16
-"""Steps of an output beyond which a bias alone clips it."""
-
-_MOST_SHIFT = 40
 
 _MOST_PARTS = 64
 """The most rows with gains of their own: each becomes an operator."""
@@ -173,7 +161,7 @@ def _normalization(call: relay.Call, output: QuantizedType, new: New) -> relay.E
     expr, clip = without_activations(call.args[0], output)
     found = _normalized(expr)
     if found is not None:
-        steps = _Steps(float(output.scale), output.zero_point, clip, output.dtype)
+        steps = Steps(float(output.scale), output.zero_point, clip, output.dtype)
         return _by_rows(call, found, partial(_rows, found, steps), new)
     found, function = function_behind(call.args[0], _normalized) or (None, None)
     if found is None or function is None:
@@ -191,21 +179,11 @@ def _function(found: _Normalized, function: ElementFunction, output: QuantizedTy
         return None
 
     def of_rows(x: relay.Expr, own: QuantizedType, row: int) -> relay.Expr | None:
-        levels = [_Steps(part.step, low - part.low / part.step, (low, high), output.dtype) for part in parted.parts]
+        levels = [Steps(part.step, low - part.low / part.step, (low, high), output.dtype) for part in parted.parts]
         maps = [normal for part in levels if (normal := _rows(found, part, x, own, row)) is not None]
-        return parted.of(maps, output.dtype) if len(maps) == len(levels) else None
+        return added(parted, maps, output.dtype) if len(maps) == len(levels) else None
 
     return of_rows
-
-
-@dataclass(frozen=True)
-class _Steps:
-    """8 bits of a type, of real numbers ``(level - zero) * scale``, clipped to a closed range."""
-
-    scale: float
-    zero: float
-    clip: tuple[int, int]
-    dtype: str
 
 
 def _by_rows(call: relay.Call, found: _Normalized, of_rows: _OfRows, new: New) -> relay.Expr | None:
@@ -243,32 +221,12 @@ def _changes(*parameters: npt.NDArray[np.float64]) -> list[int]:
     return [0, *(np.flatnonzero(changed) + 1).tolist()]
 
 
-def _rows(found: _Normalized, steps: _Steps, x: relay.Expr, own: QuantizedType, row: int) -> relay.Expr | None:
+def _rows(found: _Normalized, steps: Steps, x: relay.Expr, own: QuantizedType, row: int) -> relay.Expr | None:
     """Rows along the last axis of an 8-bit tensor, normalized, with the gains and biases of a row."""
-    gain, bias = found.gain[row], found.bias[row]
-    width, largest = len(gain), np.abs(gain).max() or 1.0
-    if not SHORTEST_ROW <= width <= LONGEST_ROW or largest > MOST_STEPS * steps.scale:
+    normal = NormalizedRow(found.epsilon, found.centred, found.gain[row], found.bias[row]).of(own, steps)
+    if normal is None:
         return None
-    spread = max(1, round(found.epsilon * (width / float(own.scale)) ** 2 * (1 << SPREAD_FRACTION)))
-    if spread > MOST_SPREAD:
-        return None
-    gains = np.rint(gain / largest * GAIN_ONE).astype(np.int16)
-    factor = largest / (steps.scale * GAIN_ONE * (1 << DEVIATION_FRACTION))
-    scaled = _line(factor, bias / steps.scale + steps.zero, steps.clip)
-    centre = None if found.centred else own.zero_point
-    return normalization(x, width, Normalization(spread, gains, centre), scaled, steps.dtype)
-
-
-def _line(factor: float, offsets: Reals, clip: tuple[int, int]) -> Requantization:
-    """``sum * factor + offset`` of each channel, rounded half up, with 24 bits of the factor.
-
-    A factor that is so small that biases would not fit 64 bits has fewer; then sums of 31 bits move outputs by less
-    than 2**-9 steps.
-    """
-    shift = min(24 - math.frexp(factor)[1], _MOST_SHIFT)
-    ones = np.ones(len(offsets), np.int64)
-    bias = np.rint(np.ldexp(offsets.clip(-_FAR, _FAR) + 0.5, shift)).astype(np.int64)
-    return Requantization(ones * round(math.ldexp(factor, shift)), bias, ones * shift, clip)
+    return normalization(x, found.gain.shape[1], normal.normalization, normal.requantization, steps.dtype)
 
 
 def _normalized(expr: relay.Expr) -> _Normalized | None:

@@ -11,9 +11,6 @@ In whole numbers, with S the sum of a row and Q the sum of its squares: ``n * x 
 epsilon are the spread. A power of 4 brings the spread between 1/4 and 1; Newton and Raphson find half its inverse root.
 A distance is below the root of n deviations. Shifted by as many bits as the spread was, it fits int32, and the upper
 word of its product with the inverse root is enough. The result has `DEVIATION_FRACTION` bits after the point.
-
-The reference computes in floating point. Before they are rounded, outputs are off by no more than 255 * 2**-14 steps
-for the gain's own rounding and 2**-13 of the steps that one deviation has; `MOST_STEPS` keeps that below 1/8.
 """
 
 from __future__ import annotations
@@ -35,18 +32,6 @@ from match.relay.fixed_point import alone, inside, product
 from match.relay.read import Read
 from match.relay.readers import read_requantized
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
-
-SHORTEST_ROW, LONGEST_ROW = 8, 2048
-"""Elements of a row: below, variances are so coarse that epsilon needs more bits; above, sums do not fit."""
-
-MOST_STEPS = 1 << 10
-"""Steps of the output that a deviation times the largest gain may have."""
-
-GAIN_ONE = 1 << 13
-"""The largest gain: times a distance from the mean, int32 holds it."""
-
-MOST_SPREAD = 1 << 44
-"""The largest epsilon, as `Normalization.spread` has it: 2**44 is about the largest variance, too."""
 
 
 def normalization(x: relay.Expr, width: int, found: Normalization, scaled: Requantization, dtype: str) -> relay.Expr:

@@ -12,9 +12,9 @@ import pytest
 from onnx import helper, numpy_helper
 
 from match.arithmetic.interface import QuantizedType
+from match.arithmetic.parts_of_functions import in_parts, parts_of
 from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.layer import Op
-from match.passes.parts_of_functions import in_parts, parts_of
 from tests.passes.one_operator import distances, integers, quantized, references
 from tests.seeds import seeded
 

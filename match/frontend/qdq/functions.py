@@ -212,6 +212,9 @@ def _binary(read: QdqReader, node: Any) -> Value:
     a, b = _operand(read, node, 0), _operand(read, node, 1)
     if node.op_type == "PRelu":
         return _prelu(a, b)
+    if node.op_type == "Pow" and (exponent := _number_of(b)) in (2, 3):  # as onnxruntime computes them
+        square = _real("multiply", a, a)
+        return square if exponent == 2 else _real("multiply", square, a)
     return computed(RealFunction(function=_BINARY[node.op_type]), a, b, exact=read.is_exact(node))
 
 

@@ -13,6 +13,7 @@ from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.make import constant, reshaped, transposed
 from match.graph.opaque import Constant
+from match.graph.operator import Array
 from match.graph.reals import REAL, Levels, RealFunction
 from match.graph.reductions import RealNormalization, RealReduction
 from match.graph.rows import RealSoftmax
@@ -73,8 +74,7 @@ def _of_groups(read: QdqReader, node: Any, groups: int) -> Value:
     batch, channels, *rest = x.shape
     rows = reshaped(x, (batch, groups, channels // groups * math.prod(rest)))
     normal = reshaped(_normalized(rows, -1, attribute_of(node, "epsilon", 1e-5)), x.shape)
-    by_channel = (channels, *[1] * len(rest))
-    return _scaled(normal, [reshaped(_numbers(read, node, place), by_channel) for place in (1, 2)])
+    return _scaled(normal, [_numbers(read, node, place).reshape(-1, *[1] * len(rest)) for place in (1, 2)])
 
 
 def by_length(read: QdqReader, node: Any) -> Value:
@@ -86,7 +86,7 @@ def by_length(read: QdqReader, node: Any) -> Value:
     axis = attribute_of(node, "axis", -1) % len(x.shape)
     if attribute_of(node, "p", 2) == 2:
         normal = computed(RealNormalization(axes=(axis,), epsilon=0.0, centred=False), x, exact=False)
-        return computed(RealFunction(function="multiply"), normal, constant(np.float32(x.shape[axis] ** -0.5)))
+        return computed(RealFunction(function="multiply"), normal, constant(np.float32(float(x.shape[axis]) ** -0.5)))
     magnitudes = computed(RealFunction(function="abs"), x)
     total = computed(RealReduction(function="sum", axes=(axis,), keepdims=True), magnitudes)
     least = constant(np.float32(np.finfo(np.float32).tiny))
@@ -106,18 +106,18 @@ def _normalized(x: Value, first: int, epsilon: float, *, centred: bool = True) -
     return computed(RealNormalization(axes=axes, epsilon=float(np.float32(epsilon)), centred=centred), x, exact=False)
 
 
-def _numbers(read: QdqReader, node: Any, place: int) -> Value:
+def _numbers(read: QdqReader, node: Any, place: int) -> Array:
     """Constants, which may be quantized, as the real numbers that the reference computes with."""
     x = read.input(node, place)
     if not isinstance(x.operator, Levels | Constant):
         raise Unread
-    return constant(x.operator.compute())
+    return x.operator.compute()
 
 
-def _scaled(x: Value, gain_and_bias: Sequence[Value]) -> Value:
+def _scaled(x: Value, gain_and_bias: Sequence[Array]) -> Value:
     """A tensor times a gain, plus a bias where there is one."""
     for function, numbers in zip(("multiply", "add"), gain_and_bias, strict=False):
-        x = computed(RealFunction(function=function), x, numbers)
+        x = computed(RealFunction(function=function), x, constant(numbers))
     return x
 
 

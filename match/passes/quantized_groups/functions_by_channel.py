@@ -1,6 +1,6 @@
 """Functions of a layer's outputs that are quantized with a scale for each channel, as inputs of depthwise layers are.
 
-The layer's outputs become 8 bits for each part that the function is cut into (`match.passes.parts_of_functions`). A
+The layer's outputs become 8 bits for each part that the function is cut into (`match.arithmetic.parts_of_functions`). A
 table for each channel has what a part adds, in whole steps. Outputs are within one step of what the reference computes
 in floating point.
 """
@@ -15,10 +15,10 @@ from typing import TypeGuard
 import numpy as np
 
 from match.arithmetic.interface import Float32Array, QuantizedType
+from match.arithmetic.parts_of_functions import LEVELS, Levels, Reals, parts_of, reach_of
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.passes.element_functions import ElementFunction, function_behind
-from match.passes.parts_of_functions import LEVELS, Levels, Reals, parts_of, reach_of
 from match.passes.quantized_groups.linear import LEVEL_DTYPE, layer_itself, linear_levels
 from match.passes.quantized_groups.quantities import parameters
 from match.relay import integer_form, relay

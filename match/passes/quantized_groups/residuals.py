@@ -11,9 +11,9 @@ import numpy as np
 
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
+from match.arithmetic.parts_of_functions import LEVELS
 from match.ir.dtypes import value_range
 from match.passes.functions_of_two import function_of_two
-from match.passes.parts_of_functions import LEVELS
 from match.passes.quantized_groups.activations import without_activations
 from match.passes.quantized_groups.linear import is_layer, linear_levels
 from match.relay import relay

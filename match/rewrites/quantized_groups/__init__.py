@@ -26,21 +26,24 @@ from match.graph.reals import (
     RealProduct,
     RealTransposed,
 )
-from match.graph.reductions import RealReduction, RunningSum
+from match.graph.reductions import RealNormalization, RealReduction, RunningSum
 from match.graph.rewrite import rewrite
 from match.graph.rows import RealSoftmax
 from match.graph.value import Graph, Value, computed
 from match.ir.float_border import FloatQuantization
+from match.rewrites.channels_last import with_channels_last
 from match.rewrites.quantized_groups.functions import function_of_elements
 from match.rewrites.quantized_groups.layers import biased_product, layer
 from match.rewrites.quantized_groups.left import with_real_sums
 from match.rewrites.quantized_groups.matrices import matrices
 from match.rewrites.quantized_groups.means import mean
 from match.rewrites.quantized_groups.moves import with_moves_of_integers
+from match.rewrites.quantized_groups.normalizations import normalization
 from match.rewrites.quantized_groups.pairs import absolute_difference, pair
 from match.rewrites.quantized_groups.quantities import dequantized, quantization_of
 from match.rewrites.quantized_groups.reductions import centred, reduction, running_sum
 from match.rewrites.quantized_groups.rows import softmax
+from match.rewrites.quantized_groups.written_normalizations import with_normalizations
 
 Limits = tuple[int, int]
 
@@ -51,7 +54,9 @@ cycles an element; to quantize one takes eight cores 3 to 4."""
 
 def with_quantized_groups(graph: Graph) -> Graph:
     """The graph with integers in the place of what is quantized."""
-    return with_real_sums(rewrite(with_moves_of_integers(graph), _Groups().rule))
+    graph = with_moves_of_integers(with_channels_last(with_moves_of_integers(graph)))
+    graph = with_normalizations(graph)
+    return with_real_sums(rewrite(graph, _Groups().rule))
 
 
 class _Groups:
@@ -95,6 +100,8 @@ class _Groups:
                 made = mean(real, output, clip)
             case RealReduction():
                 made = reduction(real, output, clip)
+            case RealNormalization():
+                made = normalization(real, output, clip)
             case RunningSum():
                 made = running_sum(real, output, clip)
             case RealSoftmax(logarithm=False):
@@ -111,6 +118,7 @@ class _Groups:
         return (
             pair(real, output, clip)
             or absolute_difference(real, output, clip)
+            or normalization(real, output, clip)
             or centred(real, output, clip)
             or self._extremum(real, output, clip, source)
             or function_of_elements(real, output, clip)

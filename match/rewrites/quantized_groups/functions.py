@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from match.arithmetic.element_functions import ElementFunction, Step, Values
+from match.arithmetic.element_functions import ElementFunction
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.graph.elements import ChannelLookup
-from match.graph.make import array_of, lookup, transposed
+from match.graph.make import lookup, transposed
 from match.graph.pairs import FunctionOfTwo
-from match.graph.reals import REAL, Levels, RealClip, RealFunction
+from match.graph.reals import REAL, RealFunction
 from match.graph.value import Value, computed
+from match.rewrites.quantized_groups.element_functions import FunctionOf, function_of
 from match.rewrites.quantized_groups.quantities import Dequantized, dequantized
 
 LEVELS = 256
@@ -25,12 +26,13 @@ def function_of_elements(real: Value, output: QuantizedType, clip: tuple[int, in
 
     Of one it may have constants for each channel, and so a table for each. Of two it has no form yet.
     """
-    found = _function_of(real)
-    if found is None:
+    found = function_of(real)
+    tensors = None if found is None else _tensors(found)
+    if found is None or tensors is None:
         return None
-    function, tensors = found.function, found.tensors
+    function = found.function
     if len(tensors) == 1:
-        return _of_one(found, output, clip, real.shape) if tensors[0].value.shape == real.shape else None
+        return _of_one(function, tensors[0], output, clip, real.shape) if tensors[0].value.shape == real.shape else None
     if len(tensors) > 2 or function.axis is not None or _is_product(real):
         return None
     first, second = (tensor.quantization.numbers for tensor in tensors)
@@ -57,11 +59,12 @@ def table_of_reals(real: Value) -> Value | None:
     """
     if real.dtype != REAL or real.tensor.elements < LEVELS:
         return None
-    found = _function_of(real)
-    if found is None or len(found.tensors) != 1 or found.function.axis is not None or not found.function.approximated:
+    found = function_of(real)
+    tensors = None if found is None else _tensors(found)
+    if found is None or tensors is None or len(tensors) > 1:
         return None
-    (x,) = found.tensors
-    if x.value.shape != real.shape:
+    (x,) = tensors
+    if found.function.axis is not None or not found.function.approximated or x.value.shape != real.shape:
         return None
     table = np.ascontiguousarray(found.function(x.quantization.numbers), np.float32)
     return replace(lookup(x.value, table, exact=False), source=real.source)
@@ -74,72 +77,16 @@ def _is_product(real: Value) -> bool:
     return len({x.shape for x in real.inputs}) > 1 or all(dequantized(x) is not None for x in real.inputs)
 
 
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """A function, and the tensors of 8 bits that it is of."""
-
-    function: ElementFunction
-    tensors: tuple[Dequantized, ...]
+def _tensors(found: FunctionOf) -> list[Dequantized] | None:
+    """The tensors of 8 bits that a function is of; None if it is of others."""
+    tensors = [tensor for source in found.sources if (tensor := dequantized(source)) is not None]
+    return tensors if len(tensors) == len(found.sources) else None
 
 
-def _function_of(real: Value) -> _Found | None:
-    """The operators that end in a tensor as a function of each element; None if they are no such function."""
-    order, sources, numbers = _operators(real)
-    tensors = [dequantized(source) for source in sources]
-    known = tuple(tensor for tensor in tensors if tensor is not None)
-    if not known or len(known) < len(tensors):
-        return None
-    constants: list[Values] = []
-    axes: set[int] = set()
-    for array in numbers.values():
-        longer = [axis for axis, extent in enumerate(array.shape, len(real.shape) - array.ndim) if extent > 1]
-        if len(longer) > 1:
-            return None
-        axes.update(longer)
-        constants.append(array.reshape((-1, 1) if longer else ()))
-    if len(axes) > 1:
-        return None
-    places = {value: place for place, value in enumerate((*sources, *numbers, *order))}
-    steps = tuple(_step(value, tuple(places[x] for x in value.inputs)) for value in order)
-    return _Found(ElementFunction(len(known), tuple(constants), steps, axes.pop() if axes else None), known)
-
-
-def _step(value: Value, places: tuple[int, ...]) -> Step:
-    match value.operator:
-        case RealClip(low=low, high=high):
-            return Step("clip", places, (low, high), value.dtype)
-        case RealFunction(function=function):
-            return Step(function, places, (), value.dtype)
-        case _:
-            raise AssertionError("it is one of both")
-
-
-def _operators(real: Value) -> tuple[list[Value], list[Value], dict[Value, Values]]:
-    """The functions that end in a tensor, in order, the tensors and the constants that they read."""
-    order: list[Value] = []
-    sources: list[Value] = []
-    constants: dict[Value, Values] = {}
-    seen: set[Value] = set()
-    pending = [(real, False)]
-    while pending:
-        value, complete = pending.pop()
-        if complete:
-            order.append(value)
-        elif value not in seen:
-            seen.add(value)
-            array = value.operator.compute() if isinstance(value.operator, Levels) else array_of(value)
-            if isinstance(value.operator, RealFunction | RealClip):
-                pending += [(value, True), *((x, False) for x in value.inputs)]
-            elif array is not None:
-                constants[value] = array
-            else:
-                sources.append(value)
-    return order, sources, constants
-
-
-def _of_one(found: _Found, output: QuantizedType, clip: tuple[int, int], extents: tuple[int, ...]) -> Value | None:
+def _of_one(
+    function: ElementFunction, x: Dequantized, output: QuantizedType, clip: tuple[int, int], extents: tuple[int, ...]
+) -> Value | None:
     """The table, or one for each channel, which are put last."""
-    function, (x,) = found.function, found.tensors
     numbers = x.quantization.numbers
     outputs = quantize(function(numbers), output, clip)
     exact, axis = not _may_differ(function, (numbers,), output, clip), function.axis

@@ -88,3 +88,65 @@ def extremes(model: TrainedModel) -> None:
     x = model.current
     largest = model.apply("ReduceMax", x, axes=[1])
     model.current = model.apply("Sub", largest, model.apply("ReduceMin", x, axes=[1]))
+
+
+def gains(model: TrainedModel, *shape: int) -> tuple[str, str]:
+    """A gain and a bias."""
+    gain, bias = model.rng.uniform(0.5, 1.5, shape), model.rng.normal(0, 0.3, shape)
+    return model.constant(gain.astype(np.float32)), model.constant(bias.astype(np.float32))
+
+
+@part(2, 5, 24)
+def layer_normalization(model: TrainedModel) -> None:
+    model.add("LayerNormalization", *gains(model, 24), epsilon=1e-3)
+
+
+@part(1, 6, 5, 4)
+def layer_normalization_with_an_activation(model: TrainedModel) -> None:
+    model.add("LayerNormalization", *gains(model, 5, 4), axis=2)
+    model.add("Relu")
+
+
+@part(2, 5, 24)
+def gelu_of_a_normalization(model: TrainedModel) -> None:
+    x = model.add("LayerNormalization", *gains(model, 24))
+    root = model.apply("Div", x, model.constant(np.float32(2**0.5)))
+    share = model.apply("Add", model.apply("Erf", root), model.constant(np.float32(1)))
+    model.current = model.apply("Mul", model.apply("Mul", x, share), model.constant(np.float32(0.5)))
+
+
+@part(1, 6, 5, 4)
+def instance_normalization(model: TrainedModel) -> None:
+    model.add("InstanceNormalization", *gains(model, 6))
+
+
+@part(2, 5, 24)
+def normalization_written_out(model: TrainedModel) -> None:
+    x = model.current
+    distance = model.apply("Sub", x, model.apply("ReduceMean", x, axes=[-1]))
+    square = model.apply("Pow", distance, model.constant(np.float32(2)))
+    variance = model.apply("Add", model.apply("ReduceMean", square, axes=[-1]), model.constant(np.float32(1e-5)))
+    model.current = model.apply("Div", distance, model.apply("Sqrt", variance))
+    for kind, numbers in zip(("Mul", "Add"), gains(model, 24), strict=True):
+        model.add(kind, numbers)
+
+
+@part(2, 5, 24)
+def root_mean_square_written_out(model: TrainedModel) -> None:
+    x = model.current
+    squares = model.apply("ReduceMean", model.apply("Mul", x, x), axes=[-1])
+    root = model.apply("Sqrt", model.apply("Add", squares, model.constant(np.float32(1e-5))))
+    model.current = model.apply("Mul", x, model.apply("Reciprocal", root))
+    model.add("Mul", gains(model, 24)[0])
+
+
+@part(1, 16, 4, 3, scale=0.01)
+def unit_length_along_channels(model: TrainedModel) -> None:
+    x = model.current
+    length = model.apply("ReduceL2", x, axes=[1])
+    model.current = model.apply("Div", x, model.apply("Max", length, model.constant(np.float32(1e-12))))
+
+
+@part(6, 12, scale=0.01)
+def by_length(model: TrainedModel) -> None:
+    model.add("LpNormalization", axis=-1, p=2)

@@ -17,7 +17,6 @@ from match.arithmetic.interface import QuantizedType
 from match.ir.constants import LOOKUP_SUM_FRACTION
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.relay import integer_form, relay
 
 Reals = npt.NDArray[np.float64]
 Steps = Callable[[Reals], Reals]
@@ -28,7 +27,7 @@ _UNCHANGED = 1 / 16
 """Steps that the function may change by outside of the parts."""
 
 _OFF = 0.5 + 1 / 8
-"""Levels that a tensor is off by: it is rounded, and its source off by at most 1/8 (`match.relay.normalization`)."""
+"""Levels that a tensor is off by: it is rounded, and off by at most 1/8 before (`match.quantized.normalized_rows`)."""
 
 _MOST_OFF = 1 - 1 / 8
 """Steps that the function of a tensor's levels may be off by, so that outputs are within one step."""
@@ -71,17 +70,6 @@ class InParts:
     tables: Sequence[Int64Array]
     output: QuantizedType
 
-    def of(self, maps: Sequence[relay.Expr], dtype: str) -> relay.Expr:
-        """The function of tensors of 8 bits, of a type: each has the levels of a part, in ascending order."""
-        clip, own = value_range(self.output.dtype), self.output.dtype
-        x, *others = maps
-        if not others:
-            return integer_form.lookup(x, self.tables[0], dtype, own, real=True)
-        types = dtype, dtype
-        for part, tables in zip(others, self.tables, strict=True):
-            x, types = integer_form.lookup_sum(x, part, types, tables, clip, own, real=True), (own, dtype)
-        return x
-
 
 def in_parts(function: Steps, output: QuantizedType, reach: float) -> InParts | None:
     """A function in steps of an output, of numbers of at most a magnitude; None where no parts are fine enough."""
@@ -106,12 +94,13 @@ def _fixed_point(steps: Reals) -> Int64Array:
     return np.rint(np.ldexp(steps, LOOKUP_SUM_FRACTION)).astype(np.int64)
 
 
-def in_steps(function: ElementFunction, output: QuantizedType) -> Steps:
-    """A function of one number in steps of what its results are quantized to."""
+def in_steps(function: ElementFunction, output: QuantizedType, clip: tuple[int, int] | None = None) -> Steps:
+    """A function of one number in steps of what its results are quantized to, and clipped to, else to all it has."""
+    ends = clip or value_range(output.dtype)
 
     def steps(numbers: Reals) -> Reals:
         values = function(numbers.reshape(-1).astype(np.float32)).astype(np.float64).reshape(numbers.shape)
-        return (values / float(output.scale) + output.zero_point).clip(*value_range(output.dtype))
+        return (values / float(output.scale) + output.zero_point).clip(*ends)
 
     return steps
 
