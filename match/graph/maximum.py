@@ -57,9 +57,11 @@ class Maximum(Operator):
         del inputs, more
         return self
 
-    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
-        """A maximum pooling."""
+    def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused | None:
+        """A maximum pooling of integers."""
         (x,) = inputs
+        if x.dtype.startswith("float"):
+            return None
         if x.shape[0] != 1:
             return Refused(Op.MAX_POOL2D, not_one_map(x))
         layer = windowed(Op.MAX_POOL2D, x, result, self.window, self.strides, self.dilation, self.padding)

@@ -11,6 +11,7 @@ from match.errors import OptionError
 from match.frontend.model import Model
 from match.graph.text import text
 from match.graph.value import Graph
+from match.rewrites.channels_last import with_channels_last
 from match.rewrites.clips_inside import with_clips_inside
 from match.rewrites.close_averages import with_close_averages
 from match.rewrites.dead_channels import without_dead_channels
@@ -18,6 +19,7 @@ from match.rewrites.extrema import with_added_extrema
 from match.rewrites.functions_of_rows import with_functions_of_rows
 from match.rewrites.functions_of_two import with_forms_of_two
 from match.rewrites.padding_inside import with_padding_inside
+from match.rewrites.quantized_groups import with_other_groups
 from match.rewrites.split_gathers import split_gathers
 from match.rewrites.tables import with_tables
 from match.rewrites.unsigned import with_unsigned_activations
@@ -74,6 +76,8 @@ def integer_network(
             model.network,
             (
                 *(() if exact else (with_close_averages,)),
+                partial(with_other_groups, exact=exact),
+                with_channels_last,
                 with_whole_constants,
                 with_clips_inside,
                 forms,

@@ -15,7 +15,7 @@ from typing import TypeGuard
 import numpy as np
 
 from match.graph import moves
-from match.graph.elements import Dequantize, Quantize
+from match.graph.elements import Dequantize
 from match.graph.make import array_of, constant, reshaped, transposed
 from match.graph.moves import Columns, Concatenate, Move
 from match.graph.operator import Operator
@@ -32,9 +32,13 @@ _ROW = 1
 """The axis of the one row that a sequence has as a map with channels last."""
 
 
-def with_channels_last(graph: Graph) -> Graph:
-    """The graph with as few transpositions of maps as it can do with."""
-    maps = _Maps()
+def with_channels_last(graph: Graph, *, moves_reals: bool = False) -> Graph:
+    """The graph with as few transpositions of maps as it can do with.
+
+    With `moves_reals` also behind a dequantize, where real numbers take four times the bytes: for graphs of which the
+    moves go back in front of it (`match.rewrites.quantized_groups.moves`).
+    """
+    maps = _Maps(moves_reals=moves_reals)
     return rewrite(graph, maps.rule)
 
 
@@ -45,7 +49,8 @@ class _Maps:
     the map with channels last whose elements they are. `_orders` has the transpositions of each tensor.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, moves_reals: bool) -> None:
+        self._moves_reals = moves_reals
         self._last: dict[Value, Value] = {}
         self._flat: dict[Value, Value] = {}
         self._orders: dict[tuple[Value, tuple[int, ...], tuple[int, ...], tuple[int, ...]], Value] = {}
@@ -58,7 +63,7 @@ class _Maps:
             return self._moved(value, operator)
         if isinstance(operator, Dense) and value.inputs[0] in self._flat:
             return self._dense(value, operator)
-        if _of_elements(operator):
+        if _of_elements(operator, dequantizes=self._moves_reals):
             if len(value.inputs) == 1 and value.inputs[0] in self._flat:
                 self._flat[value] = replace(computed(operator, self._flat[value.inputs[0]]), exact=value.exact)
             return self._elements(value, operator)
@@ -191,14 +196,9 @@ class _Maps:
         return replace(value, operator=replace(dense, weights=weights), inputs=(flat,))
 
 
-def _of_elements(operator: Operator | None) -> TypeGuard[Operator]:
-    """Whether an operator is a function of elements, for whose operands other moves do as well.
-
-    What is dequantized is moved before, when it takes a quarter of the bytes.
-    """
-    if isinstance(operator, Quantize):
-        return True
-    return operator is not None and operator.elementwise and not isinstance(operator, Dequantize)
+def _of_elements(operator: Operator | None, *, dequantizes: bool) -> TypeGuard[Operator]:
+    """Whether an operator is a function of elements, for whose operands other moves do as well."""
+    return operator is not None and operator.elementwise and (dequantizes or not isinstance(operator, Dequantize))
 
 
 def _as_map(shape: Sequence[int]) -> tuple[int, ...]:

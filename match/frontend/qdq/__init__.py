@@ -2,8 +2,7 @@
 
 The operators between a dequantize and a quantize are first read unchanged, as operators on real numbers
 (`match.graph.reals`). A map gets its channels last by a transposition before each operator and one after it. Then
-`match.rewrites.quantized_groups` replaces the real operators by integer ones, and `match.rewrites.channels_last`
-removes the transpositions.
+`match.rewrites.quantized_groups` replaces the real operators by integer ones.
 """
 
 from __future__ import annotations
@@ -15,16 +14,10 @@ from typing import Any
 from match.frontend.model import ModelTensor
 from match.frontend.qdq import borders, functions, layers, pooling, qoperators, reductions, rows, shapes
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
-from match.graph.elements import Quantize
 from match.graph.make import named
-from match.graph.maximum import Maximum
-from match.graph.moves import Move
-from match.graph.reals import REAL, RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
-from match.graph.reductions import RealNormalization, RealReduction, RunningSum
 from match.graph.value import Graph, Value
 from match.ir.graph import Tensor
 from match.ir.model_names import tensor_of
-from match.rewrites.channels_last import with_channels_last
 from match.rewrites.quantized_groups import with_quantized_groups
 
 __all__ = ["graph_of", "reals_of"]
@@ -45,23 +38,14 @@ _HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
 _MALFORMED = IndexError, TypeError, ValueError
 """What is raised where an operator does not fit its tensors; another reader says what is wrong with it."""
 
-_WITHOUT_CODE = (
-    *(RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed),
-    *(RealReduction, RunningSum, RealNormalization),
-)
-"""Operators on real numbers that integers have to stand for."""
-
 
 def graph_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: Collection[str]) -> Graph | None:
-    """The network of an ONNX graph in integers; None where it has an operator that is not read here.
+    """The network of an ONNX graph, with integers where it is quantized; None where an operator is not read here.
 
     Arguments are those of `reals_of`.
     """
     reals = reals_of(graph, inputs, opset, floating)
-    if reals is None:
-        return None
-    integers = with_quantized_groups(reals)
-    return with_channels_last(integers) if all(map(_is_done, integers.values)) else None
+    return None if reals is None else with_quantized_groups(reals)
 
 
 def reals_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: Collection[str]) -> Graph | None:
@@ -89,19 +73,3 @@ def reals_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: 
         return Graph(parameters, tuple(read.value(output.name) for output in graph.output))
     except (Unread, *_MALFORMED):
         return None
-
-
-def _is_done(value: Value) -> bool:
-    """Whether a tensor is of integers, or of real numbers that nothing quantizes and the control core has code for."""
-    if isinstance(value.operator, Quantize):
-        return _is_given(value.inputs[0])
-    if isinstance(value.operator, Maximum):
-        return value.dtype != REAL
-    return not isinstance(value.operator, _WITHOUT_CODE)
-
-
-def _is_given(x: Value) -> bool:
-    """Whether a tensor is an input of the network, or elements of one as they are."""
-    while isinstance(x.operator, Move):
-        (x,) = x.inputs
-    return x.operator is None

@@ -6,6 +6,7 @@ kind fits keeps its dequantize and quantize.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, quantize
 from match.graph.elements import Dequantize, Quantize
 from match.graph.integers import Clip, Extreme
-from match.graph.make import arithmetic, lookup, named
+from match.graph.make import arithmetic, constant, lookup, named
 from match.graph.maximum import Maximum
 from match.graph.moves import Concatenate, Move
 from match.graph.reals import (
@@ -32,7 +33,11 @@ from match.graph.rows import RealSoftmax
 from match.graph.value import Graph, Value, computed
 from match.ir.float_border import FloatQuantization
 from match.rewrites.channels_last import with_channels_last
+from match.rewrites.quantized_groups.close_pairs import close_product, close_slopes, close_sum, joined, real_product
+from match.rewrites.quantized_groups.element_functions import numbers_of
+from match.rewrites.quantized_groups.function_means import function_mean
 from match.rewrites.quantized_groups.functions import function_of_elements
+from match.rewrites.quantized_groups.functions_of_layers import function_of_sums, residual, slopes_of_sums
 from match.rewrites.quantized_groups.layers import biased_product, layer
 from match.rewrites.quantized_groups.left import with_real_sums
 from match.rewrites.quantized_groups.matrices import matrices
@@ -43,6 +48,7 @@ from match.rewrites.quantized_groups.pairs import absolute_difference, pair
 from match.rewrites.quantized_groups.quantities import dequantized, quantization_of
 from match.rewrites.quantized_groups.reductions import centred, reduction, running_sum
 from match.rewrites.quantized_groups.rows import softmax
+from match.rewrites.quantized_groups.scaled_layers import scaled_layer
 from match.rewrites.quantized_groups.written_normalizations import with_normalizations
 
 Limits = tuple[int, int]
@@ -53,16 +59,35 @@ cycles an element; to quantize one takes eight cores 3 to 4."""
 
 
 def with_quantized_groups(graph: Graph) -> Graph:
-    """The graph with integers in the place of what is quantized."""
-    graph = with_moves_of_integers(with_channels_last(with_moves_of_integers(graph)))
-    graph = with_normalizations(graph)
-    return with_real_sums(rewrite(graph, _Groups().rule))
+    """The graph with integers in the place of what is quantized, whatever is asked of their exactness."""
+    graph = with_moves_of_integers(with_channels_last(with_moves_of_integers(graph), moves_reals=True))
+    return rewrite(with_normalizations(graph), _Groups(()).rule)
+
+
+def with_other_groups(graph: Graph, *, exact: bool) -> Graph:
+    """The graph with integers in the place of what is left of quantized groups, and of layers that nothing quantizes.
+
+    Without `exact`, outputs that the reference rounds in floating point may be within one step of it.
+    """
+    others = (slopes_of_sums,) if exact else (*_CLOSE, slopes_of_sums)
+    return with_real_sums(rewrite(graph, _Groups(others).rule))
+
+
+_Fusion = Callable[[Value, QuantizedType, Limits], Value | None]
+"""What a function of elements becomes in 8 bits between two limits; None for others."""
+
+_CLOSE: tuple[_Fusion, ...] = (close_sum, close_product, close_slopes, function_of_sums, real_product, residual)
+"""Fusions whose outputs may be a step off, of what no other one fits."""
 
 
 class _Groups:
-    """Makes integers of what is quantized; real numbers that are quantized alike several times are so once."""
+    """Makes integers of what is quantized; real numbers that are quantized alike several times are so once.
 
-    def __init__(self) -> None:
+    others: fusions of functions of elements, of what no other one fits.
+    """
+
+    def __init__(self, others: Sequence[_Fusion]) -> None:
+        self._others = others
         self._made: dict[tuple[Value, QuantizedType, Limits], Value | None] = {}
 
     def rule(self, value: Value, original: Value) -> Value:
@@ -97,9 +122,9 @@ class _Groups:
             case RealMatrices():
                 made = matrices(real, output, clip)
             case RealAverage():
-                made = mean(real, output, clip)
+                made = mean(real, output, clip) or function_mean(real, output, clip)
             case RealReduction():
-                made = reduction(real, output, clip)
+                made = reduction(real, output, clip) or function_mean(real, output, clip)
             case RealNormalization():
                 made = normalization(real, output, clip)
             case RunningSum():
@@ -115,31 +140,50 @@ class _Groups:
         product = biased_product(real)
         if product is not None:
             return layer(product, output, clip)
-        return (
+        made = (
             pair(real, output, clip)
             or absolute_difference(real, output, clip)
+            or scaled_layer(real, output, clip)
             or normalization(real, output, clip)
             or centred(real, output, clip)
             or self._extremum(real, output, clip, source)
             or function_of_elements(real, output, clip)
         )
+        return made or next((made for fuse in self._others if (made := fuse(real, output, clip)) is not None), None)
 
     def _extremum(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
-        """The larger or the smaller of two tensors of one shape: quantizing keeps their order."""
+        """The larger or the smaller of two tensors of one shape: quantizing keeps their order.
+
+        One of them may be constant, with numbers along several axes.
+        """
         if not isinstance(real.operator, RealFunction) or real.operator.function not in ("maximum", "minimum"):
             return None
-        if any(x.shape != real.shape or dequantized(x) is None for x in _joined(real, real.operator.function)):
-            return None
-        a, b = (self._quantized(x, output, clip, source) for x in real.inputs)
+        for x in joined(real, real.operator.function):
+            numbers = numbers_of(x)
+            is_given = x.shape == real.shape and dequantized(x) is not None
+            if not (is_given if numbers is None else sum(extent > 1 for extent in numbers.shape) > 1):
+                return None
+        a, b = (self._operand(x, output, clip, source) for x in real.inputs)
         return None if a is None or b is None else arithmetic(real.operator.function, a, b)
+
+    def _operand(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
+        """A tensor or constants as 8 bits."""
+        numbers = numbers_of(real)
+        if numbers is None:
+            return self._quantized(real, output, clip, source)
+        return constant(quantize(numbers.astype(np.float32), output, clip).astype(output.dtype))
 
     def _moved(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
         """What moves elements, on integers; they have the name of what computes them."""
         parts = [self._quantized(x, output, clip, source) for x in real.inputs]
-        known = [part for part in parts if part is not None]
         operator = real.operator
-        if len(known) < len(parts) or operator is None:
+        if operator is None or not any(parts):
             return None
+        function = FloatQuantization(output.scale, output.zero_point, output.dtype, half_to_even=True)
+        known = [
+            computed(Quantize(function=function), x) if part is None else part
+            for x, part in zip(real.inputs, parts, strict=True)
+        ]
         if isinstance(operator, Move):
             (fill,) = quantize(np.array([operator.fill], np.float32), output, clip)
             operator = replace(operator, fill=int(fill))
@@ -162,13 +206,6 @@ def _keeps_few(real: Value) -> bool:
             whole, kept = whole + x.inputs[0].tensor.elements, kept + x.tensor.elements
         (x,) = x.inputs
     return x.operator is None and whole > _MOST * kept
-
-
-def _joined(real: Value, function: str) -> list[Value]:
-    """What functions of a name, one within the other, take together."""
-    if not isinstance(real.operator, RealFunction) or real.operator.function != function:
-        return [real]
-    return [source for x in real.inputs for source in _joined(x, function)]
 
 
 def _clipped(clip: Limits, bounds: tuple[float, float], output: QuantizedType) -> Limits:

@@ -39,7 +39,7 @@ def layer(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | 
     bias, scales = found.bias, found.scales
     exact = real.exact and bias.exact
     exact = exact or (not bias.bits and _rounds_nothing(found, output))
-    accumulator = found.sums.accumulator(found.inputs, scales, bias.integers, bias.bits)
+    accumulator = found.sums.accumulator(found.inputs.quantization, scales, bias.integers, bias.bits)
     arithmetic = OnnxruntimeArithmetic() if exact else real_numbers
     return scaled(found.sums, accumulator, output, clip, arithmetic, exact=exact)
 
@@ -62,14 +62,21 @@ class IntegerLayer:
     """A layer on integers of 8 bits.
 
     sums: its int32 sums. inputs: what these are of. scales: of its weights, one or one for each channel.
-    by_output: the weights of each output, shape (channels, ...).
+    kernel: its weights, zero points taken off, channels along `axis`. by_output: those of each output, (channels, ...).
     """
 
     sums: Sums
-    inputs: QuantizedType
+    inputs: Dequantized
     scales: Float32Array
+    kernel: npt.NDArray[np.int64]
+    axis: int
     by_output: npt.NDArray[np.int64]
     bias: Bias
+
+    @property
+    def steps(self) -> Float32Array:
+        """What a sum of 1 stands for, one number or one for each channel."""
+        return np.float32(self.inputs.quantization.scale) * self.scales
 
 
 def integer_layer(real: Value) -> IntegerLayer | None:
@@ -87,11 +94,10 @@ def integer_layer(real: Value) -> IntegerLayer | None:
         if x.shape[0] > 1 and not _sees_one_row(real.operator, kernel):
             return None
         scales, by_output = _of_groups(real.operator, kernel, scales)
-    inputs = source.quantization
-    bias = _bias(biases[0] if biases else None, np.float32(inputs.scale) * scales, by_output)
+    bias = _bias(biases[0] if biases else None, np.float32(source.quantization.scale) * scales, by_output)
     if bias is None:
         return None
-    return IntegerLayer(_sums(real, source, _narrow(kernel)), inputs, scales, by_output, bias)
+    return IntegerLayer(sums_of(real, source, kernel), source, scales, kernel, axis, by_output, bias)
 
 
 def biased_product(real: Value) -> Value | None:
@@ -127,9 +133,9 @@ def _sees_one_row(operator: RealTransposed, kernel: npt.NDArray[np.int64]) -> bo
     return (kernel.shape[2], operator.strides[0], operator.padding.top, operator.padding.bottom) == (1, 1, 0, 0)
 
 
-def _sums(real: Value, x: Dequantized, kernel: Weights) -> Sums:
-    """The int32 sums of a layer, zero points taken off its weights."""
-    operator = real.operator
+def sums_of(real: Value, x: Dequantized, weights: npt.NDArray[np.int64]) -> Sums:
+    """The int32 sums of a layer with other weights, from which zero points are taken off."""
+    operator, kernel = real.operator, _narrow(weights)
     if isinstance(operator, RealTransposed):
         before, zero_point = (operator.padding.top, operator.padding.left), x.quantization.zero_point
         hwio = kernel.transpose(2, 3, 0, 1)
@@ -195,7 +201,7 @@ def _rounds_nothing(layer: IntegerLayer, output: QuantizedType) -> bool:
     Then a reference that computes in floating point rounds nothing but the outputs. All scales are powers of two, and
     the bias is a multiple of the sums' step.
     """
-    inputs, bias = layer.inputs, layer.bias
+    inputs, bias = layer.inputs.quantization, layer.bias
     if np.any(np.frexp([inputs.scale, output.scale, *layer.scales.flat])[0] != 0.5) or not bias.whole:
         return False
     reach = np.abs(layer.by_output).sum(axis=1).max()

@@ -6,6 +6,7 @@ to them, as onnxruntime's QGemm does. Other sums a reference may make in floatin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,17 @@ import numpy as np
 from match.graph.elements import DequantizeSums
 from match.graph.make import array_of
 from match.graph.opaque import Constant
-from match.graph.reals import Levels, RealClip, RealConvolution, RealFunction, RealProduct, RealTransposed
+from match.graph.reals import (
+    Levels,
+    RealAverage,
+    RealClip,
+    RealConvolution,
+    RealFunction,
+    RealMatrices,
+    RealProduct,
+    RealTransposed,
+)
+from match.graph.reductions import RealReduction, RunningSum
 from match.graph.rewrite import rewrite
 from match.graph.value import Graph, Value, computed, readers
 from match.rewrites.quantized_groups.functions import table_of_reals
@@ -48,7 +59,11 @@ def _of_constants(value: Value, original: Value) -> Value:
 def _rule(read: Mapping[Value, Sequence[Value | None]], value: Value, original: Value) -> Value:
     match value.operator:
         case RealConvolution() | RealTransposed() | RealProduct():
-            return _sums(value) or value
+            return _sums(value) or replace(value, exact=False)
+        case RealMatrices() | RealReduction() | RunningSum():
+            return replace(value, exact=False)
+        case RealAverage(window=window):  # TVM's C multiplies by the reciprocal of the pixels
+            return replace(value, exact=value.exact and math.prod(window).bit_count() == 1)
         case RealFunction() | RealClip():
             inner = all(reader and isinstance(reader.operator, RealFunction | RealClip) for reader in read[original])
             tabulated = None if inner else table_of_reals(value)
@@ -63,8 +78,8 @@ def _sums(value: Value) -> Value | None:
     if found is None or not found.bias.exact or (len(value.inputs) > 2 and array_of(value.inputs[2]) is not None):
         return None
     channels = value.shape[-1]
-    offset = found.sums.offset(found.bias.integers, found.inputs.zero_point).astype(np.int32)
-    steps = np.broadcast_to(np.float32(found.inputs.scale) * found.scales, channels).astype(np.float32)
+    offset = found.sums.offset(found.bias.integers, found.inputs.quantization.zero_point).astype(np.int32)
+    steps = np.broadcast_to(found.steps, channels).astype(np.float32)
     scale = found.sums.for_each(steps)
     line = DequantizeSums(offset=offset, scale=scale, bias=np.full(scale.shape, -0.0, np.float32))
     reals = found.sums.laid_out(computed(line, found.sums.value, exact=False))

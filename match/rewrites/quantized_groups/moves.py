@@ -74,7 +74,7 @@ def _is_wanted(value: Value, read: Readers) -> bool:
         case RealClip(low=0.0, high=math.inf):
             others = [reader for reader in read[value] if reader is None or not isinstance(reader.operator, Quantize)]
             return bool(others) and all(
-                reader is not None and isinstance(reader.operator, _MOVES | _LAYERS) for reader in others
+                reader is None or isinstance(reader.operator, _MOVES | _LAYERS) for reader in others
             )
         case _:
             return False

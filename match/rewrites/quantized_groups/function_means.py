@@ -1,0 +1,103 @@
+"""Means of windows of a map whose elements are a function of 8 bits each: a hard swish in front of the last layer.
+
+Quantizers leave such a function in floating point. Here it is the sum of two 8-bit tables; an entry of the first counts
+127 times as much as an entry of the second. The mean is a convolution of both maps, with one filter for each channel.
+A function with constants for each channel (a batch normalization after an activation) has two tables for each channel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from match.arithmetic import real_numbers
+from match.arithmetic.interface import QuantizedType
+from match.graph.elements import ChannelLookup
+from match.graph.make import concatenated, lookup, reshaped, transposed
+from match.graph.reals import RealAverage
+from match.graph.reductions import RealReduction
+from match.graph.value import Value, computed
+from match.ir.requantization import Int64Array
+from match.quantized.layers import Filters, convolution_sums
+from match.quantized.scaled import scaled
+from match.rewrites.quantized_groups.element_functions import function_of
+from match.rewrites.quantized_groups.quantities import dequantized
+from match.rewrites.quantized_groups.reductions import WindowsOfAxes
+
+_COARSE = 127
+"""How many fine steps a coarse one is: the largest weight of 8 bits."""
+
+_LARGEST = _COARSE * 127 + _COARSE // 2
+_LARGEST_SUM = np.iinfo(np.int32).max
+_MOST_OFF = 0.25
+"""Steps of the output that the tables may be off by."""
+
+_COLUMNS = 2
+"""The axis of columns of a map (N, H, W, C)."""
+
+
+def function_mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
+    """Means, or sums along axes, of functions of one 8-bit tensor: over windows side by side or a whole map."""
+    windows, summed = _windows_of(real), _is_sum(real)
+    found = None if windows is None else function_of(real.inputs[0])
+    source = None if found is None or len(found.sources) != 1 else dequantized(found.sources[0])
+    if windows is None or found is None or source is None or source.value.shape != real.inputs[0].shape:
+        return None
+    count = math.prod(windows.window)
+    values = found.function(source.quantization.numbers).astype(np.float64)
+    step = float(np.abs(values).max()) / _LARGEST
+    off = step / 2 * (count if summed else 1)
+    if not np.isfinite(step) or step == 0 or off > _MOST_OFF * output.scale or count * _LARGEST > _LARGEST_SUM:
+        return None
+    fine = np.rint(values / step).astype(np.int64)
+    coarse = np.rint(fine / _COARSE).astype(np.int64)
+    tables = coarse, fine - _COARSE * coarse
+    maps = [windows.seen(_looked_up(source.value, table, found.function.axis)) for table in tables]
+    (rows, columns), channels = windows.window, maps[0].shape[3]
+    kernel = np.ones((rows, 2 * columns, channels, 1), np.int8)
+    kernel[:, :columns] = _COARSE
+    filters = Filters(kernel=kernel, layout="HWOI", strides=(rows, 2 * columns), groups=channels)
+    sums = convolution_sums(_window_by_window(maps, columns), filters, 0)
+    unit = QuantizedType(np.float32(1), 0, "int8")
+    factor = np.array([step / (1 if summed else count)], np.float32)
+    accumulator = sums.accumulator(unit, factor, np.zeros(channels, np.int64))
+    outputs = scaled(sums, accumulator, output, clip, real_numbers, exact=False)
+    return windows.back(outputs, real.shape)
+
+
+def _is_sum(real: Value) -> bool:
+    return isinstance(real.operator, RealReduction) and real.operator.function == "sum"
+
+
+def _windows_of(real: Value) -> WindowsOfAxes | None:
+    """The windows that a mean or a sum is over; None for others, and for windows that overlap or see padding."""
+    operator = real.operator
+    if isinstance(operator, RealReduction):
+        return None if operator.function == "prod" else WindowsOfAxes.of(real.inputs[0].shape, operator.axes)
+    if not isinstance(operator, RealAverage) or any(operator.padding):
+        return None
+    extents, window = real.inputs[0].shape, operator.window
+    sides = extents[1:3]
+    aligned = all(side % size == 0 for side, size in zip(sides, window, strict=True))
+    return WindowsOfAxes(extents, False, window) if aligned and window in (operator.strides, sides) else None
+
+
+def _looked_up(x: Value, table: Int64Array, axis: int | None) -> Value:
+    """The int8 entries of a table (256,), or of tables (n, 256) of the elements along an axis."""
+    if axis is None:
+        return lookup(x, table.astype(np.int8))
+    order = [*(other for other in range(len(x.shape)) if other != axis), axis]
+    found = computed(ChannelLookup(outputs=table, dtype="int8"), transposed(x, order))
+    return transposed(found, np.argsort(order).tolist())
+
+
+def _window_by_window(maps: Sequence[Value], width: int) -> Value:
+    """Two maps as one with twice the columns: the window of the first is beside that of the second."""
+    batch, rows, columns, channels = maps[0].shape
+    if columns == width:
+        return concatenated(maps, _COLUMNS)
+    windows = batch, rows, columns // width, width, channels
+    both = concatenated([reshaped(each, windows) for each in maps], _COLUMNS + 1)
+    return reshaped(both, (batch, rows, 2 * columns, channels))
