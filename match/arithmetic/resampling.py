@@ -95,3 +95,10 @@ def positions(axis: ResizedAxis, coordinates: str) -> Float32Array:
 def nearest_elements(axis: ResizedAxis, coordinates: str, rounding: str) -> Indices:
     """The input that each output takes, shape (after,)."""
     return _ROUNDINGS[rounding](positions(axis, coordinates)).clip(0, axis.before - 1).astype(np.int32)
+
+
+def linear_elements(axis: ResizedAxis, coordinates: str) -> tuple[Indices, Indices, Float32Array]:
+    """The inputs below and above each output, and the weight of the one above, all of shape (after,)."""
+    at = positions(axis, coordinates).clip(0, axis.before - 1)
+    below = np.floor(at).astype(np.int32)
+    return below, np.minimum(below + 1, axis.before - 1), (at - below).astype(np.float32)

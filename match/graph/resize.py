@@ -1,7 +1,7 @@
-"""Bilinear interpolation of maps in integers, as TFLite Micro's kernel computes it.
+"""Linear interpolation: of real numbers, and of maps in integers, as TFLite Micro's kernel computes it.
 
-Each output is the sum of four inputs by their weights, which are in steps of 1/1024 along rows and columns, rounded
-half away from zero once.
+There, each output is the sum of four inputs by their weights, which are in steps of 1/1024 along rows and columns,
+rounded half away from zero once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from match.arithmetic.interface import Float32Array
 from match.graph.layers import element_wise
 from match.graph.operator import Array, Described, Known, Operator, Refused, Stored
 from match.graph.windows import not_one_map
@@ -84,3 +85,35 @@ class Resize(Operator):
         layer = element_wise(Op.RESIZE, result.shape, x.dtype, result.dtype)
         layer = replace(layer, iy=rows, ix=columns, pad_value=self.zero)
         return Described(layer, LayerConstants(None, None, positions=(self.rows.positions, self.columns.positions)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RealInterpolation(Operator):
+    """Real numbers, resized linearly along an axis: each output lies between the inputs number `below` and `above`.
+
+    weight: of the input above, from 0 to 1; that of the other one is what is left to 1. All of shape (outputs,).
+    """
+
+    called: ClassVar[str] = "real_interpolation"
+
+    axis: int
+    below: npt.NDArray[np.int32]
+    above: npt.NDArray[np.int32]
+    weight: Float32Array
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The input's shape with another extent of the axis."""
+        before = inputs[0].shape
+        return Tensor((*before[: self.axis], len(self.weight), *before[self.axis + 1 :]), inputs[0].dtype)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The sums of two products."""
+        (x,) = inputs
+        weight = self.weight.reshape(-1, *[1] * (x.ndim - 1 - self.axis))
+        return x.take(self.below, self.axis) * (np.float32(1) - weight) + x.take(self.above, self.axis) * weight
+
+    @property
+    def between(self) -> Between:
+        """The same for integers."""
+        weights = np.rint(self.weight.astype(np.float64) * ONE).astype(np.int64)
+        return Between(self.below.astype(np.int64), self.above.astype(np.int64), weights)

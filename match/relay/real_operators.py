@@ -15,6 +15,7 @@ from match.graph.reals import (
     RealTransposed,
 )
 from match.graph.reductions import RealNormalization, RealReduction, RunningSum
+from match.graph.resize import RealInterpolation
 from match.ir.graph import Tensor
 from match.relay import relay
 
@@ -43,6 +44,8 @@ def real_operator(operator: Operator, inputs: Sequence[relay.Expr], tensors: Seq
         case RealReduction(axes=axes, keepdims=keepdims):
             reduce = {"mean": relay.mean, "prod": relay.prod, "sum": relay.sum}[operator.function]
             return reduce(inputs[0], axes, keepdims)
+        case RealInterpolation():
+            return _interpolated(operator, inputs[0], len(tensors[0].shape))
         case RunningSum():
             return _running_sum(operator, inputs[0])
         case RealNormalization():
@@ -95,6 +98,15 @@ def _running_sum(operator: RunningSum, x: relay.Expr) -> relay.Expr:
     x = relay.reverse(x, operator.axis) if operator.backwards else x
     total = relay.cumsum(x, axis=operator.axis, exclusive=operator.exclusive)
     return relay.reverse(total, operator.axis) if operator.backwards else total
+
+
+def _interpolated(operator: RealInterpolation, x: relay.Expr, rank: int) -> relay.Expr:
+    weight = operator.weight.reshape(-1, *[1] * (rank - 1 - operator.axis))
+    parts = (
+        relay.multiply(relay.take(x, relay.const(chosen), axis=operator.axis), relay.const(factor))
+        for chosen, factor in ((operator.below, np.float32(1) - weight), (operator.above, weight))
+    )
+    return relay.add(*parts)
 
 
 def _normalized(operator: RealNormalization, x: relay.Expr) -> relay.Expr:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.arithmetic.interface import Float32Array
-from match.arithmetic.resampling import Indices, ResizedAxis, nearest_elements, positions
+from match.arithmetic.resampling import Indices, ResizedAxis, linear_elements, nearest_elements
 from match.relay import relay
 from match.relay.rewrite import constant, dtype, is_call, shape
 
@@ -41,10 +41,8 @@ def interpolated(
 ) -> relay.Expr:
     """A tensor of these extents, resized linearly along some axes."""
     for number, axis in axes.items():
-        at = positions(axis, coordinates).clip(0, axis.before - 1)
-        below = np.floor(at).astype(np.int32)
-        above = np.minimum(below + 1, axis.before - 1)
-        weight = (at - below).astype(np.float32).reshape(-1, *[1] * (len(extents) - 1 - number))
+        below, above, weights = linear_elements(axis, coordinates)
+        weight = weights.reshape(-1, *[1] * (len(extents) - 1 - number))
         weight = weight.reshape((1,) * (len(extents) - weight.ndim) + weight.shape)
         parts = (
             relay.multiply(relay.take(x, relay.const(chosen), axis=number), relay.const(factor))

@@ -12,7 +12,18 @@ from types import MappingProxyType
 from typing import Any
 
 from match.frontend.model import ModelTensor
-from match.frontend.qdq import borders, functions, layers, pooling, qoperators, reductions, rows, shapes
+from match.frontend.qdq import (
+    borders,
+    choices,
+    functions,
+    layers,
+    pooling,
+    qoperators,
+    reductions,
+    resizes,
+    rows,
+    shapes,
+)
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.make import named
 from match.graph.value import Graph, Value
@@ -25,11 +36,13 @@ __all__ = ["graph_of", "reals_of"]
 _HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
     {
         **borders.HANDLERS,
+        **choices.HANDLERS,
         **functions.HANDLERS,
         **layers.HANDLERS,
         **pooling.HANDLERS,
         **qoperators.HANDLERS,
         **reductions.HANDLERS,
+        **resizes.HANDLERS,
         **rows.HANDLERS,
         **shapes.HANDLERS,
     }

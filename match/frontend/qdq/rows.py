@@ -83,10 +83,10 @@ def by_length(read: QdqReader, node: Any) -> Value:
     Rows of zeros stay what they are, as in onnxruntime.
     """
     x = _rows(read, node)
-    axis = attribute_of(node, "axis", -1) % len(x.shape)
+    axis: int = attribute_of(node, "axis", -1) % len(x.shape)
     if attribute_of(node, "p", 2) == 2:
         normal = computed(RealNormalization(axes=(axis,), epsilon=0.0, centred=False), x, exact=False)
-        return computed(RealFunction(function="multiply"), normal, constant(np.float32(float(x.shape[axis]) ** -0.5)))
+        return computed(RealFunction(function="multiply"), normal, constant(np.float32(x.shape[axis] ** -0.5)))
     magnitudes = computed(RealFunction(function="abs"), x)
     total = computed(RealReduction(function="sum", axes=(axis,), keepdims=True), magnitudes)
     least = constant(np.float32(np.finfo(np.float32).tiny))

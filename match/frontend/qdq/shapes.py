@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from match.arithmetic.resampling import COORDINATES, NEAREST, nearest_elements
 from match.frontend.onnx_graph import attribute_of
-from match.frontend.onnx_resized_axes import resized_axes
 from match.frontend.qdq.maps import channels_first, channels_last
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.make import (
@@ -166,34 +164,6 @@ def space_to_depth(read: QdqReader, node: Any) -> Value:
     return channels_first(reshaped(seen, (batch, rows // block, columns // block, channels * block**2)))
 
 
-_RESIZE_OF_MODES = 11
-"""The opset since which a Resize has modes of coordinates."""
-
-
-def resize(read: QdqReader, node: Any) -> Value:
-    """Resize and Upsample to the nearest elements."""
-    x = _activation(read, node)
-    if attribute_of(node, "mode", b"nearest") != b"nearest":
-        raise Unread
-    if read.opset < _RESIZE_OF_MODES:
-        scales = np.asarray(given) if (given := attribute_of(node, "scales", None)) else read.array(node, 1)
-        axes = resized_axes(x.shape, range(len(x.shape)), scales, None)
-        chosen_ones = {
-            number: nearest_elements(axis, "asymmetric", "ceil" if axis.factor < 1 else "floor")
-            for number, axis in axes.items()
-        }
-    else:
-        scales, sizes = (read.array(node, place) if read.has(node, place) else None for place in (2, 3))
-        numbers = [axis % len(x.shape) for axis in attribute_of(node, "axes", range(len(x.shape)))]
-        coordinates = attribute_of(node, "coordinate_transformation_mode", b"half_pixel").decode()
-        rounding = attribute_of(node, "nearest_mode", b"round_prefer_floor").decode()
-        if coordinates not in COORDINATES or rounding not in NEAREST:
-            raise Unread
-        axes = resized_axes(x.shape, numbers, scales, sizes)
-        chosen_ones = {number: nearest_elements(axis, coordinates, rounding) for number, axis in axes.items()}
-    return chosen(x, [chosen_ones.get(axis) for axis in range(len(x.shape))])
-
-
 def pad(read: QdqReader, node: Any) -> Value:
     """Pad with a constant number, or with elements of the tensor."""
     x = _activation(read, node)
@@ -240,7 +210,6 @@ HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
         "Identity": identity,
         "Pad": pad,
         "Reshape": reshape,
-        "Resize": resize,
         "Slice": slice_,
         "SpaceToDepth": space_to_depth,
         "Split": split,
@@ -248,6 +217,5 @@ HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
         "Tile": tile,
         "Transpose": transpose,
         "Unsqueeze": unsqueeze,
-        "Upsample": resize,
     }
 )

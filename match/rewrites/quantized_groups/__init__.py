@@ -28,16 +28,19 @@ from match.graph.reals import (
     RealTransposed,
 )
 from match.graph.reductions import RealNormalization, RealReduction, RunningSum
+from match.graph.resize import RealInterpolation
 from match.graph.rewrite import rewrite
 from match.graph.rows import RealSoftmax
 from match.graph.value import Graph, Value, computed
 from match.ir.float_border import FloatQuantization
 from match.rewrites.channels_last import with_channels_last
+from match.rewrites.quantized_groups.choices import chosen
 from match.rewrites.quantized_groups.close_pairs import close_product, close_slopes, close_sum, joined, real_product
 from match.rewrites.quantized_groups.element_functions import numbers_of
 from match.rewrites.quantized_groups.function_means import function_mean
 from match.rewrites.quantized_groups.functions import function_of_elements
 from match.rewrites.quantized_groups.functions_of_layers import function_of_sums, residual, slopes_of_sums
+from match.rewrites.quantized_groups.interpolations import interpolation
 from match.rewrites.quantized_groups.layers import biased_product, layer
 from match.rewrites.quantized_groups.left import with_real_sums
 from match.rewrites.quantized_groups.matrices import matrices
@@ -125,6 +128,8 @@ class _Groups:
                 made = mean(real, output, clip) or function_mean(real, output, clip)
             case RealReduction():
                 made = reduction(real, output, clip) or function_mean(real, output, clip)
+            case RealInterpolation():
+                made = interpolation(real, output, clip)
             case RealNormalization():
                 made = normalization(real, output, clip)
             case RunningSum():
@@ -146,6 +151,7 @@ class _Groups:
             or scaled_layer(real, output, clip)
             or normalization(real, output, clip)
             or centred(real, output, clip)
+            or chosen(real, output, clip, lambda x: self._quantized(x, output, clip, source))
             or self._extremum(real, output, clip, source)
             or function_of_elements(real, output, clip)
         )

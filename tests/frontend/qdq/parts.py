@@ -157,3 +157,86 @@ def product_with_factors(model: TrainedModel) -> None:
     model.quantize(0.3, "uint8", 128)
     bias = model.constant(model.rng.normal(0, 2, 5).astype(np.float32))
     model.add("Gemm", model.weights((7, 5), axis=1), bias, alpha=0.25, beta=0.5)
+
+
+def sizes(model: TrainedModel, *numbers: int) -> str:
+    return model.constant(np.array(numbers))
+
+
+@part(1, 3, 5, 6)
+def linear_resize(model: TrainedModel) -> None:
+    model.add("Resize", "", "", sizes(model, 1, 3, 10, 15), mode="linear")
+
+
+@part(2, 9, 4)
+def linear_resize_of_sequences(model: TrainedModel) -> None:
+    model.add("Resize", "", "", sizes(model, 2, 5, 4), mode="linear", coordinate_transformation_mode="align_corners")
+
+
+@part(1, 3, 5, 6)
+def masked_by_constants(model: TrainedModel) -> None:
+    mask = model.rng.random((5, 6)) < 0.4
+    model.current = model.apply("Where", model.constant(mask), model.constant(np.float32(-1)), model.current)
+
+
+@part(1, 3, 5, 6)
+def chosen_by_its_own_numbers(model: TrainedModel) -> None:
+    """A table."""
+    x = model.current
+    positive = model.apply("Greater", x, model.constant(np.float32(0.5)))
+    model.current = model.apply("Where", positive, model.apply("Sqrt", model.apply("Abs", x)), x)
+
+
+@part(1, 4, 5, 5)
+def prelu_by_element(model: TrainedModel) -> None:
+    model.add("PRelu", model.constant(model.rng.uniform(0.1, 0.4, (4, 5, 5)).astype(np.float32)))
+
+
+@part(1, 4, 6, 6)
+def scaled_layer(model: TrainedModel) -> None:
+    """Batch normalization after a layer, and an activation after both."""
+    model.conv(8)
+    model.add("Mul", model.constant(model.rng.normal(0, 1, (8, 1, 1)).astype(np.float32)))
+    model.add("Add", model.constant(model.rng.normal(0, 1, (8, 1, 1)).astype(np.float32)))
+    model.add("Relu")
+
+
+@part(1, 4, 6, 6)
+def leaky_layer(model: TrainedModel) -> None:
+    model.conv(8)
+    model.add("LeakyRelu", alpha=0.2)
+
+
+@part(1, 4, 6, 6)
+def swish_of_a_layer(model: TrainedModel) -> None:
+    x = model.conv(8)
+    model.current = model.apply("Mul", x, model.apply("Sigmoid", x))
+
+
+@part(1, 4, 6, 6)
+def residual_of_a_layer(model: TrainedModel) -> None:
+    x = model.current
+    model.conv(4, pads=[1, 1, 1, 1])
+    model.current = model.apply("Add", x, model.current)
+
+
+@part(1, 4, 6, 6)
+def sums_of_four(model: TrainedModel) -> None:
+    x = model.current
+    terms = [model.apply("MaxPool", x, kernel_shape=[2, 2], strides=[1, 1], pads=[1, 1, 0, 0]), x]
+    total = model.apply("Add", *terms)
+    model.current = model.apply("Add", total, model.apply("Identity", terms[0]))
+
+
+@part(1, 6, 7, 6)
+def attention_to_channels(model: TrainedModel) -> None:
+    x = model.current
+    model.add("GlobalAveragePool")
+    share = model.quantize(0.02, "uint8", 128)
+    model.current = model.apply("Mul", x, model.apply("HardSigmoid", share))
+
+
+@part(1, 8, 6, 5, scale=0.01)
+def mean_of_a_function(model: TrainedModel) -> None:
+    model.add("HardSwish")
+    model.add("GlobalAveragePool")
