@@ -9,6 +9,7 @@ import numpy as np
 
 from match.arithmetic.interface import Float32Array
 from match.arithmetic.recurrent import ONNX_GATES
+from match.graph.cells import RealCells
 from match.relay import relay
 from match.relay.float_cells import FloatCells
 
@@ -78,14 +79,14 @@ def _all_directions(
     for at, backwards in enumerate(ways):
         weights, recurrent, biases = (each[at] for each in constants)
         units = weights.shape[0] // gates
-        cells = FloatCells(
-            x,
-            _by_gate(weights, (gates, units), order),
-            _by_gate(recurrent, (gates, units), order),
-            np.ascontiguousarray(biases.reshape(2, gates, units)[:, list(order)]),
-            backwards,
-            reset_first,
-        ).build()
+        layer = RealCells(
+            input_weights=_by_gate(weights, (gates, units), order),
+            state_weights=_by_gate(recurrent, (gates, units), order),
+            biases=np.ascontiguousarray(biases.reshape(2, gates, units)[:, list(order)]),
+            backwards=backwards,
+            reset_first=reset_first,
+        )
+        cells = FloatCells(x, layer).build()
         first = 0 if backwards else steps - 1
         final = relay.strided_slice(cells, [first], [first + 1], axes=[0])
         states.append(relay.expand_dims(cells, 1))

@@ -14,11 +14,11 @@ from match.graph.elements import Quantize
 from match.graph.recurrent import Gru, Lstm
 from match.graph.value import Graph, Value, computed
 from match.partitioning.unrolled import workload_of
+from match.rewrites.quantized_cells import QuantizedLayer, quantized_layers
 from match.rewrites.unsigned import with_unsigned_activations
 from match.target.hardware import MatchTarget
 
 if TYPE_CHECKING:
-    from match.passes.recurrent_cells import QuantizedLayer
     from match.relay import tvm
 
 _WIDE = "int16", "uint16"
@@ -38,16 +38,15 @@ def quantizable(
 ) -> tuple[Quantizable, ...]:
     """The layers of a network, as a front end returns it, that modules take once they are integers.
 
-    A graph has none: its recurrent layers are integers already.
-
     Raises:
         CostModelError, OptionError, TargetError: as `match.dispatch.choice.ask`.
     """
     if isinstance(network, Graph):
-        return ()
-    from match.passes.recurrent_cells import quantized_layers
+        layers = quantized_layers(network)
+    else:
+        from match.passes.recurrent_cells import quantized_layers_of_relay
 
-    layers = quantized_layers(network)
+        layers = quantized_layers_of_relay(network)
     workloads = [_workload(layer, target) for layer in layers]
     offers = ask(workloads, target, options, stopwatch) if workloads else []
     costs: dict[str, list[tuple[float, str]]] = {}

@@ -7,10 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from match.compilation.stopwatch import Passed, unread
-from match.errors import OptionError
 from match.frontend.model import Model
 from match.graph.text import text
 from match.graph.value import Graph
+from match.rewrites.cells_written_out import with_cells_written_out
 from match.rewrites.channels_last import with_channels_last
 from match.rewrites.clips_inside import with_clips_inside
 from match.rewrites.close_averages import with_close_averages
@@ -19,7 +19,8 @@ from match.rewrites.extrema import with_added_extrema
 from match.rewrites.functions_of_rows import with_functions_of_rows
 from match.rewrites.functions_of_two import with_forms_of_two
 from match.rewrites.padding_inside import with_padding_inside
-from match.rewrites.quantized_groups import with_other_groups
+from match.rewrites.quantized_cells import with_quantized_cells
+from match.rewrites.quantized_groups import with_other_groups, with_quantized_groups
 from match.rewrites.split_gathers import split_gathers
 from match.rewrites.tables import with_tables
 from match.rewrites.unsigned import with_unsigned_activations
@@ -67,14 +68,12 @@ def integer_network(
         OptionError: no recurrent layer can be quantized where that is asked for.
     """
     if isinstance(model.network, Graph):
-        if quantize_recurrent:
-            from match.passes.recurrent_cells import NONE_TO_QUANTIZE
-
-            raise OptionError(NONE_TO_QUANTIZE)
         forms = partial(with_forms_of_two, exact=exact)
         graph, first = (
             model.network,
             (
+                *((with_quantized_cells, with_quantized_groups) if quantize_recurrent else ()),
+                with_cells_written_out,
                 *(() if exact else (with_close_averages,)),
                 partial(with_other_groups, exact=exact),
                 with_channels_last,

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 from match.arithmetic.interface import QuantizedType
 from match.errors import OptionError
-from match.graph.recurrent import Gru, Lstm
 from match.ir.graph import Tensor
 from match.ir.moves import REARRANGEMENTS
-from match.passes.recurrent_integers import STATES, quantized_cells
+from match.quantized.recurrent_layers import STATES, quantized_cells
 from match.relay import relay, tvm
 from match.relay.float_cells import FloatCells, read_cells, unrolled_cells
 from match.relay.graph import post_order
@@ -17,12 +16,9 @@ from match.relay.objects import main_function, operands
 from match.relay.qnn import dequantized
 from match.relay.recurrent import read_recurrent, recurrent
 from match.relay.rewrite import New, dtype, is_call, named, rewrite, shape, source_name
+from match.rewrites.quantized_cells import FOR_CELLS, NONE_TO_QUANTIZE, QuantizedLayer
 
 _MOVES = (*REARRANGEMENTS, "strided_slice", "take")
-
-_FOR = "quantize_recurrent is for the LSTM and GRU of ONNX networks whose inputs are quantized tensors"
-NONE_TO_QUANTIZE = f"{_FOR}, and this network has no plain LSTM or GRU in floating point; leave it out."
-"""The error about a network without a layer that can be quantized."""
 
 
 @dataclass(frozen=True)
@@ -50,21 +46,12 @@ class QuantizeCells:
         quantizing = _Quantizing()
         changed = rewrite(module, quantizing.rule)
         if not quantizing.integers:
-            left = f"{_FOR}, and this network has {quantizing.left}; leave it out."
+            left = f"{FOR_CELLS}, and this network has {quantizing.left}; leave it out."
             raise OptionError(left if quantizing.left else NONE_TO_QUANTIZE)
         return changed
 
 
-@dataclass(frozen=True, eq=False)
-class QuantizedLayer:
-    """A layer that `QuantizeCells` makes of a network: what the model calls it, and the type and shape of its input."""
-
-    source: str
-    operator: Lstm | Gru
-    x: Tensor
-
-
-def quantized_layers(module: tvm.IRModule) -> list[QuantizedLayer]:
+def quantized_layers_of_relay(module: tvm.IRModule) -> list[QuantizedLayer]:
     """The layers that `QuantizeCells` makes of a network; two of a layer in both directions."""
     if not any(read_cells(expr) for expr in post_order(main_function(module))):
         return []
@@ -109,11 +96,11 @@ class _Quantizing:
         """The layer on integers; None where its input is none that is quantized."""
         source = self._source(cells.x, new)
         if source is None:
-            self.left = f"one ({cells.kind} of {cells.units} units) whose input is none"
+            self.left = f"one ({cells.cells.kind} of {cells.cells.units} units) whose input is none"
             return None
         x, inputs = source
-        layer = quantized_cells(cells, inputs)
-        if not cells.backwards:
+        layer = quantized_cells(cells.cells, inputs, shape(cells.x)[0])
+        if not cells.cells.backwards:
             return named(recurrent(layer, x), call)
         order = relay.const(list(reversed(range(shape(cells.x)[0]))), "int32")
         backwards = named(recurrent(layer, relay.take(x, order, axis=0)), call)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from match.arithmetic.interface import Float32Array
+from match.graph.cells import GRU_GATES, LSTM_GATES, RealCells
 from match.relay import FLOAT_CELLS, relay, tvm
 from match.relay.rewrite import New, constant, is_call, shape, with_place
 
@@ -17,44 +17,19 @@ _Step = Callable[[relay.Expr, relay.Expr, relay.Expr], tuple[relay.Expr, relay.E
 _ALL = slice(None)
 """Gates of a layer."""
 
-LSTM_GATES = 4
-GRU_GATES = 3
-
 
 @dataclass(frozen=True, eq=False)
 class FloatCells:
-    """A layer of LSTM cells, with the gates input, forget, output, cell, or of GRU cells: update, reset, candidate.
-
-    The GRU's reset gate multiplies what the candidate remembers after the product with the states, or with
-    `reset_first` the states before it. States and cells are 0 before the first step.
-
-    x: float32, shape (steps, batch, features).
-    input_weights, state_weights: shapes (gates, units, features) and (gates, units, units).
-    biases: shape (2, gates, units), of the sums over x and over states.
-    backwards: whether the last step is the first to be computed.
-    """
+    """A layer of recurrent cells, and its input x, float32, shape (steps, batch, features)."""
 
     x: relay.Expr
-    input_weights: Float32Array
-    state_weights: Float32Array
-    biases: Float32Array
-    backwards: bool
-    reset_first: bool = False
-
-    @property
-    def kind(self) -> str:
-        """As ONNX calls it."""
-        return "LSTM" if len(self.input_weights) == LSTM_GATES else "GRU"
-
-    @property
-    def units(self) -> int:
-        """Cells, and channels of the output."""
-        return self.input_weights.shape[1]
+    cells: RealCells
 
     def build(self) -> relay.Expr:
         """The states of all steps, shape (steps, batch, units)."""
-        arrays = (self.input_weights, self.state_weights, self.biases)
-        constants = [relay.const(array) for array in (*arrays, np.array(self.backwards), np.array(self.reset_first))]
+        cells = self.cells
+        arrays = (cells.input_weights, cells.state_weights, cells.biases)
+        constants = [relay.const(array) for array in (*arrays, np.array(cells.backwards), np.array(cells.reset_first))]
         return relay.Call(tvm.ir.Op.get(FLOAT_CELLS), [self.x, *constants])
 
 
@@ -65,7 +40,14 @@ def read_cells(expr: relay.Expr) -> FloatCells | None:
     if not arrays or len(arrays) < len(values):
         return None
     input_weights, state_weights, biases, backwards, reset_first = arrays
-    return FloatCells(expr.args[0], input_weights, state_weights, biases, bool(backwards), bool(reset_first))
+    cells = RealCells(
+        input_weights=input_weights,
+        state_weights=state_weights,
+        biases=biases,
+        backwards=bool(backwards),
+        reset_first=bool(reset_first),
+    )
+    return FloatCells(expr.args[0], cells)
 
 
 def unrolled_cells(call: relay.Call, new: New) -> relay.Expr | None:
@@ -73,13 +55,13 @@ def unrolled_cells(call: relay.Call, new: New) -> relay.Expr | None:
     found = read_cells(call)
     if found is None:
         return None
-    steps, batch, features = shape(found.x)
+    cells, (steps, batch, features) = found.cells, shape(found.x)
     rows = relay.reshape(new(found.x), (steps * batch, features))
-    given = relay.split(_Sums(found, 0).of(rows), steps, axis=0)
-    state = memory = relay.const(np.zeros((batch, found.units), np.float32))
-    step = _step_of(found)
+    given = relay.split(_Sums(cells, 0).of(rows), steps, axis=0)
+    state = memory = relay.const(np.zeros((batch, cells.units), np.float32))
+    step = _step_of(cells)
     states: list[relay.Expr] = [state] * steps
-    for at in reversed(range(steps)) if found.backwards else range(steps):
+    for at in reversed(range(steps)) if cells.backwards else range(steps):
         memory, state = step(given[at], state, memory)
         states[at] = state
     return with_place(relay.stack(states, 0), call)
@@ -88,7 +70,7 @@ def unrolled_cells(call: relay.Call, new: New) -> relay.Expr | None:
 class _Sums:
     """Those of some gates over inputs (part 0) or states (1), side by side, with constants that all steps share."""
 
-    def __init__(self, found: FloatCells, part: int, of: slice = _ALL) -> None:
+    def __init__(self, found: RealCells, part: int, of: slice = _ALL) -> None:
         weights = (found.input_weights, found.state_weights)[part][of]
         gates, units, depth = weights.shape
         self._weights = relay.const(weights.reshape(gates * units, depth))
@@ -98,7 +80,7 @@ class _Sums:
         return relay.add(relay.nn.dense(vectors, self._weights), self._biases)
 
 
-def _step_of(found: FloatCells) -> _Step:
+def _step_of(found: RealCells) -> _Step:
     if found.reset_first:
         gates, candidate = (_Sums(found, 1, of) for of in (slice(2), slice(2, 3)))
         return lambda fed, state, _: _gru_reset_first(fed, gates.of(state), state, candidate)

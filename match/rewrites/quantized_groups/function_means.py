@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from match.arithmetic import real_numbers
 from match.arithmetic.interface import QuantizedType
 from match.graph.elements import ChannelLookup
 from match.graph.make import concatenated, lookup, reshaped, transposed
+from match.graph.moves import Move
 from match.graph.reals import RealAverage
 from match.graph.reductions import RealReduction
 from match.graph.value import Value, computed
@@ -41,9 +43,10 @@ _COLUMNS = 2
 def function_mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
     """Means, or sums along axes, of functions of one 8-bit tensor: over windows side by side or a whole map."""
     windows, summed = _windows_of(real), _is_sum(real)
-    found = None if windows is None else function_of(real.inputs[0])
+    inner, moves = _without_moves(real.inputs[0])
+    found = None if windows is None else function_of(inner)
     source = None if found is None or len(found.sources) != 1 else dequantized(found.sources[0])
-    if windows is None or found is None or source is None or source.value.shape != real.inputs[0].shape:
+    if windows is None or found is None or source is None or source.value.shape != inner.shape:
         return None
     count = math.prod(windows.window)
     values = found.function(source.quantization.numbers).astype(np.float64)
@@ -54,7 +57,8 @@ def function_mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> 
     fine = np.rint(values / step).astype(np.int64)
     coarse = np.rint(fine / _COARSE).astype(np.int64)
     tables = coarse, fine - _COARSE * coarse
-    maps = [windows.seen(_looked_up(source.value, table, found.function.axis)) for table in tables]
+    parts = (reduce(_moved, moves, _looked_up(source.value, table, found.function.axis)) for table in tables)
+    maps = [windows.seen(part) for part in parts]
     (rows, columns), channels = windows.window, maps[0].shape[3]
     kernel = np.ones((rows, 2 * columns, channels, 1), np.int8)
     kernel[:, :columns] = _COARSE
@@ -65,6 +69,19 @@ def function_mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> 
     accumulator = sums.accumulator(unit, factor, np.zeros(channels, np.int64))
     outputs = scaled(sums, accumulator, output, clip, real_numbers, exact=False)
     return windows.back(outputs, real.shape)
+
+
+def _without_moves(x: Value) -> tuple[Value, list[Move]]:
+    """The tensor before moves that fill nothing, and these, the first one first."""
+    moves: list[Move] = []
+    while isinstance(x.operator, Move) and x.operator.padding_value is None:
+        moves.insert(0, x.operator)
+        (x,) = x.inputs
+    return x, moves
+
+
+def _moved(x: Value, move: Move) -> Value:
+    return computed(move, x)
 
 
 def _is_sum(real: Value) -> bool:

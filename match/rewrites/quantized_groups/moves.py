@@ -49,19 +49,27 @@ def with_moves_of_integers(graph: Graph) -> Graph:
             return _magnitude(value) or value
         if not _is_wanted(original, read):
             return value
-        reals = [dequantized(x) for x in value.inputs]
-        own = {None if x is None else x.quantization for x in reals}
-        quantization = own.pop()
-        operator = None if own or quantization is None else _on_integers(value.operator, quantization)
-        if operator is None or quantization is None:
-            return value
-        tensors = [x.value for x in reals if x is not None]
-        arrays = [array for x in tensors if (array := array_of(x)) is not None]
-        moved = constant(operator.compute(*arrays)) if len(arrays) == len(tensors) else computed(operator, *tensors)
-        dequantize = Dequantize(scale=quantization.scale, zero_point=quantization.zero_point)
-        return named(computed(dequantize, named(moved, value.source)), value.source)
+        return moved_on_integers(value) or value
 
     return rewrite(graph, rule)
+
+
+def moved_on_integers(value: Value) -> Value | None:
+    """What moves or chooses real numbers, done on the integers that they are dequantized from; None of other tensors.
+
+    All have one quantization.
+    """
+    reals = [dequantized(x) for x in value.inputs]
+    own = {None if x is None else x.quantization for x in reals}
+    quantization = own.pop()
+    operator = None if own or quantization is None else _on_integers(value.operator, quantization)
+    if operator is None or quantization is None:
+        return None
+    tensors = [x.value for x in reals if x is not None]
+    arrays = [array for x in tensors if (array := array_of(x)) is not None]
+    moved = constant(operator.compute(*arrays)) if len(arrays) == len(tensors) else computed(operator, *tensors)
+    dequantize = Dequantize(scale=quantization.scale, zero_point=quantization.zero_point)
+    return named(computed(dequantize, named(moved, value.source)), value.source)
 
 
 def _is_wanted(value: Value, read: Readers) -> bool:

@@ -19,12 +19,12 @@ from match.passes.pipeline import integer_network
 from match.rewrites.channels_last import with_channels_last
 from match.rewrites.quantized_groups import with_quantized_groups
 from match.validation.exact_session import exact_session, with_own_weights
-from tests.frontend.qdq import along_axes, parts
+from tests.frontend.qdq import along_axes, parts, recurrent
 from tests.passes.trained_models import TrainedModel
 
 pytestmark = pytest.mark.tvm
 
-PARTS = {**parts.PARTS, **along_axes.PARTS}
+PARTS = {**parts.PARTS, **along_axes.PARTS, **recurrent.PARTS}
 
 
 def written(name: str, folder: Path) -> Path:

@@ -13,13 +13,11 @@ from match.arithmetic import recurrent
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.recurrent import Reals
 from match.arithmetic.tflite import quantize_multiplier
-from match.graph.recurrent import FUNCTION_POWER, GATE_POWER, MOST, POWERS, Gru, Lstm
+from match.graph.cells import RealCells
+from match.graph.recurrent import FUNCTION_POWER, GATE_POWER, MOST, POWERS, Gru, Int8Array, Lstm
 from match.ir.deviation import Deviation
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.relay.float_cells import FloatCells
-from match.relay.integer_form import Int8Array
-from match.relay.rewrite import shape
 
 STATES = QuantizedType(np.float32(2.0**-7), 0, "int8")
 """The quantization of states, which lie between -1 and 1.
@@ -44,8 +42,8 @@ _SAMPLES = 16
 """Sequences that a layer is measured with."""
 
 
-def quantized_cells(cells: FloatCells, inputs: QuantizedType) -> Lstm | Gru:
-    """The layer on inputs of 8 bits, with `STATES` as its outputs.
+def quantized_cells(cells: RealCells, inputs: QuantizedType, steps: int) -> Lstm | Gru:
+    """The layer of so many steps on inputs of 8 bits, with `STATES` as its outputs.
 
     A gate's weights of the input have one scale, and so have those of the states, the largest weight being 127 steps.
     """
@@ -67,14 +65,14 @@ def quantized_cells(cells: FloatCells, inputs: QuantizedType) -> Lstm | Gru:
         biases = np.rint(cells.biases[1, _CANDIDATE].astype(np.float64) / 2.0**GATE_POWER).astype(np.int64)
         layer: Lstm | Gru = Gru(**common, scales=_scales([*sums, shown]), biases=biases, reset_first=cells.reset_first)
     else:
-        power = _cell_power(cells, inputs)
+        power = _cell_power(cells, inputs, steps)
         added = 2.0 ** (2 * FUNCTION_POWER - power)
         scales = _scales([*sums, added, shown * 2.0**FUNCTION_POWER])
         layer = Lstm(**common, scales=scales, power=power, limit=MOST)
-    return replace(layer, deviation=_deviation(cells, layer, inputs))
+    return replace(layer, deviation=_deviation(cells, layer, inputs, steps))
 
 
-def _biases(cells: FloatCells) -> Reals:
+def _biases(cells: RealCells) -> Reals:
     """Those of all gates that are added to sums over the input: of a GRU's candidate, not that of the states."""
     biases = cells.biases.astype(np.float64)
     if cells.kind == "GRU":
@@ -100,7 +98,7 @@ def _scales(factors: Sequence[float]) -> Int64Array:
     return np.stack(quantize_multiplier(factors), axis=1)
 
 
-def _cell_power(cells: FloatCells, inputs: QuantizedType) -> int:
+def _cell_power(cells: RealCells, inputs: QuantizedType, steps: int) -> int:
     """Exponent of the steps with which 16 bits hold all that cells can be, but for the finest that is worth it.
 
     A step adds at most 1 to a cell and keeps at most the forget gate's largest value of it.
@@ -109,14 +107,14 @@ def _cell_power(cells: FloatCells, inputs: QuantizedType) -> int:
     ends = [cells.input_weights[_FORGET].astype(np.float64) * real for real in reals]
     most = np.maximum(*ends).sum(axis=1) + np.abs(cells.state_weights[_FORGET]).sum(axis=1, dtype=np.float64)
     kept = recurrent.logistic((most + cells.biases[:, _FORGET].sum(axis=0)).max())
-    largest = sum(kept**step for step in range(shape(cells.x)[0]))
+    largest = sum(kept**step for step in range(steps))
     needed = math.ceil(math.log2(largest)) - 15
     return min(max(needed, POWERS[0]), _COARSEST_POWER)
 
 
-def _deviation(cells: FloatCells, layer: Lstm | Gru, inputs: QuantizedType) -> Deviation:
+def _deviation(cells: RealCells, layer: Lstm | Gru, inputs: QuantizedType, steps: int) -> Deviation:
     """By how much the layer's outputs differ from those in floating point, for random inputs."""
-    steps, _, features = shape(cells.x)
+    features = cells.input_weights.shape[2]
     levels = np.random.default_rng(0).choice(inputs.levels, (steps, _SAMPLES, features))
     real = (levels - inputs.zero_point) * float(inputs.scale)
     weights = cells.input_weights, cells.state_weights
