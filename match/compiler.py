@@ -36,7 +36,6 @@ from match.compiled.stations import report as report_of
 from match.errors import CapacityError, InputError, ModelError, OptionError, TargetError
 from match.frontend import Model, load
 from match.frontend.failures import tvm_failures
-from match.frontend.kept import kept_model
 from match.graph.value import Graph
 from match.ir.names import network_prefix
 from match.partitioning.partitioner import Partitioned, cut
@@ -101,8 +100,7 @@ def compile(  # noqa: A001
         objective: what is minimised: "latency", "energy", "bytes", or "edp", energy times latency.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules and fit requantizations at a time; none: one for each processor.
-        cache: whether to keep schedules, and the network as read and in integer form, in the user's cache folder for
-            the next compilation, or the folder for it.
+        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
         fuse: whether modules may execute several operators as one.
         rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
         quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
@@ -117,7 +115,7 @@ def compile(  # noqa: A001
         overwrite: whether files there that were changed since they were written are replaced, too.
         progress: is told which phase has begun, and how many of the searches are done.
         passed: is told of each pass over the network when it is done: its name, and a function that gives the network
-            that it left as text (docs/integer-form.md). A network that the cache has is made anew then.
+            that it left as text (docs/integer-form.md).
 
     Raises:
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
@@ -234,7 +232,7 @@ def _read(
         ModelError, OptionError: it cannot be read, or not be called so.
     """
     with stopwatch.phase("frontend"):
-        network = with_border(_named(_model(model, params, asked.options.cache), name, asked.chip), border)
+        network = with_border(_named(_model(model, params), name, asked.chip), border)
     check_border(network, asked.chip)
     return network
 
@@ -394,8 +392,7 @@ def partition(
         objective: what is minimised: "latency", "energy", "bytes", or "edp", energy times latency.
         numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
         jobs: processes that search for schedules and fit requantizations at a time; none: one for each processor.
-        cache: whether to keep schedules, and the network as read and in integer form, in the user's cache folder for
-            the next compilation, or the folder for it.
+        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
         fuse: whether modules may execute several operators as one.
         rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
         quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
@@ -493,7 +490,7 @@ def _named(model: Model, name: str | None, chip: MatchTarget) -> Model:
     return model
 
 
-def _model(model: Any, params: Mapping[str, Any] | None, cache: Path | None) -> Model:
+def _model(model: Any, params: Mapping[str, Any] | None) -> Model:
     if not isinstance(model, str | PathLike | Model) and _is_relay(model):
         from match.frontend.relay import from_relay
 
@@ -502,7 +499,7 @@ def _model(model: Any, params: Mapping[str, Any] | None, cache: Path | None) -> 
     if params is not None:
         raise OptionError("params belong to a Relay module or function; other models have their own weights.")
     if isinstance(model, str | PathLike):
-        return kept_model(path_of(model, "a model"), cache)
+        return load(path_of(model, "a model"))
     return model if isinstance(model, Model) else load(model)
 
 

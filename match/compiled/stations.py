@@ -21,7 +21,7 @@ from match.graph.value import Graph
 from match.partitioning.least_l1 import check_l1
 from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable, has_wide_activations, quantizable
-from match.passes.kept import kept_integer_network
+from match.passes.pipeline import integer_network
 from match.report import Report
 from match.report import build as build_report
 from match.report.reads import Reads
@@ -59,10 +59,9 @@ def integer_form(model: Model, asked: Asked, stopwatch: Stopwatch) -> Graph:
     """The network in integer form, as the target and the options ask for it."""
     chip, options = asked.chip, asked.options
     with tvm_failures(model.name), stopwatch.phase("transform"):
-        network = kept_integer_network(
+        network = integer_network(
             model,
             chip.activations,
-            options.cache,
             exact=options.exact,
             quantize_recurrent=options.quantize_recurrent,
             passed=stopwatch.passed,

@@ -240,7 +240,9 @@ class RealClip(OfElements):
     dtype: str = REAL
 
     def compute(self, *inputs: Array) -> Array:
-        """The nearer limit of what is beyond."""
+        """The nearer limit of what is beyond; if that is 0 alone, 0 in the place of what is no number."""
+        if (self.low, self.high) == (0, math.inf):
+            return np.where(inputs[0] > 0, inputs[0], np.float32(0))
         return inputs[0].clip(np.float32(self.low), np.float32(self.high))
 
     def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:

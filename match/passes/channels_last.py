@@ -70,7 +70,9 @@ class _Layouts:
 
     def rule(self, call: relay.Call, new: New) -> relay.Expr | None:
         followed = None
-        if is_call(call, *_CONVOLUTIONS) and str(call.attrs.data_layout) == "NCHW":
+        if is_call(call, *_CONVOLUTIONS, *_POOLS) and dtype(call) == "float32":
+            pass  # the graph has those of real numbers in either order
+        elif is_call(call, *_CONVOLUTIONS) and str(call.attrs.data_layout) == "NCHW":
             self._last.add(call)
             followed = self._convolution(call, self._channels_last(call.args[0], new), new)
         elif is_call(call, "nn.conv2d", "qnn.conv2d") and _has_other_filters(call):

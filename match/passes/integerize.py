@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,8 @@ from match.arithmetic.truncated_means import truncated_mean
 from match.graph.elements import Dequantize, Quantize
 from match.graph.make import lookup, reshaped, transposed
 from match.graph.pairs import Multiplication
+from match.graph.reals import Levels, RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
+from match.graph.reductions import RealReduction
 from match.graph.value import Value, computed
 from match.ir.float_border import FloatQuantization
 from match.ir.requantization import Int64Array
@@ -33,7 +35,7 @@ from match.relay.graph_reader import Fragment
 from match.relay.integer_form import is_real_sums, unmarked
 from match.relay.qnn import Linear, clamped, is_fixed_point, named_rounding, quantization, read_linear
 from match.relay.readers import output_range
-from match.relay.rewrite import dtype, is_8bit, is_call, operator_name, scalar, shape
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, operator_name, scalar, shape
 
 _STORED = "int8", "uint8", "int16"
 _BINARY = "qnn.add", "qnn.subtract", "qnn.mul"
@@ -58,7 +60,9 @@ class QuantizedReader:
     half_to_even: bool = True
 
     def __call__(self, call: relay.Call) -> Fragment | None:
-        """A quantized operator that ends in a typed call; None for other calls."""
+        """A quantized operator that ends in a typed call; None for other calls. A mark on real numbers is none."""
+        if is_real_sums(call) and dtype(call) == "float32":
+            return Fragment((call.args[0],), _unproven)
         found = self._integers(call) or self._border(call)
         if found is None and operator_name(unmarked(call)).startswith("qnn."):
             return rest_of(call)
@@ -75,6 +79,8 @@ class QuantizedReader:
                 return None
             function = FloatQuantization(own.scale, own.zero_point, own.dtype, self.half_to_even)
             return Fragment((call.args[0],), partial(computed, Quantize(function=function)))
+        if is_call(call, "qnn.dequantize") and constant(call.args[0]) is not None:
+            return _levels(call)
         if is_call(call, "qnn.dequantize") and is_8bit(call.args[0]):
             own = quantization(call.args[1], call.args[2], dtype(call.args[0]))
             if own is None:
@@ -253,6 +259,27 @@ class QuantizedReader:
             return averaged(value, one, kind, window.size, window.strides)
 
         return Fragment((x,), build)
+
+
+def _unproven(x: Value) -> Value:
+    """A tensor, of which it is not known whether the reference computes just these sums."""
+    layers = RealConvolution | RealTransposed | RealProduct | RealMatrices | RealAverage | RealReduction
+    return replace(x, exact=False) if isinstance(x.operator, layers) else x
+
+
+def _levels(call: relay.Call) -> Fragment | None:
+    """Constant integers that stand for real numbers; None where their scales are not constant."""
+    levels, scales, zeros = (constant(argument) for argument in call.args)
+    if levels is None or scales is None or zeros is None:
+        return None
+    count = max(scales.size, zeros.size)
+    own = Levels(
+        levels=levels,
+        scales=np.broadcast_to(scales.reshape(-1), count).astype(np.float32),
+        zero_points=np.broadcast_to(zeros.reshape(-1), count).astype(np.int64),
+        axis=int(call.attrs.axis) % max(levels.ndim, 1) if count > 1 else 0,
+    )
+    return Fragment((), partial(computed, own))
 
 
 @dataclass(frozen=True)

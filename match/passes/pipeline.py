@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from match.compilation.stopwatch import Passed, unread
-from match.frontend.model import Model
+from match.frontend.model import Model, Rounding
 from match.graph.text import text
 from match.graph.value import Graph
 from match.rewrites.cells_written_out import with_cells_written_out
@@ -19,6 +19,7 @@ from match.rewrites.extrema import with_added_extrema
 from match.rewrites.functions_of_rows import with_functions_of_rows
 from match.rewrites.functions_of_two import with_forms_of_two
 from match.rewrites.padding_inside import with_padding_inside
+from match.rewrites.pooled_extremes import with_pooled_extremes
 from match.rewrites.quantized_cells import with_quantized_cells
 from match.rewrites.quantized_groups import with_other_groups, with_quantized_groups
 from match.rewrites.split_gathers import split_gathers
@@ -28,6 +29,8 @@ from match.rewrites.whole_constants import with_whole_constants
 
 if TYPE_CHECKING:
     from match.relay import tvm
+
+Rewrite = Callable[[Graph], Graph]
 
 
 def integer_relay(
@@ -68,44 +71,38 @@ def integer_network(
         OptionError: no recurrent layer can be quantized where that is asked for.
     """
     if isinstance(model.network, Graph):
-        forms = partial(with_forms_of_two, exact=exact)
-        graph, first = (
-            model.network,
-            (
-                *((with_quantized_cells, with_quantized_groups) if quantize_recurrent else ()),
-                with_cells_written_out,
-                *(() if exact else (with_close_averages,)),
-                partial(with_other_groups, exact=exact),
-                with_channels_last,
-                with_whole_constants,
-                with_clips_inside,
-                forms,
-                with_padding_inside,
-                with_functions_of_rows,
-            ),
-        )
+        graph = model.network
+        quantized = model.rounding is Rounding.ONNXRUNTIME
+        recurrent = (with_quantized_cells, with_quantized_groups) if quantize_recurrent else ()
     else:
         from match.passes.relay_pipeline import graph_of_relay
 
         graph = graph_of_relay(
             model, model.network, passed, truncates, exact=exact, quantize_recurrent=quantize_recurrent
         )
-        first = ()
-    rewrites = (
-        *first,
+        quantized, recurrent = True, ()
+    for rewrite in (
+        *recurrent,
+        *((with_cells_written_out,) if quantized else ()),
+        *(() if exact else (with_close_averages,)),
+        *((partial(with_other_groups, exact=exact), with_pooled_extremes, with_channels_last) if quantized else ()),
+        with_whole_constants,
+        with_clips_inside,
+        partial(with_forms_of_two, exact=exact),
+        with_padding_inside,
+        with_functions_of_rows,
         split_gathers,
         with_added_extrema,
         with_tables,
         *((without_dead_channels,) if remove_dead_channels else ()),
         *((with_unsigned_activations,) if activations == "uint8" else ()),
-    )
-    for rewrite in rewrites:
+    ):
         graph = rewrite(graph)
         passed(_name(rewrite), partial(text, graph))
     return graph
 
 
-def _name(rewrite: Callable[[Graph], Graph]) -> str:
+def _name(rewrite: Rewrite) -> str:
     """The name of the module that a rewrite is in."""
     function = rewrite.func if isinstance(rewrite, partial) else rewrite
     return function.__module__.rpartition(".")[2]

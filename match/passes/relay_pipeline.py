@@ -16,29 +16,23 @@ from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.depthwise_scales import DepthwiseScales
 from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.integerize import QuantizedReader
-from match.passes.interpolations import FuseInterpolations
-from match.passes.moves_in_bytes import MovesInBytes
 from match.passes.narrow_requantizations import NarrowRequantizations
 from match.passes.one_row import OneRow
 from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.powers import MultiplyPowers
 from match.passes.qnn_functions import TabulateFunctions
 from match.passes.quantize_border import qnn_operators
-from match.passes.quantized_groups import FuseQuantizedGroups
-from match.passes.real_layers import SumInIntegers
-from match.passes.real_sums import SumRealLayers
-from match.passes.real_tables import TabulateRealFunctions
 from match.passes.recurrent_cells import QuantizeCells, UnrollCells
 from match.passes.reshapes_behind_elements import ReshapesBehindElements
 from match.passes.resizes import WriteResizes
-from match.passes.row_functions import FuseRowFunctions
 from match.passes.slices_of_splits import SliceSplits
 from match.passes.volume_pooling import PoolVolumes
 from match.passes.volumes import CutVolumes
-from match.passes.whole_constants import WriteOutConstants
 from match.relay import tvm
 from match.relay.graph_reader import read_graph
 from match.relay.objects import main_function
+from match.relay.reals import read_reals
+from match.rewrites.quantized_groups import with_quantized_groups
 
 
 def graph_of_relay(
@@ -46,8 +40,11 @@ def graph_of_relay(
 ) -> Graph:
     """The graph of a model's Relay module; arguments are those of `match.passes.pipeline.integer_network`."""
     prepared = _prepared(model, module, passed, exact=exact, quantize_recurrent=quantize_recurrent)
-    graph = read_graph(main_function(prepared), fragment=_quantized(model, module, truncates, exact=exact)).graph
+    quantized = _quantized(model, module, truncates, exact=exact)
+    graph = read_graph(main_function(prepared), fragment=quantized, rest=read_reals).graph
     passed("integerize", partial(text, graph))
+    graph = with_quantized_groups(graph)
+    passed("quantized_groups", partial(text, graph))
     return graph
 
 
@@ -67,8 +64,8 @@ def _prepared(
     tflite = model.rounding == Rounding.TFLITE  # imported by TVM
     passes = (
         *((QuantizeCells(),) if quantize_recurrent else ()),
-        SliceSplits(),
         UnrollCells(),
+        SliceSplits(),
         WriteResizes(),
         *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(),)),
         PoolCollectedWindows(),
@@ -80,15 +77,8 @@ def _prepared(
         NarrowRequantizations(),
         TabulateFunctions(),
         ReshapesBehindElements(),
-        MovesInBytes(),
-        FuseQuantizedGroups(exact),
-        SumInIntegers(),
         ChannelsLast(),
-        WriteOutConstants(),
-        FuseInterpolations(),
         ComposeArithmetic(),
-        *(() if tflite else (FuseRowFunctions(), TabulateRealFunctions())),
-        SumRealLayers(),
     )
     for transform in passes:
         module = transform(module)

@@ -119,7 +119,10 @@ class GraphReading:
 
 
 def read_graph(
-    main: relay.Function, known: Mapping[relay.Expr, Form] | None = None, fragment: FragmentReader = lambda _: None
+    main: relay.Function,
+    known: Mapping[relay.Expr, Form] | None = None,
+    fragment: FragmentReader = lambda _: None,
+    rest: FragmentReader = lambda _: None,
 ) -> GraphReading:
     """The graph of a typed function.
 
@@ -127,16 +130,19 @@ def read_graph(
         main: the function.
         known: operators that the caller has recognised, by their roots.
         fragment: is asked about other calls, before they are taken for operators in integer form.
+        rest: is asked about calls that are none.
     """
-    return _GraphReader(main, known or {}, fragment).reading
+    return _GraphReader(main, known or {}, fragment, rest).reading
 
 
 class _GraphReader:
-    def __init__(self, main: relay.Function, known: Mapping[relay.Expr, Form], fragment: FragmentReader) -> None:
+    def __init__(
+        self, main: relay.Function, known: Mapping[relay.Expr, Form], fragment: FragmentReader, rest: FragmentReader
+    ) -> None:
         self._values: dict[relay.Expr, Value] = {}
         self._forms: dict[relay.Expr, Form] = {}
         order = post_order(main)
-        forms = _forms(order, users(main), known, fragment)
+        forms = _forms(order, users(main), known, fragment, rest)
         for expr in _computed(order, main.body, forms):
             self._add(expr, forms.get(expr))
         for parameter in main.params:
@@ -224,6 +230,7 @@ def _forms(
     used_by: Mapping[relay.Expr, Sequence[relay.Expr]],
     known: Mapping[relay.Expr, Form],
     fragment: FragmentReader,
+    rest: FragmentReader,
 ) -> dict[relay.Expr, Form | Fragment]:
     """The operators of a function by their roots; no two cover the same call, but for padding that they share."""
     taken: set[relay.Expr] = set()
@@ -245,6 +252,11 @@ def _forms(
         if form is not None:
             taken.update(form.covered)
             found[expr] = form
+            continue
+        part = rest(expr) if isinstance(expr, relay.Call) else None
+        if part is not None:
+            taken.update(covered(expr, part.inputs))
+            found[expr] = part
     return found
 
 

@@ -37,7 +37,7 @@ from match.graph.pairs import (
     Multiplication,
     SquaredDifference,
 )
-from match.graph.reals import RealClip, RealFunction
+from match.graph.reals import Levels, RealClip, RealFunction
 from match.graph.recurrent import Gru, Lstm
 from match.graph.resize import Resize
 from match.graph.rows import LogSoftmax, Normalization, RealSoftmax, Softmax, Softmax16
@@ -283,6 +283,8 @@ def _place(
     match operator:
         case Move():
             return _moved(operator, inputs[0], tensors[0])
+        case Levels():
+            return relay.const(operator.compute())
         case Concatenate():
             return relay.concatenate(list(inputs), operator.axis)
         case Maximum():

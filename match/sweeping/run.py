@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from match.compilation.options import Options
@@ -15,7 +14,6 @@ from match.compiled.sent import ReadNetwork, SentNetwork
 from match.compiled.stations import Asked, integer_form
 from match.errors import MatchError, OptionError
 from match.frontend import Model, load
-from match.frontend.kept import kept_model
 from match.processes.workers import available_processors
 from match.report.schema import EnlargedMemory
 from match.report.shown import ShownReport
@@ -118,7 +116,7 @@ class Sweep:
     ) -> Sweep:
         """A sweep of what was given. Raises as `sweep`."""
         check_progress(progress)
-        parsed = Options.parse("exact", "latency", "hardware", jobs, cache)
+        Options.parse("exact", "latency", "hardware", jobs, cache)  # each point has its own; these are checked once
         if scheduler is not None and not (is_a(scheduler, str) and "://" in scheduler):
             raise OptionError(
                 f"a scheduler is an address such as tcp://127.0.0.1:8786, not {shown(scheduler)}; give its address."
@@ -127,7 +125,7 @@ class Sweep:
         found = points(target, given, cache)
         several = models if is_a(models, list, tuple) else [models]
         progress("frontend")
-        read = tuple(_read(model, parsed.cache) for model in several)
+        read = tuple(_read(model) for model in several)
         if not read:
             raise OptionError("there is no model to predict; give at least one.")
         if len({model.name for model in read}) < len(read):
@@ -202,10 +200,10 @@ class Sweep:
         self.progress(f"points, {done} of {self.count}")
 
 
-def _read(model: Any, folder: Path | None) -> Model:
+def _read(model: Any) -> Model:
     if isinstance(model, Model):
         return model
-    return kept_model(path_of(model, "a model"), folder) if is_a(model, str, PathLike) else load(model)
+    return load(path_of(model, "a model") if is_a(model, str, PathLike) else model)
 
 
 def _asked_first(points: Sequence[Point]) -> Asked:

@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from match.frontend import load
+from match.frontend.onnx_as_relay import relay_of
 from match.passes.depthwise_scales import DepthwiseScales
 from match.passes.pipeline import integer_relay
 from match.relay.integer_form import is_real_sums
@@ -89,7 +90,7 @@ def test_both_layers_say_that_onnxruntime_computes_in_floating_point(tmp_path: P
 
 def rewritten(model: TrainedModel, folder: Path) -> bool:
     onnx.save(ended(model, 0.05, "uint8"), folder / "model.onnx")
-    module = load(folder / "model.onnx").module
+    module = relay_of(folder / "model.onnx")
     return DepthwiseScales()(module) is not module
 
 
@@ -124,5 +125,5 @@ def test_a_clip_that_cuts_off_more_than_the_quantize_stays(tmp_path: Path) -> No
 
     path = tmp_path / "model.onnx"
     onnx.save(ended(separable(narrow, "uint8", 0), 0.05, "uint8"), path)
-    module = DepthwiseScales()(load(path).module)
+    module = DepthwiseScales()(relay_of(path))
     assert any(is_call(expr, "clip") and expr.attrs.a_max == 1.5 for expr in expressions(main_function(module)))

@@ -10,6 +10,7 @@ import onnx
 import pytest
 
 from match.frontend import load
+from match.frontend.onnx_as_relay import relay_of
 from match.passes.pipeline import integer_relay
 from match.passes.reshapes_behind_elements import ReshapesBehindElements
 from match.relay.objects import expressions, main_function
@@ -122,5 +123,5 @@ def test_what_differs_from_row_to_row_stays(
     behind: Callable[[TrainedModel], None], extents: tuple[int, ...], tmp_path: Path
 ) -> None:
     onnx.save(ended(dense(TrainedModel(extents), behind), 0.05, "int8"), tmp_path / "model.onnx")
-    module = load(tmp_path / "model.onnx").module
+    module = relay_of(tmp_path / "model.onnx")
     assert ReshapesBehindElements()(module) is module

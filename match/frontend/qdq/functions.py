@@ -12,8 +12,9 @@ import numpy as np
 
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
-from match.graph.make import array_of, constant
-from match.graph.reals import REAL, Levels, RealClip, RealFunction
+from match.graph.constants import numbers_of
+from match.graph.make import constant
+from match.graph.reals import REAL, RealClip, RealFunction
 from match.graph.value import Value, computed
 
 _UNARY = MappingProxyType(
@@ -44,7 +45,15 @@ _UNARY = MappingProxyType(
     }
 )
 _BINARY = MappingProxyType(
-    {"Add": "add", "Div": "divide", "Mul": "multiply", "Pow": "power", "PRelu": "prelu", "Sub": "subtract"}
+    {
+        "Add": "add",
+        "Div": "divide",
+        "Mod": "mod",
+        "Mul": "multiply",
+        "Pow": "power",
+        "PRelu": "prelu",
+        "Sub": "subtract",
+    }
 )
 _JOINED = MappingProxyType({"Max": "maximum", "Min": "minimum", "Sum": "add"})
 
@@ -210,6 +219,10 @@ def _unary(read: QdqReader, node: Any) -> Value:
 
 def _binary(read: QdqReader, node: Any) -> Value:
     a, b = _operand(read, node, 0), _operand(read, node, 1)
+    if node.op_type == "Mod":
+        if not attribute_of(node, "fmod", 0):
+            raise Unread
+        return _real("mod", a, b)
     if node.op_type == "PRelu":
         return _prelu(a, b)
     if node.op_type == "Pow" and (exponent := _number_of(b)) in (2, 3):  # as onnxruntime computes them
@@ -236,7 +249,7 @@ def _two(function: str, a: Value, b: Value) -> Value:
 
 def _number_of(x: Value) -> float | None:
     """A constant of one number, which may be quantized; None for other tensors."""
-    numbers = x.operator.compute() if isinstance(x.operator, Levels) else array_of(x)
+    numbers = numbers_of(x)
     return float(numbers.item()) if numbers is not None and numbers.size == 1 else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -14,7 +13,8 @@ from match.frontend.onnx_graph import attribute_of
 from match.frontend.onnx_transposed_windows import TransposedWindows
 from match.frontend.qdq.maps import as_map, channels_first, channels_last, like, padding_of, sides
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
-from match.graph.make import array_of, broadcast, constant, reshaped, transposed
+from match.graph.constants import multiplied_constant, reshaped_constant, transposed_constant
+from match.graph.make import broadcast, reshaped, transposed
 from match.graph.opaque import Constant
 from match.graph.reals import REAL, Levels, RealConvolution, RealMatrices, RealProduct, RealTransposed
 from match.graph.value import Value, computed
@@ -67,13 +67,9 @@ def transposed_convolution(read: QdqReader, node: Any) -> Value:
 
 def _of_one_row(filters: Value) -> Value:
     """Constant filters (K, C, FX) with one row (K, C, 1, FX)."""
-    array, operator = array_of(filters), filters.operator
-    shape = (*filters.shape[:2], 1, *filters.shape[2:])
-    if array is not None:
-        return constant(array.reshape(shape))
-    assert isinstance(operator, Levels), "a constant is one of both"
-    axis = operator.axis + (operator.axis > 1)
-    return computed(replace(operator, levels=operator.levels.reshape(shape), axis=axis))
+    rows = reshaped_constant(filters, (*filters.shape[:2], 1, *filters.shape[2:]))
+    assert rows is not None, "all axes stay"
+    return rows
 
 
 def gemm(read: QdqReader, node: Any) -> Value:
@@ -85,15 +81,7 @@ def gemm(read: QdqReader, node: Any) -> Value:
 
 
 def _times(factor: float, x: Value) -> Value:
-    """A constant times a number."""
-    x = _constant(x)
-    if factor == 1:
-        return x
-    array, operator = array_of(x), x.operator
-    if array is not None:
-        return constant(array * np.float32(factor))
-    assert isinstance(operator, Levels), "a constant is one of both"
-    return computed(replace(operator, scales=operator.scales * np.float32(factor)))
+    return multiplied_constant(_constant(x), factor)
 
 
 def gemm_of(node: Any, x: Value, matrix: Value, bias: Sequence[Value], *, exact: bool) -> Value:
@@ -102,7 +90,7 @@ def gemm_of(node: Any, x: Value, matrix: Value, bias: Sequence[Value], *, exact:
     if x.dtype != REAL or len(x.shape) != 2 or attribute_of(node, "transA", 0):
         raise Unread
     if attribute_of(node, "transB", 0):
-        matrix = _turned(matrix)
+        matrix = transposed_constant(matrix, (1, 0))
     if any(one.shape != matrix.shape[1:] for one in bias) or x.shape[1] != matrix.shape[0]:
         raise Unread
     return computed(RealProduct(), x, matrix, *bias, exact=exact)
@@ -118,8 +106,7 @@ def multiplied(a: Value, b: Value, *, exact: bool) -> Value:
     if min(len(a.shape), len(b.shape)) < 2 or (a.dtype, b.dtype) != (REAL, REAL) or a.shape[-1] != b.shape[-2]:
         raise Unread
     if len(b.shape) == 2 and isinstance(b.operator, Levels | Constant):
-        sums = computed(RealProduct(), reshaped(a, (-1, a.shape[-1])), b, exact=exact)
-        return reshaped(sums, (*a.shape[:-1], b.shape[-1]))
+        return computed(RealProduct(), a, b, exact=exact)
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     turned = transposed(b, [*range(len(b.shape) - 2), len(b.shape) - 1, len(b.shape) - 2])
     sums = computed(RealMatrices(), _stacked(a, batch), _stacked(turned, batch), exact=exact)
@@ -133,19 +120,10 @@ def _stacked(x: Value, batch: tuple[int, ...]) -> Value:
 
 
 def _constant(x: Value) -> Value:
+    """A constant, which may be quantized."""
     if not isinstance(x.operator, Levels | Constant):
         raise Unread
     return x
-
-
-def _turned(matrix: Value) -> Value:
-    """A constant matrix, transposed."""
-    array, operator = array_of(matrix), matrix.operator
-    if array is not None:
-        return constant(np.ascontiguousarray(array.T))
-    assert isinstance(operator, Levels), "a constant is one of both"
-    levels = np.ascontiguousarray(operator.levels.T)
-    return replace(computed(replace(operator, levels=levels, axis=1 - operator.axis)), source=matrix.source)
 
 
 HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(

@@ -9,6 +9,7 @@ import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.frontend.onnx_graph import Array, attribute_of, read_constants
+from match.graph.constants import numbers_of
 from match.graph.make import array_of, constant
 from match.graph.value import Value
 
@@ -50,6 +51,13 @@ class QdqReader:
         if array is None:
             raise Unread
         return array
+
+    def numbers(self, node: Any, place: int) -> Array:
+        """A constant input, which integers may stand for, as the numbers that the reference computes with."""
+        numbers = numbers_of(self.input(node, place))
+        if numbers is None:
+            raise Unread
+        return numbers
 
     def integers(self, node: Any, name: str, place: int, default: list[int] | None = None) -> list[int]:
         """Numbers that are an attribute of an operator in early versions of ONNX and an input of it in later ones."""

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from match.arithmetic.interface import Float32Array
 from match.arithmetic.recurrent import ONNX_GATES
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.cells import RealCells
 from match.graph.make import concatenated, cut, reshaped
-from match.graph.opaque import Constant
-from match.graph.reals import REAL, Levels
+from match.graph.reals import REAL
 from match.graph.value import Value, computed
 
 _FUNCTIONS = MappingProxyType({"LSTM": (b"Sigmoid", b"Tanh", b"Tanh"), "GRU": (b"Sigmoid", b"Tanh")})
@@ -27,9 +25,9 @@ def layer(read: QdqReader, node: Any) -> tuple[Value, Value]:
     x = read.input(node)
     if x.dtype != REAL or not _is_usual(read, node):
         raise Unread
-    weights, recurrent = _numbers(read, node, 1), _numbers(read, node, 2)
+    weights, recurrent = read.numbers(node, 1), read.numbers(node, 2)
     count, rows = len(weights), weights.shape[1]
-    biases = _numbers(read, node, 3) if read.has(node, 3) else np.zeros((count, 2 * rows), np.float32)
+    biases = read.numbers(node, 3) if read.has(node, 3) else np.zeros((count, 2 * rows), np.float32)
     order = list(ONNX_GATES[node.op_type])
     gates = len(order), rows // len(order)
     ways = [attribute_of(node, "direction", b"forward") == b"reverse"] if count == 1 else [False, True]
@@ -61,15 +59,7 @@ def _is_usual(read: QdqReader, node: Any) -> bool:
         return False
     if any(read.has(node, place) for place in (4, 7)):  # lengths of sequences, peepholes
         return False
-    return not any(np.any(_numbers(read, node, place)) for place in (5, 6) if read.has(node, place))
-
-
-def _numbers(read: QdqReader, node: Any, place: int) -> Float32Array:
-    """Constants, which may be quantized."""
-    x = read.input(node, place)
-    if not isinstance(x.operator, Levels | Constant):
-        raise Unread
-    return x.operator.compute().astype(np.float32)
+    return not any(np.any(read.numbers(node, place)) for place in (5, 6) if read.has(node, place))
 
 
 HANDLERS: MappingProxyType[str, Handler] = MappingProxyType({"GRU": layer, "LSTM": layer})

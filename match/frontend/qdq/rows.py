@@ -12,9 +12,8 @@ import numpy as np
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.make import constant, reshaped, transposed
-from match.graph.opaque import Constant
 from match.graph.operator import Array
-from match.graph.reals import REAL, Levels, RealFunction
+from match.graph.reals import REAL, RealFunction
 from match.graph.reductions import RealNormalization, RealReduction
 from match.graph.rows import RealSoftmax
 from match.graph.value import Value, computed
@@ -48,14 +47,14 @@ def layer_normalization(read: QdqReader, node: Any) -> Value:
     if len(node.output) != 1:
         raise Unread
     normal = _normalized(_rows(read, node), attribute_of(node, "axis", -1), attribute_of(node, "epsilon", 1e-5))
-    return _scaled(normal, [_numbers(read, node, place) for place in (1, 2) if read.has(node, place)])
+    return _scaled(normal, [read.numbers(node, place) for place in (1, 2) if read.has(node, place)])
 
 
 def root_mean_square(read: QdqReader, node: Any) -> Value:
     """RMSNormalization along the last axes, with a gain."""
     epsilon = attribute_of(node, "epsilon", 1e-5)
     normal = _normalized(_rows(read, node), attribute_of(node, "axis", -1), epsilon, centred=False)
-    return _scaled(normal, [_numbers(read, node, 1)])
+    return _scaled(normal, [read.numbers(node, 1)])
 
 
 def instance_normalization(read: QdqReader, node: Any) -> Value:
@@ -74,7 +73,7 @@ def _of_groups(read: QdqReader, node: Any, groups: int) -> Value:
     batch, channels, *rest = x.shape
     rows = reshaped(x, (batch, groups, channels // groups * math.prod(rest)))
     normal = reshaped(_normalized(rows, -1, attribute_of(node, "epsilon", 1e-5)), x.shape)
-    return _scaled(normal, [_numbers(read, node, place).reshape(-1, *[1] * len(rest)) for place in (1, 2)])
+    return _scaled(normal, [read.numbers(node, place).reshape(-1, *[1] * len(rest)) for place in (1, 2)])
 
 
 def by_length(read: QdqReader, node: Any) -> Value:
@@ -104,14 +103,6 @@ def _normalized(x: Value, first: int, epsilon: float, *, centred: bool = True) -
     """The normalization along the last axes, from one on."""
     axes = tuple(range(first % len(x.shape), len(x.shape)))
     return computed(RealNormalization(axes=axes, epsilon=float(np.float32(epsilon)), centred=centred), x, exact=False)
-
-
-def _numbers(read: QdqReader, node: Any, place: int) -> Array:
-    """Constants, which may be quantized, as the real numbers that the reference computes with."""
-    x = read.input(node, place)
-    if not isinstance(x.operator, Levels | Constant):
-        raise Unread
-    return x.operator.compute()
 
 
 def _scaled(x: Value, gain_and_bias: Sequence[Array]) -> Value:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.maps import channels_first, channels_last
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
+from match.graph.constants import reshaped_constant, transposed_constant
 from match.graph.make import (
     array_of,
     broadcast,
@@ -26,7 +26,7 @@ from match.graph.make import (
     transposed,
 )
 from match.graph.reals import Levels
-from match.graph.value import Value, computed
+from match.graph.value import Value
 
 
 def reshape(read: QdqReader, node: Any) -> Value:
@@ -64,25 +64,17 @@ def transpose(read: QdqReader, node: Any) -> Value:
     """Transpose."""
     x = read.input(node)
     order = attribute_of(node, "perm", [*range(len(x.shape))][::-1])
-    if isinstance(x.operator, Levels):
-        levels = np.ascontiguousarray(x.operator.levels.transpose(order))
-        return computed(replace(x.operator, levels=levels, axis=order.index(x.operator.axis)))
-    return transposed(x, order)
+    return transposed_constant(x, order) if isinstance(x.operator, Levels) else transposed(x, order)
 
 
 def _in_shape(x: Value, shape: Sequence[int]) -> Value:
     """All elements of a tensor in their order; of one with several scales their axis has to stay."""
-    own = x.operator
-    if not isinstance(own, Levels):
+    if not isinstance(x.operator, Levels):
         return reshaped(x, shape)
-    levels = own.levels.reshape(tuple(shape))
-    if own.scales.size == 1:
-        return computed(replace(own, levels=levels, axis=0))
-    before = math.prod(own.levels.shape[: own.axis])
-    for axis, extent in enumerate(levels.shape):
-        if extent == own.scales.size and math.prod(levels.shape[:axis]) == before:
-            return computed(replace(own, levels=levels, axis=axis))
-    raise Unread
+    moved = reshaped_constant(x, shape)
+    if moved is None:
+        raise Unread
+    return moved
 
 
 def concatenate(read: QdqReader, node: Any) -> Value:

@@ -13,6 +13,7 @@ import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, quantize
+from match.graph.constants import numbers_of
 from match.graph.elements import Dequantize, Quantize
 from match.graph.integers import Clip, Extreme
 from match.graph.make import arithmetic, constant, lookup, named
@@ -36,7 +37,6 @@ from match.ir.float_border import FloatQuantization
 from match.rewrites.channels_last import with_channels_last
 from match.rewrites.quantized_groups.choices import chosen
 from match.rewrites.quantized_groups.close_pairs import close_product, close_slopes, close_sum, joined, real_product
-from match.rewrites.quantized_groups.element_functions import numbers_of
 from match.rewrites.quantized_groups.function_means import function_mean
 from match.rewrites.quantized_groups.functions import function_of_elements
 from match.rewrites.quantized_groups.functions_of_layers import function_of_sums, residual, slopes_of_sums
@@ -44,7 +44,7 @@ from match.rewrites.quantized_groups.interpolations import interpolation
 from match.rewrites.quantized_groups.layers import biased_product, layer
 from match.rewrites.quantized_groups.left import with_real_sums
 from match.rewrites.quantized_groups.matrices import matrices
-from match.rewrites.quantized_groups.means import mean
+from match.rewrites.quantized_groups.means import mean, multiplied_mean
 from match.rewrites.quantized_groups.moves import with_moves_of_integers
 from match.rewrites.quantized_groups.normalizations import normalization
 from match.rewrites.quantized_groups.pairs import absolute_difference, pair
@@ -148,6 +148,7 @@ class _Groups:
         made = (
             pair(real, output, clip)
             or absolute_difference(real, output, clip)
+            or multiplied_mean(real, output, clip)
             or scaled_layer(real, output, clip)
             or normalization(real, output, clip)
             or centred(real, output, clip)
@@ -169,7 +170,8 @@ class _Groups:
             is_given = x.shape == real.shape and dequantized(x) is not None
             if not (is_given if numbers is None else sum(extent > 1 for extent in numbers.shape) > 1):
                 return None
-        a, b = (self._operand(x, output, clip, source) for x in real.inputs)
+        tensors = sorted(real.inputs, key=lambda x: numbers_of(x) is not None)  # constants come last
+        a, b = (self._operand(x, output, clip, source) for x in tensors)
         return None if a is None or b is None else arithmetic(real.operator.function, a, b)
 
     def _operand(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:

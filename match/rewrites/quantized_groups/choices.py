@@ -9,11 +9,11 @@ import numpy.typing as npt
 
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, quantize
+from match.graph.constants import numbers_of
 from match.graph.make import array_of, constant
 from match.graph.pairs import Addition, Multiplication
 from match.graph.reals import RealFunction
 from match.graph.value import Value, computed
-from match.rewrites.quantized_groups.element_functions import numbers_of
 
 Limits = tuple[int, int]
 Mask = npt.NDArray[np.bool_]

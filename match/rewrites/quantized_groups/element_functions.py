@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -10,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.element_functions import ElementFunction, Step, Values
-from match.graph.make import array_of
-from match.graph.reals import Levels, RealClip, RealFunction
+from match.graph.constants import numbers_of
+from match.graph.reals import RealClip, RealFunction
 from match.graph.value import Value
 
 Reals = npt.NDArray[np.float64]
@@ -72,6 +73,8 @@ def function_after(real: Value, read: Callable[[Value], _Source | None]) -> tupl
 
 def _step(value: Value, places: tuple[int, ...]) -> Step:
     match value.operator:
+        case RealClip(low=0.0, high=math.inf):  # by which what is no number becomes 0
+            return Step("relu", places, (), value.dtype)
         case RealClip(low=low, high=high):
             return Step("clip", places, (low, high), value.dtype)
         case RealFunction(function=function):
@@ -100,11 +103,6 @@ def _operators(real: Value, source: Value | None) -> tuple[list[Value], list[Val
             else:
                 sources.append(value)
     return order, sources, constants
-
-
-def numbers_of(value: Value) -> Values | None:
-    """The elements of a constant, which integers may stand for; None for other tensors."""
-    return value.operator.compute() if isinstance(value.operator, Levels) else array_of(value)
 
 
 def with_constant(real: Value, function: str) -> tuple[Value, Reals] | None:

@@ -17,13 +17,13 @@ from match.arithmetic import real_numbers
 from match.arithmetic.interface import QuantizedType
 from match.graph.elements import ChannelLookup
 from match.graph.make import concatenated, lookup, reshaped, transposed
-from match.graph.moves import Move
 from match.graph.reals import RealAverage
 from match.graph.reductions import RealReduction
 from match.graph.value import Value, computed
 from match.ir.requantization import Int64Array
 from match.quantized.layers import Filters, convolution_sums
 from match.quantized.scaled import scaled
+from match.rewrites.quantized_groups.between import moved, without_moves
 from match.rewrites.quantized_groups.element_functions import function_of
 from match.rewrites.quantized_groups.quantities import dequantized
 from match.rewrites.quantized_groups.reductions import WindowsOfAxes
@@ -43,7 +43,7 @@ _COLUMNS = 2
 def function_mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
     """Means, or sums along axes, of functions of one 8-bit tensor: over windows side by side or a whole map."""
     windows, summed = _windows_of(real), _is_sum(real)
-    inner, moves = _without_moves(real.inputs[0])
+    inner, moves = without_moves(real.inputs[0])
     found = None if windows is None else function_of(inner)
     source = None if found is None or len(found.sources) != 1 else dequantized(found.sources[0])
     if windows is None or found is None or source is None or source.value.shape != inner.shape:
@@ -57,7 +57,7 @@ def function_mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> 
     fine = np.rint(values / step).astype(np.int64)
     coarse = np.rint(fine / _COARSE).astype(np.int64)
     tables = coarse, fine - _COARSE * coarse
-    parts = (reduce(_moved, moves, _looked_up(source.value, table, found.function.axis)) for table in tables)
+    parts = (reduce(moved, moves, _looked_up(source.value, table, found.function.axis)) for table in tables)
     maps = [windows.seen(part) for part in parts]
     (rows, columns), channels = windows.window, maps[0].shape[3]
     kernel = np.ones((rows, 2 * columns, channels, 1), np.int8)
@@ -69,19 +69,6 @@ def function_mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> 
     accumulator = sums.accumulator(unit, factor, np.zeros(channels, np.int64))
     outputs = scaled(sums, accumulator, output, clip, real_numbers, exact=False)
     return windows.back(outputs, real.shape)
-
-
-def _without_moves(x: Value) -> tuple[Value, list[Move]]:
-    """The tensor before moves that fill nothing, and these, the first one first."""
-    moves: list[Move] = []
-    while isinstance(x.operator, Move) and x.operator.padding_value is None:
-        moves.insert(0, x.operator)
-        (x,) = x.inputs
-    return x, moves
-
-
-def _moved(x: Value, move: Move) -> Value:
-    return computed(move, x)
 
 
 def _is_sum(real: Value) -> bool:

@@ -16,12 +16,13 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.arithmetic.parts_of_functions import in_parts, in_steps, reach_of
+from match.graph.constants import numbers_of
 from match.graph.pairs import Addition
 from match.graph.reals import RealClip, RealFunction
 from match.graph.value import Value, computed
 from match.quantized.functions_of_two import function_of_two
 from match.quantized.layers import limits
-from match.rewrites.quantized_groups.element_functions import Reals, function_after, numbers_of
+from match.rewrites.quantized_groups.element_functions import Reals, function_after
 from match.rewrites.quantized_groups.parts import sum_of_parts
 from match.rewrites.quantized_groups.quantities import dequantized
 from match.rewrites.quantized_groups.scaled_layers import ScaledLayer

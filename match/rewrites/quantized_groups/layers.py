@@ -141,7 +141,8 @@ def sums_of(real: Value, x: Dequantized, weights: npt.NDArray[np.int64]) -> Sums
         hwio = kernel.transpose(2, 3, 0, 1)
         return transposed_sums(x.value, hwio, operator.strides, before, real.shape, zero_point, operator.groups)
     if not isinstance(operator, RealConvolution):
-        return dense_sums(x.value, np.ascontiguousarray(kernel.T))
+        sums = dense_sums(reshaped(x.value, (-1, x.value.shape[-1])), np.ascontiguousarray(kernel.T))
+        return sums if len(real.shape) == 2 else replace(sums, shape=real.shape)
     groups = operator.groups
     depthwise = 1 < groups == x.value.shape[3]
     turned = kernel.transpose((2, 3, 0, 1) if depthwise else (2, 3, 1, 0))

@@ -13,8 +13,11 @@ from functools import partial
 
 import numpy as np
 
+from match.graph.constants import numbers_of
 from match.graph.elements import DequantizeSums
-from match.graph.make import array_of
+from match.graph.integers import Difference, Entries, Extreme
+from match.graph.make import array_of, reshaped, transposed
+from match.graph.moves import Move
 from match.graph.opaque import Constant
 from match.graph.reals import (
     Levels,
@@ -29,8 +32,12 @@ from match.graph.reals import (
 from match.graph.reductions import RealReduction, RunningSum
 from match.graph.rewrite import rewrite
 from match.graph.value import Graph, Value, computed, readers
+from match.quantized.layers import dense_sums
 from match.rewrites.quantized_groups.functions import table_of_reals
 from match.rewrites.quantized_groups.layers import integer_layer
+from match.rewrites.quantized_groups.quantities import dequantized
+
+Readers = Mapping[Value, Sequence[Value | None]]
 
 _ROUNDED_ONCE = "add", "subtract", "multiply"
 _EXACT = (
@@ -56,14 +63,18 @@ def _of_constants(value: Value, original: Value) -> Value:
     return replace(value, operator=Constant(array=value.operator.compute()))
 
 
-def _rule(read: Mapping[Value, Sequence[Value | None]], value: Value, original: Value) -> Value:
+def _rule(read: Readers, value: Value, original: Value) -> Value:
     match value.operator:
         case RealConvolution() | RealTransposed() | RealProduct():
             return _sums(value) or replace(value, exact=False)
+        case RealAverage() | RealReduction() if _is_of_layers(original, read) and (mean := _mean(value)) is not None:
+            return mean
         case RealMatrices() | RealReduction() | RunningSum():
             return replace(value, exact=False)
         case RealAverage(window=window):  # TVM's C multiplies by the reciprocal of the pixels
             return replace(value, exact=value.exact and math.prod(window).bit_count() == 1)
+        case RealFunction(function="exp") if (exponentials := _exponentials(value)) is not None:
+            return exponentials
         case RealFunction() | RealClip():
             inner = all(reader and isinstance(reader.operator, RealFunction | RealClip) for reader in read[original])
             tabulated = None if inner else table_of_reals(value)
@@ -72,18 +83,74 @@ def _rule(read: Mapping[Value, Sequence[Value | None]], value: Value, original: 
             return value
 
 
-def _sums(value: Value) -> Value | None:
-    """A layer as real numbers of its sums; None of one with another bias."""
-    found = integer_layer(value)
-    if found is None or not found.bias.exact or (len(value.inputs) > 2 and array_of(value.inputs[2]) is not None):
+def _is_of_layers(value: Value, read: Readers) -> bool:
+    """Whether layers alone read a tensor, maybe moved."""
+    return bool(read[value]) and all(
+        reader is not None
+        and (
+            isinstance(reader.operator, RealConvolution | RealTransposed | RealProduct)
+            or (isinstance(reader.operator, Move) and _is_of_layers(reader, read))
+        )
+        for reader in read[value]
+    )
+
+
+def _mean(value: Value) -> Value | None:
+    """The mean of each channel of a map of integers, as a product of its pixels and ones; None of other means."""
+    source, extents, operator = dequantized(value.inputs[0]), value.inputs[0].shape, value.operator
+    if source is None or len(extents) != 4:
         return None
-    channels = value.shape[-1]
-    offset = found.sums.offset(found.bias.integers, found.inputs.quantization.zero_point).astype(np.int32)
-    steps = np.broadcast_to(found.steps, channels).astype(np.float32)
-    scale = found.sums.for_each(steps)
-    line = DequantizeSums(offset=offset, scale=scale, bias=np.full(scale.shape, -0.0, np.float32))
+    match operator:
+        case RealAverage(window=window) if window == extents[1:3] and not any(operator.padding):
+            order, count = (0, 3, 1, 2), math.prod(window)
+        case RealReduction(function="mean", axes=(2, 3)):
+            order, count = (0, 1, 2, 3), operator.count(value.inputs[0].tensor)
+        case _:
+            return None
+    own, rows = source.quantization, reshaped(transposed(source.value, order), (-1, count))
+    sums = dense_sums(rows, np.ones((1, count), np.int8))
+    line = DequantizeSums(
+        offset=sums.offset(np.zeros(1, np.int64), own.zero_point).astype(np.int32),
+        scale=np.array([own.scale / count], np.float32),
+        bias=np.array([-0.0], np.float32),
+    )
+    return replace(reshaped(computed(line, sums.value, exact=False), value.shape), source=value.source)
+
+
+def _sums(value: Value) -> Value | None:
+    """A layer as real numbers of its sums; None of one that no integers stand for."""
+    found = integer_layer(value)
+    if found is None:
+        return None
+    channels, (_, _, *biases) = value.shape[-1], value.inputs
+    is_added_to_sums = found.bias.exact and all(isinstance(bias.operator, Levels) for bias in biases)
+    integers = found.bias.integers if is_added_to_sums else np.zeros(channels, np.int64)
+    offset = found.sums.offset(integers, found.inputs.quantization.zero_point).astype(np.int32)
+    scale = found.sums.for_each(np.broadcast_to(found.steps, channels).astype(np.float32))
+    numbers = None if is_added_to_sums else numbers_of(biases[0])
+    bias = np.full(channels, -0.0, np.float32) if numbers is None else numbers.reshape(-1).astype(np.float32)
+    line = DequantizeSums(offset=offset, scale=scale, bias=found.sums.for_each(bias))
     reals = found.sums.laid_out(computed(line, found.sums.value, exact=False))
     return replace(reals, source=value.source)
+
+
+def _exponentials(value: Value) -> Value | None:
+    """The exponentials of distances to the largest of some numbers of 8 bits, from a table by distance; else None.
+
+    They stay in floating point, as in a logarithm of their sum.
+    """
+    distance = value.inputs[0]
+    if not isinstance(distance.operator, RealFunction) or distance.operator.function != "subtract":
+        return None
+    x, largest = (dequantized(tensor) for tensor in distance.inputs)
+    if x is None or largest is None or not isinstance(largest.value.operator, Extreme):
+        return None
+    extreme, own = largest.value.operator, x.quantization
+    if not extreme.largest or not extreme.keepdims or largest.value.inputs != (x.value,):
+        return None
+    steps = computed(Difference(dtype="int32"), largest.value, x.value)
+    numbers = np.exp(-float(own.scale) * np.arange(own.levels.size)).astype(np.float32)
+    return replace(computed(Entries(table=numbers), steps, exact=False), source=value.source)
 
 
 def _is_exact(value: Value) -> bool:

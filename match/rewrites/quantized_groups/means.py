@@ -7,6 +7,10 @@ Those are integers here, too, where float32 is proven to round them alike (`matc
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import reduce
+
+import numpy as np
 
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
@@ -15,12 +19,16 @@ from match.graph.float_average import FloatAverage
 from match.graph.integers import Clip
 from match.graph.make import padded
 from match.graph.reals import RealAverage
+from match.graph.reductions import RealReduction
 from match.graph.value import Value, computed
 from match.ir.float_border import FloatQuantization
 from match.ir.layer import Padding
 from match.quantized.averages import averaged
 from match.quantized.window_means import are_means_of_sums, parts_of, window_means
+from match.rewrites.quantized_groups.between import moved, without_moves
+from match.rewrites.quantized_groups.element_functions import with_constant
 from match.rewrites.quantized_groups.quantities import Dequantized, as_type, dequantized
+from match.rewrites.quantized_groups.reductions import reduction
 
 
 def mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
@@ -66,3 +74,17 @@ def _of_windows(
     )
     levels = computed(means, x, exact=real.exact)
     return levels if clip == output.limits else computed(Clip(limits=clip, dtype=output.dtype), levels)
+
+
+def multiplied_mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
+    """A mean times a positive number, with which some quantizers follow the division of their hardware; else None."""
+    product = with_constant(real, "multiply")
+    if product is None or product[1].size != 1 or product[0].shape != real.shape or product[1].item() <= 0:
+        return None
+    average, moves = without_moves(product[0])
+    scaled = replace(output, scale=np.float32(output.scale / np.float32(product[1].item())))
+    if isinstance(average.operator, RealAverage):
+        made = mean(replace(average, exact=False), scaled, clip)
+    else:
+        made = reduction(average, scaled, clip) if isinstance(average.operator, RealReduction) else None
+    return None if made is None else reduce(moved, moves, replace(made, exact=False))

@@ -15,6 +15,7 @@ import numpy as np
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import quantize
 from match.graph.elements import Dequantize, Quantize
+from match.graph.gathers import Gather
 from match.graph.integers import Clip, Extreme, Place
 from match.graph.make import array_of, constant, lookup, named
 from match.graph.maximum import Maximum
@@ -43,6 +44,8 @@ def with_moves_of_integers(graph: Graph) -> Graph:
     def rule(value: Value, original: Value) -> Value:
         if isinstance(value.operator, Place):
             return _found_in_integers(value)
+        if isinstance(value.operator, Gather):
+            return _gathered(value) or value
         if _is_magnitude(value) and all(
             x is not None and isinstance(x.operator, RealReduction) for x in read[original]
         ):
@@ -92,6 +95,17 @@ def _found_in_integers(value: Value) -> Value:
     """The place of an extreme, among integers, which have the order of their real numbers."""
     real = dequantized(value.inputs[0])
     return value if real is None else replace(value, inputs=(real.value,))
+
+
+def _gathered(value: Value) -> Value | None:
+    """Rows of integers in the place of rows of their real numbers; None of other tables."""
+    table, indices = value.inputs
+    real = dequantized(table)
+    if real is None or value.operator is None:
+        return None
+    rows = named(computed(value.operator, real.value, indices), value.source)
+    numbers = Dequantize(scale=real.quantization.scale, zero_point=real.quantization.zero_point)
+    return named(computed(numbers, rows), value.source)
 
 
 def _is_magnitude(value: Value) -> bool:

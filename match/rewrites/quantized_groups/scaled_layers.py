@@ -16,10 +16,11 @@ import numpy as np
 from match.arithmetic import real_numbers
 from match.arithmetic.biases import LARGEST_INPUT, fraction_bits
 from match.arithmetic.interface import QuantizedType
+from match.graph.constants import numbers_of
 from match.graph.reals import RealConvolution, RealFunction, RealProduct, RealTransposed
 from match.graph.value import Value
 from match.quantized.scaled import scaled
-from match.rewrites.quantized_groups.element_functions import Reals, numbers_of
+from match.rewrites.quantized_groups.element_functions import Reals
 from match.rewrites.quantized_groups.layers import biased_product, integer_layer, sums_of
 
 LEVEL_DTYPE = "uint8"

@@ -1,4 +1,4 @@
-"""Normalizations that exporters write out, operator by operator, become one operator."""
+"""Normalizations and logarithms of softmax that exporters write out, operator by operator, become one operator."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from match.graph.make import array_of, constant
+from match.graph.integers import Extreme
+from match.graph.make import array_of, constant, transposed
 from match.graph.moves import Move
 from match.graph.reals import RealClip, RealFunction
 from match.graph.reductions import RealNormalization, RealReduction
 from match.graph.rewrite import rewrite
+from match.graph.rows import RealSoftmax
 from match.graph.value import Graph, Value, computed
 from match.rewrites.quantized_groups.element_functions import with_constant
 from match.rewrites.quantized_groups.quantities import dequantized
@@ -23,6 +25,8 @@ def with_normalizations(graph: Graph) -> Graph:
 
 def _rule(value: Value, original: Value) -> Value:
     del original
+    if (logarithm := _log_softmax(value)) is not None:
+        return logarithm
     quotient = _quotient(value)
     if quotient is None:
         return value
@@ -34,7 +38,7 @@ def _rule(value: Value, original: Value) -> Value:
     operator, square = squares.operator, squares.inputs[0]
     if not isinstance(operator, RealReduction) or not operator.keepdims or operator.function == "prod":
         return value
-    if not _is(square, "multiply") or any(x is not distance for x in square.inputs):
+    if not _is(square, "multiply") or not all(_is_same(x, distance) for x in square.inputs):
         return value
     x, centred = distance, False
     if _is(distance, "subtract") and _is_mean(distance.inputs[1], distance.inputs[0], operator.axes):
@@ -47,6 +51,41 @@ def _rule(value: Value, original: Value) -> Value:
     if summed:
         made = computed(RealFunction(function="multiply"), made, constant(np.float32(count**-0.5)), exact=False)
     return replace(made, source=value.source)
+
+
+def _log_softmax(value: Value) -> Value | None:
+    """The logarithm of a softmax: distances to the largest number less the logarithm of their exponentials' sum."""
+    if not _is(value, "subtract"):
+        return None
+    distance, logarithm = value.inputs
+    total = logarithm.inputs[0] if _is(logarithm, "log") else None
+    reduction = None if total is None else total.operator
+    if total is None or not isinstance(reduction, RealReduction) or not _is(distance, "subtract"):
+        return None
+    exponentials, (x, largest) = total.inputs[0], distance.inputs
+    is_sum = reduction.function == "sum" and reduction.keepdims and len(reduction.axes) == 1
+    if not is_sum or not _is(exponentials, "exp") or not _is_same(exponentials.inputs[0], distance):
+        return None
+    if not _is_largest(largest, x, reduction.axes):
+        return None
+    (axis,), rank = reduction.axes, len(x.shape)
+    order = [*(other for other in range(rank) if other != axis), axis]
+    rows = computed(RealSoftmax(logarithm=True), transposed(x, order), exact=False)
+    return replace(transposed(rows, [order.index(other) for other in range(rank)]), source=value.source)
+
+
+def _is_largest(largest: Value, x: Value, axes: tuple[int, ...]) -> bool:
+    """Whether a tensor has the largest numbers of another one along axes, found among its integers or not."""
+    pairs = [(largest, x)]
+    integers, own = dequantized(largest), dequantized(x)
+    if integers is not None and own is not None and integers.quantization == own.quantization:
+        pairs.append((integers.value, own.value))
+    return any(
+        isinstance(one.operator, Extreme)
+        and (one.operator.largest, one.operator.keepdims, one.operator.axes) == (True, True, axes)
+        and one.inputs == (other,)
+        for one, other in pairs
+    )
 
 
 def _quotient(value: Value) -> tuple[Value, Value] | None:
@@ -91,6 +130,11 @@ def _is_never_less(x: Value, least: float) -> bool:
         return True
     source = dequantized(x)
     return source is not None and least <= float(source.quantization.scale)
+
+
+def _is_same(a: Value, b: Value) -> bool:
+    """Whether two tensors are one, or differences of the same two."""
+    return a is b or (_is(a, "subtract") and _is(b, "subtract") and a.inputs == b.inputs)
 
 
 def _is(value: Value, function: str) -> bool:

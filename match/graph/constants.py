@@ -1,0 +1,77 @@
+"""Constants, also real numbers that integers stand for (`match.graph.reals.Levels`): their numbers, and moved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from match.graph.make import array_of, constant
+from match.graph.moves import Move
+from match.graph.opaque import Constant
+from match.graph.operator import Array
+from match.graph.reals import Levels
+from match.graph.value import Value, computed
+
+
+def is_constant(x: Value) -> bool:
+    """Whether a tensor is one of constants."""
+    return isinstance(x.operator, Constant | Levels)
+
+
+def numbers_of(x: Value) -> Array | None:
+    """The elements of a constant; None for other tensors."""
+    return x.operator.compute() if isinstance(x.operator, Levels) else array_of(x)
+
+
+def transposed_constant(x: Value, axes: Sequence[int]) -> Value:
+    """A constant with its axes in another order."""
+    own = x.operator
+    if not isinstance(own, Levels):
+        return constant(np.ascontiguousarray(_array(x).transpose(axes)))
+    levels = np.ascontiguousarray(own.levels.transpose(axes))
+    return replace(computed(replace(own, levels=levels, axis=list(axes).index(own.axis))), source=x.source)
+
+
+def reshaped_constant(x: Value, shape: Sequence[int]) -> Value | None:
+    """All elements of a constant in their order; None if that tears the axis of several scales apart."""
+    own = x.operator
+    if not isinstance(own, Levels):
+        return constant(_array(x).reshape(tuple(shape)))
+    levels = own.levels.reshape(tuple(shape))
+    if own.scales.size == 1:
+        return computed(replace(own, levels=levels, axis=0))
+    before = math.prod(own.levels.shape[: own.axis])
+    for axis, extent in enumerate(levels.shape):
+        if extent == own.scales.size and math.prod(levels.shape[:axis]) == before:
+            return computed(replace(own, levels=levels, axis=axis))
+    return None
+
+
+def moved_constant(x: Value) -> Value | None:
+    """A constant, or what moves make of one, as a constant; None of other tensors, and where scales are torn apart."""
+    if is_constant(x):
+        return x
+    move, source = x.operator, moved_constant(x.inputs[0]) if isinstance(x.operator, Move) else None
+    if source is None or not isinstance(move, Move) or any(columns is not None for columns in move.columns):
+        return None
+    seen = reshaped_constant(source, move.split)
+    return None if seen is None else reshaped_constant(transposed_constant(seen, move.axes), move.shape)
+
+
+def multiplied_constant(x: Value, factor: float) -> Value:
+    """A constant times a number."""
+    if factor == 1:
+        return x
+    own = x.operator
+    if not isinstance(own, Levels):
+        return constant(_array(x) * np.float32(factor))
+    return computed(replace(own, scales=own.scales * np.float32(factor)))
+
+
+def _array(x: Value) -> Array:
+    array = array_of(x)
+    assert array is not None, "which is asked before"
+    return array

@@ -1,0 +1,394 @@
+"""Operators on real numbers read as operators of the graph, before integers stand for them.
+
+A map has its channels last in the graph: each operator on maps with channels first stands between transpositions, which
+`match.rewrites.channels_last` takes out again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from match.arithmetic.element_functions import FUNCTIONS
+from match.graph.constants import moved_constant, reshaped_constant, transposed_constant
+from match.graph.gathers import Gather
+from match.graph.integers import Extreme
+from match.graph.make import chosen, constant, padded, reshaped, transposed
+from match.graph.maximum import Maximum
+from match.graph.reals import (
+    REAL,
+    RealAverage,
+    RealClip,
+    RealConvolution,
+    RealFunction,
+    RealMatrices,
+    RealProduct,
+    RealTransposed,
+)
+from match.graph.reductions import RealReduction, Reduction, RunningSum
+from match.graph.resize import RealInterpolation
+from match.graph.rows import RealSoftmax
+from match.graph.value import Value, computed
+from match.ir.layer import Padding
+from match.ir.moves import RESHAPES
+from match.relay import relay, tvm
+from match.relay.graph_reader import Fragment
+from match.relay.integer_form import is_real_sums
+from match.relay.resampling import read_interpolated
+from match.relay.rewrite import constant as array_of
+from match.relay.rewrite import dtype, is_call, operator_name, scalar, shape
+
+_Build = Callable[..., Value]
+
+_FIRST, _LAST = "NCHW", "NHWC"
+
+
+def read_reals(call: relay.Call) -> Fragment | None:
+    """An operator on real numbers that ends in a typed call; None for other calls.
+
+    An operator that reads a marked tensor is computed by the reference in floating point.
+    """
+    if not isinstance(call.checked_type, tvm.ir.TensorType):
+        return None
+    if is_call(call, "cast"):
+        return _cast(call)
+    if is_call(call, "take") and dtype(call) == REAL:
+        return _chosen(call)
+    if dtype(call) not in (REAL, "bool"):
+        return None
+    if any(not isinstance(x.checked_type, tvm.ir.TensorType) or dtype(x) not in (REAL, "bool") for x in call.args):
+        return None
+    step = read_interpolated(call)
+    if step is not None:
+        between = RealInterpolation(axis=step.axis, below=step.below, above=step.above, weight=step.weight)
+        return Fragment((step.x,), partial(computed, between, exact=False))
+    exact = not any(is_real_sums(x) for x in call.args)
+    name = operator_name(call)
+    reader = _READERS.get(name)
+    build = _element(call, exact) if reader is None else reader(call, exact)
+    return None if build is None else Fragment(tuple(call.args), build)
+
+
+def _cast(call: relay.Call) -> Fragment | None:
+    """Real numbers or truth values in another type, and integers that real numbers were made."""
+    (x,) = call.args
+    kinds = dtype(x), dtype(call)
+    if "bool" not in kinds and kinds[0] != REAL and not (is_call(x, "cast") and dtype(x.args[0]) == REAL):
+        return None
+    return Fragment((x,), lambda value: _real("cast", value, dtype=kinds[1]))
+
+
+def _chosen(call: relay.Call) -> Fragment | None:
+    """Rows of a table by indices that are computed; one beyond an end is taken for that end."""
+    table, indices = call.args
+    if str(call.attrs.mode) != "clip" or call.attrs.axis is None or array_of(indices) is not None:
+        return None
+    gather = Gather(axis=int(call.attrs.axis) % len(shape(table)), batches=int(call.attrs.batch_dims))
+    return Fragment((table, indices), partial(computed, gather))
+
+
+def _real(function: str, *operands: Value, dtype: str = REAL, exact: bool = True) -> Value:
+    return computed(RealFunction(function=function, dtype=dtype), *operands, exact=exact)
+
+
+def _element(call: relay.Call, exact: bool) -> _Build | None:
+    """A function of elements that the graph calls as Relay does."""
+    name, kind = operator_name(call), dtype(call)
+    if name not in FUNCTIONS or name in ("clip", "leaky_relu", "relu"):
+        return None
+    return lambda *operands: _real(name, *operands, dtype=kind, exact=exact)
+
+
+def _clip(call: relay.Call, exact: bool) -> _Build:
+    low, high = float(call.attrs.a_min), float(call.attrs.a_max)
+    return lambda x: computed(RealClip(low=low, high=high), x)
+
+
+def _relu(call: relay.Call, exact: bool) -> _Build:
+    return lambda x: computed(RealClip(low=0.0, high=math.inf), x)
+
+
+def _extremum(call: relay.Call, exact: bool) -> _Build:
+    """An extremum of a tensor and one number is a clip."""
+    name = operator_name(call)
+    for place, other in enumerate(call.args):
+        bound = scalar(other)
+        if bound is not None and array_of(call.args[1 - place]) is None:
+            low, high = (float(bound), math.inf) if name == "maximum" else (-math.inf, float(bound))
+            return lambda *operands: computed(RealClip(low=low, high=high), operands[1 - place])
+    return lambda a, b: _real(name, a, b)
+
+
+def _leaky_relu(call: relay.Call, exact: bool) -> _Build:
+    slope = np.float32(call.attrs.alpha)
+
+    def build(x: Value) -> Value:
+        return _sloped(x, constant(slope))
+
+    return build
+
+
+def _prelu(call: relay.Call, exact: bool) -> _Build | None:
+    rank, axis = len(shape(call)), int(call.attrs.axis) % len(shape(call))
+
+    def build(x: Value, slopes: Value) -> Value:
+        along = [-1 if other == axis else 1 for other in range(rank)]
+        moved = reshaped_constant(slopes, np.empty(slopes.shape).reshape(along).shape)
+        assert moved is not None, "it has one axis"
+        return _sloped(x, moved)
+
+    return build if array_of(call.args[1]) is not None else None
+
+
+def _sloped(x: Value, slope: Value) -> Value:
+    positive = _real("greater", x, constant(np.float32(0)), dtype="bool")
+    return _real("where", positive, x, _real("multiply", slope, x))
+
+
+def _bias(call: relay.Call, exact: bool) -> _Build | None:
+    rank, axis = len(shape(call)), int(call.attrs.axis) % len(shape(call))
+
+    def build(x: Value, bias: Value) -> Value:
+        extents = [bias.shape[0] if other == axis else 1 for other in range(axis, rank)]
+        moved = reshaped_constant(_given(bias), extents)
+        assert moved is not None, "it has one axis"
+        return _real("add", x, moved, exact=exact)
+
+    return build if _is_given(call.args[1]) else None
+
+
+def _is_given(expr: relay.Expr) -> bool:
+    """Whether an expression is a constant, which may be dequantized and moved."""
+    while is_call(expr, *RESHAPES, "transpose"):
+        expr = expr.args[0]
+    if is_call(expr, "qnn.dequantize"):
+        expr = expr.args[0]
+    return isinstance(expr, relay.Constant)
+
+
+def _given(x: Value) -> Value:
+    """The constant of an expression that `_is_given`."""
+    found = moved_constant(x)
+    assert found is not None, "which is asked before"
+    return found
+
+
+def _sides(numbers: Sequence[Any]) -> tuple[int, int]:
+    return int(numbers[0]), int(numbers[1])
+
+
+def _with_channels_last(layout: str, build: _Build) -> _Build | None:
+    """An operator on maps in a layout, of which `build` makes the one with channels last."""
+    if layout == _LAST:
+        return build
+    if layout != _FIRST:
+        return None
+
+    def turned(x: Value, *others: Value) -> Value:
+        return transposed(build(transposed(x, (0, 2, 3, 1)), *others), (0, 3, 1, 2))
+
+    return turned
+
+
+def _convolution(call: relay.Call, exact: bool) -> _Build | None:
+    attrs = call.attrs
+    layout, kernel = str(attrs.data_layout), str(attrs.kernel_layout)
+    channels = shape(call.args[0])[layout.index("C")] if sorted(layout) == sorted(_LAST) else 0
+    groups = int(attrs.groups)
+    if not _is_given(call.args[1]) or sorted(kernel) != sorted("OIHW") or not channels:
+        return None
+    operator = RealConvolution(
+        strides=_sides(attrs.strides),
+        padding=Padding(*(int(side) for side in attrs.padding)),
+        dilation=_sides(attrs.dilation),
+        groups=groups,
+    )
+
+    def build(x: Value, filters: Value) -> Value:
+        turned = transposed_constant(_given(filters), [kernel.index(axis) for axis in "OIHW"])
+        if kernel == "HWOI":  # of depthwise layers, with the outputs of each input along the last axis
+            moved = reshaped_constant(turned, (-1, channels // groups, *turned.shape[2:]))
+            assert moved is not None, "filters stay in order"
+            turned = moved
+        return computed(operator, x, turned, exact=exact)
+
+    return _with_channels_last(layout, build)
+
+
+def _transposed_convolution(call: relay.Call, exact: bool) -> _Build | None:
+    attrs = call.attrs
+    kernel = str(attrs.kernel_layout)
+    dilated = any(int(step) != 1 for step in attrs.dilation)
+    if not _is_given(call.args[1]) or sorted(kernel) != sorted("OIHW") or dilated:
+        return None
+    operator = RealTransposed(
+        strides=_sides(attrs.strides),
+        padding=Padding(*(int(side) for side in attrs.padding)),
+        spare=_sides(attrs.output_padding),
+        groups=int(attrs.groups),
+    )
+
+    def build(x: Value, filters: Value) -> Value:
+        turned = transposed_constant(_given(filters), [kernel.index(axis) for axis in "IOHW"])
+        return computed(operator, x, turned, exact=exact)
+
+    return _with_channels_last(str(attrs.data_layout), build)
+
+
+def _dense(call: relay.Call, exact: bool) -> _Build:
+    """A product of rows and a transposed matrix, constant or not."""
+
+    def build(x: Value, matrix: Value) -> Value:
+        weights = moved_constant(matrix)
+        if weights is not None:
+            return computed(RealProduct(), x, transposed_constant(weights, (1, 0)), exact=exact)
+        one = computed(RealMatrices(), reshaped(x, (1, *x.shape)), reshaped(matrix, (1, *matrix.shape)), exact=exact)
+        return reshaped(one, one.shape[1:])
+
+    return build
+
+
+def _matrices(call: relay.Call, exact: bool) -> _Build | None:
+    turned = bool(call.attrs.transpose_a), not bool(call.attrs.transpose_b)
+    if shape(call.args[0])[0] != shape(call.args[1])[0]:
+        return None
+
+    def build(a: Value, b: Value) -> Value:
+        a, b = (transposed(x, (0, 2, 1)) if turn else x for x, turn in zip((a, b), turned, strict=True))
+        return computed(RealMatrices(), a, b, exact=exact)
+
+    return build
+
+
+def _largest(call: relay.Call, exact: bool) -> _Build | None:
+    attrs = call.attrs
+    if attrs.ceil_mode:
+        return None
+    operator = Maximum(
+        window=_sides(attrs.pool_size),
+        strides=_sides(attrs.strides),
+        padding=Padding(*(int(side) for side in attrs.padding)),
+        dilation=_sides(attrs.dilation),
+    )
+    return _with_channels_last(str(attrs.layout), lambda x: computed(operator, x))
+
+
+def _average(call: relay.Call, exact: bool) -> _Build | None:
+    attrs = call.attrs
+    if attrs.ceil_mode or any(int(step) != 1 for step in attrs.dilation):
+        return None
+    operator = RealAverage(
+        window=_sides(attrs.pool_size),
+        strides=_sides(attrs.strides),
+        padding=Padding(*(int(side) for side in attrs.padding)),
+        counts_padding=bool(attrs.count_include_pad),
+    )
+    return _with_channels_last(str(attrs.layout), lambda x: computed(operator, x, exact=exact))
+
+
+def _whole_map(call: relay.Call, exact: bool) -> _Build | None:
+    """The mean or the largest value of each channel of a map."""
+    layout, extents = str(call.attrs.layout), shape(call.args[0])
+    window = extents[layout.index("H")], extents[layout.index("W")]
+    if is_call(call, "nn.global_max_pool2d"):
+        largest = Maximum(window=window, strides=(1, 1), padding=Padding(), dilation=(1, 1))
+        return _with_channels_last(layout, lambda x: computed(largest, x))
+    mean = RealAverage(window=window, strides=(1, 1), written_as="map")
+    return _with_channels_last(layout, lambda x: computed(mean, x, exact=exact))
+
+
+def _axes(call: relay.Call) -> tuple[int, ...]:
+    """The axes that a reduction takes together, in ascending order."""
+    rank, given = len(shape(call.args[0])), call.attrs.axis
+    axes = {int(axis) % rank for axis in (range(rank) if given is None else given)}
+    return tuple(sorted(set(range(rank)) - axes if call.attrs.exclude else axes))
+
+
+def _reduction(call: relay.Call, exact: bool) -> _Build:
+    axes, keepdims, function = _axes(call), bool(call.attrs.keepdims), _REDUCTIONS[operator_name(call)]
+    return lambda x: computed(RealReduction(function=function, axes=axes, keepdims=keepdims), x)
+
+
+def _extreme(call: relay.Call, exact: bool) -> _Build:
+    operator = Extreme(axes=_axes(call), keepdims=bool(call.attrs.keepdims), largest=is_call(call, "max"))
+    return lambda x: computed(operator, x)
+
+
+def _variance(call: relay.Call, exact: bool) -> _Build | None:
+    axes, keepdims = _axes(call), bool(call.attrs.keepdims)
+    if call.attrs.unbiased or not keepdims:
+        return None
+
+    def build(x: Value, mean: Value) -> Value:
+        distance = _real("subtract", x, mean)
+        square = _real("multiply", distance, distance)
+        return computed(RealReduction(function="mean", axes=axes, keepdims=True), square)
+
+    return build
+
+
+def _softmax(call: relay.Call, exact: bool) -> _Build:
+    rank, logarithm = len(shape(call)), is_call(call, "nn.log_softmax")
+    axis = int(call.attrs.axis) % rank
+    order = [*(other for other in range(rank) if other != axis), axis]
+
+    def build(x: Value) -> Value:
+        rows = computed(RealSoftmax(logarithm=logarithm), transposed(x, order), exact=False)
+        return transposed(rows, [order.index(other) for other in range(rank)])
+
+    return build
+
+
+def _running_sum(call: relay.Call, exact: bool) -> _Build | None:
+    if call.attrs.axis is None:
+        return None
+    operator = RunningSum(axis=int(call.attrs.axis) % len(shape(call)), exclusive=bool(call.attrs.exclusive))
+    return lambda x: computed(operator, x)
+
+
+def _pad(call: relay.Call, exact: bool) -> _Build | None:
+    """Padding with a number, or with the tensor's own elements."""
+    widths = [(int(before), int(after)) for before, after in call.attrs.pad_width]
+    mode: Any = str(call.attrs.pad_mode)
+    fill = scalar(call.args[1])
+    if fill is None or min(min(width) for width in widths) < 0:
+        return None
+    if mode == "constant":
+        return lambda x, _: padded(x, widths, float(fill))
+    return lambda x, _: chosen(x, [np.pad(np.arange(e), width, mode) for e, width in zip(x.shape, widths, strict=True)])
+
+
+_REDUCTIONS: MappingProxyType[str, Reduction] = MappingProxyType({"mean": "mean", "prod": "prod", "sum": "sum"})
+
+_READERS: MappingProxyType[str, Callable[[relay.Call, bool], _Build | None]] = MappingProxyType(
+    {
+        **dict.fromkeys(_REDUCTIONS, _reduction),
+        "clip": _clip,
+        "cumsum": _running_sum,
+        "max": _extreme,
+        "maximum": _extremum,
+        "min": _extreme,
+        "minimum": _extremum,
+        "nn.avg_pool2d": _average,
+        "nn.batch_matmul": _matrices,
+        "nn.bias_add": _bias,
+        "nn.conv2d": _convolution,
+        "nn.conv2d_transpose": _transposed_convolution,
+        "nn.dense": _dense,
+        "nn.global_avg_pool2d": _whole_map,
+        "nn.global_max_pool2d": _whole_map,
+        "nn.leaky_relu": _leaky_relu,
+        "nn.log_softmax": _softmax,
+        "nn.max_pool2d": _largest,
+        "nn.pad": _pad,
+        "nn.prelu": _prelu,
+        "nn.relu": _relu,
+        "nn.softmax": _softmax,
+        "variance": _variance,
+    }
+)
