@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from match.passes.quantized_groups.quantities import parameters
 from match.relay import relay, tvm
-from match.relay.qnn import dequantized
+from match.relay.qnn import dequantized, parameters
 from match.relay.rewrite import New, constant, is_call, permutation, rewrite, shape
 
 Places = npt.NDArray[np.int64]

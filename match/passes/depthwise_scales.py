@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from match.arithmetic.interface import Float32Array
 from match.ir.dtypes import value_range
-from match.passes.quantized_groups.linear import weights_of
+from match.passes.quantized_weights import weights_of
 from match.relay import integer_form, relay, tvm
 from match.relay.rewrite import New, constant, dtype, is_call, rewrite, shape
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +15,8 @@ from match.arithmetic.line_fit import NoLineError
 from match.arithmetic.named_rounding import NamedRounding
 from match.arithmetic.truncated_means import truncated_mean
 from match.graph.elements import Dequantize, Quantize
-from match.graph.make import lookup, reshaped, transposed
+from match.graph.make import concatenated, lookup, reshaped, transposed
+from match.graph.moves import Move
 from match.graph.pairs import Multiplication
 from match.graph.reals import Levels, RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
 from match.graph.reductions import RealReduction
@@ -63,10 +65,36 @@ class QuantizedReader:
         """A quantized operator that ends in a typed call; None for other calls. A mark on real numbers is none."""
         if is_real_sums(call) and dtype(call) == "float32":
             return Fragment((call.args[0],), _unproven)
+        if is_call(call, "qnn.concatenate"):
+            return self._concatenation(call) or rest_of(call)
         found = self._integers(call) or self._border(call)
         if found is None and operator_name(unmarked(call)).startswith("qnn."):
             return rest_of(call)
         return found
+
+    def _concatenation(self, call: relay.Call) -> Fragment | None:
+        """Parts side by side, each in the output's scale; None where one has several scales."""
+        tensors, scales, zeros = (list(argument.fields) for argument in call.args[:3])
+        output = quantization(call.args[3], call.args[4], dtype(call))
+        parameters: Iterable[tuple[relay.Expr, relay.Expr, relay.Expr]] = zip(scales, zeros, tensors, strict=True)
+        own = [quantization(scale, zero, dtype(x)) for scale, zero, x in parameters]
+        types = [kind for kind in own if kind is not None]
+        if output is None or len(types) < len(tensors):
+            return None
+        axis = int(call.attrs.axis) % len(shape(call))
+
+        def build(*parts: Value) -> Value:
+            rescaled = [
+                x if kind == output else lookup(x, self._outputs(kind, output).astype(output.dtype))
+                for x, kind in zip(parts, types, strict=True)
+            ]
+            return concatenated(rescaled, axis)
+
+        return Fragment(tuple(tensors), build)
+
+    def _outputs(self, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
+        """What all levels become in another quantization, shape (256,)."""
+        return self.arithmetic.requantize(inputs, output, output.limits).reshape(-1)
 
     def _border(self, call: relay.Call) -> Fragment | None:
         """A quantize or a dequantize with one scale, or a mean in floating point between both."""
@@ -263,6 +291,9 @@ class QuantizedReader:
 
 def _unproven(x: Value) -> Value:
     """A tensor, of which it is not known whether the reference computes just these sums."""
+    if isinstance(x.operator, Move):
+        inner = _unproven(x.inputs[0])
+        return x if inner is x.inputs[0] else replace(x, inputs=(inner,))
     layers = RealConvolution | RealTransposed | RealProduct | RealMatrices | RealAverage | RealReduction
     return replace(x, exact=False) if isinstance(x.operator, layers) else x
 

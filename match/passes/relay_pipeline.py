@@ -12,6 +12,7 @@ from match.graph.text import text
 from match.graph.value import Graph
 from match.passes.adaptive_averages import PoolCollectedWindows
 from match.passes.channels_last import ChannelsLast
+from match.passes.collected import CollectRows
 from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.depthwise_scales import DepthwiseScales
 from match.passes.fixed_point_groups import FuseFixedPointGroups
@@ -77,6 +78,7 @@ def _prepared(
         NarrowRequantizations(),
         TabulateFunctions(),
         ReshapesBehindElements(),
+        CollectRows(),
         ChannelsLast(),
         ComposeArithmetic(),
     )

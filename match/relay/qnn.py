@@ -74,6 +74,11 @@ def quantization(scale: relay.Expr, zero_point: relay.Expr, dtype: str) -> Quant
     return QuantizedType(np.float32(scale_value), int(zero_value), dtype)
 
 
+def parameters(values: QuantizedType) -> tuple[relay.Expr, relay.Expr]:
+    """A scale and a zero point, as QNN operators take them."""
+    return relay.const(values.scale), relay.const(values.zero_point, "int32")
+
+
 def quantized(expr: relay.Expr) -> QuantizedType | None:
     """The quantization of what a `qnn.quantize` with one scale makes 8 bits; None for other expressions."""
     if not is_call(expr, "qnn.quantize") or not is_8bit(expr):

@@ -80,7 +80,7 @@ def _cast(call: relay.Call) -> Fragment | None:
     kinds = dtype(x), dtype(call)
     if "bool" not in kinds and kinds[0] != REAL and not (is_call(x, "cast") and dtype(x.args[0]) == REAL):
         return None
-    return Fragment((x,), lambda value: _real("cast", value, dtype=kinds[1]))
+    return Fragment((x,), partial(_real, "cast", dtype=kinds[1]))
 
 
 def _chosen(call: relay.Call) -> Fragment | None:
@@ -101,16 +101,16 @@ def _element(call: relay.Call, exact: bool) -> _Build | None:
     name, kind = operator_name(call), dtype(call)
     if name not in FUNCTIONS or name in ("clip", "leaky_relu", "relu"):
         return None
-    return lambda *operands: _real(name, *operands, dtype=kind, exact=exact)
+    return partial(_real, name, dtype=kind, exact=exact)
 
 
 def _clip(call: relay.Call, exact: bool) -> _Build:
     low, high = float(call.attrs.a_min), float(call.attrs.a_max)
-    return lambda x: computed(RealClip(low=low, high=high), x)
+    return partial(computed, RealClip(low=low, high=high))
 
 
 def _relu(call: relay.Call, exact: bool) -> _Build:
-    return lambda x: computed(RealClip(low=0.0, high=math.inf), x)
+    return partial(computed, RealClip(low=0.0, high=math.inf))
 
 
 def _extremum(call: relay.Call, exact: bool) -> _Build:
@@ -120,8 +120,12 @@ def _extremum(call: relay.Call, exact: bool) -> _Build:
         bound = scalar(other)
         if bound is not None and array_of(call.args[1 - place]) is None:
             low, high = (float(bound), math.inf) if name == "maximum" else (-math.inf, float(bound))
-            return lambda *operands: computed(RealClip(low=low, high=high), operands[1 - place])
-    return lambda a, b: _real(name, a, b)
+            return partial(_clipped, 1 - place, RealClip(low=low, high=high))
+    return partial(_real, name)
+
+
+def _clipped(place: int, clip: RealClip, *operands: Value) -> Value:
+    return computed(clip, operands[place])
 
 
 def _leaky_relu(call: relay.Call, exact: bool) -> _Build:
@@ -275,7 +279,7 @@ def _largest(call: relay.Call, exact: bool) -> _Build | None:
         padding=Padding(*(int(side) for side in attrs.padding)),
         dilation=_sides(attrs.dilation),
     )
-    return _with_channels_last(str(attrs.layout), lambda x: computed(operator, x))
+    return _with_channels_last(str(attrs.layout), partial(computed, operator))
 
 
 def _average(call: relay.Call, exact: bool) -> _Build | None:
@@ -288,7 +292,7 @@ def _average(call: relay.Call, exact: bool) -> _Build | None:
         padding=Padding(*(int(side) for side in attrs.padding)),
         counts_padding=bool(attrs.count_include_pad),
     )
-    return _with_channels_last(str(attrs.layout), lambda x: computed(operator, x, exact=exact))
+    return _with_channels_last(str(attrs.layout), partial(computed, operator, exact=exact))
 
 
 def _whole_map(call: relay.Call, exact: bool) -> _Build | None:
@@ -297,9 +301,9 @@ def _whole_map(call: relay.Call, exact: bool) -> _Build | None:
     window = extents[layout.index("H")], extents[layout.index("W")]
     if is_call(call, "nn.global_max_pool2d"):
         largest = Maximum(window=window, strides=(1, 1), padding=Padding(), dilation=(1, 1))
-        return _with_channels_last(layout, lambda x: computed(largest, x))
+        return _with_channels_last(layout, partial(computed, largest))
     mean = RealAverage(window=window, strides=(1, 1), written_as="map")
-    return _with_channels_last(layout, lambda x: computed(mean, x, exact=exact))
+    return _with_channels_last(layout, partial(computed, mean, exact=exact))
 
 
 def _axes(call: relay.Call) -> tuple[int, ...]:
@@ -311,12 +315,12 @@ def _axes(call: relay.Call) -> tuple[int, ...]:
 
 def _reduction(call: relay.Call, exact: bool) -> _Build:
     axes, keepdims, function = _axes(call), bool(call.attrs.keepdims), _REDUCTIONS[operator_name(call)]
-    return lambda x: computed(RealReduction(function=function, axes=axes, keepdims=keepdims), x)
+    return partial(computed, RealReduction(function=function, axes=axes, keepdims=keepdims))
 
 
 def _extreme(call: relay.Call, exact: bool) -> _Build:
     operator = Extreme(axes=_axes(call), keepdims=bool(call.attrs.keepdims), largest=is_call(call, "max"))
-    return lambda x: computed(operator, x)
+    return partial(computed, operator)
 
 
 def _variance(call: relay.Call, exact: bool) -> _Build | None:
@@ -348,7 +352,7 @@ def _running_sum(call: relay.Call, exact: bool) -> _Build | None:
     if call.attrs.axis is None:
         return None
     operator = RunningSum(axis=int(call.attrs.axis) % len(shape(call)), exclusive=bool(call.attrs.exclusive))
-    return lambda x: computed(operator, x)
+    return partial(computed, operator)
 
 
 def _pad(call: relay.Call, exact: bool) -> _Build | None:
@@ -358,9 +362,14 @@ def _pad(call: relay.Call, exact: bool) -> _Build | None:
     fill = scalar(call.args[1])
     if fill is None or min(min(width) for width in widths) < 0:
         return None
-    if mode == "constant":
-        return lambda x, _: padded(x, widths, float(fill))
-    return lambda x, _: chosen(x, [np.pad(np.arange(e), width, mode) for e, width in zip(x.shape, widths, strict=True)])
+
+    def filled(x: Value, _fill: Value) -> Value:
+        return padded(x, widths, float(fill))
+
+    def repeated(x: Value, _fill: Value) -> Value:
+        return chosen(x, [np.pad(np.arange(e), width, mode) for e, width in zip(x.shape, widths, strict=True)])
+
+    return filled if mode == "constant" else repeated
 
 
 _REDUCTIONS: MappingProxyType[str, Reduction] = MappingProxyType({"mean": "mean", "prod": "prod", "sum": "sum"})

@@ -18,8 +18,9 @@ def with_pooled_extremes(graph: Graph) -> Graph:
 
 def _rule(value: Value, original: Value) -> Value:
     del original
-    (x, *_), extreme = (*value.inputs, None), value.operator
-    if not isinstance(extreme, Extreme) or x is None or x.dtype not in ("int8", "uint8"):
+    extreme = value.operator
+    if not isinstance(extreme, Extreme) or value.dtype not in ("int8", "uint8"):
         return value
+    (x,) = value.inputs
     pooled = (pooled_largest if extreme.largest else pooled_smallest)(x, extreme.axes)
     return replace(reshaped(pooled, value.shape), source=value.source)

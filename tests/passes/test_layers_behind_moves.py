@@ -10,15 +10,22 @@ import onnx
 import pytest
 
 from match.frontend import load
-from match.frontend.onnx_as_relay import relay_of
+from match.frontend.onnx_file import read_file
+from match.frontend.onnx_network import network_of
+from match.frontend.qdq import reals_of
+from match.graph.integers import Clip
+from match.graph.maximum import Maximum
+from match.graph.moves import Concatenate, Move
+from match.graph.operator import Operator
+from match.graph.reals import RealClip
 from match.partitioning.pattern import Match
 from match.partitioning.relay_layers import find
-from match.passes.moves_in_bytes import MovesInBytes
 from match.passes.pipeline import integer_relay
 from match.passes.quantize_border import qnn_operators
 from match.relay.integer_form import is_real_sums
 from match.relay.objects import expressions, main_function
-from match.relay.rewrite import dtype, is_call
+from match.relay.rewrite import is_call
+from match.rewrites.quantized_groups.moves import with_moves_of_integers
 from match.validation.exact_session import exact_session
 from tests.passes.running import executable
 from tests.passes.test_trained_quantized import compared, ended
@@ -198,12 +205,16 @@ def test_parts_that_are_quantized_are_integers(tmp_path: Path) -> None:
     assert np.array_equal(ours, reference)
 
 
-def moved_types(model: TrainedModel, folder: Path, *names: str) -> set[str]:
-    """The types of what the operators of these names move once that is done in bytes."""
+def moved_types(model: TrainedModel, folder: Path, *kinds: type[Operator]) -> set[str]:
+    """The types of what the operators of these classes move once that is done in bytes."""
     path = folder / "model.onnx"
     onnx.save(ended(model, 0.07, "uint8", 120), path)
-    main = main_function(MovesInBytes()(relay_of(path)))
-    return {dtype(expr) for expr in expressions(main) if is_call(expr, *names)}
+    file = read_file(path.read_bytes(), path)
+    network = network_of(file.proto, file.inputs, file.open_shapes, path)
+    reals = reals_of(network.graph, network.inputs, network.opset, network.fusions.floating)
+    assert reals is not None
+    values = [value for value in with_moves_of_integers(reals).values if isinstance(value.operator, kinds)]
+    return {x.dtype for x in values if not isinstance(x.operator, Move) or x.operator.padding_value is not None}
 
 
 @pytest.mark.parametrize(("value", "expected"), [(0.06, "uint8"), (0.05, "float32")])
@@ -212,7 +223,7 @@ def test_padding_with_what_8_bits_can_be(value: float, expected: str, tmp_path: 
         widths = model.constant(np.array([0, 0, 2, 1, 0, 0, 0, 1]))
         model.add("Pad", widths, model.constant(np.float32(np.float32(0.03) * np.float32(round(value / 0.03, 2)))))
 
-    assert moved_types(moved(padded_with), tmp_path, "nn.pad") == {expected}
+    assert moved_types(moved(padded_with), tmp_path, Move) == {expected}
 
 
 @pytest.mark.parametrize(
@@ -224,7 +235,7 @@ def test_parts_of_one_quantization_are_concatenated(other: tuple[float, int], ex
         model.current = model.apply("Concat", first, model.quantize(other[0], "uint8", other[1]), axis=1)
         model.channels *= 2
 
-    assert moved_types(moved(beside), tmp_path, "concatenate") == {expected}
+    assert moved_types(moved(beside), tmp_path, Concatenate) == {expected}
 
 
 def test_parts_of_a_concatenation_that_is_quantized_take_its_scale(tmp_path: Path) -> None:
@@ -236,7 +247,7 @@ def test_parts_of_a_concatenation_that_is_quantized_take_its_scale(tmp_path: Pat
         model.add("Relu")
         model.quantize(0.02, "uint8", 3)
 
-    assert moved_types(moved(beside), tmp_path, "concatenate") == {"float32"}
+    assert moved_types(moved(beside), tmp_path, Concatenate) == {"float32"}
 
 
 def rectified(model: TrainedModel) -> None:
@@ -261,7 +272,7 @@ def test_a_relu_that_nothing_quantizes_clips_integers(move: Callable[[TrainedMod
     rectify = moved(lambda model: None)
     rectify.quantize(0.3, "uint8", 99)
     move(rectify)
-    assert moved_types(rectify, tmp_path, "nn.relu", "clip", "nn.max_pool2d") == {"uint8"}
+    assert moved_types(rectify, tmp_path, Clip, RealClip, Maximum) == {"uint8"}
 
 
 def test_a_relu_that_is_quantized_stays_in_front_of_its_quantize(tmp_path: Path) -> None:
@@ -269,7 +280,7 @@ def test_a_relu_that_is_quantized_stays_in_front_of_its_quantize(tmp_path: Path)
     model = moved(lambda model: None)
     model.quantize(0.3, "uint8", 99)
     model.add("Relu")
-    assert moved_types(model, tmp_path, "nn.relu", "clip") == {"float32"}
+    assert moved_types(model, tmp_path, Clip, RealClip) == {"float32"}
 
 
 def test_parts_of_a_concatenation_that_are_no_integers(tmp_path: Path) -> None:

@@ -10,12 +10,17 @@ import numpy as np
 import onnx
 import pytest
 
+from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.frontend import load
-from match.passes.moves_in_bytes import MovesInBytes
+from match.graph.opaque import Opaque
+from match.passes.integerize import QuantizedReader
 from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
+from match.relay.graph_reader import read_graph
 from match.relay.objects import expressions, main_function
+from match.relay.reals import read_reals
 from match.relay.rewrite import dtype, is_call
+from match.rewrites.quantized_groups import with_quantized_groups
 from match.validation.exact_session import exact_session
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 from tests.passes.running import executable
@@ -122,4 +127,6 @@ def test_padding_with_a_number_that_is_given_stays() -> None:
     pad = relay.nn.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)], value)
     function = relay.Function([x, value], relay.qnn.quantize(pad, *quantization, out_dtype="uint8"))
     module = relay.transform.InferType()(tvm.IRModule.from_expr(function))
-    assert MovesInBytes()(module) is module
+    graph = read_graph(main_function(module), fragment=QuantizedReader(OnnxruntimeArithmetic()), rest=read_reals).graph
+    pads = [value for value in with_quantized_groups(graph).values if isinstance(value.operator, Opaque)]
+    assert [pad.dtype for pad in pads] == ["float32"]

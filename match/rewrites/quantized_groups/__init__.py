@@ -15,11 +15,13 @@ from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, quantize
 from match.graph.constants import numbers_of
 from match.graph.elements import Dequantize, Quantize
+from match.graph.gathers import Gather
 from match.graph.integers import Clip, Extreme
 from match.graph.make import arithmetic, constant, lookup, named
 from match.graph.maximum import Maximum
 from match.graph.moves import Concatenate, Move
 from match.graph.reals import (
+    REAL,
     RealAverage,
     RealClip,
     RealConvolution,
@@ -39,6 +41,7 @@ from match.rewrites.quantized_groups.choices import chosen
 from match.rewrites.quantized_groups.close_pairs import close_product, close_slopes, close_sum, joined, real_product
 from match.rewrites.quantized_groups.function_means import function_mean
 from match.rewrites.quantized_groups.functions import function_of_elements
+from match.rewrites.quantized_groups.functions_by_channel import function_by_channel
 from match.rewrites.quantized_groups.functions_of_layers import function_of_sums, residual, slopes_of_sums
 from match.rewrites.quantized_groups.interpolations import interpolation
 from match.rewrites.quantized_groups.layers import biased_product, layer
@@ -79,7 +82,10 @@ def with_other_groups(graph: Graph, *, exact: bool) -> Graph:
 _Fusion = Callable[[Value, QuantizedType, Limits], Value | None]
 """What a function of elements becomes in 8 bits between two limits; None for others."""
 
-_CLOSE: tuple[_Fusion, ...] = (close_sum, close_product, close_slopes, function_of_sums, real_product, residual)
+_CLOSE: tuple[_Fusion, ...] = (
+    *(close_sum, close_product, close_slopes, function_of_sums, function_by_channel),
+    *(real_product, residual),
+)
 """Fusions whose outputs may be a step off, of what no other one fits."""
 
 
@@ -115,9 +121,12 @@ class _Groups:
             case Dequantize():
                 return _rescaled(real, output, clip, source)
             case RealClip(low=low, high=high):
-                return self._quantized(real.inputs[0], output, _clipped(clip, (low, high), output), source)
+                inner = self._quantized(real.inputs[0], output, _clipped(clip, (low, high), output), source)
+                return inner or function_of_elements(real, output, clip)
             case Move() | Concatenate() | Maximum() | Extreme():
                 return self._moved(real, output, clip, source)
+            case Gather():
+                made = self._gathered(real, output, clip)
             case RealConvolution() | RealTransposed() | RealProduct():
                 made = layer(real, output, clip)
             case RealFunction():
@@ -139,6 +148,14 @@ class _Groups:
             case _:
                 made = None
         return None if made is None else named(made, source)
+
+    def _gathered(self, real: Value, output: QuantizedType, clip: Limits) -> Value | None:
+        """Rows of a constant table."""
+        (table, indices), numbers = real.inputs, numbers_of(real.inputs[0])
+        if numbers is None or real.operator is None or table.dtype != REAL:
+            return None
+        levels = constant(quantize(numbers.astype(np.float32), output, clip).astype(output.dtype))
+        return computed(real.operator, levels, indices)
 
     def _function(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
         """A function of elements."""

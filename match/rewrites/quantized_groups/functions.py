@@ -88,7 +88,10 @@ def _of_one(
 ) -> Value | None:
     """The table, or one for each channel, which are put last."""
     numbers = x.quantization.numbers
-    outputs = quantize(function(numbers), output, clip)
+    values = function(numbers)
+    if np.isnan(values).any() and clip != output.limits:  # a clip after it may make a number of what is none
+        return None
+    outputs = quantize(values, output, clip)
     exact, axis = not _may_differ(function, (numbers,), output, clip), function.axis
     if axis is None:
         return lookup(x.value, outputs.astype(output.dtype), exact=exact)

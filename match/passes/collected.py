@@ -9,17 +9,31 @@ dequantize.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import QuantizedType
-from match.passes.quantized_groups.quantities import rescaled
-from match.relay import relay
-from match.relay.qnn import dequantized, real_constant
-from match.relay.rewrite import New, constant, is_call, permutation, shape
+from match.relay import relay, tvm
+from match.relay.qnn import dequantized, parameters, quantized, real_constant
+from match.relay.rewrite import New, constant, is_call, permutation, rewrite, shape
 
 Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CollectRows:
+    """Rewrites what a GatherND takes of a dequantized map, up to the quantize after it."""
+
+    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
+        """Apply to "main"."""
+        return rewrite(module, _rule)
+
+
+def _rule(call: relay.Call, new: New) -> relay.Expr | None:
+    output = quantized(call)
+    return None if output is None else collected(call.args[0], output, new)
 
 
 def collected(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
@@ -45,9 +59,18 @@ def collected(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr |
             return None
         places = moved
     smaller = places.size < math.prod(shape(real.x))
-    x, own = (new(real.x), real.quantization) if smaller else (rescaled(new(real.x), real.quantization, output), output)
+    x, own = (
+        (new(real.x), real.quantization) if smaller else (_rescaled(new(real.x), real.quantization, output), output)
+    )
     taken = _rows_taken(x, places, (rows, unit), own)
-    return None if taken is None else rescaled(taken, own, output)
+    return None if taken is None else _rescaled(taken, own, output)
+
+
+def _rescaled(x: relay.Expr, inputs: QuantizedType, output: QuantizedType) -> relay.Expr:
+    """An 8-bit tensor in the scale, zero point and dtype of `output`."""
+    if inputs == output:
+        return x
+    return relay.qnn.op.requantize(x, *parameters(inputs), *parameters(output), out_dtype=output.dtype)
 
 
 def _moved(move: relay.Call, places: Places) -> Places | None:

@@ -10,40 +10,41 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeGuard
 
 import numpy as np
 
+from match.arithmetic.element_functions import ElementFunction
 from match.arithmetic.interface import Float32Array, QuantizedType
+from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.arithmetic.parts_of_functions import LEVELS, Levels, Reals, parts_of, reach_of
+from match.graph.constants import numbers_of
+from match.graph.elements import ChannelLookup
+from match.graph.moves import Move
+from match.graph.reals import RealFunction
+from match.graph.value import Value, computed
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
-from match.passes.element_functions import ElementFunction, function_behind
-from match.passes.quantized_groups.linear import LEVEL_DTYPE, layer_itself, linear_levels
-from match.passes.quantized_groups.quantities import parameters
-from match.relay import integer_form, relay
-from match.relay.rewrite import New, constant, is_call, scalar, shape
-
-_CHANNELS = 1
-"""The axis of channels in NCHW."""
+from match.quantized.functions_of_two import function_of_two
+from match.rewrites.quantized_groups.element_functions import function_after
+from match.rewrites.quantized_groups.scaled_layers import ScaledLayer
 
 
-def function_by_channel(expr: relay.Expr, output: QuantizedType, new: New) -> relay.Expr | None:
-    """A function of each output of a convolution, divided by a scale for each channel.
+def function_by_channel(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
+    """A function of each output of a convolution, divided by a scale for each channel, the last axis.
 
     A number for each channel may be added after that, and the function may be padded with zero.
     """
-    if output.scale != 1 or len(shape(expr)) != 4:
+    if output.scale != 1 or len(real.shape) != 4 or clip != output.limits:
         return None
-    channels = shape(expr)[_CHANNELS]
-    addend = _of_channels(expr, "add", channels)
-    quotients = expr if addend is None else expr.args[0]
+    channels = real.shape[-1]
+    addend = _of_channels(real, "add", channels)
+    quotients = real if addend is None else real.inputs[0]
     scales = _of_channels(quotients, "divide", channels)
     if scales is None:
         return None
-    real = quotients.args[0]
-    padding = real if _pads_with_zero(real) else None
-    layer, function = function_behind(real if padding is None else padding.args[0], layer_itself) or (None, None)
+    inner = quotients.inputs[0]
+    padding = inner.operator if isinstance(inner.operator, Move) and inner.operator.padding_value == 0 else None
+    layer, function = function_after(inner if padding is None else inner.inputs[0], ScaledLayer.of) or (None, None)
     if layer is None or function is None or (padding is not None and function(np.zeros(1, np.float32)) != 0):
         return None
     zero_points = output.zero_point + (np.zeros(channels, np.int64) if addend is None else addend.astype(np.int64))
@@ -52,40 +53,40 @@ def function_by_channel(expr: relay.Expr, output: QuantizedType, new: New) -> re
     parts = None if reach is None else parts_of(divided.strictest, reach)
     if parts is None:
         return None
-    low, high = value_range(output.dtype)
+    low, high = output.limits
     *lower, last = divided.tables(parts)
     types = [replace(output, zero_point=low - int(table.min())) for table in lower]
     if any(table.max() + own.zero_point > high for table, own in zip(lower, types, strict=True)):
         return None
     tables = [*(table + own.zero_point for table, own in zip(lower, types, strict=True)), last]
-    added: list[relay.Expr] = []
+    added: list[Value] = []
     for part, table in zip(parts, tables, strict=True):
-        levels = linear_levels(layer, part.low, np.float32(part.step), new)
+        levels = layer.levels(part.low, np.float32(part.step))
         if levels is None:
             return None
-        x = levels.x if padding is None else _padded(levels.x, padding, part)
-        behind = len(shape(expr)) - 1 - _CHANNELS
-        added.append(integer_form.channel_lookup(x, table, LEVEL_DTYPE, output.dtype, behind, real=True))
+        x = levels if padding is None else _padded(levels, padding, part)
+        added.append(computed(ChannelLookup(outputs=table, dtype=output.dtype), x, exact=False))
     total = added.pop()
     for own in reversed(types):  # from above, so that each sum is an output
-        total = relay.qnn.op.add(added.pop(), total, *parameters(own), *parameters(output), *parameters(output))
+        sums = OnnxruntimeArithmetic().add(own, output, output, clip, 1)
+        total = function_of_two(added.pop(), total, sums, (1.0, 1.0), clip, output.dtype)
     return total
 
 
-def _of_channels(expr: relay.Expr, operator: str, channels: int) -> Float32Array | None:
-    """The numbers, shape (channels,), that an operator has as its second operand; None for other expressions."""
-    numbers = constant(expr.args[1]) if is_call(expr, operator) else None
-    return None if numbers is None or numbers.shape != (channels, 1, 1) else numbers.reshape(-1)
+def _of_channels(real: Value, function: str, channels: int) -> Float32Array | None:
+    """The numbers, shape (channels,), that a function has as its second operand; None for other functions."""
+    if not isinstance(real.operator, RealFunction) or real.operator.function != function:
+        return None
+    numbers = numbers_of(real.inputs[1])
+    if numbers is None or numbers.size != channels or numbers.shape[-1] != channels:
+        return None
+    return numbers.reshape(-1).astype(np.float32)
 
 
-def _pads_with_zero(expr: relay.Expr) -> TypeGuard[relay.Call]:
-    return is_call(expr, "nn.pad") and str(expr.attrs.pad_mode) == "constant" and scalar(expr.args[1]) == 0
-
-
-def _padded(x: relay.Expr, padding: relay.Call, part: Levels) -> relay.Expr:
+def _padded(x: Value, padding: Move, part: Levels) -> Value:
     """The levels of a part, padded with that nearest to zero, whose outputs are within a step of the zero points."""
     level = int(np.rint(-part.low / part.step).clip(0, LEVELS - 1))
-    return relay.nn.pad(x, padding.attrs.pad_width, relay.const(level, LEVEL_DTYPE))
+    return computed(replace(padding, fill=level), x)
 
 
 @dataclass(frozen=True, eq=False)
