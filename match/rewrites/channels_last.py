@@ -15,8 +15,9 @@ from typing import TypeGuard
 import numpy as np
 
 from match.graph import moves
+from match.graph.constants import is_constant, reshaped_constant, transposed_constant
 from match.graph.elements import Dequantize
-from match.graph.make import array_of, constant, reshaped, transposed
+from match.graph.make import reshaped, transposed
 from match.graph.moves import Columns, Concatenate, Move
 from match.graph.operator import Operator
 from match.graph.rewrite import rewrite
@@ -104,13 +105,15 @@ class _Maps:
 
     def _operand(self, x: Value, rank: int) -> Value | None:
         """An operand of a function of elements for maps with channels last; None if it has no such form."""
-        array = array_of(x)
         if x.tensor.elements == 1:
             return x
-        if array is None:
+        if not is_constant(x):
             return self._with_channels_last(x) if len(x.shape) == rank else None
-        whole = array.reshape(_as_map((*[1] * (rank - array.ndim), *array.shape))).transpose(_TO_LAST)
-        return constant(np.ascontiguousarray(whole.reshape(-1) if whole.size == whole.shape[-1] else whole))
+        whole = reshaped_constant(x, _as_map((*[1] * (rank - len(x.shape)), *x.shape)))
+        if whole is None:
+            return None
+        turned = transposed_constant(whole, _TO_LAST)
+        return reshaped_constant(turned, turned.shape[-1:]) if x.tensor.elements == turned.shape[-1] else turned
 
     def _moved(self, value: Value, move: Move) -> Value:
         """A move, of a map with channels last if it has the same elements."""

@@ -32,7 +32,7 @@ from match.graph.value import Value
 def reshape(read: QdqReader, node: Any) -> Value:
     """Reshape to constant extents."""
     x, wanted = read.input(node), read.integers(node, "shape", 1)
-    if attribute_of(node, "allowzero", 0):
+    if attribute_of(node, "allowzero", 0) and 0 in wanted:
         raise Unread
     return _in_shape(x, [x.shape[axis] if extent == 0 else extent for axis, extent in enumerate(wanted)])
 

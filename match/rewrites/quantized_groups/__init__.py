@@ -44,7 +44,7 @@ from match.rewrites.quantized_groups.functions import function_of_elements
 from match.rewrites.quantized_groups.functions_by_channel import function_by_channel
 from match.rewrites.quantized_groups.functions_of_layers import function_of_sums, residual, slopes_of_sums
 from match.rewrites.quantized_groups.interpolations import interpolation
-from match.rewrites.quantized_groups.layers import biased_product, layer
+from match.rewrites.quantized_groups.layers import biased_layer, layer
 from match.rewrites.quantized_groups.left import with_real_sums
 from match.rewrites.quantized_groups.matrices import matrices
 from match.rewrites.quantized_groups.means import mean, multiplied_mean
@@ -159,9 +159,9 @@ class _Groups:
 
     def _function(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
         """A function of elements."""
-        product = biased_product(real)
-        if product is not None:
-            return layer(product, output, clip)
+        biased = biased_layer(real)
+        if biased is not None and (made := layer(biased, output, clip)) is not None:
+            return made
         made = (
             pair(real, output, clip)
             or absolute_difference(real, output, clip)

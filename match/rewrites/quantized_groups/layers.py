@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +12,7 @@ from match.arithmetic import real_numbers
 from match.arithmetic.biases import LARGEST_INPUT, fraction_bits
 from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, counts_in_steps
+from match.graph.constants import reshaped_constant
 from match.graph.make import array_of, reshaped
 from match.graph.moves import Move
 from match.graph.opaque import Constant
@@ -100,19 +102,25 @@ def integer_layer(real: Value) -> IntegerLayer | None:
     return IntegerLayer(sums_of(real, source, kernel), source, scales, kernel, axis, by_output, bias)
 
 
-def biased_product(real: Value) -> Value | None:
-    """A product of rows to which a constant is added, one number for each output, as one operator; else None."""
+def biased_layer(real: Value) -> Value | None:
+    """A layer to which a constant is added, one number for each output, as one operator; else None."""
     if not isinstance(real.operator, RealFunction) or real.operator.function != "add":
         return None
     for product, bias in (real.inputs, real.inputs[::-1]):
         rows = product
         while isinstance(rows.operator, Move) and rows.operator.keeps_order:
             (rows,) = rows.inputs
-        plain = isinstance(rows.operator, RealProduct) and len(rows.inputs) == 2
-        known = isinstance(bias.operator, Constant | Levels) and bias.shape == rows.shape[-1:]
+        plain = isinstance(rows.operator, RealConvolution | RealTransposed | RealProduct) and len(rows.inputs) == 2
+        known = isinstance(bias.operator, Constant | Levels) and _is_by_output(bias.shape, rows.shape[-1])
         if plain and known and product.shape == real.shape and product.shape[-1:] == rows.shape[-1:]:
-            return reshaped(replace(rows, inputs=(*rows.inputs, bias)), real.shape)
+            flat = reshaped_constant(bias, rows.shape[-1:])
+            return None if flat is None else reshaped(replace(rows, inputs=(*rows.inputs, flat)), real.shape)
     return None
+
+
+def _is_by_output(shape: tuple[int, ...], outputs: int) -> bool:
+    """Whether a constant of a shape has one number for each output, along the last axis."""
+    return shape[-1:] == (outputs,) and math.prod(shape) == outputs
 
 
 def _of_groups(

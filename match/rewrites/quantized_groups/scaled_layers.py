@@ -21,7 +21,7 @@ from match.graph.reals import RealConvolution, RealFunction, RealProduct, RealTr
 from match.graph.value import Value
 from match.quantized.scaled import scaled
 from match.rewrites.quantized_groups.element_functions import Reals
-from match.rewrites.quantized_groups.layers import biased_product, integer_layer, sums_of
+from match.rewrites.quantized_groups.layers import biased_layer, integer_layer, sums_of
 
 LEVEL_DTYPE = "uint8"
 """The type of the levels that `ScaledLayer.levels` gives."""
@@ -49,9 +49,9 @@ class ScaledLayer:
         """The layer that ends in a tensor, with what scales and moves its channels; None of other tensors."""
         steps: list[tuple[Callable[..., Reals], Reals]] = []
         while not isinstance(real.operator, _LAYERS):
-            product = biased_product(real)
-            if product is not None and isinstance(product.operator, RealProduct):
-                real = product
+            biased = biased_layer(real)
+            if biased is not None and isinstance(biased.operator, _LAYERS):
+                real = biased
                 continue
             step = _channel_step(real)
             if step is None:
