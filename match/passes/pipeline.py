@@ -17,6 +17,7 @@ from match.rewrites.dead_channels import without_dead_channels
 from match.rewrites.extrema import with_added_extrema
 from match.rewrites.functions_of_rows import with_functions_of_rows
 from match.rewrites.functions_of_two import with_forms_of_two
+from match.rewrites.integer_chains import with_integer_chains
 from match.rewrites.padding_inside import with_padding_inside
 from match.rewrites.split_gathers import split_gathers
 from match.rewrites.tables import with_tables
@@ -89,6 +90,7 @@ def integer_network(
         )
         first = ()
     rewrites = (
+        with_integer_chains,
         *first,
         split_gathers,
         with_added_extrema,

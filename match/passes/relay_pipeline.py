@@ -12,7 +12,6 @@ from match.graph.text import text
 from match.graph.value import Graph
 from match.passes.adaptive_averages import PoolCollectedWindows
 from match.passes.channels_last import ChannelsLast
-from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.depthwise_scales import DepthwiseScales
 from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.integerize import QuantizedReader
@@ -36,8 +35,9 @@ from match.passes.slices_of_splits import SliceSplits
 from match.passes.volume_pooling import PoolVolumes
 from match.passes.volumes import CutVolumes
 from match.passes.whole_constants import WriteOutConstants
-from match.relay import tvm
-from match.relay.graph_reader import read_graph
+from match.relay import relay, tvm
+from match.relay.graph_reader import Fragment, read_graph
+from match.relay.integer_steps import read_step
 from match.relay.objects import main_function
 
 
@@ -46,7 +46,12 @@ def graph_of_relay(
 ) -> Graph:
     """The graph of a model's Relay module; arguments are those of `match.passes.pipeline.integer_network`."""
     prepared = _prepared(model, module, passed, exact=exact, quantize_recurrent=quantize_recurrent)
-    graph = read_graph(main_function(prepared), fragment=_quantized(model, module, truncates, exact=exact)).graph
+    quantized = _quantized(model, module, truncates, exact=exact)
+
+    def fragment(call: relay.Call) -> Fragment | None:
+        return quantized(call) or read_step(call)
+
+    graph = read_graph(main_function(prepared), fragment=fragment).graph
     passed("integerize", partial(text, graph))
     return graph
 
@@ -86,7 +91,6 @@ def _prepared(
         ChannelsLast(),
         WriteOutConstants(),
         FuseInterpolations(),
-        ComposeArithmetic(),
         *(() if tflite else (FuseRowFunctions(), TabulateRealFunctions())),
         SumRealLayers(),
     )

@@ -16,7 +16,7 @@ from typing import Any
 
 from match.errors import ModelError
 from match.frontend.integer_onnx import arithmetic, layers, pooling, shapes
-from match.frontend.integer_onnx.values import OnnxReader, Value, rounded
+from match.frontend.integer_onnx.values import OnnxReader, Value, settled
 from match.frontend.model import ModelTensor
 from match.frontend.onnx_graph import Node, read_constants, read_nodes
 from match.frontend.relay import tensor
@@ -87,5 +87,5 @@ def _output(read: OnnxReader, name: str) -> relay.Expr:
     """An output of the network: of 8 bits, or of 32 where nothing brings it back to 8."""
     if name not in read.values:
         raise ModelError(f"{read.path} has the output {name!r}, which nothing computes; export the model again")
-    value = rounded(read.values[name])
-    return relay.cast(value.expr, value.mean_of or "int32") if value.dtype == "int64" else value.expr
+    value = settled(read.values[name])
+    return relay.cast(value.expr, "int32") if value.dtype == "int64" else value.expr

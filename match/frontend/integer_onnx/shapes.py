@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from match.frontend.integer_onnx.values import OnnxReader, Value, rounded
+from match.frontend.integer_onnx.values import OnnxReader, Value, settled
 from match.frontend.onnx_graph import Node
 from match.relay import relay
 
@@ -35,7 +35,7 @@ def pad(read: OnnxReader, node: Node) -> Value:
 
 def flatten(read: OnnxReader, node: Node) -> Value:
     """Flatten from axis 1 on."""
-    x = rounded(read.tensor(node))
+    x = settled(read.tensor(node))
     if node.attributes.get("axis", 1) != 1:
         raise read.error(node, "does not flatten from axis 1 on; only that is supported")
     return _reshaped(x, (x.shape[0], math.prod(x.shape[1:])))
@@ -43,7 +43,7 @@ def flatten(read: OnnxReader, node: Node) -> Value:
 
 def reshape(read: OnnxReader, node: Node) -> Value:
     """Reshape to a constant shape."""
-    x, target = rounded(read.tensor(node)), read.constant(node, 1)
+    x, target = settled(read.tensor(node)), read.constant(node, 1)
     if target is None:
         raise read.error(node, "reshapes to a computed shape; export the model with static shapes")
     if node.attributes.get("allowzero", 0) and 0 in target:

@@ -62,11 +62,7 @@ class OnnxReader:
 
     def narrow(self, node: Node) -> Value:
         """The node's first operand, of 8 bits."""
-        value = self.tensor(node)
-        if value.mean_of:
-            return replace(
-                value, expr=relay.cast(rounded(value).expr, value.mean_of), dtype=value.mean_of, divisor=1, mean_of=""
-            )
+        value = settled(self.tensor(node))
         if value.dtype == "int64":
             raise self.error(node, "reads sums that nothing has brought back to 8 bits; requantize them first")
         return value
@@ -128,6 +124,14 @@ def rounded(value: Value) -> Value:
     else:
         expr = relay.floor_divide(value.expr, int64(value.divisor))
     return replace(value, expr=expr, divisor=1)
+
+
+def settled(value: Value) -> Value:
+    """The value with an outstanding division carried out; a mean in the type of 8 bits that it is of."""
+    value = rounded(value)
+    if not value.mean_of:
+        return value
+    return replace(value, expr=relay.cast(value.expr, value.mean_of), dtype=value.mean_of, mean_of="")
 
 
 def int64(values: Any) -> relay.Expr:
