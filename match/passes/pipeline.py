@@ -70,28 +70,21 @@ def integer_network(
             from match.passes.recurrent_cells import NONE_TO_QUANTIZE
 
             raise OptionError(NONE_TO_QUANTIZE)
-        forms = partial(with_forms_of_two, exact=exact)
-        graph, first = (
-            model.network,
-            (
-                *(() if exact else (with_close_averages,)),
-                with_whole_constants,
-                with_clips_inside,
-                forms,
-                with_padding_inside,
-                with_functions_of_rows,
-            ),
-        )
+        graph = model.network
     else:
         from match.passes.relay_pipeline import graph_of_relay
 
         graph = graph_of_relay(
             model, model.network, passed, truncates, exact=exact, quantize_recurrent=quantize_recurrent
         )
-        first = ()
     rewrites = (
         with_integer_chains,
-        *first,
+        *(() if exact else (with_close_averages,)),
+        with_whole_constants,
+        with_clips_inside,
+        partial(with_forms_of_two, exact=exact),
+        with_padding_inside,
+        with_functions_of_rows,
         split_gathers,
         with_added_extrema,
         with_tables,

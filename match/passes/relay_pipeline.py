@@ -19,7 +19,6 @@ from match.passes.interpolations import FuseInterpolations
 from match.passes.moves_in_bytes import MovesInBytes
 from match.passes.narrow_requantizations import NarrowRequantizations
 from match.passes.one_row import OneRow
-from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.powers import MultiplyPowers
 from match.passes.qnn_functions import TabulateFunctions
 from match.passes.quantize_border import qnn_operators
@@ -34,7 +33,6 @@ from match.passes.row_functions import FuseRowFunctions
 from match.passes.slices_of_splits import SliceSplits
 from match.passes.volume_pooling import PoolVolumes
 from match.passes.volumes import CutVolumes
-from match.passes.whole_constants import WriteOutConstants
 from match.relay import relay, tvm
 from match.relay.graph_reader import Fragment, read_graph
 from match.relay.integer_steps import read_step
@@ -80,7 +78,6 @@ def _prepared(
         OneRow(),
         CutVolumes(),
         PoolVolumes(exact),
-        PadsBehindReshapes(),
         DepthwiseScales(),
         NarrowRequantizations(),
         TabulateFunctions(),
@@ -89,7 +86,6 @@ def _prepared(
         FuseQuantizedGroups(exact),
         SumInIntegers(),
         ChannelsLast(),
-        WriteOutConstants(),
         FuseInterpolations(),
         *(() if tflite else (FuseRowFunctions(), TabulateRealFunctions())),
         SumRealLayers(),
