@@ -17,7 +17,6 @@ from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.integerize import QuantizedReader
 from match.passes.interpolations import FuseInterpolations
 from match.passes.moves_in_bytes import MovesInBytes
-from match.passes.narrow_requantizations import NarrowRequantizations
 from match.passes.one_row import OneRow
 from match.passes.powers import MultiplyPowers
 from match.passes.qnn_functions import TabulateFunctions
@@ -79,7 +78,6 @@ def _prepared(
         CutVolumes(),
         PoolVolumes(exact),
         DepthwiseScales(),
-        NarrowRequantizations(),
         TabulateFunctions(),
         ReshapesBehindElements(),
         MovesInBytes(),
