@@ -82,7 +82,7 @@ def _named(value: Value, source: str, known: Collection[Value]) -> Value:
     if value in known or not value.inputs:
         return value
     inputs = tuple(_named(x, source, known) for x in value.inputs)
-    turned = isinstance(value.operator, Move) and value.operator.turns
+    turned = isinstance(value.operator, Move) and list(value.operator.axes) != sorted(value.operator.axes)
     return replace(value, inputs=inputs, source="" if turned else source)
 
 
