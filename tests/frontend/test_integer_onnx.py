@@ -338,6 +338,18 @@ def test_a_network_is_the_graph(network, tmp_path):
     assert {move.source.partition("_")[0] for move in moves} <= {"", "Flatten"}
 
 
+def test_a_map_of_one_channel_is_only_seen_in_another_way(tmp_path):
+    """Which is no operator of the model."""
+    net = Network((1, 1, 6, 5))
+    net.add("Conv", net.weights(4, 1, 3, 3), kernel_shape=[3, 3])
+    net.add("Div", np.float32(2**8))
+    net.add("Floor")
+    net.add("Clip", min=0.0, max=255.0)
+    values = integer_network(read(net, tmp_path)).values
+    first, *_ = (value for value in values if isinstance(value.operator, Move))
+    assert (first.source, first.operator.turns) == ("", False)
+
+
 def test_maps_that_are_handed_out_have_channels_first(tmp_path):
     net = plinio()
     net.nodes = net.nodes[:9]
