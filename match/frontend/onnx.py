@@ -1,7 +1,7 @@
 """ONNX files.
 
-Integer networks are read by `match.frontend.integer_onnx`. QDQ and QOperator form are read as the graph
-(`match.frontend.qdq`) or, where an operator among them has no class there, imported by TVM.
+Integer networks are read as the graph by `match.frontend.integer_onnx`; QDQ and QOperator form by `match.frontend.qdq`
+or, where an operator among them has no class there, imported by TVM.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import onnx
 
 from match.errors import ModelError
 from match.frontend.failures import tvm_failures
+from match.frontend.integer_onnx import from_integer_onnx
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.frontend.onnx_file import OnnxFile, read_file
 from match.frontend.onnx_network import network_of
@@ -53,13 +54,11 @@ def from_onnx(data: bytes, path: Path) -> Model:
 
 def _of_integers(file: OnnxFile, data: bytes, path: Path) -> Model:
     """A network whose operators compute with integers as they stand."""
-    from match.frontend.integer_onnx import from_integer_onnx
-
     if file.open_shapes:
         raise ModelError(sentence(path, file.open_shapes))
-    module, inputs, outputs = from_integer_onnx(file.proto.graph, file.inputs, path)
+    graph, inputs, outputs = from_integer_onnx(file.proto.graph, file.inputs, path)
     kept = file.proto.SerializeToString() if file.opened else data
-    return Model(path.stem, "", module, inputs, outputs, Rounding.INTEGER, kept)
+    return Model(path.stem, "", graph, inputs, outputs, Rounding.INTEGER, kept)
 
 
 def _of_quantized(file: OnnxFile, path: Path) -> Model:

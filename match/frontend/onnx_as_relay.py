@@ -10,6 +10,7 @@ from match.frontend.onnx_file import read_file
 from match.frontend.onnx_network import network_of
 from match.frontend.onnx_relay import imported
 from match.relay import tvm
+from match.relay.graph_writer import write_graph
 
 
 def relay_of(path: Path) -> tvm.IRModule:
@@ -20,5 +21,5 @@ def relay_of(path: Path) -> tvm.IRModule:
     """
     file = read_file(model_bytes(path), path)
     if file.is_integer_dialect:
-        return from_integer_onnx(file.proto.graph, file.inputs, path)[0]
+        return write_graph(from_integer_onnx(file.proto.graph, file.inputs, path)[0]).module
     return imported(network_of(file.proto, file.inputs, file.open_shapes, path), path)

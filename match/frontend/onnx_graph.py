@@ -18,9 +18,15 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Node:
-    """One operator of a graph. `what` names it in errors; an input that is left out is called ""."""
+    """One operator of a graph.
+
+    name: empty where it has none. domain: "" for ONNX's own operators. what: it as errors call it. inputs: one that is
+    left out is called "".
+    """
 
     op: str
+    name: str
+    domain: str
     what: str
     inputs: tuple[str, ...]
     output: str
@@ -55,7 +61,7 @@ def read_nodes(graph: Any, path: object) -> tuple[Node, ...]:
         if len(outputs) != 1:
             raise ModelError(f"{path} has {what} with {len(outputs)} outputs; only operators with one are supported")
         attributes = {attribute.name: _value(attribute) for attribute in node.attribute}
-        nodes.append(Node(node.op_type, what, tuple(node.input), outputs[0], attributes))
+        nodes.append(Node(node.op_type, node.name, node.domain, what, tuple(node.input), outputs[0], attributes))
     return tuple(nodes)
 
 

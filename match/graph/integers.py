@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -12,14 +13,26 @@ import numpy.typing as npt
 
 from match.arithmetic.element_functions import OF_ANY_TYPE
 from match.graph.elements import OfElements
-from match.graph.operator import Array, Operator, Stored
+from match.graph.operator import Array, Known, Operator, Range, Stored
 from match.graph.work import Loop, Work
+from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 
 FUNCTIONS: MappingProxyType[str, Callable[..., Any]] = MappingProxyType(
-    {**OF_ANY_TYPE, "left_shift": np.left_shift, "right_shift": np.right_shift, "bitwise_and": np.bitwise_and}
+    {
+        **OF_ANY_TYPE,
+        "left_shift": np.left_shift,
+        "right_shift": np.right_shift,
+        "floor_divide": np.floor_divide,
+        "bitwise_and": np.bitwise_and,
+    }
 )
 """The functions of `Elementwise`."""
+
+_RISES_OR_FALLS = frozenset(
+    {"add", "subtract", "multiply", "maximum", "minimum", "negative", "cast", "right_shift", "floor_divide"}
+)
+"""Those that rise or fall with each operand, if shifts are by 0 and more, and divisions by 1 and more."""
 
 TYPES = frozenset({"int8", "uint8", "int16", "int32", "int64", "bool"})
 """The types of `Elementwise`, its inputs and its result."""
@@ -40,9 +53,26 @@ class Elementwise(Operator):
         """The shape that all inputs are broadcast to."""
         return Tensor(np.broadcast_shapes(*(x.shape for x in inputs)), self.dtype)
 
+    def of_integers(self, *inputs: Array) -> Array:
+        """The function of integers of any size, which are never cut off."""
+        return np.asarray(FUNCTIONS[self.function](*inputs))
+
     def compute(self, *inputs: Array) -> Array:
         """The function."""
-        return np.asarray(FUNCTIONS[self.function](*inputs)).astype(self.dtype)
+        return self.of_integers(*inputs).astype(self.dtype)
+
+    def values(self, result: Tensor, inputs: Sequence[Known]) -> Range | None:
+        """The range at the ends of its operands' ranges; None where it may leave its type, and then has any value."""
+        types = {self.dtype, *(x.dtype for x in inputs)}
+        if self.function not in _RISES_OR_FALLS or not types <= TYPES - {"bool"}:
+            return None
+        if self.function == "right_shift" and not _are_within(inputs[1], 0, np.iinfo(self.dtype).bits - 1):
+            return None
+        if self.function == "floor_divide" and not _are_within(inputs[1], 1, value_range(inputs[1].dtype)[1]):
+            return None
+        ends = ((x.range.low.astype(object), x.range.high.astype(object)) for x in inputs)
+        corners = [self.of_integers(*corner) for corner in itertools.product(*ends)]
+        return _range_of(np.minimum.reduce(corners), np.maximum.reduce(corners), result)
 
     def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
         """Called by the function."""
@@ -82,9 +112,18 @@ class Clip(OfElements):
     limits: tuple[int, int]
     dtype: str
 
+    def of_integers(self, *inputs: Array) -> Array:
+        """The nearer limit of what is beyond, of integers of any size."""
+        return inputs[0].clip(*self.limits)
+
     def compute(self, *inputs: Array) -> Array:
         """The nearer limit of what is beyond."""
-        return inputs[0].astype(np.int64).clip(*self.limits).astype(self.dtype)
+        return self.of_integers(inputs[0].astype(np.int64)).astype(self.dtype)
+
+    def values(self, result: Tensor, inputs: Sequence[Known]) -> Range | None:
+        """The nearer limits of what is beyond."""
+        low, high = (self.of_integers(end) for end in (inputs[0].range.low, inputs[0].range.high))
+        return _range_of(low, high, result)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -100,9 +139,21 @@ class Saturate(OfElements):
     clip: tuple[int, int]
     dtype: str
 
+    def of_integers(self, *inputs: Array) -> Array:
+        """The sum of integers of any size, clipped."""
+        return (inputs[0] + self.more).clip(*self.clip)
+
     def compute(self, *inputs: Array) -> Array:
         """The sum, which wraps around as int32 does, clipped."""
         return (inputs[0] + np.int32(self.more)).clip(*self.clip).astype(self.dtype)
+
+    def values(self, result: Tensor, inputs: Sequence[Known]) -> Range | None:
+        """The clipped sums; None where a sum may wrap around."""
+        (x,) = inputs
+        least, most = value_range("int32")
+        if x.range.low.min() + self.more < least or x.range.high.max() + self.more > most:
+            return None
+        return _range_of(self.of_integers(x.range.low), self.of_integers(x.range.high), result)
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """More is added."""
@@ -159,10 +210,18 @@ class Difference(Operator):
         """The shape that both are broadcast to."""
         return Tensor(np.broadcast_shapes(*(x.shape for x in inputs)), self.dtype)
 
+    def of_integers(self, *inputs: Array) -> Array:
+        """The differences of integers of any size."""
+        return inputs[0] - inputs[1]
+
     def compute(self, *inputs: Array) -> Array:
         """The differences."""
-        a, b = (x.astype(self.dtype) for x in inputs)
-        return a - b
+        return self.of_integers(*(x.astype(self.dtype) for x in inputs))
+
+    def values(self, result: Tensor, inputs: Sequence[Known]) -> Range | None:
+        """The differences of opposite ends."""
+        a, b = (x.range for x in inputs)
+        return _range_of(self.of_integers(a.low, b.high), self.of_integers(a.high, b.low), result)
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Itself."""
@@ -264,6 +323,21 @@ class Place(Operator):
     def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
         """Called by which of both it is."""
         return replace(super().work(result, inputs), name="argmax" if self.largest else "argmin")
+
+
+def _are_within(x: Known, low: int, high: int) -> bool:
+    """Whether all values are between two limits, which are part of the range."""
+    least, most = x.range.ends
+    return bool(low <= least and most <= high)
+
+
+def _range_of(low: Array, high: Array, result: Tensor) -> Range | None:
+    """The range between ends of channels, or of all of them; None if its type does not hold them."""
+    least, most = value_range(result.dtype)
+    if low.min() < least or high.max() > most:
+        return None
+    channels = (result.shape[-1] if result.shape else 1,)
+    return Range(*(np.broadcast_to(end.astype(np.int64), channels) for end in (low, high)))
 
 
 def reduced_extents(extents: tuple[int, ...], axes: tuple[int, ...], *, keepdims: bool) -> tuple[int, ...]:

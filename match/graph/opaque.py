@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-from match.graph.operator import Array, Operator
+import numpy as np
+
+from match.graph.operator import Array, Known, Operator, Range
 from match.graph.work import Work
 from match.ir.graph import Tensor
 
@@ -45,6 +47,14 @@ class Constant(Operator):
         """The array."""
         del inputs
         return self.array
+
+    def values(self, result: Tensor, inputs: Sequence[Known]) -> Range | None:
+        """The least and the largest integer of each channel."""
+        del inputs
+        if self.array.dtype.kind not in "iu" or not self.array.size:
+            return None
+        each = self.array.reshape(-1, result.shape[-1] if result.shape else 1).astype(np.int64)
+        return Range(each.min(axis=0), each.max(axis=0))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -123,18 +123,19 @@ class QuantizedReader:
         linear = read_linear(call)
         if linear is not None:
             return self._linear(linear)
-        marked, clip = clamped(call, dtype(call))
+        kind = dtype(call)
+        marked, clip = clamped(call, kind)
         root, real = unmarked(marked), is_real_sums(marked)
         if is_call(root, "qnn.avg_pool2d"):
-            return self._mean(root, clip, real=real)
+            return self._mean(root, kind, clip, real=real)
         if is_call(root, *_BINARY):
             return self._binary(root, clip, real=real)
         if real:
             return None
         if is_call(root, "qnn.requantize") and is_fixed_point(root):
             rounding = named_rounding(root)
-            found = self._table(root, rounding, clip) or self._matrices(root, rounding, clip)
-            return self._mean(root, clip) if found is None and rounding is None else found
+            found = self._table(root, kind, rounding, clip) or self._matrices(root, kind, rounding, clip)
+            return self._mean(root, kind, clip) if found is None and rounding is None else found
         if is_call(root, "cast") and is_call(root.args[0], "nn.avg_pool2d"):
             return self._average(root, clip)
         return None
@@ -160,13 +161,15 @@ class QuantizedReader:
                 return None
         return Fragment((integers.x,), build)
 
-    def _table(self, call: relay.Call, rounding: NamedRounding | None, clip: tuple[int, int]) -> Fragment | None:
+    def _table(
+        self, call: relay.Call, kind: str, rounding: NamedRounding | None, clip: tuple[int, int]
+    ) -> Fragment | None:
         """A change of scale from 8 bits to 8 bits."""
         x = call.args[0]
         if not is_8bit(x):
             return None
         inputs = quantization(call.args[1], call.args[2], dtype(x))
-        output = quantization(call.args[3], call.args[4], dtype(call))
+        output = quantization(call.args[3], call.args[4], kind)
         if inputs is None or output is None:
             return None
         outputs = (rounding or self.arithmetic).requantize(inputs, output, clip)
@@ -223,7 +226,7 @@ class QuantizedReader:
             outputs = self.arithmetic.add(*types, output, clip, sign)[np.ix_(a - lowest[0], b - lowest[1])]
         return _table(x, outputs, output.dtype, real=real)
 
-    def _mean(self, call: relay.Call, clip: tuple[int, int], *, real: bool = False) -> Fragment | None:
+    def _mean(self, call: relay.Call, kind: str, clip: tuple[int, int], *, real: bool = False) -> Fragment | None:
         """`qnn.avg_pool2d`, or a mean over two axes of a map between a cast to int32 and a change of scale."""
         order = 0, 1, 2, 3
         if is_call(call, "qnn.avg_pool2d"):
@@ -239,7 +242,7 @@ class QuantizedReader:
             order = 0, *axes, 6 - sum(axes)
             window = _Window((shape(x)[axes[0]], shape(x)[axes[1]]), (1, 1))
         inputs = quantization(call.args[1], call.args[2], dtype(x))
-        output = quantization(call.args[3], call.args[4], dtype(call))
+        output = quantization(call.args[3], call.args[4], kind)
         if inputs is None or output is None or window is None:
             return None
         one, result = self.arithmetic.mean(inputs, window.count, output, clip), shape(call)
@@ -251,7 +254,9 @@ class QuantizedReader:
 
         return Fragment((x,), build)
 
-    def _matrices(self, call: relay.Call, rounding: NamedRounding | None, clip: tuple[int, int]) -> Fragment | None:
+    def _matrices(
+        self, call: relay.Call, kind: str, rounding: NamedRounding | None, clip: tuple[int, int]
+    ) -> Fragment | None:
         """A product of two activations; None where the reference's requantization is no line."""
         real = is_real_sums(call.args[0])
         product = unmarked(call.args[0])
@@ -259,7 +264,7 @@ class QuantizedReader:
             return None
         x, y, x_zero, y_zero, x_scale, y_scale = product.args
         a, b = quantization(x_scale, x_zero, dtype(x)), quantization(y_scale, y_zero, dtype(y))
-        output = quantization(call.args[3], call.args[4], dtype(call))
+        output = quantization(call.args[3], call.args[4], kind)
         if a is None or b is None or output is None or (rounding is not None and rounding.scale.size > 1):
             return None
         try:

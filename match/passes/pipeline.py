@@ -18,6 +18,7 @@ from match.rewrites.dead_channels import without_dead_channels
 from match.rewrites.extrema import with_added_extrema
 from match.rewrites.functions_of_rows import with_functions_of_rows
 from match.rewrites.functions_of_two import with_forms_of_two
+from match.rewrites.integer_chains import with_integer_chains
 from match.rewrites.padding_inside import with_padding_inside
 from match.rewrites.pooled_extremes import with_pooled_extremes
 from match.rewrites.quantized_cells import with_quantized_cells
@@ -84,6 +85,7 @@ def integer_network(
     for rewrite in (
         *recurrent,
         *((with_cells_written_out,) if quantized else ()),
+        with_integer_chains,
         *(() if exact else (with_close_averages,)),
         *((partial(with_other_groups, exact=exact), with_pooled_extremes, with_channels_last) if quantized else ()),
         with_whole_constants,

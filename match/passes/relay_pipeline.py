@@ -13,13 +13,10 @@ from match.graph.value import Graph
 from match.passes.adaptive_averages import PoolCollectedWindows
 from match.passes.channels_last import ChannelsLast
 from match.passes.collected import CollectRows
-from match.passes.compose_arithmetic import ComposeArithmetic
 from match.passes.depthwise_scales import DepthwiseScales
 from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.integerize import QuantizedReader
-from match.passes.narrow_requantizations import NarrowRequantizations
 from match.passes.one_row import OneRow
-from match.passes.pads_behind_reshapes import PadsBehindReshapes
 from match.passes.powers import MultiplyPowers
 from match.passes.qnn_functions import TabulateFunctions
 from match.passes.quantize_border import qnn_operators
@@ -29,8 +26,9 @@ from match.passes.resizes import WriteResizes
 from match.passes.slices_of_splits import SliceSplits
 from match.passes.volume_pooling import PoolVolumes
 from match.passes.volumes import CutVolumes
-from match.relay import tvm
-from match.relay.graph_reader import read_graph
+from match.relay import relay, tvm
+from match.relay.graph_reader import Fragment, read_graph
+from match.relay.integer_steps import read_step
 from match.relay.objects import main_function
 from match.relay.reals import read_reals
 from match.rewrites.quantized_groups import with_quantized_groups
@@ -42,7 +40,11 @@ def graph_of_relay(
     """The graph of a model's Relay module; arguments are those of `match.passes.pipeline.integer_network`."""
     prepared = _prepared(model, module, passed, exact=exact, quantize_recurrent=quantize_recurrent)
     quantized = _quantized(model, module, truncates, exact=exact)
-    graph = read_graph(main_function(prepared), fragment=quantized, rest=read_reals).graph
+
+    def fragment(call: relay.Call) -> Fragment | None:
+        return quantized(call) or read_step(call)
+
+    graph = read_graph(main_function(prepared), fragment=fragment, rest=read_reals).graph
     passed("integerize", partial(text, graph))
     graph = with_quantized_groups(graph)
     passed("quantized_groups", partial(text, graph))
@@ -73,14 +75,11 @@ def _prepared(
         OneRow(),
         CutVolumes(),
         PoolVolumes(exact),
-        PadsBehindReshapes(),
         DepthwiseScales(),
-        NarrowRequantizations(),
         TabulateFunctions(),
         ReshapesBehindElements(),
         CollectRows(),
         ChannelsLast(),
-        ComposeArithmetic(),
     )
     for transform in passes:
         module = transform(module)

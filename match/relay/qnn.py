@@ -58,11 +58,18 @@ class Linear:
 
 
 def clamped(expr: relay.Expr, dtype: str) -> tuple[relay.Expr, tuple[int, int]]:
-    """An expression without the clips around it, and the range of values of `dtype` that they leave."""
+    """An expression without the clips around it, and the range of values of `dtype` that they leave.
+
+    What is clipped in 32 bits and then cast to `dtype`, as TVM's PyTorch importer writes it, is clipped like that.
+    """
     low, high = value_range(dtype)
     while is_call(expr, "clip"):
         low, high = max(low, int(np.ceil(expr.attrs.a_min))), min(high, int(np.floor(expr.attrs.a_max)))
         expr = expr.args[0]
+    if is_call(expr, "cast") and is_call(expr.args[0], "clip") and str(expr.args[0].checked_type.dtype) == "int32":
+        wide, (least, most) = clamped(expr.args[0], "int32")
+        if is_call(wide, "qnn.requantize") and value_range(dtype)[0] <= least <= most <= value_range(dtype)[1]:
+            return wide, (max(low, least), min(high, most))
     return expr, (low, high)
 
 
@@ -129,7 +136,7 @@ def read_linear(expr: relay.Expr) -> Linear | None:
     requantize, clip = clamped(expr, dtype(expr))
     if not is_call(requantize, "qnn.requantize") or not is_fixed_point(requantize):
         return None
-    output = quantization(requantize.args[3], requantize.args[4], dtype(requantize))
+    output = quantization(requantize.args[3], requantize.args[4], dtype(expr))
     rectified = _rectified(requantize.args[0])
     sums = read_linear_sums(requantize.args[0] if rectified is None else rectified)
     if output is None or sums is None:

@@ -134,19 +134,11 @@ def _8bit_operands(x: relay.Expr, weights: relay.Expr) -> Int8Array | None:
     return constant(weights) if is_8bit(x) and dtype(weights) == "int8" else None
 
 
-def read_sums(expr: relay.Expr) -> Read[Convolution | Dense] | None:
-    """A convolution (not a depthwise one) or dense layer that hands out its int32 sums, which nothing changes."""
-    if not is_call(expr, "nn.conv2d", "nn.dense") or dtype(expr) != "int32":
+def read_sums(expr: relay.Expr) -> Read[Accumulation] | None:
+    """A convolution, dense layer or sum over windows that hands out its int32 sums, which nothing changes."""
+    if not is_call(expr, "nn.conv2d", "nn.dense", "sum", "nn.avg_pool2d") or dtype(expr) != SUMS or not shape(expr):
         return None
-    weights = constant(expr.args[1])
-    if weights is None or weights.dtype != np.int8 or not is_8bit(expr.args[0]):
-        return None
-    channels = shape(expr)[-1]
-    if is_call(expr, "nn.dense"):
-        return Read(Dense(weights=weights, requantization=unchanged(channels), dtype=SUMS), (expr.args[0],))
-    if int(expr.attrs.groups) != 1 or len(shape(expr)) != 4:
-        return None
-    return _convolution(expr, unchanged(channels), SUMS)
+    return _sums(expr, unchanged(shape(expr)[-1]), SUMS)
 
 
 def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:

@@ -37,11 +37,18 @@ def imported(path: Path) -> tvm.IRModule:
     return relay.transform.InferType()(module)
 
 
-def composites(module: tvm.IRModule, table: str) -> list[tuple[str, str]]:
-    """The composites that TVM makes by a table: the pattern of each, and its name in the model."""
+def composites(module: tvm.IRModule, table: str) -> list[tuple[str, list[str]]]:
+    """The composites that TVM makes by a table: the pattern of each, and its operators' names, the last one first."""
     match.register(table.split(".")[1])
     merged = relay.transform.MergeComposite(relay.op.contrib.get_pattern_table(table))(module)
-    return [(str(one.attrs["Composite"]).removeprefix(f"{table}."), source_name(one.body)) for one in _inside(merged)]
+    return [(str(one.attrs["Composite"]).removeprefix(f"{table}."), _names(one)) for one in _inside(merged)]
+
+
+def _names(composite: relay.Function) -> list[str]:
+    """The names in the model; one that is empty where no operator has any."""
+    names: list[str] = []
+    relay.analysis.post_order_visit(composite.body, lambda node: names.append(source_name(node)))
+    return [name for name in reversed(names) if name] or [""]
 
 
 def _inside(module: tvm.IRModule) -> Iterator[relay.Function]:
@@ -66,15 +73,16 @@ def decided(module: tvm.IRModule, name: TableName) -> list[LayerDecision]:
 def differences(module: tvm.IRModule, table: str) -> tuple[dict[str, int], dict[str, int]]:
     """Operators on a module in one cut alone: by the compiler, and patterns by TVM.
 
-    Pairs have one name in the model, where that has names; a pattern may be one of its operators.
+    Pairs share a name in the model, where that has names; a pattern may be one of its operators.
     """
     name = TableName.of_composite(f"{table}.x")
     assert name is not None
     operators = {pattern.name: pattern.operators for pattern in PATTERNS}
     own = [one for one in decided(module, name) if one.module == name.module]
     alone: list[str] = []
-    for pattern, source in sorted(composites(module, table), key=lambda one: len(operators[one[0]])):
-        pair = next((one for one in own if one.source == source and one.op in operators[pattern]), None)
+    for pattern, names in sorted(composites(module, table), key=lambda one: len(operators[one[0]])):
+        fitting = [one for one in own if one.op in operators[pattern]]
+        pair = next((one for name in names for one in fitting if one.source == name), None)
         if pair is None:
             alone.append(pattern)
         else:

@@ -198,17 +198,18 @@ def test_operators_without_a_pattern() -> None:
 
 
 def test_nothing_but_conversions_stays_on_the_core() -> None:
-    """NE16 has no padding but with zero points: other padding is left to TVM, and the convolution behind it taken."""
+    """NE16 pads with any number: padding with the map's own elements is left to TVM, and the convolution taken."""
 
-    def padded(value: int) -> tvm.IRModule:
+    def padded(value: int, mode: str = "constant") -> tvm.IRModule:
         def build(x: relay.Expr) -> relay.Expr:
-            pixels = relay.const(value, "int8")
-            return requantized(convolution(relay.nn.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)), pixels)), 3)
+            widths = (0, 0), (1, 1), (1, 1), (0, 0)
+            return requantized(convolution(relay.nn.pad(x, widths, relay.const(value, "int8"), mode)), 3)
 
         return typed(build, MAP)
 
     assert [name for name, _ in composites(padded(3), NE16)] == ["padded_conv2d"]
-    assert [name for name, _ in composites(padded(0), NE16)] == ["conv2d"]
+    assert [name for name, _ in composites(padded(0), NE16)] == ["padded_conv2d"]
+    assert [name for name, _ in composites(padded(0, "reflect"), NE16)] == ["conv2d"]
 
 
 def test_weights_are_constants() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -10,6 +11,7 @@ import pytest
 
 import match
 from match import zoo
+from tests.frontend.test_integer_onnx import Network, nemo, quantlab
 from tests.without_tvm import output_without_tvm
 
 pytestmark = pytest.mark.tvm
@@ -46,6 +48,16 @@ def test_an_onnx_network_is_predicted(network: str, target: str, tmp_path: Path)
     report = match.predict(path, target, cache=False, jobs=1)
     expected = [[layer.name, layer.module, layer.cycles, layer.exact] for layer in report.layers]
     assert json.loads(output_without_tvm(PREDICTED, path, target)) == expected
+
+
+@pytest.mark.parametrize("network", [nemo, quantlab])
+def test_a_network_of_integers_is_predicted(network: Callable[[], Network], tmp_path: Path) -> None:
+    path = tmp_path / "network.onnx"
+    onnx.save(network().model(), path)
+    report = match.predict(path, "gap9", cache=False, jobs=1)
+    expected = [[layer.name, layer.module, layer.cycles, layer.exact] for layer in report.layers]
+    assert any(layer.module != "cpu" for layer in report.layers)
+    assert json.loads(output_without_tvm(PREDICTED, path, "gap9")) == expected
 
 
 def test_what_modules_take_is_compiled(tmp_path: Path) -> None:

@@ -12,8 +12,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import match
-from match.frontend import Rounding, load
-from match.relay import tvm
+from match.frontend import Model, Rounding, load
+from match.graph.maximum import Maximum
+from match.graph.moves import Move
+from match.graph.pairs import Addition
+from match.graph.sums import Accumulation, Convolution, Dense
+from match.graph.text import text
+from match.graph.value import Graph
+from match.passes.pipeline import integer_network
 from tests.frontend.integer_reference import run
 from tests.frontend.refusals import refused
 
@@ -162,6 +168,12 @@ def compared(proto: onnx.ModelProto, path: Any, numerics: str = "exact", samples
     return compiled
 
 
+def read(network: Network, folder: Path) -> Model:
+    path = folder / "network.onnx"
+    onnx.save(network.model(), path)
+    return load(path)
+
+
 @pytest.mark.parametrize("network", [nemo, quantlab, plinio])
 def test_dialects(network, tmp_path):
     net = network()
@@ -252,6 +264,100 @@ def test_wrong_attributes(tmp_path, attributes, sentence):
     assert sentence in broken(tmp_path, lambda net: change_attribute(net, op, **values))
 
 
+@pytest.mark.parametrize(
+    ("op", "attributes", "sentence"),
+    [
+        ("Conv", {"group": 2}, "has filters of shape [8, 2, 3, 2] in 2 groups for a map of 2 channels"),
+        ("Conv", {"dilations": [9, 1]}, "has windows that are larger than its map"),
+        ("Conv", {"pads": [-1, 0, 0, 0]}, "has strides, pads or dilations of no map"),
+        ("MaxPool", {"kernel_shape": [5, 2]}, "has windows that are larger than its map"),
+    ],
+)
+def test_what_does_not_fit_its_map(tmp_path, op, attributes, sentence):
+    assert sentence in broken(tmp_path, lambda net: change_attribute(net, op, **attributes))
+
+
+def test_weights_of_another_size(tmp_path):
+    def change(net: Network) -> None:
+        net.constants = [each for each in net.constants if each.name != net.nodes[-3].input[1]]
+        net.constants.append(numpy_helper.from_array(net.weights(47, 4, dtype=np.int8), net.nodes[-3].input[1]))
+
+    assert "has weights of shape [47, 4] for 48 elements" in broken(tmp_path, change)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "sentence"),
+    [
+        ({"in1_shift": -1}, "shifts by -1; only shifts by 0 to 62"),
+        ({"out_n_levels": 0}, "has out_n_levels of 0, which leaves no integer"),
+    ],
+)
+def test_wrong_additions(tmp_path, attributes, sentence):
+    net = quantlab()
+    change_attribute(net, "Add", **attributes)
+    path = tmp_path / "broken.onnx"
+    onnx.save(net.model(), path)
+    assert sentence in refused(path)
+
+
+def test_operators_of_unknown_domains_are_named(tmp_path):
+    sentence = broken(tmp_path, lambda net: net.add("Relu", domain="com.example"))
+    assert "Relu (Relu_13), which is of the domain 'com.example', which is unknown" in sentence
+
+
+def test_quantlabs_domain_has_its_own_operators_alone(tmp_path):
+    sentence = broken(tmp_path, lambda net: net.add("Relu", domain="PACTOps"))
+    assert "Relu (Relu_13), which is of the domain 'PACTOps'" in sentence
+
+
+@pytest.mark.parametrize("domain", ["", "ai.onnx", "PACTOps"])
+def test_domains_of_a_requant_shift(domain, tmp_path):
+    """Quantlab writes it in its own domain, or, for Deeploy, in none."""
+    net = quantlab()
+    for node in net.nodes:
+        node.domain = domain if node.op_type == "RequantShift" else node.domain
+    assert text(read(net, tmp_path).network) == text(read(quantlab(), tmp_path).network)
+
+
+@pytest.mark.parametrize("network", [nemo, quantlab, plinio])
+def test_a_network_is_the_graph(network, tmp_path):
+    """What makes 8 bits of sums is one operator, which is called as the layer, and maps have their channels last."""
+    model = read(network(), tmp_path)
+    assert isinstance(model.network, Graph)
+    values = integer_network(model).values
+    layers = [value for value in values if isinstance(value.operator, Accumulation | Addition | Maximum)]
+    sums = [value for value in layers if value.dtype == "int32"]
+    assert len(sums) == 1  # the last layer's, which are handed out
+    depthwise = [each for each in values if isinstance(each.operator, Convolution) and each.operator.depthwise]
+    assert len(depthwise) == (network is nemo)
+    ops = [node.op_type for node in network().nodes]
+    weighted = [value.source for value in layers if isinstance(value.operator, Convolution | Dense)]
+    assert [name.partition("_")[0] for name in weighted] == [op for op in ops if op in ("Conv", "Gemm", "MatMul")]
+    moves = [value for value in values if isinstance(value.operator, Move)]
+    assert sum(move.operator.turns for move in moves) <= 1
+    assert {move.source.partition("_")[0] for move in moves} <= {"", "Flatten"}
+
+
+def test_a_map_of_one_channel_is_only_seen_in_another_way(tmp_path):
+    """Which is no operator of the model."""
+    net = Network((1, 1, 6, 5))
+    net.add("Conv", net.weights(4, 1, 3, 3), kernel_shape=[3, 3])
+    net.add("Div", np.float32(2**8))
+    net.add("Floor")
+    net.add("Clip", min=0.0, max=255.0)
+    values = integer_network(read(net, tmp_path)).values
+    first, *_ = (value for value in values if isinstance(value.operator, Move))
+    assert (first.source, first.operator.turns) == ("", False)
+
+
+def test_maps_that_are_handed_out_have_channels_first(tmp_path):
+    net = plinio()
+    net.nodes = net.nodes[:9]
+    net.x = net.nodes[-1].output[0]
+    (output,) = read(net, tmp_path).outputs
+    assert (output.shape, output.layout, output.dtype) == ((1, 8, 2, 3), "NCHW", "uint8")
+
+
 def test_sums_are_not_read_as_bytes(tmp_path):
     def change(net: Network) -> None:
         net.add("MatMul", net.weights(4, 4, dtype=np.int8))
@@ -267,5 +373,5 @@ def test_an_open_batch_is_1(tmp_path: Path) -> None:
     onnx.save(fixed, path)
     found = load(path)
     assert found.rounding is Rounding.INTEGER
-    assert tvm.ir.structural_equal(found.module, expected.module)
+    assert text(found.network) == text(expected.network)
     assert [len(one.notes) for one in (expected, found)] == [0, 1]

@@ -10,15 +10,20 @@ from hypothesis import strategies as st
 from match.arithmetic.interface import Accumulator, QuantizedType
 from match.arithmetic.named_rounding import NamedRounding, Ties
 from match.frontend.relay import from_relay
-from match.graph.sums import Dense
+from match.graph.elements import Lookup
+from match.graph.integers import Elementwise
+from match.graph.opaque import Opaque
+from match.graph.sums import Convolution, Dense
 from match.ir.step_function import step_function
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network, integer_relay
 from match.relay import relay, tvm
 from match.relay.readers import read_layer
 from tests.passes.running import Compiled, executable, random_values
 from tests.passes.test_tflite_arithmetic import multiplier_of
 
 pytestmark = pytest.mark.tvm
+
+_KINDS = Convolution, Lookup, Dense
 
 
 def by_definition(x: int, factor: float, ties: Ties) -> int:
@@ -69,24 +74,24 @@ def test_change_of_scale(log_factor: float, before: int, behind: int, ties: Ties
 def network(ties: str, compute: str = "None", *, wide: bool = False) -> tvm.IRModule:
     """A convolution in NCHW with a scale for each channel, a change of scale and a dense layer; scales make ties.
 
-    wide: the last requantization is to 32 bits, and a clip and a cast behind it.
+    wide: requantizations are to 32 bits, with a clip and a cast after them.
     """
     rng = np.random.default_rng(3)
-    names = {"rounding": ties, "compute_dtype": compute}
+    names = {"rounding": ties, "compute_dtype": compute, "out_dtype": "int32" if wide else "int8"}
     zero, x = relay.const(0, "int32"), relay.var("x", shape=(1, 3, 4, 4), dtype="int8")
     scales = np.array([0.5, 0.25, 0.0125, 0.03], np.float32)
     weights = [relay.const(rng.integers(-9, 10, extents).astype(np.int8)) for extents in ((4, 3, 1, 1), (6, 64))]
+
+    def narrow(y: relay.Expr) -> relay.Expr:
+        return relay.cast(relay.clip(y, -100, 90), "int8") if wide else y
+
     sums = relay.qnn.op.conv2d(x, weights[0], zero, zero, relay.const(1.0), relay.const(scales), (1, 1), 4)
     sums = relay.nn.bias_add(sums, relay.const(rng.integers(-200, 200, 4).astype(np.int32)))
-    y = relay.qnn.op.requantize(
-        sums, relay.const(scales), zero, relay.const(4.0), zero, axis=1, out_dtype="int8", **names
-    )
-    y = relay.qnn.op.requantize(y, relay.const(4.0), zero, relay.const(8.0), relay.const(-3), out_dtype="int8", **names)
+    y = narrow(relay.qnn.op.requantize(sums, relay.const(scales), zero, relay.const(4.0), zero, axis=1, **names))
+    y = narrow(relay.qnn.op.requantize(y, relay.const(4.0), zero, relay.const(8.0), relay.const(-3), **names))
     y = relay.nn.batch_flatten(y)
     sums = relay.qnn.op.dense(y, weights[1], relay.const(-3), zero, relay.const(8.0), relay.const(0.125), 6)
-    kind = "int32" if wide else "int8"
-    y = relay.qnn.op.requantize(sums, relay.const(1.0), zero, relay.const(32.0), zero, out_dtype=kind, **names)
-    y = relay.cast(relay.clip(y, -100, 90), "int8") if wide else y
+    y = narrow(relay.qnn.op.requantize(sums, relay.const(1.0), zero, relay.const(32.0), zero, **names))
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], y)))
 
 
@@ -100,6 +105,9 @@ def test_networks_compute_what_tvm_computes(ties: Ties, wide: bool) -> None:
     module = network(ties, wide=wide)
     integers = integer_relay(from_relay(module))
     assert is_dense(integers)
+    values = integer_network(from_relay(module)).values
+    assert [type(value.operator) for value in values if isinstance(value.operator, _KINDS)] == [*_KINDS]
+    assert not [value for value in values if isinstance(value.operator, Opaque | Elementwise)]
     ours, theirs, other = executable(integers), Compiled(module), executable(integer_relay(from_relay(network("None"))))
     rng, differ = np.random.default_rng(1), 0
     for _ in range(20):

@@ -2,38 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from match.frontend.integer_onnx.pooling import output_extents, sliding
-from match.frontend.integer_onnx.values import OnnxReader, Value
+from match.frontend.integer_onnx.pooling import checked, sliding
+from match.frontend.integer_onnx.values import WIDE, IntegerReader, Integers
 from match.frontend.onnx_graph import Node
-from match.relay import relay
+from match.frontend.qdq.maps import channels_first, channels_last
+from match.graph.make import arithmetic, cast
+from match.graph.sums import SUMS, Convolution, Dense, unchanged
+from match.graph.value import Value, computed
 
 
-def conv(read: OnnxReader, node: Node) -> Value:
+def conv(read: IntegerReader, node: Node) -> Integers:
     """Conv in two dimensions."""
-    x, weights = read.narrow(node), read.weights(node)
-    if len(x.shape) != 4 or weights.ndim != 4:
+    x, filters = read.narrow(node), read.weights(node)
+    if len(x.shape) != 4 or filters.ndim != 4:
         raise read.error(node, "is not two-dimensional; only 2D convolutions are supported")
-    groups, (strides, pads, dilations) = int(node.attributes.get("group", 1)), sliding(read, node)
-    extents = output_extents(x, weights.shape[2:], strides, pads, dilations)
-    sums = relay.nn.conv2d(
-        x.expr,
-        relay.const(weights),
+    groups, (outputs, depth, *window), channels = int(node.attributes.get("group", 1)), filters.shape, x.shape[1]
+    if groups < 1 or depth * groups != channels or outputs % groups:
+        shapes = f"filters of shape {list(filters.shape)} in {groups} groups for a map of {channels} channels"
+        raise read.error(node, f"has {shapes}; export the model again")
+    strides, padding, dilation = sliding(read, node)
+    depthwise = depth == 1 and groups > 1
+    weights = filters.transpose(2, 3, 0, 1)
+    weights = weights.reshape(*window, channels, -1) if depthwise else weights.transpose(0, 1, 3, 2)
+    convolution = Convolution(
+        weights=np.ascontiguousarray(weights),
+        requantization=unchanged(outputs),
+        dtype=SUMS,
         strides=strides,
-        padding=pads,
-        dilation=dilations,
+        padding=padding,
+        dilation=dilation,
         groups=groups,
-        channels=weights.shape[0],
-        kernel_size=weights.shape[2:],
-        out_dtype="int32",
+        pad_value=0,
+        kernel_layout="HWOI" if depthwise else "HWIO",
     )
-    return _with_bias(read, node, Value(relay.cast(sums, "int64"), (x.shape[0], weights.shape[0], *extents)))
+    sums = checked(read, node, computed(convolution, channels_last(x)))
+    return _with_bias(read, node, channels_first(sums))
 
 
-def gemm(read: OnnxReader, node: Node) -> Value:
+def gemm(read: IntegerReader, node: Node) -> Integers:
     """Gemm without factors."""
     attributes = node.attributes
     if attributes.get("alpha", 1.0) != 1.0 or attributes.get("beta", 1.0) != 1.0 or attributes.get("transA", 0):
@@ -41,20 +49,23 @@ def gemm(read: OnnxReader, node: Node) -> Value:
     return _dense(read, node, transposed=bool(attributes.get("transB", 0)))
 
 
-def matmul(read: OnnxReader, node: Node) -> Value:
+def matmul(read: IntegerReader, node: Node) -> Integers:
     """MatMul with constant weights."""
     return _dense(read, node, transposed=False)
 
 
-def _dense(read: OnnxReader, node: Node, *, transposed: bool) -> Value:
+def _dense(read: IntegerReader, node: Node, *, transposed: bool) -> Integers:
     x, weights = read.narrow(node), read.weights(node)
     if len(x.shape) != 2 or weights.ndim != 2:
         raise read.error(node, "is no product of a vector and a matrix; flatten its input")
-    weights = weights if transposed else weights.T
-    sums = relay.nn.dense(x.expr, relay.const(np.ascontiguousarray(weights)), units=len(weights), out_dtype="int32")
-    return _with_bias(read, node, Value(relay.cast(sums, "int64"), (x.shape[0], len(weights))))
+    weights = np.ascontiguousarray(weights if transposed else weights.T)
+    if weights.shape[1] != x.shape[1] or not weights.size:
+        shape = list(weights.shape if transposed else weights.T.shape)
+        raise read.error(node, f"has weights of shape {shape} for {x.shape[1]} elements; export the model again")
+    dense = Dense(weights=weights, requantization=unchanged(len(weights)), dtype=SUMS)
+    return _with_bias(read, node, computed(dense, x))
 
 
-def _with_bias(read: OnnxReader, node: Node, sums: Value) -> Value:
-    bias = read.constant(node, 2)
-    return sums if bias is None else replace(sums, expr=relay.add(sums.expr, read.parameter(node, bias, sums)))
+def _with_bias(read: IntegerReader, node: Node, sums: Value) -> Integers:
+    wide, bias = cast(sums, WIDE), read.constant(node, 2)
+    return Integers(wide if bias is None else arithmetic("add", wide, read.parameter(node, bias, sums)))
