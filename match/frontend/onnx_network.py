@@ -17,6 +17,7 @@ from match.frontend.model import ModelTensor
 from match.frontend.onnx_attributes import (
     check_attributes,
     check_axes,
+    check_filters,
     check_inputs,
     check_reshapes,
     zero_points_left_out,
@@ -115,6 +116,7 @@ def _check_types(proto: Any, path: Path) -> None:
         said = re.sub(r"\[\w+Error\] |Inference error\(s\): ", "", reason(error))
         raise ModelError(f"{path} is not a valid ONNX model: {said}; export it again") from error
     check_axes(inferred, path)
+    check_filters(inferred, path)
 
 
 def _written_out(proto: Any, path: Path) -> tuple[Any, Fusions]:

@@ -12,7 +12,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from match.arithmetic.interface import Float32Array
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.layer import Padding
 from match.ir.requantization import Int64Array, Requantization
@@ -388,11 +387,6 @@ def lookup(x: relay.Expr, outputs: Int64Array, x_dtype: str, dtype: str, *, real
     `real`: see `real_sums`, which then is around the place in the table.
     """
     return _entries(outputs, _index(x, x_dtype), dtype, real)
-
-
-def real_lookup(x: relay.Expr, outputs: Float32Array, x_dtype: str) -> relay.Expr:
-    """A `lookup` of real numbers that the reference approximates: `real_sums` is around the place in the table."""
-    return relay.take(relay.const(outputs), real_sums(_index(x, x_dtype)))
 
 
 def channel_lookup(

@@ -106,6 +106,22 @@ def test_axes_that_a_tensor_lacks(kind: str, axis: int, tmp_path: Path) -> None:
     assert f"{kind} (number 2) along axis {axis} of a tensor with 4 axes" in refused(path)
 
 
+@pytest.mark.parametrize(("kind", "inner"), [("Conv", 1), ("ConvTranspose", 0)])
+def test_filters_of_other_channels(kind: str, inner: int, tmp_path: Path) -> None:
+    """Which is said of the filters, not of what TVM makes of them."""
+    quantization = {"s": np.float32(0.1), "z": np.uint8(3), "so": np.float32(0.1), "zo": np.uint8(3)}
+    path = tmp_path / "filters.onnx"
+    extents = [3, 3, 2, 2]
+    for channels in (3, 5):
+        extents[inner] = channels
+        filters = np.ones(extents, np.float32)
+        onnx.save(quantized(kind, (1, 3, 6, 6), {**quantization, "filters": filters}, kernel_shape=[2, 2]), path)
+        if channels == 3:
+            load(path)
+    shape = str(tuple(extents))
+    assert f"{kind} (number 2) with filters of shape {shape} for 3 channels, which do not fit" in refused(path)
+
+
 def test_types_that_a_quantization_names_itself(tmp_path: Path) -> None:
     """Beside a zero point of another type."""
     model = residual(tmp_path)
