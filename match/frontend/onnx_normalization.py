@@ -1,4 +1,4 @@
-"""ONNX's normalizations that TVM's importer lacks, written out as `match.passes.row_functions` reads them."""
+"""ONNX's normalizations that TVM's importer lacks, written out as `match.rewrites.quantized_groups` reads them."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from match.graph.maps import TO_FIRST, TO_LAST
 from match.graph.operator import Operator
 from match.graph.reals import (
     RealAverage,
@@ -18,8 +19,6 @@ from match.graph.reductions import RealNormalization, RealReduction, RunningSum
 from match.graph.resize import RealInterpolation
 from match.ir.graph import Tensor
 from match.relay import relay
-
-_TO_FIRST, _TO_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
 
 
 def real_operator(operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Tensor]) -> relay.Expr | None:
@@ -59,7 +58,7 @@ def _windows(
 ) -> relay.Expr:
     """A convolution, with channels first, the layout in which TVM has all of them."""
     (x, filters, *bias), window = inputs, tensors[1].shape[2:]
-    x = relay.transpose(x, _TO_FIRST)
+    x = relay.transpose(x, TO_FIRST)
     if isinstance(operator, RealConvolution):
         sums = relay.nn.conv2d(
             x,
@@ -83,7 +82,7 @@ def _windows(
             kernel_size=window,
         )
     sums = relay.nn.bias_add(sums, bias[0]) if bias else sums
-    return relay.transpose(sums, _TO_LAST)
+    return relay.transpose(sums, TO_LAST)
 
 
 def _product(inputs: Sequence[relay.Expr], tensors: Sequence[Tensor]) -> relay.Expr:

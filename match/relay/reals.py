@@ -19,6 +19,7 @@ from match.graph.constants import moved_constant, reshaped_constant, transposed_
 from match.graph.gathers import Gather
 from match.graph.integers import Extreme
 from match.graph.make import chosen, constant, padded, reshaped, transposed
+from match.graph.maps import channels_first, channels_last
 from match.graph.maximum import Maximum
 from match.graph.reals import (
     REAL,
@@ -194,7 +195,7 @@ def _with_channels_last(layout: str, build: _Build) -> _Build | None:
         return None
 
     def turned(x: Value, *others: Value) -> Value:
-        return transposed(build(transposed(x, (0, 2, 3, 1)), *others), (0, 3, 1, 2))
+        return channels_first(build(channels_last(x), *others))
 
     return turned
 

@@ -18,14 +18,13 @@ from match.graph import moves
 from match.graph.constants import is_constant, reshaped_constant, transposed_constant
 from match.graph.elements import Dequantize
 from match.graph.make import reshaped, transposed
+from match.graph.maps import TO_FIRST, TO_LAST
 from match.graph.moves import Columns, Concatenate, Move
 from match.graph.operator import Operator
 from match.graph.rewrite import rewrite
 from match.graph.sums import Dense
 from match.graph.value import Graph, Value, computed
 
-_TO_LAST = (0, 2, 3, 1)
-_TO_FIRST = (0, 3, 1, 2)
 _OF_MATRICES = (0, 2, 1, 3, 4)
 """The transposition of the channels of a map with channels first, seen as a matrix."""
 _RANK = 4
@@ -81,7 +80,7 @@ class _Maps:
         """A map with channels first, whose place an operator on maps with channels last takes."""
         tensor = operator.result(*(x.tensor for x in inputs))
         last = replace(value, tensor=tensor, operator=operator, inputs=inputs)
-        first = _permuted(last, _TO_FIRST)
+        first = _permuted(last, TO_FIRST)
         self._last[first] = last
         if len(value.shape) < _RANK:
             first = reshaped(_in_order(first), value.shape)
@@ -92,7 +91,7 @@ class _Maps:
         """A map or a sequence with channels first as a map with channels last."""
         if x in self._last:
             return self._last[x]
-        last = _permuted(x if len(x.shape) == _RANK else reshaped(_in_order(x), _as_map(x.shape)), _TO_LAST)
+        last = _permuted(x if len(x.shape) == _RANK else reshaped(_in_order(x), _as_map(x.shape)), TO_LAST)
         return self._once(last, last.operator) if isinstance(last.operator, Move) else last
 
     def _elements(self, value: Value, operator: Operator) -> Value:
@@ -112,7 +111,7 @@ class _Maps:
         whole = reshaped_constant(x, _as_map((*[1] * (rank - len(x.shape)), *x.shape)))
         if whole is None:
             return None
-        turned = transposed_constant(whole, _TO_LAST)
+        turned = transposed_constant(whole, TO_LAST)
         return reshaped_constant(turned, turned.shape[-1:]) if x.tensor.elements == turned.shape[-1] else turned
 
     def _moved(self, value: Value, move: Move) -> Value:
@@ -122,7 +121,7 @@ class _Maps:
         if not move.keeps_order:
             return self._once(self._turned(value, move), move)
         (x,), made = value.inputs, self._reshaped(value)
-        if move.axes == _TO_FIRST and move.split == x.shape and made is not x:
+        if move.axes == TO_FIRST and move.split == x.shape and made is not x:
             self._last.setdefault(made, x)
         return made
 
@@ -143,7 +142,7 @@ class _Maps:
             if len(axes) < _RANK:
                 return reshaped(_permuted(self._last[x], [_ROW, *axes]), value.shape)
             return _permuted(self._last[x], axes)
-        if move.axes == _TO_FIRST:
+        if move.axes == TO_FIRST:
             self._last[value] = x
         return value
 
@@ -175,7 +174,7 @@ class _Maps:
         last = self._last[x]
         matrix = reshaped(last, (*last.shape[:3], groups, channels))
         made = reshaped(replace(transposed(matrix, (0, 1, 2, 4, 3)), source=value.source), last.shape)
-        first = _permuted(made, _TO_FIRST)
+        first = _permuted(made, TO_FIRST)
         self._last[first] = made
         return first
 
@@ -193,7 +192,7 @@ class _Maps:
         """A dense layer of a flattened map, whose order goes into the weights."""
         (x,) = value.inputs
         _, rows, columns, channels = self._flat[x].shape
-        ordered = dense.weights.reshape(-1, channels, rows, columns).transpose(_TO_LAST)
+        ordered = dense.weights.reshape(-1, channels, rows, columns).transpose(TO_LAST)
         weights = np.ascontiguousarray(ordered.reshape(dense.weights.shape))
         flat = replace(reshaped(self._flat[x], x.shape), source=x.source)
         return replace(value, operator=replace(dense, weights=weights), inputs=(flat,))
@@ -211,7 +210,7 @@ def _as_map(shape: Sequence[int]) -> tuple[int, ...]:
 
 def _place_of(axis: int, rank: int) -> int:
     """Where an axis of a map or a sequence with channels first is in the map with channels last."""
-    return _TO_LAST.index(axis if rank == _RANK or axis < _RANK - 2 else axis + 1)
+    return TO_LAST.index(axis if rank == _RANK or axis < _RANK - 2 else axis + 1)
 
 
 def _in_order(x: Value) -> Value:

@@ -7,8 +7,8 @@ import numpy as np
 from match.frontend.integer_onnx.pooling import checked, sliding
 from match.frontend.integer_onnx.values import WIDE, IntegerReader, Integers
 from match.frontend.onnx_graph import Node
-from match.frontend.qdq.maps import channels_first, channels_last
 from match.graph.make import arithmetic, cast
+from match.graph.maps import channels_first, channels_last
 from match.graph.sums import SUMS, Convolution, Dense, unchanged
 from match.graph.value import Value, computed
 

@@ -6,8 +6,8 @@ import math
 
 from match.frontend.integer_onnx.values import WIDE, IntegerReader, Integers
 from match.frontend.onnx_graph import Node
-from match.frontend.qdq.maps import channels_first, channels_last
 from match.graph.make import cast
+from match.graph.maps import channels_first, channels_last
 from match.graph.maximum import Maximum
 from match.graph.sums import SUMS, Average, unchanged
 from match.graph.value import Value, computed

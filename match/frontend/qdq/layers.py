@@ -11,10 +11,11 @@ import onnx
 
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.onnx_transposed_windows import TransposedWindows
-from match.frontend.qdq.maps import as_map, channels_first, channels_last, like, padding_of, sides
+from match.frontend.qdq.maps import as_map, like, padding_of, sides
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.constants import multiplied_constant, reshaped_constant, transposed_constant
 from match.graph.make import broadcast, reshaped, transposed
+from match.graph.maps import channels_first, channels_last
 from match.graph.opaque import Constant
 from match.graph.reals import REAL, Levels, RealConvolution, RealMatrices, RealProduct, RealTransposed
 from match.graph.value import Value, computed

@@ -7,22 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from match.graph.make import reshaped, transposed
+from match.graph.make import reshaped
+from match.graph.maps import TO_LAST
 from match.graph.value import Value
 from match.ir.layer import Padding
-
-TO_LAST = (0, 2, 3, 1)
-TO_FIRST = (0, 3, 1, 2)
-
-
-def channels_last(x: Value) -> Value:
-    """A map of ONNX with its channels last."""
-    return transposed(x, TO_LAST)
-
-
-def channels_first(x: Value) -> Value:
-    """A map of the graph with its channels first."""
-    return transposed(x, TO_FIRST)
 
 
 def as_map(x: Value) -> Value:

@@ -6,8 +6,9 @@ from types import MappingProxyType
 from typing import Any
 
 from match.frontend.onnx_graph import attribute_of
-from match.frontend.qdq.maps import as_map, channels_first, channels_last, like, padding_of, sides
+from match.frontend.qdq.maps import as_map, like, padding_of, sides
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
+from match.graph.maps import channels_first, channels_last
 from match.graph.maximum import Maximum
 from match.graph.reals import REAL, RealAverage
 from match.graph.value import Value, computed

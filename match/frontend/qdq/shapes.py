@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from match.frontend.onnx_graph import attribute_of
-from match.frontend.qdq.maps import channels_first, channels_last
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.constants import reshaped_constant, transposed_constant
 from match.graph.make import (
@@ -25,6 +24,7 @@ from match.graph.make import (
     taken,
     transposed,
 )
+from match.graph.maps import channels_first, channels_last
 from match.graph.reals import Levels
 from match.graph.value import Value
 

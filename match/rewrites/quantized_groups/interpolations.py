@@ -14,6 +14,7 @@ from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.graph.integers import Clip
 from match.graph.make import lookup, reshaped, transposed
+from match.graph.maps import TO_LAST
 from match.graph.resize import Between, RealInterpolation, Resize
 from match.graph.value import Value, computed
 from match.rewrites.quantized_groups.quantities import dequantized
@@ -49,7 +50,7 @@ def _resized(x: Value, steps: dict[int, Between], dtype: str) -> Value:
     extents, axes = x.shape, sorted(steps)
     others = [axis for axis in range(len(extents)) if axis not in steps]
     if len(extents) == 4 and extents[0] == 1 and axes[0] > 1:  # a map, channels first
-        order, seen = [0, 2, 3, 1], [extents[0], extents[2], extents[3], extents[1]]
+        order, seen = [*TO_LAST], [extents[0], extents[2], extents[3], extents[1]]
         rows, columns = (steps.get(axis, _same(extents[axis])) for axis in (2, 3))
     else:
         missing, order = [1] * (2 - len(axes)), [*axes, *others]

@@ -17,6 +17,7 @@ from match.graph.constants import numbers_of
 from match.graph.elements import DequantizeSums
 from match.graph.integers import Difference, Entries, Extreme
 from match.graph.make import array_of, reshaped, transposed
+from match.graph.maps import TO_FIRST
 from match.graph.moves import Move
 from match.graph.opaque import Constant
 from match.graph.reals import (
@@ -102,7 +103,7 @@ def _mean(value: Value) -> Value | None:
         return None
     match operator:
         case RealAverage(window=window) if window == extents[1:3] and not any(operator.padding):
-            order, count = (0, 3, 1, 2), math.prod(window)
+            order, count = TO_FIRST, math.prod(window)
         case RealReduction(function="mean", axes=(2, 3)):
             order, count = (0, 1, 2, 3), operator.count(value.inputs[0].tensor)
         case _:

@@ -18,6 +18,7 @@ from match.arithmetic.line_fit import NoLineError
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.arithmetic.window_means import is_mean_of_sum
 from match.graph.make import reshaped, transposed
+from match.graph.maps import channels_first, channels_last
 from match.graph.reals import RealFunction
 from match.graph.reductions import RealReduction, RunningSum
 from match.graph.value import Value, computed
@@ -72,11 +73,11 @@ class WindowsOfAxes:
     def seen(self, x: Value) -> Value:
         """The tensor as the map, channels last."""
         map_ = reshaped(x, self.shape)
-        return transposed(map_, (0, 2, 3, 1)) if self.turned else map_
+        return channels_last(map_) if self.turned else map_
 
     def back(self, outputs: Value, shape: Sequence[int]) -> Value:
         """What the map's windows became, in the shape of the reduction."""
-        return reshaped(transposed(outputs, (0, 3, 1, 2)) if self.turned else outputs, shape)
+        return reshaped(channels_first(outputs) if self.turned else outputs, shape)
 
 
 def reduction(real: Value, output: QuantizedType, clip: Limits) -> Value | None:
@@ -111,7 +112,7 @@ def _product_with_ones(
     extents, axes, own = real.inputs[0].shape, operator.axes, source.quantization
     count = math.prod(extents[axis] for axis in axes)
     if len(extents) == 4 and extents[0] == 1 and axes == (1,):
-        map_ = transposed(source.value, (0, 2, 3, 1))
+        map_ = channels_last(source.value)
         filters = Filters(kernel=np.ones((1, 1, count, 1), np.int8), layout="HWIO")
         sums = convolution_sums(map_, filters, own.zero_point)
     else:
