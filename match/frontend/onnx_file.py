@@ -83,13 +83,15 @@ def _write_out_sparse(proto: Any, path: Path) -> None:
 
 
 def _check_names(proto: onnx.ModelProto) -> None:
-    """Raise DecodeError if a name in the graph is no UTF-8: it is read as bytes."""
+    """Raise DecodeError if a name is no UTF-8, which is read as bytes, or one of an operator cannot be printed."""
     names: list[Any] = [
         name for node in proto.graph.node for name in (node.name, node.op_type, node.domain, *node.input, *node.output)
     ]
     names += [attribute.name for node in proto.graph.node for attribute in node.attribute]
     names += [value.name for value in (*proto.graph.initializer, *proto.graph.input, *proto.graph.output)]
     if any(isinstance(name, bytes) for name in names):
+        raise DecodeError
+    if not all(node.op_type.isprintable() and node.domain.isprintable() for node in proto.graph.node):
         raise DecodeError
 
 

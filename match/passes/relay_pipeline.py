@@ -14,7 +14,6 @@ from match.passes.adaptive_averages import PoolCollectedWindows
 from match.passes.channels_last import ChannelsLast
 from match.passes.collected import CollectRows
 from match.passes.depthwise_scales import DepthwiseScales
-from match.passes.fixed_point_groups import FuseFixedPointGroups
 from match.passes.integerize import QuantizedReader
 from match.passes.one_row import OneRow
 from match.passes.powers import MultiplyPowers
@@ -31,6 +30,7 @@ from match.relay.graph_reader import Fragment, read_graph
 from match.relay.integer_steps import read_step
 from match.relay.objects import main_function
 from match.relay.reals import read_reals
+from match.rewrites.fixed_point_groups import with_fixed_point_groups
 from match.rewrites.quantized_groups import with_quantized_groups
 
 
@@ -46,6 +46,9 @@ def graph_of_relay(
 
     graph = read_graph(main_function(prepared), fragment=fragment, rest=read_reals).graph
     passed("integerize", partial(text, graph))
+    if model.rounding == Rounding.TFLITE:  # imported by TVM
+        graph = with_fixed_point_groups(graph)
+        passed("fixed_point_groups", partial(text, graph))
     graph = with_quantized_groups(graph)
     passed("quantized_groups", partial(text, graph))
     return graph
@@ -64,13 +67,12 @@ def _prepared(
     model: Model, module: tvm.IRModule, passed: Passed, *, exact: bool, quantize_recurrent: bool
 ) -> tvm.IRModule:
     """QNN operators and others as `QuantizedReader` and `read_graph` take them."""
-    tflite = model.rounding == Rounding.TFLITE  # imported by TVM
     passes = (
         *((QuantizeCells(),) if quantize_recurrent else ()),
         UnrollCells(),
         SliceSplits(),
         WriteResizes(),
-        *((FuseFixedPointGroups(),) if tflite else (MultiplyPowers(),)),
+        *(() if model.rounding == Rounding.TFLITE else (MultiplyPowers(),)),
         PoolCollectedWindows(),
         OneRow(),
         CutVolumes(),

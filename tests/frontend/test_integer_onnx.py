@@ -310,6 +310,16 @@ def test_quantlabs_domain_has_its_own_operators_alone(tmp_path):
     assert "Relu (Relu_13), which is of the domain 'PACTOps'" in sentence
 
 
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [(b"kernel_shape", b"\xffernel_shape"), (b"RequantShift", b"Requant\nhift"), (b"PACTOps", b"PACT\xffps")],
+)
+def test_names_that_are_no_text(name, changed, tmp_path):
+    path = tmp_path / "broken.onnx"
+    path.write_bytes(quantlab().model().SerializeToString().replace(name, changed))
+    assert "is truncated or corrupt" in refused(path)
+
+
 @pytest.mark.parametrize("domain", ["", "ai.onnx", "PACTOps"])
 def test_domains_of_a_requant_shift(domain, tmp_path):
     """Quantlab writes it in its own domain, or, for Deeploy, in none."""

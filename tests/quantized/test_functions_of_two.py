@@ -9,11 +9,15 @@ import pytest
 
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
-from match.passes.functions_of_two import function_of_two
-from match.relay import readers, relay, tvm
-from tests.passes.running import Compiled
+from match.graph.elements import Lookup
+from match.graph.evaluate import evaluate
+from match.graph.integers import Entries
+from match.graph.pairs import Addition, LookupLine, LookupSum
+from match.graph.value import Graph, Value
+from match.ir.graph import Tensor
+from match.quantized.functions_of_two import function_of_two
 
-pytestmark = pytest.mark.tvm
+pytestmark = pytest.mark.unit
 
 A, B, OUTPUT = (
     QuantizedType(np.float32(scale), zero, "uint8") for scale, zero in ((0.01343, 76), (0.03978, 169), (0.04522, 149))
@@ -23,30 +27,28 @@ A, B, OUTPUT = (
 CLIP = (0, 255)
 
 
-def built(outputs: Any, *, exact: bool, dtypes: tuple[str, str] = ("uint8", "uint8")) -> tuple[Any, Any]:
-    """The function of all pairs, as a typed expression, and what it computes."""
-    x, y = (relay.var(name, shape=(256, 256), dtype=dtype) for name, dtype in zip("xy", dtypes, strict=True))
+def built(outputs: Any, *, exact: bool, dtypes: tuple[str, str] = ("uint8", "uint8")) -> tuple[Value, Any]:
+    """The function of all pairs, and what it computes."""
+    x, y = (Value(Tensor((256, 256), dtype), source=name) for name, dtype in zip("xy", dtypes, strict=True))
     slopes = float(A.scale / OUTPUT.scale), float(B.scale / OUTPUT.scale)
-    expr = function_of_two(x, y, outputs, dtypes, slopes, CLIP, "uint8", exact=exact)
-    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x, y], expr)))
+    made = function_of_two(x, y, outputs, slopes, CLIP, "uint8", close=not exact)
     places = zip(np.indices((256, 256)), dtypes, strict=True)
-    first, second = ((place + np.iinfo(dtype).min).astype(dtype) for place, dtype in places)
-    return module["main"].body, Compiled(module)({"x": first, "y": second})[0]
+    arrays = [(place + np.iinfo(dtype).min).astype(dtype) for place, dtype in places]
+    return made, evaluate(Graph((x, y), (made,)), arrays)[0]
 
 
 def test_an_addition_that_is_no_plane_is_a_sum_of_lookups() -> None:
     outputs = OnnxruntimeArithmetic().add(A, B, OUTPUT, CLIP, 1)
     body, found = built(outputs, exact=True)
-    assert readers.read_lookup_sum(body) is not None
+    assert isinstance(body.operator, LookupSum)
     np.testing.assert_array_equal(found, outputs)
 
 
 def test_or_the_next_plane_where_a_step_is_allowed() -> None:
     outputs = OnnxruntimeArithmetic().add(A, B, OUTPUT, CLIP, 1)
     body, found = built(outputs, exact=False)
-    addition = readers.read_addition(body)
-    assert addition is not None
-    assert not addition.exact
+    assert isinstance(body.operator, Addition)
+    assert not body.exact
     assert np.count_nonzero(found != outputs) <= 256
     assert np.abs(found.astype(np.int64) - outputs).max() == 1
 
@@ -59,9 +61,8 @@ def test_quotients_are_lines_of_the_dividend(turned: bool, dtypes: tuple[str, st
     outputs = np.clip(np.rint(37.3 * dividends[:, None] / divisors + 80), *CLIP).astype(np.int64)
     outputs = outputs.T if turned else outputs
     body, found = built(outputs, exact=True, dtypes=dtypes)
-    line = readers.read_lookup_line(body)
-    assert line is not None
-    assert [x.name_hint for x in line.operands] == (["y", "x"] if turned else ["x", "y"])
+    assert isinstance(body.operator, LookupLine)
+    assert [x.source for x in body.inputs] == (["y", "x"] if turned else ["x", "y"])
     np.testing.assert_array_equal(found, outputs)
 
 
@@ -69,7 +70,7 @@ def test_quotients_are_lines_of_the_dividend(turned: bool, dtypes: tuple[str, st
 def test_what_is_no_sum_is_a_table_of_pairs(exact: bool) -> None:
     outputs = np.random.default_rng(0).integers(0, 256, (256, 256))
     body, found = built(outputs, exact=exact)
-    assert body.op.name == "take"
+    assert isinstance(body.operator, Entries)
     np.testing.assert_array_equal(found, outputs)
 
 
@@ -89,9 +90,8 @@ COMPARISONS = {
 def test_comparisons_are_tables_of_differences(name: str, dtypes: tuple[str, str]) -> None:
     outputs = np.where(COMPARISONS[name](*np.indices((256, 256))), 200, 7)
     body, found = built(outputs, exact=True, dtypes=dtypes)
-    lookup = readers.read_lookup(body)
-    assert lookup is not None
-    assert readers.read_addition(lookup.operands[0]) is not None
+    assert isinstance(body.operator, Lookup)
+    assert isinstance(body.inputs[0].operator, Addition)
     np.testing.assert_array_equal(found, outputs)
 
 
@@ -100,5 +100,5 @@ def test_differences_that_are_far_apart_are_pairs() -> None:
     first, second = np.indices((256, 256))
     outputs = np.where(first - second > 140, 200, 7)
     body, found = built(outputs, exact=True)
-    assert readers.read_lookup(body) is None
+    assert not isinstance(body.operator, Lookup)
     np.testing.assert_array_equal(found, outputs)
