@@ -18,6 +18,8 @@ from match.ir.layer import Op, Padding
 from match.relay.execute import Executable
 from match.relay.graph_writer import write_graph
 
+pytestmark = pytest.mark.tvm
+
 Shape = tuple[int, ...]
 
 
@@ -97,7 +99,6 @@ def run(value: Value, arrays: list[np.ndarray]) -> np.ndarray:
     return result
 
 
-@pytest.mark.tvm
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.operator.called}-{case.activations[0]}")
 def test_tvm_computes_them(case: Case) -> None:
     value, arrays = applied(case)
@@ -107,7 +108,6 @@ def test_tvm_computes_them(case: Case) -> None:
     assert np.allclose(got, expected, atol=1e-5)
 
 
-@pytest.mark.tvm
 def test_rows_of_zeros_stay_zeros_where_nothing_is_added_to_their_length() -> None:
     value, _ = applied(Case(RealNormalization(axes=(1,), epsilon=0.0, centred=False), [(2, 4)]))
     x = np.array([[0, 0, 0, 0], [2, 2, -2, 2]], np.float32)

@@ -14,6 +14,8 @@ from match.ir.float_border import FloatQuantization
 from match.ir.graph import Tensor
 from match.rewrites.quantized_groups import with_quantized_groups
 
+pytestmark = pytest.mark.unit
+
 COLUMNS = 5
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from match.arithmetic import real_numbers
 from match.arithmetic.interface import QuantizedType
 from match.graph.elements import ChannelLookup
-from match.graph.make import concatenated, lookup, reshaped, transposed
+from match.graph.make import concatenated, lookup, named, reshaped, transposed
 from match.graph.reals import RealAverage
 from match.graph.reductions import RealReduction
 from match.graph.value import Value, computed
@@ -68,7 +68,7 @@ def function_mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> 
     factor = np.array([step / (1 if summed else count)], np.float32)
     accumulator = sums.accumulator(unit, factor, np.zeros(channels, np.int64))
     outputs = scaled(sums, accumulator, output, clip, real_numbers, exact=False)
-    return windows.back(outputs, real.shape)
+    return windows.back(named(outputs, real.source), real.shape)
 
 
 def _is_sum(real: Value) -> bool:

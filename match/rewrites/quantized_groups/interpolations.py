@@ -42,11 +42,14 @@ def interpolation(real: Value, output: QuantizedType, clip: Limits) -> Value | N
     kept = output if first else own
     before = _rescaled(source.value, own, kept, kept.limits)
     between = {axis: step.between for axis, step in steps.items()}
-    return _rescaled(_resized(before, between, kept.dtype), kept, output, clip)
+    return _rescaled(_resized(before, between, kept.dtype, real.source), kept, output, clip)
 
 
-def _resized(x: Value, steps: dict[int, Between], dtype: str) -> Value:
-    """A tensor resized along one axis or two, which become the rows and columns of a map."""
+def _resized(x: Value, steps: dict[int, Between], dtype: str, source: str) -> Value:
+    """A tensor resized along one axis or two, which become the rows and columns of a map.
+
+    `source` is what the model calls the operator, which stands between moves here.
+    """
     extents, axes = x.shape, sorted(steps)
     others = [axis for axis in range(len(extents)) if axis not in steps]
     if len(extents) == 4 and extents[0] == 1 and axes[0] > 1:  # a map, channels first
@@ -57,7 +60,7 @@ def _resized(x: Value, steps: dict[int, Between], dtype: str) -> Value:
         seen = [1, *missing, *(extents[axis] for axis in axes), math.prod(extents[axis] for axis in others)]
         rows, columns = (*(_same(1) for _ in missing), *(steps[axis] for axis in axes))
     map_ = reshaped(transposed(x, order), seen)
-    made = computed(Resize(rows=rows, columns=columns, zero=0, dtype=dtype), map_, exact=False)
+    made = computed(Resize(rows=rows, columns=columns, zero=0, dtype=dtype), map_, exact=False, source=source)
     sizes = [len(steps[axis].weight) if axis in steps else extents[axis] for axis in order]
     return transposed(reshaped(made, sizes), np.argsort(order).tolist())
 

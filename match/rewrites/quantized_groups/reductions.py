@@ -17,7 +17,7 @@ from match.arithmetic.interface import QuantizedType
 from match.arithmetic.line_fit import NoLineError
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.arithmetic.window_means import is_mean_of_sum
-from match.graph.make import reshaped, transposed
+from match.graph.make import named, reshaped, transposed
 from match.graph.maps import channels_first, channels_last
 from match.graph.reals import RealFunction
 from match.graph.reductions import RealReduction, RunningSum
@@ -97,7 +97,7 @@ def reduction(real: Value, output: QuantizedType, clip: Limits) -> Value | None:
     one = OnnxruntimeArithmetic().mean(typed.quantization, count, steps, clip)
     exact = not summed and is_mean_of_sum(typed.quantization, count, output)
     means = averaged(windows.seen(typed.value), one, output.dtype, windows.window, windows.window, exact=exact)
-    return windows.back(means, real.shape)
+    return windows.back(named(means, real.source), real.shape)
 
 
 def _is_row_of_sums(operator: RealReduction, extents: Sequence[int]) -> bool:
@@ -120,7 +120,7 @@ def _product_with_ones(
         rows = reshaped(transposed(source.value, order), (-1, count))
         sums = dense_sums(rows, np.ones((1, count), np.int8))
     share = np.float32(1) / np.float32(count if operator.function == "mean" else 1)
-    return reshaped(_requantized(sums, own, share, output, clip), real.shape)
+    return reshaped(named(_requantized(sums, own, share, output, clip), real.source), real.shape)
 
 
 def _requantized(sums: Sums, inputs: QuantizedType, factor: np.float32, output: QuantizedType, clip: Limits) -> Value:
