@@ -101,3 +101,7 @@ class RealNormalization(OfElements):
         distance = x - x.mean(axis=self.axes, keepdims=True) if self.centred else x
         root = np.sqrt((distance * distance).mean(axis=self.axes, keepdims=True) + self.epsilon)
         return (distance / np.where(root > 0, root, 1)).astype(self.dtype)
+
+    def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
+        """Each element goes into a mean and into a mean of squares, and is divided."""
+        return replace(super().work(result, inputs), combined=3 * result.elements)
