@@ -110,6 +110,11 @@ def check_attributes(proto: Any, path: object) -> None:
         if node.op_type == "MaxPool" and len(node.output) > 1 and node.output[1]:
             raise ModelError(f"{path} has {what} that also says where maxima are, which cannot be compiled; replace it")
         for attribute in node.attribute:
+            if attribute.ref_attr_name:
+                raise ModelError(
+                    f"{path} has {what} with the attribute {attribute.name!r}, which refers to one of a function that "
+                    "it is not in; export it again"
+                )
             if attribute.name == "block_size" and attribute.i:
                 raise ModelError(
                     f"{path} has {what} with a scale for each block of {attribute.i}; quantize it with one scale for "

@@ -122,6 +122,14 @@ def test_filters_of_other_channels(kind: str, inner: int, tmp_path: Path) -> Non
     assert f"{kind} (number 2) with filters of shape {shape} for 3 channels, which do not fit" in refused(path)
 
 
+def test_attributes_that_refer_to_a_function(tmp_path: Path) -> None:
+    """Outside one."""
+    model = residual(tmp_path)
+    node_of(model, "MaxPool").attribute[0].ref_attr_name = "window"
+    onnx.save(model, tmp_path / "refers.onnx")
+    assert "'kernel_shape', which refers to one of a function" in refused(tmp_path / "refers.onnx")
+
+
 def test_types_that_a_quantization_names_itself(tmp_path: Path) -> None:
     """Beside a zero point of another type."""
     model = residual(tmp_path)
