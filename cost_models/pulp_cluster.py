@@ -268,12 +268,14 @@ class PulpClusterCost(CostModel):
         return self.cycles.lstm_sums + _gate_products(4, length)
 
     def _gathered(self, layer: Layer, tile: Tile) -> float:
-        """Columns of a gather, some of which are copied together where a tile has all of their channels."""
+        """Columns of a gather; those of a run are one copy where a tile has all of their channels."""
         pixels = ceil_div(tile.oy * tile.ox, self.cores)
-        runs = ceil_div(layer.runs * tile.ox, layer.ox) * tile.oy
-        copies = choose(tile.k == layer.k, ceil_div(runs, self.cores), pixels)
+        runs = ceil_div(ceil_div(layer.runs * tile.ox, layer.ox) * tile.oy, self.cores)
+        together = tile.k == layer.k
+        copies = choose(together, runs, pixels) * choose(tile.k % (2 * WORD) == 0, 0, self.cycles.gathered_rest)
+        apart = pixels * choose(together, 0, self.cycles.gathered_apart)
         column = self.cycles.gathered + self.cycles.gathered_word * ceil_div(tile.k, WORD)
-        return copies * self.cycles.gathered_run + pixels * column
+        return runs * self.cycles.gathered_run + pixels * column + copies + apart
 
     def _normalization(self, tile: Tile) -> float:
         """Rows are shared out; of few rows the channels, whose sums every core makes (match_pulp_normalize.c)."""

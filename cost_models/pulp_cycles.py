@@ -433,12 +433,16 @@ class KernelCycles:
     turned_word: float
     """A word of such an element. From the same fit."""
 
-    # Gathers. Fitted to ten layers on RTL (padding, steps, repetition and reversal, elements of 1 to 240 bytes), within
-    # 10 %.
+    # Gathers. From 36 layers on RTL: of networks, repeated rows and columns of 16 to 1,024 bytes, within 3 %; padding,
+    # steps, reversal and single indices, elements of 1 to 280 bytes, within 13 %.
     gathered_run: float
-    """A run of columns that are copied together."""
+    """A run of columns that are neighbours in the input, too."""
     gathered: float
     """An output column of a run."""
+    gathered_apart: float
+    """More for a column that is copied by itself."""
+    gathered_rest: float
+    """A copy of bytes that are no pairs of words."""
     gathered_word: float
     """A word of a column."""
 

@@ -32,7 +32,10 @@ REQUIRED = {
     "dense 640 to 128": 1.7,
     "dense 64 to 10": 1.0,
 }
-"""Multiply-accumulates a cycle that one core must reach, in 32-bit requantization."""
+"""Multiply-accumulates a cycle that one core must reach in calls of whole layers, in 32-bit requantization.
+
+A call that takes up sums of other input channels goes through other loops: the last row has half of its rate then.
+"""
 
 
 def conv(k: int, c: int, size: tuple[int, int], f: int = 3, stride: int = 1, name: str = "") -> Layer:
