@@ -139,7 +139,7 @@ class PulpClusterCost(CostModel):
             length = tile.c
             words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
             cycles = choose(words & (tile.oy * tile.ox == 1), self._row_of_words(tile), cycles)
-        return cycles * self.sharing.factor(self.cores, layer.op)
+        return cycles * self.sharing.factor(self.cores, layer)
 
     def sees_padding(self, layer: Layer) -> bool:
         """Depthwise convolutions: narrow tiles have kernels of their own."""
@@ -159,7 +159,7 @@ class PulpClusterCost(CostModel):
 
     def overhead(self, layer: Layer) -> float:
         """The offload from the control core, and loading the instructions of all kernels."""
-        return self.offload + self.sharing.calls(layer.operators)
+        return self.offload + self.sharing.calls(layer.operators, self.cores)
 
     @property
     def requantize(self) -> float:
