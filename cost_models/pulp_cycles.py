@@ -419,7 +419,7 @@ class KernelCycles:
 
     # Transpositions.
     turned_pixel: float
-    """A pixel of a transposition. Counted in the compiled code, as `multiply`."""
+    """A pixel of a transposition of larger elements than bytes. From eleven layers on RTL."""
     turned_share: float
     """More where cores share out a transposition of bytes, above all divisions.
 
@@ -430,9 +430,11 @@ class KernelCycles:
     turned_rest: float
     """The last one to three pixels of such a row, beside their bytes."""
     turned_unit: float
-    """An element of more than one byte. Fitted to three layers on GVSoC (elements of 3, 12 and 20 bytes)."""
+    """An element of more than a word. With the next from five layers on RTL (elements of 6 to 40 bytes), within 6 %."""
     turned_word: float
-    """A word of such an element. From the same fit."""
+    """A word of such an element."""
+    turned_left: float
+    """More for one that is no pairs of words, half of it where it is less than a pair."""
 
     # Gathers. From 36 layers on RTL: of networks, repeated rows and columns of 16 to 1,024 bytes, within 3 %; padding,
     # steps, reversal and single indices, elements of 1 to 280 bytes, within 13 %.
