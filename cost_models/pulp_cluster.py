@@ -484,7 +484,8 @@ class PulpClusterCost(CostModel):
         pixels, begin = even(tile.oy * tile.ox), self.cycles.product
         share = self._share(1, pixels, tile.k)
         products = choose(share * pixels <= 2, 1, 2)
-        return products * begin + share * (product.call - begin) + share * pixels / 2 * product.pair
+        pairs = choose(tile.oy * tile.ox == 1, product.one, pixels / 2 * product.pair)
+        return products * begin + share * (product.call - begin) + share * pairs
 
     def _pool(self, layer: Layer, tile: Tile) -> float:
         """Pixels are shared out or, of fewer than cores, channels, four at a time; fewer take as long."""
