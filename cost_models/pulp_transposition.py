@@ -14,7 +14,7 @@ def transposition(layer: Layer, tile: Tile, cores: int, cycles: KernelCycles) ->
 
 
 FEW = {2: 9, 3: 12, 4: 8}
-"""Cycles of an element of so many bytes, which is copied byte by byte or as a word. Counted on RTL, of 64 to a pixel."""
+"""Cycles of an element of so many bytes, copied byte by byte or as a word. Counted on RTL, of 64 to a pixel."""
 
 
 def _units(unit: int, tile: Tile, cores: int, cycles: KernelCycles) -> float:
