@@ -139,7 +139,7 @@ class PulpClusterCost(CostModel):
             length = tile.c
             words = self._is_fast(tile) & (length % WORD == 0) & (length >= 2 * WORD)
             cycles = choose(words & (tile.oy * tile.ox == 1), self._row_of_words(tile), cycles)
-        return cycles * self.sharing.factor(self.cores, layer.op)
+        return cycles * self.sharing.factor(self.cores, layer)
 
     def sees_padding(self, layer: Layer) -> bool:
         """Depthwise convolutions: narrow tiles have kernels of their own."""
@@ -159,7 +159,7 @@ class PulpClusterCost(CostModel):
 
     def overhead(self, layer: Layer) -> float:
         """The offload from the control core, and loading the instructions of all kernels."""
-        return self.offload + self.sharing.calls(layer.operators)
+        return self.offload + self.sharing.calls(layer.operators, self.cores)
 
     @property
     def requantize(self) -> float:
@@ -268,12 +268,14 @@ class PulpClusterCost(CostModel):
         return self.cycles.lstm_sums + _gate_products(4, length)
 
     def _gathered(self, layer: Layer, tile: Tile) -> float:
-        """Columns of a gather, some of which are copied together where a tile has all of their channels."""
+        """Columns of a gather; those of a run are one copy where a tile has all of their channels."""
         pixels = ceil_div(tile.oy * tile.ox, self.cores)
-        runs = ceil_div(layer.runs * tile.ox, layer.ox) * tile.oy
-        copies = choose(tile.k == layer.k, ceil_div(runs, self.cores), pixels)
+        runs = ceil_div(ceil_div(layer.runs * tile.ox, layer.ox) * tile.oy, self.cores)
+        together = tile.k == layer.k
+        copies = choose(together, runs, pixels) * choose(tile.k % (2 * WORD) == 0, 0, self.cycles.gathered_rest)
+        apart = pixels * choose(together, 0, self.cycles.gathered_apart)
         column = self.cycles.gathered + self.cycles.gathered_word * ceil_div(tile.k, WORD)
-        return copies * self.cycles.gathered_run + pixels * column
+        return runs * self.cycles.gathered_run + pixels * column + copies + apart
 
     def _normalization(self, tile: Tile) -> float:
         """Rows are shared out; of few rows the channels, whose sums every core makes (match_pulp_normalize.c)."""
@@ -482,7 +484,8 @@ class PulpClusterCost(CostModel):
         pixels, begin = even(tile.oy * tile.ox), self.cycles.product
         share = self._share(1, pixels, tile.k)
         products = choose(share * pixels <= 2, 1, 2)
-        return products * begin + share * (product.call - begin) + share * pixels / 2 * product.pair
+        pairs = choose(tile.oy * tile.ox == 1, product.one, pixels / 2 * product.pair)
+        return products * begin + share * (product.call - begin) + share * pairs
 
     def _pool(self, layer: Layer, tile: Tile) -> float:
         """Pixels are shared out or, of fewer than cores, channels, four at a time; fewer take as long."""

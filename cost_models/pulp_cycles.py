@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, Self
 
 from match.cost_models.measured import measured
+from match.cost_models.pulp_int16 import INT16_ELEMENTS
 from match.cost_models.pulp_loops import (
     WORD,
     copied_column,
@@ -418,7 +419,7 @@ class KernelCycles:
 
     # Transpositions.
     turned_pixel: float
-    """A pixel of a transposition. Counted in the compiled code, as `multiply`."""
+    """A pixel of a transposition of larger elements than bytes. From eleven layers on RTL."""
     turned_share: float
     """More where cores share out a transposition of bytes, above all divisions.
 
@@ -429,16 +430,22 @@ class KernelCycles:
     turned_rest: float
     """The last one to three pixels of such a row, beside their bytes."""
     turned_unit: float
-    """An element of more than one byte. Fitted to three layers on GVSoC (elements of 3, 12 and 20 bytes)."""
+    """An element of more than a word. With the next from five layers on RTL (elements of 6 to 40 bytes), within 6 %."""
     turned_word: float
-    """A word of such an element. From the same fit."""
+    """A word of such an element."""
+    turned_left: float
+    """More for one that is no pairs of words, half of it where it is less than a pair."""
 
-    # Gathers. Fitted to ten layers on RTL (padding, steps, repetition and reversal, elements of 1 to 240 bytes), within
-    # 10 %.
+    # Gathers. From 36 layers on RTL: of networks, repeated rows and columns of 16 to 1,024 bytes, within 3 %; padding,
+    # steps, reversal and single indices, elements of 1 to 280 bytes, within 13 %.
     gathered_run: float
-    """A run of columns that are copied together."""
+    """A run of columns that are neighbours in the input, too."""
     gathered: float
     """An output column of a run."""
+    gathered_apart: float
+    """More for a column that is copied by itself."""
+    gathered_rest: float
+    """A copy of bytes that are no pairs of words."""
     gathered_word: float
     """A word of a column."""
 
@@ -529,8 +536,15 @@ class KernelCycles:
         return cycles
 
 
-LARGE = frozenset({"pointwise", "convolution", "depthwise", "widened", "dense", "matrices"})
+LARGE = frozenset(
+    {"pointwise", "convolution", "depthwise", "widened", "dense", "matrices", "product_int16", "depthwise_int16"}
+)
 """Kernels, by fields of `Sharing`, whose code takes much of a cache: convolutions and products."""
+
+
+PRODUCTS_INT16 = frozenset({Op.CONV2D, Op.GROUPED_CONV2D, Op.DEPTHWISE_CONV2D, Op.DENSE})
+ELEMENTS_INT16 = frozenset({*INT16_ELEMENTS, Op.SOFTMAX})
+"""Operators of 16 bits that share out products, and elements."""
 
 
 @dataclass(frozen=True)
@@ -573,6 +587,13 @@ class Sharing:
     Fitted to the three layers of `recurrent`, within 1 %.
     """
 
+    # Of activations of 16 bits, in place of `waits`. Fitted with their first calls to 45 convolutions, twelve depthwise
+    # ones and 28 functions of elements of five networks on GVSoC, one by one.
+    waits_int16: float
+    """Of convolutions, dense layers and depthwise convolutions."""
+    elements_int16: float
+    """Of functions of elements and softmax: they are at L1 once in thirty cycles, and caches hold their loops."""
+
     # Cycles of the first call of a kernel in an offload, whose instructions come from the main memory. Fitted to 800
     # layers of 30 networks on GVSoC, one by one; `widened`, `phase` and `lstm` by themselves.
     pointwise: float
@@ -597,10 +618,20 @@ class Sharing:
     moved: float
     """Of transpositions, slices and gathers."""
     other: float
+    product_int16: float
+    """Of convolutions and dense layers of int16: windows lie in place, and there is one form of requantization."""
+    depthwise_int16: float
+    element_int16: float
+    """Of functions of elements but the addition."""
     again: float
     """The share of the first call that each further call of a kernel takes in the same offload, of those in `LARGE`.
 
     Kernels in between have displaced it from the cache. Fitted to 40 groups on GVSoC.
+    """
+    behind: float
+    """The same of a call directly behind one of the same kernel, of which only the next tile's transfers are between.
+
+    Fitted to an auto-encoder, a residual network and a temporal convolution on GVSoC, which took half of `again`.
     """
 
     @classmethod
@@ -608,10 +639,18 @@ class Sharing:
         """As they were fitted."""
         return cls(**measured("sharing"))
 
-    def factor(self, cores: int, op: Op | None = None) -> float:
+    def factor(self, cores: int, layer: Layer | None = None) -> float:
         """What the cycles of a kernel are multiplied with, that of an operator or any."""
-        waits = self.recurrent if op in (Op.LSTM, Op.GRU) else self.waits
-        return 1 + waits * (cores - 1) / 7
+        return 1 + (self.waits if layer is None else self._waits(layer)) * (cores - 1) / 7
+
+    def _waits(self, layer: Layer) -> float:
+        if layer.op in (Op.LSTM, Op.GRU):
+            return self.recurrent
+        if layer.input_dtype == "int16" and layer.op in PRODUCTS_INT16:
+            return self.waits_int16
+        if layer.input_dtype == "int16" and layer.op in ELEMENTS_INT16:
+            return self.elements_int16
+        return self.waits
 
     def of_tables(self, cores: int) -> float:
         """What the cycles of a byte that is looked up are multiplied with, beside `factor`."""
@@ -625,23 +664,29 @@ class Sharing:
         """What the cycles of max pooling are multiplied with, beside `factor`."""
         return 1 + self.largest * (cores - 1) / 7
 
-    def calls(self, operators: Sequence[Layer]) -> float:
+    def calls(self, operators: Sequence[Layer], cores: int) -> float:
         """Cycles that an offload takes to load the instructions of its kernels, operator by operator."""
         total = 0.0
         called: set[str] = set()
+        before = ""
         for operator in operators:
-            kernel = self._kernel(operator)
+            kernel = self._kernel(operator, cores)
             first: float = getattr(self, kernel)
             if kernel not in called:
                 total += first
             elif kernel in LARGE:
-                total += self.again * first
+                total += (self.behind if kernel == before else self.again) * first
             called.add(kernel)
+            before = kernel
         return total
 
     @staticmethod
-    def _kernel(layer: Layer) -> str:
+    def _kernel(layer: Layer, cores: int) -> str:
         """The field that has the first call of an operator's kernel."""
+        if layer.input_dtype == "int16" and layer.op in PRODUCTS_INT16:
+            return "depthwise_int16" if layer.op is Op.DEPTHWISE_CONV2D else "product_int16"
+        if layer.input_dtype == "int16" and layer.op in ELEMENTS_INT16 and layer.op is not Op.ADD:
+            return "element_int16"
         match layer.op:
             case Op.CONV2D | Op.GROUPED_CONV2D:
                 return "pointwise" if is_pointwise(layer) else "convolution"
@@ -660,8 +705,11 @@ class Sharing:
                 return "concatenation"
             case Op.TRANSPOSE | Op.SLICE | Op.GATHER:
                 return "moved"
-            case Op.DENSE | Op.MATRICES:
-                return layer.op.value
+            case Op.DENSE:
+                # Fours of channels of several rows are computed by the loops of convolutions.
+                return "pointwise" if layer.oy * layer.ox > 1 and layer.k >= 4 * cores else "dense"
+            case Op.MATRICES:
+                return "matrices"
             case Op.LSTM | Op.GRU | Op.GRU_RESET_FIRST:
                 return "lstm"
             case _:

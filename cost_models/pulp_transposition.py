@@ -13,10 +13,21 @@ def transposition(layer: Layer, tile: Tile, cores: int, cycles: KernelCycles) ->
     return _bytes(tile, cores, cycles) if layer.unit == 1 else _units(layer.unit, tile, cores, cycles)
 
 
+FEW = {2: 9, 3: 12, 4: 8}
+"""Cycles of an element of so many bytes, copied byte by byte or as a word. Counted on RTL, of 64 to a pixel."""
+
+
 def _units(unit: int, tile: Tile, cores: int, cycles: KernelCycles) -> float:
     """Elements of more than one byte; pixels are shared out."""
-    element = cycles.turned_unit + cycles.turned_word * ceil_div(unit, WORD)
+    element = float(FEW[unit]) if unit in FEW else _element(unit, cycles)
     return ceil_div(tile.oy * tile.ox, cores) * (cycles.turned_pixel + element * tile.k)
+
+
+def _element(unit: int, cycles: KernelCycles) -> float:
+    """One of more than a word: pairs of words in a loop, and what is left behind them, or alone."""
+    pairs, rest = divmod(unit, 2 * WORD)
+    left = (cycles.turned_left if pairs else cycles.turned_left / 2) if rest else 0
+    return cycles.turned_unit + cycles.turned_word * 2 * pairs + left
 
 
 def _bytes(tile: Tile, cores: int, cycles: KernelCycles) -> float:

@@ -48,7 +48,8 @@ from match.report.file import read_report
 from match.report.shown import ShownReport
 from match.target.arguments import check_progress, check_truth, is_a, path_of, shown
 from match.target.hardware import MatchTarget
-from match.target.registry import get_target, memory_size
+from match.target.memory_sizes import GivenSizes, l1_sizes
+from match.target.registry import get_target
 from match.validation.schema import ExactSummary, Validation
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def compile(  # noqa: A001
     params: Mapping[str, Any] | None = None,
     *,
     modules: Sequence[str] | None = None,
-    l1: int | str | None = None,
+    l1: GivenSizes | None = None,
     l2: int | str | None = None,
     settings: Mapping[str, Any] | None = None,
     engine: str = "exact",
@@ -92,7 +93,8 @@ def compile(  # noqa: A001
         target: name of an installed target, or a target.
         params: values of parameters of a Relay module's "main" that are weights.
         modules: use these modules of the target only; none: all.
-        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
+        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M"; by the module's name
+            where modules have memories of their own, also as "cluster=64k,npu=32k".
         l2: bytes of main memory that the network has, in the same way, in place of the target's own less an estimate
             of the program; what they cannot hold goes to external memory.
         settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
@@ -129,7 +131,7 @@ def compile(  # noqa: A001
         check_project_folder(path_of(output, "output"), overwrite=overwrite)  # before a search of minutes
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent, at_most)
     border = Border.parse(input_type, output_type, input_layout)
-    l1 = memory_size("L1", l1)
+    l1 = l1_sizes(l1)
     asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
     network = _read(model, params, name, border, asked, stopwatch)
     chip = asked.chip
@@ -165,7 +167,7 @@ def predict(
     params: Mapping[str, Any] | None = None,
     *,
     modules: Sequence[str] | None = None,
-    l1: int | str | None = None,
+    l1: GivenSizes | None = None,
     l2: int | str | None = None,
     settings: Mapping[str, Any] | None = None,
     engine: str = "exact",
@@ -189,7 +191,8 @@ def predict(
         target: name of an installed target, or a target.
         params: values of parameters of a Relay module's "main" that are weights.
         modules: use these modules of the target only; none: all.
-        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
+        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M"; by the module's name
+            where modules have memories of their own, also as "cluster=64k,npu=32k".
         l2: bytes of main memory that the network has.
         settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
         engine: how schedules are searched.
@@ -210,7 +213,7 @@ def predict(
     check_progress(progress)
     stopwatch = Stopwatch(progress)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent, at_most)
-    l1 = memory_size("L1", l1)
+    l1 = l1_sizes(l1)
     asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
     network = _read(model, params, None, Border.parse(None, None, None), asked, stopwatch)
     integer = integer_form(network, asked, stopwatch)
@@ -363,7 +366,7 @@ def partition(
     params: Mapping[str, Any] | None = None,
     *,
     modules: Sequence[str] | None = None,
-    l1: int | str | None = None,
+    l1: GivenSizes | None = None,
     settings: Mapping[str, Any] | None = None,
     engine: str = "exact",
     objective: str = "latency",
@@ -386,7 +389,8 @@ def partition(
         target: name of an installed target, or a target.
         params: values of parameters of "main" that are weights.
         modules: use these modules of the target only; none: all.
-        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M".
+        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M"; by the module's name
+            where modules have memories of their own, also as "cluster=64k,npu=32k".
         settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
         engine: how schedules are searched.
         objective: what is minimised: "latency", "energy", "bytes", or "edp", energy times latency.
@@ -407,7 +411,7 @@ def partition(
     from match.frontend.relay import from_relay
     from match.relay import relay, tvm
 
-    l1 = memory_size("L1", l1)
+    l1 = l1_sizes(l1)
     chip = get_target(target, l1, modules, settings=settings)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent, at_most)
     register([chip.name])

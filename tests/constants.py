@@ -13,7 +13,9 @@ Group = Literal["kernel", "int16", "sharing"]
 _TABLE = "| constant (`KernelCycles`) | cycles | of |"
 _ROW = re.compile(r"^\| (?P<names>`[^|]*) \|(?P<values>[^|]*)\| (?P<text>.*)$")
 _GROUPS: dict[str, Group] = {"Int16Cycles": "int16", "Sharing": "sharing"}
-SHARES = frozenset({"waits", "tables", "largest", "arriving", "recurrent", "again"})
+SHARES = frozenset(
+    {"waits", "tables", "largest", "arriving", "recurrent", "again", "behind", "waits_int16", "elements_int16"}
+)
 """Of `Sharing`, in percent."""
 
 

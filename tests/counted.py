@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.counted.__main__ import FILE, read
+from benchmarks.counted.count import EXACT, name_of
 from benchmarks.counted.results import Key, by_kind, by_network, sums
 
 _RTL: dict[str, Key] = {
@@ -16,6 +17,19 @@ _GVSOC: dict[str, Key] = {
     "| network | layers | predicted | counted | error |": by_network,
 }
 """The same of eight cores and NE16."""
+
+
+EXACT_HEADER = "| network | hardware | exact | times as many |"
+
+
+def with_exact(page: str) -> str:
+    """The page with what exact numerics cost, of networks that were counted with both on GVSoC."""
+    known = {name: one.counted for (platform, name), one in sums(read(FILE), by_network).items() if platform == "gvsoc"}
+    pairs = [(name, known[name], known[exact]) for name in known if (exact := name_of(name, EXACT)) in known]
+    lines = page.split("\n")
+    first = lines.index(EXACT_HEADER) + 2
+    lines[first : lines.index("", first)] = [f"| {n} | {a:,} | {b:,} | {b / a:.2f} |" for n, a, b in pairs]
+    return "\n".join(lines)
 
 
 def with_counts(page: str, platform: str = "rtl") -> str:

@@ -17,9 +17,10 @@ from match.report.text import schema as report_schema
 from match.sweeping.schema import schema as sweep_schema
 from match.target.registry import get_target
 from match.validation.schema import schema as validation_schema
+from tests.architectures import with_architectures
 from tests.beside_published import with_predictions
 from tests.constants import with_values
-from tests.counted import with_counts
+from tests.counted import with_counts, with_exact
 from tests.described import fields
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -80,7 +81,12 @@ def _choice() -> str:
 
 def _pulp_open() -> str:
     """The page as it is, with what was counted last on eight cores."""
-    return with_counts((DOCS / "pulp-open.md").read_text(), "gvsoc")
+    return with_exact(with_counts((DOCS / "pulp-open.md").read_text(), "gvsoc"))
+
+
+def _architectures(page: str, activations: str) -> str:
+    """The page as it is, with what was predicted of architectures."""
+    return with_architectures((DOCS / page).read_text(), activations)
 
 
 PAGES: dict[str, Callable[[], str]] = {
@@ -89,7 +95,9 @@ PAGES: dict[str, Callable[[], str]] = {
     "choice.md": _choice,
     "cost-models.md": _cost_models,
     "cost-models-diana.md": _cost_models_diana,
+    "networks.md": partial(_architectures, "networks.md", "uint8"),
     "pulp-open.md": _pulp_open,
+    "quantize.md": partial(_architectures, "quantize.md", "float"),
     "fields.md": fields,
 }
 """What is in each file."""

@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from benchmarks import command
-from benchmarks.counted.count import PLATFORMS, count, platforms, revision
+from benchmarks.counted.count import HARDWARE, PLATFORMS, count, platforms, revision
 from benchmarks.counted.results import Layer, Results, by_kind, by_network, joined
 from benchmarks.counted.table import summary
 from match.errors import InputError, MatchError, OptionError
@@ -43,6 +43,7 @@ def read(path: Path) -> tuple[Layer, ...]:
 def main(
     network: Annotated[str, typer.Option(metavar="A,B", help="Names of the zoo, or files.")] = ",".join(NETWORKS),
     on: Annotated[str, typer.Option(metavar="A,B", help="rtl, gvsoc. [default: those that are installed]")] = "",
+    numerics: Annotated[str, typer.Option(metavar="NAME", help="As of `match compile`.")] = HARDWARE,
     last: Annotated[Path, typer.Option(metavar="X.json", help="Results to compare with.")] = FILE,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="X.json", help="Write here, joined to the last ones.")
@@ -60,7 +61,7 @@ def main(
         for name in network.split(","):
             sys.stderr.write(f"{name} on {platform}\n")
             try:
-                layers += count(name.strip(), platform)
+                layers += count(name.strip(), platform, numerics)
             except OptionError:
                 raise
             except MatchError as error:  # the others are worth their while

@@ -16,6 +16,8 @@ PLATFORMS = ("rtl", "gvsoc")
 L1 = 118_784
 """Bytes of a scratchpad as large as GAP9's; 12 kB more are the cores' stacks."""
 
+HARDWARE, EXACT = "hardware", "exact"
+
 SEVERAL = "several operators"
 """The kind of a function of the control core that computes more than one of them."""
 
@@ -27,13 +29,13 @@ def platforms() -> tuple[str, ...]:
     return PLATFORMS if shutil.which("gvsoc") else PLATFORMS[:1]
 
 
-def compiled(network: str, platform: str) -> match.CompiledModel:
+def compiled(network: str, platform: str, numerics: str = HARDWARE) -> match.CompiledModel:
     """A network of the zoo, or the file of one, for a platform: on RTL one core executes all of it, layer by layer."""
     path = Path(network)
     model = path if path.suffix in (".onnx", ".tflite") else match.zoo.build(network)
     if platform == "rtl":
-        return match.compile(model, TARGET, modules=("cluster",), l1=L1, fuse=False)
-    return match.compile(model, TARGET, l1=L1)
+        return match.compile(model, TARGET, modules=("cluster",), l1=L1, fuse=False, numerics=numerics)
+    return match.compile(model, TARGET, l1=L1, numerics=numerics)
 
 
 def predictions(report: Report, platform: str) -> dict[str, tuple[LayerSummary, int]]:
@@ -50,18 +52,24 @@ def predictions(report: Report, platform: str) -> dict[str, tuple[LayerSummary, 
     return found
 
 
-def count(network: str, platform: str) -> list[Layer]:
+def name_of(network: str, numerics: str = HARDWARE) -> str:
+    """What results call a network: of other numerics than those of hardware with these."""
+    name = Path(network).stem if network.endswith((".onnx", ".tflite")) else network
+    return name if numerics == HARDWARE else f"{name}, {numerics}"
+
+
+def count(network: str, platform: str, numerics: str = HARDWARE) -> list[Layer]:
     """What it calls, as far as that has a prediction there.
 
     Raises:
         MatchError: the network is not compiled, does not run there, or what runs it is not installed.
     """
-    model = compiled(network, platform)
+    model = compiled(network, platform, numerics)
     _, measurement = model.measure(seed=SEED, on=platform)
     known = predictions(model.report, platform)
     return [
         Layer(
-            network=Path(network).stem if network.endswith((".onnx", ".tflite")) else network,
+            network=name_of(network, numerics),
             platform=platform,
             layer="+".join(calls.layers),
             unit=layers[0].module,

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.operators``: every architecture, in both types of activations."""
+"""``python -m benchmarks.operators``: every architecture, quantized by onnxruntime and by `match quantize`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from benchmarks.command import run
 from benchmarks.operators.results import Results, Row, grid
 from benchmarks.operators.shares import measure, measure_file
 from match.files.output import check_file, whole_file
+
+RECURRENT = ("gru_keywords-1.0-98", "crnn-1.0-128")
+"""Networks that are compiled with --quantize-recurrent in any case."""
 
 NETWORKS = (
     "mobilenet_v1-0.25-96",
@@ -34,19 +37,24 @@ NETWORKS = (
     "unet_transposed-0.125-64",
     "tcn-1.0-256",
     "ecg-0.25-1024",
-    "gru_keywords-1.0-98",
-    "crnn-1.0-128",
+    *RECURRENT,
     "vit-0.34-64",
     "mlp_mixer-0.25-64",
     "convnext-0.125-64",
 )
+
+FILE = Path(__file__).with_name("predicted.json")
+"""What was predicted last, with `TYPES`: the documentation has it."""
+
+TYPES = "uint8,float"
+"""Of activations."""
 
 
 def main(
     network: Annotated[str, typer.Option(metavar="A,B", help="Names of the zoo, or files.")] = ",".join(NETWORKS),
     activations: Annotated[
         str, typer.Option(metavar="A,B", help="Types of activations; float: `match quantize`s.")
-    ] = "uint8,int8",
+    ] = TYPES,
     target: Annotated[str, typer.Option(metavar="NAME", help="The chip; see `match targets`.")] = "gap9",
     numerics: Annotated[str, typer.Option(metavar="NAME", help="As of `match compile`.")] = "hardware",
     compare: Annotated[bool, typer.Option("--compare", help="Run each beside its reference, on one input.")] = False,
@@ -65,7 +73,8 @@ def main(
             if file:
                 rows.append(measure_file(Path(name), target, numerics, compare=compare))
             else:
-                row = measure(name, kind, target, numerics, compare=compare, quantize_recurrent=quantize_recurrent)
+                recurrent = quantize_recurrent or name in RECURRENT
+                row = measure(name, kind, target, numerics, compare=compare, quantize_recurrent=recurrent)
                 rows.append(row)
             if output is not None:  # what is there already outlives an interruption
                 with whole_file(output) as unfinished:

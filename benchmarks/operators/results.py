@@ -28,7 +28,7 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A network; cycles and shares are predicted.
 
-    activations: of the zoo's network; empty for a file, which has its own.
+    activations: of the zoo's network; empty for a file, which has its own. quantize_recurrent: as of `match compile`.
     shares: of all cycles, by unit, and of transfers from external memory that no layer hides.
     rest: what is on the control core, the largest share first.
     inexact: operators that are not known to compute the reference's numbers, of `operators` in all.
@@ -38,6 +38,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
     network: str
     activations: str = ""
+    quantize_recurrent: bool = False
     cycles: int = 0
     shares: dict[str, float] = {}
     rest: tuple[Rest, ...] = ()

@@ -37,7 +37,8 @@ def measure(
     else:
         model = match.zoo.build(name, activations=activations)
     options = {"input_type": activations, "output_type": activations, "quantize_recurrent": quantize_recurrent}
-    return _measured(Row(network=name, activations=kind), model, target, numerics, options, compare=compare)
+    row = Row(network=name, activations=kind, quantize_recurrent=quantize_recurrent)
+    return _measured(row, model, target, numerics, options, compare=compare)
 
 
 def _quantized(name: str, target: str) -> tuple[onnx.ModelProto, str]:

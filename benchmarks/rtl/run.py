@@ -33,7 +33,7 @@ def run(simulator: Simulator, groups: Sequence[str]) -> Iterator[Measurement]:
                 macs=case.layer.macs,
                 cycles=measure(simulator, case),
                 predicted=round(predicted(case), 1),
-                required=REQUIRED.get(case.layer.name) if case.form == "int32" else None,
+                required=REQUIRED.get(case.name) if case.form == "int32" else None,
                 bound=_bound(case.layer),
             )
 

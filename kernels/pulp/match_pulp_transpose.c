@@ -128,6 +128,37 @@ static void turn_bytes(const match_tile_t *tile)
     }
 }
 
+/* Elements of so few bytes that copying them is less than a call for each. */
+enum { FEW = 4 };
+
+MATCH_INLINE void copy_few(uint8_t *restrict target, const uint8_t *restrict source, ptrdiff_t stride, int32_t count,
+                           int bytes)
+{
+    for (; count > 0; count--, source += stride, target += bytes) {
+        if (bytes == 4) {
+            match_store4(target, match_load4(source));
+            continue;
+        }
+        target[0] = source[0];
+        target[1] = source[1];
+        if (bytes == 3) {
+            target[2] = source[2];
+        }
+    }
+}
+
+/* Two to `FEW` bytes of each element. */
+static void turn_few(uint8_t *target, const uint8_t *source, ptrdiff_t stride, int32_t count, int32_t bytes)
+{
+    if (bytes == 2) {
+        copy_few(target, source, stride, count, 2);
+    } else if (bytes == 3) {
+        copy_few(target, source, stride, count, 3);
+    } else {
+        copy_few(target, source, stride, count, 4);
+    }
+}
+
 void match_pulp_transpose(const match_tile_t *tile)
 {
     int32_t unit = tile->channels_in;
@@ -140,6 +171,10 @@ void match_pulp_transpose(const match_tile_t *tile)
     for (; at.left > 0; match_next_pixel(&at)) {
         const uint8_t *input = tile->input + (at.y * tile->input_row_stride + at.x * tile->input_pixel_stride) * unit;
         uint8_t *output = tile->output + (at.y * tile->output_row_stride + at.x * tile->output_pixel_stride) * unit;
-        match_copy_rows(output, unit, input, stride, tile->channels_out, unit);
+        if (unit <= FEW) {
+            turn_few(output, input, stride, tile->channels_out, unit);
+        } else {
+            match_copy_rows(output, unit, input, stride, tile->channels_out, unit);
+        }
     }
 }

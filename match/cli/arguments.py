@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from match.errors import OptionError
 from match.target.byte_sizes import bytes_of
+
+if TYPE_CHECKING:
+    from match.target.memory_sizes import Sizes
 
 
 def number_of_bytes(text: str) -> int:
@@ -16,6 +20,18 @@ def number_of_bytes(text: str) -> int:
     if size is None:
         raise typer.BadParameter(f"{text!r} is not a positive number of bytes, such as 65536, 64k or 1M")
     return size
+
+
+def sizes_of_l1(text: str) -> Sizes:
+    """The bytes of L1 in an option: a number, or one for each module that has an L1 of its own."""
+    if "=" not in text:
+        return number_of_bytes(text)
+    from match.target.memory_sizes import l1_sizes
+
+    try:
+        return l1_sizes(text) or {}
+    except OptionError as error:
+        raise typer.BadParameter(str(error).rstrip(".")) from error
 
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite or .onnx file, quantized to 8 bits.")]
@@ -42,12 +58,12 @@ Modules = Annotated[
     typer.Option("--modules", metavar="A,B", help="Use these modules of the target only.", show_default="all"),
 ]
 L1Size = Annotated[
-    int | None,
+    Any,
     typer.Option(
         "--l1",
         metavar="BYTES",
-        parser=number_of_bytes,
-        help="Size of L1, as 65536 or 64k.",
+        parser=sizes_of_l1,
+        help="Size of L1, as 65536 or 64k; of modules with an L1 of their own each, as cluster=64k,npu=32k.",
         show_default="the target's",
     ),
 ]

@@ -27,6 +27,7 @@ from match.report import build as build_report
 from match.report.reads import Reads
 from match.rewrites.rescale import rescaled
 from match.target.hardware import MatchTarget
+from match.target.memory_sizes import Sizes
 from match.target.registry import get_target
 from match.validation.in_numpy import moved_outputs
 
@@ -36,11 +37,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What one compilation is asked for: the chip, made and restricted; options; the size of L1, where it was given."""
+    """What one compilation is asked for: the chip, made and restricted; options; sizes of L1, where they were given."""
 
     chip: MatchTarget
     options: Options
-    l1: int | None
+    l1: Sizes | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ def cut_for(integer: Graph, model: Model, asked: Asked, stopwatch: Stopwatch) ->
 def _cut_for_l1(
     integer: Graph, target: MatchTarget, options: Options, name: str, stopwatch: Stopwatch, l1: int
 ) -> Partitioned | None:
-    """The network, cut for an L1 of `l1` bytes; None if the target cannot have that size."""
+    """The network, cut for an L1 of `l1` bytes; None if the target cannot have that size, or modules have their own."""
     try:
         larger = get_target(target, l1)
     except OptionError:

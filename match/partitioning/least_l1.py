@@ -7,6 +7,7 @@ from collections.abc import Callable
 from match.dispatch.plan import CPU, LayerDecision
 from match.errors import CapacityError
 from match.partitioning.partitioner import Partitioned
+from match.target.memory_sizes import Sizes, sizes_text
 
 _TRIES = 3
 """Sizes that are tried before an error names one."""
@@ -15,8 +16,8 @@ Again = Callable[[int], Partitioned | None]
 """Cuts a network for an innermost memory of so many bytes; None if the target cannot have that."""
 
 
-def check_l1(partitioned: Partitioned, l1: int | None, network: str, again: Again) -> None:
-    """Check that an innermost memory of `l1` bytes, if given, can hold some layer that a module takes.
+def check_l1(partitioned: Partitioned, l1: Sizes | None, network: str, again: Again) -> None:
+    """Check that innermost memories of `l1` bytes, if given, can hold some layer that a module takes.
 
     Raises:
         CapacityError: if no mapping of any layer fits. What is enough for all layers is tried before it is told.
@@ -28,8 +29,8 @@ def check_l1(partitioned: Partitioned, l1: int | None, network: str, again: Agai
         enough = _enough_l1(partitioned, again)
         advice = "more (--l1)" if enough is None else f"{enough} (--l1), enough for all layers that modules take"
         raise CapacityError(
-            f"no layer of {network} fits an L1 of {l1} bytes on {partitioned.target.name}: {first.module} refused "
-            f"{name} because {first.refusal}; give {advice}, or leave it out for the target's own."
+            f"no layer of {network} fits an L1 of {sizes_text(l1)} bytes on {partitioned.target.name}: {first.module} "
+            f"refused {name} because {first.refusal}; give {advice}, or leave it out for the target's own."
         )
 
 

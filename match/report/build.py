@@ -57,6 +57,7 @@ from match.target.cost import Cost
 from match.target.group import GroupCost
 from match.target.hardware import MatchTarget
 from match.target.layers import cost_model_of
+from match.target.memory_sizes import Sizes
 
 MOST_CALLS = 1000
 """Kernel calls of a layer that has a bar for each in the timeline."""
@@ -67,7 +68,7 @@ def build(
     model: Model,
     target: MatchTarget,
     options: Options,
-    l1: int | None,
+    l1: Sizes | None,
     decisions: Sequence[LayerDecision],
     workspace_bytes: int,
     constant_bytes: int,
@@ -90,7 +91,7 @@ def build(
         model: The network.
         target: The chip, with the modules and memory sizes that were compiled for.
         options: What the compiler was asked for.
-        l1: Bytes of the innermost memory where they were given, in place of the chip's own.
+        l1: Bytes of the innermost memory, or by module, where they were given, in place of the chip's own.
         decisions: Every operator of the network, in execution order.
         workspace_bytes: Most bytes of main memory that activations take at once, network inputs and outputs included.
         constant_bytes: Bytes of main memory that constants take.
@@ -161,7 +162,7 @@ def build(
     return msgspec.structs.replace(report, advice=advice)
 
 
-def _options(target: MatchTarget, options: Options, l1: int | None) -> OptionsSummary:
+def _options(target: MatchTarget, options: Options, l1: Sizes | None) -> OptionsSummary:
     return OptionsSummary(
         modules=tuple(module.name for module in target.modules),
         l1=l1,

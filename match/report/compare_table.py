@@ -8,6 +8,7 @@ from rich.text import Text
 from match.report.columns import Column, fitted, left_out
 from match.report.compare import Change, Comparison, LayerChange, Side, Total
 from match.report.settings import objective_text, settings_text
+from match.target.memory_sizes import sizes_text
 
 _WORDS = {
     "layers": "fused",
@@ -51,7 +52,7 @@ def sentence(moved: int, layers: int) -> str:
 def described(side: Side) -> str:
     """What was compiled, and how."""
     options = side.options
-    l1 = f", L1 {options.l1} bytes" if options.l1 else ""
+    l1 = f", L1 {sizes_text(options.l1)} bytes" if options.l1 else ""
     settings = f", {text}" if (text := settings_text(options)) else ""
     return (
         f"{side.model} on {side.target} ({', '.join(options.modules)}; engine {options.engine}, objective "

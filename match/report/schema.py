@@ -100,7 +100,7 @@ class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the compiler was asked for; `l1` is the innermost memory's size in bytes where it was given.
+    """What the compiler was asked for; `l1` is the innermost memory's size in bytes, or by module, where it was given.
 
     `fuse` tells whether modules could execute several operators as one, `rescale` whether scales went into weights,
     `quantize_recurrent` whether LSTM and GRU in floating point became integers. `settings` are what was set of the
@@ -108,7 +108,7 @@ class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     modules: tuple[str, ...]
-    l1: int | None
+    l1: int | dict[str, int] | None
     engine: str
     objective: str
     numerics: str

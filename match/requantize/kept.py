@@ -103,6 +103,14 @@ class _Question:
 Asked = tuple[HwModule, Layer, LayerConstants, Range | None]
 """A module and a layer that it accepts, with the layer's constants and accumulators."""
 
+_Identity = tuple[int, int, int, int, Numerics]
+"""Which objects a question is about."""
+
+
+def _identity(asked: Asked, numerics: Numerics) -> _Identity:
+    module, layer, constants, accumulator = map(id, asked)
+    return module, layer, constants, accumulator, numerics
+
 
 class Forms:
     """`choose_form`, asked once for equal layers; what it answered is in the folder, if there is one, after `keep`."""
@@ -112,11 +120,22 @@ class Forms:
         compiler = sources(Path(__file__).parents[1], STATIONS)
         self._version = hashlib.sha256(b"".join(map(content, compiler))).hexdigest()
         self._new: dict[str, bytes] = {}
+        self._told: dict[_Identity, tuple[Asked, Form | str]] = {}
+        """What is asked about a layer is the same object in all chains and groups that have it; objects live here."""
 
     def choose(
         self, module: HwModule, layer: Layer, constants: LayerConstants, accumulator: Range | None, numerics: Numerics
     ) -> Form | str:
         """What `choose_form` answers."""
+        asked = module, layer, constants, accumulator
+        key = _identity(asked, numerics)
+        if key not in self._told:
+            self._told[key] = asked, self._choose(module, layer, constants, accumulator, numerics)
+        return self._told[key][1]
+
+    def _choose(
+        self, module: HwModule, layer: Layer, constants: LayerConstants, accumulator: Range | None, numerics: Numerics
+    ) -> Form | str:
         if constants.requantization is None or accumulator is None:
             return choose_form(module, layer, constants, accumulator, numerics)
         question = _Question.about(module, layer, constants, accumulator, numerics)
@@ -131,12 +150,18 @@ class Forms:
     def choose_all(self, asked: Iterable[Asked], numerics: Numerics, workers: Workers) -> None:
         """Ask workers what `choose` will be asked for."""
         missing: dict[str, _Question] = {}
-        for module, layer, constants, accumulator in asked:
+        for key, one in {_identity(one, numerics): one for one in asked}.items():
+            module, layer, constants, accumulator = one
             if constants.requantization is not None and accumulator is not None:
                 question = _Question.about(module, layer, constants, accumulator, numerics)
                 name = self._name(question)
-                if name not in missing and self._known(name, question, constants) is None:
+                if name in missing:
+                    continue
+                found = self._known(name, question, constants)
+                if found is None:
                     missing[name] = question
+                else:
+                    self._told[key] = one, found
         answers = workers.answers(_answer, list(missing.values()), _size)
         self._new.update(zip(missing, answers, strict=True))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -15,8 +15,11 @@ from match.sweeping.libraries import library
 
 _Answer = TypeVar("_Answer")
 
-_LOGGING = "DASK_LOGGING__DISTRIBUTED"
-"""The environment variable with which Dask's processes are told what to log."""
+_LOGGING = {"DASK_LOGGING__DISTRIBUTED": "critical"}
+"""Environment variables with which Dask's processes are told what to log."""
+
+_ALLOCATION = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20)}
+"""Environment variables of glibc: with Dask's own, workers give back the memory of each array, a fifth of the time."""
 
 _PATIENCE = 20
 """Seconds until a scheduler has to answer, and to have a worker."""
@@ -109,9 +112,12 @@ def _local(distributed: Any, jobs: int) -> Generator[Any]:
         "cls": distributed.Scheduler,
         "options": {"host": "127.0.0.1", "port": 0, "dashboard_address": "127.0.0.1:0"},
     }
-    with distributed.SpecCluster(
-        workers=dict.fromkeys(range(jobs), worker), scheduler=scheduler, worker=worker, silence_logs=logging.ERROR
-    ) as cluster:
+    with (
+        _environment(_ALLOCATION),
+        distributed.SpecCluster(
+            workers=dict.fromkeys(range(jobs), worker), scheduler=scheduler, worker=worker, silence_logs=logging.ERROR
+        ) as cluster,
+    ):
         yield cluster
 
 
@@ -120,16 +126,26 @@ def _quiet() -> Generator[None]:
     """Keeps Dask, here and in processes that are started, from telling of workers that start, end or died."""
     loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.scheduler")]
     levels = [logger.level for logger in loggers]
-    before = os.environ.get(_LOGGING)
     for logger in loggers:
         logger.setLevel(logging.CRITICAL)
-    os.environ[_LOGGING] = "critical"
     try:
-        yield
+        with _environment(_LOGGING):
+            yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)
-        if before is None:
-            del os.environ[_LOGGING]
-        else:
-            os.environ[_LOGGING] = before
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Generator[None]:
+    """Environment variables of processes that are started meanwhile."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

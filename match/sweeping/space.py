@@ -17,8 +17,9 @@ from match.errors import MatchError, OptionError
 from match.sweeping.schema import Value
 from match.target.arguments import is_a, shown
 from match.target.hardware import MatchTarget
+from match.target.memory_sizes import l1_sizes, memory_size, sizes_text
 from match.target.parameters import Parameter, Setting
-from match.target.registry import get_target, memory_size, settable
+from match.target.registry import get_target, settable
 
 NONE = "none"
 """What stands for no bound."""
@@ -90,7 +91,7 @@ def _axis(name: str, values: Sequence[Any], known: Mapping[str, Parameter], targ
     elif name in known or name in _OPTIONS:
         read = tuple({**_OPTIONS, **known}[name].read(value) for value in values)
     elif name in _SIZES:
-        read = tuple(memory_size(name.upper(), value) for value in values)
+        read = tuple(_size(name, value) for value in values)
     elif name == _MODULES:
         read = tuple(map(_names, values))
     else:
@@ -100,6 +101,13 @@ def _axis(name: str, values: Sequence[Any], known: Mapping[str, Parameter], targ
     if len(set(read)) < len(read):
         raise OptionError(f"{name} has a value more than once; give each once.")
     return Axis(name, read, name in known)
+
+
+def _size(name: str, value: Any) -> int | str | None:
+    """A size of a memory; sizes of L1 by module as a text, which is shown of the point, too."""
+    if name == "l1" and isinstance(sizes := l1_sizes(value), dict):
+        return sizes_text(sizes)
+    return memory_size(name.upper(), value)
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -153,4 +161,4 @@ def _asked(
     )
     bound = None if at_most == NONE else at_most
     parsed = Options.parse(engine, objective, numerics, 1, cache, at_most=bound, **asked)  # pyright: ignore[reportArgumentType]
-    return Asked(chip, parsed, sizes["l1"])
+    return Asked(chip, parsed, l1_sizes(sizes["l1"]))

@@ -76,8 +76,10 @@ class Pattern:
 
     def describes(self, layer: Layer) -> bool:
         """Whether it has the operators of a layer."""
-        same = self.ops == tuple(stage.op for stage in layer.operators)
-        return same and (self.own is None or self.name == layer.what)
+        operators = layer.operators
+        if operators[-1].op is not self.op or self.ops != tuple(stage.op for stage in operators):
+            return False
+        return self.own is None or self.name == layer.what
 
     def check(self, layer: Layer) -> Verdict:
         """The first refusal, or acceptance."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from match.errors import MatchError, OptionError, TargetError, in_a_line
+from match.mapping.schedule import Memory
 from match.target.arguments import is_a, is_one_of, shown
 from match.target.attributes import attribute_problems
-from match.target.byte_sizes import bytes_of
 from match.target.hardware import Enlarged, HwModule, MatchTarget
+from match.target.memory_sizes import GivenSizes, Sizes, l1_sizes, memory_size
 from match.target.parameters import Parameter, made, parameters
 
 GROUP = "match.targets"
-MOST_BYTES = 2**31 - 1
 
 
 def target_names() -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def installed_targets() -> tuple[list[MatchTarget], list[str]]:
 
 def get_target(
     target: str | MatchTarget,
-    l1: int | str | None = None,
+    l1: GivenSizes | None = None,
     modules: Sequence[str] | None = None,
     l2: int | str | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -48,7 +48,8 @@ def get_target(
 
     Args:
         target: the name of an entry point in the group ``match.targets``, in any case, or a target, which is copied.
-        l1: bytes of the innermost memory, which all modules share, in place of the chip's own, also as "64k" or "1M".
+        l1: bytes of the innermost memory, which all modules share, in place of the chip's own, also as "64k" or "1M";
+            where modules have memories of their own, bytes by the module's name, also as "cluster=64k,npu=32k".
         modules: names of the modules to use, in the target's order whatever the order here; none: all of them.
         l2: bytes of the main memory, in the same way, in place of the chip's own.
         settings: parameters of the target's constructor by name, also as texts, see `match.target.parameters`; the
@@ -56,7 +57,8 @@ def get_target(
 
     Raises:
         TargetError: if there is no such target, it cannot be loaded, lacks an attribute, or has no such module.
-        OptionError: if `l1` or `l2` is no number of bytes, `modules` no names, or there is no such setting.
+        OptionError: if `l1` or `l2` is no number of bytes, a memory has two sizes, `modules` are no names, or there is
+            no such setting.
     """
     if isinstance(target, str):
         target = _load(_entry(target), settings or {})
@@ -70,7 +72,7 @@ def get_target(
         raise TargetError(f"a target is the name of an installed one or a MatchTarget, not {kind}.")
     for problem in attribute_problems(target):
         raise TargetError(problem)
-    return _configured(target, memory_size("L1", l1), modules, memory_size("L2", l2))
+    return _configured(target, l1_sizes(l1), modules, memory_size("L2", l2))
 
 
 def _entry(target: str) -> EntryPoint:
@@ -87,70 +89,67 @@ def _entry(target: str) -> EntryPoint:
     raise TargetError(f"there is no target {target!r}{meant}; installed targets: {', '.join(names) or 'none'}.")
 
 
-def memory_size(name: str, size: int | str | None) -> int | None:
-    """The size of the memory `name` in bytes, which may be given as a text such as "64k" or "1M"; None remains.
-
-    Raises:
-        OptionError: it is no number of bytes, or too large a one.
-    """
-    found = bytes_of(size) if isinstance(size, str) else size
-    if size is not None and not (is_a(found, int) and found and 0 < found <= MOST_BYTES):
-        raise OptionError(
-            f"the {name} size must be a number of bytes from 1 to {MOST_BYTES}, such as 65536 or '64k', not "
-            f"{shown(size)}."
-        )
-    return found
-
-
-def _configured(target: MatchTarget, l1: int | None, modules: Sequence[str] | None, l2: int | None) -> MatchTarget:
+def _configured(target: MatchTarget, l1: Sizes | None, modules: Sequence[str] | None, l2: int | None) -> MatchTarget:
     if modules is not None and (is_a(modules, str) or not is_a(modules, Iterable)):
         raise OptionError(f"modules must be a list of names, not {shown(modules)}.")
     names = [module.name for module in target.modules]
-    for wanted in () if modules is None else modules:
+    for wanted in (*(() if modules is None else modules), *(l1 if isinstance(l1, dict) else ())):
         if not is_one_of(wanted, names):
             raise TargetError(f"target {target.name} has no module {shown(wanted)}; its modules: {', '.join(names)}.")
     chosen = [module for module in target.modules if modules is None or module.name in modules]
-    if l1 is not None:
-        _check_shared(target.name, chosen)
+    sizes = _sizes(target, chosen, l1)
     configured = copy.copy(target)
-    configured.modules = tuple(chosen if l1 is None else (_resized(module, l1) for module in chosen))
+    configured.modules = tuple(_resized(module, sizes.get(module.memories[-1])) for module in chosen)
     if l2 is not None:
         configured.main_memory = replace(target.main_memory, size=l2)
         configured.program = None  # the caller says what is left for the network
-    configured.enlarged = tuple(_enlarged(target, chosen, l1, l2))
-    main = configured.main_memory.size
-    if l1 is not None and l1 > main:
+    given = [*sizes.items(), *([] if l2 is None else [(target.main_memory, l2)])]
+    configured.enlarged = tuple(
+        Enlarged(memory.name, size, memory.size) for memory, size in given if size > memory.size
+    )
+    main, largest = configured.main_memory.size, max(sizes.values(), default=0)
+    if largest > main:
         raise OptionError(
-            f"{target.name} cannot have an L1 of {l1:,} bytes beside a main memory (L2) of {main:,} bytes; choose a "
-            "smaller L1 or a larger L2."
+            f"{target.name} cannot have an L1 of {largest:,} bytes beside a main memory (L2) of {main:,} bytes; choose "
+            "a smaller L1 or a larger L2."
         )
     return configured
 
 
-def _enlarged(target: MatchTarget, modules: Sequence[HwModule], l1: int | None, l2: int | None) -> Iterator[Enlarged]:
-    """The memories of which the chip has less than was given."""
-    own = [(module.memories[-1], l1) for module in modules[:1]]  # what a size was given for, all modules share
-    for memory, given in (*own, (target.main_memory, l2)):
-        if given is not None and given > memory.size:
-            yield Enlarged(memory.name, given, memory.size)
+def _sizes(target: MatchTarget, chosen: Sequence[HwModule], l1: Sizes | None) -> dict[Memory, int]:
+    """The sizes of innermost memories of some modules, as far as they were given; equal memories are one.
+
+    Raises:
+        OptionError: one size is given for several memories, or several for one.
+    """
+    own = {module.memories[-1]: module for module in chosen}
+    if not isinstance(l1, dict):
+        if l1 is not None and len(own) > 1:
+            memories = ", ".join(
+                f"{one.memories[-1].name} of {one.name} with {one.memories[-1].size:,} bytes" for one in chosen
+            )
+            raise OptionError(
+                f"modules of {target.name} have memories of their own ({memories}), and --l1 (l1) is the size of one "
+                f"that all share; give each its own (--l1 {','.join(f'{one.name}=64k' for one in own.values())}), or "
+                "choose one of them (--modules)."
+            )
+        return {} if l1 is None else dict.fromkeys(own, l1)
+    sizes: dict[Memory, int] = {}
+    for module in target.modules:
+        memory, size = module.memories[-1], l1.get(module.name)
+        if size is not None and sizes.setdefault(memory, size) != size:
+            raise OptionError(
+                f"{memory.name} of {module.name} cannot have {size:,} bytes: other modules of {target.name} share it, "
+                f"and it was given {sizes[memory]:,}; give it one size."
+            )
+    return {memory: size for memory, size in sizes.items() if memory in own}
 
 
-def _check_shared(name: str, modules: Sequence[HwModule]) -> None:
-    """Raise OptionError if modules have different innermost memories, which no one size can be for."""
-    memories = {module.memories[-1] for module in modules}
-    if len(memories) > 1:
-        own = ", ".join(
-            f"{one.memories[-1].name} of {one.name} with {one.memories[-1].size:,} bytes" for one in modules
-        )
-        raise OptionError(
-            f"modules of {name} have memories of their own ({own}), and --l1 (l1) is the size of one that all share; "
-            "choose one of them (--modules), or set what the target declares (--set, settings)."
-        )
-
-
-def _resized(module: HwModule, l1: int) -> HwModule:
+def _resized(module: HwModule, size: int | None) -> HwModule:
+    if size is None:
+        return module
     resized = copy.copy(module)
-    resized.memories = (*module.memories[:-1], replace(module.memories[-1], size=l1))
+    resized.memories = (*module.memories[:-1], replace(module.memories[-1], size=size))
     return resized
 
 

@@ -118,7 +118,7 @@ def test_networks_are_predicted_near_what_eight_cores_took() -> None:
     """Of a network that is counted for the first time, its first layer among it, for which nothing is in the caches."""
     errors = {name: one.error for name, one in sums(ON_GVSOC, by_network).items()}
     assert len(errors) > 30
-    assert {name: error for name, error in errors.items() if abs(error) > 0.085} == {}
+    assert {name: error for name, error in errors.items() if abs(error) > 0.08} == {}
 
 
 def test_kinds_are_predicted_near_what_eight_cores_took() -> None:

@@ -11,6 +11,8 @@ from rich.console import Console
 from benchmarks.operators.results import CPU, Row, grid
 from benchmarks.operators.shares import measure, measure_file
 from match.errors import OptionError
+from tests.architectures import rows
+from tests.sampled import sampled
 
 NETWORKS = Path(__file__).resolve().parents[1] / "tflite" / "networks"
 
@@ -42,6 +44,17 @@ def test_shares_of_a_file() -> None:
     assert sum(row.shares.values()) == pytest.approx(1)
     assert "nn.pad" not in [rest.op for rest in row.rest]
     assert (row.differing, row.outputs > 0) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("network", "activations"),
+    sampled([(row.network, row.activations) for row in rows()], [("resnet8", "uint8"), ("resnet8", "float")]),
+)
+def test_what_the_documentation_has_is_predicted_today(network: str, activations: str) -> None:
+    """Else: `python -m benchmarks.operators -o benchmarks/operators/predicted.json`, and `make pages`."""
+    (kept,) = (row for row in rows() if (row.network, row.activations) == (network, activations))
+    today = measure(network, activations, "gap9", "hardware", compare=False, quantize_recurrent=kept.quantize_recurrent)
+    assert (today.cycles, today.shares, today.rest) == (kept.cycles, pytest.approx(kept.shares), kept.rest)
 
 
 def test_what_is_no_network_is_a_row(tmp_path: Path) -> None:

@@ -89,6 +89,14 @@ def test_calls_with_short_vectors_do_not_change_what_others_are_priced_at() -> N
     assert {name for name in before if before[name] != after[name]} == set(LATER)
 
 
+def test_whole_layers_have_rates_to_reach() -> None:
+    """A part of one that is called alike has none: it takes up sums, in other loops."""
+    assert {case.name for case in shapes.required()} == set(shapes.REQUIRED)
+    parts = [case for case in shapes.tested() if case.layer.name in shapes.REQUIRED and not case.begin]
+    assert parts
+    assert not {case.name for case in parts} & set(shapes.REQUIRED)
+
+
 def test_expected_outputs_are_spread() -> None:
     for case in shapes.tested():
         values = np.unique(case.tensors.expected)

@@ -433,6 +433,23 @@ def test_sizes(given: str, size: int) -> None:
     assert number_of_bytes(given) == size
 
 
+def test_sizes_of_l1_by_module(command: Command, tmp_path: Path) -> None:
+    """Modules that share it have the size that one of them is given."""
+    command("compile", DIGITS, "--l1", "cluster=16k", "-o", tmp_path / "by_module")
+    command("compile", DIGITS, "--l1", "16k", "-o", tmp_path / "one")
+    reports = [decode((tmp_path / name / "report.json").read_bytes()) for name in ("by_module", "one")]
+    assert [report.options.l1 for report in reports] == [{"cluster": 16384}, 16384]
+    assert reports[0].layers == reports[1].layers
+    assert command("validate", tmp_path / "by_module", "--against", DIGITS, "--samples", "1").status == 0
+    assert "L1 cluster=16384 bytes" in command("compare", tmp_path / "by_module", tmp_path / "one").out
+    page = tmp_path / "page.html"
+    command("report", tmp_path / "by_module", "-o", page)
+    assert "16.0 KiB of cluster" in page.read_text(encoding="utf-8")
+    wrong = command("compile", DIGITS, "--l1", "cluster=16k,npu=x", "-o", tmp_path / "wrong")
+    assert wrong.status == 2
+    assert "the L1 (npu) size must be a number of bytes" in " ".join(wrong.err.split())
+
+
 def test_sizes_in_python(tmp_path: Path) -> None:
     for given in ("16k", 16384):
         compiled = match.compile(DIGITS, "gap9", l1=given, l2="512k")

@@ -885,3 +885,29 @@ def test_operators_of_the_core_that_convert_numbers_cost_what_they_are_in_relay(
     assert model.cycles("dequantize", 0, 10) == model.call + 4 * one
     assert model.floating("exp+add", 10) == one + 10 * model.exponential
     assert model.floating("dense", 10) == 4 * one, "a product, and its sum"
+
+
+@pytest.mark.parametrize(
+    ("channels", "length", "pixels", "counted"), [(160, 120, 1, 2_077), (60, 480, 1, 2_760), (160, 120, 2, 2_963)]
+)
+def test_few_pixels_on_eight_cores(channels: int, length: int, pixels: int, counted: int) -> None:
+    """The busiest core of eight on RTL; a single pixel has no other beside it."""
+    layer = Layer("1x1", Op.CONV2D, channels, length, 1, pixels, 1, pixels)
+    model = PulpClusterCost(cores=8, form="split")
+    assert model.compute(layer, whole(layer)) == pytest.approx(counted, rel=0.05)
+
+
+def test_first_calls_of_an_offload() -> None:
+    """The instructions of a kernel are loaded once more where others were called in between, in part where none was."""
+    sharing = Sharing.measured()
+    row = Layer("dense", Op.DENSE, 48, 48, 1, 1, 1, 1)
+    rows, halves = replace(row, ix=9, ox=9), replace(row, input_dtype="int16")
+    added = Layer("add", Op.ADD, 48, 1, 1, 1, 1, 1, weight_dtype="")
+    calls = sharing.calls
+    assert calls([row, row], 8) == sharing.dense * (1 + sharing.behind)
+    assert calls([row, added, row], 8) == sharing.dense * (1 + sharing.again) + sharing.addition
+    assert calls([rows], 8) == sharing.pointwise, "each core has a block of four channels of two pixels"
+    assert calls([replace(rows, k=24)], 8) == sharing.dense
+    assert calls([halves], 8) == sharing.product_int16
+    assert sharing.factor(8, halves) == 1 + sharing.waits_int16
+    assert sharing.factor(8, replace(added, input_dtype="int16")) == 1 + sharing.elements_int16

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 from match.compilation.options import Numerics
+from match.files.kept import Kept
 from match.ir.layer import Op
 from match.ir.requantization import Requantizer
+from match.processes.workers import Workers
 from match.requantize import kept
 from match.requantize.form import Form, choose_among, choose_form
 from match.requantize.kept import Forms
@@ -126,6 +128,32 @@ def test_what_is_damaged_is_chosen_anew(fitted: list[str], tmp_path: Path) -> No
     again.keep()
     assert len(fitted) == 2
     assert entry.read_bytes() == whole
+
+
+def test_what_several_ask_about_the_same_layer_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, (cluster, _) = case(3), get_target("gap9").modules
+    low, high = reach = accumulator(own.constants, own)
+    asked = (cluster, own.layer, own.constants, reach)
+    first = Forms(tmp_path)
+    first.choose(*asked, Numerics.HARDWARE)
+    first.keep()
+    read: list[str] = []
+    look_up = Kept.look_up
+
+    def counted(files: Kept, name: str) -> bytes | None:
+        read.append(name)
+        return look_up(files, name)
+
+    monkeypatch.setattr(Kept, "look_up", counted)
+    again = Forms(tmp_path)
+    with Workers(1) as workers:
+        again.choose_all([asked, asked], Numerics.HARDWARE, workers)
+    forms = [again.choose(*asked, Numerics.HARDWARE) for _ in range(3)]
+    assert len(read) == 1
+    assert all(same(form, first.choose(*asked, Numerics.HARDWARE)) for form in forms)
+    assert len(read) == 1, "the first has its own answer"
+    again.choose(cluster, own.layer, own.constants, (low - 1, high), Numerics.HARDWARE)
+    assert len(read) == 2, "other accumulators are another question"
 
 
 def test_without_a_folder_an_answer_is_known_once_for_a_network(fitted: list[str]) -> None:

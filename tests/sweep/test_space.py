@@ -32,9 +32,22 @@ def test_every_combination_is_asked_for() -> None:
         assert isinstance(asked, Asked)
         assert asked.chip.clock_hz == point.values["clock_hz"]
         assert "+".join(module.name for module in asked.chip.modules) == point.values["modules"]
-        assert {module.memories[-1].size for module in asked.chip.modules} == {asked.l1} == {16384}
+        assert asked.l1 == 16384
+        assert {module.memories[-1].size for module in asked.chip.modules} == {16384}
         assert asked.options.exact
         assert asked.options.cache is None
+
+
+def test_sizes_of_l1_by_module() -> None:
+    found = points("gap9", axes("gap9", {"l1": ["cluster=16k+ne16=16k", {"ne16": "32k"}, "64k"]}), cache=False)
+    assert [point.values for point in found] == [
+        {"l1": "cluster=16384+ne16=16384"},
+        {"l1": "ne16=32768"},
+        {"l1": 65536},
+    ]
+    asked = [point.asked for point in found if isinstance(point.asked, Asked)]
+    assert [one.l1 for one in asked] == [{"cluster": 16384, "ne16": 16384}, {"ne16": 32768}, 65536]
+    assert [{module.memories[-1].size for module in one.chip.modules} for one in asked] == [{16384}, {32768}, {65536}]
 
 
 @pytest.mark.parametrize(
@@ -44,6 +57,8 @@ def test_every_combination_is_asked_for() -> None:
         ({"l1": []}, OptionError, "l1 has no values; give at least one."),
         ({"l1": [1024, "1k"]}, OptionError, "l1 has a value more than once; give each once."),
         ({"l1": ["huge"]}, OptionError, "the L1 size must be a number of bytes"),
+        ({"l1": ["cluster=huge"]}, OptionError, "the L1 (cluster) size must be a number of bytes"),
+        ({"l1": ["cluster=1k", {"cluster": 1024}]}, OptionError, "l1 has a value more than once; give each once."),
         ({"modules": [""]}, OptionError, "modules are names joined by '+', such as cluster+ne16, not ''"),
         ({"modules": ["npu"]}, TargetError, "target gap9 has no module 'npu'"),
         ({"numerics": ["loose"]}, OptionError, "numerics 'loose' is unknown"),

@@ -58,6 +58,12 @@ def test_a_worker_that_dies_changes_nothing(swept: Any, dask: Any, scheduler: st
     assert workers[0] not in dask.run(os.getpid).values()
 
 
+def test_workers_of_this_machine_keep_the_memory_of_arrays(dask: Any) -> None:
+    thresholds = dask.run(os.getenv, "MALLOC_TRIM_THRESHOLD_")
+    assert len(thresholds) == 2
+    assert all(int(threshold) > 2**25 for threshold in thresholds.values())
+
+
 def test_an_interrupted_sweep_goes_on(
     swept: Any, scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

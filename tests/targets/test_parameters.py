@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,9 @@ from match.cost_models.diana import DianaDigitalCost, DianaDma
 from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import PulpClusterCost
-from match.errors import OptionError, TargetError
+from match.errors import MatchError, OptionError, TargetError
 from match.mapping.schedule import Memory
+from match.target.hardware import MatchTarget
 from match.target.parameters import made, parameters
 from match.target.registry import get_target
 from match.targets.diana.target import Diana
@@ -160,17 +162,63 @@ def test_every_kind_of_a_constructors_parameters() -> None:
         made(MockTarget, {"rows": 1})
 
 
-def test_one_size_is_for_memories_that_are_shared() -> None:
-    cluster, ne16 = Gap9().modules
-    ne16.memories = (Memory("buffer", 16384),)
+@pytest.fixture
+def apart() -> MatchTarget:
+    """GAP9 with a memory of NE16's own."""
     target = Gap9()
+    cluster, ne16 = target.modules
+    ne16.memories = (Memory("buffer", 16384),)
     target.modules = (cluster, ne16)
+    return target
+
+
+def sizes(target: MatchTarget) -> dict[str, int]:
+    return {module.name: module.memories[-1].size for module in target.modules}
+
+
+def test_one_size_is_for_memories_that_are_shared(apart: MatchTarget) -> None:
     with pytest.raises(
         OptionError,
-        match=r"^modules of gap9 have memories of their own \(L1 of cluster with 118,784 bytes, buffer of ne16",
+        match=r"^modules of gap9 have memories of their own \(L1 of cluster with 118,784 bytes, buffer of ne16 with "
+        r"16,384 bytes\), .* give each its own \(--l1 cluster=64k,ne16=64k\)",
     ):
-        get_target(target, l1=4096)
-    assert get_target(target, l1=4096, modules=["ne16"]).modules[0].memories[-1].size == 4096
+        get_target(apart, l1=4096)
+    assert sizes(get_target(apart, l1=4096, modules=["ne16"])) == {"ne16": 4096}
+
+
+@pytest.mark.parametrize("given", ["cluster=64k,ne16=8k", "cluster=65536+ne16=8192", {"ne16": 8192, "cluster": "64k"}])
+def test_memories_of_modules_have_sizes_of_their_own(given: Any, apart: MatchTarget) -> None:
+    assert sizes(get_target(apart, l1=given)) == {"cluster": 65536, "ne16": 8192}
+    assert sizes(get_target(apart, l1=given, modules=["ne16"])) == {"ne16": 8192}
+    assert sizes(apart) == {"cluster": 118784, "ne16": 16384}, "the target that was given is as it was"
+
+
+def test_a_size_of_one_module_leaves_the_memory_of_others(apart: MatchTarget) -> None:
+    larger = get_target(apart, l1="ne16=32k")
+    assert sizes(larger) == {"cluster": 118784, "ne16": 32768}
+    assert [(one.name, one.bytes, one.own) for one in larger.enlarged] == [("buffer", 32768, 16384)]
+    assert sizes(get_target("gap9", l1="ne16=32k")) == {"cluster": 32768, "ne16": 32768}, "which share it"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (
+            "cluster=64k,ne16=32k",
+            "L1 of ne16 cannot have 32,768 bytes: other modules of gap9 share it, and it was given",
+        ),
+        ("cluster=64k,cluster=32k", "the L1 of cluster is given more than once"),
+        ("cluster=", r"the L1 \(cluster\) size must be a number of bytes"),
+        ("=64k", "sizes of L1 are one, or one for each module, such as cluster=64k,npu=32k; '' has '64k'"),
+        ({"cluster": None}, "sizes of L1 are one, or one for each module, .*; 'cluster' has None"),
+        ({}, "the L1 sizes by module are none"),
+        ("npu=64k", "target gap9 has no module 'npu'; its modules: cluster, ne16"),
+        ("cluster=4M", "gap9 cannot have an L1 of 4,194,304 bytes beside a main memory"),
+    ],
+)
+def test_wrong_sizes_by_module_are_one_sentence(given: Any, sentence: str) -> None:
+    with pytest.raises(MatchError, match=f"^{sentence}"):
+        get_target("gap9", l1=given)
 
 
 def test_what_can_be_set_is_what_transfers_cost() -> None:

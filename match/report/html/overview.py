@@ -207,6 +207,13 @@ def _slowest(report: Report) -> Markup:
     return Markup('<div class="scroll"><table class="slowest"><tbody>{}</tbody></table></div>').format(rows)
 
 
+def _sizes(given: int | dict[str, int] | None) -> str:
+    """Of L1, where they were given: one, or that of each module."""
+    if isinstance(given, dict):
+        return ", ".join(f"{size(bytes_)} of {name}" for name, bytes_ in given.items())
+    return size(given) if given else ""
+
+
 def _compiled(report: Report) -> Markup:
     options = report.options
     switches = [
@@ -230,7 +237,7 @@ def _compiled(report: Report) -> Markup:
                 ("Engine", options.engine),
                 ("Objective", objective_text(options)),
                 ("Numerics", options.numerics),
-                ("L1", size(options.l1) if options.l1 else ""),
+                ("L1", _sizes(options.l1)),
                 ("Set", settings_text(options)),
                 ("Besides", ", ".join(switches)),
                 ("Compiler", report.generator),
