@@ -114,7 +114,7 @@ def _quantizable(model: Model, asked: Asked, stopwatch: Stopwatch) -> tuple[Quan
     """Recurrent layers in floating point that would be on modules, if that was asked for."""
     if asked.options.exact or asked.options.quantize_recurrent:
         return ()
-    return quantizable(model.network, asked.chip, asked.options, stopwatch)
+    return quantizable(model, asked.chip, asked.options, stopwatch)
 
 
 def exact_cycles(model: Model, target: MatchTarget, options: Options) -> int | None:

@@ -7,9 +7,10 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from match.compilation.options import Options
-from match.compilation.stopwatch import Stopwatch
+from match.compilation.stopwatch import Stopwatch, unread
 from match.dispatch.choice import ask
 from match.dispatch.request import Workload
+from match.frontend.model import Model
 from match.graph.elements import Quantize
 from match.graph.recurrent import Gru, Lstm
 from match.graph.value import Graph, Value, computed
@@ -33,20 +34,18 @@ class Quantizable:
     cycles: float
 
 
-def quantizable(
-    network: Graph | tvm.IRModule, target: MatchTarget, options: Options, stopwatch: Stopwatch
-) -> tuple[Quantizable, ...]:
+def quantizable(model: Model, target: MatchTarget, options: Options, stopwatch: Stopwatch) -> tuple[Quantizable, ...]:
     """The layers of a network, as a front end returns it, that modules take once they are integers.
 
     Raises:
         CostModelError, OptionError, TargetError: as `match.dispatch.choice.ask`.
     """
-    if isinstance(network, Graph):
-        layers = quantized_layers(network)
-    else:
-        from match.passes.recurrent_cells import quantized_layers_of_relay
+    network = model.network
+    if not isinstance(network, Graph):
+        from match.passes.relay_pipeline import graph_of_relay
 
-        layers = quantized_layers_of_relay(network)
+        network = graph_of_relay(model, network, unread, None, exact=options.exact)
+    layers = quantized_layers(network)
     workloads = [_workload(layer, target) for layer in layers]
     offers = ask(workloads, target, options, stopwatch) if workloads else []
     costs: dict[str, list[tuple[float, str]]] = {}

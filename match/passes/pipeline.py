@@ -74,16 +74,12 @@ def integer_network(
     if isinstance(model.network, Graph):
         graph = model.network
         quantized = model.rounding is Rounding.ONNXRUNTIME
-        recurrent = (with_quantized_cells, with_quantized_groups) if quantize_recurrent else ()
     else:
         from match.passes.relay_pipeline import graph_of_relay
 
-        graph = graph_of_relay(
-            model, model.network, passed, truncates, exact=exact, quantize_recurrent=quantize_recurrent
-        )
-        quantized, recurrent = True, ()
+        graph, quantized = graph_of_relay(model, model.network, passed, truncates, exact=exact), True
     for rewrite in (
-        *recurrent,
+        *((with_quantized_cells, with_quantized_groups) if quantize_recurrent else ()),
         *((with_cells_written_out,) if quantized else ()),
         with_integer_chains,
         *(() if exact else (with_close_averages,)),

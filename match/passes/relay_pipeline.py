@@ -19,7 +19,6 @@ from match.passes.one_row import OneRow
 from match.passes.powers import MultiplyPowers
 from match.passes.qnn_functions import TabulateFunctions
 from match.passes.quantize_border import qnn_operators
-from match.passes.recurrent_cells import QuantizeCells, UnrollCells
 from match.passes.reshapes_behind_elements import ReshapesBehindElements
 from match.passes.resizes import WriteResizes
 from match.passes.slices_of_splits import SliceSplits
@@ -34,11 +33,9 @@ from match.rewrites.fixed_point_groups import with_fixed_point_groups
 from match.rewrites.quantized_groups import with_quantized_groups
 
 
-def graph_of_relay(
-    model: Model, module: tvm.IRModule, passed: Passed, truncates: bool | None, *, exact: bool, quantize_recurrent: bool
-) -> Graph:
+def graph_of_relay(model: Model, module: tvm.IRModule, passed: Passed, truncates: bool | None, *, exact: bool) -> Graph:
     """The graph of a model's Relay module; arguments are those of `match.passes.pipeline.integer_network`."""
-    prepared = _prepared(model, module, passed, exact=exact, quantize_recurrent=quantize_recurrent)
+    prepared = _prepared(model, module, passed, exact=exact)
     quantized = _quantized(model, module, truncates, exact=exact)
 
     def fragment(call: relay.Call) -> Fragment | None:
@@ -63,13 +60,9 @@ def _quantized(model: Model, module: tvm.IRModule, truncates: bool | None, *, ex
     return QuantizedReader(OnnxruntimeArithmetic(), exact, half_to_even=model.rounding == Rounding.ONNXRUNTIME)
 
 
-def _prepared(
-    model: Model, module: tvm.IRModule, passed: Passed, *, exact: bool, quantize_recurrent: bool
-) -> tvm.IRModule:
+def _prepared(model: Model, module: tvm.IRModule, passed: Passed, *, exact: bool) -> tvm.IRModule:
     """QNN operators and others as `QuantizedReader` and `read_graph` take them."""
     passes = (
-        *((QuantizeCells(),) if quantize_recurrent else ()),
-        UnrollCells(),
         SliceSplits(),
         WriteResizes(),
         *(() if model.rounding == Rounding.TFLITE else (MultiplyPowers(),)),

@@ -38,6 +38,7 @@ from match.graph.value import Value, computed
 from match.ir.layer import Padding
 from match.ir.moves import RESHAPES
 from match.relay import relay, tvm
+from match.relay.float_cells import read_cells
 from match.relay.graph_reader import Fragment
 from match.relay.integer_form import is_real_sums
 from match.relay.resampling import read_interpolated
@@ -56,6 +57,9 @@ def read_reals(call: relay.Call) -> Fragment | None:
     """
     if not isinstance(call.checked_type, tvm.ir.TensorType):
         return None
+    layer = read_cells(call)
+    if layer is not None:
+        return Fragment((layer.x,), partial(computed, layer.cells, exact=False))
     if is_call(call, "cast"):
         return _cast(call)
     if is_call(call, "take") and dtype(call) == REAL:

@@ -19,8 +19,8 @@ from match.quantized.recurrent_layers import STATES, quantized_cells
 from match.rewrites.quantized_groups.moves import moved_on_integers
 from match.rewrites.quantized_groups.quantities import dequantized
 
-FOR_CELLS = "quantize_recurrent is for the LSTM and GRU of ONNX networks whose inputs are quantized tensors"
-NONE_TO_QUANTIZE = f"{FOR_CELLS}, and this network has no plain LSTM or GRU in floating point; leave it out."
+_FOR = "quantize_recurrent is for the LSTM and GRU of ONNX networks whose inputs are quantized tensors"
+NONE_TO_QUANTIZE = f"{_FOR}, and this network has no plain LSTM or GRU in floating point; leave it out."
 """The error about a network without a layer that can be quantized."""
 
 
@@ -35,7 +35,7 @@ def with_quantized_cells(graph: Graph) -> Graph:
     quantizing = _Quantizing()
     changed = rewrite(graph, quantizing.rule)
     if not quantizing.layers:
-        left = f"{FOR_CELLS}, and this network has {quantizing.left}; leave it out."
+        left = f"{_FOR}, and this network has {quantizing.left}; leave it out."
         raise OptionError(left if quantizing.left else NONE_TO_QUANTIZE)
     return changed
 

@@ -15,10 +15,14 @@ from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend.onnx_canonical import without_unread_cells
 from match.frontend.onnx_importer import import_onnx
-from match.passes.recurrent_cells import UnrollCells
+from match.graph.cells import RealCells
+from match.graph.evaluate import evaluate
 from match.relay import relay
-from match.relay.float_cells import read_cells
-from match.relay.graph import post_order
+from match.relay.graph_reader import read_graph
+from match.relay.graph_writer import write_graph
+from match.relay.objects import main_function
+from match.relay.reals import read_reals
+from match.rewrites.cells_written_out import with_cells_written_out
 from match.validation.exact_session import exact_session
 from tests.passes.running import Compiled
 
@@ -98,11 +102,14 @@ def compare(model: onnx.ModelProto, whole: int) -> None:
     without_unread_cells(read.graph)
     module, _ = import_onnx(read)
     module = relay.transform.InferType()(module)
-    assert sum(read_cells(expr) is not None for expr in post_order(module["main"])) == whole
-    written = relay.transform.InferType()(UnrollCells()(module))
-    assert not any(read_cells(expr) for expr in post_order(written["main"]))
+    graph = read_graph(main_function(module), rest=read_reals).graph
+    assert sum(isinstance(value.operator, RealCells) for value in graph.values) == whole
+    written = with_cells_written_out(graph)
+    assert not any(isinstance(value.operator, RealCells) for value in written.values)
     expected = exact_session(model.SerializeToString()).run(None, {"x": x})
-    found = Compiled(written)({"x": x})
+    found = Compiled(write_graph(written).module)({"x": x})
+    for one, other in zip(evaluate(graph, [x]), found, strict=True):
+        np.testing.assert_allclose(one, other, atol=2e-6)
     for right, states in zip(expected, found, strict=True):
         assert np.asarray(right).any()
         np.testing.assert_allclose(states, right, atol=2e-6)
