@@ -117,7 +117,7 @@ class _Groups:
     def _fused(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
         match real.operator:
             case None:
-                made = _of_input(real, output, clip)
+                made = _unfused(real, output, clip)
             case Dequantize():
                 return _rescaled(real, output, clip, source)
             case RealClip(low=low, high=high):
@@ -204,11 +204,7 @@ class _Groups:
         operator = real.operator
         if operator is None or not any(parts):
             return None
-        function = FloatQuantization(output.scale, output.zero_point, output.dtype, half_to_even=True)
-        known = [
-            computed(Quantize(function=function), x) if part is None else part
-            for x, part in zip(real.inputs, parts, strict=True)
-        ]
+        known = [part or _unfused(x, output, clip) for x, part in zip(real.inputs, parts, strict=True)]
         if isinstance(operator, Move):
             (fill,) = quantize(np.array([operator.fill], np.float32), output, clip)
             operator = replace(operator, fill=int(fill))
@@ -216,8 +212,8 @@ class _Groups:
         return moved if len(known) == 1 and known[0].source == source else named(moved, source)
 
 
-def _of_input(real: Value, output: QuantizedType, clip: Limits) -> Value:
-    """An input of the network, quantized."""
+def _unfused(real: Value, output: QuantizedType, clip: Limits) -> Value:
+    """Real numbers, such as an input of the network, quantized by an operator of their own."""
     function = FloatQuantization(output.scale, output.zero_point, output.dtype, half_to_even=True)
     levels = computed(Quantize(function=function), real)
     return levels if clip == output.limits else computed(Clip(limits=clip, dtype=output.dtype), levels)

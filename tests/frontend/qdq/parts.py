@@ -240,3 +240,13 @@ def attention_to_channels(model: TrainedModel) -> None:
 def mean_of_a_function(model: TrainedModel) -> None:
     model.add("HardSwish")
     model.add("GlobalAveragePool")
+
+
+@part(1, 4, 6, 6)
+def clipped_parts(model: TrainedModel) -> None:
+    """Side by side, of which one is left in floating point where all is to be exact."""
+    x = model.current
+    sums = model.conv(4, pads=[1, 1, 1, 1])
+    swish = model.apply("Mul", sums, model.apply("Sigmoid", sums))
+    model.current = model.apply("Concat", swish, x, axis=1)
+    model.add("Relu")
