@@ -30,6 +30,7 @@ from match.graph.reals import (
     RealMatrices,
     RealProduct,
     RealTransposed,
+    marks,
 )
 from match.graph.reductions import RealReduction, Reduction, RunningSum
 from match.graph.resize import RealInterpolation
@@ -64,6 +65,8 @@ def read_reals(call: relay.Call) -> Fragment | None:
         return _cast(call)
     if is_call(call, "take") and dtype(call) == REAL:
         return _chosen(call)
+    if is_call(call, "one_hot") and dtype(call) == REAL:
+        return _marks(call)
     if dtype(call) not in (REAL, "bool"):
         return None
     if any(not isinstance(x.checked_type, tvm.ir.TensorType) or dtype(x) not in (REAL, "bool") for x in call.args):
@@ -95,6 +98,22 @@ def _chosen(call: relay.Call) -> Fragment | None:
         return None
     gather = Gather(axis=int(call.attrs.axis) % len(shape(table)), batches=int(call.attrs.batch_dims))
     return Fragment((table, indices), partial(computed, gather))
+
+
+def _marks(call: relay.Call) -> Fragment | None:
+    """One number at indices along an axis, and another one elsewhere."""
+    indices, *numbers = call.args
+    on, off = (scalar(number) for number in numbers)
+    if on is None or off is None:
+        return None
+    rank, count = len(shape(call)), int(call.attrs.depth)
+    axis = int(call.attrs.axis) % rank
+
+    def build(places: Value) -> Value:
+        kept = reshaped(places, (*places.shape[:axis], 1, *places.shape[axis:]))
+        return marks(kept, axis, count, float(on), float(off))
+
+    return Fragment((indices,), build)
 
 
 def _real(function: str, *operands: Value, dtype: str = REAL, exact: bool = True) -> Value:

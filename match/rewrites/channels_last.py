@@ -17,6 +17,7 @@ import numpy as np
 from match.graph import moves
 from match.graph.constants import is_constant, reshaped_constant, transposed_constant
 from match.graph.elements import Dequantize
+from match.graph.integers import Place
 from match.graph.make import reshaped, transposed
 from match.graph.maps import TO_FIRST, TO_LAST
 from match.graph.moves import Columns, Concatenate, Move
@@ -67,6 +68,8 @@ class _Maps:
             if len(value.inputs) == 1 and value.inputs[0] in self._flat:
                 self._flat[value] = replace(computed(operator, self._flat[value.inputs[0]]), exact=value.exact)
             return self._elements(value, operator)
+        if isinstance(operator, Place) and operator.axis == 1 and len(value.inputs[0].shape) == _RANK:
+            return self._place(value, operator) if self._reads_a_map(value) else value
         if isinstance(operator, Concatenate) and self._reads_a_map(value):
             parts = tuple(map(self._with_channels_last, value.inputs))
             return self._first(value, Concatenate(axis=_place_of(operator.axis, len(value.shape))), parts)
@@ -101,6 +104,11 @@ class _Maps:
         operands = [self._operand(x, len(value.shape)) for x in value.inputs]
         inputs = tuple(operand for operand in operands if operand is not None)
         return self._first(value, operator, inputs) if len(inputs) == len(operands) else value
+
+    def _place(self, value: Value, place: Place) -> Value:
+        """The place of an extreme among channels, which are last then; the other axes stay in their order."""
+        last, along = self._last[value.inputs[0]], replace(place, axis=_RANK - 1)
+        return self._first(value, along, (last,)) if place.keepdims else replace(value, operator=along, inputs=(last,))
 
     def _operand(self, x: Value, rank: int) -> Value | None:
         """An operand of a function of elements for maps with channels last; None if it has no such form."""

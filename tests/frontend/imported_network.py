@@ -10,15 +10,16 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def save_imported_network(path: Path) -> Path:
-    """Write where rows are largest, between dequantize and quantize, as an ONNX file."""
+    """Write the numbers of rows in order, between dequantize and quantize, as an ONNX file."""
     constants = {
         "scale": np.float32(0.04),
         "zero": np.uint8(120),
+        "count": np.array([8]),
     }
     nodes = [
         helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["levels"]),
         helper.make_node("DequantizeLinear", ["levels", "scale", "zero"], ["numbers"]),
-        helper.make_node("Hardmax", ["numbers"], ["largest"]),
+        helper.make_node("TopK", ["numbers", "count"], ["largest", "places"]),
         helper.make_node("QuantizeLinear", ["largest", "scale", "zero"], ["y"]),
     ]
     given = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])]

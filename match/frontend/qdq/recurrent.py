@@ -14,6 +14,7 @@ from match.graph.cells import RealCells
 from match.graph.make import concatenated, cut, reshaped
 from match.graph.reals import REAL
 from match.graph.value import Value, computed
+from match.ir.model_names import tensor_of
 
 _FUNCTIONS = MappingProxyType({"LSTM": (b"Sigmoid", b"Tanh", b"Tanh"), "GRU": (b"Sigmoid", b"Tanh")})
 _CELLS = 2
@@ -42,7 +43,7 @@ def layer(read: QdqReader, node: Any) -> tuple[Value, Value]:
             backwards=backwards,
             reset_first=node.op_type == "GRU" and not attribute_of(node, "linear_before_reset", 0),
         )
-        every = computed(cells, x, exact=False)
+        every = computed(cells, x, exact=False, source=tensor_of(node.name or node.output[0]))
         first = 0 if backwards else steps - 1
         states.append(reshaped(every, (steps, 1, batch, cells.units)))
         last.append(cut(every, 0, first, first + 1))

@@ -9,9 +9,10 @@ from typing import Any
 
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
+from match.frontend.qdq.rows import SOFTMAX_OF_AN_AXIS
 from match.graph.integers import Extreme, Place
 from match.graph.make import reshaped
-from match.graph.reals import REAL, RealFunction
+from match.graph.reals import REAL, RealFunction, marks
 from match.graph.reductions import RealReduction, Reduction, RunningSum
 from match.graph.value import Value, computed
 
@@ -91,6 +92,17 @@ def _place(largest: bool, read: QdqReader, node: Any) -> Value:
     return computed(place, x)
 
 
+def hardmax(read: QdqReader, node: Any) -> Value:
+    """Hardmax: 1 where the first of the largest numbers along an axis is, 0 elsewhere."""
+    x = read.input(node)
+    since = read.opset >= SOFTMAX_OF_AN_AXIS
+    axis: int = attribute_of(node, "axis", -1 if since else 1) % len(x.shape)
+    if x.dtype != REAL or (not since and axis != len(x.shape) - 1):
+        raise Unread
+    place = Place(axis=axis, keepdims=True, largest=True, last=False, dtype="int32")
+    return marks(computed(place, x), axis, x.shape[axis])
+
+
 _REDUCTIONS: MappingProxyType[str, _Reduce] = MappingProxyType(
     {
         "ReduceL1": _magnitudes,
@@ -112,5 +124,6 @@ HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
         "ArgMax": partial(_place, True),
         "ArgMin": partial(_place, False),
         "CumSum": running_sum,
+        "Hardmax": hardmax,
     }
 )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from match.arithmetic.interface import QuantizedType
 from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, quantize
 from match.graph.constants import numbers_of
-from match.graph.make import array_of, constant
+from match.graph.make import arithmetic, array_of, constant
 from match.graph.pairs import Addition, Multiplication
 from match.graph.reals import RealFunction
 from match.graph.value import Value, computed
@@ -32,7 +32,7 @@ def chosen(
         return None
     mask = array_of(real.inputs[0])
     if mask is None:
-        return None
+        return _of_two_numbers(real, output, clip)
     masks: tuple[Mask, Mask] = mask.astype(np.bool_), ~mask.astype(np.bool_)
     kept: list[tuple[Value, Mask]] = []
     fixed: list[tuple[npt.NDArray[np.int64], Mask]] = []
@@ -55,6 +55,18 @@ def chosen(
         parts.append(constant(np.where(own, levels, low).astype(dtype)))
     total = Addition(multipliers=(1, 1), bias=-low, shift=0, clip=output.limits, dtype=dtype)
     return computed(total, *parts)
+
+
+def _of_two_numbers(real: Value, output: QuantizedType, clip: Limits) -> Value | None:
+    """A choice between two constants by truth values that are computed; None of other tensors."""
+    condition, *others = real.inputs
+    numbers = [numbers_of(x) for x in others]
+    levels = [
+        constant(quantize(x.astype(np.float32), output, clip).astype(output.dtype)) for x in numbers if x is not None
+    ]
+    if len(levels) < 2 or isinstance(condition.operator, RealFunction):
+        return None
+    return arithmetic("where", condition, *levels)
 
 
 def _masked(x: Value, mask: Mask, number: int, dtype: str) -> Value:
