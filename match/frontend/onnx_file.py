@@ -83,7 +83,11 @@ def _write_out_sparse(proto: Any, path: Path) -> None:
 
 
 def _check_names(proto: onnx.ModelProto) -> None:
-    """Raise DecodeError if a name is no UTF-8, which is read as bytes, or one of an operator cannot be printed."""
+    """Check that names are text.
+
+    Raises:
+        DecodeError: a name is not valid UTF-8, or an operator's name has characters that cannot be printed.
+    """
     names: list[Any] = [
         name for node in proto.graph.node for name in (node.name, node.op_type, node.domain, *node.input, *node.output)
     ]

@@ -35,8 +35,8 @@ def transposed_constant(x: Value, axes: Sequence[int]) -> Value:
     return replace(computed(replace(own, levels=levels, axis=list(axes).index(own.axis))), source=x.source)
 
 
-def reshaped_constant(x: Value, shape: Sequence[int]) -> Value | None:
-    """All elements of a constant in their order; None if that tears the axis of several scales apart."""
+def reshaped_constant(x: Value, shape: Sequence[int]) -> Value:
+    """All elements of a constant in their order: real numbers if that tears the axis of several scales apart."""
     own = x.operator
     if not isinstance(own, Levels):
         return constant(_array(x).reshape(tuple(shape)))
@@ -47,18 +47,17 @@ def reshaped_constant(x: Value, shape: Sequence[int]) -> Value | None:
     for axis, extent in enumerate(levels.shape):
         if extent == own.scales.size and math.prod(levels.shape[:axis]) == before:
             return computed(replace(own, levels=levels, axis=axis))
-    return None
+    return replace(constant(own.compute().reshape(levels.shape)), source=x.source)
 
 
 def moved_constant(x: Value) -> Value | None:
-    """A constant, or what moves make of one, as a constant; None of other tensors, and where scales are torn apart."""
+    """A constant, or what moves make of one, as a constant; None of other tensors."""
     if is_constant(x):
         return x
     move, source = x.operator, moved_constant(x.inputs[0]) if isinstance(x.operator, Move) else None
     if source is None or not isinstance(move, Move) or any(columns is not None for columns in move.columns):
         return None
-    seen = reshaped_constant(source, move.split)
-    return None if seen is None else reshaped_constant(transposed_constant(seen, move.axes), move.shape)
+    return reshaped_constant(transposed_constant(reshaped_constant(source, move.split), move.axes), move.shape)
 
 
 def multiplied_constant(x: Value, factor: float) -> Value:

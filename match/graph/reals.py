@@ -17,9 +17,7 @@ import numpy.typing as npt
 from match.arithmetic.element_functions import Step
 from match.graph import windows
 from match.graph.elements import OfElements
-from match.graph.make import arithmetic, constant
 from match.graph.operator import Array, Operator
-from match.graph.value import Value, computed
 from match.graph.work import Loop, Work
 from match.ir.graph import Tensor
 from match.ir.layer import Op, Padding
@@ -275,14 +273,6 @@ class RealFunction(Operator):
     def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:
         """Called by the function."""
         return replace(super().work(result, inputs), name=self.function)
-
-
-def marks(place: Value, axis: int, count: int, on: float = 1.0, off: float = 0.0) -> Value:
-    """A number at places along an axis of so many elements, of which there is one in `place`, another one elsewhere."""
-    rank = len(place.shape)
-    numbers = np.arange(count).reshape([-1 if other == axis else 1 for other in range(rank)])
-    there = arithmetic("equal", place, constant(numbers, place.dtype), dtype="bool")
-    return computed(RealFunction(function="where"), there, constant(np.float32(on)), constant(np.float32(off)))
 
 
 def _products(name: str, op: Op, macs: int) -> Work:

@@ -24,7 +24,7 @@ Places = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class CollectRows:
-    """Rewrites what a GatherND takes of a dequantized map, up to the quantize after it."""
+    """Replaces a GatherND of a dequantized map, and the quantize after it, by an integer operator."""
 
     def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
         """Apply to "main"."""

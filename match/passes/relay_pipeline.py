@@ -28,7 +28,7 @@ from match.relay import relay, tvm
 from match.relay.graph_reader import Fragment, read_graph
 from match.relay.integer_steps import read_step
 from match.relay.objects import main_function
-from match.relay.reals import read_reals
+from match.relay.real_readers import read_reals
 from match.rewrites.fixed_point_groups import with_fixed_point_groups
 from match.rewrites.quantized_groups import with_quantized_groups
 

@@ -55,7 +55,7 @@ from match.relay.int16_softmax import int16_softmax
 from match.relay.layouts import from_layout, to_layout
 from match.relay.log_softmax import log_softmax
 from match.relay.normalization import normalization
-from match.relay.real_operators import real_operator
+from match.relay.real_lowering import real_operator
 from match.relay.recurrent import recurrent
 from match.relay.resize import resized
 from match.relay.softmax import softmax

@@ -117,8 +117,6 @@ class _Maps:
         if not is_constant(x):
             return self._with_channels_last(x) if len(x.shape) == rank else None
         whole = reshaped_constant(x, _as_map((*[1] * (rank - len(x.shape)), *x.shape)))
-        if whole is None:
-            return None
         turned = transposed_constant(whole, TO_LAST)
         return reshaped_constant(turned, turned.shape[-1:]) if x.tensor.elements == turned.shape[-1] else turned
 

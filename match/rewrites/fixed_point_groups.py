@@ -14,6 +14,7 @@ from match.arithmetic import tflite_functions
 from match.arithmetic.interface import QuantizedType
 from match.graph.elements import Quantize
 from match.graph.make import array_of, lookup, named
+from match.graph.real_functions import is_function
 from match.graph.reals import RealClip, RealFunction
 from match.graph.rewrite import rewrite
 from match.graph.rows import LONGEST_ROW, RealSoftmax, Softmax
@@ -75,7 +76,7 @@ def _gated(real: Value) -> Value | None:
     if _number(real, "divide") != 6:
         return None
     product = real.inputs[0]
-    if not isinstance(product.operator, RealFunction) or product.operator.function != "multiply":
+    if not is_function(product, "multiply"):
         return None
     x, gate = product.inputs
     if not isinstance(gate.operator, RealClip) or (gate.operator.low, gate.operator.high) != (0, 6):
@@ -86,7 +87,7 @@ def _gated(real: Value) -> Value | None:
 
 def _number(real: Value, function: str) -> np.float32 | None:
     """The number that a function takes beside a tensor; None for others, and for tensors that are none of it."""
-    if not isinstance(real.operator, RealFunction) or real.operator.function != function:
+    if not is_function(real, function):
         return None
     other = array_of(real.inputs[1])
     return np.float32(other.item()) if other is not None and other.size == 1 else None

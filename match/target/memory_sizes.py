@@ -1,4 +1,4 @@
-"""Sizes that memories are given in place of a chip's own: of main memory, and of the innermost ones by module."""
+"""Memory sizes that a user gives, which replace those of the chip: one for main memory, one for each module's L1."""
 
 from __future__ import annotations
 

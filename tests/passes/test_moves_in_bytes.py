@@ -18,7 +18,7 @@ from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.graph_reader import read_graph
 from match.relay.objects import expressions, main_function
-from match.relay.reals import read_reals
+from match.relay.real_readers import read_reals
 from match.relay.rewrite import dtype, is_call
 from match.rewrites.quantized_groups import with_quantized_groups
 from match.validation.exact_session import exact_session

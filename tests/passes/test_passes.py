@@ -14,7 +14,7 @@ from match.passes.one_row import OneRow
 from match.relay import relay, tvm
 from match.relay.graph_reader import read_graph
 from match.relay.objects import main_function
-from match.relay.reals import read_reals
+from match.relay.real_readers import read_reals
 from match.relay.rewrite import dtype, is_call
 from match.rewrites.channels_last import with_channels_last
 from tests.passes.networks import mixed

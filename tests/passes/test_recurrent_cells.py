@@ -21,7 +21,7 @@ from match.relay import relay
 from match.relay.graph_reader import read_graph
 from match.relay.graph_writer import write_graph
 from match.relay.objects import main_function
-from match.relay.reals import read_reals
+from match.relay.real_readers import read_reals
 from match.rewrites.cells_written_out import with_cells_written_out
 from match.validation.exact_session import exact_session
 from tests.passes.running import Compiled

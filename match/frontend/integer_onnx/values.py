@@ -20,7 +20,7 @@ WIDE = "int64"
 """The type of integers on their way back to 8 bits."""
 
 _MOST = 1 << 26
-"""Elements of the largest tensor that is read: what is larger is a mistake, of which Python would fill the memory."""
+"""The most elements that a tensor may have: a larger one is a mistake in the file, and would fill the memory."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ import onnx
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.make import array_of, constant
+from match.graph.real_functions import number, real, truth
 from match.graph.reals import REAL, RealFunction
 from match.graph.value import Value, computed
 
@@ -34,7 +35,7 @@ def _of_type(dtype: str, functions: MappingProxyType[str, str], read: QdqReader,
     operands = [read.input(node, place) for place in range(len(node.input))]
     if any(x.dtype != dtype for x in operands):
         raise Unread
-    return computed(RealFunction(function=functions[node.op_type], dtype=_TRUTH), *operands)
+    return truth(functions[node.op_type], *operands)
 
 
 def where(read: QdqReader, node: Any) -> Value:
@@ -46,7 +47,7 @@ def where(read: QdqReader, node: Any) -> Value:
 def _chosen(condition: Value, x: Value, y: Value) -> Value:
     if (condition.dtype, x.dtype, y.dtype) != (_TRUTH, REAL, REAL):
         raise Unread
-    return computed(RealFunction(function="where"), condition, x, y)
+    return real("where", condition, x, y)
 
 
 def triangle(read: QdqReader, node: Any) -> Value:
@@ -55,7 +56,7 @@ def triangle(read: QdqReader, node: Any) -> Value:
     upper: int = attribute_of(node, "upper", 1)
     rows, columns = x.shape[-2:]
     mask = np.tri(rows, columns, diagonal - upper, dtype=np.bool_)
-    return _chosen(constant(~mask if upper else mask), x, constant(np.float32(0)))
+    return _chosen(constant(~mask if upper else mask), x, number(0))
 
 
 def cast(read: QdqReader, node: Any) -> Value:

@@ -8,13 +8,11 @@ from functools import partial, reduce
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.constants import numbers_of
-from match.graph.make import constant
-from match.graph.reals import REAL, RealClip, RealFunction
+from match.graph.real_functions import number, real, sloped, truth
+from match.graph.reals import REAL, RealClip
 from match.graph.value import Value, computed
 
 _UNARY = MappingProxyType(
@@ -61,26 +59,18 @@ _Function = Callable[[Any, Value], Value]
 """Makes a function of a tensor, with the attributes of an operator."""
 
 
-def _real(function: str, *operands: Value) -> Value:
-    return computed(RealFunction(function=function), *operands)
-
-
-def _number(value: float) -> Value:
-    return constant(np.float32(value))
-
-
 def _relu(x: Value) -> Value:
     return computed(RealClip(low=0.0, high=math.inf), x)
 
 
 def _hard_sigmoid(alpha: float, beta: float, x: Value) -> Value:
-    moved = _real("add", _real("multiply", x, _number(alpha)), _number(beta))
+    moved = real("add", real("multiply", x, number(alpha)), number(beta))
     return computed(RealClip(low=0.0, high=1.0), moved)
 
 
 def _elu(slope: float, x: Value) -> Value:
-    below = _relu(_real("subtract", _number(1), _real("exp", x)))
-    return _real("add", _real("multiply", _number(-slope), below), _relu(x))
+    below = _relu(real("subtract", number(1), real("exp", x)))
+    return real("add", real("multiply", number(-slope), below), _relu(x))
 
 
 def elu(node: Any, x: Value) -> Value:
@@ -91,14 +81,14 @@ def elu(node: Any, x: Value) -> Value:
 def selu(node: Any, x: Value) -> Value:
     """Selu."""
     slope = attribute_of(node, "alpha", 1.67326319217681884765625)
-    return _real("multiply", _number(attribute_of(node, "gamma", 1.05070102214813232421875)), _elu(slope, x))
+    return real("multiply", number(attribute_of(node, "gamma", 1.05070102214813232421875)), _elu(slope, x))
 
 
 def celu(node: Any, x: Value) -> Value:
     """Celu."""
-    slope = _number(attribute_of(node, "alpha", 1.0))
-    below = _real("multiply", slope, _real("subtract", _real("exp", _real("divide", x, slope)), _number(1)))
-    return _real("add", _real("maximum", _number(0), x), _real("minimum", _number(0), below))
+    slope = number(attribute_of(node, "alpha", 1.0))
+    below = real("multiply", slope, real("subtract", real("exp", real("divide", x, slope)), number(1)))
+    return real("add", real("maximum", number(0), x), real("minimum", number(0), below))
 
 
 def hard_sigmoid(node: Any, x: Value) -> Value:
@@ -108,72 +98,67 @@ def hard_sigmoid(node: Any, x: Value) -> Value:
 
 def hard_swish(_node: Any, x: Value) -> Value:
     """HardSwish."""
-    return _real("multiply", x, _hard_sigmoid(1 / 6, 0.5, x))
+    return real("multiply", x, _hard_sigmoid(1 / 6, 0.5, x))
 
 
 def sigmoid(_node: Any, x: Value) -> Value:
     """Sigmoid."""
-    return _real("sigmoid", x)
+    return real("sigmoid", x)
 
 
 def leaky_relu(node: Any, x: Value) -> Value:
     """LeakyRelu."""
-    return _prelu(x, _number(attribute_of(node, "alpha", 0.01)))
-
-
-def _prelu(x: Value, slope: Value) -> Value:
-    positive = computed(RealFunction(function="greater", dtype="bool"), x, _number(0))
-    return _real("where", positive, x, _real("multiply", slope, x))
+    return sloped(x, number(attribute_of(node, "alpha", 0.01)))
 
 
 def thresholded_relu(node: Any, x: Value) -> Value:
     """ThresholdedRelu."""
-    above = computed(RealFunction(function="greater", dtype="bool"), x, _number(attribute_of(node, "alpha", 1.0)))
-    return _real("where", above, x, _number(0))
+    above = truth("greater", x, number(attribute_of(node, "alpha", 1.0)))
+    return real("where", above, x, number(0))
 
 
 def shrink(node: Any, x: Value) -> Value:
     """Shrink."""
-    limit, bias = attribute_of(node, "lambd", 0.5), _number(attribute_of(node, "bias", 0.0))
-    below = computed(RealFunction(function="less", dtype="bool"), x, _number(-limit))
-    above = computed(RealFunction(function="greater", dtype="bool"), x, _number(limit))
-    lower = _real("where", below, _real("add", x, bias), _number(0))
-    return _real("add", lower, _real("where", above, _real("subtract", x, bias), _number(0)))
+    limit, bias = attribute_of(node, "lambd", 0.5), number(attribute_of(node, "bias", 0.0))
+    below = truth("less", x, number(-limit))
+    above = truth("greater", x, number(limit))
+    lower = real("where", below, real("add", x, bias), number(0))
+    return real("add", lower, real("where", above, real("subtract", x, bias), number(0)))
 
 
 def softplus(_node: Any, x: Value) -> Value:
     """Softplus."""
-    return _real("log", _real("add", _real("exp", x), _number(1)))
+    return real("log", real("add", real("exp", x), number(1)))
 
 
 def softsign(_node: Any, x: Value) -> Value:
     """Softsign, as onnxruntime computes it: with a reciprocal."""
-    return _real("multiply", _real("divide", _number(1), _real("add", _number(1), _real("abs", x))), x)
+    return real("multiply", real("divide", number(1), real("add", number(1), real("abs", x))), x)
 
 
 def mish(_node: Any, x: Value) -> Value:
     """Mish."""
-    return _real("multiply", x, _real("tanh", _real("log", _real("add", _number(1), _real("exp", x)))))
+    return real("multiply", x, real("tanh", real("log", real("add", number(1), real("exp", x)))))
 
 
 def reciprocal(_node: Any, x: Value) -> Value:
     """Reciprocal."""
-    return _real("divide", _number(1), x)
+    return real("divide", number(1), x)
 
 
 def gelu(node: Any, x: Value) -> Value:
     """Gelu, with the error function or, approximately, with tanh."""
     if attribute_of(node, "approximate", b"none") == b"tanh":
-        cubic = _real("multiply", _number(0.044715), _real("multiply", x, _real("multiply", x, x)))
-        share = _real("tanh", _real("multiply", _number(math.sqrt(2 / math.pi)), _real("add", x, cubic)))
+        cubic = real("multiply", number(0.044715), real("multiply", x, real("multiply", x, x)))
+        share = real("tanh", real("multiply", number(math.sqrt(2 / math.pi)), real("add", x, cubic)))
     else:
-        share = _real("erf", _real("multiply", _number(math.sqrt(0.5)), x))
-    return _real("multiply", _real("multiply", _number(0.5), x), _real("add", share, _number(1)))
+        share = real("erf", real("multiply", number(math.sqrt(0.5)), x))
+    return real("multiply", real("multiply", number(0.5), x), real("add", share, number(1)))
 
 
 def _swish(factor: float, x: Value) -> Value:
-    inside = x if factor == 1 else _real("multiply", _number(factor), x)
-    return _real("multiply", x, _real("sigmoid", inside))
+    inside = x if factor == 1 else real("multiply", number(factor), x)
+    return real("multiply", x, real("sigmoid", inside))
 
 
 def swish(node: Any, x: Value) -> Value:
@@ -198,10 +183,10 @@ def clip(read: QdqReader, node: Any) -> Value:
 
 
 def _one_number(read: QdqReader, node: Any, place: int) -> float:
-    number = _number_of(read.input(node, place))
-    if number is None:
+    found = _number_of(read.input(node, place))
+    if found is None:
         raise Unread
-    return number
+    return found
 
 
 def relu(read: QdqReader, node: Any) -> Value:
@@ -214,7 +199,7 @@ def _of_one(function: _Function, read: QdqReader, node: Any) -> Value:
 
 
 def _unary(read: QdqReader, node: Any) -> Value:
-    return _real(_UNARY[node.op_type], _operand(read, node, 0))
+    return real(_UNARY[node.op_type], _operand(read, node, 0))
 
 
 def _binary(read: QdqReader, node: Any) -> Value:
@@ -222,13 +207,13 @@ def _binary(read: QdqReader, node: Any) -> Value:
     if node.op_type == "Mod":
         if not attribute_of(node, "fmod", 0):
             raise Unread
-        return _real("mod", a, b)
+        return real("mod", a, b)
     if node.op_type == "PRelu":
-        return _prelu(a, b)
+        return sloped(a, b)
     if node.op_type == "Pow" and (exponent := _number_of(b)) in (2, 3):  # as onnxruntime computes them
-        square = _real("multiply", a, a)
-        return square if exponent == 2 else _real("multiply", square, a)
-    return computed(RealFunction(function=_BINARY[node.op_type]), a, b, exact=read.is_exact(node))
+        square = real("multiply", a, a)
+        return square if exponent == 2 else real("multiply", square, a)
+    return real(_BINARY[node.op_type], a, b, exact=read.is_exact(node))
 
 
 def _joined(read: QdqReader, node: Any) -> Value:
@@ -244,7 +229,7 @@ def _two(function: str, a: Value, b: Value) -> Value:
         if bound is not None and _number_of(x) is None and function != "add":
             low, high = (bound, math.inf) if function == "maximum" else (-math.inf, bound)
             return computed(RealClip(low=low, high=high), x)
-    return _real(function, a, b)
+    return real(function, a, b)
 
 
 def _number_of(x: Value) -> float | None:

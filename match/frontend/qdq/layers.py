@@ -41,8 +41,8 @@ def convolved(node: Any, x: Value, filters: Value, bias: Sequence[Value], *, exa
     window: list[int] = list(attribute_of(node, "kernel_shape", None) or filters.shape[2:])
     if filters.shape[1:] != (x.shape[1] // operator.groups, *window) or filters.shape[0] % operator.groups:
         raise Unread
-    filters = filters if len(x.shape) == 4 else _of_one_row(filters)
-    return like(channels_first(computed(operator, channels_last(as_map(x)), filters, *bias, exact=exact)), x)
+    sums = computed(operator, channels_last(as_map(x)), _with_rows(filters), *bias, exact=exact)
+    return like(channels_first(sums), x)
 
 
 def transposed_convolution(read: QdqReader, node: Any) -> Value:
@@ -61,16 +61,13 @@ def transposed_convolution(read: QdqReader, node: Any) -> Value:
         groups=attribute_of(node, "group", 1),
     )
     bias = [_constant(read.input(node, 2))] if read.has(node, 2) else []
-    filters = filters if len(x.shape) == 4 else _of_one_row(filters)
-    sums = computed(operator, channels_last(as_map(x)), filters, *bias, exact=read.is_exact(node))
+    sums = computed(operator, channels_last(as_map(x)), _with_rows(filters), *bias, exact=read.is_exact(node))
     return like(channels_first(sums), x)
 
 
-def _of_one_row(filters: Value) -> Value:
-    """Constant filters (K, C, FX) with one row (K, C, 1, FX)."""
-    rows = reshaped_constant(filters, (*filters.shape[:2], 1, *filters.shape[2:]))
-    assert rows is not None, "all axes stay"
-    return rows
+def _with_rows(filters: Value) -> Value:
+    """Constant filters with rows and columns; those of a sequence get one row."""
+    return filters if len(filters.shape) == 4 else reshaped_constant(filters, (*filters.shape[:2], 1, filters.shape[2]))
 
 
 def gemm(read: QdqReader, node: Any) -> Value:

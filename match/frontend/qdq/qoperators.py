@@ -13,9 +13,11 @@ from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq import functions, layers, pooling, rows
 from match.frontend.qdq.borders import dequantized
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
+from match.graph import real_functions
 from match.graph.elements import Quantize
 from match.graph.make import array_of, concatenated
-from match.graph.reals import Levels, RealFunction
+from match.graph.real_functions import real
+from match.graph.reals import Levels
 from match.graph.value import Value, computed
 from match.ir.float_border import FloatQuantization
 
@@ -73,8 +75,8 @@ def gemm(read: QdqReader, node: Any) -> Value:
 def pair(read: QdqReader, node: Any) -> Value:
     """QLinearAdd and QLinearMul."""
     function = {"QLinearAdd": "add", "QLinearMul": "multiply"}[node.op_type]
-    real = computed(RealFunction(function=function), _real(read, node, 0), _real(read, node, 3))
-    return _quantized(real, _output(read, node, 6, read.input(node).dtype))
+    both = real(function, _real(read, node, 0), _real(read, node, 3))
+    return _quantized(both, _output(read, node, 6, read.input(node).dtype))
 
 
 def concatenate(read: QdqReader, node: Any) -> Value:
@@ -119,7 +121,7 @@ def softmax(read: QdqReader, node: Any) -> Value:
         x = read.input(node)
         if attribute_of(node, "axis", -1) % len(x.shape) != len(x.shape) - 1:
             raise Unread
-    return _of_one(lambda node, x: rows.softmax_along(x, attribute_of(node, "axis", -1)), read, node)
+    return _of_one(lambda node, x: real_functions.softmax(x, attribute_of(node, "axis", -1) % len(x.shape)), read, node)
 
 
 HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(

@@ -12,7 +12,8 @@ from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.frontend.qdq.rows import SOFTMAX_OF_AN_AXIS
 from match.graph.integers import Extreme, Place
 from match.graph.make import reshaped
-from match.graph.reals import REAL, RealFunction, marks
+from match.graph.real_functions import marks, real
+from match.graph.reals import REAL
 from match.graph.reductions import RealReduction, Reduction, RunningSum
 from match.graph.value import Value, computed
 
@@ -29,44 +30,40 @@ def _reduced(reduce: _Reduce, read: QdqReader, node: Any) -> Value:
     return reduce(x, tuple(along), bool(attribute_of(node, "keepdims", 1)))
 
 
-def _real(function: Reduction, x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
+def _reduction(function: Reduction, x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     if x.dtype != REAL:
         raise Unread
     return computed(RealReduction(function=function, axes=axes, keepdims=keepdims), x)
 
 
-_total = partial(_real, "sum")
+_total = partial(_reduction, "sum")
 
 
 def _extreme(largest: bool, x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     return computed(Extreme(axes=axes, keepdims=keepdims, largest=largest), x)
 
 
-def _function(name: str, *operands: Value) -> Value:
-    return computed(RealFunction(function=name), *operands)
-
-
 def _magnitudes(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
-    return _total(_function("abs", x), axes, keepdims)
+    return _total(real("abs", x), axes, keepdims)
 
 
 def _squares(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
-    return _total(_function("multiply", x, x), axes, keepdims)
+    return _total(real("multiply", x, x), axes, keepdims)
 
 
 def _length(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
-    return _function("sqrt", _squares(x, axes, keepdims))
+    return real("sqrt", _squares(x, axes, keepdims))
 
 
 def _logarithm(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
-    return _function("log", _total(x, axes, keepdims))
+    return real("log", _total(x, axes, keepdims))
 
 
 def _logarithm_of_exponentials(x: Value, axes: tuple[int, ...], keepdims: bool) -> Value:
     """The logarithm of a sum of exponentials, scaled so that none of these is larger than 1."""
     largest = _extreme(True, x, axes, True)
-    total = _total(_function("exp", _function("subtract", x, largest)), axes, True)
-    result = _function("add", _function("log", total), largest)
+    total = _total(real("exp", real("subtract", x, largest)), axes, True)
+    result = real("add", real("log", total), largest)
     return result if keepdims else reshaped(result, [e for axis, e in enumerate(x.shape) if axis not in axes])
 
 
@@ -110,9 +107,9 @@ _REDUCTIONS: MappingProxyType[str, _Reduce] = MappingProxyType(
         "ReduceLogSum": _logarithm,
         "ReduceLogSumExp": _logarithm_of_exponentials,
         "ReduceMax": partial(_extreme, True),
-        "ReduceMean": partial(_real, "mean"),
+        "ReduceMean": partial(_reduction, "mean"),
         "ReduceMin": partial(_extreme, False),
-        "ReduceProd": partial(_real, "prod"),
+        "ReduceProd": partial(_reduction, "prod"),
         "ReduceSum": _total,
         "ReduceSumSquare": _squares,
     }

@@ -11,11 +11,12 @@ import numpy as np
 
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
-from match.graph.make import constant, reshaped, transposed
+from match.graph import real_functions
+from match.graph.make import constant, reshaped
 from match.graph.operator import Array
-from match.graph.reals import REAL, RealFunction
+from match.graph.real_functions import number, real
+from match.graph.reals import REAL
 from match.graph.reductions import RealNormalization, RealReduction
-from match.graph.rows import RealSoftmax
 from match.graph.value import Value, computed
 
 SOFTMAX_OF_AN_AXIS = 13
@@ -27,19 +28,9 @@ def softmax(read: QdqReader, node: Any) -> Value:
     x = read.input(node)
     since = read.opset >= SOFTMAX_OF_AN_AXIS
     axis = attribute_of(node, "axis", -1 if since else 1) % len(x.shape)
-    if not since and axis != len(x.shape) - 1:
+    if x.dtype != REAL or (not since and axis != len(x.shape) - 1):
         raise Unread
-    return softmax_along(x, axis, logarithm=node.op_type == "LogSoftmax")
-
-
-def softmax_along(x: Value, axis: int, *, logarithm: bool = False) -> Value:
-    """A softmax along an axis, or its logarithm; the axis is put last."""
-    if x.dtype != REAL:
-        raise Unread
-    rank = len(x.shape)
-    order = [*(other for other in range(rank) if other != axis % rank), axis % rank]
-    rows = computed(RealSoftmax(logarithm=logarithm), transposed(x, order), exact=False)
-    return transposed(rows, [order.index(other) for other in range(rank)])
+    return real_functions.softmax(x, axis, logarithm=node.op_type == "LogSoftmax")
 
 
 def layer_normalization(read: QdqReader, node: Any) -> Value:
@@ -85,11 +76,10 @@ def by_length(read: QdqReader, node: Any) -> Value:
     axis: int = attribute_of(node, "axis", -1) % len(x.shape)
     if attribute_of(node, "p", 2) == 2:
         normal = computed(RealNormalization(axes=(axis,), epsilon=0.0, centred=False), x, exact=False)
-        return computed(RealFunction(function="multiply"), normal, constant(np.float32(x.shape[axis] ** -0.5)))
-    magnitudes = computed(RealFunction(function="abs"), x)
+        return real("multiply", normal, number(x.shape[axis] ** -0.5))
+    magnitudes = real("abs", x)
     total = computed(RealReduction(function="sum", axes=(axis,), keepdims=True), magnitudes)
-    least = constant(np.float32(np.finfo(np.float32).tiny))
-    return computed(RealFunction(function="divide"), x, computed(RealFunction(function="maximum"), total, least))
+    return real("divide", x, real("maximum", total, number(float(np.finfo(np.float32).tiny))))
 
 
 def _rows(read: QdqReader, node: Any) -> Value:
@@ -108,7 +98,7 @@ def _normalized(x: Value, first: int, epsilon: float, *, centred: bool = True) -
 def _scaled(x: Value, gain_and_bias: Sequence[Array]) -> Value:
     """A tensor times a gain, plus a bias where there is one."""
     for function, numbers in zip(("multiply", "add"), gain_and_bias, strict=False):
-        x = computed(RealFunction(function=function), x, constant(numbers))
+        x = real(function, x, constant(numbers))
     return x
 
 

@@ -68,13 +68,8 @@ def transpose(read: QdqReader, node: Any) -> Value:
 
 
 def _in_shape(x: Value, shape: Sequence[int]) -> Value:
-    """All elements of a tensor in their order; of one with several scales their axis has to stay."""
-    if not isinstance(x.operator, Levels):
-        return reshaped(x, shape)
-    moved = reshaped_constant(x, shape)
-    if moved is None:
-        raise Unread
-    return moved
+    """All elements of a tensor in their order."""
+    return reshaped_constant(x, shape) if isinstance(x.operator, Levels) else reshaped(x, shape)
 
 
 def concatenate(read: QdqReader, node: Any) -> Value:

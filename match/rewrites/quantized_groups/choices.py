@@ -8,12 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from match.arithmetic.interface import QuantizedType
-from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, quantize
+from match.arithmetic.onnxruntime import quantize
 from match.graph.constants import numbers_of
 from match.graph.make import arithmetic, array_of, constant
-from match.graph.pairs import Addition, Multiplication
+from match.graph.pairs import Addition
+from match.graph.real_functions import is_function
 from match.graph.reals import RealFunction
 from match.graph.value import Value, computed
+from match.rewrites.quantized_groups.pairs import multiplied
+from match.rewrites.quantized_groups.quantities import Dequantized
 
 Limits = tuple[int, int]
 Mask = npt.NDArray[np.bool_]
@@ -28,7 +31,7 @@ def chosen(
 
     With one number for all, a mask of channels makes a table for each channel instead.
     """
-    if not isinstance(real.operator, RealFunction) or real.operator.function != "where":
+    if not is_function(real, "where"):
         return None
     mask = array_of(real.inputs[0])
     if mask is None:
@@ -72,9 +75,4 @@ def _of_two_numbers(real: Value, output: QuantizedType, clip: Limits) -> Value |
 def _masked(x: Value, mask: Mask, number: int, dtype: str) -> Value:
     """An 8-bit tensor where a mask is set, a number elsewhere."""
     own, ones = (QuantizedType(np.float32(1), zero, dtype) for zero in (number, 0))
-    product = Multiplication(
-        zero_points=(number, 0),
-        requantization=OnnxruntimeArithmetic().multiply(own, ones, own, own.limits),
-        dtype=dtype,
-    )
-    return computed(product, x, constant(mask.astype(dtype)))
+    return multiplied(Dequantized(x, own), Dequantized(constant(mask.astype(dtype)), ones), own, own.limits)

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from match.arithmetic.interface import Float32Array, QuantizedType
-from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, quantize
+from match.arithmetic.onnxruntime import quantize
 from match.graph.make import arithmetic, constant, lookup
-from match.graph.pairs import Addition, Multiplication
-from match.graph.reals import RealFunction
+from match.graph.pairs import Addition
+from match.graph.real_functions import is_function
 from match.graph.value import Value, computed
 from match.quantized.functions_of_two import function_of_two
 from match.rewrites.quantized_groups.element_functions import function_of, with_constant
 from match.rewrites.quantized_groups.functions_of_layers import sloped
+from match.rewrites.quantized_groups.pairs import multiplied
 from match.rewrites.quantized_groups.quantities import Dequantized, as_type, dequantized
 
 Limits = tuple[int, int]
@@ -54,7 +55,7 @@ def close_sum(real: Value, output: QuantizedType, clip: Limits) -> Value | None:
 
 def joined(real: Value, function: str) -> list[Value]:
     """What functions of a name, one within the other, take together, in order."""
-    if not isinstance(real.operator, RealFunction) or real.operator.function != function:
+    if not is_function(real, function):
         return [real]
     return [source for x in real.inputs for source in joined(x, function)]
 
@@ -104,7 +105,7 @@ def close_product(real: Value, output: QuantizedType, clip: Limits) -> Value | N
 
     No pair of levels has an output more than a step off.
     """
-    if not _is_product(real) or len({x.shape for x in real.inputs}) == 1:
+    if not is_function(real, "multiply") or len({x.shape for x in real.inputs}) == 1:
         return None
     a, b = (_factor(x, output.dtype) for x in real.inputs)
     if a is None or b is None or (a.numbers is a.function and b.numbers is b.function):  # no functions: exact
@@ -112,30 +113,17 @@ def close_product(real: Value, output: QuantizedType, clip: Limits) -> Value | N
     right, close = (
         quantize(np.multiply.outer(*pair), output, clip) for pair in ((a.function, b.function), (a.numbers, b.numbers))
     )
-    return None if np.abs(right - close).max() > 1 else _multiplied(a.x, b.x, output, clip, exact=False)
+    return None if np.abs(right - close).max() > 1 else multiplied(a.x, b.x, output, clip, exact=False)
 
 
 def real_product(real: Value, output: QuantizedType, clip: Limits) -> Value | None:
     """A product of two tensors of 8 bits, of which one may be broadcast, that the reference computes in float32."""
-    if not _is_product(real):
+    if not is_function(real, "multiply"):
         return None
     a, b = (dequantized(x) for x in real.inputs)
     if a is None or b is None:
         return None
-    return _multiplied(as_type(a, output.dtype), as_type(b, output.dtype), output, clip, exact=False)
-
-
-def _is_product(real: Value) -> bool:
-    return isinstance(real.operator, RealFunction) and real.operator.function == "multiply"
-
-
-def _multiplied(a: Dequantized, b: Dequantized, output: QuantizedType, clip: Limits, *, exact: bool) -> Value:
-    product = Multiplication(
-        zero_points=(a.quantization.zero_point, b.quantization.zero_point),
-        requantization=OnnxruntimeArithmetic().multiply(a.quantization, b.quantization, output, clip),
-        dtype=output.dtype,
-    )
-    return computed(product, a.value, b.value, exact=exact)
+    return multiplied(as_type(a, output.dtype), as_type(b, output.dtype), output, clip, exact=False)
 
 
 def _factor(real: Value, dtype: str) -> _Factor | None:
@@ -184,7 +172,7 @@ def close_slopes(real: Value, output: QuantizedType, clip: Limits) -> Value | No
     types = QuantizedType(scale, (low + high + 1) // 2, own.dtype)
     factors = quantize(numbers.astype(np.float32), types, (low, high)).astype(own.dtype)
     negative = arithmetic("minimum", source.value, constant(np.array(own.zero_point, own.dtype)))
-    product = _multiplied(
+    product = multiplied(
         Dequantized(negative, own), Dequantized(constant(factors), types), output, output.limits, exact=False
     )
     total = Addition(multipliers=(1, 1), bias=-output.zero_point, shift=0, clip=clip, dtype=dtype)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from match.arithmetic.element_functions import ElementFunction, Step, Values
 from match.graph.constants import numbers_of
+from match.graph.real_functions import is_function
 from match.graph.reals import RealClip, RealFunction
 from match.graph.value import Value
 
@@ -107,7 +108,7 @@ def _operators(real: Value, source: Value | None) -> tuple[list[Value], list[Val
 
 def with_constant(real: Value, function: str) -> tuple[Value, Reals] | None:
     """The tensor and the numbers, in float64, that a function takes in either order; None where it is another one."""
-    if isinstance(real.operator, RealFunction) and real.operator.function == function:
+    if is_function(real, function):
         for tensor, other in (real.inputs, real.inputs[::-1]):
             if (numbers := numbers_of(other)) is not None:
                 return tensor, numbers.astype(np.float64)

@@ -23,8 +23,8 @@ from match.graph.value import Value, computed
 from match.ir.requantization import Int64Array
 from match.quantized.layers import Filters, convolution_sums
 from match.quantized.scaled import scaled
-from match.rewrites.quantized_groups.between import moved, without_moves
 from match.rewrites.quantized_groups.element_functions import function_of
+from match.rewrites.quantized_groups.moves import moved, without_moves
 from match.rewrites.quantized_groups.quantities import dequantized
 from match.rewrites.quantized_groups.reductions import WindowsOfAxes
 
@@ -76,7 +76,10 @@ def _is_sum(real: Value) -> bool:
 
 
 def _windows_of(real: Value) -> WindowsOfAxes | None:
-    """The windows that a mean or a sum is over; None for others, and for windows that overlap or see padding."""
+    """The windows whose elements a mean or a sum takes together.
+
+    None for other operators, and for windows that overlap or that reach into padding.
+    """
     operator = real.operator
     if isinstance(operator, RealReduction):
         return None if operator.function == "prod" else WindowsOfAxes.of(real.inputs[0].shape, operator.axes)

@@ -12,7 +12,8 @@ from match.arithmetic.onnxruntime import quantize
 from match.graph.elements import ChannelLookup
 from match.graph.make import lookup, transposed
 from match.graph.pairs import FunctionOfTwo
-from match.graph.reals import REAL, RealFunction
+from match.graph.real_functions import is_function
+from match.graph.reals import REAL
 from match.graph.value import Value, computed
 from match.rewrites.quantized_groups.element_functions import FunctionOf, function_of
 from match.rewrites.quantized_groups.quantities import Dequantized, dequantized
@@ -72,7 +73,7 @@ def table_of_reals(real: Value) -> Value | None:
 
 def _is_product(real: Value) -> bool:
     """Whether a tensor is a product of two dequantized ones, or of tensors of which one is broadcast."""
-    if not isinstance(real.operator, RealFunction) or real.operator.function != "multiply":
+    if not is_function(real, "multiply"):
         return False
     return len({x.shape for x in real.inputs}) > 1 or all(dequantized(x) is not None for x in real.inputs)
 

@@ -20,7 +20,7 @@ from match.arithmetic.parts_of_functions import LEVELS, Levels, Reals, parts_of,
 from match.graph.constants import numbers_of
 from match.graph.elements import ChannelLookup
 from match.graph.moves import Move
-from match.graph.reals import RealFunction
+from match.graph.real_functions import is_function
 from match.graph.value import Value, computed
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
@@ -75,7 +75,7 @@ def function_by_channel(real: Value, output: QuantizedType, clip: tuple[int, int
 
 def _of_channels(real: Value, function: str, channels: int) -> Float32Array | None:
     """The numbers, shape (channels,), that a function has as its second operand; None for other functions."""
-    if not isinstance(real.operator, RealFunction) or real.operator.function != function:
+    if not is_function(real, function):
         return None
     numbers = numbers_of(real.inputs[1])
     if numbers is None or numbers.size != channels or numbers.shape[-1] != channels:

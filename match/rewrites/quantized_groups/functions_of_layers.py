@@ -18,14 +18,15 @@ from match.arithmetic.onnxruntime import quantize
 from match.arithmetic.parts_of_functions import in_parts, in_steps, reach_of
 from match.graph.constants import numbers_of
 from match.graph.pairs import Addition
-from match.graph.reals import RealClip, RealFunction
+from match.graph.real_functions import is_function
+from match.graph.reals import RealClip
 from match.graph.value import Value, computed
 from match.quantized.functions_of_two import function_of_two
 from match.quantized.layers import limits
 from match.rewrites.quantized_groups.element_functions import Reals, function_after
-from match.rewrites.quantized_groups.parts import sum_of_parts
 from match.rewrites.quantized_groups.quantities import dequantized
 from match.rewrites.quantized_groups.scaled_layers import ScaledLayer
+from match.rewrites.quantized_groups.sums_of_parts import sum_of_parts
 
 Limits = tuple[int, int]
 
@@ -50,7 +51,7 @@ def function_of_sums(real: Value, output: QuantizedType, clip: Limits) -> Value 
 
 def residual(real: Value, output: QuantizedType, clip: Limits) -> Value | None:
     """A layer's outputs, rectified or not, plus a tensor of the same shape."""
-    if not _is(real, "add"):
+    if not is_function(real, "add"):
         return None
     for outputs, tensor in (real.inputs, real.inputs[::-1]):
         x, is_rectified = dequantized(tensor), isinstance(outputs.operator, RealClip) and _is_relu(outputs.operator)
@@ -94,20 +95,16 @@ def slopes_of_sums(real: Value, output: QuantizedType, clip: Limits) -> Value | 
 
 def sloped(real: Value) -> tuple[Value, Reals] | None:
     """What a PReLU or a leaky ReLU is of, and the slopes of what is negative, in a shape that is broadcast to it."""
-    if not _is(real, "where"):
+    if not is_function(real, "where"):
         return None
     condition, x, product = real.inputs
-    if not _is(condition, "greater") or not _is(product, "multiply") or condition.inputs[0] is not x:
+    if not is_function(condition, "greater") or not is_function(product, "multiply") or condition.inputs[0] is not x:
         return None
     border, others = numbers_of(condition.inputs[1]), [factor for factor in product.inputs if factor is not x]
     slopes = numbers_of(others[0]) if len(others) == 1 else None
     if slopes is None or border is None or border.size != 1 or border.item() != 0:
         return None
     return x, slopes.astype(np.float64)
-
-
-def _is(value: Value, function: str) -> bool:
-    return isinstance(value.operator, RealFunction) and value.operator.function == function
 
 
 def _is_relu(clip: RealClip) -> bool:

@@ -16,7 +16,8 @@ from match.graph.constants import reshaped_constant
 from match.graph.make import array_of, reshaped
 from match.graph.moves import Move
 from match.graph.opaque import Constant
-from match.graph.reals import Levels, RealConvolution, RealFunction, RealProduct, RealTransposed
+from match.graph.real_functions import is_function
+from match.graph.reals import Levels, RealConvolution, RealProduct, RealTransposed
 from match.graph.sums import Weights
 from match.graph.value import Value
 from match.ir.dtypes import value_range
@@ -104,7 +105,7 @@ def integer_layer(real: Value) -> IntegerLayer | None:
 
 def biased_layer(real: Value) -> Value | None:
     """A layer to which a constant is added, one number for each output, as one operator; else None."""
-    if not isinstance(real.operator, RealFunction) or real.operator.function != "add":
+    if not is_function(real, "add"):
         return None
     for product, bias in (real.inputs, real.inputs[::-1]):
         rows = product
@@ -114,7 +115,7 @@ def biased_layer(real: Value) -> Value | None:
         known = isinstance(bias.operator, Constant | Levels) and _is_by_output(bias.shape, rows.shape[-1])
         if plain and known and product.shape == real.shape and product.shape[-1:] == rows.shape[-1:]:
             flat = reshaped_constant(bias, rows.shape[-1:])
-            return None if flat is None else reshaped(replace(rows, inputs=(*rows.inputs, flat)), real.shape)
+            return reshaped(replace(rows, inputs=(*rows.inputs, flat)), real.shape)
     return None
 
 

@@ -20,6 +20,7 @@ from match.graph.make import array_of, reshaped, transposed
 from match.graph.maps import TO_FIRST
 from match.graph.moves import Move
 from match.graph.opaque import Constant
+from match.graph.real_functions import is_function
 from match.graph.reals import (
     Levels,
     RealAverage,
@@ -141,7 +142,7 @@ def _exponentials(value: Value) -> Value | None:
     They stay in floating point, as in a logarithm of their sum.
     """
     distance = value.inputs[0]
-    if not isinstance(distance.operator, RealFunction) or distance.operator.function != "subtract":
+    if not is_function(distance, "subtract"):
         return None
     x, largest = (dequantized(tensor) for tensor in distance.inputs)
     if x is None or largest is None or not isinstance(largest.value.operator, Extreme):

@@ -25,8 +25,8 @@ from match.ir.float_border import FloatQuantization
 from match.ir.layer import Padding
 from match.quantized.averages import averaged
 from match.quantized.window_means import are_means_of_sums, parts_of, window_means
-from match.rewrites.quantized_groups.between import moved, without_moves
 from match.rewrites.quantized_groups.element_functions import with_constant
+from match.rewrites.quantized_groups.moves import moved, without_moves
 from match.rewrites.quantized_groups.quantities import Dequantized, as_type, dequantized
 from match.rewrites.quantized_groups.reductions import reduction
 

@@ -21,7 +21,8 @@ from match.graph.make import array_of, constant, lookup, named
 from match.graph.maximum import Maximum
 from match.graph.moves import Concatenate, Move
 from match.graph.operator import Operator
-from match.graph.reals import RealAverage, RealClip, RealConvolution, RealFunction, RealProduct, RealTransposed
+from match.graph.real_functions import is_function
+from match.graph.reals import RealAverage, RealClip, RealConvolution, RealProduct, RealTransposed
 from match.graph.reductions import RealReduction
 from match.graph.rewrite import rewrite
 from match.graph.value import Graph, Value, computed, readers
@@ -46,7 +47,7 @@ def with_moves_of_integers(graph: Graph) -> Graph:
             return _found_in_integers(value)
         if isinstance(value.operator, Gather):
             return _gathered(value) or value
-        if _is_magnitude(value) and all(
+        if is_function(value, "abs") and all(
             x is not None and isinstance(x.operator, RealReduction) for x in read[original]
         ):
             return _magnitude(value) or value
@@ -108,10 +109,6 @@ def _gathered(value: Value) -> Value | None:
     return named(computed(numbers, rows), value.source)
 
 
-def _is_magnitude(value: Value) -> bool:
-    return isinstance(value.operator, RealFunction) and value.operator.function == "abs"
-
-
 def _magnitude(value: Value) -> Value | None:
     """The magnitudes of integers' real numbers, of which uint8 has all; None of other real numbers."""
     real = dequantized(value.inputs[0])
@@ -142,3 +139,17 @@ def _on_integers(operator: Operator | None, own: QuantizedType) -> Operator | No
     if np.float32(level - own.zero_point) * own.scale != np.float32(operator.fill):
         return None
     return replace(operator, fill=int(level))
+
+
+def without_moves(x: Value) -> tuple[Value, list[Move]]:
+    """The tensor before moves that fill nothing, and these, the first one first."""
+    moves: list[Move] = []
+    while isinstance(x.operator, Move) and x.operator.padding_value is None:
+        moves.insert(0, x.operator)
+        (x,) = x.inputs
+    return x, moves
+
+
+def moved(x: Value, move: Move) -> Value:
+    """A tensor, moved."""
+    return computed(move, x)

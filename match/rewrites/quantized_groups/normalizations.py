@@ -21,8 +21,8 @@ from match.graph.reductions import RealNormalization
 from match.graph.value import Value, computed
 from match.quantized.normalized_rows import NormalizedRow, Steps
 from match.rewrites.quantized_groups.element_functions import function_after, with_constant
-from match.rewrites.quantized_groups.parts import sum_of_parts
 from match.rewrites.quantized_groups.quantities import dequantized
+from match.rewrites.quantized_groups.sums_of_parts import sum_of_parts
 
 _MOST_PARTS = 64
 """The most rows with gains of their own: each becomes an operator."""

@@ -11,19 +11,19 @@ from match.arithmetic.onnxruntime import OnnxruntimeArithmetic, quantize
 from match.arithmetic.plane_fit import fit_tables
 from match.graph.make import array_of, lookup
 from match.graph.pairs import AbsoluteDifference, FunctionOfTwo, Multiplication
-from match.graph.reals import RealFunction
+from match.graph.real_functions import is_function
 from match.graph.value import Value, computed
 from match.rewrites.quantized_groups.quantities import Dequantized, as_type, dequantized
 
 
 def pair(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
     """An addition or a multiplication of two tensors of 8 bits; None for other functions."""
-    if not isinstance(real.operator, RealFunction) or real.operator.function not in ("add", "multiply"):
+    if not is_function(real, "add", "multiply"):
         return None
     a, b = (dequantized(x) for x in real.inputs)
     if a is None or b is None:
         return None
-    of_product = _is_product(real)
+    of_product = is_function(real, "multiply")
     if not real.exact and not _rounds_alike(a.quantization, b.quantization, output, of_product=of_product):
         return None
     a, b = as_type(a, output.dtype), as_type(b, output.dtype)
@@ -31,14 +31,9 @@ def pair(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | N
         with_number = _with_number(a, b, real, output, clip)
         if with_number is not None:
             return with_number
-    types, arithmetic = (a.quantization, b.quantization), OnnxruntimeArithmetic()
     if of_product:
-        product = Multiplication(
-            zero_points=(types[0].zero_point, types[1].zero_point),
-            requantization=arithmetic.multiply(*types, output, clip),
-            dtype=output.dtype,
-        )
-        return computed(product, a.value, b.value)
+        return multiplied(a, b, output, clip)
+    types, arithmetic = (a.quantization, b.quantization), OnnxruntimeArithmetic()
     outputs = arithmetic.add(*types, output, clip, 1).astype(np.int16)
     slopes = float(types[0].scale / output.scale), float(types[1].scale / output.scale)
     form = FunctionOfTwo(outputs=outputs, slopes=slopes, clip=clip, dtype=output.dtype)
@@ -60,7 +55,7 @@ def _with_number(
         own.levels if array is None else array.reshape(-1).astype(np.int64)
         for own, array in zip(types, numbers, strict=True)
     )
-    if _is_product(real):
+    if is_function(real, "multiply"):
         products = np.multiply.outer(first - types[0].zero_point, second - types[1].zero_point)
         outputs = arithmetic.multiply(*types, output, clip)(products.reshape(-1, 1))
     else:
@@ -69,8 +64,16 @@ def _with_number(
     return lookup(x.value, outputs.reshape(-1).astype(output.dtype))
 
 
-def _is_product(real: Value) -> bool:
-    return _is(real, "multiply")
+def multiplied(
+    a: Dequantized, b: Dequantized, output: QuantizedType, clip: tuple[int, int], *, exact: bool = True
+) -> Value:
+    """The product of two tensors of 8 bits, of which one may be broadcast, with another quantization."""
+    product = Multiplication(
+        zero_points=(a.quantization.zero_point, b.quantization.zero_point),
+        requantization=OnnxruntimeArithmetic().multiply(a.quantization, b.quantization, output, clip),
+        dtype=output.dtype,
+    )
+    return computed(product, a.value, b.value, exact=exact)
 
 
 def _rounds_alike(a: QuantizedType, b: QuantizedType, output: QuantizedType, *, of_product: bool) -> bool:
@@ -89,7 +92,7 @@ def _rounds_alike(a: QuantizedType, b: QuantizedType, output: QuantizedType, *, 
 
 def absolute_difference(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
     """The difference of two tensors without its sign, if tables have all of its 65536 outputs."""
-    if not _is(real, "abs") or not _is(real.inputs[0], "subtract") or clip != output.limits:
+    if not is_function(real, "abs") or not is_function(real.inputs[0], "subtract") or clip != output.limits:
         return None
     a, b = (dequantized(x) for x in real.inputs[0].inputs)
     if a is None or b is None or a.value.shape != b.value.shape:
@@ -103,7 +106,3 @@ def absolute_difference(real: Value, output: QuantizedType, clip: tuple[int, int
         return None
     limits = output.zero_point, output.zero_point + most
     return computed(AbsoluteDifference(tables=tables, clip=limits, dtype=output.dtype), a.value, b.value)
-
-
-def _is(real: Value, function: str) -> bool:
-    return isinstance(real.operator, RealFunction) and real.operator.function == function

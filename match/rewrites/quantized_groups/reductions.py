@@ -19,7 +19,7 @@ from match.arithmetic.onnxruntime import OnnxruntimeArithmetic
 from match.arithmetic.window_means import is_mean_of_sum
 from match.graph.make import named, reshaped, transposed
 from match.graph.maps import channels_first, channels_last
-from match.graph.reals import RealFunction
+from match.graph.real_functions import is_function
 from match.graph.reductions import RealReduction, RunningSum
 from match.graph.value import Value, computed
 from match.quantized.averages import averaged
@@ -133,8 +133,11 @@ def _requantized(sums: Sums, inputs: QuantizedType, factor: np.float32, output: 
 def _squares(real: Value, operator: RealReduction, output: QuantizedType, clip: Limits) -> Value | None:
     """The sums or the means of the squares of rows, as products of each row with itself."""
     square = real.inputs[0]
-    is_square = isinstance(square.operator, RealFunction) and square.operator.function == "multiply"
-    if not is_square or square.inputs[0] is not square.inputs[1] or operator.axes != (len(square.shape) - 1,):
+    if (
+        not is_function(square, "multiply")
+        or square.inputs[0] is not square.inputs[1]
+        or operator.axes != (len(square.shape) - 1,)
+    ):
         return None
     source, width = dequantized(square.inputs[0]), square.shape[-1]
     if source is None:
@@ -163,7 +166,7 @@ def running_sum(real: Value, output: QuantizedType, clip: Limits) -> Value | Non
 
 def centred(real: Value, output: QuantizedType, clip: Limits) -> Value | None:
     """A tensor less its means along axes: of n numbers each is n times itself less their sum, over n."""
-    if not isinstance(real.operator, RealFunction) or real.operator.function != "subtract":
+    if not is_function(real, "subtract"):
         return None
     x, mean = real.inputs
     operator, source = mean.operator, dequantized(x)

@@ -1,8 +1,9 @@
 """Layers whose channels are scaled and moved after them: batch normalization that training left there.
 
-Exporters leave it after layers whose weights are quantized while the network is trained. With it the layer is
-``slope * sums + offset`` for each channel, which is what a requantization computes: slopes go into the scales of the
-weights, offsets into the bias. The bias is rounded, to parts of a sum, so that few outputs are a step off.
+Exporters leave it after layers whose weights are quantized while the network is trained. Together, the layer and the
+normalization compute ``slope * sums + offset`` for each channel, and so does a requantization: the slopes multiply the
+scales of the weights, the offsets are added to the bias. The bias is rounded to fractions of a sum, so that few outputs
+are a step off.
 """
 
 from __future__ import annotations

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from match.graph.integers import Extreme
-from match.graph.make import array_of, constant, transposed
+from match.graph.make import array_of
 from match.graph.moves import Move
-from match.graph.reals import RealClip, RealFunction
+from match.graph.real_functions import is_function, number, real, softmax
+from match.graph.reals import RealClip
 from match.graph.reductions import RealNormalization, RealReduction
 from match.graph.rewrite import rewrite
-from match.graph.rows import RealSoftmax
 from match.graph.value import Graph, Value, computed
 from match.rewrites.quantized_groups.element_functions import with_constant
 from match.rewrites.quantized_groups.quantities import dequantized
@@ -38,10 +38,10 @@ def _rule(value: Value, original: Value) -> Value:
     operator, square = squares.operator, squares.inputs[0]
     if not isinstance(operator, RealReduction) or not operator.keepdims or operator.function == "prod":
         return value
-    if not _is(square, "multiply") or not all(_is_same(x, distance) for x in square.inputs):
+    if not is_function(square, "multiply") or not all(_is_same(x, distance) for x in square.inputs):
         return value
     x, centred = distance, False
-    if _is(distance, "subtract") and _is_mean(distance.inputs[1], distance.inputs[0], operator.axes):
+    if is_function(distance, "subtract") and _is_mean(distance.inputs[1], distance.inputs[0], operator.axes):
         x, centred = distance.inputs[0], True
     if not _is_never_less(x, least):
         return value
@@ -49,29 +49,27 @@ def _rule(value: Value, original: Value) -> Value:
     normal = RealNormalization(axes=operator.axes, epsilon=epsilon / (count if summed else 1), centred=centred)
     made = computed(normal, x, exact=False)
     if summed:
-        made = computed(RealFunction(function="multiply"), made, constant(np.float32(count**-0.5)), exact=False)
+        made = real("multiply", made, number(count**-0.5), exact=False)
     return replace(made, source=value.source)
 
 
 def _log_softmax(value: Value) -> Value | None:
     """The logarithm of a softmax: distances to the largest number less the logarithm of their exponentials' sum."""
-    if not _is(value, "subtract"):
+    if not is_function(value, "subtract"):
         return None
     distance, logarithm = value.inputs
-    total = logarithm.inputs[0] if _is(logarithm, "log") else None
+    total = logarithm.inputs[0] if is_function(logarithm, "log") else None
     reduction = None if total is None else total.operator
-    if total is None or not isinstance(reduction, RealReduction) or not _is(distance, "subtract"):
+    if total is None or not isinstance(reduction, RealReduction) or not is_function(distance, "subtract"):
         return None
     exponentials, (x, largest) = total.inputs[0], distance.inputs
     is_sum = reduction.function == "sum" and reduction.keepdims and len(reduction.axes) == 1
-    if not is_sum or not _is(exponentials, "exp") or not _is_same(exponentials.inputs[0], distance):
+    if not is_sum or not is_function(exponentials, "exp") or not _is_same(exponentials.inputs[0], distance):
         return None
     if not _is_largest(largest, x, reduction.axes):
         return None
-    (axis,), rank = reduction.axes, len(x.shape)
-    order = [*(other for other in range(rank) if other != axis), axis]
-    rows = computed(RealSoftmax(logarithm=True), transposed(x, order), exact=False)
-    return replace(transposed(rows, [order.index(other) for other in range(rank)]), source=value.source)
+    (axis,) = reduction.axes
+    return replace(softmax(x, axis, logarithm=True), source=value.source)
 
 
 def _is_largest(largest: Value, x: Value, axes: tuple[int, ...]) -> bool:
@@ -90,12 +88,12 @@ def _is_largest(largest: Value, x: Value, axes: tuple[int, ...]) -> bool:
 
 def _quotient(value: Value) -> tuple[Value, Value] | None:
     """The dividend and the divisor of a division, or of a product with a reciprocal."""
-    if _is(value, "divide"):
+    if is_function(value, "divide"):
         return value.inputs[0], value.inputs[1]
-    if not _is(value, "multiply"):
+    if not is_function(value, "multiply"):
         return None
     for x, inverse in (value.inputs, value.inputs[::-1]):
-        if _is(inverse, "divide") and _number(inverse.inputs[0]) == 1:
+        if is_function(inverse, "divide") and _number(inverse.inputs[0]) == 1:
             return x, inverse.inputs[1]
     return None
 
@@ -109,7 +107,7 @@ def _root_of(root: Value) -> tuple[Value, float, float] | None:
         root, least = root.inputs[0], root.operator.low
     elif (bounded := with_constant(root, "maximum")) is not None and bounded[1].size == 1:
         root, least = bounded[0], float(bounded[1].item())
-    if not _is(root, "sqrt"):
+    if not is_function(root, "sqrt"):
         return None
     (total,), epsilon = root.inputs, 0.0
     if (added := with_constant(total, "add")) is not None and added[1].size == 1:
@@ -134,11 +132,7 @@ def _is_never_less(x: Value, least: float) -> bool:
 
 def _is_same(a: Value, b: Value) -> bool:
     """Whether two tensors are one, or differences of the same two."""
-    return a is b or (_is(a, "subtract") and _is(b, "subtract") and a.inputs == b.inputs)
-
-
-def _is(value: Value, function: str) -> bool:
-    return isinstance(value.operator, RealFunction) and value.operator.function == function
+    return a is b or (is_function(a, "subtract") and is_function(b, "subtract") and a.inputs == b.inputs)
 
 
 def _number(x: Value) -> float | None:

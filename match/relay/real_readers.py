@@ -18,9 +18,10 @@ from match.arithmetic.element_functions import FUNCTIONS
 from match.graph.constants import moved_constant, reshaped_constant, transposed_constant
 from match.graph.gathers import Gather
 from match.graph.integers import Extreme
-from match.graph.make import chosen, constant, padded, reshaped, transposed
+from match.graph.make import chosen, padded, reshaped, transposed
 from match.graph.maps import channels_first, channels_last
 from match.graph.maximum import Maximum
+from match.graph.real_functions import marks, number, real, sloped, softmax
 from match.graph.reals import (
     REAL,
     RealAverage,
@@ -30,11 +31,9 @@ from match.graph.reals import (
     RealMatrices,
     RealProduct,
     RealTransposed,
-    marks,
 )
 from match.graph.reductions import RealReduction, Reduction, RunningSum
 from match.graph.resize import RealInterpolation
-from match.graph.rows import RealSoftmax
 from match.graph.value import Value, computed
 from match.ir.layer import Padding
 from match.ir.moves import RESHAPES
@@ -88,7 +87,7 @@ def _cast(call: relay.Call) -> Fragment | None:
     kinds = dtype(x), dtype(call)
     if "bool" not in kinds and kinds[0] != REAL and not (is_call(x, "cast") and dtype(x.args[0]) == REAL):
         return None
-    return Fragment((x,), partial(_real, "cast", dtype=kinds[1]))
+    return Fragment((x,), partial(computed, RealFunction(function="cast", dtype=kinds[1])))
 
 
 def _chosen(call: relay.Call) -> Fragment | None:
@@ -116,16 +115,12 @@ def _marks(call: relay.Call) -> Fragment | None:
     return Fragment((indices,), build)
 
 
-def _real(function: str, *operands: Value, dtype: str = REAL, exact: bool = True) -> Value:
-    return computed(RealFunction(function=function, dtype=dtype), *operands, exact=exact)
-
-
 def _element(call: relay.Call, exact: bool) -> _Build | None:
     """A function of elements that the graph calls as Relay does."""
     name, kind = operator_name(call), dtype(call)
     if name not in FUNCTIONS or name in ("clip", "leaky_relu", "relu"):
         return None
-    return partial(_real, name, dtype=kind, exact=exact)
+    return partial(computed, RealFunction(function=name, dtype=kind), exact=exact)
 
 
 def _clip(call: relay.Call, exact: bool) -> _Build:
@@ -142,10 +137,11 @@ def _extremum(call: relay.Call, exact: bool) -> _Build:
     name = operator_name(call)
     for place, other in enumerate(call.args):
         bound = scalar(other)
-        if bound is not None and array_of(call.args[1 - place]) is None:
+        x = call.args[1 - place]
+        if bound is not None and array_of(x) is None and shape(x) == shape(call):
             low, high = (float(bound), math.inf) if name == "maximum" else (-math.inf, float(bound))
             return partial(_clipped, 1 - place, RealClip(low=low, high=high))
-    return partial(_real, name)
+    return partial(real, name)
 
 
 def _clipped(place: int, clip: RealClip, *operands: Value) -> Value:
@@ -153,10 +149,10 @@ def _clipped(place: int, clip: RealClip, *operands: Value) -> Value:
 
 
 def _leaky_relu(call: relay.Call, exact: bool) -> _Build:
-    slope = np.float32(call.attrs.alpha)
+    slope = float(call.attrs.alpha)
 
     def build(x: Value) -> Value:
-        return _sloped(x, constant(slope))
+        return sloped(x, number(slope))
 
     return build
 
@@ -166,16 +162,9 @@ def _prelu(call: relay.Call, exact: bool) -> _Build | None:
 
     def build(x: Value, slopes: Value) -> Value:
         along = [-1 if other == axis else 1 for other in range(rank)]
-        moved = reshaped_constant(slopes, np.empty(slopes.shape).reshape(along).shape)
-        assert moved is not None, "it has one axis"
-        return _sloped(x, moved)
+        return sloped(x, reshaped_constant(slopes, along))
 
     return build if array_of(call.args[1]) is not None else None
-
-
-def _sloped(x: Value, slope: Value) -> Value:
-    positive = _real("greater", x, constant(np.float32(0)), dtype="bool")
-    return _real("where", positive, x, _real("multiply", slope, x))
 
 
 def _bias(call: relay.Call, exact: bool) -> _Build | None:
@@ -183,9 +172,7 @@ def _bias(call: relay.Call, exact: bool) -> _Build | None:
 
     def build(x: Value, bias: Value) -> Value:
         extents = [bias.shape[0] if other == axis else 1 for other in range(axis, rank)]
-        moved = reshaped_constant(_given(bias), extents)
-        assert moved is not None, "it has one axis"
-        return _real("add", x, moved, exact=exact)
+        return real("add", x, reshaped_constant(_given(bias), extents), exact=exact)
 
     return build if _is_given(call.args[1]) else None
 
@@ -240,9 +227,7 @@ def _convolution(call: relay.Call, exact: bool) -> _Build | None:
     def build(x: Value, filters: Value) -> Value:
         turned = transposed_constant(_given(filters), [kernel.index(axis) for axis in "OIHW"])
         if kernel == "HWOI":  # of depthwise layers, with the outputs of each input along the last axis
-            moved = reshaped_constant(turned, (-1, channels // groups, *turned.shape[2:]))
-            assert moved is not None, "filters stay in order"
-            turned = moved
+            turned = reshaped_constant(turned, (-1, channels // groups, *turned.shape[2:]))
         return computed(operator, x, turned, exact=exact)
 
     return _with_channels_last(layout, build)
@@ -268,8 +253,10 @@ def _transposed_convolution(call: relay.Call, exact: bool) -> _Build | None:
     return _with_channels_last(str(attrs.data_layout), build)
 
 
-def _dense(call: relay.Call, exact: bool) -> _Build:
+def _dense(call: relay.Call, exact: bool) -> _Build | None:
     """A product of rows and a transposed matrix, constant or not."""
+    if len(shape(call)) != 2:
+        return None
 
     def build(x: Value, matrix: Value) -> Value:
         weights = moved_constant(matrix)
@@ -353,23 +340,16 @@ def _variance(call: relay.Call, exact: bool) -> _Build | None:
         return None
 
     def build(x: Value, mean: Value) -> Value:
-        distance = _real("subtract", x, mean)
-        square = _real("multiply", distance, distance)
+        distance = real("subtract", x, mean)
+        square = real("multiply", distance, distance)
         return computed(RealReduction(function="mean", axes=axes, keepdims=True), square)
 
     return build
 
 
 def _softmax(call: relay.Call, exact: bool) -> _Build:
-    rank, logarithm = len(shape(call)), is_call(call, "nn.log_softmax")
-    axis = int(call.attrs.axis) % rank
-    order = [*(other for other in range(rank) if other != axis), axis]
-
-    def build(x: Value) -> Value:
-        rows = computed(RealSoftmax(logarithm=logarithm), transposed(x, order), exact=False)
-        return transposed(rows, [order.index(other) for other in range(rank)])
-
-    return build
+    axis = int(call.attrs.axis) % len(shape(call))
+    return partial(softmax, axis=axis, logarithm=is_call(call, "nn.log_softmax"))
 
 
 def _running_sum(call: relay.Call, exact: bool) -> _Build | None:
