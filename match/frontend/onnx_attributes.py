@@ -182,66 +182,6 @@ def check_reshapes(proto: Any, path: object) -> None:
             )
 
 
-def check_axes(inferred: Any, path: object) -> None:
-    """Refuse operators along an axis that their input does not have, where ONNX's inference of shapes says nothing.
-
-    Raises:
-        ModelError: there is one. Of inputs without a known shape, and of axes that the inputs decide, nothing is known.
-    """
-    graph = inferred.graph
-    ranks = {
-        value.name: len(value.type.tensor_type.shape.dim)
-        for value in (*graph.input, *graph.value_info)
-        if value.type.tensor_type.HasField("shape")
-    }
-    constants = {initializer.name: initializer for initializer in graph.initializer}
-    for position, node in enumerate(graph.node):
-        axis = None
-        if node.op_type == "LpNormalization":
-            axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), -1)
-        elif node.op_type == "CumSum" and node.input[1] in constants:
-            axis = int(onnx.numpy_helper.to_array(constants[node.input[1]]).reshape(-1)[0])
-        rank = ranks.get(node.input[0]) if node.input else None
-        if axis is not None and rank is not None and not -rank <= axis < rank:
-            what = f"{node.op_type} ({node.name or f'number {position}'})"
-            raise ModelError(
-                f"{path} has {what} along axis {axis} of a tensor with {rank} axes; choose one from {-rank} to "
-                f"{rank - 1}, or export it again"
-            )
-
-
-def check_filters(inferred: Any, path: object) -> None:
-    """Refuse convolutions whose filters do not fit their input's channels, of which ONNX's inference says nothing.
-
-    Raises:
-        ModelError: there is one. Of tensors without a known shape nothing is known.
-    """
-    graph = inferred.graph
-    values = [*graph.input, *graph.value_info]
-    known = [value for value in values if value.type.tensor_type.HasField("shape")]
-    shapes = {value.name: tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim) for value in known}
-    shapes |= {initializer.name: tuple(initializer.dims) for initializer in graph.initializer}
-    for position, node in enumerate(graph.node):
-        x, filters = (shapes.get(name, ()) for name in (*node.input, "", "")[:2])
-        if (
-            node.op_type not in ("Conv", "ConvTranspose")
-            or not all((*x[1:2], *filters))
-            or min(len(x), len(filters)) < 3
-        ):
-            continue
-        groups = next((attribute.i for attribute in node.attribute if attribute.name == "group"), 1)
-        transposed = node.op_type == "ConvTranspose"
-        wanted = x[1] if transposed else x[1] // groups
-        fits = x[1] % groups == 0 and filters[0] % groups == 0
-        if not fits or filters[0 if transposed else 1] != wanted:
-            what = f"{node.op_type} ({node.name or f'number {position}'})"
-            apart = f" in {groups} groups" if groups > 1 else ""
-            raise ModelError(
-                f"{path} has {what} with filters of shape {filters} for {x[1]} channels{apart}, which do not fit; "
-                f"export it again"
-            )
-
-
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 

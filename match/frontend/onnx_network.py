@@ -16,8 +16,6 @@ from match.frontend import onnx_problems
 from match.frontend.model import ModelTensor
 from match.frontend.onnx_attributes import (
     check_attributes,
-    check_axes,
-    check_filters,
     check_inputs,
     check_reshapes,
     zero_points_left_out,
@@ -30,6 +28,7 @@ from match.frontend.onnx_fusions import Fusions
 from match.frontend.onnx_graph import opset_of, type_name
 from match.frontend.onnx_quantization import check_scales, with_quantization
 from match.frontend.onnx_repeated_pairs import without_repeated_pairs
+from match.frontend.onnx_shapes import check_shapes
 from match.frontend.onnx_windows import write_pads
 from match.frontend.reasons import reason
 
@@ -115,8 +114,7 @@ def _check_types(proto: Any, path: Path) -> None:
     except onnx.shape_inference.InferenceError as error:
         said = re.sub(r"\[\w+Error\] |Inference error\(s\): ", "", reason(error))
         raise ModelError(f"{path} is not a valid ONNX model: {said}; export it again") from error
-    check_axes(inferred, path)
-    check_filters(inferred, path)
+    check_shapes(inferred, path)
 
 
 def _written_out(proto: Any, path: Path) -> tuple[Any, Fusions]:

@@ -85,6 +85,8 @@ def reals_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: 
                 read.values.update((name, named(one, name)) for name, one in zip(node.output, made, strict=False))
             else:
                 read.values[node.output[0]] = named(made, tensor_of(node.name or node.output[0]))
-        return Graph(parameters, tuple(read.value(output.name) for output in graph.output))
+        found = Graph(parameters, tuple(read.value(output.name) for output in graph.output))
     except (Unread, *_MALFORMED):
         return None
+    empty = any(not value.tensor.elements for value in found.values)
+    return None if empty else found  # the other reader names what has no elements
