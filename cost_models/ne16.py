@@ -6,6 +6,7 @@ is 256 bits wide. What its phases take beside pixels, weights and parameters is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -197,6 +198,16 @@ class Ne16Cost(CostModel):
     def overhead(self, layer: Layer) -> float:
         """The offload from the control core, and the first calls of the driver and of the cluster's requantization."""
         return self.offload + self.first + (self.sharing.other if self.stream_out or self.laid_out else 0)
+
+    def group_overhead(self, layer: Layer) -> float:
+        """The offload."""
+        return self.offload
+
+    def group_call(self, layer: Layer, before: Sequence[Layer]) -> float:
+        """The first call of the driver, and of what the cluster does beside it."""
+        if before:
+            return 0.0
+        return self.overhead(layer) - self.offload
 
     def _streamed(self, layer: Layer, tile: Tile, rows: _Along, columns: _Along) -> float:
         """Cycles of a tile in parts: the cluster requantizes one while NE16 computes the next.

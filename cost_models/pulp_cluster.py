@@ -7,6 +7,7 @@ in PULP-NN (Garofalo et al., 2020). What stands around the loops is `pulp_cycles
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, NamedTuple
@@ -160,6 +161,14 @@ class PulpClusterCost(CostModel):
     def overhead(self, layer: Layer) -> float:
         """The offload from the control core, and loading the instructions of all kernels."""
         return self.offload + self.sharing.calls(layer.operators, self.cores)
+
+    def group_overhead(self, layer: Layer) -> float:
+        """The offload."""
+        return self.offload
+
+    def group_call(self, layer: Layer, before: Sequence[Layer]) -> float:
+        """Loading the instructions of the operator's kernel, or again if others have displaced them."""
+        return self.sharing.calls((*before, layer), self.cores) - self.sharing.calls(before, self.cores)
 
     @property
     def requantize(self) -> float:

@@ -12,7 +12,7 @@ from pathlib import Path
 from match import errors
 from match.ir.layer import Layer
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.cost import Block, Tile
 from match.target.hardware import MemoryApi
 

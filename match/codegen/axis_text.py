@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from match.codegen.context_text import seen_padding
 from match.codegen.nest import LoopNest, size_name
 from match.ir.layer import Axis, Dim, Layer, Op
-from match.mapping.schedule import align
+from match.mapping.memory import align
 from match.target.operands import INPUT, OUTPUT
 
 

@@ -16,7 +16,7 @@ from match.dispatch.plan import InPlace
 from match.graph.opaque import Constant
 from match.graph.value import Value
 from match.ir.names import identifiers
-from match.mapping.schedule import align
+from match.mapping.memory import align
 from match.partitioning.steps import Cut, Step
 
 

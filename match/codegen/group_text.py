@@ -1,22 +1,30 @@
-"""The kernel calls of a group as C: each operator has whole tensors, so that all but addresses are plain numbers."""
+"""A group as C: tensors are whole and lie where the plan says, so that all but the address of the first are numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from math import prod
 
+from match.codegen.c_text import WIDTH, note
 from match.codegen.context_text import (
     WINDOWED,
-    Fields,
     channels_in,
     requantization_fields,
     seen_padding,
     weight_fields,
     window_fields,
 )
+from match.codegen.kernel_text import ComponentText, KernelText, constant_field
+from match.codegen.level_text import LevelText, NumberedBlock, numbered
+from match.codegen.operand_text import OperandText
+from match.codegen.shared_text import module_prefix
 from match.dispatch.plan import LayerPlan, OperatorPlan
 from match.ir.layer import Axis, Layer, Op, Operand, Role
+from match.mapping.group_plan import MOST_TRANSFERS, Fetch, GroupPlan, Room
+from match.mapping.memory import align, component_bytes
 from match.mapping.storage import places
 
 
@@ -63,14 +71,18 @@ class WholeText:
             yield f"{self.operand.name}_channel_stride", str(self.stride(channels))
 
 
+def place(room: Room) -> str:
+    """Address of a room in C."""
+    return f"l1 + {room.offset}" if room.offset else "l1"
+
+
 @dataclass(frozen=True)
 class MemberText:
-    """Operator `number` of a group whose tensors from outside lie at `outside`, and whose output lies at `output`."""
+    """Operator `number` of a group."""
 
     plan: LayerPlan
+    rooms: GroupPlan
     number: int
-    outside: tuple[str, ...]
-    output: str
 
     @property
     def layer(self) -> Layer:
@@ -83,40 +95,63 @@ class MemberText:
         return self.plan.operators[self.number]
 
     @property
+    def shared(self) -> str:
+        """Begins the names of what layers on its module share."""
+        assert self.operator.unit is not None
+        return module_prefix(self.operator.unit.name)
+
+    @property
     def title(self) -> str:
-        """What it is, for the comment at its call."""
+        """The comment at its call: what it is, and the module if there are several."""
         layer = self.layer
         shape = f"{layer.iy}x{layer.ix}x{layer.input_channels} to {layer.oy}x{layer.ox}x{layer.output_channels}"
         window = f" {layer.fy}x{layer.fx}" if layer.op in WINDOWED else ""
+        unit = f", on {self.operator.unit.name}" if self.operator.unit and len(self.plan.units) > 1 else ""
         source = f", in the model {self.operator.source}" if self.operator.source else ""
-        return f"{layer.what}{window}, {shape}{source}"
+        return note(f"{layer.what}{window}, {shape}{unit}{source}.", WIDTH - 4)
 
-    def _written(self, number: int) -> str:
-        """Where the output of an operator lies."""
-        if number == len(self.plan.operators) - 1:
-            return self.output
-        offset = self.plan.scratch.tensors[number]
-        return f"l1[SCRATCH].data + {offset}" if offset else "l1[SCRATCH].data"
+    @property
+    def starting(self) -> tuple[Fetch, ...]:
+        """The transfers that start in front of it."""
+        return self.rooms.starting(self.number)
+
+    @property
+    def awaited(self) -> tuple[Fetch, ...]:
+        """The transfers that it waits for."""
+        return self.rooms.awaited(self.number)
 
     def _activations(self) -> tuple[list[WholeText], WholeText]:
+        inputs = [operand.name for operand in self.plan.schedule.operands if operand.role is Role.INPUT]
         links = self.plan.layer.links[self.number]
-        addresses = [self.outside[~link] if link < 0 else self._written(link) for link in links]
-        inputs = [operand for operand in self.operator.operands if operand.role is Role.INPUT]
+        read = [self.rooms.room(inputs[~link]) if link < 0 else self.rooms.outputs[link] for link in links]
+        own = [operand for operand in self.operator.operands if operand.role is Role.INPUT]
         output = next(operand for operand in self.operator.operands if operand.role is Role.OUTPUT)
-        read = [WholeText(operand, self.layer, at) for operand, at in zip(inputs, addresses, strict=True)]
-        return read, WholeText(output, self.layer, self._written(self.number))
+        texts = [WholeText(operand, self.layer, place(room)) for operand, room in zip(own, read, strict=True)]
+        return texts, WholeText(output, self.layer, place(self.rooms.outputs[self.number]))
 
-    def fields(self, constants: Fields) -> Iterator[tuple[str, str]]:
-        """Fields of the kernel's context; `constants` are those of its parameters."""
+    def _constants(self) -> Iterator[tuple[str, str]]:
+        """Where its constants lie, by field of the kernel's context."""
+        memory = self.plan.schedule.inner_memory
+        operand = next((one for one in self.plan.schedule.operands if one.role is Role.CONSTANT), None)
+        components = iter(operand.components if operand else ())
+        for fetch in self.rooms.fetches:
+            offset = fetch.room.offset
+            for component in islice(components, fetch.components):
+                if component.operator == self.number:
+                    yield constant_field(component, self.plan.layer), place(Room(offset, 0))
+                offset += align(component_bytes(component, self.plan.layer.extents), memory.alignment)
+
+    def fields(self) -> Iterator[tuple[str, str]]:
+        """Fields of the kernel's context."""
         layer = self.layer
         inputs, output = self._activations()
         rows, columns, channels = inputs[0].axes
         for one in inputs:
             yield one.operand.name, one.first
-        yield from constants
+        yield from self._constants()
         yield "output", output.first
-        if self.plan.schedule.scratch > self.plan.scratch.kernels:
-            yield "scratch", f"l1[SCRATCH].data + {self.plan.scratch.kernels}"
+        if (scratch := self.rooms.scratch[self.number]).bytes:
+            yield "scratch", place(scratch)
         if layer.op is Op.GROUPED_CONV2D:
             yield "channels_in", str(layer.c)
             yield "channels_out", str(layer.group_outputs)
@@ -146,3 +181,67 @@ class MemberText:
         for side, place in sides.items():
             if pads[place]:
                 yield f"pad_{side}", str(pads[place])
+
+
+class GroupText(KernelText):
+    """What the template asks about a group. All of it lies in one block of the innermost memory."""
+
+    def __init__(self, plan: LayerPlan, outer: LevelText | None = None) -> None:
+        """Prepares the innermost memory of a plan's schedule; `outer` is the one outside of it."""
+        super().__init__(plan, outer)
+        assert plan.schedule.plan is not None
+        self.rooms = plan.schedule.plan
+
+    @property
+    def template(self) -> str:
+        """The template of its functions."""
+        return "group.c.mako"
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """What the memory holds, in lines."""
+        constants = next((one.bytes for one in self.operands if one.constant), 0)
+        coming = f"{constants} bytes of constants in {len(self.rooms.fetches) - len(self.inputs)} parts"
+        tensors = f"{self.rooms.bytes} bytes: the tensors of all operators, whole"
+        return (f"{tensors}, and {coming}",)
+
+    @property
+    def numbered(self) -> tuple[NumberedBlock, ...]:
+        """The one block."""
+        return tuple(numbered([("ARENA", ("ARENA_BYTES",))]))
+
+    @cached_property
+    def components(self) -> tuple[ComponentText, ...]:
+        """None: each operator has its own."""
+        return ()
+
+    @property
+    def members(self) -> tuple[MemberText, ...]:
+        """The operators."""
+        return tuple(MemberText(self.plan, self.rooms, number) for number in range(len(self.layer.stages)))
+
+    @property
+    def transfers(self) -> int:
+        """How many transfers may be under way at once, the output's among them."""
+        return max(1, min(len(self.rooms.fetches), MOST_TRANSFERS))
+
+    def slot(self, fetch: Fetch) -> str:
+        """The descriptor of a transfer."""
+        return f"transfers[{self.rooms.slot(fetch)}]"
+
+    def fetch(self, fetch: Fetch) -> str:
+        """The statement that starts a transfer."""
+        operand = next(one for one in self.fetched if one.name == fetch.operand)
+        part = f", {fetch.start}, {fetch.room.bytes}" if operand.constant else ""
+        array = self.array_argument(operand)
+        return f"fetch_{fetch.operand}(&{self.slot(fetch)}, {place(fetch.room)}{array}{part});"
+
+    def bytes(self, operand: OperandText) -> int:
+        """Bytes of a tensor from outside, or of the output."""
+        (component,) = operand.operand.components
+        return component_bytes(component, self.layer.extents)
+
+    @property
+    def output_place(self) -> str:
+        """Where the output lies."""
+        return place(self.rooms.outputs[-1])

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from match.codegen.network import Inside
 from match.codegen.steps import CallStep, Copy, lives
 from match.frontend.model import ModelTensor, tensor_bytes
-from match.mapping.schedule import align
+from match.mapping.memory import align
 
 
 class _TakenBytes(NamedTuple):

@@ -8,19 +8,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from match.codegen.axis_text import AxisText
-from match.codegen.c_text import WIDTH, note
 from match.codegen.chain_text import StageText
 from match.codegen.context_text import WINDOWED, channels_in, requantization_fields, weight_fields
-from match.codegen.group_text import MemberText
-from match.codegen.level_text import ConstantPartText, LevelText, NumberedBlock, numbered
+from match.codegen.level_text import LevelText, NumberedBlock, numbered
 from match.codegen.nest import size_name
 from match.codegen.operand_text import OperandText
 from match.dispatch.packed_constants import channel_bytes, component_offsets
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
-from match.ir.group import first_readers
-from match.ir.layer import Component, Dim, Op
-from match.mapping.group_parts import constant_parts
+from match.ir.layer import Component, Dim, Layer, Op
 from match.target.operands import (
     COLUMN_POSITIONS,
     COLUMNS,
@@ -55,37 +51,29 @@ _COMPONENT_FIELDS = {
 
 @dataclass(frozen=True)
 class KernelCall:
-    """A call of a kernel in C: variables in front of it, its name, its context and the context's fields.
-
-    `title` is the comment at the call of an operator of a group. All of these calls use the same context, one after the
-    other, and set all of its fields. `awaited` are the blocks that the operator waits for.
-    """
+    """A call of a kernel in C: variables in front of it, its name, its context and the context's fields."""
 
     kernel: str
     tile: str
     fields: tuple[tuple[str, str], ...]
     spans: tuple[tuple[str, str], ...] = ()
-    title: str = ""
-    awaited: tuple[str, ...] = ()
 
     @property
     def constant(self) -> tuple[tuple[str, str], ...]:
         """The fields that are set in front of all tiles, because they are the same for them."""
-        if self.title:
-            return ()
         return tuple(field for field in self.fields if not _VARIABLE.search(field[1]))
 
     @property
     def changing(self) -> tuple[tuple[str, str], ...]:
         """The other fields."""
-        return tuple(field for field in self.fields if self.title or _VARIABLE.search(field[1]))
+        return tuple(field for field in self.fields if _VARIABLE.search(field[1]))
 
 
 @dataclass(frozen=True)
 class ComponentText:
     """A component of a layer's constants: the field of the kernel's context, its name, and the byte where it begins.
 
-    `block` is the block that holds it; empty where constants have one. Where tiles take a part of the component, that
+    Where tiles take a part of the component, that
     part is `start` steps further, an expression in C, of so many bytes (`step`), whose constant is `step_name`; else
     these are empty, and 0.
     """
@@ -93,10 +81,23 @@ class ComponentText:
     field: str
     name: str
     offset: int
-    block: str = ""
     start: str = ""
     step: int = 0
     step_name: str = ""
+
+
+def constant_field(component: Component, layer: Layer) -> str:
+    """The field of the kernel's context that says where a component of a layer's constants lies.
+
+    Raises:
+        TargetError: if there is none.
+    """
+    name = component.name.rpartition("_")[0] if layer.stages else component.name
+    if name not in _COMPONENT_FIELDS:
+        raise TargetError(
+            f"layer {layer.name}: kernels know the constants {', '.join(_COMPONENT_FIELDS)}, not {component.name!r}."
+        )
+    return _COMPONENT_FIELDS[name]
 
 
 class KernelText(LevelText):
@@ -119,31 +120,12 @@ class KernelText(LevelText):
     @property
     def numbered(self) -> tuple[NumberedBlock, ...]:
         """All blocks, those in memories of their own after the others."""
-        parts = tuple(one.bytes_name for one in self.constant_parts)
-        blocks = [
-            (operand.block_name, parts if operand.constant and parts else operand.buffer_sizes)
-            for operand in self.operands
-        ]
+        blocks = [(operand.block_name, operand.buffer_sizes) for operand in self.operands]
         blocks += [("SUMS", ("SUMS_BYTES",))] if self.schedule.partial_bytes else []
         blocks += [("SCRATCH", ("SCRATCH_BYTES",))] if self.schedule.scratch else []
         private = [name.upper() for name, _ in self.plan.api.memory.private]
         blocks.sort(key=lambda block: 1 + private.index(block[0]) if block[0] in private else 0)
         return tuple(numbered(blocks))
-
-    def placed(self, depth: int) -> tuple[OperandText, ...]:
-        """None where operators wait for them."""
-        return () if self.schedule.operators_wait else super().placed(depth)
-
-    @property
-    def constant_parts(self) -> tuple[ConstantPartText, ...]:
-        """Those that operators wait for."""
-        if self.weights is None or not self.schedule.operators_wait:
-            return ()
-        name = self.weights.block_name
-        return tuple(
-            ConstantPartText(part, f"l1[{name} + {number}]", f"{name}_{number}_BYTES")
-            for number, part in enumerate(constant_parts(self.layer, self.weights.operand, self.memory))
-        )
 
     @property
     def kernel_output(self) -> OperandText:
@@ -158,17 +140,8 @@ class KernelText(LevelText):
             return ()
         found: list[ComponentText] = []
         offsets = component_offsets(self.weights.operand, self.schedule)
-        places = [(one.block, one.part.start) for one in self.constant_parts for _ in range(one.part.components)]
-        places = places or [("", 0)] * len(offsets)
-        for component, offset, place in zip(self.weights.operand.components, offsets, places, strict=True):
-            name = component.name.rpartition("_")[0] if self.layer.stages else component.name
-            if name not in _COMPONENT_FIELDS:
-                raise TargetError(
-                    f"layer {self.layer.name}: kernels know the constants {', '.join(_COMPONENT_FIELDS)}, "
-                    f"not {component.name!r}."
-                )
-            block, start = place
-            part = ComponentText(_COMPONENT_FIELDS[name], component.name.upper(), offset - start, block)
+        for component, offset in zip(self.weights.operand.components, offsets, strict=True):
+            part = ComponentText(constant_field(component, self.layer), component.name.upper(), offset)
             found.append(self._tile_part(part, component, self.weights.depth))
         return tuple(found)
 
@@ -215,8 +188,6 @@ class KernelText(LevelText):
     @cached_property
     def calls(self) -> tuple[KernelCall, ...]:
         """The kernel calls of a tile: one for each operator."""
-        if self.layer.links:
-            return tuple(self._members())
         if not self.layer.stages:
             return (KernelCall(self.plan.kernel, "tile", tuple(self._tile())),)
         stages = [StageText(self.plan, number, self.nest) for number in range(len(self.layer.stages))]
@@ -231,30 +202,6 @@ class KernelText(LevelText):
             named = (*fields, *stage.output_strides(self.kernel_output))
             found.append(KernelCall(stage.kernel, f"tile_{stage.number}", named, () if found else spans))
         return tuple(found)
-
-    @property
-    def contexts(self) -> tuple[KernelCall, ...]:
-        """Calls with contexts of their own; those of a group share one."""
-        return self.calls[:1] if self.layer.links else self.calls
-
-    def _members(self) -> Iterator[KernelCall]:
-        """The kernel calls of a group."""
-        outside = tuple(operand.pointer for operand in self.inputs)
-        for number, waits in enumerate(self._awaited()):
-            member = MemberText(self.plan, number, outside, self.kernel_output.pointer)
-            fields = tuple(member.fields(self._constant_fields(f"_{number}")))
-            title = note(f"{member.title}.", WIDTH - 4)
-            yield KernelCall(member.operator.kernel, "tile", fields, title=title, awaited=tuple(waits))
-
-    def _awaited(self) -> list[list[str]]:
-        """The blocks that each operator of a group waits for."""
-        awaited: list[list[str]] = [[] for _ in self.layer.stages]
-        if self.schedule.operators_wait:
-            for operand, (reader, _) in zip(self.inputs, first_readers(self.layer.links), strict=True):
-                awaited[reader].append(operand.buffer)
-        for one in self.constant_parts:
-            awaited[one.part.operator].append(one.block)
-        return awaited
 
     def _output_fields(self) -> Iterator[tuple[str, str]]:
         """Where outputs and partial sums are."""
@@ -327,6 +274,5 @@ class KernelText(LevelText):
             return
         for part in self.components:
             if part.name.endswith(stage):
-                pointer = f"{part.block}.data" if part.block else self.weights.pointer
-                value = pointer + (f" + {part.name}_OFFSET" if part.offset else "")
+                value = self.weights.pointer + (f" + {part.name}_OFFSET" if part.offset else "")
                 yield part.field, value + (f" + {part.start} * {part.step_name}" if part.start else "")

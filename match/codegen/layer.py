@@ -10,12 +10,13 @@ from typing import NamedTuple
 from match.codegen.axis_text import AxisText
 from match.codegen.c_text import WIDTH, comment, render, wrap
 from match.codegen.context_text import WINDOWED
+from match.codegen.group_text import GroupText
 from match.codegen.kernel_text import KernelText
 from match.codegen.level_text import LevelText
 from match.codegen.operand_text import OperandText
 from match.codegen.packed_text import packed_text
 from match.codegen.part_text import PartText
-from match.codegen.shared_text import EXTERNAL, MOST_BLOCKS
+from match.codegen.shared_text import EXTERNAL, MOST_BLOCKS, module_prefix
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Op, Role
@@ -39,10 +40,10 @@ def generate(plan: LayerPlan, *, alone: bool = False) -> str:
             channels, constants by output channel.
     """
     if not _through_main_memory(plan):
-        levels: tuple[LevelText, ...] = (KernelText(plan),)
+        levels: tuple[LevelText, ...] = (_kernel(plan),)
         functions = _functions(levels[0])
     else:
-        kernel = KernelText(plan, PartText(plan, frozenset()))
+        kernel = _kernel(plan, PartText(plan, frozenset()))
         inner = _functions(kernel)
         part = PartText(plan, frozenset(re.findall(r"part->(\w+)", inner)))
         levels, functions = (part, kernel), f"{inner}\n{_functions(part)}"
@@ -119,7 +120,12 @@ def _through_main_memory(plan: LayerPlan) -> bool:
 
 def _functions(level: LevelText) -> str:
     """The functions for the loops of one memory."""
-    return render("level.c.mako", level=level)
+    return render(level.template, level=level)
+
+
+def _kernel(plan: LayerPlan, outer: LevelText | None = None) -> KernelText:
+    """What runs kernels; `outer` is the memory outside of theirs."""
+    return GroupText(plan, outer) if plan.layer.links else KernelText(plan, outer)
 
 
 class LayerText:
@@ -145,7 +151,8 @@ class LayerText:
         layer = self.layer
         if layer.links:
             what = f"{len(layer.stages)} operators, one after the other"
-            return comment(f"{layer.name}: {what}, on {self.plan.module} of {self.plan.target}")
+            units = " and ".join(unit.name for unit in self.plan.units)
+            return comment(f"{layer.name}: {what}, on {units} of {self.plan.target}")
         shape = f"{layer.iy}x{layer.ix}x{layer.input_channels} to {layer.oy}x{layer.ox}x{layer.output_channels}"
         window = f" {layer.fy}x{layer.fx}" if layer.op in WINDOWED and not layer.stages else ""
         return comment(f"{layer.name}: {layer.what}{window}, {shape}, on {self.plan.module} of {self.plan.target}")
@@ -160,7 +167,7 @@ class LayerText:
         """Constants that describe the layer, in elements."""
         layer = self.layer
         if layer.links:
-            return tuple((axis.limit, axis.axis.limit) for one in self.kernel.activations for axis in one.axes)
+            return ()
         channels = [("IN_CHANNELS", layer.input_channels), ("OUT_CHANNELS", layer.output_channels)]
         sizes = [("CHANNELS", layer.k)] if layer.channelwise else channels
         sizes += [("SUMMED_CHANNELS", layer.c)] if layer.stages else []
@@ -196,6 +203,12 @@ class LayerText:
         return tuple(dict.fromkeys(sizes))
 
     @property
+    def headers(self) -> tuple[str, ...]:
+        """Headers of what layers share, without their endings."""
+        units = (module_prefix(unit.name) for unit in self.plan.units)
+        return tuple(dict.fromkeys((*(level.shared for level in self.levels), *units)))
+
+    @property
     def part_sizes(self) -> tuple[tuple[str, int], ...]:
         """Constants that describe blocks in main memory, in bytes."""
         weights = self.part.weights if self.part else None
@@ -204,9 +217,11 @@ class LayerText:
     @property
     def block_sizes(self) -> Iterator[tuple[str, int]]:
         """Constants that describe the blocks that kernels work on, in bytes."""
-        parts = [(one.bytes_name, one.part.bytes) for one in self.kernel.constant_parts]
+        if self.schedule.plan is not None:
+            yield "ARENA_BYTES", self.schedule.plan.bytes
+            return
         for operand in self.kernel.operands:
-            yield from parts if operand.constant and parts else [(operand.bytes_name, operand.bytes)]
+            yield operand.bytes_name, operand.bytes
         if self.schedule.partial_bytes:
             yield "SUMS_BYTES", self.schedule.partial_bytes
         if self.schedule.scratch:

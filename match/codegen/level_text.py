@@ -17,12 +17,11 @@ from match.dispatch.packed_constants import tiles
 from match.dispatch.plan import LayerPlan
 from match.ir.layer import Dim, Role
 from match.ir.names import identifier
-from match.mapping.group_parts import ConstantPart
 from match.mapping.schedule import parts
 
 
 class NumberedBlock(NamedTuple):
-    """A block: constant with its number, the number, and the constants with the bytes of its buffers, or parts."""
+    """A block: constant with its number, the number, and the constants with the bytes of its buffers."""
 
     name: str
     number: int
@@ -32,14 +31,6 @@ class NumberedBlock(NamedTuple):
     def buffers(self) -> int:
         """Their number."""
         return len(self.sizes)
-
-
-class ConstantPartText(NamedTuple):
-    """A part of a group's constants in C: the block that holds it, and the constant with its bytes."""
-
-    part: ConstantPart
-    block: str
-    bytes_name: str
 
 
 def numbered(blocks: Iterable[tuple[str, tuple[str, ...]]]) -> Iterator[NumberedBlock]:
@@ -75,6 +66,16 @@ class LevelText(ABC):
         self.inputs = tuple(operand for operand in self.operands if operand.operand.role is Role.INPUT)
         self.output = next((operand for operand in self.operands if operand.operand.role is Role.OUTPUT), None)
         self.weights = next((operand for operand in self.operands if operand.constant), None)
+
+    @property
+    def template(self) -> str:
+        """The template of its functions."""
+        return "level.c.mako"
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """What the memory holds, in lines."""
+        return tuple(f"{operand.name}: {operand.summary}" for operand in self.operands)
 
     # Names: with two memories they say which of them is meant.
 
@@ -198,11 +199,6 @@ class LevelText(ABC):
     def placed(self, depth: int) -> tuple[OperandText, ...]:
         """Constants and inputs whose blocks are fetched inside the first `depth` loops, and waited for there."""
         return tuple(operand for operand in self.fetched if operand.depth == depth)
-
-    @property
-    def constant_parts(self) -> tuple[ConstantPartText, ...]:
-        """The parts that a group's constants are fetched in; empty where blocks of constants are fetched whole."""
-        return ()
 
     @property
     def activations(self) -> tuple[OperandText, ...]:

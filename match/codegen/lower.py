@@ -11,8 +11,8 @@ from match.codegen.inside import beside
 from match.codegen.network import LayerSource, Network, Place
 from match.codegen.steps import WORKSPACE_ALIGNMENT, CoreFunction, lives
 from match.frontend.model import Model
+from match.mapping.packing import Item, pack
 from match.partitioning.steps import Cut
-from match.placement.packing import Item, pack
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,8 @@ from match.codegen.nest import LoopNest
 from match.errors import TargetError
 from match.ir.layer import Dim, Operand, Role
 from match.ir.names import identifier
-from match.mapping.schedule import Buffer, Memory, Placement, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Buffer, Placement, Schedule
 from match.mapping.storage import places, storage
 
 _AXES = ("rows", "columns", "channels")

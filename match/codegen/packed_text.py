@@ -8,7 +8,8 @@ from match.dispatch.packed_constants import channel_bytes, component_offsets, fe
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
 from match.ir.layer import Component, Dim, Role
-from match.mapping.schedule import Schedule, block_bytes, component_bytes
+from match.mapping.memory import block_bytes, component_bytes
+from match.mapping.schedule import Schedule
 
 _PER_LINE = 20
 _DECIMAL = tuple(map(str, range(256)))

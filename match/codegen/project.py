@@ -286,7 +286,7 @@ def _missing(platform: Platform, network: Network) -> tuple[str, ...]:
     """Modules that the network uses and the platform does not have."""
     if platform.modules is None:
         return ()
-    return tuple(sorted({layer.plan.module for layer in network.layers} - set(platform.modules)))
+    return tuple(sorted({unit.name for layer in network.layers for unit in layer.plan.units} - set(platform.modules)))
 
 
 def _texts(network: Network, prefix: str) -> tuple[_TensorText, ...]:

@@ -46,7 +46,8 @@ def shared_files(target: str | MatchTarget) -> dict[str, str]:
 
 
 def _of_plan(plan: LayerPlan) -> list[SharedText]:
-    found = [SharedText.of_module(plan.module, plan.schedule.inner_memory.name, plan.api)]
+    memory = plan.schedule.inner_memory.name
+    found = [SharedText.of_module(unit.name, memory, unit.api) for unit in plan.units]
     if plan.external is not None:
         found.append(SharedText.of_external(plan.schedule.memories[0].name, plan.external))
     return found

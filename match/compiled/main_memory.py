@@ -17,13 +17,13 @@ from match.graph.operator import Array
 from match.graph.text import arrays_of
 from match.ir.dtypes import value_range
 from match.ir.layer import Role
-from match.mapping.schedule import align
+from match.mapping.memory import align
+from match.mapping.packing import Item, pack
 from match.mapping.storage import storage
 from match.partitioning.layouts import LAYOUT
 from match.partitioning.partitioner import Partitioned
 from match.partitioning.pattern import Row
 from match.partitioning.pattern.types import sources
-from match.placement.packing import Item, pack
 from match.report.reads import Reads
 from match.report.schema import WorkspaceBuffer, WorkspaceSummary
 

@@ -24,7 +24,8 @@ from match.dispatch.request import Key, Request, Workload, problem, requests
 from match.ir.constants import LayerConstants
 from match.ir.float_average import core_is_reference
 from match.ir.layer import BY_PIXEL, FLOATING_ON_CORE, Layer, Op, Operand
-from match.mapping.schedule import Memory, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Schedule
 from match.processes.workers import Workers
 from match.requantize.form import Form
 from match.search.cache import Cache

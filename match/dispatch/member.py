@@ -7,7 +7,7 @@ from functools import partial
 
 from match.dispatch.request import Request, aligned_memories
 from match.ir.layer import Role
-from match.mapping.schedule import block_bytes
+from match.mapping.memory import block_bytes
 from match.target import methods
 from match.target.answers import call_text, number
 from match.target.cost import Block
@@ -39,10 +39,10 @@ def member(request: Request) -> Member | None:
         CostModelError: if the module's cost model fails.
     """
     module, layer, requantizers = request.module, request.layer, request.requantizers
-    if not module.groups or layer.output_dtype == "int32" or len(module.memories) > 1:
+    *outer, memory = aligned_memories(module, *requantizers)
+    if not module.groups or layer.output_dtype == "int32" or outer or memory.private:
         return None
-    model, tile = cost_model_of(module, layer, requantizers), whole_tile(layer)
-    (memory,) = aligned_memories(module, *requantizers)
+    model, tile = cost_model_of(request.modules, layer, requantizers), whole_tile(layer)
     operands = methods.operands(module, layer, requantizers[0])
     constants = sum(
         block_bytes(operand, layer.extents, memory.alignment) for operand in operands if operand.role is Role.CONSTANT

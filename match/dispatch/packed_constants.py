@@ -8,7 +8,8 @@ from dataclasses import replace
 from match.errors import ScheduleError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Component, Dim, Layer, Operand, Role
-from match.mapping.schedule import Loop, Schedule, align, block_bytes, component_bytes
+from match.mapping.memory import align, block_bytes, component_bytes
+from match.mapping.schedule import Loop, Schedule
 from match.target.hardware import HwModule
 from match.target.layers import packer
 from match.target.operands import Requantizers
@@ -49,7 +50,7 @@ def channel_bytes(component: Component, schedule: Schedule) -> int:
 
 
 def pack_constants(
-    module: HwModule,
+    modules: Sequence[HwModule],
     layer: Layer,
     requantizers: Requantizers,
     constants: Sequence[LayerConstants],
@@ -61,7 +62,7 @@ def pack_constants(
     Each block takes `block_bytes`: its components at their `component_offsets`, with zeros after a smaller block.
     A component is packed tile by tile as kernels see it, each tile at the offset of its first channel. Requantization
     parameters are repeated for each range of input channels. The result is empty for a layer without constants.
-    `requantizers` and `constants` have one entry for each operator: one, or several for a chain or a group.
+    `modules`, `requantizers` and `constants` have one entry for each operator: one, or several for a chain or a group.
 
     Raises:
         TargetError: if the module packs other bytes for a component than its operand has.
@@ -77,7 +78,7 @@ def pack_constants(
     offsets = component_offsets(operand, schedule)
     strides = tuple(channel_bytes(component, schedule) for component in operand.components)
     inner = tiles(schedule.loops[depth:], Dim.K)
-    pack = packer(module, layer, requantizers, constants)
+    pack = packer(modules, layer, requantizers, constants)
 
     def block(spans: Spans) -> bytes:
         content = bytearray(size)
@@ -89,8 +90,8 @@ def pack_constants(
                 room = offset + component_bytes(component, extents) - begin
                 if len(part) > room:
                     raise ScheduleError(
-                        f"layer {layer.name}: module {module.name} packs {len(part)} bytes of {component.name} where "
-                        f"there is room for {room}; tiles must be multiples of what lies together."
+                        f"layer {layer.name}: module {modules[-1].name} packs {len(part)} bytes of {component.name} "
+                        f"where there is room for {room}; tiles must be multiples of what lies together."
                     )
                 content[begin : begin + len(part)] = part
         return bytes(content)

@@ -13,7 +13,7 @@ from match.ir.requantization import RequantizationFit, Requantizer
 from match.mapping.schedule import Schedule
 from match.mapping.storage import Storage
 from match.target.cost import Cost
-from match.target.hardware import ExternalApi, ModuleApi
+from match.target.hardware import ExternalApi, HwModule, MatchTarget, ModuleApi
 
 CPU = "cpu"
 """The control core, in place of a module's name."""
@@ -46,14 +46,22 @@ class Offer:
 
 
 @dataclass(frozen=True)
+class Unit:
+    """A module as generated code sees it: its name, and what it calls."""
+
+    name: str
+    api: ModuleApi
+
+
+@dataclass(frozen=True)
 class OperatorPlan:
     """An operator on a module: its kernel, a C function, and how its outputs are requantized.
 
     `negative_step` is the correction for negative values: 0 without one, the step where all channels have the same
     one, else 1.
     `shift` is the shift of all output channels if the requantizer has one shift for all of them, else 0. `operands`
-    are, of an operator in a group, what they would be if it were alone. `source` is what the model calls one of several
-    operators, empty if that is not known.
+    are, of an operator in a group, what they would be if it were alone, and `unit` is the module that executes it.
+    `source` is what the model calls one of several operators, empty if that is not known.
     """
 
     kernel: str
@@ -62,11 +70,12 @@ class OperatorPlan:
     shift: int = 0
     operands: tuple[Operand, ...] = ()
     source: str = ""
+    unit: Unit | None = None
 
 
 @dataclass(frozen=True)
 class ScratchPlan:
-    """Byte offsets in the scratch of several operators: of each tensor between them, and of the kernels' own."""
+    """Byte offsets in the scratch of a chain: of each tensor between operators, and of the kernels' own."""
 
     tensors: tuple[int, ...] = ()
     kernels: int = 0
@@ -76,7 +85,8 @@ class ScratchPlan:
 class LayerPlan:
     """A layer on a module: everything that code generation needs, without TVM's objects.
 
-    `symbol` is the C function, `api` what it calls. `operators` has an entry for each of `layer.operators`: for one, or
+    `symbol` is the C function, `module` what it is offloaded to, `api` what it calls. `operators` has an entry for each
+    of `layer.operators`: for one, or
     for those of a chain or a group, with tensors between them that lie where `scratch` says.
 
     `constants` are the packed blocks of the constant operand, each distinct one once in the order of first fetch, each
@@ -99,6 +109,21 @@ class LayerPlan:
     constants_at: Literal["code", "network"] = "code"
     source: str = ""
     scratch: ScratchPlan = ScratchPlan()
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """The modules that it runs on, each once: the one that it is offloaded to, and others of a group."""
+        own = Unit(self.module, self.api)
+        return tuple(dict.fromkeys((own, *(operator.unit for operator in self.operators if operator.unit is not None))))
+
+    def modules(self, target: MatchTarget) -> tuple[HwModule, ...]:
+        """The module of the target that executes each operator.
+
+        Raises:
+            KeyError: if the target has no module of that name.
+        """
+        known = {module.name: module for module in target.modules}
+        return tuple(known[operator.unit.name if operator.unit else self.module] for operator in self.operators)
 
     @property
     def requantizers(self) -> tuple[Requantizer | None, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from match.dispatch.packed_constants import pack_constants
-from match.dispatch.plan import LayerPlan, OperatorPlan, ScratchPlan
+from match.dispatch.plan import LayerPlan, OperatorPlan, ScratchPlan, Unit
 from match.dispatch.request import Request, Workload
 from match.ir.layer import Layer
 from match.ir.requantization import Requantization
@@ -12,9 +12,9 @@ from match.prediction.blocks import largest_tile
 from match.requantize.form import Form
 from match.requantize.registers import common_step
 from match.target import methods
+from match.target.chain import ChainCost
 from match.target.hardware import HwModule, MatchTarget
 from match.target.layers import cost_model_of
-from match.target.operators_cost import OperatorsCost
 
 
 def plan_layer(request: Request, schedule: Schedule, workload: Workload, target: MatchTarget) -> LayerPlan:
@@ -33,13 +33,15 @@ def plan_layer(request: Request, schedule: Schedule, workload: Workload, target:
         layer=layer,
         schedule=schedule,
         operators=tuple(
-            _operator(module, own, form, work.source if layer.stages else "", in_group=bool(layer.links))
-            for own, form, work in zip(layer.operators, forms, workload.operators, strict=True)
+            _operator(unit, own, form, work.source if layer.stages else "", in_group=bool(layer.links))
+            for unit, own, form, work in zip(request.modules, layer.operators, forms, workload.operators, strict=True)
         ),
-        constants=pack_constants(module, layer, request.requantizers, [form.constants for form in forms], schedule),
+        constants=pack_constants(
+            request.modules, layer, request.requantizers, [form.constants for form in forms], schedule
+        ),
         api=module.api,
         external=target.external.api if nested and target.external else None,
-        scratch=_scratch(request, schedule) if layer.stages else ScratchPlan(),
+        scratch=_scratch(request, schedule) if layer.stages and not layer.links else ScratchPlan(),
     )
 
 
@@ -53,6 +55,7 @@ def _operator(module: HwModule, layer: Layer, form: Form, source: str, *, in_gro
         int(requantization.shift[0]) if requantization and one_shift else 0,
         methods.operands(module, layer, requantizer) if in_group else (),
         source,
+        Unit(module.name, module.api) if in_group else None,
     )
 
 
@@ -66,7 +69,7 @@ def _negative_step(requantization: Requantization | None) -> int:
 def _scratch(request: Request, schedule: Schedule) -> ScratchPlan:
     """Offsets of the tensors between operators."""
     layer = schedule.layer
-    model = cost_model_of(request.module, layer, request.requantizers)
-    assert isinstance(model, OperatorsCost)
+    model = cost_model_of(request.modules, layer, request.requantizers)
+    assert isinstance(model, ChainCost)
     layout = model.layout(layer, largest_tile(layer, schedule.extents(len(schedule.loops))))
     return ScratchPlan(tuple(int(offset) for offset in layout.tensors), int(layout.kernels))

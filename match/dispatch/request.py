@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from match.compilation.options import Options
@@ -11,7 +11,7 @@ from match.errors import TargetError, in_a_line
 from match.ir.constants import LayerConstants
 from match.ir.layer import Layer
 from match.ir.requantization import Int64Array, Requantizer
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.processes.workers import Workers
 from match.requantize.form import Form
 from match.requantize.kept import Forms
@@ -20,7 +20,15 @@ from match.target.hardware import HwModule, MatchTarget, Verdict
 from match.target.layers import cost_model_of, operands_of, tile_multiples_of
 from match.target.operands import OperandError
 
-Key = tuple[str, tuple[Requantizer | None, ...], Layer]
+Key = tuple[tuple[str, ...], tuple[Requantizer | None, ...], Layer]
+
+
+@dataclass(frozen=True)
+class GroupModules:
+    """The modules of a group by name: the one that is offloaded to, and those that execute each of its operators."""
+
+    leader: str
+    operators: tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +37,7 @@ class Workload:
 
     `symbol` is the name of its C function, and `source` its name in the model, empty if that is not known. `reference`
     tells whether it computes the reference's integers. For a chain or a group, `stages` are its operators one by one,
-    and constants and accumulators belong to the last operator.
+    and constants and accumulators belong to the last operator. `modules` are those of a group.
     """
 
     layer: Layer
@@ -39,6 +47,7 @@ class Workload:
     source: str = ""
     reference: bool = True
     stages: tuple[Workload, ...] = ()
+    modules: GroupModules | None = None
 
     @property
     def operators(self) -> tuple[Workload, ...]:
@@ -51,10 +60,11 @@ class Request:
     """A module's way to compute a layer that it accepts; `key` is the same for layers that cost the same.
 
     `layer` has the bits in which the module stores its weights. `forms` has one entry for each operator: one, or
-    several for a chain or a group.
+    several for a chain or a group. `modules` execute the operators: others than `module` in groups alone.
     """
 
     module: HwModule
+    modules: tuple[HwModule, ...]
     layer: Layer
     forms: tuple[Form, ...]
     key: Key
@@ -80,59 +90,78 @@ def requests(
         TargetError: if a module's patterns cannot be asked.
     """
     forms = Forms(options.cache)
-    refusals = [[_refusal(module, workload) for module in target.modules] for workload in workloads]
+    known = {module.name: module for module in target.modules}
+    each = [[_modules(module, workload, known) for module in target.modules] for workload in workloads]
+    refusals = [
+        [_refusal(*asked, workload) for asked in zip(target.modules, own, strict=True)]
+        for workload, own in zip(workloads, each, strict=True)
+    ]
     asked = (
         (module, own.layer, own.constants, own.accumulator)
-        for workload, reasons in zip(workloads, refusals, strict=True)
-        for module, reason in zip(target.modules, reasons, strict=True)
+        for workload, several, reasons in zip(workloads, each, refusals, strict=True)
+        for modules, reason in zip(several, reasons, strict=True)
         if reason is None
-        for own in workload.operators
+        for module, own in zip(modules, workload.operators, strict=True)
     )
     forms.choose_all(asked, options.numerics, workers)
     forms.keep()
     return [
         [
-            _accepted(module, workload, options, forms) if reason is None else reason
-            for module, reason in zip(target.modules, reasons, strict=True)
+            _accepted(module, modules, workload, options, forms) if reason is None else reason
+            for module, modules, reason in zip(target.modules, several, reasons, strict=True)
         ]
-        for workload, reasons in zip(workloads, refusals, strict=True)
+        for workload, several, reasons in zip(workloads, each, refusals, strict=True)
     ]
 
 
-def _refusal(module: HwModule, workload: Workload) -> str | None:
+def _modules(module: HwModule, workload: Workload, known: Mapping[str, HwModule]) -> tuple[HwModule, ...]:
+    """The modules of each operator of a layer that a module is asked about."""
+    if workload.modules is not None:
+        return tuple(known[name] for name in workload.modules.operators)
+    return (module,) * len(workload.operators)
+
+
+def _refusal(module: HwModule, modules: Sequence[HwModule], workload: Workload) -> str | None:
     """Why none of the module's patterns takes a layer; None if one does."""
+    if workload.modules is not None and workload.modules.leader != module.name:
+        return f"it is part of a group on {workload.modules.leader}"
     try:
-        verdict = accepts(module, workload.layer)
+        verdict = accepts(module, workload.layer, modules)
     except Exception as error:
         raise _fault(module, workload.layer, "patterns", error) from error
     return None if verdict.ok else verdict.reason
 
 
-def _accepted(module: HwModule, workload: Workload, options: Options, known: Forms) -> Request | str:
+def _accepted(
+    module: HwModule, modules: tuple[HwModule, ...], workload: Workload, options: Options, known: Forms
+) -> Request | str:
     """The module's way to compute a layer that its patterns take, or the reason why it has none."""
     forms: list[Form] = []
-    for own in workload.operators:
-        form = known.choose(module, own.layer, own.constants, own.accumulator, options.numerics)
+    for unit, own in zip(modules, workload.operators, strict=True):
+        form = known.choose(unit, own.layer, own.constants, own.accumulator, options.numerics)
         if isinstance(form, str):
             return form
         forms.append(form)
     requantizers = tuple(form.requantizer for form in forms)
-    layer = _stored(module, workload)
+    layer = _stored(modules, workload)
     if any(layer.pitches) or layer.links:
         try:
-            operands_of(module, layer, requantizers)
+            operands_of(modules, layer, requantizers)
         except OperandError as error:
             return str(error)
-    return Request(module, layer, tuple(forms), (module.name, requantizers, layer.geometry))
+    names = tuple(unit.name for unit in modules)
+    return Request(module, modules, layer, tuple(forms), (names, requantizers, layer.geometry))
 
 
-def _stored(module: HwModule, workload: Workload) -> Layer:
-    """The layer with the bits in which the module stores the weights of each operator."""
-    try:
-        operators = tuple(with_weight_bits(module, own.layer, own.constants) for own in workload.operators)
-    except Exception as error:
-        raise _fault(module, workload.layer, "bits of weights", error) from error
-    return replace(workload.layer, stages=operators) if workload.stages else operators[0]
+def _stored(modules: Sequence[HwModule], workload: Workload) -> Layer:
+    """The layer with the bits in which modules store the weights of each operator."""
+    operators: list[Layer] = []
+    for module, own in zip(modules, workload.operators, strict=True):
+        try:
+            operators.append(with_weight_bits(module, own.layer, own.constants))
+        except Exception as error:
+            raise _fault(module, own.layer, "bits of weights", error) from error
+    return replace(workload.layer, stages=tuple(operators)) if workload.stages else operators[0]
 
 
 def aligned_memories(module: HwModule, *requantizers: Requantizer | None) -> tuple[Memory, ...]:
@@ -149,15 +178,16 @@ def problem(request: Request, options: Options) -> SearchProblem:
         TargetError: if the module cannot say what its operands, tiles and cost model are.
     """
     module, layer, requantizers = request.module, request.layer, request.requantizers
+    modules = request.modules
     return SearchProblem(
         module=module.name,
         engine=options.engine,
         objective=options.searched[0],
         layer=layer,
-        operands=operands_of(module, layer, requantizers),
+        operands=operands_of(modules, layer, requantizers),
         memories=aligned_memories(module, *requantizers),
-        multiples=tuple(tile_multiples_of(module, layer).items()),
-        cost_model=cost_model_of(module, layer, requantizers),
+        multiples=tuple(tile_multiples_of(modules, layer).items()),
+        cost_model=cost_model_of(modules, layer, requantizers),
     )
 
 
@@ -167,12 +197,15 @@ def _fault(module: HwModule, layer: Layer, what: str, error: Exception) -> Targe
     )
 
 
-def accepts(module: HwModule, layer: Layer) -> Verdict:
-    """Whether one of the module's patterns takes the layer; if not, the reason of the first that has its operators."""
+def accepts(module: HwModule, layer: Layer, modules: Sequence[HwModule] = ()) -> Verdict:
+    """Whether one of the module's patterns takes the layer; if not, the reason of the first that has its operators.
+
+    `modules` are those of the operators of a group, or nothing where all are this one.
+    """
     if layer.output_dtype == "int32" and (layer.stages or layer.op not in module.sums):
         return Verdict(False, f"its outputs are sums of 32 bits and {module.name} hands out 8 bits")
     if layer.links:
-        return _each(module, layer) if module.groups else Verdict(False, f"{module.name} executes no groups")
+        return _each(modules or (module,) * len(layer.stages), layer)
     if layer.input_dtype == "int16" and layer.op not in module.int16:
         return Verdict(False, f"its activations have 16 bits and {module.name} reads 8")
     verdicts = [pattern.check(layer) for pattern in module.patterns() if pattern.describes(layer)]
@@ -181,12 +214,14 @@ def accepts(module: HwModule, layer: Layer) -> Verdict:
     whole = next((verdict for verdict in verdicts if verdict.ok), verdicts[0])
     if not whole.ok or not layer.stages:
         return whole
-    return _each(module, layer)
+    return _each((module,) * len(layer.stages), layer)
 
 
-def _each(module: HwModule, layer: Layer) -> Verdict:
-    """Whether the module takes each operator of a layer by itself."""
-    for stage in layer.stages:
+def _each(modules: Sequence[HwModule], layer: Layer) -> Verdict:
+    """Whether modules take each operator of a layer by itself."""
+    for module, stage in zip(modules, layer.stages, strict=True):
+        if layer.links and not module.groups:
+            return Verdict(False, f"{module.name} executes no groups")
         verdict = accepts(module, stage)
         if not verdict.ok:
             return Verdict(False, f"its {stage.op.value} is refused: {verdict.reason}")

@@ -12,7 +12,7 @@ from match.dispatch.plan import LayerDecision, LayerPlan
 from match.external_memory.strips import least_strips
 from match.frontend.model import tensor_bytes
 from match.ir.layer import Role
-from match.mapping.schedule import align
+from match.mapping.memory import align
 from match.placement.problem import Lifetime, PlacementProblem, Step
 from match.target.cost import Block
 from match.target.hardware import External, MatchTarget

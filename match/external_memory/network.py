@@ -26,7 +26,7 @@ from match.external_memory.strips import best_strips
 from match.external_memory.waits import outside_energies, with_waits
 from match.frontend.model import Model
 from match.ir.layer import Role
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.partitioning.partitioner import Partitioned
 from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide, least_main
@@ -379,9 +379,10 @@ def _cut(decision: LayerDecision, target: MatchTarget) -> Cut:
     plan = decision.plan
     assert target.external is not None
     assert plan is not None
-    module = next(module for module in target.modules if module.name == plan.module)
     memory = plan.schedule.memories[0]
-    model = external_cost(cost_model_of(module, plan.layer, plan.requantizers), target.external, memory.name)
+    model = external_cost(
+        cost_model_of(plan.modules(target), plan.layer, plan.requantizers), target.external, memory.name
+    )
     traffic = sum(
         event.end - event.begin
         for event in simulate(plan.schedule, model).events

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from match.codegen.network import Strips
 from match.codegen.steps import CallStep, Pieces
-from match.placement.packing import aligned
+from match.mapping.packing import aligned
 from match.placement.problem import Cut
 from match.target.cost import Block
 from match.target.hardware import External

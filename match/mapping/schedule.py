@@ -13,47 +13,16 @@ as if each were a layer of its own, and its streams begin and end with that bloc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from match.errors import ScheduleError
-from match.ir.layer import Component, Dim, Layer, Operand, Role
+from match.ir.layer import Dim, Layer, Operand, Role
+from match.mapping.group_plan import GroupPlan, fault
+from match.mapping.memory import Memory, align, block_bytes, component_bytes
 
 REDUCTIONS = frozenset({Dim.C, Dim.FY, Dim.FX})
 """Dimensions that are summed over."""
-
-
-@dataclass(frozen=True)
-class Memory:
-    """One level of memory.
-
-    Attributes:
-        name: what reports call it.
-        size: bytes that all operands share, but for those with memory of their own.
-        alignment: a power of two in bytes; blocks begin at multiples of it.
-        private: names of operands with memory of their own at this level, beside the `size` bytes, and the bytes of it.
-        holds: names of the operands that pass through this level, None for all. The others move between the levels
-            around it; the innermost level holds all.
-    """
-
-    name: str
-    size: int
-    alignment: int = 4
-    private: tuple[tuple[str, int], ...] = ()
-    holds: frozenset[str] | None = None
-
-    def has(self, operand: str) -> bool:
-        """Whether an operand passes through this level."""
-        return self.holds is None or operand in self.holds
-
-    def room(self, operand: str) -> str:
-        """The part of the memory that an operand lies in: its own name if that is private, else the memory's."""
-        return operand if any(operand == name for name, _ in self.private) else self.name
-
-    @property
-    def rooms(self) -> tuple[tuple[str, int], ...]:
-        """Every part of the memory and its bytes, the shared one first."""
-        return ((self.name, self.size), *self.private)
 
 
 @dataclass(frozen=True)
@@ -88,21 +57,6 @@ class Placement:
     buffers: int = 1
 
 
-def align(size: int, alignment: int) -> int:
-    """`size` rounded up to a multiple of `alignment`."""
-    return -(-size // alignment) * alignment
-
-
-def component_bytes(component: Component, extents: Mapping[Dim, int]) -> int:
-    """Bytes of the largest block of a component when the loops leave `extents` of each dimension."""
-    return component.element_bytes * math.prod(axis.length(extents[axis.dim]) for axis in component.axes)
-
-
-def block_bytes(operand: Operand, extents: Mapping[Dim, int], alignment: int) -> int:
-    """Bytes that one buffer of an operand takes: its components, each rounded up to `alignment`."""
-    return sum(align(component_bytes(component, extents), alignment) for component in operand.components)
-
-
 def parts(extent: int, tiles: Iterable[int]) -> int:
     """Into how many pieces iterations are cut by the first of `tiles`, each of these by the next, and so on."""
     pieces = {extent: 1}
@@ -130,8 +84,9 @@ class Schedule:
     """A checked mapping onto `memories`, outermost first, the one that holds the whole layer left out.
 
     Loops run outermost first, those of a memory outside those of the next. `scratch` bytes of the innermost memory are
-    the kernel's own; where input channels are cut, so are the partial sums of an output block. Raises ScheduleError on
-    construction when a loop or placement contradicts the layer or the blocks do not fit.
+    the kernel's own; where input channels are cut, so are the partial sums of an output block. A group has no loops:
+    `plan` says what lies where in the innermost memory. Raises ScheduleError on construction when a loop or placement
+    contradicts the layer or the blocks do not fit.
 
     `loss` is of the search that found the mapping, in units of its objective: as much less than this one may cost
     those that an engine which looks for the best left out; 0 if it left out none. It does not tell mappings apart.
@@ -144,9 +99,11 @@ class Schedule:
     placements: tuple[Placement, ...]
     scratch: int = 0
     loss: float = field(default=0.0, compare=False)
+    plan: GroupPlan | None = None
 
     def __post_init__(self) -> None:
         self._check_loops()
+        self._check_plan()
         wanted = sorted((o.name, m.name) for o in self.operands for m in self.memories if m.has(o.name))
         if sorted((p.operand, p.memory) for p in self.placements) != wanted:
             raise ScheduleError(
@@ -182,6 +139,12 @@ class Schedule:
                 f"layer {self.layer.name}: loops make blocks of the memories {levels}; each must be one of the "
                 f"{len(self.memories)} memories, and no loop may lie inside those of the next."
             )
+
+    def _check_plan(self) -> None:
+        if (self.plan is None) != (not self.layer.links):
+            raise ScheduleError(f"layer {self.layer.name}: a group needs a plan, and no other layer has one.")
+        if self.plan is not None and (wrong := fault(self.layer, self.plan)):
+            raise ScheduleError(f"layer {self.layer.name}: its plan is wrong: {wrong}.")
 
     def _check_placement(self, operand: Operand, placement: Placement, level: int) -> None:
         first, last = self.first_loop(level), self.first_loop(level + 1)
@@ -258,7 +221,8 @@ class Schedule:
     def buffers(self, memory: Memory) -> tuple[Buffer, ...]:
         """Where each operand's buffers lie in its room of a memory, in the order of `operands`.
 
-        Partial sums and scratch come after those of the innermost memory's shared room.
+        Partial sums and scratch come after those of the innermost memory's shared room. Of a group's constants it is
+        where the first of them lie, and their bytes.
         """
         buffers: list[Buffer] = []
         used = {room: 0 for room, _ in memory.rooms}
@@ -270,7 +234,10 @@ class Schedule:
                 size = align(self.packed_bytes(operand, memory), memory.alignment)
             else:
                 size = block_bytes(operand, self.extents(placement.depth), memory.alignment)
-            buffers.append(Buffer(placement, used[room], size))
+            offset = used[room]
+            if self.plan is not None and memory == self.inner_memory:
+                offset = self.plan.room(operand.name).offset
+            buffers.append(Buffer(placement, offset, size))
             used[room] += size * placement.buffers
         return tuple(buffers)
 
@@ -311,6 +278,8 @@ class Schedule:
     def used_bytes(self, memory: Memory, room: str | None = None) -> int:
         """Bytes in use of a room of a memory, by default the shared one: buffers, partial sums and scratch."""
         room = memory.name if room is None else room
+        if self.plan is not None and memory == self.inner_memory and room == memory.name:
+            return align(self.plan.bytes, memory.alignment)
         if memory == self.inner_memory and room == memory.name:
             return self.scratch_offset + align(self.scratch, memory.alignment)
         return self._buffer_bytes(memory, room)
@@ -321,11 +290,6 @@ class Schedule:
             for buffer in self.buffers(memory)
             if memory.room(buffer.placement.operand) == room
         )
-
-    @property
-    def operators_wait(self) -> bool:
-        """Whether each operator waits for what no operator before it has read: those of a group on one memory."""
-        return bool(self.layer.links) and len(self.memories) == 1
 
     @property
     def inner_memory(self) -> Memory:

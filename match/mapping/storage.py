@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from match.errors import TargetError
 from match.ir.layer import Component, Dim, Operand
-from match.mapping.schedule import align
+from match.mapping.memory import align
 
 PLACES = {Dim.OY: 0, Dim.OX: 1, Dim.K: 2, Dim.C: 2, Dim.FX: 2}
 """Which axis of an activation of rows, columns and channels follows a loop dimension; FX is never cut."""

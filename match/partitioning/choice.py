@@ -16,12 +16,13 @@ from match.dispatch import plan
 from match.dispatch.choice import Offers, ask, cpu_cost, outputs, price
 from match.dispatch.energy import check_energy
 from match.dispatch.plan import CPU, LayerDecision, RunnerUp
-from match.dispatch.request import Workload
+from match.dispatch.request import GroupModules, Workload
 from match.graph import value as typed
 from match.graph.value import Value
 from match.ir.graph import Graph, Operator
 from match.ir.layer import FLOATING_ON_CORE, Role
-from match.mapping.schedule import Schedule, block_bytes
+from match.mapping.memory import block_bytes
+from match.mapping.schedule import Schedule
 from match.mapping.storage import Storage, storage
 from match.partitioning.chains import find_chains
 from match.partitioning.graph import ListedGraph, listed_graph
@@ -254,19 +255,28 @@ def _groups(
     }
     alone = {n: min(cost.cycles for one in offers for cost in one.costs) for n, offers in offered.items()}
     return [
-        _several("group", group.rows, group.whole, [offered[n][0].workload for n in group.operators], prefix)
+        _several(
+            "group", group.rows, group.whole, [offered[n][0].workload for n in group.operators], prefix, group.modules
+        )
         for group in find_groups(network, listed, members, alone, target)
     ]
 
 
-def _several(kind: str, rows: tuple[int, ...], whole: Match, stages: Sequence[Workload], prefix: str) -> _Several:
-    """A chain or a group, named by its first and last operator's places in the network."""
+def _several(
+    kind: str,
+    rows: tuple[int, ...],
+    whole: Match,
+    stages: Sequence[Workload],
+    prefix: str,
+    modules: GroupModules | None = None,
+) -> _Several:
+    """A chain, or a group on some modules, named by its first and last operator's places in the network."""
     first, last = rows[0], rows[-1]
     layer = replace(whole.layer, name=f"{kind}_{first}_{last}", stages=tuple(stage.layer for stage in stages))
     symbol = f"{prefix}_{last:02d}_{kind}"
     reference = all(stage.reference for stage in stages)
     source = next((stage.source for stage in reversed(stages) if stage.source), "")
-    work = Workload(layer, whole.constants, whole.accumulator, symbol, source, reference, tuple(stages))
+    work = Workload(layer, whole.constants, whole.accumulator, symbol, source, reference, tuple(stages), modules)
     return _Several(rows, whole, work)
 
 

@@ -1,4 +1,6 @@
-"""Groups of layers: parts of a network that a module may compute in one offload, with whole tensors between layers.
+"""Groups of layers: parts of a network that are computed in one offload, with whole tensors between layers.
+
+Modules that compute out of one memory may be in one group: each layer is on the one whose kernel takes fewest cycles.
 
 A group ends in a layer and grows against the way of the data: a layer joins if everything that reads its output is in
 the group already, the last of these layers first. So only the output of the last layer leaves the group, and no way
@@ -13,26 +15,28 @@ from itertools import accumulate
 from math import prod
 
 from match.dispatch.member import Member
+from match.dispatch.request import GroupModules
 from match.graph.moves import Move
 from match.graph.value import Graph, Value, readers
 from match.ir.group import MOST_INPUTS, grouped
 from match.partitioning.pattern import Core, Match, Row
-from match.target.group import scratch_tensors
 from match.target.hardware import MatchTarget
 from match.target.operands import element_bytes
+from match.target.shared_memory import sharing
 
 
 @dataclass(frozen=True, eq=False)
 class GroupMatch:
-    """Layers that a module may compute in one offload, and all of them as one.
+    """Layers that may be computed in one offload, and all of them as one.
 
     rows: the places among the network's rows of all that the group computes, views of its tensors included.
-    operators: those of its layers.
+    operators: those of its layers. modules: what executes them.
     """
 
     rows: tuple[int, ...]
     operators: tuple[int, ...]
     whole: Match
+    modules: GroupModules
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,27 @@ def find_groups(
     are the cycles of the cheapest way to compute each layer by itself.
     """
     known = _Network(network, listed)
-    found: dict[tuple[int, ...], None] = {}
-    for module in target.modules:
-        own = members.get(module.name, {})
-        growth = _Growth(known.joining, own, known.bytes, alone, module.memories[-1].size)
+    found: dict[tuple[tuple[int, ...], GroupModules], None] = {}
+    for modules in sharing(target):
+        taken = _cheapest({module.name: members.get(module.name, {}) for module in modules})
+        own = {place: member for place, (_, member) in taken.items()}
+        growth = _Growth(known.joining, own, known.bytes, alone, modules[0].memories[-1].size)
         for end in own:
-            found.update(dict.fromkeys(growth.groups(end)))
-    groups = map(known.group, found)
+            for places in growth.groups(end):
+                names = GroupModules(modules[0].name, tuple(taken[place][0] for place in places))
+                found[places, names] = None
+    groups = (known.group(*one) for one in found)
     return tuple(group for group in groups if len(group.whole.inputs) <= MOST_INPUTS)
+
+
+def _cheapest(members: Mapping[str, Mapping[int, Member]]) -> dict[int, tuple[str, Member]]:
+    """The module that takes each layer in the fewest cycles, the first of equals, and the layer on it."""
+    found: dict[int, tuple[str, Member]] = {}
+    for module, own in members.items():
+        for place, one in own.items():
+            if place not in found or one.cycles < found[place][1].cycles:
+                found[place] = module, one
+    return found
 
 
 class _Network:
@@ -116,7 +133,7 @@ class _Network:
             found |= self._readers(view) if view else {self._place_of.get(reader) if reader else None}
         return found
 
-    def group(self, places: Sequence[int]) -> GroupMatch:
+    def group(self, places: Sequence[int], modules: GroupModules) -> GroupMatch:
         """Layers, by their places in the order of execution, as one group with the constants of the last one."""
         stages = [self._layers[place] for place in places]
         number = {stage.root: place for place, stage in enumerate(stages)}
@@ -146,7 +163,8 @@ class _Network:
             accumulator=last.accumulator,
             reference=all(stage.reference for stage in stages),
         )
-        return GroupMatch(tuple(sorted((*places, *(self._views[x][0] for x in views)))), tuple(places), whole)
+        rows = tuple(sorted((*places, *(self._views[x][0] for x in views))))
+        return GroupMatch(rows, tuple(places), whole, modules)
 
 
 def _is_view(row: Row) -> bool:
@@ -200,18 +218,14 @@ class _Growth:
             best = max(best, net[count - 1])
 
     def _order(self, end: int) -> list[int]:
-        """The layers that may join, in the order in which they do, as far as their constants fit."""
+        """The layers that may join, in the order in which they do."""
         writers = {joining.output: place for place, joining in self.joining.items() if place in self.members}
         order: list[int] = []
         inside: set[int] = set()
-        constants = 0
         waiting = {end}
         while waiting:
             place = max(waiting)
             waiting.remove(place)
-            constants += self.members[place].constants
-            if constants > self.room:
-                break
             order.append(place)
             inside.add(place)
             for tensor in self.joining[place].inputs:
@@ -234,14 +248,20 @@ class _Growth:
         return found
 
     def _fits(self, places: Sequence[int], outside: _Outside) -> bool:
-        """Whether everything fits the innermost memory at once; how blocks are aligned is left to the search."""
-        own = [self.members[row] for row in sorted(places)]
-        blocks = own[-1].output + sum(one.constants for one in own) + outside.bytes
-        if outside.number > MOST_INPUTS or blocks > self.room:
+        """Whether there is room for each operator with what is alive then; how rooms are packed is left to the plan."""
+        if outside.number > MOST_INPUTS:
             return False
         rows = sorted(places)
         number = {self.joining[row].output: place for place, row in enumerate(rows)}
-        last = {number[x]: place for place, row in enumerate(rows) for x in self.joining[row].inputs if x in number}
-        sizes = [one.output for one in own[:-1]]
-        _, scratch = scratch_tensors(sizes, [last[place] for place in range(len(sizes))])
-        return blocks + scratch + max(one.scratch for one in own) <= self.room
+        last: dict[int, int] = {}
+        first: dict[int, int] = {}
+        for place, row in enumerate(rows):
+            for tensor in self.joining[row].inputs:
+                last[tensor] = place
+                first.setdefault(tensor, number.get(tensor, place))
+        alive = [one.constants + one.output + one.scratch for one in (self.members[row] for row in rows)]
+        for tensor, end in last.items():
+            begin = first[tensor] + (tensor in number)  # where it is written its bytes are counted as that output
+            for place in range(begin, end + 1):
+                alive[place] += self.bytes[tensor]
+        return max(alive) <= self.room

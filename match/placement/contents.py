@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from match.placement.packing import Item, Packed, aligned, gap, loads, pack
+from match.mapping.packing import Item, Packed, aligned, gap, loads, pack
 from match.placement.problem import Choice, Cut, PlacementProblem, blocks, cut_steps
 
 CONSTANTS = "constants"

@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from match.mapping.packing import aligned, gap
 from match.placement.contents import BLOCKS, CONSTANTS, cut_blocks, held, load, packed, spilled_bytes, stays
 from match.placement.improve import fetched_at, improved, least_block, with_cut, with_residents
 from match.placement.latency import predict
 from match.placement.leave import with_fewer_residents
-from match.placement.packing import aligned, gap
 from match.placement.problem import Choice, Cut, Lifetime, PlacementProblem, blocks, cut_steps
 
 _ROUND = 1024

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from match.mapping.packing import aligned
 from match.placement.contents import packed
 from match.placement.latency import course, faster
-from match.placement.packing import aligned
 from match.placement.problem import Choice, Cut, PlacementProblem
 
 _EARLIER = 24

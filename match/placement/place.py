@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
+from match.mapping.packing import Item, Packed, aligned, pack
 from match.placement.contents import BLOCKS, CONSTANTS, cut_blocks, held, packed, spilled_bytes
 from match.placement.decide import Decision
 from match.placement.improve import improved, with_residents
 from match.placement.latency import Latency, predict
-from match.placement.packing import Item, Packed, aligned, pack
 from match.placement.problem import Choice, Cut, PlacementProblem
 
 

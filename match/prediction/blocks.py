@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from match.ir.layer import Axis, Dim, Layer, Operand, Role, input_axes
-from match.mapping.schedule import Memory, align
+from match.mapping.memory import Memory, align
 from match.prediction.arrays import Ints
 from match.target.cost import Block, Tile
 

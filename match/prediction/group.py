@@ -1,54 +1,55 @@
-"""The order of events of a group.
+"""The order of events of a group, as its plan has it.
 
-All fetches are issued first. Then each operator waits for the tensors and constants that no operator before it read.
+In front of each operator the transfers start that the plan lets start there. Then the operator waits for what no
+operator before it has read, and its kernel runs. In the end the output is written back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from match.ir.group import first_readers
-from match.ir.layer import Operand, Role
-from match.mapping.group_parts import constant_parts
+from match.ir.layer import Role
+from match.mapping.group_plan import Fetch, GroupPlan
 from match.prediction.blocks import block_of, tile_of
 from match.prediction.clock import Clock
-from match.prediction.prices import Move
+from match.prediction.prices import Move, Prices
+from match.target.cost import Block
 from match.target.operators_cost import OperatorsCost
 
 
 class GroupWalk(Clock):
     """Executes a group once, and sums up cycles and bytes, as `match.prediction.walk.Walk` does for loops."""
 
-    def run(self) -> None:
-        """Fetch everything, execute the operators, write the output back."""
+    def __init__(self, pricing: Prices, plan: GroupPlan) -> None:
+        super().__init__(pricing)
+        self._plan = plan
+        self._numbers = {operand.name: number for number, operand in enumerate(pricing.operands)}
+        moves = pricing.moves([self._block(fetch) for fetch in plan.fetches])
+        self._moves = dict(zip(plan.fetches, moves, strict=True))
+
+    def run(self, overhead: float) -> None:
+        """Execute the operators, after `overhead` cycles, and write the output back."""
         layer, model = self.pricing.layer, self.pricing.cost_model
         assert isinstance(model, OperatorsCost)
-        self.now = self.overhead = self.pricing.overhead
-        outside = iter(first_readers(layer.links))
-        arrivals: list[list[float]] = [[] for _ in layer.stages]
-        for number, operand in enumerate(self.pricing.operands):
-            if operand.role is Role.INPUT:
-                reader, _ = next(outside)
-                arrivals[reader].append(self.issue(number, self._whole(number)))
-            elif operand.role is Role.CONSTANT:
-                for reader, part in self._parts(operand):
-                    arrivals[reader].append(self.issue(number, part))
+        self.now = self.overhead = overhead
+        arrivals: dict[Fetch, float] = {}
         calls = map(float, model.calls(layer, tile_of(layer, layer.spans)))  # authors may return NumPy's numbers
-        for arrived, launch, cycles in zip(arrivals, map(float, model.launches(layer)), calls, strict=True):
+        launches = map(float, model.launches(layer))
+        for number, (launch, cycles) in enumerate(zip(launches, calls, strict=True)):
+            for fetch in self._plan.starting(number):
+                arrivals[fetch] = self.issue(self._numbers[fetch.operand], self._moves[fetch])
+            arrived = [arrivals[fetch] for fetch in self._plan.awaited(number)]
             self.now = max([self.now, *arrived]) + launch + cycles
             self.overhead += launch
             self.compute += cycles
         last = len(self.pricing.operands) - 1
-        self.now = max(self.now, self.issue(last, self._whole(last)))
+        self.now = max(self.now, self.issue(last, self._output(last)))
 
-    def _whole(self, number: int) -> Move:
+    def _output(self, number: int) -> Move:
         layer = self.pricing.layer
         return self.pricing.move(number, layer.spans, layer.extents)
 
-    def _parts(self, operand: Operand) -> Iterator[tuple[int, Move]]:
-        """Each part of the constants, and the operator that waits for it."""
+    def _block(self, fetch: Fetch) -> Block:
+        """What a fetch moves: all of a tensor, or a part of the constants."""
         layer, memory = self.pricing.layer, self.pricing.memory
+        operand = self.pricing.operands[self._numbers[fetch.operand]]
         whole = block_of(operand, layer.spans, layer.extents, memory)
-        parts = constant_parts(layer, operand, memory)
-        moves = self.pricing.moves([whole._replace(bytes=part.bytes) for part in parts])
-        yield from zip((part.operator for part in parts), moves, strict=True)
+        return whole._replace(bytes=fetch.room.bytes) if operand.role is Role.CONSTANT else whole

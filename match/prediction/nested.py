@@ -12,8 +12,11 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from match.ir.layer import Dim, Role
-from match.mapping.schedule import Loop, Memory, Placement, Schedule, parts
+from match.mapping.group_plan import GroupPlan
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop, Placement, Schedule, parts
 from match.prediction.blocks import array_limits, axis_length, block_of_lengths
+from match.prediction.group import GroupWalk
 from match.prediction.prices import Lengths, Move, Prices
 from match.prediction.view import view_of
 from match.prediction.walk import BlocksUnderWay, Spans, Walk
@@ -21,11 +24,15 @@ from match.target.cost import Block, Cost, CostModel, MappingView
 
 
 class Level(NamedTuple):
-    """The loops of one memory and the placements of operands there, in order; depths count from the first loop."""
+    """The loops of one memory and the placements of operands there, in order; depths count from the first loop.
+
+    `plan` is that of a group, in the innermost memory.
+    """
 
     pricing: Prices
     loops: tuple[Loop, ...]
     placements: tuple[Placement | None, ...]
+    plan: GroupPlan | None = None
 
 
 class Work(NamedTuple):
@@ -52,7 +59,8 @@ def levels_of(schedule: Schedule, cost_model: CostModel) -> tuple[Level, ...]:
         ]
         pricing = Prices(schedule.layer, schedule.operands, memory, cost_model)
         held = tuple(p and replace(p, depth=p.depth - first) for p in placements)
-        levels.append(Level(pricing, schedule.loops[first:last], held))
+        plan = schedule.plan if memory == schedule.inner_memory else None
+        levels.append(Level(pricing, schedule.loops[first:last], held, plan))
     return tuple(levels)
 
 
@@ -120,8 +128,12 @@ class Nested:
             key = *alike.values(), limits
             known = self._known.get(key)
             if known is None:
-                walk = _LevelWalk(self, limits)
-                walk.run(alike, overhead)
+                if self.level.plan is not None:
+                    walk = GroupWalk(pricing, self.level.plan)
+                    walk.run(overhead)
+                else:
+                    walk = _LevelWalk(self, limits)
+                    walk.run(alike, overhead)
                 known = Work(walk.now, walk.compute, walk.overhead, tuple(walk.transfers), tuple(walk.moved))
                 self._known[key] = known
             self._known[place] = known
@@ -166,7 +178,7 @@ class _LevelWalk(Walk):
     """The loops of one level; their innermost body executes the inner levels."""
 
     def __init__(self, nested: Nested, limits: tuple[Lengths, ...]) -> None:
-        pricing, loops, placements = nested.level
+        pricing, loops, placements, _ = nested.level
         super().__init__(pricing, loops, placements, nested.largest)
         self.transfers = [0.0] * (nested.depth * len(placements))
         self.moved = [0] * (nested.depth * len(placements))

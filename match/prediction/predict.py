@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from match.mapping.group_plan import GroupPlan
 from match.mapping.schedule import Loop, Placement, Schedule
 from match.prediction.group import GroupWalk
 from match.prediction.nested import levels_of, nested_latency
@@ -24,15 +25,18 @@ def predict(schedule: Schedule, cost_model: CostModel) -> Cost:
         return nested_latency(levels_of(schedule, cost_model))
     memory = schedule.inner_memory
     placements = [schedule.placement(operand.name, memory) for operand in schedule.operands]
-    return latency(Prices(schedule.layer, schedule.operands, memory, cost_model), schedule.loops, placements)
+    pricing = Prices(schedule.layer, schedule.operands, memory, cost_model)
+    return latency(pricing, schedule.loops, placements, schedule.plan)
 
 
-def latency(pricing: Prices, loops: Sequence[Loop], placements: Sequence[Placement]) -> Cost:
+def latency(
+    pricing: Prices, loops: Sequence[Loop], placements: Sequence[Placement], plan: GroupPlan | None = None
+) -> Cost:
     """Cost of a mapping onto one memory; `placements` are in the order of the operands. Nothing is checked."""
     sizes = pricing.layer.extents
-    if pricing.layer.links:
-        walk = GroupWalk(pricing)
-        walk.run()
+    if plan is not None:
+        walk = GroupWalk(pricing, plan)
+        walk.run(pricing.overhead)
     else:
         walk = Walk(pricing, loops, placements, sizes)
         walk.run({dim: (0, size) for dim, size in sizes.items()}, pricing.overhead)

@@ -13,7 +13,7 @@ import numpy as np
 
 from match.errors import CostModelError
 from match.ir.layer import Axis, Dim, Layer, Operand, input_axes
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.prediction.arrays import Flags, Floats, Ints
 from match.prediction.blocks import (
     Span,

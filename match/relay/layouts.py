@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from match.mapping.schedule import align
+from match.mapping.memory import align
 from match.mapping.storage import Storage
 from match.relay import relay
 

@@ -55,7 +55,7 @@ from match.report.stretches import simulated, stretches
 from match.report.timeline import timeline
 from match.target.cost import Cost
 from match.target.group import GroupCost
-from match.target.hardware import MatchTarget
+from match.target.hardware import MatchTarget, Platform
 from match.target.layers import cost_model_of
 from match.target.memory_sizes import Sizes
 
@@ -308,8 +308,7 @@ def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]
     layer = plan.layer
     cycles: list[int | None] = [None] * len(layer.stages)
     if layer.links:
-        module = next(module for module in target.modules if module.name == plan.module)
-        cost = cost_model_of(module, layer, plan.requantizers)
+        cost = cost_model_of(plan.modules(target), layer, plan.requantizers)
         assert isinstance(cost, GroupCost)
         cycles = [round(one) for one in cost.launched(layer)]
     for stage, own, predicted in zip(layer.stages, plan.operators, cycles, strict=False):
@@ -358,11 +357,15 @@ def _on_platforms(decision: LayerDecision, target: MatchTarget) -> dict[str, int
             continue
         if plan is None:
             found[platform.place] = round(decision.cycles)
-        elif plan.external is None and (platform.modules is None or plan.module in platform.modules):
-            module = next(module for module in target.modules if module.name == plan.module)
-            cost = cost_model_of(module, plan.layer, plan.requantizers, platform.cost)
+        elif plan.external is None and _runs_on(platform, plan):
+            cost = cost_model_of(plan.modules(target), plan.layer, plan.requantizers, platform.cost)
             found[platform.place] = round(predict(plan.schedule, cost).cycles)
     return found
+
+
+def _runs_on(platform: Platform, plan: LayerPlan) -> bool:
+    """Whether a platform has all modules of a layer."""
+    return platform.modules is None or all(unit.name in platform.modules for unit in plan.units)
 
 
 def _schedule(schedule: Schedule, moved: Mapping[str, int]) -> ScheduleSummary:

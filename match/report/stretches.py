@@ -15,8 +15,7 @@ from match.target.layers import cost_model_of
 
 def simulated(plan: LayerPlan, target: MatchTarget) -> Timeline:
     """The predicted timeline of a layer on a module, tile by tile."""
-    module = next(module for module in target.modules if module.name == plan.module)
-    cost = cost_model_of(module, plan.layer, plan.requantizers)
+    cost = cost_model_of(plan.modules(target), plan.layer, plan.requantizers)
     if plan.external and target.external:
         cost = external_cost(cost, target.external, target.main_memory.name)
     return simulate(plan.schedule, cost)

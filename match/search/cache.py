@@ -137,4 +137,8 @@ def _used(problem: SearchProblem, solution: Solution) -> int | None:
     if not first or type(problem.cost_model).latency is not CostModel.latency:
         return None
     schedule = solution.schedule
-    return schedule.used_bytes(schedule.inner_memory) if schedule and not schedule.loss else None
+    if (
+        schedule is None or schedule.loss or schedule.plan is not None
+    ):  # more memory lets a group's constants come earlier
+        return None
+    return schedule.used_bytes(schedule.inner_memory)

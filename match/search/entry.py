@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from match.errors import ScheduleError
+from match.mapping.group_plan import GroupPlan
 from match.mapping.schedule import Loop, Placement, Schedule
 from match.search.problem import SearchProblem, Solution
 from match.target.cost import Cost
@@ -20,6 +21,7 @@ class _Mapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_li
     scratch: int
     loss: float
     cost: Cost
+    plan: GroupPlan | None
 
 
 class _StoredSolution(msgspec.Struct, frozen=True, forbid_unknown_fields=True, array_like=True):
@@ -33,7 +35,7 @@ def encode(solution: Solution) -> bytes:
     schedule, cost = solution.schedule, solution.cost
     mapping = None
     if schedule is not None and cost is not None:
-        mapping = _Mapping(schedule.loops, schedule.placements, schedule.scratch, schedule.loss, cost)
+        mapping = _Mapping(schedule.loops, schedule.placements, schedule.scratch, schedule.loss, cost, schedule.plan)
     return msgspec.json.encode(_StoredSolution(mapping, solution.refusal, solution.needed))
 
 
@@ -52,6 +54,7 @@ def decode(data: bytes, problem: SearchProblem) -> Solution | None:
             mapping.placements,
             mapping.scratch,
             mapping.loss,
+            mapping.plan,
         )
     except (msgspec.MsgspecError, ScheduleError, StopIteration):
         return None

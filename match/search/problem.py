@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from match.ir.layer import Dim, Layer, Operand
-from match.mapping.schedule import Memory, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Schedule
 from match.target.cost import Cost, CostModel
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from match.ir.layer import Op
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.arguments import is_a
 from match.target.cost import CostModel, CpuCostModel, Energy
 from match.target.hardware import External, HwModule, MatchTarget, ModuleApi, ProgramSize, TargetApi

@@ -19,7 +19,28 @@ from match.target import methods
 from match.target.cost import Tile, larger, smaller
 from match.target.hardware import HwModule
 from match.target.operands import INPUT, Requantizers, input_operand, output_operand, weights_operand
-from match.target.operators_cost import OperatorsCost, whole_words
+from match.target.operators_cost import OperatorsCost
+
+WORD = 4
+"""Tensors between operators, and what kernels take of scratch, begin at multiples of so many bytes."""
+
+
+def whole_words(size: Any) -> Any:
+    """Bytes rounded up to whole words; an array, too."""
+    return -(-size // WORD) * WORD
+
+
+@dataclass(frozen=True)
+class ScratchLayout:
+    """Where tensors between operators and kernels' own scratch lie in scratch, for any tile up to a largest.
+
+    tensors: byte offset of each tensor between operators. kernels: that of what kernels take, one after the other.
+    bytes: all of it. The numbers may be arrays.
+    """
+
+    tensors: tuple[Any, ...]
+    kernels: Any
+    bytes: Any
 
 
 def chain_operands(module: HwModule, layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
@@ -113,6 +134,24 @@ class ChainCost(OperatorsCost):
     def tiles(self, layer: Layer, tile: Tile) -> Sequence[Tile]:
         """See `stage_tiles`."""
         return stage_tiles(layer, tile)
+
+    def layout(self, layer: Layer, tile: Tile) -> ScratchLayout:
+        """What lies where in scratch."""
+        tiles = self.tiles(layer, tile)
+        offsets, end = self.tensors(layer, tiles)
+        most: Any = 0
+        for model, stage, inner in zip(self.models, layer.stages, tiles, strict=True):
+            most = larger(most, model.scratch(stage, inner))
+        return ScratchLayout(offsets, end, end + most)
+
+    def scratch(self, layer: Layer, tile: Tile) -> int:
+        """Tensors between operators, and what the kernel takes that takes most."""
+        total: int = self.layout(layer, tile).bytes
+        return total
+
+    def overhead(self, layer: Layer) -> float:
+        """Once for all operators; the last one's cost model is asked about the whole."""
+        return self.models[-1].overhead(layer)
 
     def tensors(self, layer: Layer, tiles: Sequence[Tile]) -> tuple[tuple[Any, ...], Any]:
         """One after the other."""

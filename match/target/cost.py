@@ -7,7 +7,7 @@ figure is a prediction, in cycles of the module's clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -252,6 +252,17 @@ class CostModel:
         """Cycles spent once per layer, outside tiles and transfers (offload to the module, start-up).
 
         The cost model of a chain's last operator is asked about the whole chain; its operators are `layer.operators`.
+        """
+        return 0.0
+
+    def group_overhead(self, layer: Layer) -> float:
+        """What of `overhead` a group takes once, asked of its first operator: all of it, if nothing else is said."""
+        return self.overhead(layer)
+
+    def group_call(self, layer: Layer, before: Sequence[Layer]) -> float:
+        """Cycles of an operator's kernel call in a group beside `launch`, behind others that the module executed in it.
+
+        Instructions that no cache holds, say.
         """
         return 0.0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from match.ir.layer import Layer
@@ -51,6 +52,14 @@ class ExternalCost(CostModel):
     def overhead(self, layer: Layer) -> float:
         """The module's."""
         return self.module.overhead(layer)
+
+    def group_overhead(self, layer: Layer) -> float:
+        """The module's."""
+        return self.module.group_overhead(layer)
+
+    def group_call(self, layer: Layer, before: Sequence[Layer]) -> float:
+        """The module's."""
+        return self.module.group_call(layer, before)
 
 
 class _WholeMappings(ExternalCost):

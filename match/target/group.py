@@ -1,34 +1,34 @@
-"""Groups on a module: operands, scratch and cost of several operators whose tensors are whole in innermost memory."""
+"""Groups: operands, sizes and cost of several operators whose tensors are whole in innermost memory.
+
+The operators may be on several modules that compute out of one memory, and wait for its transfers in one way.
+"""
 
 from __future__ import annotations
 
-from bisect import insort
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Any
 
-from match.ir.group import first_readers, last_readers
+from match.ir.group import first_readers
 from match.ir.layer import Axis, Component, Dim, Layer, Operand, Role, input_axes, whole_axis
+from match.mapping.group_plan import Sizes
 from match.mapping.storage import storage
 from match.target import methods
 from match.target.cost import Tile
 from match.target.hardware import HwModule, MatchTarget
 from match.target.operands import INPUT, OperandError, Requantizers, element_bytes, weights_operand
-from match.target.operators_cost import OperatorsCost, whole_words
-
-GROUP_MULTIPLES: Mapping[Dim, int] = MappingProxyType({Dim.K: 0, Dim.OY: 0, Dim.OX: 0})
-"""The tile of a group is all of it."""
+from match.target.operators_cost import OperatorsCost
 
 
-def group_operands(module: HwModule, layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
+def group_operands(modules: Sequence[HwModule], layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
     """The tensors from outside, the constants of all operators as one operand, and the output.
 
     Raises:
         OperandError: if a tensor of one of the operators is not dense, rows first.
     """
-    each = [methods.operands(module, stage, form) for stage, form in zip(layer.stages, requantizers, strict=True)]
+    asked = zip(modules, layer.stages, requantizers, strict=True)
+    each = [methods.operands(module, stage, form) for module, stage, form in asked]
     for stage, operands in zip(layer.stages, each, strict=True):
         for operand in operands:
             if operand.role is not Role.CONSTANT and not storage(operand).plain:
@@ -76,20 +76,37 @@ def output_bytes(stage: Layer) -> int:
 
 @dataclass(frozen=True)
 class GroupCost(OperatorsCost):
-    """Cost of a group: one kernel call for each operator."""
+    """Cost of a group: one kernel call for each operator; `units` are the names of the modules that execute them."""
+
+    units: tuple[str, ...]
 
     def tiles(self, layer: Layer, tile: Tile) -> Sequence[Tile]:
         """All of each operator."""
         return [whole_tile(stage) for stage in layer.stages]
+
+    def launches(self, layer: Layer) -> list[float]:
+        """Cycles of each operator's kernel call beside its work, behind those that its module has executed before."""
+        before: dict[str, list[Layer]] = {unit: [] for unit in self.units}
+        found: list[float] = []
+        for model, unit, stage in zip(self.models, self.units, layer.stages, strict=True):
+            found.append(model.launch(stage) + model.group_call(stage, before[unit]))
+            before[unit].append(stage)
+        return found
 
     def launched(self, layer: Layer) -> list[float]:
         """Cycles of each operator's kernel call, launch included."""
         calls = self.calls(layer, whole_tile(layer))
         return [launch + call for launch, call in zip(self.launches(layer), calls, strict=True)]
 
-    def tensors(self, layer: Layer, tiles: Sequence[Tile]) -> tuple[tuple[Any, ...], Any]:
-        """Each at the lowest address that is free from its operator to the last one that reads it."""
-        return scratch_tensors([output_bytes(stage) for stage in layer.stages[:-1]], last_readers(layer.links))
+    def overhead(self, layer: Layer) -> float:
+        """Once for all operators."""
+        return self.models[0].group_overhead(layer.stages[0])
+
+    def sizes(self, layer: Layer) -> Sizes:
+        """Bytes of the tensor that each operator writes, and of what its kernel takes beside."""
+        outputs = tuple(output_bytes(stage) for stage in layer.stages)
+        asked = zip(self.models, layer.stages, strict=True)
+        return Sizes(outputs, tuple(math.ceil(model.scratch(stage, whole_tile(stage))) for model, stage in asked))
 
 
 def without_groups(target: MatchTarget) -> MatchTarget:
@@ -99,25 +116,3 @@ def without_groups(target: MatchTarget) -> MatchTarget:
     for module in changed.modules:
         module.groups = False
     return changed
-
-
-def scratch_tensors(sizes: Sequence[int], last: Sequence[int]) -> tuple[tuple[int, ...], int]:
-    """Byte offsets of tensors, and the bytes of all of them together.
-
-    Tensor n has `sizes[n]` bytes, is written by operator n, and is read by operators up to `last[n]`. In the order in
-    which they are written, each takes the lowest address that is free.
-    """
-    living: list[tuple[int, int, int]] = []
-    offsets: list[int] = []
-    most = 0
-    for number, (size, end) in enumerate(zip(sizes, last, strict=True)):
-        living = [one for one in living if one[2] >= number]
-        offset = 0
-        for begin, behind, _ in living:
-            if offset + whole_words(size) <= begin:
-                break
-            offset = max(offset, behind)
-        insort(living, (offset, offset + whole_words(size), end))
-        offsets.append(offset)
-        most = max(most, living[-1][1], offset + whole_words(size))
-    return tuple(offsets), most

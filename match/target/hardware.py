@@ -16,7 +16,7 @@ from match.errors import TargetError, in_a_line
 from match.ir.constants import LayerConstants
 from match.ir.layer import WIDEST_WEIGHTS, Dim, Layer, Op, Operand, input_axes
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.cost import Block, CostModel, CpuCostModel
 from match.target.operands import standard_operands
 from match.target.own import OwnOperator

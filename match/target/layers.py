@@ -1,6 +1,8 @@
-"""What a module says of a layer of any kind: a single operator, a chain or a group.
+"""What modules say of a layer of any kind: a single operator, a chain or a group.
 
-A chain and a group have no kernel or cost model of their own: all is made from what the module says of each operator.
+A chain and a group have no kernel or cost model of their own: all is made from what modules say of each operator.
+Functions here are given a module for each operator of the layer. Operators of a group may be on several modules, those
+of a chain are on one.
 """
 
 from __future__ import annotations
@@ -15,19 +17,19 @@ from match.mapping.storage import PLACES
 from match.target import methods
 from match.target.chain import ChainCost, chain_multiples, chain_operands
 from match.target.cost import CostModel
-from match.target.group import GROUP_MULTIPLES, GroupCost, group_operands
+from match.target.group import GroupCost, group_operands
 from match.target.hardware import HwModule
 from match.target.operands import OperandError, Requantizers
 
 
-def operands_of(module: HwModule, layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
-    """The operands of a layer on a module, as parts of larger arrays where the layer's are.
+def operands_of(modules: Sequence[HwModule], layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
+    """The operands of a layer, as parts of larger arrays where the layer's are.
 
     Raises:
         OperandError: if a part's pixels would not follow one another, each with its channels, or tensors of a group
             are not dense.
     """
-    operands = _dense_operands(module, layer, requantizers)
+    operands = _dense_operands(modules, layer, requantizers)
     activations = [operand for operand in operands if operand.role is not Role.CONSTANT]
     pitches = {operand.name: pitch for operand, pitch in zip(activations, layer.pitches, strict=False) if pitch}
     return tuple(
@@ -35,13 +37,13 @@ def operands_of(module: HwModule, layer: Layer, requantizers: Requantizers) -> t
     )
 
 
-def _dense_operands(module: HwModule, layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
+def _dense_operands(modules: Sequence[HwModule], layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
     """The operands of a layer that are no parts of others."""
     if layer.links:
-        return group_operands(module, layer, requantizers)
+        return group_operands(modules, layer, requantizers)
     if layer.stages:
-        return chain_operands(module, layer, requantizers)
-    return methods.operands(module, layer, requantizers[0])
+        return chain_operands(modules[0], layer, requantizers)
+    return methods.operands(modules[0], layer, requantizers[0])
 
 
 def _within(operand: Operand, pitch: int) -> Operand:
@@ -58,15 +60,15 @@ def _within(operand: Operand, pitch: int) -> Operand:
     return replace(operand, components=(replace(component, axes=(*pixels, replace(channels, array=pitch))),))
 
 
-def tile_multiples_of(module: HwModule, layer: Layer) -> dict[Dim, int]:
-    """What tiles of a layer are multiples of, see `HwModule.tile_multiples`."""
+def tile_multiples_of(modules: Sequence[HwModule], layer: Layer) -> dict[Dim, int]:
+    """What tiles of a layer are multiples of, see `HwModule.tile_multiples`; a group has none."""
     if layer.links:
-        return dict(GROUP_MULTIPLES)
-    return chain_multiples(module, layer) if layer.stages else methods.tile_multiples(module, layer)
+        return {}
+    return chain_multiples(modules[0], layer) if layer.stages else methods.tile_multiples(modules[0], layer)
 
 
 def packer(
-    module: HwModule, layer: Layer, requantizers: Requantizers, constants: Sequence[LayerConstants]
+    modules: Sequence[HwModule], layer: Layer, requantizers: Requantizers, constants: Sequence[LayerConstants]
 ) -> Callable[[Mapping[Dim, tuple[int, int]]], tuple[bytes, ...]]:
     """What makes the bytes of each component of the constants of a layer, for the tile that covers some spans."""
     components = [
@@ -76,29 +78,31 @@ def packer(
             if operand.role is Role.CONSTANT
             for part in operand.components
         ]
-        for stage, form in zip(layer.operators, requantizers, strict=True)
+        for module, stage, form in zip(modules, layer.operators, requantizers, strict=True)
     ]
 
     def pack(spans: Mapping[Dim, tuple[int, int]]) -> tuple[bytes, ...]:
-        each = zip(layer.operators, requantizers, constants, operator_spans(layer, spans), components, strict=True)
-        return tuple(part for asked in each for part in methods.pack(module, *asked))
+        own = operator_spans(layer, spans)
+        each = zip(modules, layer.operators, requantizers, constants, own, components, strict=True)
+        return tuple(part for asked in each for part in methods.pack(*asked))
 
     return pack
 
 
 def cost_model_of(
-    module: HwModule,
+    modules: Sequence[HwModule],
     layer: Layer,
     requantizers: Requantizers,
     changed: Callable[[CostModel], CostModel] = lambda model: model,
 ) -> CostModel:
-    """The cost model of a layer's kernel on a module, or of the kernels of its operators.
+    """The cost model of a layer's kernel, or of the kernels of its operators.
 
     `changed` is asked for the cost model of each operator.
     """
     models = [
-        changed(methods.cost(module, stage, form)) for stage, form in zip(layer.operators, requantizers, strict=True)
+        changed(methods.cost(module, stage, form))
+        for module, stage, form in zip(modules, layer.operators, requantizers, strict=True)
     ]
     if layer.links:
-        return GroupCost(tuple(models))
+        return GroupCost(tuple(models), tuple(module.name for module in modules))
     return ChainCost(tuple(models)) if layer.stages else models[0]

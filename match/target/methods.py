@@ -10,7 +10,7 @@ from match.ir.constants import LayerConstants
 from match.ir.layer import Component, Dim, Layer, Operand
 from match.ir.names import identifier
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import component_bytes
+from match.mapping.memory import component_bytes
 from match.target.arguments import is_a
 from match.target.cost import CostModel
 from match.target.hardware import HwModule

@@ -10,7 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from match.errors import MatchError, OptionError, TargetError, in_a_line
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.arguments import is_a, is_one_of, shown
 from match.target.attributes import attribute_problems
 from match.target.hardware import Enlarged, HwModule, MatchTarget

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from match.dispatch.plan import CPU, LayerDecision
 from match.frontend.model import ModelTensor
 from match.ir.layer import Role
-from match.mapping.schedule import align
+from match.mapping.memory import align
 from match.mapping.storage import Storage, storage
 from match.partitioning.partitioner import Partitioned
 from match.relay import relay, tvm

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.hardware import Allocator, MemoryApi
 from match.target.operands import WEIGHTS
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.targets.pulp.memory import scratchpad
 
 L2 = Memory("L2", 512 * 1024)

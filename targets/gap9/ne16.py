@@ -9,7 +9,7 @@ from match.cost_models.ne16 import Ne16Cost
 from match.ir.constants import LayerConstants
 from match.ir.layer import WIDEST_WEIGHTS, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.cost import CostModel, ceil_div
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi
 from match.target.operands import (
@@ -70,6 +70,7 @@ class Ne16(HwModule):
     name = "ne16"
     requantizers = (*NORM_QUANT, *STREAM_OUT_SPLIT, *STREAM_OUT)
     peak_macs = 9 * 9 * 16 // 8  # 9 blocks of 9 by 16 multipliers of 8 by 1 bit
+    groups = True
     settled = frozenset({"cost_model"})
     api = ModuleApi(
         headers=("match_gap9_chip.h", "match_ne16.h"),

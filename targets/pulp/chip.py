@@ -11,7 +11,7 @@ from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cost_models.pulp_cycles import ALONE
 from match.errors import TargetError
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.cost import Block, CostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi
 from match.targets.pulp.memory import CORES

@@ -13,7 +13,7 @@ from match.cost_models.pulp_loops import WORD, is_pointwise, widened
 from match.ir.constants import LayerConstants
 from match.ir.layer import BY_PIXEL, GATES, Axis, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target import tile_constants
 from match.target.cost import CostModel
 from match.target.hardware import ComputeApi, HwModule, ModuleApi, Pattern, PlatformApi, SyncApi

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from match.cost_models.dma import IoDma
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.hardware import External, ExternalApi, ExternalPlatform
 
 HYPERRAM_BYTES = 8 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.hardware import MemoryApi
 
 CORES = 8

@@ -12,7 +12,7 @@ from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import SIMULATED
 from match.cost_models.pulp_energy import PULP_OPEN_ENERGY, PulpEnergy
 from match.cost_models.riscv_core import RiscvCoreCost
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.cost import CpuCostModel
 from match.target.hardware import External, ExternalPlatform, HwModule, MatchTarget, Platform, ProgramSize
 from match.targets.gap9 import ne16

@@ -25,7 +25,8 @@ from match.dispatch.plan import LayerDecision, LayerPlan, OperatorPlan
 from match.errors import OptionError
 from match.frontend.relay import from_relay
 from match.ir.layer import Dim, Layer, Op, Padding
-from match.mapping.schedule import Loop, Memory, Placement, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop, Placement, Schedule
 from match.partitioning.pattern import Match
 from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 
 from match.ir.layer import Dim, Operand, Role
-from match.mapping.schedule import Schedule, block_bytes
+from match.mapping.memory import block_bytes
+from match.mapping.schedule import Schedule
 
 Spans = dict[Dim, tuple[int, int]]
 

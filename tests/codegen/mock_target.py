@@ -10,7 +10,7 @@ import numpy as np
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.cost import CostModel, CpuCostModel
 from match.target.hardware import (
     ComputeApi,

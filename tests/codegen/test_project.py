@@ -20,7 +20,8 @@ from match.codegen.project_folder import earlier
 from match.errors import CapacityError, OutputError, ToolchainError
 from match.files.own import listed
 from match.ir.layer import Dim, Op, Padding
-from match.mapping.schedule import Loop, Memory
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop
 from match.relay import relay
 from match.run import run
 from tests.codegen import networks

@@ -16,7 +16,8 @@ from match.dispatch.plan import LayerPlan
 from match.errors import NoMappingError, ScheduleError
 from match.ir.layer import Dim, Op, Operand, Padding
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import Loop, Memory, Placement, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop, Placement, Schedule
 from tests.analysis.simulate.layers import random_case, random_mapping, random_outer_memory
 from tests.codegen.harness import scheduled, traced_run
 from tests.codegen.layers import Case, make

@@ -21,7 +21,7 @@ from match.cost_models.pulp_cycles import Form, Sharing
 from match.cost_models.pulp_loops import border_windows, is_narrow, step, widened
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.ir.layer import Broadcast, Dim, Layer, Op, Operand, Padding
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.prediction.blocks import block_of, largest_tile, tile_of
 from match.target.cost import Block, CostModel, Tile, at_each, choose_for
 from match.target.operands import input_operand, output_operand

@@ -12,7 +12,8 @@ from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.errors import NoMappingError
 from match.ir.layer import Dim, Layer, Op
-from match.mapping.schedule import Loop, Memory, Placement, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop, Placement, Schedule
 from match.prediction.predict import predict
 from match.target.cost import Block, CostModel, MappingView, Tile
 from match.target.external_cost import external_cost

@@ -8,7 +8,7 @@ from dataclasses import replace
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import Memory, component_bytes
+from match.mapping.memory import Memory, component_bytes
 from match.target.cost import Block, CostModel, CpuCostModel, Tile
 from match.target.hardware import (
     ComputeApi,

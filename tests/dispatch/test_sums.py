@@ -11,7 +11,7 @@ from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.dispatch.plan import LayerDecision
 from match.ir.layer import Op
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.partitioning.partitioner import cut
 from match.partitioning.relay_layers import graph_of
 from match.relay import relay, tvm

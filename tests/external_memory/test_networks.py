@@ -25,10 +25,10 @@ from match.devtools.zoo.qdq import write
 from match.devtools.zoo.quantize import calibrate
 from match.errors import CapacityError, OptionError
 from match.ir.names import identifier
+from match.mapping.packing import Packed
 from match.partitioning.partitioner import Partitioned
 from match.placement.contents import packed
 from match.placement.decide import Decision, Shortage, decide
-from match.placement.packing import Packed
 from match.placement.problem import Choice, Cut, PlacementProblem
 from match.report import Report
 from match.report.schema import MemoryPlanSummary

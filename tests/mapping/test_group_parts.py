@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from match.mapping.group_parts import MOST_FETCHES, MOST_PARTS, constant_parts
 
 from match.codegen.shared_text import MOST_BLOCKS
 from match.ir.group import MOST_INPUTS, grouped
 from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand, Role
-from match.mapping.group_parts import MOST_FETCHES, MOST_PARTS, constant_parts
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 
 pytestmark = pytest.mark.unit
 

@@ -8,7 +8,8 @@ import pytest
 
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Layer, Op, Operand, Padding
-from match.mapping.schedule import Loop, Memory, Placement, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop, Placement, Schedule
 from match.target.operands import WEIGHTS, standard_operands
 
 pytestmark = pytest.mark.unit

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from match.ir.layer import Op, Operand, Role
-from match.mapping.schedule import Schedule, block_bytes
+from match.mapping.memory import block_bytes
+from match.mapping.schedule import Schedule
 from match.prediction.predict import predict
 from tests.mapping.random_schedules import (
     ACCUMULATING,

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from match.ir.layer import Component, Dim, Layer, Op, Operand, Role
-from match.mapping.schedule import Loop, Memory, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop, Schedule
 from match.target.cost import Block, CostModel, Tile
 
 Spans = dict[Dim, tuple[int, int]]

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from match.mapping.packing import Item, Packed, loads, pack
 from match.placement.contents import load, packed
 from match.placement.decide import Decision, Shortage, decide, least_main
 from match.placement.latency import Arrival, course, faster, predict
 from match.placement.leave import with_fewer_residents
-from match.placement.packing import Item, Packed, loads, pack
 from match.placement.place import Plan, place
 from match.placement.problem import Choice, Cut, Lifetime, PlacementProblem, Step
 from tests.placement.networks import chain, choices
@@ -91,7 +91,7 @@ def test_the_solver_is_asked_only_where_orders_do_not_make_what_is_enough(
         asked.append(known)
         return known
 
-    monkeypatch.setattr("match.placement.packing._least", known)
+    monkeypatch.setattr("match.mapping.packing._least", known)
     packing = pack(random_items(seed), 1, 0)
     assert asked == [packing]
     assert packing.peak > least_peak(random_items(seed))

@@ -14,7 +14,7 @@ import pytest
 import match.processes.workers
 from match.errors import CostModelError
 from match.ir.layer import Layer, Op
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.processes.workers import Workers
 from match.search.problem import SearchProblem, Solution
 from match.search.solutions import solutions

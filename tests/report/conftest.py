@@ -14,7 +14,8 @@ from match.frontend.model import Model, ModelTensor, Rounding
 from match.graph.value import Graph
 from match.ir.layer import Dim, Layer, Op, Padding
 from match.ir.requantization import RequantizationFit, Requantizer
-from match.mapping.schedule import Loop, Memory, Placement, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop, Placement, Schedule
 from match.report import Report, build
 from match.target.cost import Cost
 from match.target.hardware import ComputeApi, MatchTarget, MemoryApi, ModuleApi, PlatformApi, SyncApi

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Layer, Operand, Role
-from match.mapping.schedule import Loop, Memory, Placement, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop, Placement, Schedule
 from match.prediction.blocks import largest_tile
 from match.prediction.predict import predict
 from match.target.cost import CostModel, Energy

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from match.ir.layer import Dim, Layer, Operand
-from match.mapping.schedule import Memory, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Schedule
 from match.search.engine import Engine, engine
 from match.search.problem import SearchProblem
 from match.target.cost import Block, CostModel, Tile, choose

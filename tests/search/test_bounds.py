@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from match.ir.layer import Dim, Layer, Op, Padding
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.prediction.arrays import Flags, Ints
 from match.prediction.prices import Prices
 from match.search.exact.bounds import Bound, TileGroup

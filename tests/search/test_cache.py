@@ -16,7 +16,8 @@ import pytest
 import match.search.cache
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Layer, Op, Padding
-from match.mapping.schedule import Memory, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Schedule
 from match.processes.workers import Workers
 from match.search.cache import Cache
 from match.search.problem import SearchProblem, Solution

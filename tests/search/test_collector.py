@@ -9,7 +9,7 @@ import pytest
 
 from match.errors import ScheduleError
 from match.ir.layer import Layer, Op, Padding
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.cost import Tile
 from tests.mapping.random_schedules import SteppedCost, operands_of
 from tests.search.problems import searched

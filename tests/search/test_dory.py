@@ -10,7 +10,8 @@ import pytest
 
 from match.errors import OptionError, ScheduleError
 from match.ir.layer import Dim, Layer, Op, Padding
-from match.mapping.schedule import Memory, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Schedule
 from match.target.operands import standard_operands
 from tests.mapping.random_schedules import SteppedCost, random_layer
 from tests.search.networks import add, average, conv, dense, depthwise

@@ -10,7 +10,8 @@ import pytest
 from match.errors import ScheduleError
 from match.ir.layer import Layer
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import Memory, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Schedule
 from match.prediction.predict import predict
 from match.search.engine import engine_names
 from match.target.hardware import HwModule

@@ -10,7 +10,8 @@ import pytest
 
 from match.errors import CostModelError
 from match.ir.layer import Layer, Op, Padding
-from match.mapping.schedule import Memory, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Schedule
 from match.target.cost import Block, MappingView, Tile
 from tests.mapping.random_schedules import SteppedCost, operands_of
 from tests.search.problems import searched

@@ -9,7 +9,7 @@ import pytest
 
 import match.search.exact.search
 from match.ir.layer import Dim, Layer, Op
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.prediction.predict import predict
 from match.target.cost import MappingView
 from tests.mapping.random_schedules import SteppedCost, operands_of, random_cost, random_layer, random_schedule

@@ -9,7 +9,8 @@ import pytest
 
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Layer, Op, Operand, Padding
-from match.mapping.schedule import Memory, Schedule, block_bytes
+from match.mapping.memory import Memory, block_bytes
+from match.mapping.schedule import Schedule
 from match.prediction.predict import predict
 from match.prediction.prices import Prices
 from match.target.cost import Cost, CostModel

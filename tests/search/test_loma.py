@@ -10,7 +10,8 @@ import pytest
 
 from match.errors import OptionError, ScheduleError
 from match.ir.layer import Dim, Layer, Op, Operand, Role
-from match.mapping.schedule import Loop, Memory, Placement, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop, Placement, Schedule
 from match.prediction.blocks import largest_tile
 from match.prediction.predict import predict
 from match.search.baselines.loma import LomaEngine

@@ -8,7 +8,8 @@ import pytest
 
 from match.errors import ScheduleError
 from match.ir.layer import Layer
-from match.mapping.schedule import Memory, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Schedule
 from match.prediction.arrays import Floats
 from match.prediction.predict import predict
 from match.search.exact.bounds import TileGroup

@@ -13,7 +13,7 @@ import match
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Padding, Role
 from match.ir.requantization import Requantization
-from match.mapping.schedule import component_bytes
+from match.mapping.memory import component_bytes
 from match.targets.diana.digital import SHIFT, SHIFT_SUM, Digital
 from match.targets.diana.memory import L1
 from match.targets.diana.target import Diana

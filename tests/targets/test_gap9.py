@@ -15,7 +15,7 @@ from match.ir.constants import LayerConstants
 from match.ir.exception_lists import with_lists_of
 from match.ir.layer import Dim, Layer, Op, Padding, Role
 from match.ir.requantization import Requantization, Requantizer
-from match.mapping.schedule import component_bytes
+from match.mapping.memory import component_bytes
 from match.prediction.blocks import tile_of
 from match.requantize import fit
 from match.target.cost import Block

@@ -14,7 +14,7 @@ from match.cost_models.dma import IoDma, Mchan
 from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.errors import MatchError, OptionError, TargetError
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.hardware import MatchTarget
 from match.target.parameters import made, parameters
 from match.target.registry import get_target

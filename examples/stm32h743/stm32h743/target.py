@@ -12,7 +12,7 @@ from match.cost_models.riscv_core import RiscvCoreCost
 from match.target.hardware import HwModule, MatchTarget, Pattern, Platform
 from match.ir.layer import Dim, Layer, Op
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.tile_constants import INT64, INT64_SIGNED
 
 from stm32h743.cost import M7Cost, is_pointwise

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from match.analysis.simulate.events import Action, Kind
 from match.analysis.simulate.packing import Spans
 from match.analysis.simulate.stream import SimulatedStep, SimulatedStream
-from match.ir.group import first_readers, operator_spans
+from match.ir.group import operator_spans
 from match.ir.layer import Role
-from match.mapping.group_parts import constant_parts
+from match.mapping.group_plan import GroupPlan
 from match.mapping.schedule import Schedule
 from match.prediction.blocks import tile_of
 
@@ -40,29 +40,29 @@ class _Nest:
     def __init__(self, schedule: Schedule) -> None:
         outside: dict[str, SimulatedStream] = {}
         self._layer = schedule.layer
-        self._operators_wait = schedule.operators_wait
+        self._plan = schedule.plan
         self._loops = schedule.loops
         self._levels = [_Level(schedule, number, outside) for number in range(len(schedule.memories))]
         self._kernels = 0
 
     def run(self) -> Iterator[SimulatedStep]:
-        order = self._group if self._operators_wait else self._mapping
-        return order(self._levels[0], self._layer.spans)
+        return self._executed(self._levels[0], self._layer.spans)
 
-    def _group(self, level: _Level, spans: Spans) -> Iterator[SimulatedStep]:
-        """All fetches of a group, then its operators; each waits for what no operator before it has read."""
-        readers = iter(first_readers(self._layer.links))
-        awaited: list[tuple[int, SimulatedStream]] = []
-        for stream in level.fetched:
-            if stream.operand.role is Role.CONSTANT:
-                for part in constant_parts(self._layer, stream.operand, stream.memory):
-                    yield stream.start_part(spans, part)
-                    awaited.append((part.operator, stream))
-            else:
-                yield stream.start(spans)
-                awaited.append((next(readers)[0], stream))
+    def _executed(self, level: _Level, spans: Spans) -> Iterator[SimulatedStep]:
+        """A part of the layer in the memory of a level and those inside of it."""
+        if self._plan is not None and level is self._levels[-1]:
+            return self._group(level, self._plan, spans)
+        return self._mapping(level, spans)
+
+    def _group(self, level: _Level, plan: GroupPlan, spans: Spans) -> Iterator[SimulatedStep]:
+        """The operators of a group, each behind the transfers that start there and waits for what it reads first."""
+        streams = {stream.operand.name: stream for stream in level.fetched}
         for number, call in enumerate(self._calls(spans)):
-            yield from (stream.wait() for operator, stream in awaited if operator == number)
+            for fetch in plan.starting(number):
+                stream = streams[fetch.operand]
+                constant = stream.operand.role is Role.CONSTANT
+                yield stream.start_part(spans, fetch) if constant else stream.start(spans)
+            yield from (streams[fetch.operand].wait() for fetch in plan.awaited(number))
             yield call
         assert level.output
         yield level.output.start(spans)
@@ -103,7 +103,7 @@ class _Nest:
             if level is self._levels[-1]:
                 yield from self._calls(spans)
             else:
-                yield from self._mapping(self._levels[level.number + 1], spans)
+                yield from self._executed(self._levels[level.number + 1], spans)
         if output and output.depth == depth:
             yield output.start(spans)
 

@@ -7,7 +7,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from match.ir.layer import Dim, Operand
-from match.mapping.schedule import Loop, Memory, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop, Schedule
 from match.prediction.blocks import Span, block_of
 from match.target.cost import Block
 

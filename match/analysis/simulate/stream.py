@@ -9,8 +9,9 @@ from typing import NamedTuple
 from match.analysis.simulate.events import Action, Kind
 from match.analysis.simulate.packing import ConstantPacking, Spans
 from match.ir.layer import Operand, Role
-from match.mapping.group_parts import ConstantPart
-from match.mapping.schedule import Memory, Schedule, align
+from match.mapping.group_plan import Fetch
+from match.mapping.memory import Memory, align
+from match.mapping.schedule import Schedule
 from match.prediction.blocks import axes_of, axis_length, block_of_lengths
 from match.target.cost import Block, Tile
 
@@ -50,9 +51,9 @@ class SimulatedStream:
         offset = self._packing.offset(spans, outside) if constant else self._offset(spans)
         return self._begin(block, offset)
 
-    def start_part(self, spans: Spans, part: ConstantPart) -> SimulatedStep:
+    def start_part(self, spans: Spans, part: Fetch) -> SimulatedStep:
         """The transfer of a part of a group's constants."""
-        return self._begin(self._packing.block(spans, self.memory)._replace(bytes=part.bytes), part.start)
+        return self._begin(self._packing.block(spans, self.memory)._replace(bytes=part.room.bytes), part.start)
 
     def _begin(self, block: Block, offset: int) -> SimulatedStep:
         kind = Kind.STORE if self.operand.role is Role.OUTPUT else Kind.FETCH

@@ -13,8 +13,8 @@
 % endif
 % for level in text.levels:
  * In ${level.memory.name}:
-% for operand in level.operands:
- *   ${operand.name}: ${operand.summary}
+% for line in level.summary:
+ *   ${line}
 % endfor
 % endfor
 % if text.schedule.partial_bytes:
@@ -29,8 +29,8 @@
 #include <stdint.h>
 
 #include "match_dump.h"
-% for level in text.levels:
-#include "${level.shared}.h"
+% for header in text.headers:
+#include "${header}.h"
 % endfor
 #include "match_layer.h"
 % if text.declared:
@@ -38,12 +38,14 @@
 % endif
 #include "match_trace.h"
 
+% if text.sizes:
 /* The layer, in elements. */
 enum {
 % for name, value in text.sizes:
     ${name} = ${value},
 % endfor
 };
+% endif
 % if text.schedule.loops:
 
 /* Tiles, in iterations. */

@@ -64,10 +64,6 @@ int32_t *const output_sums = ${level.output_sums};
 % for variable, value in call.spans:
 const match_span_t ${variable} = ${value};
 % endfor
-% if call.title:
-${call.title}
-${shared}_clear(&${call.tile});
-% endif
 % for field, value in call.changing:
 ${call.tile}.${field} = ${value};
 % endfor
@@ -75,9 +71,6 @@ ${call.tile}.${field} = ${value};
 ${output_free()}\
 % endif
 
-% for block in call.awaited:
-MATCH_TRY(${shared}_wait(&${block}));
-% endfor
 MATCH_TRY(${shared}_compute(${call.kernel}, &${call.tile}));
 % endfor
 </%def>\
@@ -154,10 +147,6 @@ static void fetch_${operand.name}${name}(${shared}_block_t *block${level.array_p
     const int32_t index = ${operand.constants.before("k")};
     const uint32_t bytes = (uint32_t)((${operand.constants.before("k_end")} - index)${operand.ranges} * ${operand.name.upper()}_BYTES);
     const uint8_t *const from = ${array} + index${operand.ranges} * ${operand.name.upper()}_BYTES;
-% elif operand.constant and level.constant_parts:
-static void fetch_${operand.name}(${shared}_block_t *block${level.array_parameter(operand)}, uint32_t start, uint32_t bytes)
-{
-    const uint8_t *const from = ${array} + start;
 % elif operand.constant:
 static void fetch_${operand.name}${name}(${shared}_block_t *block${level.array_parameter(operand)}${", int32_t index" if operand.indexed else ""})
 {
@@ -213,11 +202,9 @@ static int32_t iterate${name}(const arguments_t *arguments, ${blocks}, ${shared}
     const arguments_t *const arguments = given;
 % endif
 % if level.innermost:
-% for call in level.contexts:
+% for call in level.calls:
     match_tile_t ${call.tile};
-% if not call.title:
     ${shared}_clear(&${call.tile});
-% endif
 % for field, value in call.constant:
     ${call.tile}.${field} = ${value};
 % endfor
@@ -232,11 +219,7 @@ static int32_t iterate${name}(const arguments_t *arguments, ${blocks}, ${shared}
 
 % endif
 % for operand in level.fetched:
-% if operand.constant and level.constant_parts:
-% for one in level.constant_parts:
-    fetch_${operand.name}(&${one.block}${level.array_argument(operand)}, ${one.part.start}, ${one.bytes_name});
-% endfor
-% elif operand.double or not operand.depth:
+% if operand.double or not operand.depth:
     ${start(operand, operand.arguments_first())}\
 % endif
 % endfor

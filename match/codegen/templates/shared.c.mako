@@ -83,8 +83,14 @@ void ${shared.name}_clear(match_tile_t *tile)
 int32_t ${shared.name}_compute(match_kernel_t kernel, const match_tile_t *tile)
 {
     MATCH_TRACE_KERNEL(tile);
-    MATCH_TRY(${api.compute.start}(kernel, tile));
-    return ${api.sync.wait_compute}();
+    int32_t status = ${api.compute.start}(kernel, tile);
+    if (status == MATCH_OK) {
+        status = ${api.sync.wait_compute}();
+    }
+    if (status != MATCH_OK) {
+        (void)${api.sync.wait_compute}(); /* it may still run */
+    }
+    return status;
 }
 
 /* A layer that is to run. */
@@ -138,9 +144,6 @@ static int32_t run(void *given)
     }
     if (status == MATCH_OK) {
         status = layer->execute(call->arguments, blocks);
-    }
-    if (status != MATCH_OK) {
-        (void)${api.sync.wait_compute}();
     }
     status = ${shared.name}_settle(blocks, reserved, status);
     while (reserved > 0) {

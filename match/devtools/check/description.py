@@ -11,7 +11,7 @@ from match.dispatch.plan import CPU
 from match.errors import in_a_line
 from match.ir.layer import Op
 from match.ir.names import identifier
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.arguments import is_a
 from match.target.attributes import attribute_problems
 from match.target.hardware import HwModule, MatchTarget, Pattern, Platform

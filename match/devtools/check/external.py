@@ -10,7 +10,7 @@ from pathlib import Path
 
 from match.codegen.platforms import PACKAGE
 from match.errors import CostModelError
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.answers import number
 from match.target.cost import Block
 from match.target.hardware import External, ExternalApi, ExternalPlatform, Platform

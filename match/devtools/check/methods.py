@@ -9,7 +9,7 @@ from functools import partial
 from match.compilation.options import Numerics
 from match.dispatch.request import aligned_memories
 from match.ir.layer import Dim, Layer, Operand, Role
-from match.mapping.schedule import block_bytes
+from match.mapping.memory import block_bytes
 from match.partitioning.pattern import Match
 from match.requantize.form import Form, choose_form
 from match.target import methods

@@ -15,7 +15,8 @@ from ortools.sat.python import cp_model
 
 from match.errors import NoMappingError
 from match.ir.layer import Component, Dim
-from match.mapping.schedule import REDUCTIONS, align, block_bytes, component_bytes
+from match.mapping.memory import align, block_bytes, component_bytes
+from match.mapping.schedule import REDUCTIONS
 from match.prediction.prices import Prices
 from match.search.baselines.dory_rules import Rules
 from match.search.exact.tables import TILED, tile_sizes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from match.errors import NoMappingError
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.search.problem import SearchProblem
 
 

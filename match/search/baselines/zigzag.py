@@ -37,7 +37,7 @@ from zigzag.workload.layer_attributes import (
 from zigzag.workload.layer_node import LayerNode, LayerNodeAttributes, MappingAttributes
 
 from match.ir.layer import Dim, Layer, Operand, Role
-from match.mapping.schedule import block_bytes
+from match.mapping.memory import block_bytes
 
 UNITS = 1024
 """ZigZag takes whole numbers for the sizes of elements and memories: all of ours are given in parts of a byte."""

@@ -13,6 +13,7 @@ from match.prediction.prices import Prices
 from match.search.exact.search import Search
 from match.search.exact.tables import Tables, all_sizes, refusal
 from match.search.exact.two_memories import TwoMemories
+from match.search.groups import group_schedule
 from match.search.objective import check_objective
 from match.search.problem import SearchProblem
 from match.target.cost import CostModel
@@ -26,6 +27,8 @@ class ExactEngine:
         """See `Engine.search`."""
         check_objective(problem.objective, cost_model=problem.cost_model)
         with collector_paused():
+            if problem.layer.links:
+                return group_schedule(problem)
             if len(problem.memories) == 1:
                 return one_memory(problem)
             if len(problem.memories) == 2:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from match.errors import NoMappingError
 from match.ir.layer import Axis, Component, Dim, Operand, Role
-from match.mapping.schedule import align
+from match.mapping.memory import align
 from match.prediction.arrays import Flags, Floats, Ints
 from match.prediction.blocks import axis_length, axis_lengths, round_up, touched_lengths
 from match.prediction.prices import Prices

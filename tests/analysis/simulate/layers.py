@@ -15,7 +15,8 @@ from match.errors import ScheduleError
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Operand, Padding, Role
 from match.ir.requantization import Int64Array, Requantizer
-from match.mapping.schedule import Loop, Memory, Placement, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop, Placement, Schedule
 from match.prediction.blocks import largest_tile
 from match.requantize.form import choose_form
 from match.target.hardware import HwModule, MatchTarget, Pattern

@@ -9,7 +9,8 @@ import pytest
 
 from match.analysis.simulate import Event, Kind, simulate
 from match.ir.layer import Dim, Layer, Op, Operand
-from match.mapping.schedule import Loop, Memory, Placement, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Loop, Placement, Schedule
 from match.target.cost import Block, CostModel, Tile
 from match.target.operands import input_operand, output_operand, standard_operands
 

@@ -11,7 +11,8 @@ import pytest
 
 from match.analysis.simulate import Kind, Timeline, simulate, stream
 from match.ir.layer import Role
-from match.mapping.schedule import Memory, Placement, Schedule
+from match.mapping.memory import Memory
+from match.mapping.schedule import Placement, Schedule
 from match.target.cost import Tile
 from tests.mapping.random_schedules import SteppedCost, random_cost, random_layer, random_memories, random_schedule
 from tests.seeds import seeded

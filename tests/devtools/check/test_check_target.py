@@ -20,7 +20,7 @@ from match.devtools.check.real_scales import refused_scales
 from match.errors import TargetError
 from match.ir.layer import Dim, Layer, Op
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.partitioning.pattern import Match
 from match.partitioning.relay_layers import find
 from match.relay import integer_form, relay, tvm

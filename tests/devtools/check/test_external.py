@@ -17,7 +17,7 @@ from match.devtools.check import check_target
 from match.devtools.check.description import description_problems
 from match.devtools.check.external_run import external_run_problems
 from match.devtools.check.probes import Probe, inputs, network, probes
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.cost import Block
 from match.target.hardware import MatchTarget
 from match.targets.pulp.external import STAND_IN, hyperram

@@ -1,0 +1,238 @@
+"""What lies where in the innermost memory while a group runs, and when its transfers start.
+
+The tensors of a group are whole. Each takes room from the operator that writes it to the last one that reads it; what
+comes from outside, tensors and constants, takes room from the operator before which its transfer starts. So constants
+take the place of what earlier operators have used up, and arrive while operators before theirs compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from match.ir.group import first_readers, last_readers
+from match.ir.layer import Layer, Operand, Role
+from match.mapping.memory import Memory, align, component_bytes
+from match.mapping.packing import Item, Packed, aligned, loads, pack
+
+MOST_TRANSFERS = 14
+"""Transfers of a group that are under way at once: a DMA engine counts a limited number of them."""
+
+PART_BYTES = 4096
+"""Bytes of the smallest part of constants but the last: to start a smaller transfer takes more cycles than it saves."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """Some bytes of the innermost memory, from an offset on."""
+
+    offset: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Fetch:
+    """A transfer from outside into `room`: of a tensor, or of the constants of consecutive operators.
+
+    It starts before operator number `started`, and operator number `awaited` waits for it; `last` is the last one that
+    reads it. Of constants, `components` are how many components of the operand it has, and `start` is the byte of the
+    operand's block where it begins.
+    """
+
+    operand: str
+    room: Room
+    started: int
+    awaited: int
+    last: int
+    start: int = 0
+    components: int = 0
+
+
+@dataclass(frozen=True)
+class GroupPlan:
+    """The rooms of a group.
+
+    fetches: what comes from outside, in the order in which the transfers start. outputs: the tensor that each operator
+    writes. scratch: that of each operator's kernel. bytes: where the last room ends.
+    """
+
+    fetches: tuple[Fetch, ...]
+    outputs: tuple[Room, ...]
+    scratch: tuple[Room, ...]
+    bytes: int
+
+    def room(self, operand: str) -> Room:
+        """Where an operand lies, or the constants that are fetched first; the output, if it is not fetched."""
+        return next((fetch.room for fetch in self.fetches if fetch.operand == operand), self.outputs[-1])
+
+    def starting(self, operator: int) -> tuple[Fetch, ...]:
+        """The transfers that start before an operator."""
+        return tuple(fetch for fetch in self.fetches if fetch.started == operator)
+
+    def awaited(self, operator: int) -> tuple[Fetch, ...]:
+        """The transfers that an operator waits for."""
+        return tuple(fetch for fetch in self.fetches if fetch.awaited == operator)
+
+    def slot(self, fetch: Fetch) -> int:
+        """The number of a fetch among those that may be under way with it, less than `MOST_TRANSFERS`."""
+        return self.fetches.index(fetch) % MOST_TRANSFERS
+
+
+def rooms(layer: Layer, plan: GroupPlan) -> list[tuple[Item, int]]:
+    """Everything that takes room, with the operators during which it does, and its offset."""
+    found = [(Item(("fetch", n), f.started, f.last, f.room.bytes), f.room.offset) for n, f in enumerate(plan.fetches)]
+    for number, (room, last) in enumerate(zip(plan.outputs, _last_readers(layer), strict=True)):
+        found.append((Item(("output", number), number, last, room.bytes), room.offset))
+    for number, room in enumerate(plan.scratch):
+        found.append((Item(("scratch", number), number, number, room.bytes), room.offset))
+    return [(item, offset) for item, offset in found if item.bytes]
+
+
+def fault(layer: Layer, plan: GroupPlan) -> str | None:
+    """What is wrong with a plan, if something is: rooms that overlap, or transfers that come too late or too many."""
+    placed = rooms(layer, plan)
+    for number, (item, offset) in enumerate(placed):
+        for other, beside in placed[:number]:
+            together = item.first <= other.last and other.first <= item.last
+            if together and offset < beside + other.bytes and beside < offset + item.bytes:
+                return f"{item.key} and {other.key} overlap"
+        if offset + item.bytes > plan.bytes:
+            return f"{item.key} ends behind all of it"
+    for before, fetch in zip(plan.fetches, plan.fetches[1:], strict=False):
+        if fetch.started < before.started or fetch.awaited < before.awaited:
+            return f"{fetch.operand} is fetched out of order"
+    for number, fetch in enumerate(plan.fetches):
+        if not fetch.started <= fetch.awaited <= fetch.last:
+            return f"{fetch.operand} comes too late"
+        if number >= MOST_TRANSFERS and plan.fetches[number - MOST_TRANSFERS].awaited >= fetch.started:
+            return "too many transfers are under way"
+    return None
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes of the tensor that each operator of a group writes, and of each kernel's scratch."""
+
+    outputs: tuple[int, ...]
+    scratch: tuple[int, ...]
+
+
+def group_plan(layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes) -> GroupPlan | None:
+    """The plan of a group; None if it does not fit.
+
+    Transfers start as early as there is room: all of them as many operators ahead as fit, and then each of them still
+    earlier, those that are needed first before others.
+    """
+    fetches = _fetches(layer, operands, memory)
+    fixed = _fixed(layer, sizes)
+    count = len(layer.stages)
+    ahead = count
+    while ahead >= 0:
+        coming = _within_engine([replace(one, started=max(0, one.awaited - ahead)) for one in fetches])
+        items = [*fixed, *(_item(n, fetch) for n, fetch in enumerate(coming))]
+        if max(loads(items, count, memory.alignment)) <= memory.size:
+            packed = pack(items, memory.alignment, memory.size, solve=False)
+            if packed.peak <= memory.size:
+                return _planned(coming, fixed, packed, sizes, memory)
+        ahead = min(ahead - 1, max(fetch.awaited for fetch in fetches) - 1) if fetches and ahead == count else ahead - 1
+    return None
+
+
+def least_bytes(layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes) -> int:
+    """Bytes of the innermost memory that are not enough for a group, or just enough, if no transfer starts early."""
+    late = [replace(fetch, started=fetch.awaited) for fetch in _fetches(layer, operands, memory)]
+    items = [*_fixed(layer, sizes), *(_item(n, fetch) for n, fetch in enumerate(late))]
+    return max(loads(items, len(layer.stages), memory.alignment))
+
+
+def _item(number: int, fetch: Fetch) -> Item:
+    return Item(("fetch", number), fetch.started, fetch.last, fetch.room.bytes)
+
+
+def _last_readers(layer: Layer) -> tuple[int, ...]:
+    """For each operator the last one that reads its output; the last operator's is written back behind it."""
+    return (*last_readers(layer.links), len(layer.stages) - 1)
+
+
+def _fixed(layer: Layer, sizes: Sizes) -> list[Item]:
+    """The tensors that operators write, and the scratch of kernels."""
+    last = _last_readers(layer)
+    written = [Item(("output", n), n, last[n], size) for n, size in enumerate(sizes.outputs)]
+    return [*written, *(Item(("scratch", n), n, n, size) for n, size in enumerate(sizes.scratch) if size)]
+
+
+def _fetches(layer: Layer, operands: Sequence[Operand], memory: Memory) -> list[Fetch]:
+    """The transfers of a group in the order in which operators wait for them, each as late as it may be.
+
+    All constants of an operator are in one part. All parts but the last have at least `PART_BYTES`.
+    """
+    found: list[Fetch] = []
+    outside = iter(first_readers(layer.links))
+    for tensor, operand in enumerate(one for one in operands if one.role is Role.INPUT):
+        reader, _ = next(outside)
+        last = max(number for number, links in enumerate(layer.links) if ~tensor in links)
+        (component,) = operand.components
+        size = align(component_bytes(component, layer.extents), memory.alignment)
+        found.append(Fetch(operand.name, Room(0, size), reader, reader, last))
+    for operand in operands:
+        if operand.role is Role.CONSTANT:
+            found += _parts(layer, operand, memory)
+    return sorted(found, key=lambda fetch: (fetch.awaited, fetch.components > 0))
+
+
+def _parts(layer: Layer, operand: Operand, memory: Memory) -> list[Fetch]:
+    """The constants of consecutive operators in parts."""
+    found: list[Fetch] = []
+    begin = 0
+    for component in operand.components:
+        size = align(component_bytes(component, layer.extents), memory.alignment)
+        number = component.operator
+        if not found or (number != found[-1].last and found[-1].room.bytes >= PART_BYTES):
+            found.append(Fetch(operand.name, Room(0, 0), number, number, number, begin))
+        part = found[-1]
+        room = Room(0, part.room.bytes + size)
+        found[-1] = replace(part, room=room, last=number, components=part.components + 1)
+        begin += size
+    return found
+
+
+def _within_engine(fetches: Sequence[Fetch]) -> list[Fetch]:
+    """The same transfers, later where too many would be under way, and in the same order."""
+    found: list[Fetch] = []
+    for fetch in fetches:
+        started = max(fetch.started, _earliest(found))
+        found.append(replace(fetch, started=min(started, fetch.awaited)))
+    return found
+
+
+def _earliest(before: Sequence[Fetch]) -> int:
+    """The operator before which the next transfer may start."""
+    in_order = before[-1].started if before else 0
+    free = before[-MOST_TRANSFERS].awaited + 1 if len(before) >= MOST_TRANSFERS else 0
+    return max(in_order, free)
+
+
+def _planned(coming: Sequence[Fetch], fixed: Sequence[Item], packed: Packed, sizes: Sizes, memory: Memory) -> GroupPlan:
+    """The plan of a packing, with transfers that start as early as their room is free."""
+    taken = [(item.first, item.last, packed.offsets[item.key], aligned(item.bytes, memory.alignment)) for item in fixed]
+    placed = [replace(one, room=Room(packed.offsets["fetch", n], one.room.bytes)) for n, one in enumerate(coming)]
+    found: list[Fetch] = []
+    for number, fetch in enumerate(placed):
+        others = [*taken, *(_span(one) for one in (*found, *placed[number + 1 :]))]
+        found.append(replace(fetch, started=_start(fetch, others, _earliest(found))))
+    outputs = tuple(Room(packed.offsets["output", n], size) for n, size in enumerate(sizes.outputs))
+    scratch = tuple(Room(packed.offsets.get(("scratch", n), 0), size) for n, size in enumerate(sizes.scratch))
+    return GroupPlan(tuple(found), outputs, scratch, packed.peak)
+
+
+def _span(fetch: Fetch) -> tuple[int, int, int, int]:
+    return fetch.started, fetch.last, fetch.room.offset, fetch.room.bytes
+
+
+def _start(fetch: Fetch, others: Sequence[tuple[int, int, int, int]], earliest: int) -> int:
+    """The first operator from `earliest` on from which a transfer's room is free until it starts now."""
+    begin, end = fetch.room.offset, fetch.room.offset + fetch.room.bytes
+    for first, last, offset, size in others:
+        if first < fetch.started and offset < end and begin < offset + size:
+            earliest = max(earliest, last + 1)
+    return min(earliest, fetch.started)
