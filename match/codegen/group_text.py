@@ -22,6 +22,7 @@ from match.codegen.level_text import LevelText, NumberedBlock, numbered
 from match.codegen.operand_text import OperandText
 from match.codegen.shared_text import module_prefix
 from match.dispatch.plan import LayerPlan, OperatorPlan
+from match.ir.group import Call, calls
 from match.ir.layer import Axis, Layer, Op, Operand, Role
 from match.mapping.group_plan import MOST_TRANSFERS, Fetch, GroupPlan, Room
 from match.mapping.memory import align, component_bytes
@@ -78,21 +79,22 @@ def place(room: Room) -> str:
 
 @dataclass(frozen=True)
 class MemberText:
-    """Operator `number` of a group."""
+    """Kernel call `number` of a group."""
 
     plan: LayerPlan
     rooms: GroupPlan
     number: int
+    call: Call
 
     @property
     def layer(self) -> Layer:
         """The operator."""
-        return self.plan.layer.stages[self.number]
+        return self.plan.layer.stages[self.call.operator]
 
     @property
     def operator(self) -> OperatorPlan:
         """Its plan."""
-        return self.plan.operators[self.number]
+        return self.plan.operators[self.call.operator]
 
     @property
     def shared(self) -> str:
@@ -102,8 +104,10 @@ class MemberText:
 
     @property
     def title(self) -> str:
-        """The comment at its call: what it is, and the module if there are several."""
-        layer = self.layer
+        """The comment at the call: what the operator is, and the module if there are several."""
+        layer, call = self.layer, self.call
+        if call.first:
+            return note(f"The same, output channels {call.first} to {call.first + call.channels - 1}.", WIDTH - 4)
         shape = f"{layer.iy}x{layer.ix}x{layer.input_channels} to {layer.oy}x{layer.ox}x{layer.output_channels}"
         window = f" {layer.fy}x{layer.fx}" if layer.op in WINDOWED else ""
         unit = f", on {self.operator.unit.name}" if self.operator.unit and len(self.plan.units) > 1 else ""
@@ -122,12 +126,12 @@ class MemberText:
 
     def _activations(self) -> tuple[list[WholeText], WholeText]:
         inputs = [operand.name for operand in self.plan.schedule.operands if operand.role is Role.INPUT]
-        links = self.plan.layer.links[self.number]
+        links = self.plan.layer.links[self.call.operator]
         read = [self.rooms.room(inputs[~link]) if link < 0 else self.rooms.outputs[link] for link in links]
         own = [operand for operand in self.operator.operands if operand.role is Role.INPUT]
         output = next(operand for operand in self.operator.operands if operand.role is Role.OUTPUT)
         texts = [WholeText(operand, self.layer, place(room)) for operand, room in zip(own, read, strict=True)]
-        return texts, WholeText(output, self.layer, place(self.rooms.outputs[self.number]))
+        return texts, WholeText(output, self.layer, place(self.rooms.outputs[self.call.operator]))
 
     def _constants(self) -> Iterator[tuple[str, str]]:
         """Where its constants lie, by field of the kernel's context."""
@@ -137,7 +141,7 @@ class MemberText:
         for fetch in self.rooms.fetches:
             offset = fetch.room.offset
             for component in islice(components, fetch.components):
-                if component.operator == self.number:
+                if component.call == self.number:
                     yield constant_field(component, self.plan.layer), place(Room(offset, 0))
                 offset += align(component_bytes(component, self.plan.layer.extents), memory.alignment)
 
@@ -149,8 +153,8 @@ class MemberText:
         for one in inputs:
             yield one.operand.name, one.first
         yield from self._constants()
-        yield "output", output.first
-        if (scratch := self.rooms.scratch[self.number]).bytes:
+        yield "output", f"{output.first} + {self.call.first}" if self.call.first else output.first
+        if (scratch := self.rooms.scratch[self.call.operator]).bytes:
             yield "scratch", place(scratch)
         if layer.op is Op.GROUPED_CONV2D:
             yield "channels_in", str(layer.c)
@@ -158,7 +162,7 @@ class MemberText:
             yield "groups", str(layer.k)
         else:
             yield "channels_in", channels_in(layer, str(inputs[0].count(channels)))
-            yield "channels_out", str(output.count(output.axes[2]))
+            yield "channels_out", str(min(self.call.channels, output.count(output.axes[2])))
         yield "input_height", str(inputs[0].count(rows))
         yield "input_width", str(inputs[0].count(columns))
         yield "output_height", str(output.count(output.axes[0]))
@@ -217,8 +221,8 @@ class GroupText(KernelText):
 
     @property
     def members(self) -> tuple[MemberText, ...]:
-        """The operators."""
-        return tuple(MemberText(self.plan, self.rooms, number) for number in range(len(self.layer.stages)))
+        """The kernel calls."""
+        return tuple(MemberText(self.plan, self.rooms, number, call) for number, call in enumerate(calls(self.layer)))
 
     @property
     def transfers(self) -> int:

@@ -11,7 +11,7 @@ from match.mapping.memory import block_bytes
 from match.target import methods
 from match.target.answers import call_text, number
 from match.target.cost import Block
-from match.target.group import output_bytes, whole_tile
+from match.target.group import cut_of, output_bytes, whole_tile
 from match.target.layers import cost_model_of
 from match.target.operands import INPUT
 
@@ -22,7 +22,7 @@ class Member:
 
     constants, output: bytes of its constants and of the tensor that it writes. scratch: bytes that its kernel takes
     beside. cycles: predicted cycles of its kernel call on the whole layer. fetch: of the transfer of a byte from
-    outside, where blocks are large.
+    outside, where blocks are large. cut: output channels of each of its kernel calls, 0 where one computes all.
     """
 
     constants: int
@@ -30,6 +30,7 @@ class Member:
     scratch: int
     cycles: float
     fetch: float
+    cut: int = 0
 
 
 def member(request: Request) -> Member | None:
@@ -60,4 +61,5 @@ def member(request: Request) -> Member | None:
         int(asked("scratch", tile)),
         asked("launch") + asked("compute", tile),
         asked("transfer", block) / memory.size,
+        cut_of(layer, operands),
     )

@@ -8,6 +8,7 @@ all operators, the tensors between operators, and the output. So a group has one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from match.ir.chain import stage_spans
 from match.ir.layer import Dim, Layer
@@ -21,8 +22,10 @@ MOST_INPUTS = 12
 Spans = Mapping[Dim, tuple[int, int]]
 
 
-def grouped(stages: Sequence[Layer], links: Links) -> Layer:
+def grouped(stages: Sequence[Layer], links: Links, cuts: Sequence[int] = ()) -> Layer:
     """The group of operators, each after the operators that it reads from; it is named as the last one.
+
+    `cuts` are the output channels of each operator's kernel calls, 0 or nothing where one computes all.
 
     Raises:
         ValueError: if an operator reads one that is not in front of it.
@@ -49,6 +52,24 @@ def grouped(stages: Sequence[Layer], links: Links) -> Layer:
         unit=last.unit,
         stages=tuple(stages),
         links=links,
+        cuts=tuple(cuts) or (0,) * len(stages),
+    )
+
+
+class Call(NamedTuple):
+    """A kernel call of a group: the number of its operator, and its output channels from `first` on."""
+
+    operator: int
+    first: int
+    channels: int
+
+
+def calls(layer: Layer) -> tuple[Call, ...]:
+    """The kernel calls of a group, in order. An operator that is cut has several, one behind the other."""
+    return tuple(
+        Call(number, first, min(cut or stage.k, stage.k - first))
+        for number, (stage, cut) in enumerate(zip(layer.stages, layer.cuts, strict=True))
+        for first in range(0, stage.k, cut or stage.k)
     )
 
 
@@ -63,13 +84,14 @@ def first_readers(links: Links) -> tuple[tuple[int, int], ...]:
 
 
 def last_readers(links: Links) -> tuple[int, ...]:
-    """For each operator but the last, the last operator that reads its output."""
+    """For each operator, the last operator that reads its output; the last operator's is read by none but itself."""
     found = {link: number for number, own in enumerate(links) for link in own if link >= 0}
-    return tuple(found[number] for number in range(len(links) - 1))
+    return (*(found[number] for number in range(len(links) - 1)), len(links) - 1)
 
 
-def operator_spans(layer: Layer, spans: Spans) -> tuple[Spans, ...]:
-    """What each operator of a layer computes, in iterations of its own loops, for a tile of the layer."""
+def operator_spans(layer: Layer, spans: Spans) -> tuple[tuple[int, Spans], ...]:
+    """For each kernel call of a tile the number of its operator, and what it computes in iterations of its loops."""
     if layer.links:
-        return tuple(stage.spans for stage in layer.stages)
-    return stage_spans(layer, spans) if layer.stages else (spans,)
+        parts = ((call.operator, {Dim.K: (call.first, call.channels)}) for call in calls(layer))
+        return tuple((number, {**layer.stages[number].spans, **part}) for number, part in parts)
+    return tuple(enumerate(stage_spans(layer, spans))) if layer.stages else ((0, spans),)

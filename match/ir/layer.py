@@ -197,6 +197,7 @@ class Layer:
         stages: operators of a chain or a group, in the order in which they are computed; a single operator has none.
         links: for each operator of a group where its inputs come from: n is operator n of the group, ~n tensor n from
             outside. A chain has none.
+        cuts: for each operator of a group the output channels of each of its kernel calls, 0 where one computes all.
         group_outputs: output channels of one iteration of K, more than 1 in grouped convolutions only.
         group_inputs: of the `c` channels those that an output sums, where groups were joined and filters have zeros;
             0 for all.
@@ -234,6 +235,7 @@ class Layer:
     broadcast: Broadcast = ""
     stages: tuple[Layer, ...] = ()
     links: tuple[tuple[int, ...], ...] = ()
+    cuts: tuple[int, ...] = ()
     group_outputs: int = 1
     group_inputs: int = 0
     weight_bits: int = WIDEST_WEIGHTS
@@ -409,7 +411,7 @@ class Component:
     Of an activation, order and multiples of the axes are also those of the tensor in main memory. `byte_group` is how
     many bytes of its fastest axis lie in reverse order together, the last first; 1 where they lie in order.
 
-    `operator` is, of the constants of a group, the number of the operator that reads them.
+    `call` is, of the constants of a group, the number of the kernel call that reads them.
     """
 
     name: str
@@ -417,7 +419,7 @@ class Component:
     element_bytes: int = 1
     divisible: bool = True
     byte_group: int = 1
-    operator: int = 0
+    call: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """What lies where in the innermost memory while a group runs, and when its transfers start.
 
-The tensors of a group are whole. Each takes room from the operator that writes it to the last one that reads it; what
-comes from outside, tensors and constants, takes room from the operator before which its transfer starts. So constants
-take the place of what earlier operators have used up, and arrive while operators before theirs compute.
+The tensors of a group are whole. Each takes room from the first kernel call that writes it to the last one that reads
+it; what comes from outside, tensors and constants, takes room from the call before which its transfer starts. So
+constants take the place of what earlier calls have used up, and arrive while calls before theirs compute.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from match.ir.group import first_readers, last_readers
+from match.ir.group import calls, first_readers, last_readers
 from match.ir.layer import Layer, Operand, Role
 from match.mapping.memory import Memory, align, component_bytes
 from match.mapping.packing import Item, Packed, aligned, loads, pack
@@ -20,6 +20,10 @@ MOST_TRANSFERS = 14
 
 PART_BYTES = 4096
 """Bytes of the smallest part of constants but the last: to start a smaller transfer takes more cycles than it saves."""
+
+
+_LEFT = (0.0, 0.0625, 0.125, 0.25, 0.5, 1.0)
+"""Shares of the memory that early transfers leave, tried one after the other."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +36,9 @@ class Room:
 
 @dataclass(frozen=True)
 class Fetch:
-    """A transfer from outside into `room`: of a tensor, or of the constants of consecutive operators.
+    """A transfer from outside into `room`: of a tensor, or of the constants of consecutive kernel calls.
 
-    It starts before operator number `started`, and operator number `awaited` waits for it; `last` is the last one that
+    It starts before call number `started`, and call number `awaited` waits for it; `last` is the last one that
     reads it. Of constants, `components` are how many components of the operand it has, and `start` is the byte of the
     operand's block where it begins.
     """
@@ -53,7 +57,7 @@ class GroupPlan:
     """The rooms of a group.
 
     fetches: what comes from outside, in the order in which the transfers start. outputs: the tensor that each operator
-    writes. scratch: that of each operator's kernel. bytes: where the last room ends.
+    writes. scratch: that of each operator's kernel calls. bytes: where the last room ends.
     """
 
     fetches: tuple[Fetch, ...]
@@ -65,13 +69,13 @@ class GroupPlan:
         """Where an operand lies, or the constants that are fetched first; the output, if it is not fetched."""
         return next((fetch.room for fetch in self.fetches if fetch.operand == operand), self.outputs[-1])
 
-    def starting(self, operator: int) -> tuple[Fetch, ...]:
-        """The transfers that start before an operator."""
-        return tuple(fetch for fetch in self.fetches if fetch.started == operator)
+    def starting(self, call: int) -> tuple[Fetch, ...]:
+        """The transfers that start before a kernel call."""
+        return tuple(fetch for fetch in self.fetches if fetch.started == call)
 
-    def awaited(self, operator: int) -> tuple[Fetch, ...]:
-        """The transfers that an operator waits for."""
-        return tuple(fetch for fetch in self.fetches if fetch.awaited == operator)
+    def awaited(self, call: int) -> tuple[Fetch, ...]:
+        """The transfers that a kernel call waits for."""
+        return tuple(fetch for fetch in self.fetches if fetch.awaited == call)
 
     def slot(self, fetch: Fetch) -> int:
         """The number of a fetch among those that may be under way with it, less than `MOST_TRANSFERS`."""
@@ -79,13 +83,11 @@ class GroupPlan:
 
 
 def rooms(layer: Layer, plan: GroupPlan) -> list[tuple[Item, int]]:
-    """Everything that takes room, with the operators during which it does, and its offset."""
-    found = [(Item(("fetch", n), f.started, f.last, f.room.bytes), f.room.offset) for n, f in enumerate(plan.fetches)]
-    for number, (room, last) in enumerate(zip(plan.outputs, _last_readers(layer), strict=True)):
-        found.append((Item(("output", number), number, last, room.bytes), room.offset))
-    for number, room in enumerate(plan.scratch):
-        found.append((Item(("scratch", number), number, number, room.bytes), room.offset))
-    return [(item, offset) for item, offset in found if item.bytes]
+    """Everything that takes room, with the kernel calls during which it does, and its offset."""
+    sizes = Sizes(tuple(room.bytes for room in plan.outputs), tuple(room.bytes for room in plan.scratch))
+    items = [_item(number, fetch) for number, fetch in enumerate(plan.fetches)] + _fixed(layer, sizes)
+    taken = (*(fetch.room for fetch in plan.fetches), *plan.outputs, *plan.scratch)
+    return [(item, room.offset) for item, room in zip(items, taken, strict=True) if room.bytes]
 
 
 def fault(layer: Layer, plan: GroupPlan) -> str | None:
@@ -120,60 +122,83 @@ class Sizes:
 def group_plan(layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes) -> GroupPlan | None:
     """The plan of a group; None if it does not fit.
 
-    Transfers start as early as there is room: all of them as many operators ahead as fit, and then each of them still
-    earlier, those that are needed first before others.
+    Transfers start as early as there are bytes for all that is alive then, those that are needed first before others.
+    If gaps leave no packing of that, it is tried with some bytes less.
     """
-    fetches = _fetches(layer, operands, memory)
+    late = _fetches(layer, operands, memory)
     fixed = _fixed(layer, sizes)
-    count = len(layer.stages)
-    ahead = count
-    while ahead >= 0:
-        coming = _within_engine([replace(one, started=max(0, one.awaited - ahead)) for one in fetches])
+    for left in _LEFT:
+        coming = _as_early_as_fits(late, fixed, len(calls(layer)), memory, memory.size - int(left * memory.size))
+        if coming is None:
+            continue
         items = [*fixed, *(_item(n, fetch) for n, fetch in enumerate(coming))]
-        if max(loads(items, count, memory.alignment)) <= memory.size:
-            packed = pack(items, memory.alignment, memory.size, solve=False)
-            if packed.peak <= memory.size:
-                return _planned(coming, fixed, packed, sizes, memory)
-        ahead = min(ahead - 1, max(fetch.awaited for fetch in fetches) - 1) if fetches and ahead == count else ahead - 1
+        packed = pack(items, memory.alignment, memory.size, solve=False)
+        if packed.peak <= memory.size:
+            return _planned(coming, fixed, packed, sizes, memory)
     return None
+
+
+def _as_early_as_fits(
+    late: Sequence[Fetch], fixed: Sequence[Item], count: int, memory: Memory, size: int
+) -> list[Fetch] | None:
+    """Transfers that start early, so that no more than `size` bytes are alive at once; None if these are too few."""
+    items = [*fixed, *(_item(n, fetch) for n, fetch in enumerate(late))]
+    alive = loads(items, count, memory.alignment)
+    if max(alive) > memory.size:
+        return None
+    found: list[Fetch] = []
+    for fetch in late:
+        started, least, room = fetch.awaited, _earliest(found), aligned(fetch.room.bytes, memory.alignment)
+        while started > least and alive[started - 1] + room <= size:
+            started -= 1
+            alive[started] += room
+        found.append(replace(fetch, started=started))
+    return found
 
 
 def least_bytes(layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes) -> int:
     """Bytes of the innermost memory that are not enough for a group, or just enough, if no transfer starts early."""
     late = [replace(fetch, started=fetch.awaited) for fetch in _fetches(layer, operands, memory)]
     items = [*_fixed(layer, sizes), *(_item(n, fetch) for n, fetch in enumerate(late))]
-    return max(loads(items, len(layer.stages), memory.alignment))
+    return max(loads(items, len(calls(layer)), memory.alignment))
 
 
 def _item(number: int, fetch: Fetch) -> Item:
     return Item(("fetch", number), fetch.started, fetch.last, fetch.room.bytes)
 
 
-def _last_readers(layer: Layer) -> tuple[int, ...]:
-    """For each operator the last one that reads its output; the last operator's is written back behind it."""
-    return (*last_readers(layer.links), len(layer.stages) - 1)
+class _Calls:
+    """The first and the last kernel call of each operator of a group."""
+
+    def __init__(self, layer: Layer) -> None:
+        operators = [call.operator for call in calls(layer)]
+        self.count = len(operators)
+        self.first = [operators.index(number) for number in range(len(layer.stages))]
+        self.last = [first + operators.count(number) - 1 for number, first in enumerate(self.first)]
 
 
 def _fixed(layer: Layer, sizes: Sizes) -> list[Item]:
-    """The tensors that operators write, and the scratch of kernels."""
-    last = _last_readers(layer)
-    written = [Item(("output", n), n, last[n], size) for n, size in enumerate(sizes.outputs)]
-    return [*written, *(Item(("scratch", n), n, n, size) for n, size in enumerate(sizes.scratch) if size)]
+    """For each operator the tensor that it writes, then for each the scratch of its kernel calls."""
+    own = _Calls(layer)
+    last = [own.last[reader] for reader in last_readers(layer.links)]
+    written = [Item(("output", n), own.first[n], last[n], size) for n, size in enumerate(sizes.outputs)]
+    return [*written, *(Item(("scratch", n), own.first[n], own.last[n], size) for n, size in enumerate(sizes.scratch))]
 
 
 def _fetches(layer: Layer, operands: Sequence[Operand], memory: Memory) -> list[Fetch]:
-    """The transfers of a group in the order in which operators wait for them, each as late as it may be.
+    """The transfers of a group in the order in which calls wait for them, each as late as it may be.
 
-    All constants of an operator are in one part. All parts but the last have at least `PART_BYTES`.
+    All constants of a call are in one part. All parts but the last have at least `PART_BYTES`.
     """
     found: list[Fetch] = []
+    own = _Calls(layer)
     outside = iter(first_readers(layer.links))
     for tensor, operand in enumerate(one for one in operands if one.role is Role.INPUT):
         reader, _ = next(outside)
         last = max(number for number, links in enumerate(layer.links) if ~tensor in links)
         (component,) = operand.components
         size = align(component_bytes(component, layer.extents), memory.alignment)
-        found.append(Fetch(operand.name, Room(0, size), reader, reader, last))
+        found.append(Fetch(operand.name, Room(0, size), own.first[reader], own.first[reader], own.last[last]))
     for operand in operands:
         if operand.role is Role.CONSTANT:
             found += _parts(layer, operand, memory)
@@ -181,12 +206,12 @@ def _fetches(layer: Layer, operands: Sequence[Operand], memory: Memory) -> list[
 
 
 def _parts(layer: Layer, operand: Operand, memory: Memory) -> list[Fetch]:
-    """The constants of consecutive operators in parts."""
+    """The constants of consecutive kernel calls in parts."""
     found: list[Fetch] = []
     begin = 0
     for component in operand.components:
         size = align(component_bytes(component, layer.extents), memory.alignment)
-        number = component.operator
+        number = component.call
         if not found or (number != found[-1].last and found[-1].room.bytes >= PART_BYTES):
             found.append(Fetch(operand.name, Room(0, 0), number, number, number, begin))
         part = found[-1]
@@ -196,17 +221,8 @@ def _parts(layer: Layer, operand: Operand, memory: Memory) -> list[Fetch]:
     return found
 
 
-def _within_engine(fetches: Sequence[Fetch]) -> list[Fetch]:
-    """The same transfers, later where too many would be under way, and in the same order."""
-    found: list[Fetch] = []
-    for fetch in fetches:
-        started = max(fetch.started, _earliest(found))
-        found.append(replace(fetch, started=min(started, fetch.awaited)))
-    return found
-
-
 def _earliest(before: Sequence[Fetch]) -> int:
-    """The operator before which the next transfer may start."""
+    """The call before which the next transfer may start."""
     in_order = before[-1].started if before else 0
     free = before[-MOST_TRANSFERS].awaited + 1 if len(before) >= MOST_TRANSFERS else 0
     return max(in_order, free)
@@ -221,7 +237,7 @@ def _planned(coming: Sequence[Fetch], fixed: Sequence[Item], packed: Packed, siz
         others = [*taken, *(_span(one) for one in (*found, *placed[number + 1 :]))]
         found.append(replace(fetch, started=_start(fetch, others, _earliest(found))))
     outputs = tuple(Room(packed.offsets["output", n], size) for n, size in enumerate(sizes.outputs))
-    scratch = tuple(Room(packed.offsets.get(("scratch", n), 0), size) for n, size in enumerate(sizes.scratch))
+    scratch = tuple(Room(packed.offsets["scratch", n], size) for n, size in enumerate(sizes.scratch))
     return GroupPlan(tuple(found), outputs, scratch, packed.peak)
 
 
@@ -230,7 +246,7 @@ def _span(fetch: Fetch) -> tuple[int, int, int, int]:
 
 
 def _start(fetch: Fetch, others: Sequence[tuple[int, int, int, int]], earliest: int) -> int:
-    """The first operator from `earliest` on from which a transfer's room is free until it starts now."""
+    """The first call from `earliest` on from which a transfer's room is free until it starts now."""
     begin, end = fetch.room.offset, fetch.room.offset + fetch.room.bytes
     for first, last, offset, size in others:
         if first < fetch.started and offset < end and begin < offset + size:

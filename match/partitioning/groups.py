@@ -65,7 +65,7 @@ def find_groups(
     are the cycles of the cheapest way to compute each layer by itself.
     """
     known = _Network(network, listed)
-    found: dict[tuple[tuple[int, ...], GroupModules], None] = {}
+    found: dict[tuple[tuple[int, ...], GroupModules, tuple[int, ...]], None] = {}
     for modules in sharing(target):
         taken = _cheapest({module.name: members.get(module.name, {}) for module in modules})
         own = {place: member for place, (_, member) in taken.items()}
@@ -73,7 +73,7 @@ def find_groups(
         for end in own:
             for places in growth.groups(end):
                 names = GroupModules(modules[0].name, tuple(taken[place][0] for place in places))
-                found[places, names] = None
+                found[places, names, tuple(own[place].cut for place in places)] = None
     groups = (known.group(*one) for one in found)
     return tuple(group for group in groups if len(group.whole.inputs) <= MOST_INPUTS)
 
@@ -133,7 +133,7 @@ class _Network:
             found |= self._readers(view) if view else {self._place_of.get(reader) if reader else None}
         return found
 
-    def group(self, places: Sequence[int], modules: GroupModules) -> GroupMatch:
+    def group(self, places: Sequence[int], modules: GroupModules, cuts: Sequence[int]) -> GroupMatch:
         """Layers, by their places in the order of execution, as one group with the constants of the last one."""
         stages = [self._layers[place] for place in places]
         number = {stage.root: place for place, stage in enumerate(stages)}
@@ -158,7 +158,7 @@ class _Network:
             root=last.root,
             inputs=tuple(outside),
             covered=tuple(covered),
-            layer=grouped([stage.layer for stage in stages], tuple(links)),
+            layer=grouped([stage.layer for stage in stages], tuple(links), cuts),
             constants=last.constants,
             accumulator=last.accumulator,
             reference=all(stage.reference for stage in stages),

@@ -1,7 +1,7 @@
 """The order of events of a group, as its plan has it.
 
-In front of each operator the transfers start that the plan lets start there. Then the operator waits for what no
-operator before it has read, and its kernel runs. In the end the output is written back.
+In front of each kernel call the transfers start that the plan lets start there. Then the call waits for what no call
+before it has read, and the kernel runs. In the end the output is written back.
 """
 
 from __future__ import annotations

@@ -10,15 +10,22 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 
-from match.ir.group import first_readers
-from match.ir.layer import Axis, Component, Dim, Layer, Operand, Role, input_axes, whole_axis
+from match.ir.group import Call, calls, first_readers
+from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand, Role, input_axes, whole_axis
 from match.mapping.group_plan import Sizes
+from match.mapping.memory import align, component_bytes
 from match.mapping.storage import storage
 from match.target import methods
 from match.target.cost import Tile
 from match.target.hardware import HwModule, MatchTarget
 from match.target.operands import INPUT, OperandError, Requantizers, element_bytes, weights_operand
 from match.target.operators_cost import OperatorsCost
+
+CUT_BYTES = 32768
+"""Bytes of constants of each part of a dense layer that is cut, about: some thousand cycles of the DMA engine."""
+
+CUT_CHANNELS = 16
+"""What the output channels of such a part are a multiple of."""
 
 
 def group_operands(modules: Sequence[HwModule], layer: Layer, requantizers: Requantizers) -> tuple[Operand, ...]:
@@ -39,9 +46,9 @@ def group_operands(modules: Sequence[HwModule], layer: Layer, requantizers: Requ
         for number, (reader, argument) in enumerate(first_readers(layer.links))
     )
     components = [
-        replace(part, name=f"{part.name}_{number}", axes=tuple(map(_whole, part.axes)), operator=number)
-        for number, operands in enumerate(each)
-        for operand in operands
+        replace(part, name=f"{part.name}_{number}", axes=tuple(_part(axis, call) for axis in part.axes), call=number)
+        for number, call in enumerate(calls(layer))
+        for operand in each[call.operator]
         if operand.role is Role.CONSTANT
         for part in operand.components
     ]
@@ -57,9 +64,30 @@ def _whole_input(name: str, operand: Operand) -> Operand:
     return Operand(name, Role.INPUT, (Component(name, axes, operand.components[0].element_bytes),))
 
 
-def _whole(axis: Axis) -> Axis:
-    """An axis of constants that the only tile has all of."""
-    return Axis(Dim.FX, axis.limit, window=axis.limit, multiple=axis.multiple)
+def _part(axis: Axis, call: Call) -> Axis:
+    """What a kernel call reads along an axis of constants, of which its only tile has all."""
+    limit = call.channels if axis.dim is Dim.K else axis.limit
+    return Axis(Dim.FX, limit, window=limit, multiple=axis.multiple)
+
+
+def cut_of(layer: Layer, operands: Sequence[Operand]) -> int:
+    """The output channels of each kernel call of an operator in a group; 0 where one call computes all.
+
+    A dense layer of one pixel reads each weight once: it takes less time than its weights take to come. So it is cut where
+    its constants can be parted, and each call waits for its own.
+    """
+    constants = [part for operand in operands if operand.role is Role.CONSTANT for part in operand.components]
+    if layer.op is not Op.DENSE or layer.oy * layer.ox > 1 or any(_indivisible(part, layer) for part in constants):
+        return 0
+    size = sum(component_bytes(part, layer.extents) for part in constants)
+    channels = align(-(-layer.k * CUT_BYTES // size), CUT_CHANNELS)
+    return channels if channels < layer.k else 0
+
+
+def _indivisible(part: Component, layer: Layer) -> bool:
+    """Whether output channels are not the slowest axis of constants, with one entry for each."""
+    first, *others = part.axes
+    return first.dim is not Dim.K or first.limit != layer.k or any(axis.dim is Dim.K for axis in others)
 
 
 def whole_tile(stage: Layer) -> Tile:
@@ -81,22 +109,36 @@ class GroupCost(OperatorsCost):
     units: tuple[str, ...]
 
     def tiles(self, layer: Layer, tile: Tile) -> Sequence[Tile]:
-        """All of each operator."""
-        return [whole_tile(stage) for stage in layer.stages]
+        """All of each operator, or a part of its output channels."""
+        return [whole_tile(layer.stages[call.operator])._replace(k=call.channels) for call in calls(layer)]
+
+    def calls(self, layer: Layer, tile: Tile) -> list[float]:
+        """Cycles of each kernel call, beside `launch`."""
+        asked = zip(calls(layer), self.tiles(layer, tile), strict=True)
+        return [self.models[call.operator].compute(layer.stages[call.operator], inner) for call, inner in asked]
 
     def launches(self, layer: Layer) -> list[float]:
-        """Cycles of each operator's kernel call beside its work, behind those that its module has executed before."""
+        """Cycles of each kernel call beside its work, behind those that its module has executed before."""
         before: dict[str, list[Layer]] = {unit: [] for unit in self.units}
         found: list[float] = []
-        for model, unit, stage in zip(self.models, self.units, layer.stages, strict=True):
-            found.append(model.launch(stage) + model.group_call(stage, before[unit]))
-            before[unit].append(stage)
+        for call in calls(layer):
+            model, stage, done = (
+                self.models[call.operator],
+                layer.stages[call.operator],
+                before[self.units[call.operator]],
+            )
+            found.append(model.launch(stage) + (0.0 if call.first else model.group_call(stage, done)))
+            if not call.first:
+                done.append(stage)
         return found
 
     def launched(self, layer: Layer) -> list[float]:
-        """Cycles of each operator's kernel call, launch included."""
-        calls = self.calls(layer, whole_tile(layer))
-        return [launch + call for launch, call in zip(self.launches(layer), calls, strict=True)]
+        """Cycles of each operator's kernel calls, launches included."""
+        found = [0.0] * len(layer.stages)
+        figures = zip(calls(layer), self.launches(layer), self.calls(layer, whole_tile(layer)), strict=True)
+        for call, launch, cycles in figures:
+            found[call.operator] += launch + cycles
+        return found
 
     def overhead(self, layer: Layer) -> float:
         """Once for all operators."""

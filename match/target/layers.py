@@ -82,9 +82,12 @@ def packer(
     ]
 
     def pack(spans: Mapping[Dim, tuple[int, int]]) -> tuple[bytes, ...]:
-        own = operator_spans(layer, spans)
-        each = zip(modules, layer.operators, requantizers, constants, own, components, strict=True)
-        return tuple(part for asked in each for part in methods.pack(*asked))
+        own = [*zip(modules, layer.operators, requantizers, constants, components, strict=True)]
+        return tuple(
+            part
+            for number, part_spans in operator_spans(layer, spans)
+            for part in methods.pack(*own[number][:-1], part_spans, own[number][-1])
+        )
 
     return pack
 
