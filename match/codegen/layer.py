@@ -19,6 +19,7 @@ from match.codegen.part_text import PartText
 from match.codegen.shared_text import EXTERNAL, MOST_BLOCKS, module_prefix
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
+from match.ir.group import operator_spans
 from match.ir.layer import Dim, Op, Role
 from match.mapping.storage import storage
 from match.target.operands import OUTPUT
@@ -158,6 +159,12 @@ class LayerText:
         return comment(f"{layer.name}: {layer.what}{window}, {shape}, on {self.plan.module} of {self.plan.target}")
 
     @property
+    def called(self) -> str:
+        """The operators of a tile's kernel calls, joined by "+"."""
+        operators = self.layer.operators
+        return "+".join(operators[number].op for number, _ in operator_spans(self.layer, self.layer.spans))
+
+    @property
     def source(self) -> list[str]:
         """What the model calls the layer, in lines of the comment at the top of the file; none if that is not known."""
         return textwrap.wrap(f"In the model: {comment(self.plan.source)}", WIDTH - 3) if self.plan.source else []
@@ -167,7 +174,8 @@ class LayerText:
         """Constants that describe the layer, in elements."""
         layer = self.layer
         if layer.links:
-            return ()
+            outer = self.part.activations if self.part else ()
+            return tuple((axis.limit, axis.axis.limit) for one in outer for axis in one.axes)
         channels = [("IN_CHANNELS", layer.input_channels), ("OUT_CHANNELS", layer.output_channels)]
         sizes = [("CHANNELS", layer.k)] if layer.channelwise else channels
         sizes += [("SUMMED_CHANNELS", layer.c)] if layer.stages else []

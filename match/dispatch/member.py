@@ -20,11 +20,12 @@ from match.target.operands import INPUT
 class Member:
     """A layer as an operator of a group on a module.
 
-    constants, output: bytes of its constants and of the tensor that it writes. scratch: bytes that its kernel takes
-    beside. cycles: predicted cycles of its kernel call on the whole layer. fetch: of the transfer of a byte from
-    outside, where blocks are large. cut: output channels of each of its kernel calls, 0 where one computes all.
+    module: that module. constants, output: bytes of its constants and of the tensor that it writes. scratch: bytes that
+    its kernel takes beside. cycles: predicted cycles of its kernel call on the whole layer. fetch: of the transfer of a
+    byte from outside, where blocks are large. cut: output channels of each kernel call, 0 where one computes all.
     """
 
+    module: str
     constants: int
     output: int
     scratch: int
@@ -56,6 +57,7 @@ def member(request: Request) -> Member | None:
         return number(partial(getattr(model, method), layer, *arguments), lambda: f"module {module.name}: {call()}")
 
     return Member(
+        module.name,
         constants,
         size,
         int(asked("scratch", tile)),

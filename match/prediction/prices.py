@@ -31,6 +31,7 @@ from match.prediction.questions import Questions
 from match.prediction.runs import Run, runs, unclipped
 from match.target.answers import SLACK, number
 from match.target.cost import Block, Cost, CostModel, Energy, MappingView, Tile
+from match.target.group import GroupCost
 
 Lengths = tuple[int, ...]
 """Elements along the axes of an operand."""
@@ -257,9 +258,18 @@ class Prices:
         if self.cost_model.energy is None:
             return None
         energy = self.cycle_energy
-        work = energy.mac * self.layer.macs + energy.work(cost.compute, cost.overhead)
+        work = self._work(energy, cost)
         moves = sum(self.byte_energy(memory) * count for memory, count in moved.items())
         return work + energy.cycle * cost.cycles + moves
+
+    def _work(self, energy: Energy, cost: Cost) -> float:
+        """What multiply-accumulates, kernels and the core beside them take beyond any cycle."""
+        model, layer = self.cost_model, self.layer
+        if isinstance(model, GroupCost):  # operators may be on several modules
+            of_group = model.work(layer, model.calls(layer, largest_tile(layer, layer.extents)), cost.overhead)
+            if of_group is not None:
+                return self._energy(of_group, "of a group")
+        return energy.mac * layer.macs + energy.work(cost.compute, cost.overhead)
 
     @cached_property
     def cycle_energy(self) -> Energy:

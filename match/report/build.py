@@ -51,6 +51,7 @@ from match.report.schema import (
     WorkspaceBuffer,
     WorkspaceSummary,
 )
+from match.report.shares import shares
 from match.report.stretches import simulated, stretches
 from match.report.timeline import timeline
 from match.target.cost import Cost
@@ -229,13 +230,13 @@ def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummar
     peaks = {module.name: module.peak_macs for module in target.modules}
 
     def module(name: str) -> ModuleSummary:
-        mine = [layer for layer in layers if layer.module == name]
+        mine = [part for layer in layers for part in shares(layer) if part.module == name]
         return ModuleSummary(
             name=name,
             memories=tuple(MemorySummary(*room) for memory in scratchpads.get(name, ()) for room in memory.rooms),
             layers=len(mine),
-            macs=sum(layer.macs for layer in mine),
-            cycles=sum(layer.cycles for layer in mine),
+            macs=sum(part.macs for part in mine),
+            cycles=sum(part.cycles for part in mine),
             peak_macs=peaks.get(name),
         )
 
@@ -314,7 +315,14 @@ def _operators(plan: LayerPlan, target: MatchTarget, elements: Mapping[str, int]
     for stage, own, predicted in zip(layer.stages, plan.operators, cycles, strict=False):
         removed = _removed(elements.get(own.source), outputs(stage) // stage.output_channels, stage.output_channels)
         yield OperatorSummary(
-            stage.what, stage.macs, outputs(stage), predicted, own.source, removed, _weight_bits(stage)
+            stage.what,
+            stage.macs,
+            outputs(stage),
+            predicted,
+            own.source,
+            removed,
+            _weight_bits(stage),
+            own.unit.name if own.unit else plan.module,
         )
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 from match.dispatch.plan import CPU
 from match.files.output import whole_file
 from match.report.schema import LayerSummary, Report
+from match.report.shares import shares, units
 
 Row = dict[str, str | int | float | bool | None]
 
@@ -29,9 +30,10 @@ def layer_rows(report: Report) -> list[Row]:
 
 
 def peak_share(layer: LayerSummary, peaks: Mapping[str, int | None]) -> float | None:
-    """What a layer reaches of the MACs that its unit can do; None if it has none, or the peak is not known."""
-    peak = peaks.get(layer.module)
-    return layer.macs / layer.cycles / peak if peak and layer.macs and layer.cycles else None
+    """The share of a layer's cycles in which its MACs can be done; None if it has none, or a peak is not known."""
+    parts = [(share.macs, peaks.get(share.module)) for share in shares(layer) if share.macs]
+    least = [macs / peak for macs, peak in parts if peak]
+    return sum(least) / layer.cycles if parts and len(least) == len(parts) and layer.cycles else None
 
 
 def causes(layer: LayerSummary) -> dict[Cause, int]:
@@ -94,7 +96,7 @@ def _row(layer: LayerSummary, clock_hz: float, peaks: Mapping[str, int | None]) 
         "layer": layer.name,
         "source": layer.source,
         "op": layer.op,
-        "module": layer.module,
+        "module": units(layer),
         "parts": layer.parts,
         "input": shapes(layer.input_shapes),
         "output": shapes(layer.output_shapes),

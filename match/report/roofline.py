@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from match.dispatch.plan import CPU
 from match.report.layer_rows import bytes_moved
-from match.report.schema import Report
+from match.report.schema import LayerSummary, Report
+from match.report.shares import shares
 
 
 @dataclass(frozen=True)
@@ -40,20 +41,26 @@ class Roofline:
 def rooflines(report: Report) -> tuple[Roofline, ...]:
     """One for each module that has layers with multiply-accumulates, in the order of the target's modules."""
     found: list[Roofline] = []
-    for module in report.target.modules:
-        own = [(place, one) for place, one in enumerate(report.layers) if one.module == module.name != CPU]
+    for module in (one for one in report.target.modules if one.name != CPU):
+        own = [(place, one) for place, one in enumerate(report.layers) if module.name in _modules(one)]
         rates = [bytes_moved(one) / one.dma_cycles for _, one in own if one.dma_cycles]
-        layers = tuple(
+        reached = [
             Reached(place, one.macs / moved, one.macs / one.cycles)
             for place, one in own
             if one.macs and one.cycles and (moved := bytes_moved(one))
-        )
+        ]
+        layers = tuple(one for one in reached if len(_modules(report.layers[one.place])) == 1)
         operators = tuple(
             Reached(one.place, one.intensity, operator.macs / operator.cycles, number)
-            for one in layers
+            for one in reached
             for number, operator in enumerate(report.layers[one.place].operators)
-            if operator.macs and operator.cycles
+            if operator.macs and operator.cycles and operator.module in ("", module.name)
         )
-        if layers:
+        if layers or operators:
             found.append(Roofline(module.name, module.peak_macs, max(rates, default=None), layers, operators))
     return tuple(found)
+
+
+def _modules(layer: LayerSummary) -> tuple[str, ...]:
+    """The modules that execute a layer."""
+    return tuple(share.module for share in shares(layer))

@@ -235,7 +235,8 @@ class RunnerUpSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class OperatorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """An operator of a layer that has several, in the order in which they are computed.
 
-    `cycles` are predicted for its kernel call in a group; null in a chain, whose operators take turns. `source` is the
+    `cycles` are predicted for its kernel calls in a group; null in a chain, whose operators take turns. `module` is
+    what executes it, empty in reports that do not say it: the layer's. `source` is the
     operator's name in the model, empty if it is not known. `removed_channels` and `weight_bits` mean the same as for a
     layer.
     """
@@ -247,6 +248,7 @@ class OperatorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str = ""
     removed_channels: int = 0
     weight_bits: int | None = None
+    module: str = ""
 
 
 class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -28,6 +28,7 @@ from match.report.schema import (
     ScheduleSummary,
 )
 from match.report.settings import hypothetical, objective_text, settings_text
+from match.report.shares import units
 
 FILE_WIDTH = 400
 NAME_WIDTH = 40
@@ -130,6 +131,8 @@ def _operator_cell(title: str, operator: OperatorSummary) -> str:
         return f"  {operator.op}"
     if title == "tensor":
         return _shortened(operator.source)
+    if title == "module":
+        return operator.module
     if title == "MACs":
         return f"{operator.macs:,}" if operator.macs else ""
     if title == "predicted cycles":
@@ -150,7 +153,7 @@ def _columns(
         Column[LayerSummary]("layer", lambda layer: _shortened(layer.name), folds=True),
         Column[LayerSummary]("tensor", lambda layer: _shortened(layer.source), rank=1),
         Column[LayerSummary]("shapes", _shapes, rank=1),
-        Column[LayerSummary]("module", lambda layer: layer.module),
+        Column[LayerSummary]("module", units),
         Column[LayerSummary]("MACs", lambda layer: f"{layer.macs:,}" if layer.macs else "", "right", rank=6),
         Column[LayerSummary]("predicted\ncycles", lambda layer: f"{layer.cycles:,}", "right"),
         *(_waits(report.memory) if report.memory is not UNSET else ()),

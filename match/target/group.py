@@ -73,8 +73,8 @@ def _part(axis: Axis, call: Call) -> Axis:
 def cut_of(layer: Layer, operands: Sequence[Operand]) -> int:
     """The output channels of each kernel call of an operator in a group; 0 where one call computes all.
 
-    A dense layer of one pixel reads each weight once: it takes less time than its weights take to come. So it is cut where
-    its constants can be parted, and each call waits for its own.
+    A dense layer of one pixel reads each weight once: it takes less time than its weights take to come. So it is cut
+    where its constants can be parted, and each call waits for its own.
     """
     constants = [part for operand in operands if operand.role is Role.CONSTANT for part in operand.components]
     if layer.op is not Op.DENSE or layer.oy * layer.ox > 1 or any(_indivisible(part, layer) for part in constants):
@@ -122,11 +122,8 @@ class GroupCost(OperatorsCost):
         before: dict[str, list[Layer]] = {unit: [] for unit in self.units}
         found: list[float] = []
         for call in calls(layer):
-            model, stage, done = (
-                self.models[call.operator],
-                layer.stages[call.operator],
-                before[self.units[call.operator]],
-            )
+            model, stage = self.models[call.operator], layer.stages[call.operator]
+            done = before[self.units[call.operator]]
             found.append(model.launch(stage) + (0.0 if call.first else model.group_call(stage, done)))
             if not call.first:
                 done.append(stage)
@@ -143,6 +140,19 @@ class GroupCost(OperatorsCost):
     def overhead(self, layer: Layer) -> float:
         """Once for all operators."""
         return self.models[0].group_overhead(layer.stages[0])
+
+    def work(self, layer: Layer, cycles: Sequence[float], overhead: float) -> float | None:
+        """What kernel calls of so many `cycles` each and the core beside them consume, in pJ; None where it is unknown.
+
+        That is beyond what any cycle takes.
+        """
+        energies = [model.energy for model in self.models]
+        known = [energy for energy in energies if energy is not None]
+        if len(known) < len(energies):
+            return None
+        multiplied = sum(energy.mac * stage.macs for energy, stage in zip(known, layer.stages, strict=True))
+        computed = sum(known[call.operator].kernel * taken for call, taken in zip(calls(layer), cycles, strict=True))
+        return multiplied + computed + known[-1].control * overhead
 
     def sizes(self, layer: Layer) -> Sizes:
         """Bytes of the tensor that each operator writes, and of what its kernel takes beside."""

@@ -107,9 +107,9 @@ def planned(target: MatchTarget, chain: ChainCase, rng: random.Random, symbol: s
     """
     answer, workload = asked(target, chain, symbol)
     assert isinstance(answer, Request), answer
-    module, forms, layer = target.modules[0], answer.requantizers, workload.layer
-    operands, memories = operands_of(module, layer, forms), aligned_memories(module, *forms)
-    model = cost_model_of(module, layer, forms)
+    modules, forms, layer = answer.modules, answer.requantizers, workload.layer
+    operands, memories = operands_of(modules, layer, forms), aligned_memories(modules[0], *forms)
+    model = cost_model_of(modules, layer, forms)
     outside = rng.random() < 1 / 3
     if outside:
         assert target.external is not None
@@ -118,7 +118,7 @@ def planned(target: MatchTarget, chain: ChainCase, rng: random.Random, symbol: s
     assert isinstance(model, ChainCost)
     for _ in range(500):
         try:
-            loops, placements = random_mapping(rng, layer, operands, memories, tile_multiples_of(module, layer))
+            loops, placements = random_mapping(rng, layer, operands, memories, tile_multiples_of(modules, layer))
             schedule = Schedule(layer, operands, memories, loops, placements)
             scratch = int(model.scratch(layer, largest_tile(layer, schedule.extents(len(loops)))))
             plan = plan_layer(answer, replace(schedule, scratch=scratch), workload, target)

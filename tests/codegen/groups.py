@@ -1,4 +1,4 @@
-"""Random groups of operators on a cluster, and what comes out by definition."""
+"""Random groups of operators on the modules of a chip, and what comes out by definition."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from match.compilation.options import Options
+from match.dispatch.member import member
 from match.dispatch.plan import LayerPlan
 from match.dispatch.planning import plan_layer
-from match.dispatch.request import Request, Workload, aligned_memories, requests
+from match.dispatch.request import GroupModules, Request, Workload, aligned_memories, requests
 from match.errors import ScheduleError
 from match.ir.group import MOST_INPUTS, grouped
 from match.ir.layer import GATES, Op, Padding
-from match.mapping.schedule import Placement, Schedule
-from match.prediction.blocks import largest_tile
+from match.mapping.group_plan import least_bytes
 from match.processes.workers import Workers
+from match.search.groups import group_schedule
+from match.search.problem import SearchProblem
 from match.target.external_cost import external_cost
 from match.target.group import GroupCost
 from match.target.hardware import MatchTarget
@@ -133,40 +135,48 @@ def _read_in_the_end(cases: list[Case], links: list[tuple[int, ...]], outside: l
 def planned(
     target: MatchTarget, group: GroupCase, rng: random.Random, symbol: str
 ) -> tuple[LayerPlan, GroupCost] | None:
-    """The group on the target's first module, and its cost model there; None where an operator is refused or too large.
+    """The group and its cost model, each operator on one of the target's modules; None where one is refused.
 
-    Each operator has the form of requantization that the module chooses. Of one group in three, some operands lie
-    in the mock's external memory, whose blocks pass main memory.
+    Each operator has the form of requantization that the module chooses. The memory has from just enough bytes to half
+    as many more. Of one group in three, some operands lie in the mock's external memory, whose blocks pass main memory.
     """
     stages = tuple(
         Workload(case.layer, case.constants, _accumulator(case), f"{symbol}_{number}")
         for number, case in enumerate(group.stages)
     )
-    whole = Workload(group.whole.layer, stages[-1].constants, stages[-1].accumulator, symbol, stages=stages)
     with Workers(1) as workers:
+        alone = [
+            [member(answer) for answer in answers if isinstance(answer, Request)]
+            for answers in requests(stages, target, OPTIONS, workers)
+        ]
+        chosen = [rng.choice(found) if (found := [one for one in own if one is not None]) else None for own in alone]
+        taken = [one for one in chosen if one is not None]
+        if len(taken) < len(chosen):
+            return None
+        modules = GroupModules(target.modules[0].name, tuple(one.module for one in taken))
+        layer = grouped([stage.layer for stage in stages], group.links, [one.cut for one in taken])
+        last = stages[-1]
+        whole = Workload(layer, last.constants, last.accumulator, symbol, stages=stages, modules=modules)
         answer = requests([whole], target, OPTIONS, workers)[0][0]
     if not isinstance(answer, Request):
         return None
-    module, forms, layer = target.modules[0], answer.requantizers, whole.layer
-    operands, memories = operands_of(module, layer, forms), aligned_memories(module, *forms)
-    model = cost_model_of(module, layer, forms)
+    forms = answer.requantizers
+    operands, memories = operands_of(answer.modules, layer, forms), aligned_memories(answer.module, *forms)
+    model = cost_model_of(answer.modules, layer, forms)
     outside = rng.random() < 1 / 3
     if outside:
         assert target.external is not None
         memories = (random_outer_memory(rng, [operand.name for operand in operands]), *memories)
         model = external_cost(model, target.external, memories[0].name)
     assert isinstance(model, GroupCost)
-    scratch = int(model.scratch(layer, largest_tile(layer, layer.extents)))
-    placements = tuple(
-        Placement(operand.name, memory.name, 0)
-        for memory in memories
-        for operand in operands
-        if memory.has(operand.name)
-    )
+    least = least_bytes(layer, operands, memories[-1], model.sizes(layer))
+    size = min(memories[-1].size, int(least * rng.uniform(1, 1.5)))
+    given = (*memories[:-1], replace(memories[-1], size=size))
     try:
-        plan = plan_layer(answer, Schedule(layer, operands, memories, (), placements, scratch), whole, target)
+        schedule = group_schedule(SearchProblem("", "exact", "latency", layer, operands, given, (), model))
     except ScheduleError:
         return None
+    plan = plan_layer(answer, schedule, whole, target)
     return replace(plan, external=EXTERNAL_API, constants_at="network") if outside else plan, model
 
 

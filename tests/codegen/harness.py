@@ -87,7 +87,7 @@ def scheduled(
                 int(requant.shift[0]) if requant and requantizer and not requantizer.per_channel_shift else 0,
             ),
         ),
-        constants=pack_constants(module, case.layer, [requantizer], [case.constants], schedule),
+        constants=pack_constants([module], case.layer, [requantizer], [case.constants], schedule),
         api=module.api,
         external=EXTERNAL_API if two else None,
         constants_at="network" if two and any(operand.name == WEIGHTS for operand in schedule.operands) else "code",

@@ -11,8 +11,9 @@ from match.analysis.simulate import simulate
 from match.analysis.simulate.events import Kind
 from match.analysis.trace import LayerTrace
 from match.dispatch.plan import LayerPlan
-from match.mapping import group_parts
+from match.mapping import group_plan
 from match.prediction.predict import predict
+from match.target import group
 from match.target.group import GroupCost
 from match.target.registry import get_target
 from tests.codegen.groups import OPS, GroupCase, planned, random_group
@@ -28,38 +29,42 @@ EACH_RUN = 2
 """Seeds that are not left to the sweep: on two numbers of cores, as the kernels are compiled anew for each."""
 
 
+TARGETS = "gap8", "gap9"
+
+
 def random_groups(seed: int) -> list[tuple[GroupCase, LayerPlan, GroupCost]]:
-    """Groups that the cluster of GAP8 takes."""
-    rng, target = random.Random(seed), get_target("gap8")
+    """Groups that the cluster of GAP8 takes, or those of GAP9."""
+    rng, target = random.Random(seed), get_target(TARGETS[seed % 2])
     found: list[tuple[GroupCase, LayerPlan, GroupCost]] = []
     attempt = seed * 1_000_000
     while len(found) < GROUPS:
         attempt += 10
-        group = random_group(rng, attempt)
-        plan = planned(target, group, rng, f"net_{len(found)}_group") if group else None
-        if group and plan:
-            found.append((group, *plan))
+        case = random_group(rng, attempt)
+        plan = planned(target, case, rng, f"net_{len(found)}_group") if case else None
+        if case and plan:
+            found.append((case, *plan))
     return found
 
 
 @seeded(EACH_RUN, swept=30)
 def test_groups_compute_what_their_operators_compute(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On as many cores as the seed says, with constants in parts as small as operators'."""
-    monkeypatch.setattr(group_parts, "PART_BYTES", 1)
+    """On as many cores as the seed says, with parts of constants as small as those of a call; dense layers have several."""
+    monkeypatch.setattr(group_plan, "PART_BYTES", 1)
+    monkeypatch.setattr(group, "CUT_BYTES", 64)
     groups = random_groups(seed)
     cores = (8, 3)[seed % 2] if seed < EACH_RUN else 1 + seed % 8
     outputs, traces = traced_run(
         [plan for _, plan, _ in groups],
-        [group.whole for group, _, _ in groups],
-        target=get_target("gap8"),
+        [case.whole for case, _, _ in groups],
+        target=get_target(TARGETS[seed % 2]),
         flags=(f"-DPULP_CLUSTER_CORES={cores}",),
     )
-    for (group, plan, model), output, trace in zip(groups, outputs, traces, strict=True):
-        told = f"{[stage.layer for stage in group.stages]} {group.links}"
+    for (case, plan, model), output, trace in zip(groups, outputs, traces, strict=True):
+        told = f"{[stage.layer for stage in case.stages]} {plan.schedule.plan}"
         timeline = simulate(plan.schedule, model)
         assert trace == LayerTrace(plan.symbol, timeline.actions), told
         assert predict(plan.schedule, model).cycles == pytest.approx(timeline.cycles, rel=1e-12), told
-        assert np.array_equal(output.reshape(-1), group.expected().reshape(-1)), told
+        assert np.array_equal(output.reshape(-1), case.expected().reshape(-1)), told
     parted = [
         sum(action.kind is Kind.FETCH and action.operand == "weights" for action in one.actions) for one in traces
     ]
@@ -68,5 +73,15 @@ def test_groups_compute_what_their_operators_compute(seed: int, monkeypatch: pyt
 
 def test_every_operator_is_tried() -> None:
     """In some of the groups of each run."""
-    groups = [group for seed in range(EACH_RUN) for group, _, _ in random_groups(seed)]
-    assert {stage.layer.op for group in groups for stage in group.stages} == set(OPS)
+    groups = [case for seed in range(EACH_RUN) for case, _, _ in random_groups(seed)]
+    assert {stage.layer.op for case in groups for stage in case.stages} == set(OPS)
+
+
+def test_groups_use_what_they_may() -> None:
+    """Several modules, and room that is used again."""
+    plans = [plan for _, plan, _ in random_groups(1)]
+    assert any(len(plan.units) > 1 for plan in plans)
+    rooms = [plan.schedule.plan for plan in plans if plan.schedule.plan]
+    again = [one for one in rooms if one.bytes < sum(fetch.room.bytes for fetch in one.fetches)]
+    assert any(fetch.started > 0 for one in rooms for fetch in one.fetches)
+    assert again

@@ -30,7 +30,7 @@ def packed(loops: list[Loop], depth: int, module: MockModule | None = None, case
     depths = {"weights": depth}
     placements = tuple(Placement(o.name, SCRATCHPAD.name, depths.get(o.name, 0)) for o in operands)
     schedule = Schedule(case.layer, operands, (SCRATCHPAD,), tuple(loops), placements)
-    return pack_constants(module, case.layer, [PLAIN], [case.constants], schedule)
+    return pack_constants([module], case.layer, [PLAIN], [case.constants], schedule)
 
 
 def filters(start: int, stop: int) -> bytes:
@@ -164,7 +164,7 @@ def test_channels_must_be_the_slowest_axis() -> None:
     placements = tuple(Placement(o.name, SCRATCHPAD.name, 0) for o in operands)
     schedule = Schedule(CASE.layer, operands, (SCRATCHPAD,), (), placements)
     with pytest.raises(ScheduleError, match="slowest axis"):
-        pack_constants(module, CASE.layer, [PLAIN], [CASE.constants], schedule)
+        pack_constants([module], CASE.layer, [PLAIN], [CASE.constants], schedule)
 
 
 def test_pieces_of_nested_tiles() -> None:

@@ -179,7 +179,7 @@ ${text.prototype}
 % if text.plan.constants_at == "network":
     MATCH_TRY(${text.plan.symbol}_constants(&arguments.constants));
 % endif
-    MATCH_TRACE_LAYER("${text.plan.symbol}", "${"+".join(one.op for one in text.layer.operators)}");
+    MATCH_TRACE_LAYER("${text.plan.symbol}", "${text.called}");
 % for operand in kernel.inputs:
     ${text.dump(operand)};
 % endfor

@@ -145,7 +145,7 @@ def planned(
             schedule = Schedule(case.layer, operands, memories, loops, placements)
             scratch = int(model.scratch(case.layer, largest_tile(case.layer, schedule.extents(len(loops)))))
             schedule = replace(schedule, scratch=scratch)
-            pack_constants(module, case.layer, [layer.requantizer], [case.constants], schedule)
+            pack_constants([module], case.layer, [layer.requantizer], [case.constants], schedule)
         except ScheduleError:
             continue
         return scheduled(case, schedule, symbol=symbol, module=module, requantizer=layer.requantizer)
