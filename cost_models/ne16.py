@@ -203,11 +203,10 @@ class Ne16Cost(CostModel):
         """The offload."""
         return self.offload
 
-    def group_call(self, layer: Layer, before: Sequence[Layer]) -> float:
+    def group_calls(self, layers: Sequence[Layer]) -> Sequence[float]:
         """The first call of the driver, and of what the cluster does beside it."""
-        if before:
-            return 0.0
-        return self.overhead(layer) - self.offload
+        first, *others = layers
+        return [self.overhead(first) - self.offload, *(0.0 for _ in others)]
 
     def _streamed(self, layer: Layer, tile: Tile, rows: _Along, columns: _Along) -> float:
         """Cycles of a tile in parts: the cluster requantizes one while NE16 computes the next.

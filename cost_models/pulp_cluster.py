@@ -160,15 +160,15 @@ class PulpClusterCost(CostModel):
 
     def overhead(self, layer: Layer) -> float:
         """The offload from the control core, and loading the instructions of all kernels."""
-        return self.offload + self.sharing.calls(layer.operators, self.cores)
+        return self.offload + sum(self.sharing.calls(layer.operators, self.cores))
 
     def group_overhead(self, layer: Layer) -> float:
         """The offload."""
         return self.offload
 
-    def group_call(self, layer: Layer, before: Sequence[Layer]) -> float:
-        """Loading the instructions of the operator's kernel, or again if others have displaced them."""
-        return self.sharing.calls((*before, layer), self.cores) - self.sharing.calls(before, self.cores)
+    def group_calls(self, layers: Sequence[Layer]) -> Sequence[float]:
+        """Loading the instructions of each operator's kernel, or again if others have displaced them."""
+        return self.sharing.calls(layers, self.cores)
 
     @property
     def requantize(self) -> float:

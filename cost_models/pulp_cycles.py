@@ -664,21 +664,23 @@ class Sharing:
         """What the cycles of max pooling are multiplied with, beside `factor`."""
         return 1 + self.largest * (cores - 1) / 7
 
-    def calls(self, operators: Sequence[Layer], cores: int) -> float:
-        """Cycles that an offload takes to load the instructions of its kernels, operator by operator."""
-        total = 0.0
+    def calls(self, operators: Sequence[Layer], cores: int) -> list[float]:
+        """Cycles in which an offload loads the instructions of each operator's kernel."""
+        found: list[float] = []
         called: set[str] = set()
         before = ""
         for operator in operators:
             kernel = self._kernel(operator, cores)
             first: float = getattr(self, kernel)
+            share = 0.0
             if kernel not in called:
-                total += first
+                share = 1.0
             elif kernel in LARGE:
-                total += (self.behind if kernel == before else self.again) * first
+                share = self.behind if kernel == before else self.again
+            found.append(share * first)
             called.add(kernel)
             before = kernel
-        return total
+        return found
 
     @staticmethod
     def _kernel(layer: Layer, cores: int) -> str:

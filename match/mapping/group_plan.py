@@ -7,8 +7,9 @@ constants take the place of what earlier calls have used up, and arrive while ca
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from match.ir.group import calls, first_readers, last_readers
 from match.ir.layer import Layer, Operand, Role
@@ -17,10 +18,6 @@ from match.mapping.packing import Item, Packed, aligned, loads, pack
 
 MOST_TRANSFERS = 14
 """Transfers of a group that are under way at once: a DMA engine counts a limited number of them."""
-
-PART_BYTES = 4096
-"""Bytes of the smallest part of constants but the last: to start a smaller transfer takes more cycles than it saves."""
-
 
 _LEFT = (0.0, 0.0625, 0.125, 0.25, 0.5, 1.0)
 """Shares of the memory that early transfers leave, tried one after the other."""
@@ -92,15 +89,18 @@ def rooms(layer: Layer, plan: GroupPlan) -> list[tuple[Item, int]]:
 
 def fault(layer: Layer, plan: GroupPlan) -> str | None:
     """What is wrong with a plan, if something is: rooms that overlap, or transfers that come too late or too many."""
-    placed = rooms(layer, plan)
-    for number, (item, offset) in enumerate(placed):
-        for other, beside in placed[:number]:
-            together = item.first <= other.last and other.first <= item.last
-            if together and offset < beside + other.bytes and beside < offset + item.bytes:
-                return f"{item.key} and {other.key} overlap"
+    alive: list[list[tuple[int, int, Hashable]]] = [[] for _ in calls(layer)]
+    for item, offset in rooms(layer, plan):
         if offset + item.bytes > plan.bytes:
             return f"{item.key} ends behind all of it"
-    for before, fetch in zip(plan.fetches, plan.fetches[1:], strict=False):
+        for call in range(item.first, item.last + 1):
+            alive[call].append((offset, item.bytes, item.key))
+    for beside in alive:
+        beside.sort(key=lambda room: room[:2])
+        for (offset, size, key), (above, _, other) in pairwise(beside):
+            if above < offset + size:
+                return f"{key} and {other} overlap"
+    for before, fetch in pairwise(plan.fetches):
         if fetch.started < before.started or fetch.awaited < before.awaited:
             return f"{fetch.operand} is fetched out of order"
     for number, fetch in enumerate(plan.fetches):
@@ -119,13 +119,15 @@ class Sizes:
     scratch: tuple[int, ...]
 
 
-def group_plan(layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes) -> GroupPlan | None:
-    """The plan of a group; None if it does not fit.
+def group_plan(
+    layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes, part_bytes: int
+) -> GroupPlan | None:
+    """The plan of a group; None if it does not fit. Parts of constants but the last have at least `part_bytes`.
 
     Transfers start as early as there are bytes for all that is alive then, those that are needed first before others.
     If gaps leave no packing of that, it is tried with some bytes less.
     """
-    late = _fetches(layer, operands, memory)
+    late = _fetches(layer, operands, memory, part_bytes)
     fixed = _fixed(layer, sizes)
     for left in _LEFT:
         coming = _as_early_as_fits(late, fixed, len(calls(layer)), memory, memory.size - int(left * memory.size))
@@ -158,7 +160,7 @@ def _as_early_as_fits(
 
 def least_bytes(layer: Layer, operands: Sequence[Operand], memory: Memory, sizes: Sizes) -> int:
     """Bytes of the innermost memory that are not enough for a group, or just enough, if no transfer starts early."""
-    late = [replace(fetch, started=fetch.awaited) for fetch in _fetches(layer, operands, memory)]
+    late = [replace(fetch, started=fetch.awaited) for fetch in _fetches(layer, operands, memory, 0)]
     items = [*_fixed(layer, sizes), *(_item(n, fetch) for n, fetch in enumerate(late))]
     return max(loads(items, len(calls(layer)), memory.alignment))
 
@@ -185,10 +187,10 @@ def _fixed(layer: Layer, sizes: Sizes) -> list[Item]:
     return [*written, *(Item(("scratch", n), own.first[n], own.last[n], size) for n, size in enumerate(sizes.scratch))]
 
 
-def _fetches(layer: Layer, operands: Sequence[Operand], memory: Memory) -> list[Fetch]:
+def _fetches(layer: Layer, operands: Sequence[Operand], memory: Memory, part_bytes: int) -> list[Fetch]:
     """The transfers of a group in the order in which calls wait for them, each as late as it may be.
 
-    All constants of a call are in one part. All parts but the last have at least `PART_BYTES`.
+    All constants of a call are in one part.
     """
     found: list[Fetch] = []
     own = _Calls(layer)
@@ -201,18 +203,18 @@ def _fetches(layer: Layer, operands: Sequence[Operand], memory: Memory) -> list[
         found.append(Fetch(operand.name, Room(0, size), own.first[reader], own.first[reader], own.last[last]))
     for operand in operands:
         if operand.role is Role.CONSTANT:
-            found += _parts(layer, operand, memory)
+            found += _parts(layer, operand, memory, part_bytes)
     return sorted(found, key=lambda fetch: (fetch.awaited, fetch.components > 0))
 
 
-def _parts(layer: Layer, operand: Operand, memory: Memory) -> list[Fetch]:
+def _parts(layer: Layer, operand: Operand, memory: Memory, part_bytes: int) -> list[Fetch]:
     """The constants of consecutive kernel calls in parts."""
     found: list[Fetch] = []
     begin = 0
     for component in operand.components:
         size = align(component_bytes(component, layer.extents), memory.alignment)
         number = component.call
-        if not found or (number != found[-1].last and found[-1].room.bytes >= PART_BYTES):
+        if not found or (number != found[-1].last and found[-1].room.bytes >= part_bytes):
             found.append(Fetch(operand.name, Room(0, 0), number, number, number, begin))
         part = found[-1]
         room = Room(0, part.room.bytes + size)

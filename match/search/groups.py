@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from match.errors import NoMappingError
-from match.mapping.group_plan import group_plan, least_bytes
+from match.mapping.group_plan import GroupPlan, group_plan, least_bytes
 from match.mapping.schedule import Placement, Schedule
+from match.prediction.predict import predict
 from match.search.problem import SearchProblem
 from match.target.group import GroupCost
+
+PART_BYTES = 4096, 16384, 65536
+"""Bytes of the smallest part of constants but the last, tried one after the other: many parts come in time, and each
+takes the core some cycles to start."""
 
 
 def group_schedule(problem: SearchProblem) -> Schedule:
@@ -19,10 +24,20 @@ def group_schedule(problem: SearchProblem) -> Schedule:
     if not isinstance(model, GroupCost):
         raise NoMappingError(layer.name, "is a group, whose operators have cost models of their own")
     sizes = model.sizes(layer)
-    plan = group_plan(layer, problem.operands, inner, sizes)
-    if plan is None:
+    plans = (group_plan(layer, problem.operands, inner, sizes, part) for part in PART_BYTES)
+    found = [_scheduled(problem, plan) for plan in dict.fromkeys(plans) if plan is not None]
+    if not found:
         needed = least_bytes(layer, problem.operands, inner, sizes)
         raise NoMappingError(layer.name, f"takes {needed} bytes of {inner.name} at least, which has {inner.size}")
+    costs = [predict(schedule, model) for schedule in found]  # of equal bytes
+    if problem.objective == "energy":
+        return min(zip(found, costs, strict=True), key=lambda one: (one[1].energy or 0.0, one[1].cycles))[0]
+    return min(zip(found, costs, strict=True), key=lambda one: one[1].cycles)[0]
+
+
+def _scheduled(problem: SearchProblem, plan: GroupPlan) -> Schedule:
+    """The mapping with a plan."""
+    layer = problem.layer
     placements = tuple(
         Placement(operand.name, memory.name, 0)
         for memory in problem.memories

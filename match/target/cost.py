@@ -259,12 +259,12 @@ class CostModel:
         """What of `overhead` a group takes once, asked of its first operator: all of it, if nothing else is said."""
         return self.overhead(layer)
 
-    def group_call(self, layer: Layer, before: Sequence[Layer]) -> float:
-        """Cycles of an operator's kernel call in a group beside `launch`, behind others that the module executed in it.
+    def group_calls(self, layers: Sequence[Layer]) -> Sequence[float]:
+        """Cycles of kernel calls in a group beside `launch`, of each of the operators that the module executes in it.
 
-        Instructions that no cache holds, say.
+        To fetch instructions that no cache holds, say.
         """
-        return 0.0
+        return [0.0] * len(layers)
 
     def latency(self, view: MappingView) -> float | None:
         """Cycles of a whole mapping in place of `view.cycles`, at least `view.least`; None leaves them as they are.

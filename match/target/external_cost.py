@@ -57,9 +57,9 @@ class ExternalCost(CostModel):
         """The module's."""
         return self.module.group_overhead(layer)
 
-    def group_call(self, layer: Layer, before: Sequence[Layer]) -> float:
+    def group_calls(self, layers: Sequence[Layer]) -> Sequence[float]:
         """The module's."""
-        return self.module.group_call(layer, before)
+        return self.module.group_calls(layers)
 
 
 class _WholeMappings(ExternalCost):

@@ -119,15 +119,14 @@ class GroupCost(OperatorsCost):
 
     def launches(self, layer: Layer) -> list[float]:
         """Cycles of each kernel call beside its work, behind those that its module has executed before."""
-        before: dict[str, list[Layer]] = {unit: [] for unit in self.units}
-        found: list[float] = []
-        for call in calls(layer):
-            model, stage = self.models[call.operator], layer.stages[call.operator]
-            done = before[self.units[call.operator]]
-            found.append(model.launch(stage) + (0.0 if call.first else model.group_call(stage, done)))
-            if not call.first:
-                done.append(stage)
-        return found
+        first = [0.0] * len(layer.stages)
+        for unit in dict.fromkeys(self.units):
+            own = [number for number, name in enumerate(self.units) if name == unit]
+            cycles = self.models[own[-1]].group_calls([layer.stages[number] for number in own])
+            for number, more in zip(own, cycles, strict=True):
+                first[number] = more
+        launches = [model.launch(stage) for model, stage in zip(self.models, layer.stages, strict=True)]
+        return [launches[call.operator] + (0.0 if call.first else first[call.operator]) for call in calls(layer)]
 
     def launched(self, layer: Layer) -> list[float]:
         """Cycles of each operator's kernel calls, launches included."""

@@ -11,8 +11,8 @@ from match.analysis.simulate import simulate
 from match.analysis.simulate.events import Kind
 from match.analysis.trace import LayerTrace
 from match.dispatch.plan import LayerPlan
-from match.mapping import group_plan
 from match.prediction.predict import predict
+from match.search import groups
 from match.target import group
 from match.target.group import GroupCost
 from match.target.registry import get_target
@@ -48,18 +48,18 @@ def random_groups(seed: int) -> list[tuple[GroupCase, LayerPlan, GroupCost]]:
 
 @seeded(EACH_RUN, swept=30)
 def test_groups_compute_what_their_operators_compute(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On as many cores as the seed says, with parts of constants as small as those of a call; dense layers have several."""
-    monkeypatch.setattr(group_plan, "PART_BYTES", 1)
+    """On as many cores as the seed says, with parts of constants that are those of a call; dense layers have several."""
+    monkeypatch.setattr(groups, "PART_BYTES", (1,))
     monkeypatch.setattr(group, "CUT_BYTES", 64)
-    groups = random_groups(seed)
+    tried = random_groups(seed)
     cores = (8, 3)[seed % 2] if seed < EACH_RUN else 1 + seed % 8
     outputs, traces = traced_run(
-        [plan for _, plan, _ in groups],
-        [case.whole for case, _, _ in groups],
+        [plan for _, plan, _ in tried],
+        [case.whole for case, _, _ in tried],
         target=get_target(TARGETS[seed % 2]),
         flags=(f"-DPULP_CLUSTER_CORES={cores}",),
     )
-    for (case, plan, model), output, trace in zip(groups, outputs, traces, strict=True):
+    for (case, plan, model), output, trace in zip(tried, outputs, traces, strict=True):
         told = f"{[stage.layer for stage in case.stages]} {plan.schedule.plan}"
         timeline = simulate(plan.schedule, model)
         assert trace == LayerTrace(plan.symbol, timeline.actions), told
@@ -73,8 +73,8 @@ def test_groups_compute_what_their_operators_compute(seed: int, monkeypatch: pyt
 
 def test_every_operator_is_tried() -> None:
     """In some of the groups of each run."""
-    groups = [case for seed in range(EACH_RUN) for case, _, _ in random_groups(seed)]
-    assert {stage.layer.op for case in groups for stage in case.stages} == set(OPS)
+    cases = [case for seed in range(EACH_RUN) for case, _, _ in random_groups(seed)]
+    assert {stage.layer.op for case in cases for stage in case.stages} == set(OPS)
 
 
 def test_groups_use_what_they_may() -> None:

@@ -39,9 +39,11 @@ def constants(*sizes: tuple[int, int]) -> Operand:
     return Operand("weights", Role.CONSTANT, tuple(components))
 
 
-def planned(layer: Layer, operands: list[Operand], size: int, sizes: Sizes) -> GroupPlan | None:
+def planned(
+    layer: Layer, operands: list[Operand], size: int, sizes: Sizes, part_bytes: int = 4096
+) -> GroupPlan | None:
     """The plan in a memory of `size` bytes, whose blocks begin at multiples of 8."""
-    return group_plan(layer, operands, Memory("L1", size, alignment=8), sizes)
+    return group_plan(layer, operands, Memory("L1", size, alignment=8), sizes, part_bytes)
 
 
 def small(operators: int) -> Sizes:
@@ -118,7 +120,7 @@ def test_nothing_lies_on_what_is_needed(seed: int) -> None:
     layer, operands, sizes = random_problem(rng)
     least = least_bytes(layer, operands, Memory("L1", LARGE, alignment=8), sizes)
     size = int(least * rng.uniform(1, 1.6))
-    plan = planned(layer, operands, size, sizes)
+    plan = planned(layer, operands, size, sizes, part_bytes=1)
     if plan is None:
         assert size < 1.3 * least, "no packing, though there is much room"
         return
