@@ -22,7 +22,8 @@ class Member:
 
     module: that module. constants, output: bytes of its constants and of the tensor that it writes. scratch: bytes that
     its kernel takes beside. cycles: predicted cycles of its kernel call on the whole layer. fetch: of the transfer of a
-    byte from outside, where blocks are large. cut: output channels of each kernel call, 0 where one computes all.
+    byte from outside, where blocks are large. cut: output channels of each kernel call, 0 where one computes all. part:
+    bytes of the constants of a kernel call.
     """
 
     module: str
@@ -31,7 +32,8 @@ class Member:
     scratch: int
     cycles: float
     fetch: float
-    cut: int = 0
+    cut: int
+    part: int
 
 
 def member(request: Request) -> Member | None:
@@ -49,7 +51,7 @@ def member(request: Request) -> Member | None:
     constants = sum(
         block_bytes(operand, layer.extents, memory.alignment) for operand in operands if operand.role is Role.CONSTANT
     )
-    size = output_bytes(layer)
+    size, cut = output_bytes(layer), cut_of(layer, operands)
     block = Block(INPUT, (1, 1, memory.size), memory.size, 1, memory=memory.name)
 
     def asked(method: str, *arguments: object) -> float:
@@ -63,5 +65,6 @@ def member(request: Request) -> Member | None:
         int(asked("scratch", tile)),
         asked("launch") + asked("compute", tile),
         asked("transfer", block) / memory.size,
-        cut_of(layer, operands),
+        cut,
+        -(-constants * cut // layer.k) if cut else constants,
     )

@@ -19,10 +19,14 @@ from match.dispatch.request import GroupModules
 from match.graph.moves import Move
 from match.graph.value import Graph, Value, readers
 from match.ir.group import MOST_INPUTS, grouped
+from match.mapping.packing import Item, loads, pack
 from match.partitioning.pattern import Core, Match, Row
 from match.target.hardware import MatchTarget
 from match.target.operands import element_bytes
 from match.target.shared_memory import sharing
+
+ALIGNMENT = 16
+"""What rooms in innermost memory begin at a multiple of, at most, in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,10 +252,11 @@ class _Growth:
         return found
 
     def _fits(self, places: Sequence[int], outside: _Outside) -> bool:
-        """Whether there is room for each operator with what is alive then; how rooms are packed is left to the plan."""
+        """Whether everything has room while it is needed, if constants come as late as they may."""
         if outside.number > MOST_INPUTS:
             return False
         rows = sorted(places)
+        own = [self.members[row] for row in rows]
         number = {self.joining[row].output: place for place, row in enumerate(rows)}
         last: dict[int, int] = {}
         first: dict[int, int] = {}
@@ -259,9 +264,12 @@ class _Growth:
             for tensor in self.joining[row].inputs:
                 last[tensor] = place
                 first.setdefault(tensor, number.get(tensor, place))
-        alive = [one.constants + one.output + one.scratch for one in (self.members[row] for row in rows)]
-        for tensor, end in last.items():
-            begin = first[tensor] + (tensor in number)  # where it is written its bytes are counted as that output
-            for place in range(begin, end + 1):
-                alive[place] += self.bytes[tensor]
-        return max(alive) <= self.room
+        items = [Item(("tensor", tensor), first[tensor], end, self.bytes[tensor]) for tensor, end in last.items()]
+        items.append(Item("output", len(rows) - 1, len(rows) - 1, own[-1].output))
+        for place, one in enumerate(own):
+            items += [
+                Item(("constants", place), place, place, one.part),
+                Item(("scratch", place), place, place, one.scratch),
+            ]
+        alive = loads(items, len(rows), ALIGNMENT)
+        return max(alive) <= self.room and pack(items, ALIGNMENT, self.room, solve=False).peak <= self.room

@@ -35,9 +35,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Way:
-    """A way to cut a network: what it costs with everything in main memory, and what cuts the network like that."""
+    """A way to cut a network: what it costs with everything in main memory, and what cuts the network like that.
+
+    `joined` are the most bytes of constants of a chain or a group.
+    """
 
     cost: float
+    joined: int
     cut: Callable[[], Partitioned]
 
 
@@ -95,7 +99,8 @@ class Partitioned:
             yield self._way(chosen, stopwatch)
 
     def _way(self, chosen: ChosenNetwork, stopwatch: Stopwatch) -> Way:
-        return Way(chosen.cost, partial(_partitioned, self.graph, self.found, chosen, self.target, stopwatch))
+        cut = partial(_partitioned, self.graph, self.found, chosen, self.target, stopwatch)
+        return Way(chosen.cost, chosen.joined or 0, cut)
 
     def with_split_dense(self, options: Options, network: str, stopwatch: Stopwatch) -> Partitioned | None:
         """The same network with large dense layers split, cut with these options; None if it has none."""

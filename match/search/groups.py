@@ -24,7 +24,9 @@ def group_schedule(problem: SearchProblem) -> Schedule:
     if not isinstance(model, GroupCost):
         raise NoMappingError(layer.name, "is a group, whose operators have cost models of their own")
     sizes = model.sizes(layer)
-    plans = (group_plan(layer, problem.operands, inner, sizes, part) for part in PART_BYTES)
+    plans = [group_plan(layer, problem.operands, inner, sizes, part) for part in PART_BYTES]
+    if not any(plans):
+        plans = [group_plan(layer, problem.operands, inner, sizes, 1)]
     found = [_scheduled(problem, plan) for plan in dict.fromkeys(plans) if plan is not None]
     if not found:
         needed = least_bytes(layer, problem.operands, inner, sizes)

@@ -86,8 +86,8 @@ def cut_of(layer: Layer, operands: Sequence[Operand]) -> int:
 
 def _indivisible(part: Component, layer: Layer) -> bool:
     """Whether output channels are not the slowest axis of constants, with one entry for each."""
-    first, *others = part.axes
-    return first.dim is not Dim.K or first.limit != layer.k or any(axis.dim is Dim.K for axis in others)
+    along = [axis.dim is Dim.K and axis.limit == layer.k for axis in part.axes]
+    return not along or not along[0] or any(along[1:])
 
 
 def whole_tile(stage: Layer) -> Tile:

@@ -48,7 +48,7 @@ def random_groups(seed: int) -> list[tuple[GroupCase, LayerPlan, GroupCost]]:
 
 @seeded(EACH_RUN, swept=30)
 def test_groups_compute_what_their_operators_compute(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On as many cores as the seed says, with parts of constants that are those of a call; dense layers have several."""
+    """On as many cores as the seed says; each call has a part of the constants, and dense layers have several calls."""
     monkeypatch.setattr(groups, "PART_BYTES", (1,))
     monkeypatch.setattr(group, "CUT_BYTES", 64)
     tried = random_groups(seed)

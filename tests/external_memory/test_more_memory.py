@@ -15,7 +15,7 @@ from match.errors import CapacityError
 
 pytestmark = pytest.mark.cc
 
-L1 = (32_768, 65_536, 118_784)
+L1 = (12_288, 32_768, 65_536, 118_784)
 FRACTIONS = (0.5, 0.7, 0.85, 1.2)
 """Of the main memory that a network takes as a whole."""
 

@@ -39,9 +39,7 @@ def constants(*sizes: tuple[int, int]) -> Operand:
     return Operand("weights", Role.CONSTANT, tuple(components))
 
 
-def planned(
-    layer: Layer, operands: list[Operand], size: int, sizes: Sizes, part_bytes: int = 4096
-) -> GroupPlan | None:
+def planned(layer: Layer, operands: list[Operand], size: int, sizes: Sizes, part_bytes: int = 4096) -> GroupPlan | None:
     """The plan in a memory of `size` bytes, whose blocks begin at multiples of 8."""
     return group_plan(layer, operands, Memory("L1", size, alignment=8), sizes, part_bytes)
 
