@@ -20,7 +20,7 @@ from match.codegen.context_text import (
 from match.codegen.kernel_text import ComponentText, KernelText, constant_field
 from match.codegen.level_text import LevelText, NumberedBlock, numbered
 from match.codegen.operand_text import OperandText
-from match.codegen.shared_text import module_prefix
+from match.codegen.shared_text import CLEARED, module_prefix
 from match.dispatch.plan import LayerPlan, OperatorPlan
 from match.ir.group import Call, calls
 from match.ir.layer import Axis, Layer, Op, Operand, Role
@@ -223,6 +223,18 @@ class GroupText(KernelText):
     def members(self) -> tuple[MemberText, ...]:
         """The kernel calls."""
         return tuple(MemberText(self.plan, self.rooms, number, call) for number, call in enumerate(calls(self.layer)))
+
+    @property
+    def calls_with_changes(self) -> Iterator[tuple[MemberText, tuple[tuple[str, str], ...]]]:
+        """The kernel calls, and the fields of the context that are others than for the call before.
+
+        Each call's code is executed once: a core waits for all of its instructions, and few are few.
+        """
+        before: dict[str, str] = dict(CLEARED)
+        for member in self.members:
+            own = {**CLEARED, **dict(member.fields())}
+            yield member, tuple((field, value) for field, value in own.items() if value != before[field])
+            before = own
 
     @property
     def transfers(self) -> int:

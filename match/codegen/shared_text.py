@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from match.codegen.c_text import render, wrap
 from match.dispatch.plan import LayerPlan
@@ -26,6 +27,11 @@ TILE_FIELDS = (
     *("input_channel_stride", "addend_channel_stride", "output_channel_stride", "groups", "weight_bits"),
 )
 """The fields of match_tile_t, in its order."""
+
+CLEARED: Mapping[str, str] = MappingProxyType(
+    {field: "NULL" if number < TILE_FIELDS.index("channels_in") else "0" for number, field in enumerate(TILE_FIELDS)}
+)
+"""What the fields of a tile are before they are set: nothing."""
 
 
 def module_prefix(module: str) -> str:
@@ -123,10 +129,9 @@ class SharedText:
         return MOST_BLOCKS
 
     @property
-    def cleared(self) -> tuple[tuple[str, str], ...]:
+    def cleared(self) -> Mapping[str, str]:
         """What a tile's fields are before they are set: nothing, each by name."""
-        pointers = TILE_FIELDS[: TILE_FIELDS.index("channels_in")]
-        return tuple((field, "NULL" if field in pointers else "0") for field in TILE_FIELDS)
+        return CLEARED
 
     @property
     def private(self) -> tuple[tuple[str, Allocator], ...]:

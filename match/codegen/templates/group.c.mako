@@ -41,15 +41,15 @@ static void store_output(${blocks}block, uint8_t *from${level.array_parameter(ou
  * behind it. */
 static int32_t compute_all(${given}, uint8_t *l1, ${blocks}transfers)
 {
-    match_tile_t tile;
-% for member in level.members:
+    match_tile_t tile; /* fields that are not set stay as they are for the call before */
+    ${shared}_clear(&tile);
+% for member, fields in level.calls_with_changes:
 
     ${member.title}
 % for fetch in member.starting:
     ${level.fetch(fetch)}
 % endfor
-    ${shared}_clear(&tile);
-% for field, value in member.fields():
+% for field, value in fields:
     tile.${field} = ${value};
 % endfor
 % for fetch in member.awaited:

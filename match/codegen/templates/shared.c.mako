@@ -75,7 +75,7 @@ int32_t ${shared.name}_dump(const char *layer, const char *operand, const uint8_
 /* By field: C libraries for small cores clear memory byte by byte. */
 void ${shared.name}_clear(match_tile_t *tile)
 {
-% for field, nothing in shared.cleared:
+% for field, nothing in shared.cleared.items():
     tile->${field} = ${nothing};
 % endfor
 }
