@@ -42,11 +42,9 @@ _ATTEMPTS = 6
 _FAR_OFF = 2.0
 """Times the cost of the cheapest way that another one may have: smaller chains took half of the waits at most."""
 
-MOST_IN_VAIN = 4
-"""Choices with smaller and smaller chains and groups that are placed although the one before did not help."""
-
 MUCH_LESS = 0.75
-"""The share of constants that the largest chain or group of the next of these has at most."""
+"""Where smaller chains and groups do not help: the share of constants that the largest of those has at most that are tried
+next."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,15 +135,12 @@ def place_cheapest(
     for asked, base, placed in sorted(bases, key=lambda one: one[2] is not best):
         if placed and trial.is_far_off(placed):
             continue
-        in_vain, most = 0, math.inf
+        most = math.inf
         for smaller in base.less_joined(stopwatch):
-            if smaller.joined > most:
-                continue
-            found = trial.consider(smaller.cost, smaller.cut, asked)
-            helps = found is not None and found is trial.cheapest
-            in_vain, most = (0, math.inf) if helps else (in_vain + 1, MUCH_LESS * smaller.joined)
-            if in_vain == MOST_IN_VAIN:
-                break
+            if smaller.joined <= most:
+                found = trial.consider(smaller.cost, smaller.cut, asked)
+                helps = found is not None and found is trial.cheapest
+                most = math.inf if helps else MUCH_LESS * smaller.joined
         for alone in base.not_joined(stopwatch):
             trial.consider(alone.cost, alone.cut, asked)
     cheapest = trial.result()

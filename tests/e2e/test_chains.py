@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import match
-from match.dispatch.plan import CPU, LayerDecision
+from match.dispatch.plan import LayerDecision
 from match.ir.layer import GROUP, Padding, Role
 from match.relay import integer_form, relay, tvm
 from tests.devtools.zoo.reference import noise, small
@@ -109,7 +109,7 @@ def test_what_lies_between_operators_is_in_no_main_memory() -> None:
             assert roles.count(Role.INPUT) == 1 + ("add" in layer.op)
             assert layer.op.count("+") == len(layer.plan.operators) - 1
         assert roles.count(Role.OUTPUT) == 1
-        assert layer.plan.schedule.scratch > 0
+        assert layer.plan.schedule.scratch > 0 or layer.plan.schedule.plan
         assert layer.runner_up
 
 
@@ -123,7 +123,7 @@ def test_chains_in_external_memory(name: str, l2: int) -> None:
     assert fused.report.memory
     assert fused.report.totals.cycles < alone.report.totals.cycles
     nested = [layer for layer in chains(fused) if layer.plan and layer.plan.external]
-    assert len(chains(fused)) > len(nested) > (0 if l2 < 200 * 1024 else -1)
+    assert len(chains(fused)) > len(nested)
     (tensor,) = fused.report.model.inputs
     sample = {tensor.name: noise(small(name, "uint8"), 1)[0]}
     outputs, traces = fused.trace(sample, sanitize=True)
@@ -134,10 +134,9 @@ def test_chains_in_external_memory(name: str, l2: int) -> None:
         assert trace.actions == fused.simulate(planned[trace.symbol]).actions, trace.symbol
 
 
-def test_a_network_that_chains_do_not_fit_in_is_cut_operator_by_operator() -> None:
-    """The blocks of a chain take more main memory than those of its operators."""
-    short = match.compile(small("mobilenet_v2", "uint8"), "gap8", l1=16000, l2=36 * 1024)
+def test_groups_that_main_memory_does_not_hold_are_smaller() -> None:
+    """The blocks of a group take more main memory than those of its operators."""
+    whole, short = (match.compile(small("mobilenet_v2", "uint8"), "gap8", l1=16000, l2=l2) for l2 in (None, 36 * 1024))
     assert short.report.memory
-    assert short.report.options.fuse
-    assert not chains(short)
-    assert any(layer.module != CPU for layer in short.layers)
+    most, less = (max(len(layer.plan.constants) for layer in chains(one) if layer.plan) for one in (whole, short))
+    assert less < most

@@ -196,7 +196,7 @@ def test_layers_that_are_equal_in_several_ways_to_cut_are_searched_once(monkeypa
     assert len(set(searched)) == len(searched)
 
 
-@pytest.mark.parametrize(("l2", "compared"), [(60_000, 3), (90_000, 2)])
+@pytest.mark.parametrize(("l2", "compared"), [(60_000, 5), (90_000, 2)])
 def test_ways_to_cut_that_cannot_be_cheaper_are_not_placed(
     l2: int, compared: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,7 +65,7 @@ def _chart(report: Report, one: Roofline, name: str) -> Chart:
     if one.rate:
         end = ridge or right
         plot.line([left, end], [left * one.rate, end * one.rate], line_width=2, tags=["ink"], name="transfers")
-    most = max(report.layers[point.place].cycles for point in one.layers)
+    most = max(report.layers[point.place].cycles for point in everything)
     named = [_named(report, point) for point in everything]
     drawn: list[Any] = []
     for marker, part in (("circle", slice(len(one.layers))), ("diamond", slice(len(one.layers), None))):
