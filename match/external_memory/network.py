@@ -43,8 +43,7 @@ _FAR_OFF = 2.0
 """Times the cost of the cheapest way that another one may have: smaller chains took half of the waits at most."""
 
 MUCH_LESS = 0.75
-"""Where smaller chains and groups do not help: the share of constants that the largest of those has at most that are tried
-next."""
+"""Where smaller chains and groups do not help: the share of constants that the largest of the next ones has at most."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -142,7 +142,7 @@ def test_operators_stand_below_their_layer_however_it_is_sorted(opened: Opener, 
     assert before != after
     shown.page.fill("#search", "avg_pool2d")
     assert [row.split("\t")[0] for row in shown.page.locator("#layers tbody tr:visible").all_inner_texts()] == [
-        "group_7_13",
+        "group_8_13",
         "avg_pool2d",
     ]
     assert shown.page.inner_text("#found") == "1 of 5 layers"
