@@ -18,7 +18,7 @@ from match.graph.elements import Dequantize, Quantize
 from match.graph.make import concatenated, lookup, reshaped, transposed
 from match.graph.moves import Move
 from match.graph.pairs import Multiplication
-from match.graph.reals import Levels, RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
+from match.graph.reals import RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
 from match.graph.reductions import RealReduction
 from match.graph.value import Value, computed
 from match.ir.float_border import FloatQuantization
@@ -30,6 +30,7 @@ from match.quantized.functions_of_two import function_of_two
 from match.quantized.layers import Sums
 from match.quantized.matrices import matrices_of
 from match.quantized.scaled import scaled
+from match.quantized.scales import Scales
 from match.relay import relay
 from match.relay.float_averages import read_float_average
 from match.relay.fragments import standing_for
@@ -104,7 +105,8 @@ class QuantizedReader:
         if is_call(call, "qnn.quantize") and dtype(call) in _STORED and dtype(call.args[0]) == "float32":
             own = quantization(call.args[1], call.args[2], dtype(call))
             if own is None:
-                return None
+                scales, kind = _scales(call, len(shape(call))), dtype(call)
+                return None if scales is None else Fragment((call.args[0],), partial(scales.quantized, dtype=kind))
             function = FloatQuantization(own.scale, own.zero_point, own.dtype, self.half_to_even)
             return Fragment((call.args[0],), partial(computed, Quantize(function=function)))
         if is_call(call, "qnn.dequantize") and constant(call.args[0]) is not None:
@@ -112,7 +114,8 @@ class QuantizedReader:
         if is_call(call, "qnn.dequantize") and is_8bit(call.args[0]):
             own = quantization(call.args[1], call.args[2], dtype(call.args[0]))
             if own is None:
-                return None
+                scales = _scales(call, len(shape(call)))
+                return None if scales is None else Fragment((call.args[0],), scales.dequantized)
             dequantize = Dequantize(scale=own.scale, zero_point=own.zero_point)
             return Fragment((call.args[0],), partial(computed, dequantize))
         return None
@@ -305,17 +308,22 @@ def _unproven(x: Value) -> Value:
 
 def _levels(call: relay.Call) -> Fragment | None:
     """Constant integers that stand for real numbers; None where their scales are not constant."""
-    levels, scales, zeros = (constant(argument) for argument in call.args)
-    if levels is None or scales is None or zeros is None:
+    levels = constant(call.args[0])
+    own = None if levels is None else _scales(call, levels.ndim)
+    return None if own is None else Fragment((call.args[0],), own.dequantized)
+
+
+def _scales(call: relay.Call, rank: int) -> Scales | None:
+    """The scales and zero points of a quantize or a dequantize; None where they are not constant."""
+    scales, zeros = constant(call.args[1]), constant(call.args[2])
+    if scales is None or zeros is None:
         return None
     count = max(scales.size, zeros.size)
-    own = Levels(
-        levels=levels,
-        scales=np.broadcast_to(scales.reshape(-1), count).astype(np.float32),
-        zero_points=np.broadcast_to(zeros.reshape(-1), count).astype(np.int64),
-        axis=int(call.attrs.axis) % max(levels.ndim, 1) if count > 1 else 0,
+    return Scales(
+        np.broadcast_to(scales.reshape(-1), count).astype(np.float32),
+        np.broadcast_to(zeros.reshape(-1), count).astype(np.int64),
+        int(call.attrs.axis) % max(rank, 1) if count > 1 else 0,
     )
-    return Fragment((), partial(computed, own))
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from match.passes.integerize import QuantizedReader
 from match.passes.one_row import OneRow
 from match.passes.powers import MultiplyPowers
 from match.passes.qnn_functions import TabulateFunctions
-from match.passes.quantize_border import qnn_operators
 from match.passes.reshapes_behind_elements import ReshapesBehindElements
 from match.passes.resizes import WriteResizes
 from match.passes.slices_of_splits import SliceSplits
@@ -28,6 +27,7 @@ from match.relay import relay, tvm
 from match.relay.graph_reader import Fragment, read_graph
 from match.relay.integer_steps import read_step
 from match.relay.objects import main_function
+from match.relay.plain import qnn_operators
 from match.relay.real_readers import read_reals
 from match.rewrites.fixed_point_groups import with_fixed_point_groups
 from match.rewrites.quantized_groups import with_quantized_groups

@@ -17,18 +17,19 @@ from onnx import TensorProto, helper, numpy_helper
 from match.arithmetic.resampling import COORDINATES, NEAREST, nearest_elements
 from match.errors import ModelError
 from match.frontend import load
-from match.frontend.onnx_importer import import_onnx
 from match.frontend.onnx_resized_axes import resized_axes
+from match.graph.evaluate import evaluate
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match
 from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
-from match.passes.quantize_border import qnn_operators
 from match.passes.resizes import WriteResizes
 from match.relay import relay, tvm
 from match.relay.graph import post_order
+from match.relay.plain import qnn_operators
 from match.relay.rewrite import operator_name
 from match.validation.exact_session import exact_session
+from tests.frontend.qdq.float_models import graph_of
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 from tests.passes.running import executable
 
@@ -177,9 +178,7 @@ def test_before_opset_11(scales: tuple[float, float], mode: str, most: int, opse
         plain = resize((1, 3, 7, 8), np.array([1, 1, *scales], np.float32), opset=9, mode=mode)
         x = np.random.default_rng(1).normal(0, 1, (1, 3, 7, 8)).astype(np.float32)
         (expected,) = exact_session(plain.SerializeToString()).run(None, {"x": x})
-        module, params = import_onnx(plain)
-        assert not params
-        (found,) = executable(relay.transform.InferType()(module))({"x": x})
+        (found,) = evaluate(graph_of(plain), [x])
         np.testing.assert_allclose(found, expected, atol=1e-5)
         return
     off, _ = compared(model)
