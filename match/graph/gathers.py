@@ -65,8 +65,8 @@ class GatherElements(Operator):
     def compute(self, *inputs: Array) -> Array:
         """The elements."""
         x, indices = inputs
-        places: list[Array] = list(np.indices(indices.shape))
-        places[self.axis] = _from_front(indices, x.shape[self.axis])
+        along = _from_front(indices, x.shape[self.axis])
+        places = (along if axis == self.axis else own for axis, own in enumerate(np.indices(indices.shape)))
         return x[tuple(places)]
 
 

@@ -77,6 +77,10 @@ class Windows:
         """Whether each window lies in one map."""
         return self.sizes[0] == self.strides[0] == 1 and not self.before[0] and not self.behind[0]
 
+    def see_volumes(self, extent: int) -> bool:
+        """Whether each window has some depths that are not in the padding, of volumes of so many."""
+        return all(any(0 <= one < extent for one in depths) for depths in self.depths(extent))
+
     def depths(self, extent: int) -> list[list[int]]:
         """The depths that each output's window has, negative ones and those from `extent` on in the padding."""
         size, stride, hole = self.sizes[0], self.strides[0], self.dilation[0]
@@ -85,26 +89,22 @@ class Windows:
 
 
 def convolution(
-    x: Value, filters: Value, bias: Sequence[Value], windows: Windows, groups: int, *, exact: bool
-) -> Value | None:
+    x: Value, filters: Value, bias: Sequence[Value], windows: Windows, groups: int, *, exact: bool = True
+) -> Value:
     """A convolution by constant filters (K, C / groups, FD, FY, FX), plus a constant bias (K,) if there is one.
 
-    None where an output sees nothing but padding.
+    Each window has some depths that are not in the padding.
     """
     batch, channels, depth, rows, columns = x.shape
     _, strides, dilation, padding = windows.of_maps
     operator = RealConvolution(strides=strides, padding=padding, dilation=dilation, groups=groups)
+    count, _, _, *window = filters.shape
     maps: list[Value] = []
     for depths in windows.depths(depth):
         seen = [place for place, one in enumerate(depths) if 0 <= one < depth]
-        if not seen:
-            return None
-        seen_maps = reshaped(
-            taken(x, 2, [depths[place] for place in seen]), (batch, channels * len(seen), rows, columns)
-        )
-        count, _, _, *window = filters.shape
+        x_maps = reshaped(taken(x, 2, [depths[place] for place in seen]), (batch, channels * len(seen), rows, columns))
         own = reshaped_constant(taken_constant(filters, 2, seen), (count, channels // groups * len(seen), *window))
-        sums = channels_first(computed(operator, channels_last(seen_maps), own, *bias, exact=exact))
+        sums = channels_first(computed(operator, channels_last(x_maps), own, *bias, exact=exact))
         maps.append(reshaped(sums, (*sums.shape[:2], 1, *sums.shape[2:])))
     return concatenated(maps, 2)
 
@@ -114,7 +114,7 @@ def largest(x: Value, windows: Windows) -> Value:
     return _twice(x, windows, _maximum)
 
 
-def means(x: Value, windows: Windows, *, counts_padding: bool, exact: bool) -> Value:
+def means(x: Value, windows: Windows, *, counts_padding: bool, exact: bool = True) -> Value:
     """The mean of each window, without holes; `counts_padding`: padding is counted as zeros, else not at all."""
     batch, channels, depth, rows, columns = x.shape
     if windows.within_maps:
@@ -133,7 +133,7 @@ def means(x: Value, windows: Windows, *, counts_padding: bool, exact: bool) -> V
     return reshaped(_averaged(x, along, counts_padding=False, exact=exact), (batch, channels, *after))
 
 
-def mean_of_all(x: Value, *, exact: bool) -> Value:
+def mean_of_all(x: Value, *, exact: bool = True) -> Value:
     """The mean of each channel of a volume, with one element along its other axes."""
     batch, channels, depth, rows, columns = x.shape
     map_ = channels_last(reshaped(x, (batch, channels, depth * rows, columns)))

@@ -6,20 +6,18 @@ from match.graph.rewrite import on_inputs
 from match.graph.value import Value
 from match.relay import relay, tvm
 from match.relay.graph_reader import Fragment, fields, read_graph
-from match.relay.integer_form import is_real_sums
 from match.relay.objects import main_function, operands
 from match.relay.plain import without_qnn
 from match.relay.rewrite import dtype, rebuild, shape
 
 
 def rest_of(call: relay.Call) -> Fragment:
-    """A QNN operator, or one that is marked as real, in plain operators.
+    """A QNN operator in plain operators.
 
     Raises:
         ModelError: TVM cannot express it with its parameters.
     """
-    inner = call.args[0] if is_real_sums(call) else call
-    sources = dict.fromkeys(source for operand in operands(inner) for source in fields(operand))
+    sources = dict.fromkeys(source for operand in operands(call) for source in fields(operand))
     inputs = tuple(source for source in sources if not isinstance(source, relay.Constant))
     variables = {x: relay.var(f"x{number}", shape=shape(x), dtype=dtype(x)) for number, x in enumerate(inputs)}
     replaced: dict[relay.Expr, relay.Expr] = dict(variables)

@@ -78,7 +78,7 @@ def _source(expr: relay.Expr) -> tuple[relay.Expr, np.float32, int, bool] | None
     """The map before a dequantize, QNN's or what that becomes, its scale, its zero point and whether it is marked."""
     real = dequantized(expr)
     if real is not None:
-        return real.x, real.quantization.scale, real.quantization.zero_point, real.real
+        return real.x, real.quantization.scale, real.quantization.zero_point, False
     lowered = read_dequantize(unmarked(expr))
     if lowered is None:
         return None

@@ -19,15 +19,17 @@ from match.errors import ModelError
 from match.frontend import load
 from match.frontend.onnx_resized_axes import resized_axes
 from match.graph.evaluate import evaluate
+from match.graph.opaque import Opaque
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match
 from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
-from match.passes.resizes import WriteResizes
 from match.relay import relay, tvm
-from match.relay.graph import post_order
+from match.relay.execute import Executable
+from match.relay.graph_reader import read_graph
+from match.relay.objects import main_function
 from match.relay.plain import qnn_operators
-from match.relay.rewrite import operator_name
+from match.relay.real_readers import read_reals
 from match.validation.exact_session import exact_session
 from tests.frontend.qdq.float_models import graph_of
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
@@ -284,11 +286,23 @@ def test_interpolation_in_a_file_of_operators_on_integers(tmp_path: Path, dtype:
             assert np.abs(found.astype(np.float64) - expected).max() <= 1.01 * step
 
 
-def test_resizes_of_relay() -> None:
-    """The nearest ones and linear ones of maps are written out; others stay."""
-    x = relay.var("x", shape=(1, 3, 4, 5), dtype="float32")
-    for method, left in (("nearest_neighbor", False), ("linear", False), ("cubic", True)):
-        call = relay.image.resize2d(x, (8, 10), method=method, rounding_method="floor")
-        module = WriteResizes()(relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call))))
-        names = {operator_name(expr) for expr in post_order(module["main"]) if isinstance(expr, relay.Call)}
-        assert ("image.resize2d" in names) == left
+@pytest.mark.parametrize(
+    ("method", "dtype", "known"),
+    [
+        ("nearest_neighbor", "float32", True),
+        ("nearest_neighbor", "uint8", True),
+        ("linear", "float32", True),
+        ("cubic", "float32", False),
+    ],
+)
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_resizes_of_relay(method: str, dtype: str, known: bool, layout: str) -> None:
+    """What the graph has no class for stays Relay's; all are what TVM computes."""
+    x = relay.var("x", shape=(1, 3, 4, 5), dtype=dtype)
+    call = relay.image.resize2d(x, (8, 10), layout=layout, method=method, rounding_method="floor")
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call)))
+    graph = read_graph(main_function(module), rest=read_reals).graph
+    assert any(isinstance(value.operator, Opaque) for value in graph.values) != known
+    array = np.random.default_rng(0).integers(0, 200, (1, 3, 4, 5)).astype(dtype)
+    (expected,), (found,) = Executable(module)({"x": array}), evaluate(graph, [array])
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from match.frontend import load
+from match.frontend.onnx_as_relay import relay_of
+from match.frontend.relay import from_relay
 from match.ir.layer import Op
 from match.passes.pipeline import integer_relay
 from match.relay import relay
@@ -99,3 +102,27 @@ def test_volumes_in_groups_and_with_holes_along_the_depth(groups: int, hole: int
     (found,), (expected,) = executable(module)(x), exact_session(path).run(None, x)
     np.testing.assert_allclose(found, expected, atol=1e-5)
     assert sum(len(references(module, op)) for op in (Op.CONV2D, Op.GROUPED_CONV2D, Op.DEPTHWISE_CONV2D)) == 6 - hole
+
+
+@pytest.mark.parametrize("case", [name for name in POOLING if name != "counted padding"])
+def test_relay_of_tvm_s_importer(case: str, tmp_path: Path) -> None:
+    """TVM's importer reads padding that is counted as none."""
+    kind, attributes = POOLING[case]
+    constants = {"s": np.float32(0.03), "z": np.uint8(120), "so": np.float32(0.03), "zo": np.uint8(120)}
+    model = quantized(kind, SHAPE, constants, **attributes)
+    onnx.save(model, tmp_path / "model.onnx")
+    module = integer_relay(from_relay(relay_of(tmp_path / "model.onnx")), "uint8", exact=False)
+    x = np.random.default_rng(1).normal(0, 1.5, SHAPE).astype(np.float32)
+    assert "pool3d" not in module.astext(show_meta_data=False)
+    assert distances(model, module, x).max() <= 1
+
+
+def test_convolutions_of_tvm_s_importer(tmp_path: Path) -> None:
+    model = OnnxModel(SHAPE)
+    filters(model, 4, (3, 3, 3), bias=True, pads=[2, 1, 0, 1, 1, 2])
+    path = quantize(model, tmp_path, "QDQ", "QUInt8", True)
+    module = integer_relay(from_relay(relay_of(path)), "uint8")
+    assert "nn.conv3d" not in module.astext(show_meta_data=False)
+    x = {"x": np.random.default_rng(1).normal(0, 1, SHAPE).astype(np.float32)}
+    (found,), (expected,) = executable(module)(x), exact_session(path).run(None, x)
+    np.testing.assert_allclose(found, expected, atol=np.ptp(expected) / 100)

@@ -106,7 +106,7 @@ def _made(path: Path, read: QdqReader, node: Any) -> tuple[Value, ...]:
 def _known(made: tuple[Value, ...]) -> tuple[Value, ...]:
     """The tensors, those that are computed of constants alone as constants."""
     return tuple(
-        constant(*evaluate(Graph((), (one,)), ())) if one.inputs and _is_of_constants(one) else one for one in made
+        constant(evaluate(Graph((), (one,)), ())[0]) if one.inputs and _is_of_constants(one) else one for one in made
     )
 
 

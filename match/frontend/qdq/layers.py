@@ -38,19 +38,15 @@ def convolution(read: QdqReader, node: Any) -> Value:
         raise Unread
     if len(x.shape) == volumes.RANK:
         windows = volumes.Windows.of(window, strides, pads, dilation)
-        return _read(volumes.convolution(x, filters, bias, windows, groups, exact=exact))
+        if not windows.see_volumes(x.shape[2]):
+            raise Unread
+        return volumes.convolution(x, filters, bias, windows, groups, exact=exact)
     operator = RealConvolution(
         strides=sides(strides, 1), padding=padding_of(pads), dilation=sides(dilation, 1), groups=groups
     )
     return like(
         channels_first(computed(operator, channels_last(as_map(x)), _with_rows(filters), *bias, exact=exact)), x
     )
-
-
-def _read(made: Value | None) -> Value:
-    if made is None:
-        raise Unread
-    return made
 
 
 def transposed_convolution(read: QdqReader, node: Any) -> Value:

@@ -53,6 +53,7 @@ from match.rewrites.quantized_groups.means import mean, mean_of_means, multiplie
 from match.rewrites.quantized_groups.moves import with_moves_of_integers
 from match.rewrites.quantized_groups.normalizations import normalization
 from match.rewrites.quantized_groups.pairs import absolute_difference, pair
+from match.rewrites.quantized_groups.products_of_rows import with_products_of_rows
 from match.rewrites.quantized_groups.quantities import dequantized, quantization_of
 from match.rewrites.quantized_groups.reductions import centred, reduction, running_sum
 from match.rewrites.quantized_groups.rows import softmax
@@ -69,7 +70,7 @@ cycles an element; to quantize one takes eight cores 3 to 4."""
 
 def with_quantized_groups(graph: Graph) -> Graph:
     """The graph with integers in the place of what is quantized, whatever is asked of their exactness."""
-    graph = with_moves_of_integers(with_collected_rows(graph))
+    graph = with_moves_of_integers(with_collected_rows(with_products_of_rows(graph)))
     graph = with_moves_of_integers(with_channels_last(graph, moves_reals=True))
     graph = with_normalizations(with_one_scale(with_pooled_windows(graph)))
     return rewrite(graph, _Groups(()).rule)

@@ -76,7 +76,9 @@ def _step(value: Value) -> _Step | None:
 
 
 def _filled(mask: Array, places: Places) -> Places:
-    return np.where(mask, FILL, places)
+    filled = places.copy()
+    filled[np.broadcast_to(mask, places.shape)] = FILL
+    return filled
 
 
 def _rows(x: Value, places: Places, fill: int | float) -> Value | None:
@@ -84,7 +86,7 @@ def _rows(x: Value, places: Places, fill: int | float) -> Value | None:
     for axis, unit in enumerate(places.shape):
         turned = np.moveaxis(places, axis, -1)
         first = turned[..., :1]
-        if unit > 1 and np.array_equal(turned, np.where(first < 0, FILL, first + np.arange(unit))):
+        if unit > 1 and np.array_equal(turned, first + np.where(first < 0, 0, np.arange(unit))):
             if x.tensor.elements % unit or np.any(first[first >= 0] % unit):
                 continue
             seen = reshaped(x, (-1, unit))
