@@ -140,7 +140,7 @@ SEQUENCES: dict[str, Callable[[relay.Expr, relay.Constant], relay.Expr]] = {
     "convolution": lambda x, w: relay.nn.conv1d(x, w, channels=4, kernel_size=3, padding=(1, 2), strides=2),
     "with holes": lambda x, w: relay.nn.conv1d(x, w, channels=4, kernel_size=3, dilation=3),
     "transposed": lambda x, w: relay.nn.conv1d_transpose(
-        x, w, channels=4, kernel_size=3, strides=2, padding=(1, 0), output_padding=(1,)
+        x, w, channels=4, kernel_size=(3,), strides=(2,), padding=(1, 0), output_padding=(1,)
     ),
     "largest": lambda x, w: relay.nn.max_pool1d(x, 3, 2, padding=(1, 1)),
     "means": lambda x, w: relay.nn.avg_pool1d(x, 3, 2, padding=(1, 1)),
