@@ -11,7 +11,7 @@ from match.graph.real_functions import is_function
 from match.graph.value import Graph
 from tests.frontend.qdq.float_models import graph_of
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.tvm
 
 
 def power(exponent: float) -> Graph:

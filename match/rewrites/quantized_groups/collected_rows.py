@@ -86,7 +86,7 @@ def _rows(x: Value, places: Places, fill: int | float) -> Value | None:
     for axis, unit in enumerate(places.shape):
         turned = np.moveaxis(places, axis, -1)
         first = turned[..., :1]
-        inside: Places = np.arange(unit) * (first >= 0)
+        inside = np.arange(unit) * (first >= 0).astype(np.int64)
         if unit > 1 and np.array_equal(turned, first + inside):
             if x.tensor.elements % unit or np.any(first[first >= 0] % unit):
                 continue
