@@ -83,17 +83,17 @@ def _filled(mask: Array, places: Places) -> Places:
 
 def _rows(x: Value, places: Places, fill: int | float) -> Value | None:
     """Elements of a tensor, whose rows, or what fills, lie along an axis of the result; None of others."""
-    for axis, unit in enumerate(places.shape):
+    extents: tuple[int, ...] = places.shape
+    for axis, unit in enumerate(extents):
         turned = np.moveaxis(places, axis, -1)
         first = turned[..., :1]
-        inside = np.arange(unit) * (first >= 0).astype(np.int64)
-        if unit > 1 and np.array_equal(turned, first + inside):
+        if unit > 1 and np.array_equal(turned, np.where(first < 0, FILL, first + np.arange(unit))):
             if x.tensor.elements % unit or np.any(first[first >= 0] % unit):
                 continue
             seen = reshaped(x, (-1, unit))
             rows = np.where(first < 0, FILL, first // unit).reshape(-1).astype(np.int32)
             taken = computed(moves.take(seen.tensor, [rows, None], fill), seen)
-            return reshaped(_with_rows_along(taken, places.shape, axis), places.shape)
+            return reshaped(_with_rows_along(taken, extents, axis), extents)
     return None
 
 
