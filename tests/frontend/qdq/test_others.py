@@ -16,7 +16,7 @@ from match.graph.moves import Concatenate
 from match.graph.opaque import Opaque
 from match.graph.value import Graph
 from match.passes.pipeline import integer_network
-from match.validation.exact_session import exact_session
+from match.validation.exact_session import exact_session, with_own_weights
 
 pytestmark = pytest.mark.tvm
 
@@ -25,7 +25,7 @@ Node = onnx.NodeProto
 _ = helper.make_node
 
 
-def between(nodes: Sequence[Node], constants: dict[str, Any]) -> onnx.ModelProto:
+def between(nodes: Sequence[Node], constants: dict[str, Any], opset: int = 17) -> onnx.ModelProto:
     """Operators from the dequantized input d to real numbers r, which are quantized."""
     constants = {"s": np.float32(0.03), "z": np.uint8(120), **constants}
     whole = [
@@ -41,7 +41,7 @@ def between(nodes: Sequence[Node], constants: dict[str, Any]) -> onnx.ModelProto
         [helper.make_tensor_value_info("y", TensorProto.UINT8, None)],
         [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
     return onnx.shape_inference.infer_shapes(model)
 
 
@@ -50,7 +50,7 @@ def compared(model: onnx.ModelProto) -> Graph:
     loaded = load(model)
     assert isinstance(loaded.network, Graph)
     x = np.random.default_rng(0).normal(0, 1.5, SHAPE).astype(np.float32)
-    (expected,) = exact_session(model.SerializeToString()).run(None, {"x": x})
+    (expected,) = exact_session(with_own_weights(model.SerializeToString())).run(None, {"x": x})
     (found,) = evaluate(integer_network(loaded), [x])
     assert len(np.unique(expected)) > 1
     np.testing.assert_array_equal(found.reshape(expected.shape), expected)
