@@ -18,6 +18,7 @@ from match.graph.make import concatenated, lookup, reshaped, transposed
 from match.graph.pairs import Multiplication
 from match.graph.value import Value, computed
 from match.ir.float_border import FloatQuantization
+from match.ir.graph import Tensor
 from match.ir.requantization import Int64Array
 from match.passes.integer_sums import integer_sums
 from match.passes.rest import rest_of
@@ -28,8 +29,6 @@ from match.quantized.matrices import matrices_of
 from match.quantized.scaled import scaled
 from match.quantized.scales import Scales
 from match.relay import relay
-from match.relay.float_averages import read_float_average
-from match.relay.fragments import standing_for
 from match.relay.graph_reader import Fragment
 from match.relay.qnn import Linear, clamped, is_fixed_point, named_rounding, quantization, read_linear
 from match.relay.readers import output_range
@@ -90,10 +89,7 @@ class QuantizedReader:
         return self.arithmetic.requantize(inputs, output, output.limits).reshape(-1)
 
     def _border(self, call: relay.Call) -> Fragment | None:
-        """A quantize or a dequantize with one scale, or a mean in floating point between both."""
-        average = read_float_average(call)
-        if average is not None:
-            return Fragment(average.operands, partial(computed, average.operator, exact=average.exact))
+        """A quantize or a dequantize."""
         if is_call(call, "qnn.quantize") and dtype(call) in _STORED and dtype(call.args[0]) == "float32":
             own = quantization(call.args[1], call.args[2], dtype(call))
             if own is None:
@@ -148,7 +144,8 @@ class QuantizedReader:
 
         if linear.rounding is not None:  # by which floating point does not round
             try:
-                arithmetic.linear(accumulator(integers.sums(standing_for(integers.x))), output, linear.clip)
+                standing_for_x = Value(Tensor(shape(integers.x), dtype(integers.x)))
+                arithmetic.linear(accumulator(integers.sums(standing_for_x)), output, linear.clip)
             except NoLineError:
                 return None
         return Fragment((integers.x,), build)

@@ -76,47 +76,6 @@ def quantization(scale: relay.Expr, zero_point: relay.Expr, dtype: str) -> Quant
     return QuantizedType(np.float32(scale_value), int(zero_value), dtype)
 
 
-def parameters(values: QuantizedType) -> tuple[relay.Expr, relay.Expr]:
-    """A scale and a zero point, as QNN operators take them."""
-    return relay.const(values.scale), relay.const(values.zero_point, "int32")
-
-
-def quantized(expr: relay.Expr) -> QuantizedType | None:
-    """The quantization of what a `qnn.quantize` with one scale makes 8 bits; None for other expressions."""
-    if not is_call(expr, "qnn.quantize") or not is_8bit(expr):
-        return None
-    return quantization(expr.args[1], expr.args[2], dtype(expr))
-
-
-@dataclass(frozen=True, eq=False)
-class Dequantized:
-    """A float tensor that is a dequantized one: the 8-bit tensor, and its quantization."""
-
-    x: relay.Expr
-    quantization: QuantizedType
-
-
-def dequantized(expr: relay.Expr) -> Dequantized | None:
-    """What is behind a `qnn.dequantize` of 8 bits with one scale; None for other expressions."""
-    if not is_call(expr, "qnn.dequantize") or not is_8bit(expr.args[0]):
-        return None
-    own = quantization(expr.args[1], expr.args[2], dtype(expr.args[0]))
-    return None if own is None else Dequantized(expr.args[0], own)
-
-
-def real_constant(expr: relay.Expr) -> Float32Array | None:
-    """The numbers of a constant, which may be quantized with one scale; None for other expressions."""
-    if not is_call(expr, "qnn.dequantize"):
-        return constant(expr)
-    values = [constant(argument) for argument in expr.args]
-    if any(value is None for value in values):
-        return None
-    levels, scale, zero_point = (np.asarray(value) for value in values)
-    if scale.size > 1 or zero_point.size > 1:
-        return None
-    return (levels.astype(np.int64) - int(zero_point.item())).astype(np.float32) * np.float32(scale.item())
-
-
 def read_linear(expr: relay.Expr) -> Linear | None:
     """The convolution or dense layer that ends in `expr`, or None if none of a supported kind does."""
     if not is_8bit(expr):
