@@ -1,4 +1,4 @@
-"""What TVM's ONNX importer would drop without a word, or fail at: domains and attributes that it does not read.
+"""What the import of ONNX files would drop without a word, or fail at: domains and attributes that it does not read.
 
 `onnx.checker` knows the attributes of standard operators only, and the importer looks up operators by name alone: an
 ``Add`` of anyone's domain is to it the standard one.

@@ -1,4 +1,4 @@
-"""Padding of ONNX's convolutions and pooling, as numbers that TVM's importer takes."""
+"""Padding of ONNX's convolutions and pooling, as numbers."""
 
 from __future__ import annotations
 

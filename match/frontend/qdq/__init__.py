@@ -42,9 +42,9 @@ from match.graph.value import Graph, Value, ordered
 from match.ir.graph import Tensor
 from match.ir.model_names import tensor_of
 
-__all__ = ["reals_of"]
+__all__ = ["HANDLERS", "reals_of"]
 
-_HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
+HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
     {
         **borders.HANDLERS,
         **choices.HANDLERS,
@@ -61,6 +61,7 @@ _HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
         **sums.HANDLERS,
     }
 )
+"""What reads each operator that the graph has classes for."""
 
 _MALFORMED = IndexError, TypeError, ValueError
 """What is raised where an operator does not fit its tensors; TVM's importer says what is wrong with it."""
@@ -95,7 +96,7 @@ def reals_of(network: OnnxNetwork, path: Path) -> Graph:
 def _made(path: Path, read: QdqReader, node: Any) -> tuple[Value, ...]:
     """All that an operator makes, by a class of the graph if there is one for it."""
     try:
-        made = _HANDLERS[node.op_type](read, node) if node.op_type in _HANDLERS else None
+        made = HANDLERS[node.op_type](read, node) if node.op_type in HANDLERS else None
     except (Unread, *_MALFORMED):
         made = None
     if made is None:

@@ -265,14 +265,12 @@ def mean(read: QdqReader, node: Any) -> Value:
 
 
 def batch_normalization(read: QdqReader, node: Any) -> Value:
-    """BatchNormalization outside training: a factor and an addend for each channel, as onnxruntime computes them."""
+    """BatchNormalization outside training, with constant parameters: a factor and an addend for each channel."""
     x = _operand(read, node, 0)
-    gain, bias, mean, variance = (read.numbers(node, place) for place in (1, 2, 3, 4))
-    epsilon = np.float32(attribute_of(node, "epsilon", 1e-5))
-    factor = np.float32(1) / np.sqrt(variance + epsilon) * gain
     along = [-1, *[1] * (len(x.shape) - 2)]
-    scaled = real("multiply", x, constant(factor.reshape(along)))
-    return real("add", scaled, constant((bias - mean * factor).reshape(along)))
+    gain, bias, mean, variance = (read.numbers(node, place).reshape(along) for place in (1, 2, 3, 4))
+    factor = gain / np.sqrt(variance + np.float32(attribute_of(node, "epsilon", 1e-5)))
+    return real("add", real("multiply", x, constant(factor)), constant(bias - mean * factor))
 
 
 def _two(function: str, a: Value, b: Value) -> Value:
