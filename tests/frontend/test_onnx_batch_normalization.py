@@ -40,7 +40,7 @@ def model(shape: list[int], *, fixed: int = 4, **attributes: Any) -> Any:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
         [numpy_helper.from_array(parameters[name], name) for name in names[:fixed]],
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
 @pytest.mark.parametrize("shape", [[2, CHANNELS], [2, CHANNELS, 3], [2, CHANNELS, 3, 4], [1, CHANNELS, 2, 3, 2]])
