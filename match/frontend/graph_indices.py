@@ -8,7 +8,7 @@ import numpy as np
 
 from match.frontend.bounds import EVERY, Bounds, clipped, with_bounds
 from match.frontend.model import ModelTensor
-from match.graph.gathers import Gather, GatherPoints
+from match.graph.gathers import Gather, GatherElements, GatherPoints
 from match.graph.integers import Clip, Elementwise
 from match.graph.make import array_of
 from match.graph.moves import Concatenate, Move
@@ -31,9 +31,12 @@ def with_indices(tensors: Sequence[ModelTensor], graph: Graph) -> tuple[ModelTen
 def _demands(value: Value, own: Bounds | None) -> Iterator[tuple[Value, Bounds]]:
     """What a tensor asks of those that it is computed from; its own users take values in `own` only, None: any."""
     match value.operator:
-        case Gather(axis=axis):
+        case Gather(axis=axis, from_end=from_end):
             x, indices = value.inputs
-            yield indices, (0, x.shape[axis] - 1)
+            yield indices, (-x.shape[axis] if from_end else 0, x.shape[axis] - 1)
+        case GatherElements(axis=axis):
+            x, indices = value.inputs
+            yield indices, (-x.shape[axis], x.shape[axis] - 1)
         case GatherPoints():
             x, points = value.inputs
             yield points, (0, min(x.shape[: points.shape[-1]]) - 1)
@@ -50,7 +53,7 @@ def _demands(value: Value, own: Bounds | None) -> Iterator[tuple[Value, Bounds]]
             yield value.inputs[0], own
         case Elementwise(function=function) if function in _FIRST and (by := array_of(value.inputs[1])) is not None:
             yield from ((value.inputs[0], bounds) for bounds in _before(function, by, own))
-        case Gather() | GatherPoints():
+        case Gather() | GatherElements() | GatherPoints():
             yield value.inputs[0], own
         case _:
             pass

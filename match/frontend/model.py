@@ -62,7 +62,7 @@ def tensor_bytes(tensors: Iterable[ModelTensor]) -> int:
 class Model:
     """A network as read from its file.
 
-    `network` is a graph, or, where it is not read as one at once, a Relay module with QNN operators that has one
+    `network` is a graph, or, where Relay was given, a Relay module with QNN operators that has one
     function, "main", whose parameters are `inputs` in order and whose weights are constants; with several `outputs` it
     returns a tuple. `sha256` is the hash of the file, or of the Relay text where there is none.
     `data` are the bytes of the file, weights from other files included; None for Relay. `original` is the model of the

@@ -1,8 +1,4 @@
-"""ONNX files.
-
-Integer networks are read as the graph by `match.frontend.integer_onnx`; QDQ and QOperator form by `match.frontend.qdq`
-or, where an operator among them has no class there, imported by TVM.
-"""
+"""ONNX files: integer networks by `match.frontend.integer_onnx`, QDQ and QOperator form by `match.frontend.qdq`."""
 
 from __future__ import annotations
 
@@ -15,12 +11,19 @@ import onnx
 
 from match.errors import ModelError
 from match.frontend.failures import tvm_failures
+from match.frontend.graph_indices import with_indices
 from match.frontend.integer_onnx import from_integer_onnx
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.frontend.onnx_file import OnnxFile, read_file
 from match.frontend.onnx_network import network_of
-from match.frontend.qdq import graph_of
+from match.frontend.onnx_problems import QUANTIZE
+from match.frontend.qdq import reals_of
 from match.frontend.reasons import sentence
+from match.graph.reals import Levels
+from match.graph.value import Graph
+from match.rewrites.quantized_groups import with_quantized_groups
+
+_NARROW, _WIDE = frozenset({"int8", "uint8"}), frozenset({"int16", "uint16"})
 
 
 def from_proto(proto: onnx.ModelProto) -> Model:
@@ -62,19 +65,31 @@ def _of_integers(file: OnnxFile, data: bytes, path: Path) -> Model:
 
 
 def _of_quantized(file: OnnxFile, path: Path) -> Model:
-    """A network with quantization operators: as the graph, or imported by TVM where an operator has no class there."""
+    """A network with quantization operators."""
     network = network_of(file.proto, file.inputs, file.open_shapes, path)
-    read = graph_of(network.graph, network.inputs, network.opset, network.fusions.floating)
-    if read is not None:
-        shapes, found, inputs = [value.shape for value in read.outputs], read, network.inputs
-    else:
-        from match.frontend import onnx_relay
-        from match.frontend.index_ranges import with_index_ranges
+    reals = reals_of(network, path)
+    _check_quantized(reals, path)
+    read = with_quantized_groups(reals)
+    outputs = _of_shapes(network.outputs, [value.shape for value in read.outputs])
+    inputs = with_indices(network.inputs, read)
+    return Model(path.stem, "", read, inputs, outputs, Rounding.ONNXRUNTIME, network.data)
 
-        found = onnx_relay.imported(network, path)
-        shapes, inputs = onnx_relay.shapes_of(found), with_index_ranges(network.inputs, found)
-    outputs = _of_shapes(network.outputs, shapes)
-    return Model(path.stem, "", found, inputs, outputs, Rounding.ONNXRUNTIME, network.data)
+
+def _check_quantized(reals: Graph, path: Path) -> None:
+    """Refuse a network none of whose operators reads 8-bit integers.
+
+    Raises:
+        ModelError: it is one.
+    """
+    read = {
+        x.operator.levels.dtype.name if isinstance(x.operator, Levels) else x.dtype
+        for value in reals.values
+        for x in value.inputs
+    }
+    if read.isdisjoint(_NARROW):
+        wide = not read.isdisjoint(_WIDE)
+        kind = "is quantized to 16 bits, not 8" if wide else "is a float model: nothing in it is quantized"
+        raise ModelError(f"{path} {kind}; {QUANTIZE}")
 
 
 def _of_shapes(outputs: tuple[ModelTensor, ...], shapes: Sequence[tuple[int, ...]]) -> tuple[ModelTensor, ...]:

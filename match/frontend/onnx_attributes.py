@@ -1,4 +1,4 @@
-"""What TVM's ONNX importer would drop without a word, or fail at: domains and attributes that it does not read.
+"""What the import of ONNX files would drop without a word, or fail at: domains and attributes that it does not read.
 
 `onnx.checker` knows the attributes of standard operators only, and the importer looks up operators by name alone: an
 ``Add`` of anyone's domain is to it the standard one.
@@ -107,6 +107,10 @@ def check_attributes(proto: Any, path: object) -> None:
             raise ModelError(f"{path} has {what}, which draws random numbers; replace it in the model by constants")
         if node.op_type in _REPEATING:
             raise ModelError(f"{path} has {what}, which repeats operators; export it with these written out")
+        if node.op_type == "If":
+            raise ModelError(
+                f"{path} has {what}, whose branch the data choose; export the model with the branch that is taken"
+            )
         if node.op_type == "MaxPool" and len(node.output) > 1 and node.output[1]:
             raise ModelError(f"{path} has {what} that also says where maxima are, which cannot be compiled; replace it")
         for attribute in node.attribute:

@@ -1,4 +1,4 @@
-"""Which operators of a QDQ network onnxruntime computes in integers, and marks on those that it does not.
+"""Which operators of a QDQ network onnxruntime computes in integers.
 
 onnxruntime makes one integer operator of DequantizeLinear → operator → QuantizeLinear. Its rules decide where:
 
@@ -25,15 +25,12 @@ from match.arithmetic.onnxruntime import counts_in_steps
 from match.frontend.onnx_graph import Array, attribute_of
 from match.frontend.onnx_windows import reach_beyond_padding
 
-REAL_NUMBERS = "MatchRealNumbers"
-"""The operator that marks an input of another one, which computes in floating point."""
-
 _BINARY = "Add", "Mul"
 _UNARY = "GlobalAveragePool", "AveragePool"
 _WEIGHTED = "Conv", "ConvTranspose", "Gemm", "MatMul"
 _FUSED = *_BINARY, *_UNARY, "Conv", "Gemm", "MatMul"
 _TAKEN_FOR_INTEGERS = *_BINARY, *_UNARY, *_WEIGHTED
-"""Operators that the passes compute in integers, and take for integer ones of the reference where none is marked."""
+"""Operators that are computed in integers here, and taken for integer ones of the reference where nothing is said."""
 
 _PROPAGATED = "MaxPool", "Reshape", "Transpose", "Squeeze", "Unsqueeze", "Slice"
 _POOLING_SINCE = 12
@@ -44,13 +41,13 @@ MOVED = (
     *("MaxPool", "GlobalMaxPool", "Pad", "Slice", "Split"),
     *("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze"),
 )
-"""Operators that choose or move elements: the passes move quantizations past them."""
+"""Operators that choose or move elements: quantizations are moved past them."""
 
 MOVED_FOR_LAYERS = (
     *("ReduceMax", "ReduceMin", "Gather", "Tile", "Expand", "Concat", "DepthToSpace", "SpaceToDepth", "Resize"),
     *_ACTIVATIONS,
 )
-"""Other operators: the passes move quantizations past them where a layer with weights reads or makes the tensor."""
+"""Other operators: quantizations are moved past them where a layer with weights reads or makes the tensor."""
 
 _MOST_RELUS = 2
 _LARGEST = float(np.finfo(np.float32).max)
@@ -58,26 +55,11 @@ _LARGEST = float(np.finfo(np.float32).max)
 Extents = Mapping[str, Sequence[int]]
 
 
-def mark_real_numbers(graph: Any, fusions: Fusions) -> None:
-    """Put `REAL_NUMBERS` in front of the operators that `fusions` finds in floating point, at one of their inputs."""
-    nodes: list[Any] = []
-    for number, node in enumerate(graph.node):
-        place = fusions.floating.get(node.output[0])
-        copy = onnx.NodeProto()
-        copy.CopyFrom(node)
-        if place is not None:
-            copy.input[place] = f"match_real_numbers_{number}"
-            nodes.append(onnx.helper.make_node(REAL_NUMBERS, [node.input[place]], [copy.input[place]]))
-        nodes.append(copy)
-    graph.ClearField("node")
-    graph.node.extend(nodes)
-
-
 class Fusions:
     """onnxruntime's rules on one graph.
 
-    floating: the operators on dequantized tensors that the passes would take for integer ones, and that onnxruntime
-        computes in floating point or by another definition than ONNX's, by what they make: the place of an input.
+    floating: the operators on dequantized tensors that would be taken for integer ones, and that onnxruntime computes
+        in floating point or by another definition than ONNX's, by what they make.
     """
 
     def __init__(self, graph: Any, opset: int, shapes: Extents) -> None:
@@ -90,21 +72,18 @@ class Fusions:
         for node in graph.node:
             for name in node.input:
                 self._readers.setdefault(name, []).append(node)
-        places = {node.output[0]: self._floating(node) for node in graph.node}
-        self.floating = {name: place for name, place in places.items() if place is not None}
+        self.floating = frozenset(node.output[0] for node in graph.node if self._is_floating(node))
 
-    def _floating(self, node: Any) -> int | None:
-        """The input of an operator to be marked: a dequantized one; None if none is to be."""
+    def _is_floating(self, node: Any) -> bool:
         if node.op_type not in _TAKEN_FOR_INTEGERS:
-            return None
+            return False
         if node.op_type != "AveragePool" and not self._becomes_quantized(node):
-            return None  # which says of itself that it is in floating point
+            return False  # which says of itself that it is in floating point
         between = *MOVED, *MOVED_FOR_LAYERS
-        dequantized = [place for place, name in enumerate(node.input[:2]) if self._comes_dequantized(name, between)]
-        if not dequantized or (node.op_type in _BINARY and len(dequantized) < 2):
-            return None
-        agrees = self._is_fused(node) and not (node.op_type == "AveragePool" and self._counts_beyond_padding(node))
-        return None if agrees else dequantized[0]
+        dequantized = sum(self._comes_dequantized(name, between) for name in node.input[:2])
+        if not dequantized or (node.op_type in _BINARY and dequantized < 2):
+            return False
+        return not self._is_fused(node) or (node.op_type == "AveragePool" and self._counts_beyond_padding(node))
 
     def _counts_beyond_padding(self, pool: Any) -> bool:
         """Whether windows of an average reach beyond padding that is counted.

@@ -20,7 +20,6 @@ from match.frontend.onnx_attributes import (
     check_reshapes,
     zero_points_left_out,
 )
-from match.frontend.onnx_batch_normalization import without_batch_normalization
 from match.frontend.onnx_biases import with_held_biases
 from match.frontend.onnx_canonical import canonical, without_unread_cells
 from match.frontend.onnx_constants import with_constants
@@ -124,7 +123,6 @@ def _written_out(proto: Any, path: Path) -> tuple[Any, Fusions]:
     values = [*inferred.graph.input, *inferred.graph.output, *inferred.graph.value_info]
     shapes = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in values}
     shapes |= {initializer.name: list(initializer.dims) for initializer in inferred.graph.initializer}
-    inferred = without_batch_normalization(inferred, shapes)
     graph = inferred.graph
     graph.initializer.append(onnx.helper.make_tensor(_ZERO, onnx.TensorProto.UINT8, [], [0]))
     for node in graph.node:
@@ -137,7 +135,8 @@ def _written_out(proto: Any, path: Path) -> tuple[Any, Fusions]:
 
 
 def _importable(opset: int) -> Iterable[str]:
-    """The operators of a version of ONNX's that TVM imports."""
+    """The operators of a version of ONNX's that are read as the graph's, or by TVM's importer."""
     from match.frontend.onnx_importer import known_operators
+    from match.frontend.qdq import HANDLERS
 
-    return known_operators(opset)
+    return {*known_operators(opset), *HANDLERS}

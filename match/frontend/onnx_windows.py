@@ -1,4 +1,4 @@
-"""Padding of ONNX's convolutions and pooling, as numbers that TVM's importer takes."""
+"""Padding of ONNX's convolutions and pooling, as numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_pads(model: Any, shapes: Mapping[str, Sequence[int]], path: Path) -> N
     TVM's importer would compute an auto_pad by running code. It does not know that a ceil_mode leaves out windows which
     begin after the input. An average that counts its padding does not count what a last window has after that: the
     padding becomes an operator of its own. The padding of a ConvTranspose follows other rules
-    (`match.frontend.onnx_transposed`).
+    (`match.frontend.onnx_transposed_windows`).
 
     Raises:
         ModelError: onnxruntime would pad with less than nothing.

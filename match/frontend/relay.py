@@ -25,15 +25,14 @@ def from_relay(
     module: tvm.IRModule | relay.Function,
     params: Mapping[str, Any] | None = None,
     *,
-    rounding: Rounding = Rounding.TFLITE,
     name: str = "model",
 ) -> Model:
     """A network that is in Relay already, with QNN operators or in integer form, also one of several functions.
 
     A function is the "main" of a module.
 
-    With TFLITE for `rounding` it is what TVM's importer makes of a TFLite file: TFLite Micro's arithmetic is meant, not
-    that of TVM's own executor. `params` maps parameters of "main" to arrays (NumPy or TVM); what is left are the
+    It is what TVM's importer makes of a TFLite file: TFLite Micro's arithmetic is meant, not that of TVM's own
+    executor. `params` maps parameters of "main" to arrays (NumPy or TVM); what is left are the
     inputs. Outputs are called "output", or "output_0", "output_1", ... where there are several.
 
     Raises:
@@ -55,7 +54,7 @@ def from_relay(
     names = ["output"] if len(types) == 1 else [f"output_{index}" for index in range(len(types))]
     outputs = tuple(tensor(*pair, what) for pair in zip(names, types, strict=True))
     digest = hashlib.sha256(tvm.ir.save_json(bound).encode()).hexdigest()
-    return Model(name, digest, bound, with_index_ranges(inputs, bound), outputs, rounding)
+    return Model(name, digest, bound, with_index_ranges(inputs, bound), outputs, Rounding.TFLITE)
 
 
 def _arrays(params: Any, main: relay.Function, what: str) -> dict[str, npt.NDArray[Any]]:

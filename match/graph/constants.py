@@ -50,6 +50,31 @@ def reshaped_constant(x: Value, shape: Sequence[int]) -> Value:
     return replace(constant(own.compute().reshape(levels.shape)), source=x.source)
 
 
+def taken_constant(x: Value, axis: int, indices: Sequence[int]) -> Value:
+    """A constant at some indices along an axis."""
+    own = x.operator
+    if not isinstance(own, Levels):
+        return constant(_array(x).take(indices, axis))
+    along = own.scales.size > 1 and own.axis == axis
+    scales, zeros = (each.take(indices) if along else each for each in (own.scales, own.zero_points))
+    return computed(replace(own, levels=own.levels.take(indices, axis), scales=scales, zero_points=zeros))
+
+
+def spread_constant(x: Value, steps: Sequence[int]) -> Value:
+    """A constant whose elements are so far apart along each axis, with zeros between them."""
+    own = x.operator
+    if all(step == 1 for step in steps):
+        return x
+    extents = [(extent - 1) * step + 1 for extent, step in zip(x.shape, steps, strict=True)]
+    elements = tuple(slice(None, None, step) for step in steps)
+    numbers = own.levels if isinstance(own, Levels) else _array(x)
+    spread = np.zeros(extents, numbers.dtype)
+    if isinstance(own, Levels):
+        spread[...] = own.along(own.zero_points)
+    spread[elements] = numbers
+    return computed(replace(own, levels=spread)) if isinstance(own, Levels) else constant(spread)
+
+
 def moved_constant(x: Value) -> Value | None:
     """A constant, or what moves make of one, as a constant; None of other tensors."""
     if is_constant(x):

@@ -17,7 +17,7 @@ class Gather(Operator):
     """The elements of a tensor at indices along an axis; an index beyond an end is taken for that end.
 
     Its inputs are the tensor and the indices. batches: this many first axes belong together: each index chooses from
-    the part of the tensor that has its place along them.
+    the part of the tensor that has its place along them. from_end: negative indices count from the end of the axis.
     """
 
     called: ClassVar[str] = "gather"
@@ -25,6 +25,7 @@ class Gather(Operator):
 
     axis: int
     batches: int = 0
+    from_end: bool = False
 
     def result(self, *inputs: Tensor) -> Tensor:
         """The extents of the tensor, those of the indices but the batches in the place of the axis."""
@@ -35,11 +36,38 @@ class Gather(Operator):
     def compute(self, *inputs: Array) -> Array:
         """The elements, batch by batch."""
         x, indices = inputs
+        if self.from_end:
+            indices = _from_front(indices, x.shape[self.axis])
         if not self.batches:
             return x.take(indices, self.axis, mode="clip")
         first = x.shape[: self.batches]
         parts = [x[place].take(indices[place], self.axis - self.batches, mode="clip") for place in np.ndindex(*first)]
         return np.stack(parts).reshape(*first, *parts[0].shape)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GatherElements(Operator):
+    """For each element of the indices the one of the tensor at its place, but at the index along an axis.
+
+    Its inputs are the tensor and the indices. Negative ones count from the end of the axis.
+    """
+
+    called: ClassVar[str] = "gather_elements"
+    loop: ClassVar[Loop] = Loop.MOVES
+
+    axis: int
+
+    def result(self, *inputs: Tensor) -> Tensor:
+        """The indices' shape."""
+        x, indices = inputs
+        return Tensor(indices.shape, x.dtype)
+
+    def compute(self, *inputs: Array) -> Array:
+        """The elements."""
+        x, indices = inputs
+        along = _from_front(indices, x.shape[self.axis])
+        places = (along if axis == self.axis else own for axis, own in enumerate(np.indices(indices.shape)))
+        return x[tuple(places)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -83,3 +111,8 @@ class UpdateSlice(Operator):
         whole = x.copy()
         whole[tuple(slice(start, start + size) for start, size in zip(starts, update.shape, strict=True))] = update
         return whole
+
+
+def _from_front(indices: Array, extent: int) -> Array:
+    """Indices counted from the front of an axis."""
+    return np.where(indices < 0, indices + extent, indices)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from match.graph.value import Graph, Value
@@ -30,3 +30,12 @@ def replacements(graph: Graph, rule: Rule) -> dict[Value, Value]:
         current = value if same else replace(value, inputs=inputs)
         replaced[value] = current if current.operator is None else rule(current, value)
     return replaced
+
+
+def on_inputs(graph: Graph, values: Sequence[Value]) -> tuple[Value, ...]:
+    """What a graph makes of other values in the place of its inputs."""
+    known = dict(zip(graph.inputs, values, strict=True))
+    for value in graph.values:
+        if value not in known:
+            known[value] = replace(value, inputs=tuple(known[x] for x in value.inputs))
+    return tuple(known[value] for value in graph.outputs)

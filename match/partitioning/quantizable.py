@@ -7,11 +7,11 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from match.compilation.options import Options
-from match.compilation.stopwatch import Stopwatch, unread
+from match.compilation.stopwatch import Stopwatch
 from match.dispatch.choice import ask
 from match.dispatch.request import Workload
 from match.frontend.model import Model
-from match.graph.elements import Quantize
+from match.graph.reals import REAL
 from match.graph.recurrent import Gru, Lstm
 from match.graph.value import Graph, Value, computed
 from match.partitioning.unrolled import workload_of
@@ -40,12 +40,7 @@ def quantizable(model: Model, target: MatchTarget, options: Options, stopwatch: 
     Raises:
         CostModelError, OptionError, TargetError: as `match.dispatch.choice.ask`.
     """
-    network = model.network
-    if not isinstance(network, Graph):
-        from match.passes.relay_pipeline import graph_of_relay
-
-        network = graph_of_relay(model, network, unread, None, exact=options.exact)
-    layers = quantized_layers(network)
+    layers = quantized_layers(model.network) if isinstance(model.network, Graph) else ()  # Relay has none as a layer
     workloads = [_workload(layer, target) for layer in layers]
     offers = ask(workloads, target, options, stopwatch) if workloads else []
     costs: dict[str, list[tuple[float, str]]] = {}
@@ -63,7 +58,8 @@ def quantizable(model: Model, target: MatchTarget, options: Options, stopwatch: 
 def has_wide_activations(network: Graph | tvm.IRModule) -> bool:
     """Whether a network, as a front end returns it, quantizes real numbers to 16 bits, which modules lack."""
     if isinstance(network, Graph):
-        return any(isinstance(value.operator, Quantize) and value.dtype in _WIDE for value in network.values)
+        made = (value for value in network.values if value.dtype in _WIDE)
+        return any(x.dtype == REAL for value in made for x in value.inputs)
     from match.relay.objects import expressions, main_function
     from match.relay.rewrite import dtype, is_call
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from match.arithmetic import real_numbers
 from match.arithmetic.interface import Accumulator, Arithmetic, QuantizedType
 from match.arithmetic.line_fit import NoLineError
 from match.arithmetic.named_rounding import NamedRounding
 from match.arithmetic.truncated_means import truncated_mean
 from match.graph.elements import Dequantize, Quantize
 from match.graph.make import concatenated, lookup, reshaped, transposed
-from match.graph.moves import Move
 from match.graph.pairs import Multiplication
-from match.graph.reals import Levels, RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
-from match.graph.reductions import RealReduction
 from match.graph.value import Value, computed
 from match.ir.float_border import FloatQuantization
+from match.ir.graph import Tensor
 from match.ir.requantization import Int64Array
 from match.passes.integer_sums import integer_sums
 from match.passes.rest import rest_of
@@ -30,11 +27,9 @@ from match.quantized.functions_of_two import function_of_two
 from match.quantized.layers import Sums
 from match.quantized.matrices import matrices_of
 from match.quantized.scaled import scaled
+from match.quantized.scales import Scales
 from match.relay import relay
-from match.relay.float_averages import read_float_average
-from match.relay.fragments import standing_for
 from match.relay.graph_reader import Fragment
-from match.relay.integer_form import is_real_sums, unmarked
 from match.relay.qnn import Linear, clamped, is_fixed_point, named_rounding, quantization, read_linear
 from match.relay.readers import output_range
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, operator_name, scalar, shape
@@ -53,22 +48,19 @@ class QuantizedReader:
     if not `exact` a plane within one step. A layer that no line describes is scaled in floating point. A requantization
     that names its rounding, as only hand-written Relay has it, has this one. Any other operator of QNN is what TVM
     makes of it. `truncates`: the network is integer arithmetic as it stands, so that an average of integers is rounded
-    towards zero. `half_to_even`: how real numbers are quantized.
+    towards zero.
     """
 
     arithmetic: Arithmetic
     exact: bool = True
     truncates: bool = False
-    half_to_even: bool = True
 
     def __call__(self, call: relay.Call) -> Fragment | None:
-        """A quantized operator that ends in a typed call; None for other calls. A mark on real numbers is none."""
-        if is_real_sums(call) and dtype(call) == "float32":
-            return Fragment((call.args[0],), _unproven)
+        """A quantized operator that ends in a typed call; None for other calls."""
         if is_call(call, "qnn.concatenate"):
             return self._concatenation(call) or rest_of(call)
         found = self._integers(call) or self._border(call)
-        if found is None and operator_name(unmarked(call)).startswith("qnn."):
+        if found is None and operator_name(call).startswith("qnn."):
             return rest_of(call)
         return found
 
@@ -97,41 +89,37 @@ class QuantizedReader:
         return self.arithmetic.requantize(inputs, output, output.limits).reshape(-1)
 
     def _border(self, call: relay.Call) -> Fragment | None:
-        """A quantize or a dequantize with one scale, or a mean in floating point between both."""
-        average = read_float_average(call)
-        if average is not None:
-            return Fragment(average.operands, partial(computed, average.operator, exact=average.exact))
+        """A quantize or a dequantize."""
         if is_call(call, "qnn.quantize") and dtype(call) in _STORED and dtype(call.args[0]) == "float32":
             own = quantization(call.args[1], call.args[2], dtype(call))
             if own is None:
-                return None
-            function = FloatQuantization(own.scale, own.zero_point, own.dtype, self.half_to_even)
+                scales, kind = _scales(call, len(shape(call))), dtype(call)
+                return None if scales is None else Fragment((call.args[0],), partial(scales.quantized, dtype=kind))
+            function = FloatQuantization(own.scale, own.zero_point, own.dtype, half_to_even=False)
             return Fragment((call.args[0],), partial(computed, Quantize(function=function)))
         if is_call(call, "qnn.dequantize") and constant(call.args[0]) is not None:
             return _levels(call)
         if is_call(call, "qnn.dequantize") and is_8bit(call.args[0]):
             own = quantization(call.args[1], call.args[2], dtype(call.args[0]))
             if own is None:
-                return None
+                scales = _scales(call, len(shape(call)))
+                return None if scales is None else Fragment((call.args[0],), scales.dequantized)
             dequantize = Dequantize(scale=own.scale, zero_point=own.zero_point)
             return Fragment((call.args[0],), partial(computed, dequantize))
         return None
 
     def _integers(self, call: relay.Call) -> Fragment | None:
-        if not is_8bit(call) or not (is_call(call, *_ROOTS) or is_real_sums(call)):
+        if not is_8bit(call) or not is_call(call, *_ROOTS):
             return None
         linear = read_linear(call)
         if linear is not None:
             return self._linear(linear)
         kind = dtype(call)
-        marked, clip = clamped(call, kind)
-        root, real = unmarked(marked), is_real_sums(marked)
+        root, clip = clamped(call, kind)
         if is_call(root, "qnn.avg_pool2d"):
-            return self._mean(root, kind, clip, real=real)
+            return self._mean(root, kind, clip)
         if is_call(root, *_BINARY):
-            return self._binary(root, clip, real=real)
-        if real:
-            return None
+            return self._binary(root, clip)
         if is_call(root, "qnn.requantize") and is_fixed_point(root):
             rounding = named_rounding(root)
             found = self._table(root, kind, rounding, clip) or self._matrices(root, kind, rounding, clip)
@@ -145,18 +133,19 @@ class QuantizedReader:
         integers = integer_sums(layer)
         if integers is None:
             return None
-        arithmetic = real_numbers if layer.real else linear.rounding or self.arithmetic
+        arithmetic = linear.rounding or self.arithmetic
 
         def accumulator(sums: Sums) -> Accumulator:
-            return sums.accumulator(layer.input, layer.weight_scale, layer.bias, layer.bits)
+            return sums.accumulator(layer.input, layer.weight_scale, layer.bias)
 
         def build(x: Value) -> Value:
             sums = integers.sums(x)
-            return scaled(sums, accumulator(sums), output, linear.clip, arithmetic, exact=not layer.real)
+            return scaled(sums, accumulator(sums), output, linear.clip, arithmetic)
 
         if linear.rounding is not None:  # by which floating point does not round
             try:
-                arithmetic.linear(accumulator(integers.sums(standing_for(integers.x))), output, linear.clip)
+                standing_for_x = Value(Tensor(shape(integers.x), dtype(integers.x)))
+                arithmetic.linear(accumulator(integers.sums(standing_for_x)), output, linear.clip)
             except NoLineError:
                 return None
         return Fragment((integers.x,), build)
@@ -175,7 +164,7 @@ class QuantizedReader:
         outputs = (rounding or self.arithmetic).requantize(inputs, output, clip)
         return _table(x, outputs, output.dtype)
 
-    def _binary(self, call: relay.Call, clip: tuple[int, int], *, real: bool) -> Fragment | None:
+    def _binary(self, call: relay.Call, clip: tuple[int, int]) -> Fragment | None:
         left, right = call.args[:2]
         a = quantization(call.args[2], call.args[3], dtype(left))
         b = quantization(call.args[4], call.args[5], dtype(right))
@@ -184,20 +173,20 @@ class QuantizedReader:
             return None
         numbers = scalar(left), scalar(right)
         if (numbers[0] is None) != (numbers[1] is None):
-            return self._with_number(call, (a, b), numbers, output, clip, real=real)
+            return self._with_number(call, (a, b), numbers, output, clip)
         if is_call(call, "qnn.mul"):
             product = Multiplication(
                 zero_points=(a.zero_point, b.zero_point),
                 requantization=self.arithmetic.multiply(a, b, output, clip),
                 dtype=output.dtype,
             )
-            return Fragment((left, right), partial(computed, product, exact=not real))
+            return Fragment((left, right), partial(computed, product))
         sign = -1 if is_call(call, "qnn.subtract") else 1
         outputs = self.arithmetic.add(a, b, output, clip, sign)
         slopes = float(a.scale / output.scale), sign * float(b.scale / output.scale)
 
         def build(x: Value, y: Value) -> Value:
-            return function_of_two(x, y, outputs, slopes, clip, output.dtype, close=not self.exact, exact=not real)
+            return function_of_two(x, y, outputs, slopes, clip, output.dtype, close=not self.exact)
 
         return Fragment((left, right), build)
 
@@ -208,8 +197,6 @@ class QuantizedReader:
         numbers: tuple[Any, Any],
         output: QuantizedType,
         clip: tuple[int, int],
-        *,
-        real: bool,
     ) -> Fragment | None:
         """An addition or multiplication of a tensor and one number for all its elements: a table."""
         at = 0 if numbers[0] is None else 1  # the tensor
@@ -224,9 +211,9 @@ class QuantizedReader:
             sign = -1 if is_call(call, "qnn.subtract") else 1
             lowest = types[0].levels[0], types[1].levels[0]
             outputs = self.arithmetic.add(*types, output, clip, sign)[np.ix_(a - lowest[0], b - lowest[1])]
-        return _table(x, outputs, output.dtype, real=real)
+        return _table(x, outputs, output.dtype)
 
-    def _mean(self, call: relay.Call, kind: str, clip: tuple[int, int], *, real: bool = False) -> Fragment | None:
+    def _mean(self, call: relay.Call, kind: str, clip: tuple[int, int]) -> Fragment | None:
         """`qnn.avg_pool2d`, or a mean over two axes of a map between a cast to int32 and a change of scale."""
         order = 0, 1, 2, 3
         if is_call(call, "qnn.avg_pool2d"):
@@ -249,7 +236,7 @@ class QuantizedReader:
 
         def build(value: Value) -> Value:
             turned = transposed(value, order)
-            pooled = averaged(turned, one, output.dtype, window.size, window.strides, exact=not real)
+            pooled = averaged(turned, one, output.dtype, window.size, window.strides)
             return reshaped(pooled, result)
 
         return Fragment((x,), build)
@@ -258,8 +245,7 @@ class QuantizedReader:
         self, call: relay.Call, kind: str, rounding: NamedRounding | None, clip: tuple[int, int]
     ) -> Fragment | None:
         """A product of two activations; None where the reference's requantization is no line."""
-        real = is_real_sums(call.args[0])
-        product = unmarked(call.args[0])
+        product = call.args[0]
         if not is_call(product, "qnn.batch_matmul"):
             return None
         x, y, x_zero, y_zero, x_scale, y_scale = product.args
@@ -271,7 +257,7 @@ class QuantizedReader:
             matrices = matrices_of(shape(x)[2], (a, b), output, clip, rounding or self.arithmetic)
         except NoLineError:
             return None
-        return Fragment((x, y), partial(computed, matrices, exact=not real))
+        return Fragment((x, y), partial(computed, matrices))
 
     def _average(self, cast: relay.Call, clip: tuple[int, int]) -> Fragment | None:
         """Average pooling within one quantization: cast to int32, pool, cast back."""
@@ -294,28 +280,24 @@ class QuantizedReader:
         return Fragment((x,), build)
 
 
-def _unproven(x: Value) -> Value:
-    """A tensor, of which it is not known whether the reference computes just these sums."""
-    if isinstance(x.operator, Move):
-        inner = _unproven(x.inputs[0])
-        return x if inner is x.inputs[0] else replace(x, inputs=(inner,))
-    layers = RealConvolution | RealTransposed | RealProduct | RealMatrices | RealAverage | RealReduction
-    return replace(x, exact=False) if isinstance(x.operator, layers) else x
-
-
 def _levels(call: relay.Call) -> Fragment | None:
     """Constant integers that stand for real numbers; None where their scales are not constant."""
-    levels, scales, zeros = (constant(argument) for argument in call.args)
-    if levels is None or scales is None or zeros is None:
+    levels = constant(call.args[0])
+    own = None if levels is None else _scales(call, levels.ndim)
+    return None if own is None else Fragment((call.args[0],), own.dequantized)
+
+
+def _scales(call: relay.Call, rank: int) -> Scales | None:
+    """The scales and zero points of a quantize or a dequantize; None where they are not constant."""
+    scales, zeros = constant(call.args[1]), constant(call.args[2])
+    if scales is None or zeros is None:
         return None
     count = max(scales.size, zeros.size)
-    own = Levels(
-        levels=levels,
-        scales=np.broadcast_to(scales.reshape(-1), count).astype(np.float32),
-        zero_points=np.broadcast_to(zeros.reshape(-1), count).astype(np.int64),
-        axis=int(call.attrs.axis) % max(levels.ndim, 1) if count > 1 else 0,
+    return Scales(
+        np.broadcast_to(scales.reshape(-1), count).astype(np.float32),
+        np.broadcast_to(zeros.reshape(-1), count).astype(np.int64),
+        int(call.attrs.axis) % max(rank, 1) if count > 1 else 0,
     )
-    return Fragment((), partial(computed, own))
 
 
 @dataclass(frozen=True)
@@ -340,10 +322,10 @@ def _window(pool: relay.Call) -> _Window | None:
     return None if str(attrs.layout) != "NHWC" or spaced or hanging else _Window(size, strides)
 
 
-def _table(x: relay.Expr, outputs: Int64Array, dtype: str, *, real: bool = False) -> Fragment:
-    """A function of each element of one tensor, whose outputs may be a step off the reference's if `real`."""
+def _table(x: relay.Expr, outputs: Int64Array, dtype: str) -> Fragment:
+    """A function of each element of one tensor."""
 
     def build(value: Value) -> Value:
-        return lookup(value, outputs.reshape(-1).astype(dtype), exact=not real)
+        return lookup(value, outputs.reshape(-1).astype(dtype))
 
     return Fragment((x,), build)

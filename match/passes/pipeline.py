@@ -77,7 +77,7 @@ def integer_network(
     else:
         from match.passes.relay_pipeline import graph_of_relay
 
-        graph, quantized = graph_of_relay(model, model.network, passed, truncates, exact=exact), True
+        graph, quantized = graph_of_relay(model.network, passed, truncates, exact=exact), True
     for rewrite in (
         *((with_quantized_cells, with_quantized_groups) if quantize_recurrent else ()),
         *((with_cells_written_out,) if quantized else ()),

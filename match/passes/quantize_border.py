@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from match.frontend.model import Rounding
 from match.ir.float_border import FloatQuantization
-from match.passes.rest import plain
 from match.relay import relay, tvm
 from match.relay.float_arithmetic import quantized
+from match.relay.plain import without_qnn
 from match.relay.rewrite import New, dtype, is_call, rewrite, scalar
 
 _TYPES = ("int8", "uint8", "int16")
@@ -26,11 +26,7 @@ class LowerBorder:
         Raises:
             ModelError: TVM cannot express an operator that is left over with its parameters.
         """
-        module = rewrite(module, self._rule)
-        left = qnn_operators(module)
-        if not left:
-            return module
-        return plain(module, left)
+        return without_qnn(rewrite(module, self._rule))
 
     def _rule(self, call: relay.Call, new: New) -> relay.Expr | None:
         if not is_call(call, "qnn.quantize") or dtype(call) not in _TYPES:
@@ -40,8 +36,3 @@ class LowerBorder:
             return None
         even = self.rounding == Rounding.ONNXRUNTIME
         return quantized(new(call.args[0]), FloatQuantization(scale, int(zero_point), dtype(call), even))
-
-
-def qnn_operators(module: tvm.IRModule) -> list[str]:
-    """Names of the module's QNN operators."""
-    return sorted(name for name in map(str, relay.analysis.list_op_freqs(module)) if name.startswith("qnn."))

@@ -22,13 +22,12 @@ os.environ.setdefault("TEST_DATA_ROOT_PATH", tempfile.gettempdir())
 import tvm
 from tvm import relay
 
-__all__ = ["FLOAT_CELLS", "GRU", "GRU_RESET_FIRST", "LSTM", "relay", "tvm"]
+__all__ = ["GRU", "GRU_RESET_FIRST", "LSTM", "relay", "tvm"]
 
 LSTM = "match.lstm"
 GRU = "match.gru"
 GRU_RESET_FIRST = "match.gru_reset_first"
-FLOAT_CELLS = "match.float_cells"
-"""The operators of the modules `lstm`, `gru` and `float_cells` beside this one: TVM knows their types alone."""
+"""The operators of the modules `lstm` and `gru` beside this one: TVM knows their types alone."""
 
 _LAYER_ARGUMENTS = ("x", "input_weights", "state_weights", "offsets", "scales", "own", "moved", "zero")
 
@@ -37,15 +36,6 @@ def _layer_type(types: Any, _attributes: Any) -> Any:
     """The states of all steps, in the type of the zero point."""
     x, weights, *_, zero = types[: len(_LAYER_ARGUMENTS)]
     return relay.TensorType((*x.shape[:2], weights.shape[1]), zero.dtype)
-
-
-_CELLS_ARGUMENTS = ("x", "input_weights", "state_weights", "biases", "backwards", "reset_first")
-
-
-def _cells_type(types: Any, _attributes: Any) -> Any:
-    """The states of all steps, in the type of the input."""
-    x, weights = types[:2]
-    return relay.TensorType((*x.shape[:2], weights.shape[1]), x.dtype)
 
 
 def _declare(name: str, arguments: tuple[str, ...], result: Any) -> None:
@@ -63,4 +53,3 @@ def _declare(name: str, arguments: tuple[str, ...], result: Any) -> None:
 
 for _name in (LSTM, GRU, GRU_RESET_FIRST):
     _declare(_name, _LAYER_ARGUMENTS, _layer_type)
-_declare(FLOAT_CELLS, _CELLS_ARGUMENTS, _cells_type)

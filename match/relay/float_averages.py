@@ -12,7 +12,6 @@ from match.ir.layer import Padding
 from match.relay import relay
 from match.relay.float_arithmetic import divided, half_to_even, read_half_to_even
 from match.relay.integer_form import is_real_sums, real_sums, unmarked
-from match.relay.qnn import dequantized
 from match.relay.read import Read
 from match.relay.readers import read_dequantize
 from match.relay.rewrite import dtype, is_8bit, is_call, scalar, shape
@@ -75,10 +74,7 @@ def read_float_average(expr: relay.Expr) -> Read[FloatAverage] | None:
 
 
 def _source(expr: relay.Expr) -> tuple[relay.Expr, np.float32, int, bool] | None:
-    """The map before a dequantize, QNN's or what that becomes, its scale, its zero point and whether it is marked."""
-    real = dequantized(expr)
-    if real is not None:
-        return real.x, real.quantization.scale, real.quantization.zero_point, real.real
+    """The map before what a dequantize becomes, its scale, its zero point and whether it is marked."""
     lowered = read_dequantize(unmarked(expr))
     if lowered is None:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from match.graph.gathers import Gather, GatherPoints, UpdateSlice
+from match.graph.gathers import Gather, GatherElements, GatherPoints, UpdateSlice
 from match.graph.operator import Operator
 from match.ir.graph import Tensor
 from match.relay import relay
@@ -15,8 +15,11 @@ from match.relay import relay
 def gathered(operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Tensor]) -> relay.Expr | None:
     """An operator of `match.graph.gathers`; None for others."""
     match operator:
-        case Gather():
-            return relay.take(inputs[0], inputs[1], axis=operator.axis, batch_dims=operator.batches, mode="clip")
+        case Gather(axis=axis):
+            indices = _from_front(inputs[1], tensors[0].shape[axis], tensors[1]) if operator.from_end else inputs[1]
+            return relay.take(inputs[0], indices, axis=axis, batch_dims=operator.batches, mode="clip")
+        case GatherElements(axis=axis):
+            return relay.gather(inputs[0], axis, _from_front(inputs[1], tensors[0].shape[axis], tensors[1]))
         case GatherPoints():
             rank = len(tensors[1].shape)
             return relay.gather_nd(inputs[0], relay.transpose(inputs[1], [rank - 1, *range(rank - 1)]))
@@ -25,6 +28,12 @@ def gathered(operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence
             return _updated(x, update, place, tensors[0].shape, tensors[1].shape)
         case _:
             return None
+
+
+def _from_front(indices: relay.Expr, extent: int, own: Tensor) -> relay.Expr:
+    """Indices counted from the front of an axis."""
+    after = relay.add(indices, relay.const(extent, own.dtype))
+    return relay.where(relay.less(indices, relay.const(0, own.dtype)), after, indices)
 
 
 def _updated(

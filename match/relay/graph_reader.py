@@ -266,6 +266,8 @@ _OF_THE_CORE = Elementwise, Clip, Saturate, Difference, Entries, Extreme, Place
 
 def read_form(root: relay.Expr) -> Form | None:
     """The operator of the graph that ends in a typed expression."""
+    if isinstance(root, relay.TupleGetItem):
+        return _part(root)
     if not isinstance(root, relay.Call):
         return None
     for reader in (_maximum, *_FIRST):
@@ -278,6 +280,19 @@ def read_form(root: relay.Expr) -> Form | None:
         return Form(operator, root, inputs, covered(root, inputs))
     read = next((read for reader in _LAST if (read := reader(root)) is not None), None)
     return None if read is None else _form(root, read)
+
+
+def _part(root: relay.TupleGetItem) -> Form | None:
+    """A part of a split, as a slice."""
+    split = root.tuple_value
+    if not is_call(split, "split"):
+        return None
+    (x,), axis = split.args, int(split.attrs.axis) % len(shape(split.args[0]))
+    sizes = [int(kind.shape[axis]) for kind in split.checked_type.fields]
+    begin = sum(sizes[: root.index])
+    columns: list[Columns | None] = [None] * len(shape(x))
+    columns[axis] = np.arange(begin, begin + sizes[root.index], dtype=np.int32)
+    return Form(moves.take(Tensor(shape(x), dtype(x)), columns), root, (x,), (split,))
 
 
 def _form(root: relay.Expr, read: Read[Operator]) -> Form:

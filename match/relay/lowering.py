@@ -359,8 +359,11 @@ def _taken(move: Move, x: relay.Expr, dtype: str) -> relay.Expr:
             inside = np.flatnonzero(columns != FILL)
             before, after = int(inside[0]), int(len(columns) - 1 - inside[-1])
             taken = columns[before : len(columns) - after]
-            assert taken.min() > FILL, "what fills lies around the elements"
             whole = np.arange(move.split[axis])
+            if np.any(taken == FILL):  # what fills between elements is taken from behind them
+                behind = [(0, int(other == axis)) for other in range(len(move.split))]
+                x = relay.nn.pad(x, behind, relay.const(move.fill, dtype))
+                taken = np.where(taken == FILL, len(whole), taken)
             if np.array_equal(taken, whole[::-1]) and len(whole) > 1:
                 x = relay.reverse(x, axis)
             elif not np.array_equal(taken, whole):

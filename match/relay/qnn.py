@@ -13,7 +13,7 @@ from match.arithmetic.interface import Float32Array, QuantizedType
 from match.arithmetic.named_rounding import NamedRounding, Ties
 from match.ir.dtypes import value_range
 from match.relay import relay
-from match.relay.integer_form import Weights, is_real_sums, unmarked
+from match.relay.integer_form import Weights
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
 
 _CONVOLUTIONS = ("qnn.conv2d", "qnn.conv2d_transpose")
@@ -23,14 +23,11 @@ _CONVOLUTIONS = ("qnn.conv2d", "qnn.conv2d_transpose")
 class LinearSums:
     """``[bias](qnn.conv2d, its transpose or qnn.dense)`` with constant parameters.
 
-    Between the operator and the bias there may be a multiplication by a power of two if `real`.
-
     call: the qnn.conv2d, qnn.conv2d_transpose or qnn.dense.
     x: its input, quantized by `input` (whose dtype is that of x).
     weights: with the zero point taken off, in the layout of the operator; int16 where that needs nine bits.
     weight_scale: one, or one per output channel; shape (1,) or (channels,).
-    bias: int64, shape (channels,), in units of ``2**-bits`` of a sum.
-    real: the reference computes it in floating point (`match.relay.integer_form.real_sums`).
+    bias: int64, shape (channels,).
     """
 
     call: relay.Call
@@ -39,8 +36,6 @@ class LinearSums:
     weights: Weights
     weight_scale: Float32Array
     bias: npt.NDArray[np.int64]
-    real: bool
-    bits: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,54 +76,6 @@ def quantization(scale: relay.Expr, zero_point: relay.Expr, dtype: str) -> Quant
     return QuantizedType(np.float32(scale_value), int(zero_value), dtype)
 
 
-def parameters(values: QuantizedType) -> tuple[relay.Expr, relay.Expr]:
-    """A scale and a zero point, as QNN operators take them."""
-    return relay.const(values.scale), relay.const(values.zero_point, "int32")
-
-
-def quantized(expr: relay.Expr) -> QuantizedType | None:
-    """The quantization of what a `qnn.quantize` with one scale makes 8 bits; None for other expressions."""
-    if not is_call(expr, "qnn.quantize") or not is_8bit(expr):
-        return None
-    return quantization(expr.args[1], expr.args[2], dtype(expr))
-
-
-@dataclass(frozen=True, eq=False)
-class Dequantized:
-    """A float tensor that is a dequantized one: the 8-bit tensor, and its quantization.
-
-    real: it is marked (`match.relay.integer_form.real_sums`): the reference computes in floating point what reads it.
-    """
-
-    x: relay.Expr
-    quantization: QuantizedType
-    real: bool = False
-
-
-def dequantized(expr: relay.Expr) -> Dequantized | None:
-    """What is behind a `qnn.dequantize` of 8 bits with one scale; None for other expressions."""
-    real = is_real_sums(expr)
-    if real and isinstance(expr, relay.Call):
-        expr = expr.args[0]
-    if not is_call(expr, "qnn.dequantize") or not is_8bit(expr.args[0]):
-        return None
-    own = quantization(expr.args[1], expr.args[2], dtype(expr.args[0]))
-    return None if own is None else Dequantized(expr.args[0], own, real)
-
-
-def real_constant(expr: relay.Expr) -> Float32Array | None:
-    """The numbers of a constant, which may be quantized with one scale; None for other expressions."""
-    if not is_call(expr, "qnn.dequantize"):
-        return constant(expr)
-    values = [constant(argument) for argument in expr.args]
-    if any(value is None for value in values):
-        return None
-    levels, scale, zero_point = (np.asarray(value) for value in values)
-    if scale.size > 1 or zero_point.size > 1:
-        return None
-    return (levels.astype(np.int64) - int(zero_point.item())).astype(np.float32) * np.float32(scale.item())
-
-
 def read_linear(expr: relay.Expr) -> Linear | None:
     """The convolution or dense layer that ends in `expr`, or None if none of a supported kind does."""
     if not is_8bit(expr):
@@ -147,7 +94,7 @@ def read_linear(expr: relay.Expr) -> Linear | None:
     if accumulator_scale is None or accumulator_zero is None or accumulator_zero.any():
         return None
     # Only a requantization of the accumulator's own scale is a layer; the importers round this product, so it is close.
-    own_scale = sums.input.scale * sums.weight_scale / (1 << sums.bits)
+    own_scale = sums.input.scale * sums.weight_scale
     if accumulator_scale.size > 1 and not _is_along(requantize, _channel_axis(sums.call)):
         return None
     if not np.allclose(accumulator_scale.reshape(-1), own_scale, rtol=1e-3, atol=0):
@@ -179,10 +126,7 @@ def is_fixed_point(requantize: relay.Call) -> bool:
 def read_linear_sums(expr: relay.Expr) -> LinearSums | None:
     """The convolution or dense layer whose sums, with the bias, are `expr`; None for other expressions."""
     call, bias = _without_bias(expr)
-    call, bits = _without_multiplication(call)
-    real = is_real_sums(call)
-    call = unmarked(call)
-    if not is_call(call, *_CONVOLUTIONS, "qnn.dense") or (bits and not real):
+    if not is_call(call, *_CONVOLUTIONS, "qnn.dense"):
         return None
     x, kernel, input_zero, weight_zero, input_scale, weight_scale = call.args
     if not is_8bit(x):
@@ -197,7 +141,7 @@ def read_linear_sums(expr: relay.Expr) -> LinearSums | None:
     if bias.size != channels or scales.size not in (1, channels):
         return None
     scales = scales.astype(np.float32).reshape(-1)
-    return LinearSums(call, x, inputs, weights, scales, bias.reshape(-1).astype(np.int64), real, bits)
+    return LinearSums(call, x, inputs, weights, scales, bias.reshape(-1).astype(np.int64))
 
 
 def _channel_axis(call: relay.Call) -> int:
@@ -217,8 +161,6 @@ def _without_bias(expr: relay.Expr) -> tuple[relay.Expr, npt.NDArray[Any] | None
 def _adds_to_channels(expr: relay.Call, bias: npt.NDArray[Any]) -> bool:
     """Whether a constant has one number for each channel of what it is added to; other axes may be as long."""
     call = expr.args[0]
-    while is_call(call, "multiply", "annotation.stop_fusion"):
-        call = call.args[0]
     if not is_call(call, *_CONVOLUTIONS, "qnn.dense"):
         return False
     axis, rank = _channel_axis(call), len(shape(call))
@@ -231,14 +173,6 @@ def _adds_to_channels(expr: relay.Call, bias: npt.NDArray[Any]) -> bool:
 def _is_along(call: relay.Call, axis: int) -> bool:
     """Whether an operator has one number for each element along an axis."""
     return int(call.attrs.axis) % len(shape(call)) == axis
-
-
-def _without_multiplication(expr: relay.Expr) -> tuple[relay.Expr, int]:
-    """The operand of a multiplication by ``2**bits``, and the bits; the expression itself where there is none."""
-    factor = scalar(expr.args[1]) if is_call(expr, "multiply") else None
-    if factor is None or not isinstance(expr, relay.Call) or int(factor).bit_count() != 1:
-        return expr, 0
-    return expr.args[0], int(factor).bit_length() - 1
 
 
 def _weights(call: relay.Call, kernel: relay.Expr, zero_point: relay.Expr) -> Weights | None:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from match.ir.model_names import tensor_of
 from match.relay import relay, tvm
 from match.relay.objects import expressions, kept, main_function, operands
-from match.relay.places import placed
 
 New = Callable[[relay.Expr], relay.Expr]
 """From an expression of the original function to what it became."""
@@ -65,11 +64,6 @@ def named(result: relay.Expr, call: relay.Expr) -> relay.Expr:
     if not (isinstance(result, relay.Call) and isinstance(call, relay.Call)) or result.span or not call.span:
         return result
     return relay.Call(result.op, result.args, result.attrs, result.type_args, call.span)
-
-
-def with_place(result: relay.Expr, call: relay.Call) -> relay.Expr:
-    """What a call became, each operator that has no place in the model at the call's."""
-    return placed(result, call.span) if call.span else result
 
 
 def source_name(expr: relay.Expr) -> str:

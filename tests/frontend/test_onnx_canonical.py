@@ -234,9 +234,9 @@ def with_places_of_maxima(model: onnx.ModelProto) -> None:
         ),
         (
             of_another_axis,
-            "has QuantizeLinear (quantizelinear_levels) with scales or zero points [4] along axis 1 of (3, 6)",
+            "uses QuantizeLinear (quantizelinear_levels) with scales or zero points [4] along axis 1 of (3, 6)",
         ),
-        (beyond_all_axes, "with scales or zero points [6] along axis 3 of (3, 6); export it again"),
+        (beyond_all_axes, "with scales or zero points [6] along axis 3 of (3, 6), which cannot be compiled"),
         (with_a_loop, "has Loop (loop_repeated), which repeats operators; export it with these written out"),
         (with_a_branch, "whose branch the data choose; export the model with the branch that is taken"),
         (with_places_of_maxima, "has MaxPool (maxpool_most) that also says where maxima are, which cannot be compiled"),

@@ -433,7 +433,7 @@ def test_all_places_in_order_are_a_view(places: list[int], takes: bool, tmp_path
     ]
     onnx.save(model(nodes, constants), tmp_path / "model.onnx")
     loaded = load(tmp_path / "model.onnx")
-    assert any(is_call(expr, "take") for expr in expressions(main_function(loaded.module))) == takes
+    assert any(is_call(expr, "take", "reverse") for expr in expressions(main_function(loaded.module))) == takes
     x = RNG.normal(0, 4, (1, 4)).astype(np.float32)
     (ours,) = Compiled(integer_relay(loaded))({"x": x})
     (expected,) = exact_session((tmp_path / "model.onnx").read_bytes()).run(None, {"x": x})

@@ -43,10 +43,10 @@ def test_weights_become_constants():
     assert (layer.weights == PARAMS["w"]).all()
 
 
-def test_several_outputs_and_the_other_rounding():
-    model = from_relay(dense(2), PARAMS, rounding=Rounding.ONNXRUNTIME)
+def test_several_outputs():
+    model = from_relay(dense(2), PARAMS)
     assert [tensor.name for tensor in model.outputs] == ["output_0", "output_1"]
-    assert model.rounding == Rounding.ONNXRUNTIME
+    assert model.rounding == Rounding.TFLITE
 
 
 def test_the_hash_is_that_of_the_network():

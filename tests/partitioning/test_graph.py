@@ -116,7 +116,7 @@ def test_splits_and_concatenations() -> None:
     joined = relay.concatenate([conv(halves[0], 4, 4), halves[1], relay.var("y", shape=MAP.shape, dtype="uint8")], 3)
     y = joined.args[0].fields[2]
     found = graph([x, y], relay.Tuple([joined, relay.nn.max_pool2d(x, (2, 2), layout="NHWC")]))
-    assert [name for name, _, _ in wiring(found)] == ["split_0", "conv2d_1", "split_2", "concatenate_3", "max_pool2d_4"]
+    assert [name for name, _, _ in wiring(found)] == ["slice_0", "conv2d_1", "slice_2", "concatenate_3", "max_pool2d_4"]
     first, layer, second, concatenation, pool = (operator for operator in found.operators)
     assert first.reads == second.reads == pool.reads
     assert layer.reads == first.writes

@@ -14,7 +14,7 @@ from match.ir.layer import Op
 from match.partitioning.pattern.types import Match
 from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
-from match.passes.quantize_border import qnn_operators
+from match.relay.plain import qnn_operators
 from match.validation.exact_session import exact_session
 from tests.passes.running import executable
 

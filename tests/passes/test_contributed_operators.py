@@ -15,7 +15,7 @@ from onnxruntime.capi import onnxruntime_pybind11_state as own  # pyright: ignor
 from match.frontend import load
 from match.frontend.onnx_attributes import check_inputs, zero_points_left_out
 from match.passes.pipeline import integer_relay
-from match.passes.quantize_border import qnn_operators
+from match.relay.plain import qnn_operators
 from match.validation.exact_session import exact_session
 from tests.frontend.refusals import refusal
 from tests.passes.running import executable

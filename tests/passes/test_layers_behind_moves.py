@@ -21,9 +21,9 @@ from match.graph.reals import RealClip
 from match.partitioning.pattern import Match
 from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
-from match.passes.quantize_border import qnn_operators
 from match.relay.integer_form import is_real_sums
 from match.relay.objects import expressions, main_function
+from match.relay.plain import qnn_operators
 from match.relay.rewrite import is_call
 from match.rewrites.quantized_groups.moves import with_moves_of_integers
 from match.validation.exact_session import exact_session
@@ -211,8 +211,7 @@ def moved_types(model: TrainedModel, folder: Path, *kinds: type[Operator]) -> se
     onnx.save(ended(model, 0.07, "uint8", 120), path)
     file = read_file(path.read_bytes(), path)
     network = network_of(file.proto, file.inputs, file.open_shapes, path)
-    reals = reals_of(network.graph, network.inputs, network.opset, network.fusions.floating)
-    assert reals is not None
+    reals = reals_of(network, path)
     values = [value for value in with_moves_of_integers(reals).values if isinstance(value.operator, kinds)]
     return {x.dtype for x in values if not isinstance(x.operator, Move) or x.operator.padding_value is not None}
 

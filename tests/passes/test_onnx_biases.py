@@ -16,7 +16,7 @@ from match.frontend.onnx_biases import with_held_biases
 from match.partitioning.pattern import Match
 from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
-from match.passes.quantize_border import qnn_operators
+from match.relay.plain import qnn_operators
 from match.validation.exact_session import exact_session
 from tests.passes.running import executable
 from tests.passes.test_trained_quantized import ended

@@ -1,31 +1,39 @@
-"""Second and third powers: NumPy's products of float32, bit for bit."""
+"""Powers of ONNX: second and third ones are NumPy's products of float32, bit for bit."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
-from match.passes.powers import MultiplyPowers
-from match.relay import relay, tvm
-from tests.passes.running import executable
+from match.graph.evaluate import evaluate
+from match.graph.real_functions import is_function
+from match.graph.value import Graph
+from tests.frontend.qdq.float_models import graph_of
 
 pytestmark = pytest.mark.tvm
 
 
+def power(exponent: float) -> Graph:
+    graph = helper.make_graph(
+        [helper.make_node("Pow", ["x", "exponent"], ["y"])],
+        "power",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (5, 7))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (5, 7))],
+        [numpy_helper.from_array(np.array(exponent, np.float32), "exponent")],
+    )
+    return graph_of(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+
+
 @pytest.mark.parametrize("exponent", [2, 3])
 def test_small_powers_are_products(exponent: int) -> None:
-    x = relay.var("x", shape=(5, 7), dtype="float32")
-    network = tvm.IRModule.from_expr(relay.Function([x], relay.power(x, relay.const(np.float32(exponent)))))
-    module = MultiplyPowers()(relay.transform.InferType()(network))
-    assert "power" not in module.astext(show_meta_data=False)
+    graph = power(exponent)
+    assert not any(is_function(value, "power") for value in graph.values)
     values = np.random.default_rng(0).normal(0, 3, (5, 7)).astype(np.float32)
     expected = values * values if exponent == 2 else values * values * values
-    assert np.array_equal(executable(module)({"x": values})[0], expected)
+    assert np.array_equal(evaluate(graph, [values])[0], expected)
 
 
-def test_other_powers_stay() -> None:
-    x, y = (relay.var(name, shape=(5,), dtype="float32") for name in "xy")
-    for exponent in (relay.const(np.float32(2.5)), relay.const(np.float32(-2)), y):
-        network = tvm.IRModule.from_expr(relay.Function([x, y], relay.power(x, exponent)))
-        module = MultiplyPowers()(relay.transform.InferType()(network))
-        assert "power" in module.astext(show_meta_data=False)
+@pytest.mark.parametrize("exponent", [2.5, -2])
+def test_other_powers_stay(exponent: float) -> None:
+    assert any(is_function(value, "power") for value in power(exponent).values)

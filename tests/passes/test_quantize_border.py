@@ -7,8 +7,9 @@ import onnx
 import pytest
 
 from match.frontend.model import Rounding
-from match.passes.quantize_border import LowerBorder, qnn_operators
+from match.passes.quantize_border import LowerBorder
 from match.relay import relay, tvm
+from match.relay.plain import qnn_operators
 from match.rewrites.unsigned import with_unsigned_activations
 from match.validation.exact_session import exact_session
 from tests.passes.running import Compiled

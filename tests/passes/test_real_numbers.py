@@ -12,10 +12,6 @@ from hypothesis import strategies as st
 
 from match.arithmetic.interface import Accumulator, QuantizedType
 from match.arithmetic.real_numbers import linear
-from match.relay import relay
-from match.relay.integer_form import real_sums
-from match.relay.qnn import read_linear
-from tests.partitioning.pattern.test_pattern import typed, var
 
 pytestmark = pytest.mark.tvm
 
@@ -45,17 +41,3 @@ def test_sums_are_rounded_to_the_nearest(
         near = max(Fraction(1, 10**6), abs(acc * factor) / 2**29)
         outputs = {min(max(floor(exact + Fraction(1, 2) + side), CLIP[0]), CLIP[1]) for side in (-near, near)}
         assert int(found(np.array([acc]))[0]) in range(min(outputs), max(outputs) + 1)
-
-
-@pytest.mark.parametrize(("real", "bits"), [(True, 5), (False, None)])
-def test_finer_biases_are_those_of_real_sums(real: bool, bits: int | None) -> None:
-    """References that compute in integers have none."""
-    x = var("x", 1, 4, dtype="int8")
-    one, zero = relay.const(1.0), relay.const(0)
-    weights = relay.const(np.ones((3, 4), np.int8))
-    sums = relay.qnn.op.dense(x, weights, zero, zero, one, one, 3)
-    fine = relay.multiply(real_sums(sums) if real else sums, relay.const(32))
-    biased = relay.nn.bias_add(fine, relay.const(np.array([1, 2, 3], np.int32)))
-    result = relay.qnn.op.requantize(biased, relay.const(1 / 32), zero, relay.const(2.0), zero, out_dtype="int8")
-    found = read_linear(typed([x], result)["main"].body)
-    assert (found and found.sums.bits) == bits

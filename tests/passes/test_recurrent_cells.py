@@ -14,16 +14,12 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend.onnx_canonical import without_unread_cells
-from match.frontend.onnx_importer import import_onnx
 from match.graph.cells import RealCells
 from match.graph.evaluate import evaluate
-from match.relay import relay
-from match.relay.graph_reader import read_graph
 from match.relay.graph_writer import write_graph
-from match.relay.objects import main_function
-from match.relay.real_readers import read_reals
 from match.rewrites.cells_written_out import with_cells_written_out
 from match.validation.exact_session import exact_session
+from tests.frontend.qdq.float_models import graph_of
 from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.tvm
@@ -100,9 +96,7 @@ def compare(model: onnx.ModelProto, whole: int) -> None:
     x = np.random.default_rng(1).normal(0, 1, shape).astype(np.float32)
     read = onnx.ModelProto.FromString(model.SerializeToString())
     without_unread_cells(read.graph)
-    module, _ = import_onnx(read)
-    module = relay.transform.InferType()(module)
-    graph = read_graph(main_function(module), rest=read_reals).graph
+    graph = graph_of(read)
     assert sum(isinstance(value.operator, RealCells) for value in graph.values) == whole
     written = with_cells_written_out(graph)
     assert not any(isinstance(value.operator, RealCells) for value in written.values)

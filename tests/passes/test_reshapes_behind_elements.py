@@ -11,8 +11,9 @@ import pytest
 
 from match.frontend import load
 from match.frontend.onnx_as_relay import relay_of
-from match.passes.pipeline import integer_relay
-from match.passes.reshapes_behind_elements import ReshapesBehindElements
+from match.frontend.relay import from_relay
+from match.graph.reals import RealFunction
+from match.passes.pipeline import integer_network, integer_relay
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import dtype, is_call, shape
 from tests.passes.test_trained_quantized import compared, ended
@@ -88,40 +89,8 @@ def test_within_one_step(behind: Callable[[TrainedModel], None], exact: bool, tm
     assert products == {(2 * ROWS, OUTPUTS)}
 
 
-def by_row(model: TrainedModel) -> None:
-    model.add("Add", model.constant(np.linspace(-2, 2, ROWS, dtype=np.float32).reshape(ROWS, 1)))
-
-
-def of_all(model: TrainedModel) -> None:
-    model.add("Add", model.constant(np.ones((ROWS, OUTPUTS), np.float32)))
-
-
-def more_axes(model: TrainedModel) -> None:
-    """A number that adds an axis in front."""
-    model.add("Add", model.constant(np.ones((1, 1, 1, 1, 1), np.float32)))
-
-
-def halves(model: TrainedModel) -> None:
-    """Whose last axis is half a row's outputs."""
-    model.add("Reshape", model.constant(np.array([-1, 2, OUTPUTS // 2])))
-    model.add("Add", model.constant(np.ones(OUTPUTS // 2, np.float32)))
-
-
-def residual(model: TrainedModel) -> None:
-    """A sum with another tensor, which is no reshape of rows."""
-    model.add("Add", model.apply("Transpose", model.current, perm=[0, 1, 2, 3]))
-
-
-@pytest.mark.parametrize(
-    ("behind", "extents"),
-    [
-        *((behind, (1, 2, ROWS, INPUTS)) for behind in (by_row, of_all, more_axes, residual)),
-        (halves, (2 * ROWS, INPUTS)),
-    ],
-)
-def test_what_differs_from_row_to_row_stays(
-    behind: Callable[[TrainedModel], None], extents: tuple[int, ...], tmp_path: Path
-) -> None:
-    onnx.save(ended(dense(TrainedModel(extents), behind), 0.05, "int8"), tmp_path / "model.onnx")
-    module = relay_of(tmp_path / "model.onnx")
-    assert ReshapesBehindElements()(module) is module
+@pytest.mark.parametrize("behind", [biased, scaled, gelu])
+def test_relay_of_tvm_s_importer(behind: Callable[[TrainedModel], None], tmp_path: Path) -> None:
+    onnx.save(ended(network(behind), 0.05, "int8", -20), tmp_path / "model.onnx")
+    values = integer_network(from_relay(relay_of(tmp_path / "model.onnx")), exact=False).values
+    assert not [value for value in values if isinstance(value.operator, RealFunction)]

@@ -17,18 +17,21 @@ from onnx import TensorProto, helper, numpy_helper
 from match.arithmetic.resampling import COORDINATES, NEAREST, nearest_elements
 from match.errors import ModelError
 from match.frontend import load
-from match.frontend.onnx_importer import import_onnx
 from match.frontend.onnx_resized_axes import resized_axes
+from match.graph.evaluate import evaluate
+from match.graph.opaque import Opaque
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match
 from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
-from match.passes.quantize_border import qnn_operators
-from match.passes.resizes import WriteResizes
 from match.relay import relay, tvm
-from match.relay.graph import post_order
-from match.relay.rewrite import operator_name
+from match.relay.execute import Executable
+from match.relay.graph_reader import read_graph
+from match.relay.objects import main_function
+from match.relay.plain import qnn_operators
+from match.relay.real_readers import read_reals
 from match.validation.exact_session import exact_session
+from tests.frontend.qdq.float_models import graph_of
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 from tests.passes.running import executable
 
@@ -177,9 +180,7 @@ def test_before_opset_11(scales: tuple[float, float], mode: str, most: int, opse
         plain = resize((1, 3, 7, 8), np.array([1, 1, *scales], np.float32), opset=9, mode=mode)
         x = np.random.default_rng(1).normal(0, 1, (1, 3, 7, 8)).astype(np.float32)
         (expected,) = exact_session(plain.SerializeToString()).run(None, {"x": x})
-        module, params = import_onnx(plain)
-        assert not params
-        (found,) = executable(relay.transform.InferType()(module))({"x": x})
+        (found,) = evaluate(graph_of(plain), [x])
         np.testing.assert_allclose(found, expected, atol=1e-5)
         return
     off, _ = compared(model)
@@ -285,11 +286,23 @@ def test_interpolation_in_a_file_of_operators_on_integers(tmp_path: Path, dtype:
             assert np.abs(found.astype(np.float64) - expected).max() <= 1.01 * step
 
 
-def test_resizes_of_relay() -> None:
-    """The nearest ones and linear ones of maps are written out; others stay."""
-    x = relay.var("x", shape=(1, 3, 4, 5), dtype="float32")
-    for method, left in (("nearest_neighbor", False), ("linear", False), ("cubic", True)):
-        call = relay.image.resize2d(x, (8, 10), method=method, rounding_method="floor")
-        module = WriteResizes()(relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call))))
-        names = {operator_name(expr) for expr in post_order(module["main"]) if isinstance(expr, relay.Call)}
-        assert ("image.resize2d" in names) == left
+@pytest.mark.parametrize(
+    ("method", "dtype", "known"),
+    [
+        ("nearest_neighbor", "float32", True),
+        ("nearest_neighbor", "uint8", True),
+        ("linear", "float32", True),
+        ("cubic", "float32", False),
+    ],
+)
+@pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+def test_resizes_of_relay(method: str, dtype: str, known: bool, layout: str) -> None:
+    """What the graph has no class for stays Relay's; all are what TVM computes."""
+    x = relay.var("x", shape=(1, 3, 4, 5), dtype=dtype)
+    call = relay.image.resize2d(x, (8, 10), layout=layout, method=method, rounding_method="floor")
+    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], call)))
+    graph = read_graph(main_function(module), rest=read_reals).graph
+    assert any(isinstance(value.operator, Opaque) for value in graph.values) != known
+    array = np.random.default_rng(0).integers(0, 200, (1, 3, 4, 5)).astype(dtype)
+    (expected,), (found,) = Executable(module)({"x": array}), evaluate(graph, [array])
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

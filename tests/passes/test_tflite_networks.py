@@ -11,8 +11,8 @@ from match.frontend import load
 from match.frontend.tflite import from_tflite
 from match.graph.sums import Convolution, Dense
 from match.passes.pipeline import integer_relay
-from match.passes.quantize_border import qnn_operators
 from match.relay import relay
+from match.relay.plain import qnn_operators
 from match.relay.readers import read_layer
 from tests.passes.running import executable
 from tests.passes.tflite_models import Micro, with_outputs

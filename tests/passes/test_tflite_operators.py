@@ -13,7 +13,7 @@ from match.frontend.tflite import from_tflite
 from match.partitioning.pattern.types import Match
 from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
-from match.passes.quantize_border import qnn_operators
+from match.relay.plain import qnn_operators
 from tests.passes.running import executable, random_values
 from tests.passes.tflite_models import Micro, TfliteModel
 

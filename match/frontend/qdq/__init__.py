@@ -7,11 +7,16 @@ The operators between a dequantize and a quantize are first read unchanged, as o
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from match.frontend.model import ModelTensor
+from match.errors import ModelError
+from match.frontend.onnx_graph import read_by
+from match.frontend.onnx_network import OnnxNetwork
+from match.frontend.onnx_problems import uses
 from match.frontend.qdq import (
     borders,
     choices,
@@ -23,18 +28,23 @@ from match.frontend.qdq import (
     reductions,
     resizes,
     rows,
+    sequences,
     shapes,
+    sums,
 )
-from match.frontend.qdq.reader import Handler, QdqReader, Unread
-from match.graph.make import named
-from match.graph.value import Graph, Value
+from match.frontend.qdq.reader import Handler, QdqReader, Refused, Unread
+from match.frontend.reasons import sentence
+from match.graph.constants import numbers_of
+from match.graph.evaluate import evaluate
+from match.graph.make import constant, named
+from match.graph.opaque import Constant
+from match.graph.value import Graph, Value, ordered
 from match.ir.graph import Tensor
 from match.ir.model_names import tensor_of
-from match.rewrites.quantized_groups import with_quantized_groups
 
-__all__ = ["graph_of", "reals_of"]
+__all__ = ["HANDLERS", "reals_of"]
 
-_HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
+HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
     {
         **borders.HANDLERS,
         **choices.HANDLERS,
@@ -46,47 +56,74 @@ _HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
         **reductions.HANDLERS,
         **resizes.HANDLERS,
         **rows.HANDLERS,
+        **sequences.HANDLERS,
         **shapes.HANDLERS,
+        **sums.HANDLERS,
     }
 )
+"""What reads each operator that the graph has classes for."""
 
 _MALFORMED = IndexError, TypeError, ValueError
-"""What is raised where an operator does not fit its tensors; another reader says what is wrong with it."""
+"""What is raised where an operator does not fit its tensors; TVM's importer says what is wrong with it."""
 
 
-def graph_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: Collection[str]) -> Graph | None:
-    """The network of an ONNX graph, with integers where it is quantized; None where an operator is not read here.
+def reals_of(network: OnnxNetwork, path: Path) -> Graph:
+    """The network as its operators are written, those between dequantize and quantize on real numbers.
 
-    Arguments are those of `reals_of`.
+    Operators that the graph has no class for are read by TVM's importer, each alone.
+
+    Raises:
+        ModelError: an operator of the file `path` cannot be compiled, or makes a tensor without elements.
     """
-    reals = reals_of(graph, inputs, opset, floating)
-    return None if reals is None else with_quantized_groups(reals)
-
-
-def reals_of(graph: Any, inputs: tuple[ModelTensor, ...], opset: int, floating: Collection[str]) -> Graph | None:
-    """The network as its operators are written, those between dequantize and quantize on real numbers; else None.
-
-    Args:
-        graph: the nodes and constants, in order of execution, padding and zero points written out.
-        inputs: what the network is given.
-        opset: the version of ONNX's operators.
-        floating: the operators, by what they make, that onnxruntime computes in floating point though integers stand
-            around them.
-    """
-    if any(node.op_type not in _HANDLERS for node in graph.node):
-        return None
-    read = QdqReader(graph, opset, floating)
-    parameters = tuple(Value(Tensor(x.shape, x.dtype), source=x.name) for x in inputs)
+    read = QdqReader(network.graph, network.opset, network.fusions.floating, partial(_made, path))
+    parameters = tuple(Value(Tensor(x.shape, x.dtype), source=x.name) for x in network.inputs)
     read.values.update((x.source, x) for x in parameters)
+    for node in network.graph.node:
+        called = node.name or node.output[0]
+        try:
+            made = _known(_made(path, read, node))
+        except Refused as refused:
+            raise ModelError(sentence(path, uses([f"{node.op_type} ({called}) {refused}"]))) from refused
+        if not all(one.tensor.elements for one in made):
+            what = f"{node.op_type} ({called}), whose output has no elements"
+            raise ModelError(f"{path} uses {what}; remove it from the model")
+        sources = [tensor_of(called)] if len(made) == 1 else node.output
+        named_so = zip(node.output, made, sources, strict=False)
+        read.values.update((name, named(one, source)) for name, one, source in named_so)
+    return Graph(parameters, tuple(read.value(output.name) for output in network.graph.output))
+
+
+def _made(path: Path, read: QdqReader, node: Any) -> tuple[Value, ...]:
+    """All that an operator makes, by a class of the graph if there is one for it."""
     try:
-        for node in graph.node:
-            made = _HANDLERS[node.op_type](read, node)
-            if isinstance(made, tuple):
-                read.values.update((name, named(one, name)) for name, one in zip(node.output, made, strict=False))
-            else:
-                read.values[node.output[0]] = named(made, tensor_of(node.name or node.output[0]))
-        found = Graph(parameters, tuple(read.value(output.name) for output in graph.output))
+        made = HANDLERS[node.op_type](read, node) if node.op_type in HANDLERS else None
     except (Unread, *_MALFORMED):
-        return None
-    empty = any(not value.tensor.elements for value in found.values)
-    return None if empty else found  # the other reader names what has no elements
+        made = None
+    if made is None:
+        return _imported(path, read, node)
+    return made if isinstance(made, tuple) else (made,)
+
+
+def _known(made: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The tensors, those that are computed of constants alone as constants."""
+    return tuple(
+        constant(evaluate(Graph((), (one,)), ())[0]) if one.inputs and _is_of_constants(one) else one for one in made
+    )
+
+
+def _is_of_constants(x: Value) -> bool:
+    return all(value.inputs or isinstance(value.operator, Constant) for value in ordered([x]))
+
+
+def _imported(path: Path, read: QdqReader, node: Any) -> tuple[Value, ...]:
+    """All that an operator makes, as TVM's importer reads it."""
+    from match.frontend.onnx_importer import imported
+
+    names = [name for name in dict.fromkeys(read_by([node])) if name in read.values]
+    constants = {name: numbers for name in names if (numbers := numbers_of(read.values[name])) is not None}
+    others = {name: read.values[name] for name in names if name not in constants}
+    made = imported(node, others, constants, read.opset, path)
+    made = made if read.is_exact(node) else tuple(replace(value, exact=False) for value in made)
+    outputs: list[str] = list(node.output)
+    by_name = dict(zip((name for name in outputs if name), made, strict=True))
+    return tuple(by_name.get(name, made[0]) for name in outputs)

@@ -8,57 +8,49 @@ from typing import Any
 import numpy as np
 
 from match.frontend.onnx_graph import attribute_of
-from match.frontend.qdq.reader import Handler, QdqReader, Unread
-from match.graph.elements import Dequantize, Quantize
-from match.graph.make import array_of
-from match.graph.reals import REAL, Levels
-from match.graph.value import Value, computed
-from match.ir.float_border import FloatQuantization
-
-_NARROW = "int8", "uint8"
+from match.frontend.qdq.reader import Handler, QdqReader, Refused, Unread
+from match.graph.reals import REAL
+from match.graph.value import Value
+from match.quantized.scales import Scales
 
 
 def quantize(read: QdqReader, node: Any) -> Value:
-    """QuantizeLinear, with one scale."""
+    """QuantizeLinear."""
     x = read.input(node)
-    own = read.quantization(node, 1, _zero_type(read, node))
+    dtype = str(read.array(node, 2).dtype) if read.has(node, 2) else "uint8"
     if x.dtype != REAL:
         raise Unread
-    function = FloatQuantization(own.scale, own.zero_point, own.dtype, half_to_even=True)
-    return computed(Quantize(function=function), x)
-
-
-def _zero_type(read: QdqReader, node: Any) -> str:
-    """The type of a zero point, which what is quantized with it has."""
-    return str(read.array(node, 2).dtype) if read.has(node, 2) else "uint8"
+    return scales_of(read, x, node, 1, attribute_of(node, "axis", 1)).quantized(x, dtype)
 
 
 def dequantize(read: QdqReader, node: Any) -> Value:
-    """DequantizeLinear: of a constant with any scales, of other tensors with one."""
+    """DequantizeLinear."""
     return dequantized(read, read.input(node), node, 1, attribute_of(node, "axis", 1))
 
 
 def dequantized(read: QdqReader, x: Value, node: Any, place: int, axis: int) -> Value:
-    """A tensor as real numbers, with the scales at a place among an operator's inputs and the zero points after it.
+    """A tensor as real numbers, with the scales at a place among an operator's inputs and the zero points after it."""
+    return scales_of(read, x, node, place, axis).dequantized(x)
 
-    Several scales are along an axis.
+
+def scales_of(read: QdqReader, x: Value, node: Any, place: int, axis: int) -> Scales:
+    """The scales of a tensor, at a place among an operator's inputs, and the zero points after it.
+
+    Several are along an axis.
     """
-    levels = array_of(x)
-    if levels is None:
-        own = read.quantization(node, place, x.dtype)
-        return computed(Dequantize(scale=own.scale, zero_point=own.zero_point), x)
     scales = read.array(node, place)
-    if levels.dtype.name not in (*_NARROW, "int32") or scales.dtype != np.float32 or scales.ndim > 1:
+    zeros = read.array(node, place + 1) if read.has(node, place + 1) else np.zeros(1, np.int64)
+    if scales.dtype != np.float32:
         raise Unread
-    given = read.has(node, place + 1)
-    zeros = read.array(node, place + 1).reshape(-1).astype(np.int64) if given else np.zeros(1, np.int64)
-    axis %= max(levels.ndim, 1)
-    if scales.size > 1 and (not levels.ndim or levels.shape[axis] != scales.size):
-        raise Unread
-    zeros = np.broadcast_to(zeros, scales.size) if zeros.size == 1 else zeros
-    if zeros.size != scales.size:
-        raise Unread
-    return computed(Levels(levels=levels, scales=scales.reshape(-1), zero_points=zeros, axis=axis))
+    rank = len(x.shape)
+    for given in (scales, zeros):
+        if given.size != 1 and not (-rank <= axis < rank and given.shape == (x.shape[axis],)):
+            found = f"{list(given.shape)} along axis {axis} of {x.shape}"
+            raise Refused(f"with scales or zero points {found}")
+    count = max(scales.size, zeros.size)
+    axis = axis % max(rank, 1) if count > 1 else 0
+    own = np.broadcast_to(scales.reshape(-1), count).astype(np.float32)
+    return Scales(own, np.broadcast_to(zeros.reshape(-1), count).astype(np.int64), axis)
 
 
 HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(

@@ -8,9 +8,13 @@ from functools import partial, reduce
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
 from match.graph.constants import numbers_of
+from match.graph.integers import TYPES, Clip
+from match.graph.make import arithmetic, constant
 from match.graph.real_functions import number, real, sloped, truth
 from match.graph.reals import REAL, RealClip
 from match.graph.value import Value, computed
@@ -172,21 +176,34 @@ def quick_gelu(node: Any, x: Value) -> Value:
 
 
 def clip(read: QdqReader, node: Any) -> Value:
-    """Clip between constants."""
-    low, high = (
-        _one_number(read, node, place) if read.has(node, place) else attribute_of(node, name, end)
-        for place, name, end in ((1, "min", -math.inf), (2, "max", math.inf))
-    )
-    if low > high:
-        raise Unread
-    return computed(RealClip(low=low, high=high), _operand(read, node, 0))
+    """Clip."""
+    x = read.input(node)
+    if x.dtype != REAL:
+        return _clipped_integers(read, node, x)
+    ends = {"maximum": _bound(read, node, 1, "min"), "minimum": _bound(read, node, 2, "max")}
+    low, high = (None if end is None else _number_of(end) for end in ends.values())
+    if all(end is None or _number_of(end) is not None for end in ends.values()):
+        return computed(RealClip(low=-math.inf if low is None else low, high=math.inf if high is None else high), x)
+    for function, end in ends.items():
+        x = x if end is None else real(function, x, end)
+    return x
 
 
-def _one_number(read: QdqReader, node: Any, place: int) -> float:
-    found = _number_of(read.input(node, place))
-    if found is None:
-        raise Unread
-    return found
+def _bound(read: QdqReader, node: Any, place: int, name: str) -> Value | None:
+    """A bound of a Clip, which was an attribute once."""
+    if read.has(node, place):
+        return read.input(node, place)
+    given = attribute_of(node, name, None)
+    return None if given is None else number(given)
+
+
+def _clipped_integers(read: QdqReader, node: Any, x: Value) -> Value:
+    low, high = _bound(read, node, 1, "min"), _bound(read, node, 2, "max")
+    if low is not None and high is not None:
+        limits = int(read.array(node, 1).item()), int(read.array(node, 2).item())
+        return computed(Clip(limits=limits, dtype=_integers(x).dtype), x)
+    x = x if low is None else arithmetic("maximum", _integers(x), low)
+    return x if high is None else arithmetic("minimum", _integers(x), high)
 
 
 def relu(read: QdqReader, node: Any) -> Value:
@@ -199,27 +216,61 @@ def _of_one(function: _Function, read: QdqReader, node: Any) -> Value:
 
 
 def _unary(read: QdqReader, node: Any) -> Value:
-    return real(_UNARY[node.op_type], _operand(read, node, 0))
+    function, x = _UNARY[node.op_type], read.input(node)
+    if x.dtype == REAL:
+        return real(function, x)
+    if function not in ("abs", "negative"):
+        raise Unread
+    return arithmetic(function, _integers(x))
 
 
 def _binary(read: QdqReader, node: Any) -> Value:
-    a, b = _operand(read, node, 0), _operand(read, node, 1)
+    a, b = read.input(node, 0), read.input(node, 1)
+    if a.dtype != REAL and node.op_type in ("Add", "Mul", "Sub"):
+        return arithmetic(_BINARY[node.op_type], _integers(a), _integers(b))
+    if (a.dtype, b.dtype) != (REAL, REAL):
+        raise Unread
     if node.op_type == "Mod":
         if not attribute_of(node, "fmod", 0):
             raise Unread
         return real("mod", a, b)
     if node.op_type == "PRelu":
         return sloped(a, b)
-    if node.op_type == "Pow" and (exponent := _number_of(b)) in (2, 3):  # as onnxruntime computes them
-        square = real("multiply", a, a)
-        return square if exponent == 2 else real("multiply", square, a)
+    if node.op_type == "Pow" and (exponent := _number_of(b)) is not None:
+        return power(a, exponent)
     return real(_BINARY[node.op_type], a, b, exact=read.is_exact(node))
+
+
+def power(x: Value, exponent: float) -> Value:
+    """Powers, as onnxruntime computes them."""
+    if exponent not in (1, 2, 3):
+        return real("power", x, number(exponent))
+    return reduce(partial(real, "multiply"), [x] * int(exponent))
 
 
 def _joined(read: QdqReader, node: Any) -> Value:
     """Functions of several tensors, two by two."""
-    operands = [_operand(read, node, place) for place in range(len(node.input))]
+    operands = [read.input(node, place) for place in range(len(node.input))]
+    if any(x.dtype != REAL for x in operands):
+        return reduce(partial(arithmetic, _JOINED[node.op_type]), map(_integers, operands))
     return reduce(partial(_two, _JOINED[node.op_type]), operands)
+
+
+def mean(read: QdqReader, node: Any) -> Value:
+    """Mean of tensors, which are broadcast to each other."""
+    operands = [_operand(read, node, place) for place in range(len(node.input))]
+    total = reduce(partial(real, "add"), operands)
+    share = float(np.float32(1) / np.float32(len(operands)))
+    return total if len(operands) == 1 else real("multiply", total, number(share))
+
+
+def batch_normalization(read: QdqReader, node: Any) -> Value:
+    """BatchNormalization outside training, with constant parameters: a factor and an addend for each channel."""
+    x = _operand(read, node, 0)
+    along = [-1, *[1] * (len(x.shape) - 2)]
+    gain, bias, mean, variance = (read.numbers(node, place).reshape(along) for place in (1, 2, 3, 4))
+    factor = gain / np.sqrt(variance + np.float32(attribute_of(node, "epsilon", 1e-5)))
+    return real("add", real("multiply", x, constant(factor)), constant(bias - mean * factor))
 
 
 def _two(function: str, a: Value, b: Value) -> Value:
@@ -236,6 +287,13 @@ def _number_of(x: Value) -> float | None:
     """A constant of one number, which may be quantized; None for other tensors."""
     numbers = numbers_of(x)
     return float(numbers.item()) if numbers is not None and numbers.size == 1 else None
+
+
+def _integers(x: Value) -> Value:
+    """A tensor of integers of types that the graph computes with."""
+    if x.dtype not in TYPES - {"bool"}:
+        raise Unread
+    return x
 
 
 def _operand(read: QdqReader, node: Any, place: int) -> Value:
@@ -272,7 +330,9 @@ HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
         **dict.fromkeys(_BINARY, _binary),
         **dict.fromkeys(_JOINED, _joined),
         **{name: partial(_of_one, function) for name, function in _OF_ONE.items()},
+        "BatchNormalization": batch_normalization,
         "Clip": clip,
+        "Mean": mean,
         "Relu": relu,
     }
 )

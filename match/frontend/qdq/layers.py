@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -12,48 +12,52 @@ import onnx
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.onnx_transposed_windows import TransposedWindows
 from match.frontend.qdq.maps import as_map, like, padding_of, sides
-from match.frontend.qdq.reader import Handler, QdqReader, Unread
-from match.graph.constants import multiplied_constant, reshaped_constant, transposed_constant
+from match.frontend.qdq.reader import Handler, QdqReader, Refused, Unread
+from match.graph import volumes
+from match.graph.constants import multiplied_constant, reshaped_constant, spread_constant, transposed_constant
 from match.graph.make import broadcast, reshaped, transposed
 from match.graph.maps import channels_first, channels_last
 from match.graph.opaque import Constant
+from match.graph.real_functions import real
 from match.graph.reals import REAL, Levels, RealConvolution, RealMatrices, RealProduct, RealTransposed
 from match.graph.value import Value, computed
 
 
 def convolution(read: QdqReader, node: Any) -> Value:
-    """Conv."""
-    bias = [read.input(node, 2)] if read.has(node, 2) else []
-    return convolved(node, read.input(node), read.input(node, 1), bias, exact=read.is_exact(node))
-
-
-def convolved(node: Any, x: Value, filters: Value, bias: Sequence[Value], *, exact: bool) -> Value:
-    """A convolution, as an operator says, of maps, and of sequences as maps of one row."""
-    filters, bias = _constant(filters), [_constant(one) for one in bias]
-    if len(x.shape) not in (3, 4) or x.dtype != REAL or attribute_of(node, "auto_pad", b"NOTSET") != b"NOTSET":
-        raise Unread
-    operator = RealConvolution(
-        strides=sides(attribute_of(node, "strides", None), 1),
-        padding=padding_of(attribute_of(node, "pads", None)),
-        dilation=sides(attribute_of(node, "dilations", None), 1),
-        groups=attribute_of(node, "group", 1),
-    )
+    """Conv of maps, of sequences as maps of one row, and of volumes as one map for each depth of the outputs."""
+    x, filters = read.input(node), _constant(read.input(node, 1))
+    bias = [_constant(read.input(node, 2))] if read.has(node, 2) else []
+    strides, dilation, pads = (attribute_of(node, name, None) for name in ("strides", "dilations", "pads"))
+    groups, exact = attribute_of(node, "group", 1), read.is_exact(node)
     window: list[int] = list(attribute_of(node, "kernel_shape", None) or filters.shape[2:])
-    if filters.shape[1:] != (x.shape[1] // operator.groups, *window) or filters.shape[0] % operator.groups:
+    if len(x.shape) not in (3, 4, 5):
+        raise Refused(f"of tensors with {len(x.shape)} axes")
+    if x.dtype != REAL or attribute_of(node, "auto_pad", b"NOTSET") != b"NOTSET":
         raise Unread
-    sums = computed(operator, channels_last(as_map(x)), _with_rows(filters), *bias, exact=exact)
-    return like(channels_first(sums), x)
+    if filters.shape[1:] != (x.shape[1] // groups, *window) or filters.shape[0] % groups:
+        raise Unread
+    if len(x.shape) == volumes.RANK:
+        windows = volumes.Windows.of(window, strides, pads, dilation)
+        if not windows.see_volumes(x.shape[2]):
+            raise Unread
+        return volumes.convolution(x, filters, bias, windows, groups, exact=exact)
+    operator = RealConvolution(
+        strides=sides(strides, 1), padding=padding_of(pads), dilation=sides(dilation, 1), groups=groups
+    )
+    return like(
+        channels_first(computed(operator, channels_last(as_map(x)), _with_rows(filters), *bias, exact=exact)), x
+    )
 
 
 def transposed_convolution(read: QdqReader, node: Any) -> Value:
-    """ConvTranspose of one map or sequence, filters without holes."""
+    """ConvTranspose of one map or sequence."""
     x, filters = read.input(node), _constant(read.input(node, 1))
-    if len(x.shape) not in (3, 4) or x.dtype != REAL:
+    if len(x.shape) not in (3, 4) or x.dtype != REAL or filters.shape[0] != x.shape[1]:
         raise Unread
     given = {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
     windows = TransposedWindows.of(given, x.shape[2:], filters.shape[2:])
-    if not windows.are_adjoining or any(hole > 1 for hole in windows.dilations) or filters.shape[0] != x.shape[1]:
-        raise Unread
+    if not windows.are_adjoining:
+        raise Refused("with outputs a stride behind others")
     operator = RealTransposed(
         strides=sides(windows.strides, 1),
         padding=padding_of(windows.pads),
@@ -61,7 +65,8 @@ def transposed_convolution(read: QdqReader, node: Any) -> Value:
         groups=attribute_of(node, "group", 1),
     )
     bias = [_constant(read.input(node, 2))] if read.has(node, 2) else []
-    sums = computed(operator, channels_last(as_map(x)), _with_rows(filters), *bias, exact=read.is_exact(node))
+    filters = _with_rows(spread_constant(filters, (1, 1, *windows.dilations)))
+    sums = computed(operator, channels_last(as_map(x)), filters, *bias, exact=read.is_exact(node))
     return like(channels_first(sums), x)
 
 
@@ -71,27 +76,21 @@ def _with_rows(filters: Value) -> Value:
 
 
 def gemm(read: QdqReader, node: Any) -> Value:
-    """Gemm, with factors of the product and of the bias, which the reference multiplies as real numbers."""
+    """Gemm, with factors of the product and of what is added, which the reference multiplies as real numbers."""
+    x, matrix = read.input(node), _constant(read.input(node, 1))
     alpha, beta = attribute_of(node, "alpha", 1.0), attribute_of(node, "beta", 1.0)
-    bias = [_times(beta, read.input(node, 2))] if read.has(node, 2) else []
     exact = read.is_exact(node) and alpha == beta == 1
-    return gemm_of(node, read.input(node), _times(alpha, read.input(node, 1)), bias, exact=exact)
-
-
-def _times(factor: float, x: Value) -> Value:
-    return multiplied_constant(_constant(x), factor)
-
-
-def gemm_of(node: Any, x: Value, matrix: Value, bias: Sequence[Value], *, exact: bool) -> Value:
-    """The product of rows and a constant matrix, which may be turned, and a bias for each column."""
-    matrix, bias = _constant(matrix), [_constant(one) for one in bias]
-    if x.dtype != REAL or len(x.shape) != 2 or attribute_of(node, "transA", 0):
+    x = transposed(x, (1, 0)) if attribute_of(node, "transA", 0) else x
+    matrix = transposed_constant(matrix, (1, 0)) if attribute_of(node, "transB", 0) else matrix
+    if x.dtype != REAL or len(x.shape) != 2 or x.shape[1] != matrix.shape[0]:
         raise Unread
-    if attribute_of(node, "transB", 0):
-        matrix = transposed_constant(matrix, (1, 0))
-    if any(one.shape != matrix.shape[1:] for one in bias) or x.shape[1] != matrix.shape[0]:
-        raise Unread
-    return computed(RealProduct(), x, matrix, *bias, exact=exact)
+    product = computed(RealProduct(), x, multiplied_constant(matrix, alpha), exact=exact)
+    if not read.has(node, 2):
+        return product
+    bias = multiplied_constant(_constant(read.input(node, 2)), beta)
+    if bias.shape == matrix.shape[1:]:
+        return replace(product, inputs=(*product.inputs, bias))
+    return real("add", product, bias, exact=exact)
 
 
 def product(read: QdqReader, node: Any) -> Value:

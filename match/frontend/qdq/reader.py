@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import onnx
 
 from match.arithmetic.interface import QuantizedType
 from match.frontend.onnx_graph import Array, attribute_of, read_constants
@@ -14,20 +15,26 @@ from match.graph.make import array_of, constant
 from match.graph.value import Value
 
 
-class Unread(Exception):  # noqa: N818 - it is no error: another reader takes the network
-    """Something that is not read as the graph."""
+class Unread(Exception):  # noqa: N818 - it is no error: another reader takes the operator
+    """An operator that is not read as one of the graph's."""
+
+
+class Refused(Exception):  # noqa: N818 - the file's path, which the error names, is not known here
+    """An operator that nothing can compile; the text says with what, after the operator's name."""
 
 
 class QdqReader:
-    """Tensors as those of the graph, by their names.
+    """Tensors as those of the graph, and sequences of tensors, by their names.
 
     All methods raise Unread where the network has something else than what is asked for.
     """
 
-    def __init__(self, graph: Any, opset: int, floating: Collection[str]) -> None:
+    def __init__(self, graph: Any, opset: int, floating: Collection[str], read: Read) -> None:
+        """`read` makes what an operator computes."""
         self.opset = opset
         self.values: dict[str, Value] = {name: constant(array) for name, array in read_constants(graph).items()}
-        self._floating = floating
+        self.sequences: dict[str, tuple[Value, ...]] = {}
+        self._floating, self._read = floating, read
 
     def value(self, name: str) -> Value:
         """A tensor."""
@@ -82,6 +89,18 @@ class QdqReader:
         """Whether onnxruntime computes an operator in integers, where integers stand around it."""
         return node.output[0] not in self._floating
 
+    def made(self, kind: str, inputs: Sequence[Value], attributes: Iterable[Any] = ()) -> Value:
+        """What one of ONNX's operators makes of tensors."""
+        names = [f"{kind} {len(self.values) + place}" for place in range(len(inputs) + 1)]
+        self.values.update(zip(names, inputs, strict=False))
+        node = onnx.helper.make_node(kind, names[:-1], names[-1:])
+        node.attribute.extend(attributes)
+        return self._read(self, node)[0]
 
-Handler = Callable[[QdqReader, Any], Value | tuple[Value, ...]]
+
+Made = Value | tuple[Value, ...]
+Handler = Callable[[QdqReader, Any], Made]
 """Makes what an operator computes of what it reads, or a tuple of all that."""
+
+Read = Callable[[QdqReader, Any], tuple[Value, ...]]
+"""Makes all that any operator computes."""

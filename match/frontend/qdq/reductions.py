@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from match.frontend.onnx_graph import attribute_of
-from match.frontend.qdq.reader import Handler, QdqReader, Unread
+from match.frontend.qdq.reader import Handler, QdqReader, Refused, Unread
 from match.frontend.qdq.rows import SOFTMAX_OF_AN_AXIS
 from match.graph.integers import Extreme, Place
-from match.graph.make import reshaped
+from match.graph.make import array_of, reshaped
 from match.graph.real_functions import marks, real
 from match.graph.reals import REAL
 from match.graph.reductions import RealReduction, Reduction, RunningSum
@@ -23,6 +24,8 @@ _Reduce = Callable[[Value, tuple[int, ...], bool], Value]
 
 def _reduced(reduce: _Reduce, read: QdqReader, node: Any) -> Value:
     x = read.input(node)
+    if read.has(node, 1) and array_of(read.input(node, 1)) is None:
+        raise Refused("along axes that depend on the inputs")
     axes = read.integers(node, "axes", 1, [])
     if not axes and (not x.shape or attribute_of(node, "noop_with_empty_axes", 0)):
         return x
@@ -69,7 +72,10 @@ def _logarithm_of_exponentials(x: Value, axes: tuple[int, ...], keepdims: bool) 
 
 def running_sum(read: QdqReader, node: Any) -> Value:
     """CumSum."""
-    x, axis = read.input(node), int(read.array(node, 1).item())
+    x, given = read.input(node), array_of(read.input(node, 1))
+    if given is None:
+        raise Refused("along an axis that depends on the inputs")
+    axis = int(given.item())
     if x.dtype != REAL:
         raise Unread
     exclusive, backwards = (bool(attribute_of(node, name, 0)) for name in ("exclusive", "reverse"))
@@ -94,10 +100,12 @@ def hardmax(read: QdqReader, node: Any) -> Value:
     x = read.input(node)
     since = read.opset >= SOFTMAX_OF_AN_AXIS
     axis: int = attribute_of(node, "axis", -1 if since else 1) % len(x.shape)
-    if x.dtype != REAL or (not since and axis != len(x.shape) - 1):
+    if x.dtype != REAL:
         raise Unread
+    rows = x if since else reshaped(x, (math.prod(x.shape[:axis]), -1))
+    axis = axis if since else 1
     place = Place(axis=axis, keepdims=True, largest=True, last=False, dtype="int32")
-    return marks(computed(place, x), axis, x.shape[axis])
+    return reshaped(marks(computed(place, rows), axis, rows.shape[axis]), x.shape)
 
 
 _REDUCTIONS: MappingProxyType[str, _Reduce] = MappingProxyType(

@@ -24,13 +24,21 @@ SOFTMAX_OF_AN_AXIS = 13
 
 
 def softmax(read: QdqReader, node: Any) -> Value:
-    """Softmax or LogSoftmax along one axis."""
-    x = read.input(node)
-    since = read.opset >= SOFTMAX_OF_AN_AXIS
-    axis = attribute_of(node, "axis", -1 if since else 1) % len(x.shape)
-    if x.dtype != REAL or (not since and axis != len(x.shape) - 1):
+    """Softmax or LogSoftmax."""
+    x, since = read.input(node), read.opset >= SOFTMAX_OF_AN_AXIS
+    if x.dtype != REAL:
         raise Unread
-    return real_functions.softmax(x, axis, logarithm=node.op_type == "LogSoftmax")
+    axis: int = attribute_of(node, "axis", -1 if since else 1)
+    return softmax_of(x, axis, read.opset, logarithm=node.op_type == "LogSoftmax")
+
+
+def softmax_of(x: Value, axis: int, opset: int, *, logarithm: bool) -> Value:
+    """Softmax, or its logarithm, along an axis; before opset 13 a row is all axes from it on."""
+    axis %= len(x.shape)
+    if opset >= SOFTMAX_OF_AN_AXIS or axis == len(x.shape) - 1:
+        return real_functions.softmax(x, axis, logarithm=logarithm)
+    rows = reshaped(x, (math.prod(x.shape[:axis]), -1))
+    return reshaped(real_functions.softmax(rows, 1, logarithm=logarithm), x.shape)
 
 
 def layer_normalization(read: QdqReader, node: Any) -> Value:

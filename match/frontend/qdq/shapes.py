@@ -11,9 +11,11 @@ import numpy as np
 
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
-from match.graph.constants import reshaped_constant, transposed_constant
+from match.graph.constants import is_constant, reshaped_constant, taken_constant, transposed_constant
+from match.graph.gathers import Gather, GatherElements, GatherPoints
 from match.graph.make import (
     array_of,
+    at_points,
     broadcast,
     chosen,
     concatenated,
@@ -25,8 +27,9 @@ from match.graph.make import (
     transposed,
 )
 from match.graph.maps import channels_first, channels_last
+from match.graph.operator import Array
 from match.graph.reals import Levels
-from match.graph.value import Value
+from match.graph.value import Value, computed
 
 
 def reshape(read: QdqReader, node: Any) -> Value:
@@ -75,7 +78,7 @@ def _in_shape(x: Value, shape: Sequence[int]) -> Value:
 def concatenate(read: QdqReader, node: Any) -> Value:
     """Concat."""
     parts = [read.input(node, place) for place in range(len(node.input))]
-    if any(array_of(part) is not None for part in parts) or len({part.dtype for part in parts}) > 1:
+    if len({part.dtype for part in parts}) > 1:
         raise Unread
     return concatenated(parts, attribute_of(node, "axis", 0) % len(parts[0].shape))
 
@@ -88,11 +91,7 @@ def slice_(read: QdqReader, node: Any) -> Value:
     steps = read.integers(node, "steps", 4, [1] * len(starts))
     indices: list[Sequence[int] | None] = [None] * len(x.shape)
     for axis, *ends_and_step in zip(axes, starts, ends, steps, strict=True):
-        extent = x.shape[axis % len(x.shape)]
-        found = range(extent)[slice(*ends_and_step)]
-        if ends_and_step[2] <= 0 or not found:
-            raise Unread
-        indices[axis % len(x.shape)] = [*found]
+        indices[axis % len(x.shape)] = [*range(x.shape[axis % len(x.shape)])[slice(*ends_and_step)]]
     return chosen(x, indices)
 
 
@@ -109,14 +108,40 @@ def split(read: QdqReader, node: Any) -> tuple[Value, ...]:
 
 
 def gather(read: QdqReader, node: Any) -> Value:
-    """Gather at constant places of an axis, or at one, without that axis."""
-    x, places = _activation(read, node), read.array(node, 1)
-    axis = int(attribute_of(node, "axis", 0)) % len(x.shape)
-    places = np.where(places < 0, places + x.shape[axis], places)
-    if places.ndim > 1 or not places.size or places.min() < 0 or places.max() >= x.shape[axis]:
+    """Gather at places along an axis."""
+    x, places = read.input(node), read.input(node, 1)
+    axis, known = int(attribute_of(node, "axis", 0)) % len(x.shape), array_of(places)
+    if known is None:
+        return computed(Gather(axis=axis, from_end=True), x, places)
+    indices = _from_front(known, x.shape[axis]).reshape(-1)
+    found = taken_constant(x, axis, indices.tolist()) if is_constant(x) else taken(x, axis, indices)
+    return _in_shape(found, (*x.shape[:axis], *known.shape, *x.shape[axis + 1 :]))
+
+
+def gather_elements(read: QdqReader, node: Any) -> Value:
+    """GatherElements."""
+    x = read.input(node)
+    axis: int = attribute_of(node, "axis", 0) % len(x.shape)
+    return computed(GatherElements(axis=axis), x, read.input(node, 1))
+
+
+def gather_points(read: QdqReader, node: Any) -> Value:
+    """GatherND of a whole tensor."""
+    x, points = read.input(node), read.input(node, 1)
+    known = array_of(points)
+    if attribute_of(node, "batch_dims", 0) or not points.shape or points.shape[-1] > len(x.shape):
         raise Unread
-    found = taken(x, axis, places.reshape(-1))
-    return found if places.ndim else reshaped(found, (*x.shape[:axis], *x.shape[axis + 1 :]))
+    if known is None:
+        return computed(GatherPoints(), x, points)
+    return at_points(x, _from_front(known, np.array(x.shape[: known.shape[-1]])))
+
+
+def _from_front(indices: Array, extents: Any) -> Array:
+    """Constant indices, counted from the front of their axes."""
+    indices = np.where(indices < 0, indices + extents, indices)
+    if np.any(indices < 0) or np.any(indices >= extents):
+        raise Unread
+    return indices
 
 
 def expand(read: QdqReader, node: Any) -> Value:
@@ -152,19 +177,22 @@ def space_to_depth(read: QdqReader, node: Any) -> Value:
 
 
 def pad(read: QdqReader, node: Any) -> Value:
-    """Pad with a constant number, or with elements of the tensor."""
+    """Pad with a constant number, or with elements of the tensor; a negative pad cuts elements off."""
     x = _activation(read, node)
     mode = attribute_of(node, "mode", b"constant").decode()
-    if read.has(node, 3):
-        raise Unread
-    before, after = np.reshape(read.integers(node, "pads", 1), (2, -1)).tolist()
-    if mode != "constant" and min(*before, *after) >= 0:
-        widths = zip(x.shape, before, after, strict=True)
-        return chosen(x, [np.pad(np.arange(extent), (sides[0], sides[1]), mode) for extent, *sides in widths])
-    fill = read.array(node, 2).item() if read.has(node, 2) else attribute_of(node, "value", 0.0)
-    if min(*before, *after) < 0:
-        raise Unread
-    return padded(x, [*zip(before, after, strict=True)], fill)
+    numbers = np.reshape(read.integers(node, "pads", 1), (2, -1))
+    axes = read.integers(node, "axes", 3, [*range(len(x.shape))])
+    widths = [(0, 0)] * len(x.shape)
+    for axis, before, behind in zip(axes, *numbers.tolist(), strict=True):
+        widths[axis % len(x.shape)] = before, behind
+    ends = [
+        (max(0, -before), extent + min(0, behind)) for extent, (before, behind) in zip(x.shape, widths, strict=True)
+    ]
+    cut = chosen(x, [np.arange(*pair) for pair in ends])
+    added = [(max(0, before), max(0, behind)) for before, behind in widths]
+    if mode != "constant":
+        return chosen(cut, [np.pad(np.arange(e), width, mode) for e, width in zip(cut.shape, added, strict=True)])
+    return padded(cut, added, read.array(node, 2).item() if read.has(node, 2) else attribute_of(node, "value", 0.0))
 
 
 def identity(read: QdqReader, node: Any) -> Value:
@@ -194,6 +222,8 @@ HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
         "Expand": expand,
         "Flatten": flatten,
         "Gather": gather,
+        "GatherElements": gather_elements,
+        "GatherND": gather_points,
         "Identity": identity,
         "Pad": pad,
         "Reshape": reshape,

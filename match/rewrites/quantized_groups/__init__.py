@@ -39,6 +39,8 @@ from match.ir.float_border import FloatQuantization
 from match.rewrites.channels_last import with_channels_last
 from match.rewrites.quantized_groups.choices import chosen
 from match.rewrites.quantized_groups.close_pairs import close_product, close_slopes, close_sum, joined, real_product
+from match.rewrites.quantized_groups.collected_rows import with_collected_rows
+from match.rewrites.quantized_groups.collected_windows import with_pooled_windows
 from match.rewrites.quantized_groups.function_means import function_mean
 from match.rewrites.quantized_groups.functions import function_of_elements
 from match.rewrites.quantized_groups.functions_by_channel import function_by_channel
@@ -47,14 +49,16 @@ from match.rewrites.quantized_groups.interpolations import interpolation
 from match.rewrites.quantized_groups.layers import biased_layer, layer
 from match.rewrites.quantized_groups.left import with_real_sums
 from match.rewrites.quantized_groups.matrices import matrices
-from match.rewrites.quantized_groups.means import mean, multiplied_mean
+from match.rewrites.quantized_groups.means import mean, mean_of_means, multiplied_mean
 from match.rewrites.quantized_groups.moves import with_moves_of_integers
 from match.rewrites.quantized_groups.normalizations import normalization
 from match.rewrites.quantized_groups.pairs import absolute_difference, pair
+from match.rewrites.quantized_groups.products_of_rows import with_products_of_rows
 from match.rewrites.quantized_groups.quantities import dequantized, quantization_of
 from match.rewrites.quantized_groups.reductions import centred, reduction, running_sum
 from match.rewrites.quantized_groups.rows import softmax
 from match.rewrites.quantized_groups.scaled_layers import scaled_layer
+from match.rewrites.quantized_groups.scales_by_channel import with_one_scale
 from match.rewrites.quantized_groups.written_normalizations import with_normalizations
 
 Limits = tuple[int, int]
@@ -66,8 +70,10 @@ cycles an element; to quantize one takes eight cores 3 to 4."""
 
 def with_quantized_groups(graph: Graph) -> Graph:
     """The graph with integers in the place of what is quantized, whatever is asked of their exactness."""
-    graph = with_moves_of_integers(with_channels_last(with_moves_of_integers(graph), moves_reals=True))
-    return rewrite(with_normalizations(graph), _Groups(()).rule)
+    graph = with_moves_of_integers(with_collected_rows(with_products_of_rows(graph)))
+    graph = with_moves_of_integers(with_channels_last(graph, moves_reals=True))
+    graph = with_normalizations(with_one_scale(with_pooled_windows(graph)))
+    return rewrite(graph, _Groups(()).rule)
 
 
 def with_other_groups(graph: Graph, *, exact: bool) -> Graph:
@@ -80,11 +86,11 @@ def with_other_groups(graph: Graph, *, exact: bool) -> Graph:
 
 
 _Fusion = Callable[[Value, QuantizedType, Limits], Value | None]
-"""What a function of elements becomes in 8 bits between two limits; None for others."""
+"""What real numbers become in 8 bits between two limits; None for others."""
 
 _CLOSE: tuple[_Fusion, ...] = (
     *(close_sum, close_product, close_slopes, function_of_sums, function_by_channel),
-    *(real_product, residual),
+    *(real_product, residual, mean_of_means),
 )
 """Fusions whose outputs may be a step off, of what no other one fits."""
 
@@ -92,12 +98,13 @@ _CLOSE: tuple[_Fusion, ...] = (
 class _Groups:
     """Makes integers of what is quantized; real numbers that are quantized alike several times are so once.
 
-    others: fusions of functions of elements, of what no other one fits.
+    others: fusions of what no other one fits. `_levels` are integers in other scales.
     """
 
     def __init__(self, others: Sequence[_Fusion]) -> None:
         self._others = others
         self._made: dict[tuple[Value, QuantizedType, Limits], Value | None] = {}
+        self._levels: dict[tuple[Value, QuantizedType, QuantizedType, Limits], Value] = {}
 
     def rule(self, value: Value, original: Value) -> Value:
         """What becomes of a tensor."""
@@ -119,7 +126,7 @@ class _Groups:
             case None:
                 made = _unfused(real, output, clip)
             case Dequantize():
-                return _rescaled(real, output, clip, source)
+                return self._rescaled(real, output, clip, source)
             case RealClip(low=low, high=high):
                 inner = self._quantized(real.inputs[0], output, _clipped(clip, (low, high), output), source)
                 return inner or function_of_elements(real, output, clip)
@@ -147,7 +154,31 @@ class _Groups:
                 made = softmax(real, output, clip)
             case _:
                 made = None
+        made = made or next((found for fuse in self._others if (found := fuse(real, output, clip)) is not None), None)
         return None if made is None else named(made, source)
+
+    def _rescaled(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
+        """Integers in another scale, or in the same; before they are moved where that makes more of them."""
+        x = dequantized(real)
+        if x is None:
+            return None
+        if x.quantization == output and clip == output.limits:
+            return x.value
+        moves, before = list[Move](), x.value
+        while isinstance(before.operator, Move):
+            moves.insert(0, before.operator)
+            (before,) = before.inputs
+        if before.tensor.elements >= x.value.tensor.elements:
+            moves, before = [], x.value
+        outputs = OnnxruntimeArithmetic().requantize(x.quantization, output, clip)
+        key = before, x.quantization, output, clip
+        if key not in self._levels:
+            self._levels[key] = named(lookup(before, outputs.astype(output.dtype)), "" if moves else source)
+        levels = self._levels[key]
+        for move in moves:
+            fill = 0 if move.padding_value is None else int(outputs[move.padding_value - x.quantization.limits[0]])
+            levels = computed(replace(move, fill=fill), levels)
+        return named(levels, source)
 
     def _gathered(self, real: Value, output: QuantizedType, clip: Limits) -> Value | None:
         """Rows of a constant table."""
@@ -162,7 +193,7 @@ class _Groups:
         biased = biased_layer(real)
         if biased is not None and (made := layer(biased, output, clip)) is not None:
             return made
-        made = (
+        return (
             pair(real, output, clip)
             or absolute_difference(real, output, clip)
             or multiplied_mean(real, output, clip)
@@ -173,7 +204,6 @@ class _Groups:
             or self._extremum(real, output, clip, source)
             or function_of_elements(real, output, clip)
         )
-        return made or next((made for fuse in self._others if (made := fuse(real, output, clip)) is not None), None)
 
     def _extremum(self, real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
         """The larger or the smaller of two tensors of one shape: quantizing keeps their order.
@@ -233,18 +263,3 @@ def _clipped(clip: Limits, bounds: tuple[float, float], output: QuantizedType) -
     """The limits that an activation in front of a quantize leaves."""
     low, high = quantize(np.array(bounds, np.float32), output, output.limits)
     return max(clip[0], int(low)), min(clip[1], int(high))
-
-
-def _rescaled(real: Value, output: QuantizedType, clip: Limits, source: str) -> Value | None:
-    """Integers in another scale, or in the same; before they are moved where that makes more of them."""
-    x = dequantized(real)
-    if x is None:
-        return None
-    if x.quantization == output and clip == output.limits:
-        return x.value
-    outputs = OnnxruntimeArithmetic().requantize(x.quantization, output, clip)
-    table, move = outputs.astype(output.dtype), x.value.operator
-    if isinstance(move, Move) and x.value.tensor.elements > x.value.inputs[0].tensor.elements:
-        fill = 0 if move.padding_value is None else int(outputs[move.padding_value - x.quantization.limits[0]])
-        return named(computed(replace(move, fill=fill), lookup(x.value.inputs[0], table)), source)
-    return named(lookup(x.value, table), source)

@@ -16,7 +16,7 @@ import numpy as np
 from match.graph.constants import numbers_of
 from match.graph.elements import DequantizeSums
 from match.graph.integers import Difference, Entries, Extreme
-from match.graph.make import array_of, reshaped, transposed
+from match.graph.make import arithmetic, array_of, constant, named, reshaped, transposed
 from match.graph.maps import TO_FIRST
 from match.graph.moves import Move
 from match.graph.opaque import Constant
@@ -75,6 +75,8 @@ def _rule(read: Readers, value: Value, original: Value) -> Value:
             return replace(value, exact=False)
         case RealAverage(window=window):  # TVM's C multiplies by the reciprocal of the pixels
             return replace(value, exact=value.exact and math.prod(window).bit_count() == 1)
+        case RealFunction(function="cast", dtype="int32") if (whole := _whole_sums(value.inputs[0])) is not None:
+            return whole
         case RealFunction(function="exp") if (exponentials := _exponentials(value)) is not None:
             return exponentials
         case RealFunction() | RealClip():
@@ -134,6 +136,17 @@ def _sums(value: Value) -> Value | None:
     line = DequantizeSums(offset=offset, scale=scale, bias=found.sums.for_each(bias))
     reals = found.sums.laid_out(computed(line, found.sums.value, exact=False))
     return replace(reals, source=value.source)
+
+
+def _whole_sums(value: Value) -> Value | None:
+    """The sums of a layer that real numbers are, of integers that stand for themselves; None of other numbers."""
+    if isinstance(value.operator, Move):
+        whole = _whole_sums(value.inputs[0])
+        return None if whole is None else computed(value.operator, whole)
+    line = value.operator
+    if not isinstance(line, DequantizeSums) or np.any(line.scale != 1) or line.bias.any():
+        return None
+    return named(arithmetic("add", value.inputs[0], constant(line.offset)), value.source)
 
 
 def _exponentials(value: Value) -> Value | None:

@@ -68,8 +68,7 @@ def test_each_step_computes_the_same(name: str, tmp_path: Path) -> None:
     path = written(name, tmp_path)
     file = read_file(path.read_bytes(), path)
     network = network_of(file.proto, file.inputs, file.open_shapes, path)
-    reals = reals_of(network.graph, network.inputs, network.opset, network.fusions.floating)
-    assert reals is not None
+    reals = reals_of(network, path)
     integers = with_quantized_groups(reals)
     x = sample(PARTS[name].shape)
     (real,), (own,), (last,) = (evaluate(graph, [x]) for graph in (reals, integers, with_channels_last(integers)))

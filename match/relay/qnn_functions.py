@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from match.arithmetic.interface import Float32Array
-from match.relay import integer_form, relay, tvm
+from match.graph.make import lookup
+from match.relay import relay, tvm
+from match.relay.graph_reader import Fragment
 from match.relay.qnn import quantization
-from match.relay.rewrite import New, constant, dtype, is_8bit, is_call, operator_name, rewrite, scalar
+from match.relay.rewrite import constant, dtype, is_8bit, is_call, operator_name, scalar
 
 
 def _hardswish(x: Float32Array) -> Float32Array:
@@ -45,16 +47,8 @@ _FUNCTIONS: MappingProxyType[str, Callable[[Any], Any]] = MappingProxyType(
 _LEAKY = "qnn.leaky_relu"
 
 
-@dataclass(frozen=True)
-class TabulateFunctions:
-    """Rewrites functions of 8 bits whose scales and zero points are constants of one number."""
-
-    def __call__(self, module: tvm.IRModule) -> tvm.IRModule:
-        """Apply to "main"."""
-        return rewrite(module, _rule)
-
-
-def _rule(call: relay.Call, new: New) -> relay.Expr | None:
+def read_function(call: relay.Call) -> Fragment | None:
+    """A function of 8 bits whose scales and zero points are constants of one number; None for other calls."""
     if not is_call(call, *_FUNCTIONS, _LEAKY) or not is_8bit(call) or not is_8bit(call.args[0]):
         return None
     x, *parameters = call.args
@@ -68,7 +62,7 @@ def _rule(call: relay.Call, new: New) -> relay.Expr | None:
         with np.errstate(all="ignore"):
             numbers = _FUNCTIONS[operator_name(call)](own.numbers).astype(np.float32)
         outputs = _evaluated(relay.qnn.op.quantize(relay.const(numbers), *parameters[2:], out_dtype=dtype(call)))
-    return integer_form.lookup(new(x), outputs, own.dtype, dtype(call))
+    return Fragment((x,), partial(lookup, outputs=outputs))
 
 
 def _evaluated(expr: relay.Expr) -> Any:
@@ -77,4 +71,4 @@ def _evaluated(expr: relay.Expr) -> Any:
     lowered = relay.qnn.transform.CanonicalizeOps()(module)
     outputs = constant(relay.transform.FoldConstantExpr(lowered["main"].body, lowered))
     assert outputs is not None, "constants alone"
-    return outputs.astype(np.int64)
+    return outputs
