@@ -154,7 +154,8 @@ def predicted(integer: Graph, model: Model, asked: Asked, stopwatch: Stopwatch) 
         reads = dataflow(partitioned)
         known = estimate(partitioned, reads)
         border = tensor_bytes((*model.inputs, *model.outputs))
-        needed = known.workspace.bytes + known.constant_bytes + known.own + border
+        states = sum(state.nbytes for state in integer.states)
+        needed = known.workspace.bytes + known.constant_bytes + known.own + border + states
         if needed + chip.program_bytes(len(partitioned.decisions)) <= chip.main_memory.size:
             return Predicted(partitioned, reads, estimate=known)
         from match.external_memory.fit import in_memory

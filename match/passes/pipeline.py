@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -77,7 +78,8 @@ def integer_network(
     else:
         from match.passes.relay_pipeline import graph_of_relay
 
-        graph, quantized = graph_of_relay(model, model.network, passed, truncates, exact=exact), True
+        read = graph_of_relay(model, model.network, passed, truncates, exact=exact)
+        graph, quantized = replace(read, states=tuple(state.initial for state in model.states)), True
     for rewrite in (
         *((with_quantized_cells, with_quantized_groups) if quantize_recurrent else ()),
         *((with_cells_written_out,) if quantized else ()),

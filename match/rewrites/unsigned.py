@@ -38,7 +38,7 @@ def with_unsigned_activations(graph: Graph) -> Graph:
     conversion = _Conversion(_handed_out(graph))
     changed = rewrite(graph, conversion.rule)
     outputs = (conversion.as_it_was(*pair) for pair in zip(changed.outputs, graph.outputs, strict=True))
-    return Graph(graph.inputs, tuple(outputs))
+    return replace(graph, outputs=tuple(outputs))
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,7 +70,7 @@ def caveat(model: Model) -> str | None:
 def steps(model: Model) -> tuple[float | None, ...]:
     """For each output the distance of neighbouring values; None for what float operators compute."""
     if isinstance(model.network, Graph):
-        return tuple(map(_step_of, model.network.outputs))
+        return tuple(map(_step_of, model.network.handed_out))
     body = model.network["main"].body
     tensors = [body] if len(model.outputs) == 1 else list(body.fields)
     return tuple(_step(expr, tensor.dtype) for expr, tensor in zip(tensors, model.outputs, strict=True))
