@@ -43,6 +43,7 @@ from match.partitioning.quantizable import Quantizable
 from match.passes.border import Border
 from match.passes.pipeline import integer_network
 from match.passes.with_border import with_border
+from match.passes.with_states import checked_states, with_states
 from match.report import REPORT, Report
 from match.report.file import read_report
 from match.report.shown import ShownReport
@@ -76,6 +77,7 @@ def compile(  # noqa: A001
     rescale: bool = False,
     quantize_recurrent: bool = False,
     at_most: str | None = None,
+    states: Mapping[str, str] | None = None,
     name: str | None = None,
     input_type: str | None = None,
     output_type: str | None = None,
@@ -108,6 +110,8 @@ def compile(  # noqa: A001
         quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
         at_most: how much of another quantity than the objective the network may take, in times the least, such as
             "latency=1.1x" beside objective "energy"; none: as much as that takes.
+        states: outputs that are inputs in the next inference, by the names of these, such as ``{"h_in": "h_out"}``;
+            the network keeps them, beside what the model itself keeps, and they begin as the real number 0.
         name: what the network is called, and every name in its C begins with; none: the file's name.
         input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
             else becomes the caller's, who finds its scale in the interface; none: the model's.
@@ -133,7 +137,7 @@ def compile(  # noqa: A001
     border = Border.parse(input_type, output_type, input_layout)
     l1 = l1_sizes(l1)
     asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
-    network = _read(model, params, name, border, asked, stopwatch)
+    network = _read(model, params, name, states, border, asked, stopwatch)
     chip = asked.chip
     integer = integer_form(network, asked, stopwatch)
     answers = questions(network, asked, stopwatch)
@@ -179,6 +183,7 @@ def predict(
     rescale: bool = False,
     quantize_recurrent: bool = False,
     at_most: str | None = None,
+    states: Mapping[str, str] | None = None,
     progress: Progress = unheard,
 ) -> ShownReport:
     """The report of a compilation, without C.
@@ -205,6 +210,8 @@ def predict(
         quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
         at_most: how much of another quantity than the objective the network may take, in times the least, such as
             "latency=1.1x" beside objective "energy"; none: as much as that takes.
+        states: outputs that are inputs in the next inference, by the names of these, such as ``{"h_in": "h_out"}``;
+            the network keeps them, beside what the model itself keeps, and they begin as the real number 0.
         progress: is told which phase has begun, and how many of the searches are done.
 
     Raises:
@@ -215,7 +222,7 @@ def predict(
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent, at_most)
     l1 = l1_sizes(l1)
     asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
-    network = _read(model, params, None, Border.parse(None, None, None), asked, stopwatch)
+    network = _read(model, params, None, states, Border(), asked, stopwatch)
     integer = integer_form(network, asked, stopwatch)
     answers = questions(network, asked, stopwatch)
     try:
@@ -226,16 +233,23 @@ def predict(
 
 
 def _read(
-    model: Any, params: Mapping[str, Any] | None, name: str | None, border: Border, asked: Asked, stopwatch: Stopwatch
+    model: Any,
+    params: Mapping[str, Any] | None,
+    name: str | None,
+    states: Mapping[str, str] | None,
+    border: Border,
+    asked: Asked,
+    stopwatch: Stopwatch,
 ) -> Model:
-    """The network, named, with the border that was asked for.
+    """The network, named, with the states and the border that were asked for.
 
     Raises:
         CapacityError: main memory does not hold its inputs or outputs.
         ModelError, OptionError: it cannot be read, or not be called so.
     """
     with stopwatch.phase("frontend"):
-        network = with_border(_named(_model(model, params), name, asked.chip), border)
+        named = _named(_model(model, params), name, asked.chip)
+        network = with_border(with_states(named, checked_states(states)), border)
     check_border(network, asked.chip)
     return network
 
@@ -292,9 +306,9 @@ def validate(
             f"{report.model.sha256[:12]}..., and this has {model.sha256[:12]}...; give that file, or compile this one."
         )
     manifest = runs.read_manifest(folder)
-    model = with_border(
-        replace(model, name=report.model.name), Border.between(model, manifest.inputs, manifest.outputs)
-    )
+    kept = {state.name: state.output for state in report.model.states if state.output}
+    model = with_states(replace(model, name=report.model.name), kept)
+    model = with_border(model, Border.between(model, manifest.inputs, manifest.outputs))
     asked = report.options
     options = Options.parse(
         asked.engine,

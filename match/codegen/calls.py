@@ -91,14 +91,13 @@ class _Calls:
         A state is written in its place by a step behind all that read what it was before.
         """
         inside = {*self._parts, *(whole for whole, _ in self._parts.values())}
-        last = dict(self._last_reads())
+        last = dict.fromkeys(self._states, -1) | dict(self._last_reads())
         roots = [self._root(tensor) for tensor, _ in self._ends]
         for (tensor, target), root in zip(self._ends, roots, strict=True):
             if self._places.get(root) == target:  # a state that stays as it is
                 continue
-            if isinstance(root.operator, Constant) or root in inside or root in self._places:
-                yield tensor, target
-            elif target.state is not None and self._written_at(root) <= last.get(self._states[target.state], -1):
+            elsewhere = isinstance(root.operator, Constant) or root in inside or root in self._places
+            if elsewhere or (target.state is not None and self._written_at(root) <= last[self._states[target.state]]):
                 yield tensor, target
             else:
                 self._places[root] = target
@@ -172,7 +171,8 @@ def in_order(copies: Iterable[Copy]) -> tuple[Copy, ...]:
 
     Of states in a circle the first is saved before.
     """
-    pending, ordered = list(copies), list[Copy]()
+    pending: list[Copy] = list(copies)
+    ordered: list[Copy] = []
     while pending:
         read = Counter(copy.source.state for copy in pending)
         ready = next((copy for copy in pending if not read[copy.target.state] or copy.target.state is None), None)

@@ -62,9 +62,7 @@ class MainText:
         arguments = [argument for step in self._network.steps for argument in step.arguments]
         arguments += [one for copy in self._network.copies for one in (copy.source, copy.target)]
         used = {argument.state for argument in arguments}
-        return [
-            (state.c_name, state.offset) for number, state in enumerate(self._network.states) if number in used
-        ]
+        return [(state.c_name, state.offset) for number, state in enumerate(self._network.states) if number in used]
 
     @property
     def calls(self) -> list[CallText]:
@@ -74,9 +72,7 @@ class MainText:
     @property
     def copies(self) -> list[CopyText]:
         """What is done after the calls."""
-        return [
-            CopyText(self._text(copy.target), self._text(copy.source), copy.bytes) for copy in self._network.copies
-        ]
+        return [CopyText(self._text(copy.target), self._text(copy.source), copy.bytes) for copy in self._network.copies]
 
     @property
     def uses_workspace(self) -> bool:

@@ -183,6 +183,7 @@ def report(
         options=asked.options,
         l1=asked.l1,
         decisions=partitioned.decisions,
+        states=partitioned.graph.states,
         reads=made.reads,
         compile_seconds=stopwatch.seconds,
         elements=_elements(model.network),

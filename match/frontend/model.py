@@ -78,10 +78,10 @@ class Model:
 
     `network` is a graph, or, where it is not read as one at once, a Relay module with QNN operators that has one
     function, "main", whose parameters are `inputs` in order and whose weights are constants; with several `outputs` it
-    returns a tuple. Behind inputs and outputs it has those of the `states`. `sha256` is the hash of the file, or of the Relay text where there is none.
-    `data` are the bytes of the file, weights from other files included; None for Relay. `original` is the model of the
-    file where inputs or outputs are to have another type or layout than there, or to be states; else it is None. `notes` are sentences
-    about what the file leaves open and the front end decided.
+    returns a tuple. The `states` are behind inputs and outputs there, in order. `sha256` is the hash of the file, or of
+    the Relay text where there is none. `data` are the bytes of the file, weights from other files included; None for
+    Relay. `original` is the model of the file where inputs or outputs are to have another type or layout than there, or
+    to be states; else it is None. `notes` are sentences about what the file leaves open and the front end decided.
     """
 
     name: str

@@ -9,8 +9,8 @@ Lines are Python expressions, though nothing is run::
 A line says how a tensor is called, its type and shape, its operator, the tensors that this reads, its fields that are
 not as they mostly are, and after ``of`` what else is known of the tensor (`match.graph.value.Value`). An array is its
 type with its elements, ``int32([1, 2])``, or, where they are all alike, one element and the shape, ``int32(7, (64,))``.
-Of an array of more than `MOST_ELEMENTS` there are the shape and a digest. What a network keeps is a ``state`` with what it
-holds at first, and a line after all operators says what it holds afterwards::
+Of an array of more than `MOST_ELEMENTS` there are the shape and a digest. What a network keeps is a ``state`` with what
+it holds at first, and a line after all operators says what it holds afterwards::
 
     v2: int8[1, 8] = state("last", int8(0, (1, 8)))
     v2 = v5

@@ -72,7 +72,7 @@ class Graph:
 
     @property
     def ends(self) -> tuple[Value, ...]:
-        """The outputs in the order in which they are computed: states first, as what they are made of is needed anyway."""
+        """The outputs as they are computed: states first, so that what these are made of is not held for long."""
         count = len(self.handed_out)
         return (*self.outputs[count:], *self.outputs[:count])
 

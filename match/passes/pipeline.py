@@ -25,6 +25,7 @@ from match.rewrites.pooled_extremes import with_pooled_extremes
 from match.rewrites.quantized_cells import with_quantized_cells
 from match.rewrites.quantized_groups import with_other_groups, with_quantized_groups
 from match.rewrites.split_gathers import split_gathers
+from match.rewrites.stored_states import with_stored_states
 from match.rewrites.tables import with_tables
 from match.rewrites.unsigned import with_unsigned_activations
 from match.rewrites.whole_constants import with_whole_constants
@@ -96,6 +97,7 @@ def integer_network(
         with_tables,
         *((without_dead_channels,) if remove_dead_channels else ()),
         *((with_unsigned_activations,) if activations == "uint8" else ()),
+        with_stored_states,
     ):
         graph = rewrite(graph)
         passed(_name(rewrite), partial(text, graph))

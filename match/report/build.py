@@ -16,6 +16,7 @@ from match.compilation.options import Options
 from match.dispatch.choice import outputs
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
 from match.frontend.model import Model, ModelTensor
+from match.graph.operator import Array
 from match.ir.deviation import Deviation
 from match.ir.layer import Layer
 from match.mapping.schedule import Schedule
@@ -44,6 +45,7 @@ from match.report.schema import (
     RequantizationSummary,
     RunnerUpSummary,
     ScheduleSummary,
+    StateSummary,
     TargetSummary,
     TensorSummary,
     TimelineSummary,
@@ -70,6 +72,7 @@ def build(
     options: Options,
     l1: Sizes | None,
     decisions: Sequence[LayerDecision],
+    states: Sequence[Array] = (),
     workspace_bytes: int,
     constant_bytes: int,
     compile_seconds: Mapping[str, float],
@@ -93,6 +96,7 @@ def build(
         options: What the compiler was asked for.
         l1: Bytes of the innermost memory, or by module, where they were given, in place of the chip's own.
         decisions: Every operator of the network, in execution order.
+        states: What the model's states hold at first, as the network stores them.
         workspace_bytes: Most bytes of main memory that activations take at once, network inputs and outputs included.
         constant_bytes: Bytes of main memory that constants take.
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
@@ -124,6 +128,11 @@ def build(
         )
         for decision, arrow in zip(decisions, arrows, strict=True)
     )
+    kept = tuple(
+        StateSummary(state.tensor.name, array.shape, array.dtype.name, array.nbytes, state.output)
+        for state, array in zip(model.states, states, strict=True)
+    )
+    in_main = workspace_bytes + sum(state.bytes for state in kept)
     cycles = sum(layer.cycles for layer in layers)
     macs = sum(layer.macs for layer in layers)
     report = Report(
@@ -134,6 +143,7 @@ def build(
             macs=macs,
             inputs=tuple(_tensor(tensor) for tensor in model.inputs),
             outputs=tuple(_tensor(tensor) for tensor in model.outputs),
+            states=kept,
         ),
         target=_target(target, layers),
         options=_options(target, options, l1),
@@ -141,7 +151,7 @@ def build(
             cycles=cycles,
             milliseconds=1e3 * cycles / target.clock_hz,
             macs_per_cycle=macs / cycles if cycles else 0.0,
-            l2_peak_bytes=workspace_bytes if memory else workspace_bytes + constant_bytes,
+            l2_peak_bytes=in_main if memory else in_main + constant_bytes,
             constant_bytes=constant_bytes,
             program_bytes=program_bytes,
             bytes_moved=sum(operand.bytes_moved for layer in layers for operand in _operands(layer)),
@@ -150,7 +160,7 @@ def build(
             compile_seconds=dict(compile_seconds),
         ),
         layers=layers,
-        memory=_memory(memory, target, workspace_bytes) if memory else msgspec.UNSET,
+        memory=_memory(memory, target, in_main) if memory else msgspec.UNSET,
         moved_outputs=moved_outputs,
         workspace=_workspace(network) if network and not memory else workspace,
     )

@@ -45,6 +45,19 @@ class TensorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dtype: str
 
 
+class StateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the network keeps from one inference to the next, as its C stores it.
+
+    `output` is the model's output that it becomes, empty for a variable of the model's own.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    output: str = ""
+
+
 class ModelSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The network: `sha256` of the model file, or of the Relay text where there was none; `macs` of one inference."""
 
@@ -53,6 +66,7 @@ class ModelSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     macs: int
     inputs: tuple[TensorSummary, ...]
     outputs: tuple[TensorSummary, ...]
+    states: tuple[StateSummary, ...] = ()
 
 
 class MemorySummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

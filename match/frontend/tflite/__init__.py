@@ -88,9 +88,7 @@ def _initial(file: File, path: Path, handlers: _Handlers) -> Mapping[variables.N
     return found
 
 
-def _computed(
-    read: TfliteReader, handlers: _Handlers, initial: Mapping[variables.Name, Array]
-) -> variables.Variables:
+def _computed(read: TfliteReader, handlers: _Handlers, initial: Mapping[variables.Name, Array]) -> variables.Variables:
     """Read all operators; what then is known of the variables."""
     kept = variables.Variables(read, initial)
     for operator in read.file.operators:

@@ -1,12 +1,12 @@
 """Variables of a TFLite file: tensors that a network keeps from one inference to the next.
 
-Operators name a variable by a handle. READ_VARIABLE gives what the last ASSIGN_VARIABLE in front of it wrote, in the order
-of the file: in the same inference, in the one before, or in what CALL_ONCE executes in front of the first.
+Operators name a variable by a handle. READ_VARIABLE gives what the last ASSIGN_VARIABLE in front of it wrote, in the
+order of the file: in the same inference, in the one before, or in what CALL_ONCE executes in front of the first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 
@@ -15,7 +15,7 @@ import tflite
 
 from match.errors import ModelError
 from match.frontend.model import ModelState, ModelTensor
-from match.frontend.tflite.file import Array, FileOperator, FileTensor
+from match.frontend.tflite.file import Array, File, FileOperator, FileTensor
 from match.frontend.tflite.reader import TfliteReader
 from match.graph.make import array_of, constant
 from match.graph.value import Value
@@ -46,6 +46,7 @@ class Variables:
         self._read, self._initial = read, initial
         operators = read.file.operators
         self._handles = {one.outputs[0]: _name_of(one) for one in operators if one.name == "VAR_HANDLE"}
+        self._called = dict(_distinct(read.file, self._handles.values()))
         self._assigned = {self._name(one) for one in operators if one.name == "ASSIGN_VARIABLE"}
         self._now: dict[Name, Value] = {}
         self._before: dict[Name, tuple[FileTensor, Value]] = {}
@@ -87,14 +88,11 @@ class Variables:
     @property
     def kept(self) -> tuple[Kept, ...]:
         """Those that are read in front of what is assigned to them, in the order of the last assignments."""
-        taken: dict[str, None] = {}
         found: list[Kept] = []
         for name, after in self._now.items():
             if name in self._before:
                 tensor, before = self._before[name]
-                own = _free(name[1] or "state", taken)
-                taken[own] = None
-                known = ModelTensor(own, tensor.shape, tensor.dtype, tensor.quantization)
+                known = ModelTensor(before.source, tensor.shape, tensor.dtype, tensor.quantization)
                 found.append(Kept(ModelState(known, self._first(name, tensor)), before, after))
         return tuple(found)
 
@@ -107,7 +105,7 @@ class Variables:
         """What an inference finds in a variable: a constant if none assigns another value."""
         if name not in self._assigned:
             return constant(self._first(name, tensor))
-        before = Value(Tensor(tensor.shape, tensor.dtype), source=name[1])
+        before = Value(Tensor(tensor.shape, tensor.dtype), source=self._called[name])
         self._before[name] = tensor, before
         return before
 
@@ -142,6 +140,11 @@ def _text(name: bytes | None) -> str:
     return (name or b"").decode(errors="replace")
 
 
-def _free(name: str, taken: Mapping[str, None]) -> str:
-    """A name, with a number behind it if it is taken."""
-    return next(one for number in count(1) if (one := name if number == 1 else f"{name}_{number}") not in taken)
+def _distinct(file: File, names: Iterable[Name]) -> Iterator[tuple[Name, str]]:
+    """What each variable is called: its name, with a number behind it if another variable or tensor has that name."""
+    taken = {file.tensors[number].name for number in (*file.inputs, *file.outputs)}
+    for name in dict.fromkeys(names):
+        usual = name[1] or "state"
+        own = next(one for number in count(1) if (one := usual if number == 1 else f"{usual}_{number}") not in taken)
+        taken.add(own)
+        yield name, own
