@@ -385,7 +385,7 @@ def _states(report: Report) -> Iterator[str]:
         named = ", ".join(f"{one.name} {one.bytes:,}" for one in states[:_MOST_STATES])
         more = f", and {len(states) - _MOST_STATES} more" if len(states) > _MOST_STATES else ""
         total = sum(one.bytes for one in states)
-        yield f"States: {_count(total, 'byte')} from one inference to the next ({named}{more})."
+        yield f"States: {total:,} bytes from one inference to the next ({named}{more})."
 
 
 def _removed(report: Report) -> list[str]:

@@ -259,11 +259,6 @@ int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes)
         .holds_tensors = bytes >= ${prefix}_WORKSPACE_IO_BYTES,
     };
     int32_t status = context != NULL ? match_check_workspace(&${name}_network, workspace, bytes) : MATCH_ERROR_ARGUMENT;
-% if network.states:
-    if (status == MATCH_OK && (uintptr_t)context->states % ${prefix}_STATE_ALIGNMENT != 0) {
-        status = MATCH_ERROR_ALIGNMENT;
-    }
-% endif
 % if memory:
     if (status == MATCH_OK && initialised(context)) { /* its use begins again */
         ${memory.api.free}(context->context.external);

@@ -56,7 +56,6 @@ ${note(f"Constants, which are in the image {image}; what init reserves of {beyon
 
 ${note(f"What a context keeps from one run to the next: it lies in the context, which then has to lie in {reached}.")}
 #define ${prefix}_STATE_BYTES ${network.state_bytes}
-#define ${prefix}_STATE_ALIGNMENT ${alignment}
 % endif
 % for room in scratch:
 
@@ -95,7 +94,7 @@ typedef struct {
 typedef struct {
     match_context_t context;
 % if network.states:
-    MATCH_ALIGNED(${prefix}_STATE_ALIGNMENT) uint8_t states[${prefix}_STATE_BYTES];
+    MATCH_ALIGNED(${prefix}_ALIGNMENT) uint8_t states[${prefix}_STATE_BYTES];
 % endif
 } ${name}_context_t;
 
