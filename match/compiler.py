@@ -22,6 +22,7 @@ from match.compilation.options import IN_PLACES, Options
 from match.compilation.stopwatch import Passed, Progress, Stopwatch, unheard, unread
 from match.compiled.dataflow import dataflow
 from match.compiled.model import CompiledModel
+from match.compiled.otherwise import otherwise
 from match.compiled.stations import (
     Asked,
     Predicted,
@@ -150,7 +151,7 @@ def compile(  # noqa: A001
         with stopwatch.phase("codegen"):
             generated.generate()
     made = Predicted(partitioned, dataflow(partitioned), generated)
-    report = report_of(made, network, asked, answers, stopwatch)
+    report = report_of(made, network, asked, otherwise(network, asked, answers), stopwatch)
     compiled = CompiledModel(
         generated,
         chip,
@@ -229,7 +230,7 @@ def predict(
         made = predicted(integer, network, asked, stopwatch)
     except CapacityError as error:
         raise _with_recurrent(error, answers.quantizable()) from error
-    return ShownReport.of(report_of(made, network, asked, answers, stopwatch))
+    return ShownReport.of(report_of(made, network, asked, otherwise(network, asked, answers), stopwatch))
 
 
 def _read(

@@ -20,10 +20,11 @@ from match.graph.text import text
 from match.graph.value import Graph
 from match.partitioning.least_l1 import check_l1
 from match.partitioning.partitioner import Partitioned, cut
-from match.partitioning.quantizable import Quantizable, has_wide_activations, quantizable
+from match.partitioning.quantizable import Quantizable, quantizable
 from match.passes.pipeline import integer_network
 from match.report import Report
 from match.report import build as build_report
+from match.report.changes import Otherwise
 from match.report.reads import Reads
 from match.rewrites.rescale import rescaled
 from match.target.hardware import MatchTarget
@@ -168,12 +169,10 @@ def report(
     made: Predicted,
     model: Model,
     asked: Asked,
-    answers: Questions,
+    otherwise: Otherwise | None,
     stopwatch: Stopwatch,
-    *,
-    complete: bool = True,
 ) -> Report:
-    """The report of a network; one that is not `complete` has neither timeline nor advice."""
+    """The report of a network; without what is known of it `otherwise` it has neither timeline nor advice."""
     partitioned, network, known = made.partitioned, made.network, made.estimate
     with stopwatch.phase("compare"):
         moved = moved_outputs(partitioned, model.inputs, model.outputs)
@@ -187,12 +186,9 @@ def report(
         reads=made.reads,
         compile_seconds=stopwatch.seconds,
         elements=_elements(model.network),
-        quantizable=answers.quantizable() if complete else (),
-        wide_activations=has_wide_activations(model.network),
         deviations=partitioned.deviations(),
         moved_outputs=moved,
-        exact_cycles=answers.exact_cycles,
-        complete=complete,
+        otherwise=otherwise,
         **_sizes(model, asked.chip, partitioned, network, known),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from importlib import metadata
 
@@ -20,9 +20,10 @@ from match.graph.operator import Array
 from match.ir.deviation import Deviation
 from match.ir.layer import Layer
 from match.mapping.schedule import Schedule
-from match.partitioning.quantizable import Quantizable
 from match.prediction.predict import predict
 from match.report.advice import advise
+from match.report.changes import Otherwise
+from match.report.layer_rows import causes_of
 from match.report.memory import outside_main_memory, summarize
 from match.report.reads import Reads
 from match.report.schema import (
@@ -82,11 +83,8 @@ def build(
     reads: Sequence[Reads] = (),
     elements: Mapping[str, int] | None = None,
     deviations: Mapping[str, Sequence[Deviation]] | None = None,
-    quantizable: Sequence[Quantizable] = (),
-    wide_activations: bool = False,
     moved_outputs: MovedOutputs | None = None,
-    exact_cycles: Callable[[], int | None] = lambda: None,
-    complete: bool = True,
+    otherwise: Otherwise | None = None,
 ) -> Report:
     """The report of one compilation.
 
@@ -106,11 +104,8 @@ def build(
         reads: What each of the decisions reads.
         elements: Those of the model's tensors, by the names that decisions have as sources.
         deviations: By how much operators that were changed differ from the model's, by the names of decisions.
-        quantizable: Recurrent layers in floating point that modules would take in integers.
-        wide_activations: Whether the model quantizes activations to 16 bits.
         moved_outputs: By how much outputs move where modules requantize otherwise than the network.
-        exact_cycles: Finds the predicted cycles with exact numerics, None where the network does not fit then.
-        complete: Whether it has a timeline, and advice.
+        otherwise: What is known of the network compiled otherwise; without that it has neither timeline nor advice.
     """
     whole = dict(elements or {})
     memory = network.memory if network else None
@@ -158,18 +153,18 @@ def build(
             energy_pj=_sum([layer.energy_pj for layer in layers]),
             inexact_layers=sum(not layer.exact for layer in layers),
             compile_seconds=dict(compile_seconds),
+            causes=causes_of(layers),
         ),
         layers=layers,
         memory=_memory(memory, target, in_main) if memory else msgspec.UNSET,
         moved_outputs=moved_outputs,
         workspace=_workspace(network) if network and not memory else workspace,
     )
-    if not complete:
+    if otherwise is None:
         return report
     if network or workspace:
         report = msgspec.structs.replace(report, timeline=_timeline(report, decisions, memory, target))
-    advice = advise(report, quantizable, wide_activations=wide_activations, exact_cycles=exact_cycles)
-    return msgspec.structs.replace(report, advice=advice)
+    return msgspec.structs.replace(report, advice=advise(report, otherwise))
 
 
 def _options(target: MatchTarget, options: Options, l1: Sizes | None) -> OptionsSummary:

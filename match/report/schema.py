@@ -34,6 +34,11 @@ AdviceKind = Literal[
     "memory",
     "slow layer",
     "inexact",
+    "one by one",
+    "offload",
+    "external memory",
+    "numerics",
+    "states",
 ]
 
 
@@ -140,8 +145,8 @@ class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     the most that the main memory holds at once, constants included; beside it the program takes an estimated
     `program_bytes` of that memory, 0 where it lies elsewhere or the caller said what it leaves. `bytes_moved` counts
     both directions between the main memory and the scratchpads. `energy_pj` is predicted, null where the target gives
-    no energy of some layer. `compile_seconds` maps a phase to its wall-clock time: the only numbers that differ between
-    two compilations.
+    no energy of some layer. `causes` are the cycles by what they go into, all together. `compile_seconds` maps a
+    phase to its wall-clock time: the only numbers that differ between two compilations.
     """
 
     cycles: int
@@ -154,6 +159,7 @@ class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     inexact_layers: int
     compile_seconds: dict[str, float]
     program_bytes: int = 0
+    causes: dict[str, int] = {}
 
 
 class LoopSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -323,8 +329,9 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What would make the network faster or exact, in a sentence.
 
-    `cycles` are the most that it can gain, predicted; 0 of kind "inexact", whose sentence may tell a price. `layers`
-    are those that it is about. `warning` tells that a module takes nothing.
+    `cycles` are what it gains, predicted, where `change` has other arguments of `match.compile` that do it: the network
+    was predicted with them. Else they are the most that it can gain; 0 of kind "inexact", whose sentence may tell a
+    price. `layers` are those that it is about. `warning` tells that a module takes nothing.
     """
 
     kind: AdviceKind
@@ -332,6 +339,7 @@ class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cycles: int
     layers: tuple[str, ...]
     warning: bool = False
+    change: dict[str, str | int | bool | dict[str, str]] = {}
 
 
 class MeasuredLayers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -328,6 +328,7 @@ def _totals(report: Report, *, explained: bool) -> list[Text]:
             f"{totals.macs_per_cycle:.2f} MAC/cycle for {report.model.macs:,} MACs ({modules}).",
             style="bold",
         ),
+        *map(Text, _causes(report)),
         *(line for measurement in report.measured for line in _measured_total(measurement, report)),
         *map(Text, _memory(report)),
         *map(Text, _states(report)),
@@ -376,6 +377,16 @@ def _memory(report: Report) -> list[str]:
         f"({totals.constant_bytes / KIB:.1f} KiB of it constants){program_text(totals)}; "
         f"{totals.bytes_moved / KIB:.1f} KiB moved between it and the scratchpads."
     ]
+
+
+def _causes(report: Report) -> Iterator[str]:
+    """What the cycles go into, in one line."""
+    total = report.totals.cycles
+    outside = "external memory" if report.memory is UNSET else report.memory.external_memory.name
+    names = {"offload": "offload and calls", "external memory": f"waits for {outside}"}
+    parts = [f"{names.get(cause, cause)} {cycles / total:.0%}" for cause, cycles in report.totals.causes.items()]
+    if parts:
+        yield f"Cycles: {', '.join(parts)}."
 
 
 def _states(report: Report) -> Iterator[str]:
