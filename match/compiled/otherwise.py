@@ -6,15 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from match.compilation.options import Numerics
 from match.compilation.stopwatch import Stopwatch
 from match.compiled.stations import Asked, Questions, integer_form, predicted
 from match.errors import MatchError, OptionError
 from match.frontend.model import Model, ModelTensor
+from match.graph.cells import RealCells
 from match.graph.elements import Dequantize, Quantize
 from match.graph.moves import Move
 from match.graph.opaque import Constant
-from match.graph.value import Graph, Value, readers
+from match.graph.rewrite import rewrite
+from match.graph.value import Graph, Value, computed, readers
+from match.ir.float_border import FloatQuantization
 from match.partitioning.quantizable import has_wide_activations
 from match.passes.border import Border
 from match.passes.with_border import with_border
@@ -23,6 +28,9 @@ from match.report.changes import Change, Otherwise
 from match.target.registry import get_target
 
 _BYTES = "int8", "uint8"
+
+_SOME_SCALE = 2**-6
+"""Of a tensor whose range is not known."""
 
 
 def otherwise(model: Model, asked: Asked, answers: Questions) -> Otherwise:
@@ -40,6 +48,8 @@ def otherwise(model: Model, asked: Asked, answers: Questions) -> Otherwise:
         outputs=_outputs(model),
         states=_states(model),
         quantizable=answers.quantizable(),
+        unquantized=frozenset(value.source for value in _on_real_numbers(model)),
+        quantized_inputs=lambda: cycles_with(_with_quantized_inputs(model), asked, {"quantize_recurrent": True}),
         quantized=_quantized(model),
         wide_activations=has_wide_activations(model.network),
         exact_cycles=answers.exact_cycles,
@@ -61,6 +71,36 @@ def cycles_with(model: Model, asked: Asked, arguments: Mapping[str, Any]) -> int
     except MatchError:
         return None
     return sum(round(decision.cycles) for decision in made.partitioned.decisions)
+
+
+def _on_real_numbers(model: Model) -> list[Value]:
+    """Recurrent layers whose inputs the model does not quantize, in front of what moves them."""
+    if not isinstance(model.network, Graph):
+        return []
+    cells = (value for value in model.network.values if isinstance(value.operator, RealCells))
+    return [value for value in cells if not isinstance(_moved(value.inputs[0]).operator, Dequantize | RealCells)]
+
+
+def _moved(value: Value) -> Value:
+    """The tensor that another one has the elements of."""
+    while isinstance(value.operator, Move):
+        (value,) = value.inputs
+    return value
+
+
+def _with_quantized_inputs(model: Model) -> Model:
+    """The model with 8 bits in front of recurrent layers; cycles do not depend on the scale."""
+    assert isinstance(model.network, Graph), "layers were found in it"
+    cells = {*_on_real_numbers(model)}
+    function = FloatQuantization(np.float32(_SOME_SCALE), 0, "int8", half_to_even=True)
+
+    def rule(value: Value, original: Value) -> Value:
+        if original not in cells:
+            return value
+        integers = computed(Quantize(function=function), value.inputs[0])
+        return replace(value, inputs=(computed(Dequantize(scale=function.scale, zero_point=0), integers),))
+
+    return replace(model, network=rewrite(model.network, rule))
 
 
 def _inputs(model: Model, kind: str) -> Change | None:
@@ -89,8 +129,7 @@ def _outputs(model: Model) -> Change | None:
 
 def _stored(value: Value) -> str | None:
     """The type of what a real number is dequantized from."""
-    while isinstance(value.operator, Move):
-        (value,) = value.inputs
+    value = _moved(value)
     return value.inputs[0].dtype if isinstance(value.operator, Dequantize) else None
 
 

@@ -55,11 +55,12 @@ def advise(report: Report, otherwise: Otherwise) -> tuple[Advice, ...]:
     """
     predicted = [*changed(report, otherwise, LEAST_SHARE * report.totals.cycles)]
     told = frozenset(name for one in predicted if one.kind in _OF_BORDERS for name in one.layers)
-    recurrent = frozenset(one.source for one in otherwise.quantizable)
+    recurrent = otherwise.unquantized.union(one.source for one in otherwise.quantizable)
     found: list[Advice] = [
         *_idle(report),
         *predicted,
         *_border(report, told),
+        *_unquantized(report, otherwise),
         *_floating(report, recurrent, otherwise),
         *_layouts(report, told),
         *_control_core(report, told),
@@ -143,6 +144,26 @@ def _floating(report: Report, recurrent: Container[str], otherwise: Otherwise) -
             f"{listed(quantized)} inside the network: floating point on the control core takes "
             f"{cycles_of(quantized):,} cycles, though the model quantizes what is read and written there: no integers "
             "are known that give the reference's; replace these operators by others.",
+        )
+
+
+def _unquantized(report: Report, otherwise: Otherwise) -> Iterator[Advice]:
+    """LSTM and GRU that could be integers if the model quantized their inputs."""
+    layers = [layer for layer in report.layers if is_floating(layer) and layer.source in otherwise.unquantized]
+    if cycles_of(layers) >= max(1, LEAST_SHARE * report.totals.cycles):
+        names, total = ", ".join(sorted(otherwise.unquantized)), report.totals.cycles
+        sentence = (
+            f"{names} takes {cycles_of(layers):,} cycles in floating point, as the model does not quantize its input"
+        )
+        cycles = otherwise.quantized_inputs()
+        if cycles is not None:
+            gain = f"{cycles:,} cycles instead of {total:,} ({(cycles - total) / total:+.0%})"
+            sentence += f": with 8 bits there, and --quantize-recurrent, the network is predicted to take {gain}"
+        yield Advice(
+            kind="recurrent",
+            sentence=f"{sentence}.",
+            cycles=cycles_of(layers) if cycles is None else total - cycles,
+            layers=names_of(layers),
         )
 
 

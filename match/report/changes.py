@@ -48,6 +48,8 @@ class Otherwise:
     inputs, outputs: what leaves types and layouts to the caller; None where they are the modules' own.
     states: what keeps an output for the next inference, whose input is read as the output is written.
     quantizable: recurrent layers in floating point that modules would take in integers.
+    unquantized: names of those whose inputs the model leaves in floating point; quantized_inputs: predicts the cycles
+        with these inputs in 8 bits and all recurrent layers as integers, None where modules do not take them.
     quantized: names of the model's operators that are between a dequantize and a quantize alone.
     wide_activations: whether the model quantizes activations to 16 bits.
     exact_cycles: predicts the cycles with exact numerics, None where the network does not fit then.
@@ -58,6 +60,8 @@ class Otherwise:
     outputs: Change | None = None
     states: Change | None = None
     quantizable: Sequence[Quantizable] = ()
+    unquantized: frozenset[str] = frozenset()
+    quantized_inputs: Callable[[], int | None] = field(default=lambda: None)
     quantized: frozenset[str] = frozenset()
     wide_activations: bool = False
     exact_cycles: Callable[[], int | None] = field(default=lambda: None)

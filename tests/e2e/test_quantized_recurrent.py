@@ -149,6 +149,23 @@ def test_the_advice_names_the_option() -> None:
     assert not any(one.kind in ("recurrent", "float operators") for one in whole.advice)
 
 
+def test_a_layer_whose_input_is_not_quantized() -> None:
+    """The advice, and the error about the option, say what to do; the gain is that of the layer with a quantized input."""
+    quantized = network("GRU", "forward", weights_of("GRU", 1))
+    model = onnx.ModelProto()
+    model.CopyFrom(quantized)
+    (cell,) = (node for node in model.graph.node if node.op_type == "GRU")
+    cell.input[0] = "x"
+    plain = match.predict(model, "gap9").totals.cycles
+    advice = match.predict(model, "gap9").advice[0]
+    whole = match.predict(quantized, "gap9", quantize_recurrent=True).totals.cycles
+    assert (advice.kind, advice.change) == ("recurrent", {})
+    assert "as the model does not quantize its input: with 8 bits there, and --quantize-recurrent" in advice.sentence
+    assert advice.cycles == pytest.approx(plain - whole, rel=0.1)
+    with pytest.raises(OptionError, match="whose input the model does not quantize; quantize that, too"):
+        match.predict(model, "gap9", quantize_recurrent=True)
+
+
 def test_a_network_that_only_fits_with_the_option() -> None:
     """In floating point it needs more than twice the memory."""
     model = network("GRU", "forward", weights_of("GRU", 1))
