@@ -10,6 +10,7 @@ import numpy as np
 
 from match.compilation.options import Numerics
 from match.compilation.stopwatch import Stopwatch
+from match.compiled.one_sample import batch_of, of_one_sample
 from match.compiled.stations import Asked, Questions, integer_form, predicted
 from match.errors import MatchError, OptionError
 from match.frontend.model import Model, ModelTensor
@@ -51,6 +52,8 @@ def otherwise(model: Model, asked: Asked, answers: Questions) -> Otherwise:
         unquantized=frozenset(value.source for value in _on_real_numbers(model)),
         quantized_inputs=lambda: cycles_with(_with_quantized_inputs(model), asked, {"quantize_recurrent": True}),
         quantized=_quantized(model),
+        batch=batch_of(model),
+        one_sample=lambda: None if (one := of_one_sample(model)) is None else cycles_with(one, asked, {}),
         wide_activations=has_wide_activations(model.network),
         exact_cycles=answers.exact_cycles,
     )

@@ -39,6 +39,7 @@ AdviceKind = Literal[
     "external memory",
     "numerics",
     "states",
+    "batch",
 ]
 
 

@@ -150,7 +150,7 @@ def test_the_advice_names_the_option() -> None:
 
 
 def test_a_layer_whose_input_is_not_quantized() -> None:
-    """The advice, and the error about the option, say what to do; the gain is that of the layer with a quantized input."""
+    """Advice and error say what to do; the gain is that of the layer with a quantized input."""
     quantized = network("GRU", "forward", weights_of("GRU", 1))
     model = onnx.ModelProto()
     model.CopyFrom(quantized)

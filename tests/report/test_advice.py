@@ -192,6 +192,27 @@ def test_following_the_first_sentence_gains_what_it_says(
     assert f"{before.totals.cycles - first.cycles:,} cycles instead of {before.totals.cycles:,}" in first.sentence
 
 
+def samples(count: int, folder: Path) -> Path:
+    model = OnnxModel((count, 6, 16, 16))
+    model.conv(8, pads=[1, 1, 1, 1])
+    model.add("Relu")
+    model.add("GlobalAveragePool")
+    model.add("Flatten")
+    model.gemm(8, 5)
+    return quantize(model, folder, "QDQ", "QUInt8", per_channel=False)
+
+
+def test_several_samples_at_once(tmp_path: Path) -> None:
+    """What is said of a single one is what its network takes."""
+    whole = match.predict(samples(6, tmp_path), "gap9")
+    one = match.predict(samples(1, tmp_path), "gap9").totals.cycles
+    advice = whole.advice[0]
+    assert (advice.kind, advice.change) == ("batch", {})
+    assert f"with a batch of 1 it is predicted to take {one:,} cycles a sample" in advice.sentence
+    assert advice.cycles == whole.totals.cycles - 6 * one
+    assert not any(one.kind == "batch" for one in match.predict(samples(1, tmp_path), "gap9").advice)
+
+
 def test_what_is_inexact_is_told(models_dir: Path) -> None:
     report = compiled("nearly_even_scales", "diana", models_dir, {})
     assert report.moved_outputs is not None
