@@ -16,7 +16,7 @@ import tflite
 from match.errors import ModelError
 from match.frontend.model import ModelState, ModelTensor
 from match.frontend.tflite.file import Array, File, FileOperator, FileTensor
-from match.frontend.tflite.reader import TfliteReader
+from match.frontend.tflite.reader import TfliteReader, fitting
 from match.graph.make import array_of, constant
 from match.graph.value import Value
 from match.ir.graph import Tensor
@@ -44,10 +44,15 @@ class Variables:
 
     def __init__(self, read: TfliteReader, initial: Mapping[Name, Array]) -> None:
         self._read, self._initial = read, initial
-        operators = read.file.operators
-        self._handles = {one.outputs[0]: _name_of(one) for one in operators if one.name == "VAR_HANDLE"}
+        self._handles: dict[int, Name] = {}
+        self._assigned: set[Name] = set()
+        for operator in read.file.operators:
+            with fitting(read, operator):
+                if operator.name == "VAR_HANDLE":
+                    self._handles[operator.outputs[0]] = _name_of(operator)
+                elif operator.name == "ASSIGN_VARIABLE":
+                    self._assigned.add(self._name(operator))
         self._called = dict(_distinct(read.file, self._handles.values()))
-        self._assigned = {self._name(one) for one in operators if one.name == "ASSIGN_VARIABLE"}
         self._now: dict[Name, Value] = {}
         self._before: dict[Name, tuple[FileTensor, Value]] = {}
 
