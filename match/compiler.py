@@ -437,6 +437,12 @@ def partition(
         raise OptionError("params belong to a Relay module or function; other models have their own weights.")
     with tvm_failures(mod.name if isinstance(mod, Model) else "the Relay module"):
         model = mod if isinstance(mod, Model) else from_relay(mod, params)
+        if model.states:
+            names = ", ".join(state.tensor.name for state in model.states)
+            raise ModelError(
+                f"{model.name} keeps {names} from one inference to the next, which TVM's executor does not; compile it "
+                "by match.compile, or export the model with these as inputs and outputs."
+            )
         integer = _transformed(model, chip, options)
         partitioned = cut_for(integer, model, Asked(chip, options, l1), Stopwatch())
     return with_names_for_c(partitioned.module)

@@ -11,6 +11,7 @@ import match
 from match.errors import ModelError
 from match.frontend import load
 from match.graph.text import arrays, parse, text
+from match.report.memory_areas import STATES, network_areas
 from match.report.schema import MemoryPlanSummary
 from tests.tflite.cases.recurrent import lstm
 from tests.tflite.streams import Array, StreamingNetwork, micro, stream, wake_word
@@ -136,6 +137,20 @@ def test_texts_of_graphs_have_states(tmp_path: Path) -> None:
     assert [state.tolist() for state in again.states] == [state.tolist() for state in graph.states]
     with pytest.raises(ValueError, match="a line for each state"):
         parse("\n".join(line for line in written.split("\n") if not line.startswith("v0 =")), arrays(graph))
+
+
+def test_memory_maps_show_states(tmp_path: Path) -> None:
+    report = match.predict(wake_word(tmp_path), "gap9")
+    areas = [area for area in network_areas(report).main.areas if area.kind == STATES]
+    assert [(area.text, area.bytes) for area in areas] == [("x", 24), ("hidden", 64)]
+    assert {(area.first, area.last) for area in areas} == {(0, len(network_areas(report).steps) - 1)}
+
+
+def test_tvm_keeps_no_states(tmp_path: Path) -> None:
+    with pytest.raises(
+        ModelError, match="keeps x, hidden from one inference to the next, which TVM's executor does not"
+    ):
+        match.build(wake_word(tmp_path), "gap9")
 
 
 def refused(path: Path) -> str:
