@@ -10,7 +10,6 @@ import numpy as np
 
 from match.compilation.options import Numerics
 from match.compilation.stopwatch import Stopwatch
-from match.compiled.one_sample import batch_of, of_one_sample
 from match.compiled.stations import Asked, Questions, integer_form, predicted
 from match.errors import MatchError, OptionError
 from match.frontend.model import Model, ModelTensor
@@ -23,6 +22,7 @@ from match.graph.value import Graph, Value, computed, readers
 from match.ir.float_border import FloatQuantization
 from match.partitioning.quantizable import has_wide_activations
 from match.passes.border import Border
+from match.passes.one_sample import batch_of, with_one_sample
 from match.passes.with_border import with_border
 from match.passes.with_states import with_states
 from match.report.changes import Change, Otherwise
@@ -53,7 +53,6 @@ def otherwise(model: Model, asked: Asked, answers: Questions) -> Otherwise:
         quantized_inputs=lambda: cycles_with(_with_quantized_inputs(model), asked, {"quantize_recurrent": True}),
         quantized=_quantized(model),
         batch=batch_of(model),
-        one_sample=lambda: None if (one := of_one_sample(model)) is None else cycles_with(one, asked, {}),
         wide_activations=has_wide_activations(model.network),
         exact_cycles=answers.exact_cycles,
     )
@@ -64,7 +63,8 @@ def cycles_with(model: Model, asked: Asked, arguments: Mapping[str, Any]) -> int
     own = dict(arguments)
     border = Border(*(own.pop(name, None) for name in ("input_type", "output_type", "input_layout")))
     try:
-        changed = with_border(with_states(model, dict(own.pop("states", ()))), border)
+        one = with_one_sample(model) if own.pop("one_sample", False) else model
+        changed = with_border(with_states(one, dict(own.pop("states", ()))), border)
         l1, l2 = own.pop("l1", None), own.pop("l2", None)
         chip = asked.chip if l1 is None and l2 is None else get_target(asked.chip, l1, l2=l2)
         if "numerics" in own:

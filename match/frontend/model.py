@@ -80,8 +80,9 @@ class Model:
     function, "main", whose parameters are `inputs` in order and whose weights are constants; with several `outputs` it
     returns a tuple. The `states` are behind inputs and outputs there, in order. `sha256` is the hash of the file, or of
     the Relay text where there is none. `data` are the bytes of the file, weights from other files included; None for
-    Relay. `original` is the model of the file where inputs or outputs are to have another type or layout than there, or
-    to be states; else it is None. `notes` are sentences about what the file leaves open and the front end decided.
+    Relay. `original` is the model of the file where inputs or outputs are to have another type or layout than there, to
+    be states, or one sample of a `batch` of so many; else it is None. `notes` are sentences about what the file leaves
+    open and the front end decided.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Model:
     original: Model | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
     states: tuple[ModelState, ...] = ()
+    batch: int = 1
 
     @property
     def module(self) -> tvm.IRModule:

@@ -56,10 +56,10 @@ def advise(report: Report, otherwise: Otherwise) -> tuple[Advice, ...]:
     predicted = [*changed(report, otherwise, LEAST_SHARE * report.totals.cycles)]
     told = frozenset(name for one in predicted if one.kind in _OF_BORDERS for name in one.layers)
     recurrent = otherwise.unquantized.union(one.source for one in otherwise.quantizable)
-    batch = [*_batch(report, otherwise)]
+    # Where modules refuse a batch, it is that which is to be told.
+    batch = any(one.kind == "batch" for one in predicted)
     found: list[Advice] = [
-        *(() if batch else _idle(report)),  # modules take what is not of several samples
-        *batch,
+        *(() if batch else _idle(report)),
         *predicted,
         *_border(report, told),
         *_unquantized(report, otherwise),
@@ -147,24 +147,6 @@ def _floating(report: Report, recurrent: Container[str], otherwise: Otherwise) -
             f"{cycles_of(quantized):,} cycles, though the model quantizes what is read and written there: no integers "
             "are known that give the reference's; replace these operators by others.",
         )
-
-
-def _batch(report: Report, otherwise: Otherwise) -> Iterator[Advice]:
-    """Several samples at once, which the control core computes since modules take one at a time."""
-    layers = [layer for layer in report.layers if layer.module == _CPU and layer.macs]
-    batch, total = otherwise.batch, report.totals.cycles
-    if batch > 1 and cycles_of(layers) >= LEAST_SHARE * total:
-        one = otherwise.one_sample()
-        if one is not None and batch * one < total:
-            less = f"{batch * one:,} cycles instead of {total:,} ({(batch * one - total) / total:+.0%})"
-            yield Advice(
-                kind="batch",
-                sentence=f"{listed(layers)} on the control core takes {cycles_of(layers):,} cycles, as the network "
-                f"computes {batch} samples at once, and modules one: with a batch of 1 it is predicted to take "
-                f"{one:,} cycles a sample, together {less}.",
-                cycles=total - batch * one,
-                layers=names_of(layers),
-            )
 
 
 def _unquantized(report: Report, otherwise: Otherwise) -> Iterator[Advice]:

@@ -139,6 +139,7 @@ def build(
             inputs=tuple(_tensor(tensor) for tensor in model.inputs),
             outputs=tuple(_tensor(tensor) for tensor in model.outputs),
             states=kept,
+            batch=model.batch,
         ),
         target=_target(target, layers),
         options=_options(target, options, l1),

@@ -51,8 +51,7 @@ class Otherwise:
     unquantized: names of those whose inputs the model leaves in floating point; quantized_inputs: predicts the cycles
         with these inputs in 8 bits and all recurrent layers as integers, None where modules do not take them.
     quantized: names of the model's operators that are between a dequantize and a quantize alone.
-    batch: samples that the network computes at once; one_sample: predicts the cycles of the same network with one, None
-        where it does not do the same to each.
+    batch: samples that the network computes at once.
     wide_activations: whether the model quantizes activations to 16 bits.
     exact_cycles: predicts the cycles with exact numerics, None where the network does not fit then.
     """
@@ -66,6 +65,5 @@ class Otherwise:
     quantized_inputs: Callable[[], int | None] = field(default=lambda: None)
     quantized: frozenset[str] = frozenset()
     batch: int = 1
-    one_sample: Callable[[], int | None] = field(default=lambda: None)
     wide_activations: bool = False
     exact_cycles: Callable[[], int | None] = field(default=lambda: None)

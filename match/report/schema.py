@@ -65,7 +65,10 @@ class StateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ModelSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The network: `sha256` of the model file, or of the Relay text where there was none; `macs` of one inference."""
+    """The network: `sha256` of the model file, or of the Relay text where there was none; `macs` of one inference.
+
+    `batch` is how many samples the model computes at once, where an inference is one of them; else 1.
+    """
 
     name: str
     sha256: str
@@ -73,6 +76,7 @@ class ModelSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     inputs: tuple[TensorSummary, ...]
     outputs: tuple[TensorSummary, ...]
     states: tuple[StateSummary, ...] = ()
+    batch: int = 1
 
 
 class MemorySummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -52,6 +52,15 @@ def in_steps(model: Model, original: Model, run: Run) -> Run:
     return step
 
 
+def of_batch(model: Model, run: Run) -> Run:
+    """`run` computes a batch, and what is returned one sample: it is every sample of the batch."""
+
+    def one(inputs: list[Array]) -> list[Array]:
+        return [output[:1] for output in run([np.repeat(array, model.batch, axis=0) for array in inputs])]
+
+    return one
+
+
 def converted(array: Array, source: ModelTensor, target: ModelTensor, rounding: Rounding) -> Array:
     """The same real numbers in the type of `target`, as near as it has them; ties as the reference rounds them."""
     if source.dtype == target.dtype:

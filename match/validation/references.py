@@ -20,7 +20,7 @@ from match.relay import relay
 from match.relay.execute import Executable
 from match.relay.graph_writer import write_graph
 from match.relay.rewrite import is_call, scalar
-from match.validation.border import Run, adapted, in_steps
+from match.validation.border import Run, adapted, in_steps, of_batch
 from match.validation.buffers_inside import with_buffers_inside
 from match.validation.exact_session import (
     activation_types,
@@ -46,6 +46,8 @@ def reference(model: Model) -> tuple[Reference, Run]:
         return "integer network", integers(model, integer_network(model))
     if model.original is not None:
         name, run = reference(model.original)
+        if model.batch != model.original.batch:
+            return name, of_batch(model, run)
         return name, (adapted if model.states == model.original.states else in_steps)(model, model.original, run)
     if model.rounding is Rounding.TFLITE:
         return "TFLite Micro", _tflite_micro(model, model.data)

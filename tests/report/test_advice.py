@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 import match
@@ -207,9 +208,14 @@ def test_several_samples_at_once(tmp_path: Path) -> None:
     whole = match.predict(samples(6, tmp_path), "gap9")
     one = match.predict(samples(1, tmp_path), "gap9").totals.cycles
     advice = whole.advice[0]
-    assert (advice.kind, advice.change) == ("batch", {})
-    assert f"with a batch of 1 it is predicted to take {one:,} cycles a sample" in advice.sentence
+    assert (advice.kind, advice.change) == ("batch", {"one_sample": True})
+    assert f"with --one-sample the network is predicted to take {6 * one:,} cycles instead of" in advice.sentence
     assert advice.cycles == whole.totals.cycles - 6 * one
+    compiled = match.compile(samples(6, tmp_path), "gap9", numerics="exact", one_sample=True)
+    assert compiled.report.model.batch == 6
+    assert compiled.validate(samples=5).equal
+    (output,) = compiled.run({"x": np.zeros((6, 6, 16, 16), np.float32)}).values()
+    assert output.shape == (6, 5)
     assert not any(one.kind == "batch" for one in match.predict(samples(1, tmp_path), "gap9").advice)
 
 
