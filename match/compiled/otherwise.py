@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,10 @@ from match.frontend.model import Model, ModelTensor
 from match.graph.cells import RealCells
 from match.graph.elements import Dequantize, Quantize
 from match.graph.moves import Move
-from match.graph.opaque import Constant
 from match.graph.rewrite import rewrite
 from match.graph.value import Graph, Value, computed, readers
 from match.ir.float_border import FloatQuantization
-from match.partitioning.quantizable import has_wide_activations
+from match.partitioning.quantizable import has_wide_activations, quantized_operators
 from match.passes.border import Border
 from match.passes.one_sample import batch_of, with_one_sample
 from match.passes.with_border import with_border
@@ -51,7 +51,7 @@ def otherwise(model: Model, asked: Asked, answers: Questions) -> Otherwise:
         quantizable=answers.quantizable(),
         unquantized=frozenset(value.source for value in _on_real_numbers(model)),
         quantized_inputs=lambda: cycles_with(_with_quantized_inputs(model), asked, {"quantize_recurrent": True}),
-        quantized=_quantized(model),
+        quantized=partial(quantized_operators, model, asked.options),
         batch=batch_of(model),
         wide_activations=has_wide_activations(model.network),
         exact_cycles=answers.exact_cycles,
@@ -177,19 +177,3 @@ def _made_of(value: Value) -> Parameters | None:
     if not isinstance(value.operator, Dequantize):
         return None
     return float(value.operator.scale), value.operator.zero_point, value.inputs[0].dtype
-
-
-def _quantized(model: Model) -> frozenset[str]:
-    """The names of operators on real numbers that the model quantizes in front and behind."""
-    if not isinstance(model.network, Graph):
-        return frozenset()
-    read_by = readers(model.network)
-    return frozenset(
-        value.source
-        for value, reading in read_by.items()
-        if value.source
-        and value.operator is not None
-        and not isinstance(value.operator, Quantize | Dequantize)
-        and all(isinstance(x.operator, Dequantize | Constant) for x in value.inputs)
-        and all(reader is not None and isinstance(reader.operator, Quantize) for reader in reading)
-    )

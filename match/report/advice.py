@@ -126,8 +126,11 @@ def _floating(report: Report, recurrent: Container[str], otherwise: Otherwise) -
     first, last = _inside(report.layers)
     rows = report.layers[first : last + 1]
     inside = [layer for layer in rows if is_floating(layer) and layer.source not in recurrent]
-    quantized = [layer for layer in inside if layer.source in otherwise.quantized]
-    left = [layer for layer in inside if layer.source not in otherwise.quantized]
+    if cycles_of(inside) < LEAST_SHARE * report.totals.cycles:
+        return
+    known, names = otherwise.quantized(), _operators(report)
+    quantized = [layer for layer in inside if names[layer.name] in known]
+    left = [layer for layer in inside if names[layer.name] not in known]
     if left:
         if otherwise.wide_activations:
             how = "the model quantizes activations to 16 bits, and modules compute with 8: quantize them to 8 bits"
@@ -147,6 +150,18 @@ def _floating(report: Report, recurrent: Container[str], otherwise: Otherwise) -
             f"{cycles_of(quantized):,} cycles, though the model quantizes what is read and written there: no integers "
             "are known that give the reference's; replace these operators by others.",
         )
+
+
+def _operators(report: Report) -> dict[str, str]:
+    """The model's operator of each layer: of one without a name that of its readers, if they are of one."""
+    found = [layer.source for layer in report.layers]
+    reading: dict[int, set[str]] = {}
+    for place, layer in reversed(list(enumerate(report.layers))):
+        names = reading.get(place, set())
+        found[place] = layer.source or (next(iter(names)) if len(names) == 1 else "")
+        for source in layer.reads:
+            reading.setdefault(source, set()).add(found[place])
+    return {layer.name: name for layer, name in zip(report.layers, found, strict=True)}
 
 
 def _unquantized(report: Report, otherwise: Otherwise) -> Iterator[Advice]:

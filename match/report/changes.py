@@ -50,7 +50,7 @@ class Otherwise:
     quantizable: recurrent layers in floating point that modules would take in integers.
     unquantized: names of those whose inputs the model leaves in floating point; quantized_inputs: predicts the cycles
         with these inputs in 8 bits and all recurrent layers as integers, None where modules do not take them.
-    quantized: names of the model's operators that are between a dequantize and a quantize alone.
+    quantized: finds the names of the model's operators that are alone between a dequantize and a quantize.
     batch: samples that the network computes at once.
     wide_activations: whether the model quantizes activations to 16 bits.
     exact_cycles: predicts the cycles with exact numerics, None where the network does not fit then.
@@ -63,7 +63,7 @@ class Otherwise:
     quantizable: Sequence[Quantizable] = ()
     unquantized: frozenset[str] = frozenset()
     quantized_inputs: Callable[[], int | None] = field(default=lambda: None)
-    quantized: frozenset[str] = frozenset()
+    quantized: Callable[[], frozenset[str]] = field(default=frozenset)
     batch: int = 1
     wide_activations: bool = False
     exact_cycles: Callable[[], int | None] = field(default=lambda: None)

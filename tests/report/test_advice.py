@@ -13,7 +13,7 @@ import pytest
 import match
 from match.report import Report
 from match.report.advice import LEAST_SHARE, advise
-from match.report.changes import Otherwise
+from match.report.changes import Change, Otherwise
 from match.report.layer_rows import causes_of
 from match.report.schema import (
     CandidateSummary,
@@ -29,6 +29,7 @@ from tests.e2e.test_quantized_recurrent import network as recurrent_network
 from tests.e2e.test_quantized_recurrent import weights_of
 from tests.passes.onnx_models import OnnxModel, quantize
 from tests.passes.test_states import Recurrent
+from tests.passes.trained_models import TrainedModel
 from tests.report import flawed_networks
 from tests.report.test_table import text_of
 
@@ -310,3 +311,81 @@ def test_layers_left_in_floating_point_are_told_with_the_form_that_has_them(repo
     (advice,) = advise(network(report, ends[0], inside, ends[1]), Otherwise(wide_activations=True))
     assert "quantize them to 8 bits" in advice.sentence
     assert "quantize these operators" not in advice.sentence
+
+
+def test_what_the_model_quantizes_is_not_to_be_quantized(report: Report) -> None:
+    """Floating point of an operator between a dequantize and a quantize, and of one that the model leaves in it."""
+    mean = layer("mean_1", "cpu", cycles=900, op="mean", floating=True, source="mean")
+    elu = layer("elu_2", "cpu", cycles=500, op="exp", floating=True, source="elu")
+    ends = [layer(name, cycles=100, macs=1000) for name in ("conv2d_0", "conv2d_3")]
+    both = advise(network(report, ends[0], mean, elu, ends[1]), Otherwise(quantized=lambda: frozenset({"mean"})))
+    assert [(one.kind, one.layers) for one in both] == [
+        ("float operators", ("mean_1",)),
+        ("float operators", ("elu_2",)),
+    ]
+    assert "though the model quantizes what is read and written there" in both[0].sentence
+    assert "quantize these operators, too" in both[1].sentence
+
+
+@pytest.mark.parametrize(("kind", "attributes"), [("LpNormalization", {"axis": 1, "p": 1}), ("LRN", {"size": 3})])
+def test_operators_that_a_model_quantizes(kind: str, attributes: dict[str, int]) -> None:
+    """One is several operators of the graph, the other is read as Relay; no integers stand for either."""
+
+    def advice(*, quantized: bool) -> str:
+        model = TrainedModel([1, 6, 8, 8])
+        model.quantize(0.02, "uint8", 128)
+        model.conv(6, (1, 1))
+        model.quantize(0.05, "uint8", 128)
+        if not quantized:
+            model.add("Sigmoid")
+        model.add(kind, **attributes)
+        model.quantize(0.02, "uint8", 10)
+        model.conv(6, (1, 1))
+        model.quantize(0.05, "uint8", 128)
+        (told,) = (one for one in match.predict(model.build(), "gap9").advice if one.kind == "float operators")
+        return told.sentence
+
+    assert "though the model quantizes what is read and written there" in advice(quantized=True)
+    assert "quantize these operators, too" in advice(quantized=False)
+
+
+def test_what_modules_take_too_is_no_advice(report: Report) -> None:
+    """The control core was chosen as it is faster: there is nothing to gain."""
+    offers = CandidateSummary("array", cycles=1200.0), CandidateSummary("cpu", cycles=900.0)
+    small = layer("conv2d_1", "cpu", cycles=900, macs=10, candidates=offers)
+    assert advise(network(report, layer("conv2d_0", cycles=100, macs=100), small), Otherwise()) == ()
+
+
+def test_scales_are_blamed_only_if_a_module_was_asked(report: Report) -> None:
+    sums, row = layer("conv", cycles=100, macs=100), layer("requantize_1", "cpu", cycles=100, op="requantize")
+    (advice,) = advise(network(report, sums, row), Otherwise())
+    assert "scales" not in advice.sentence
+    assert "it is no layer that modules have" in advice.sentence
+
+
+def test_layers_too_small_for_their_offload(report: Report) -> None:
+    small = [layer(f"conv_{n}", cycles=1000, macs=1000, compute_cycles=300, overhead_cycles=600) for n in range(3)]
+    (advice,) = advise(network(report, *small), Otherwise())
+    assert (advice.kind, advice.cycles) == ("offload", 1800)
+    assert "To hand 3 layers to modules" in advice.sentence
+
+
+def test_changes_are_predicted_only_where_enough_can_be_gained(report: Report) -> None:
+    """Conversions of less than a tenth are not even asked about; nor are changes told that gain less."""
+    asked: list[Change] = []
+
+    def predict(change: Change) -> int:
+        asked.append(change)
+        return 950
+
+    change = Change.of(input_type="uint8")
+    known = Otherwise(cycles=predict, inputs=change)
+
+    def convert(cycles: int) -> Report:
+        first = layer("quantize_0", "cpu", cycles=cycles, op="quantize", floating=True, network_inputs=(0,))
+        return network(report, first, layer("conv", cycles=1000 - cycles, macs=1000))
+
+    assert not [one for one in advise(convert(90), known) if one.change]
+    assert asked == []
+    assert not [one for one in advise(convert(200), known) if one.change]
+    assert asked == [change]
