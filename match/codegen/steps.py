@@ -139,7 +139,7 @@ def lives(steps: Sequence[CallStep], copies: Iterable[Copy]) -> tuple[Life, ...]
     for copy in copies:
         for buffer in (copy.source.buffer, copy.target.buffer):
             if buffer is not None:
-                touched.setdefault(buffer, []).append((len(steps) - 1, begin - 1))
+                touched.setdefault(buffer, []).append((max(len(steps) - 1, 0), max(begin - 1, 0)))
     return tuple(
         Life(buffer, min(places)[0], max(places)[0], Uses(min(stages), max(stages)))
         for buffer, places in touched.items()

@@ -1,10 +1,10 @@
 """What a reader of a report can do to make the network faster or exact, ranked by predicted cycles.
 
 A sentence stands for at least `LEAST_SHARE` of the network's cycles. Where other arguments of the compiler do it, the
-network was predicted with them, and says what that gains (`match.report.changed`). Else everything follows from the
-report: what was decided, what it costs, and why modules refused. What can be gained is the most that can, then: the
-predicted cycles of what would no longer be computed, or that are spent above the rate of the same operator elsewhere in
-the network.
+network was predicted with them, and says what that gains (`predicted_advice`). Else everything follows from the report:
+what was decided, what it costs, and why modules refused. What can be gained is the most that can, then: the predicted
+cycles of what would no longer be computed, or that are spent above the rate of the same operator elsewhere in the
+network.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Sequence
 
 from match.ir.layer import GROUP
-from match.report.changed import changed
 from match.report.changes import Otherwise
 from match.report.layer_facts import cycles_of, is_floating, listed, names_of, unmapped
+from match.report.predicted_advice import predicted_advice
 from match.report.schema import Advice, AdviceKind, LayerSummary, Report
 
 MOST = 5
@@ -53,7 +53,7 @@ def advise(report: Report, otherwise: Otherwise) -> tuple[Advice, ...]:
 
     What `otherwise` predicts is asked only where enough cycles may be gained.
     """
-    predicted = [*changed(report, otherwise, LEAST_SHARE * report.totals.cycles)]
+    predicted = [*predicted_advice(report, otherwise, LEAST_SHARE * report.totals.cycles)]
     told = frozenset(name for one in predicted if one.kind in _OF_BORDERS for name in one.layers)
     recurrent = otherwise.unquantized.union(one.source for one in otherwise.quantizable)
     # Where modules refuse a batch, it is that which is to be told.

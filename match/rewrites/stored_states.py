@@ -34,7 +34,7 @@ def _stored(graph: Graph, number: int) -> Graph | None:
     place = len(graph.handed_out) + number
     reading = readers(graph)[state]
     reader = reading[0] if len(reading) == 1 else None
-    if reader is None or reader.operator is None or len(reader.inputs) != 1:
+    if reader is None or reader.operator is None or len(reader.inputs) != 1 or reader is graph.outputs[place]:
         return None
     after = _joined(reader, graph.outputs[place])
     if after is None:

@@ -18,7 +18,7 @@ _LARGER = 2, 4, 8
 """Times as much L1 as layers have that do not fit it: these are tried."""
 
 
-def changed(report: Report, otherwise: Otherwise, least: float) -> Iterator[Advice]:
+def predicted_advice(report: Report, otherwise: Otherwise, least: float) -> Iterator[Advice]:
     """Changes that gain something; what can gain fewer than `least` cycles at most is not predicted."""
     try_out = _Tried(report, otherwise.cycles, least)
     yield from _border(report, otherwise, try_out)
