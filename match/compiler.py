@@ -27,6 +27,7 @@ from match.compiled.stations import (
     Asked,
     Predicted,
     cut_for,
+    cycles_of,
     exact_cycles,
     integer_form,
     predicted,
@@ -151,14 +152,15 @@ def compile(  # noqa: A001
     with tvm_failures(network.name), options.with_folder() as shared:
         kept = replace(asked, options=shared)
         partitioned = cut_for(integer, network, kept, stopwatch)
+        whole = cycles_of(partitioned)
         try:
             partitioned, generated = in_memory(partitioned, integer, network, shared, stopwatch)
         except CapacityError as error:
             raise _with_recurrent(error, answers.quantizable()) from error
         with stopwatch.phase("codegen"):
             generated.generate()
-        made = Predicted(partitioned, dataflow(partitioned), generated)
-        report = report_of(made, network, asked, otherwise(network, kept, answers), stopwatch)
+        made = Predicted(partitioned, whole, dataflow(partitioned), generated)
+        report = report_of(made, network, asked, otherwise(network, kept, answers, whole), stopwatch)
     compiled = CompiledModel(
         generated,
         chip,
@@ -242,7 +244,8 @@ def predict(
             made = predicted(integer, network, kept, stopwatch)
         except CapacityError as error:
             raise _with_recurrent(error, answers.quantizable()) from error
-        return ShownReport.of(report_of(made, network, asked, otherwise(network, kept, answers), stopwatch))
+        known = otherwise(network, kept, answers, made.whole)
+        return ShownReport.of(report_of(made, network, asked, known, stopwatch))
 
 
 def _read(

@@ -11,7 +11,7 @@ import numpy as np
 
 from match.compilation.options import Numerics
 from match.compilation.stopwatch import Stopwatch
-from match.compiled.stations import Asked, Questions, integer_form, predicted
+from match.compiled.stations import Asked, Questions, cycles_of, integer_form, predicted
 from match.errors import MatchError, OptionError
 from match.frontend.model import Model, ModelTensor
 from match.graph.cells import RealCells
@@ -34,8 +34,8 @@ _SOME_SCALE = 2**-6
 """Of a tensor whose range is not known."""
 
 
-def otherwise(model: Model, asked: Asked, answers: Questions) -> Otherwise:
-    """What the report's advice asks about a network."""
+def otherwise(model: Model, asked: Asked, answers: Questions, whole: int) -> Otherwise:
+    """What the report's advice asks about a network; `whole` are its cycles if main memory held everything."""
     known: dict[Change, int | None] = {}
 
     def cycles(change: Change) -> int | None:
@@ -45,6 +45,7 @@ def otherwise(model: Model, asked: Asked, answers: Questions) -> Otherwise:
 
     return Otherwise(
         cycles=cycles,
+        whole=whole,
         inputs=_inputs(model, asked.chip.activations or "int8"),
         outputs=_outputs(model),
         states=_states(model),
@@ -65,15 +66,13 @@ def cycles_with(model: Model, asked: Asked, arguments: Mapping[str, Any]) -> int
     try:
         one = with_one_sample(model) if own.pop("one_sample", False) else model
         changed = with_border(with_states(one, dict(own.pop("states", ()))), border)
-        l1, l2 = own.pop("l1", None), own.pop("l2", None)
-        chip = asked.chip if l1 is None and l2 is None else get_target(asked.chip, l1, l2=l2)
+        chip = get_target(asked.chip, own.pop("l1")) if "l1" in own else asked.chip
         if "numerics" in own:
             own["numerics"] = Numerics(own["numerics"])
         other, stopwatch = Asked(chip, replace(asked.options, **own), None), Stopwatch()
-        made = predicted(integer_form(changed, other, stopwatch), changed, other, stopwatch)
+        return cycles_of(predicted(integer_form(changed, other, stopwatch), changed, other, stopwatch).partitioned)
     except MatchError:
         return None
-    return sum(round(decision.cycles) for decision in made.partitioned.decisions)
 
 
 def _on_real_numbers(model: Model) -> list[Value]:

@@ -123,10 +123,14 @@ def exact_cycles(model: Model, target: MatchTarget, options: Options) -> int | N
     exact = replace(options, numerics=Numerics.EXACT, rescale=False, quantize_recurrent=False)
     asked, stopwatch = Asked(target, exact, None), Stopwatch()
     try:
-        decisions = predicted(integer_form(model, asked, stopwatch), model, asked, stopwatch).partitioned.decisions
+        return cycles_of(predicted(integer_form(model, asked, stopwatch), model, asked, stopwatch).partitioned)
     except CapacityError:
         return None
-    return sum(round(decision.cycles) for decision in decisions)
+
+
+def cycles_of(partitioned: Partitioned) -> int:
+    """The predicted cycles of a network that is cut, as a report has them."""
+    return sum(round(decision.cycles) for decision in partitioned.decisions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,10 +138,12 @@ class Predicted:
     """A network in the memories of its target: its decisions, and what main memory holds.
 
     `network` is what TVM made of it, where that had to be known: of a network that main memory may not hold, or of one
-    that was compiled. Without it, `estimate` says what main memory holds.
+    that was compiled. Without it, `estimate` says what main memory holds. `whole` are the predicted cycles if main
+    memory held everything.
     """
 
     partitioned: Partitioned
+    whole: int
     reads: tuple[Reads, ...]
     network: Network | None = None
     estimate: Estimate | None = None
@@ -152,17 +158,17 @@ def predicted(integer: Graph, model: Model, asked: Asked, stopwatch: Stopwatch) 
     chip = asked.chip
     with tvm_failures(model.name), asked.options.with_folder() as options:
         partitioned = cut_for(integer, model, replace(asked, options=options), stopwatch)
-        reads = dataflow(partitioned)
+        whole, reads = cycles_of(partitioned), dataflow(partitioned)
         known = estimate(partitioned, reads)
         border = tensor_bytes((*model.inputs, *model.outputs))
         states = sum(state.nbytes for state in integer.states)
         needed = known.workspace.bytes + known.constant_bytes + known.own + border + states
         if needed + chip.program_bytes(len(partitioned.decisions)) <= chip.main_memory.size:
-            return Predicted(partitioned, reads, estimate=known)
+            return Predicted(partitioned, whole, reads, estimate=known)
         from match.external_memory.fit import in_memory
 
         partitioned, network = in_memory(partitioned, integer, model, options, stopwatch)
-        return Predicted(partitioned, dataflow(partitioned), network)
+        return Predicted(partitioned, whole, dataflow(partitioned), network)
 
 
 def report(

@@ -45,6 +45,7 @@ class Otherwise:
     """What is known of a network compiled otherwise.
 
     cycles: predicts a change's cycles; None where the network cannot be compiled so.
+    whole: the cycles if main memory held everything.
     inputs, outputs: what leaves types and layouts to the caller; None where they are the modules' own.
     states: what keeps an output for the next inference, whose input is read as the output is written.
     quantizable: recurrent layers in floating point that modules would take in integers.
@@ -57,6 +58,7 @@ class Otherwise:
     """
 
     cycles: Callable[[Change], int | None] = _unknown
+    whole: int | None = None
     inputs: Change | None = None
     outputs: Change | None = None
     states: Change | None = None

@@ -25,7 +25,7 @@ def predicted_advice(report: Report, otherwise: Otherwise, least: float) -> Iter
     yield from _batch(report, otherwise, try_out)
     yield from _recurrent(report, otherwise, try_out)
     yield from _memory(report, try_out)
-    yield from _external(report, try_out)
+    yield from _external(report, _Tried(report, lambda change: otherwise.whole, least))
     if not report.options.fuse:
         layers = [layer for layer in report.layers if layer.module != CPU]
         sentence = "Modules execute operators one at a time"

@@ -30,7 +30,7 @@ def _report(network: ReadNetwork, asked: Asked, *, complete: bool = False) -> Re
     model = network.model
     integer = network.integer or integer_form(model, asked, stopwatch)
     made = predicted(integer, model, asked, stopwatch)
-    known = otherwise(model, asked, questions(model, asked, stopwatch)) if complete else None
+    known = otherwise(model, asked, questions(model, asked, stopwatch), made.whole) if complete else None
     return report(made, model, asked, known, stopwatch)
 
 
