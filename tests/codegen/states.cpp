@@ -30,7 +30,7 @@ int main()
     for (int number = 0; number < 4; number++) {
         step(&first, number);
         if (number % 2 == 0) {
-            std::memset(memory, 0x5a, sizeof memory); // what lies in the workspace between runs is nobody's
+            std::memset(memory, 0x5a, sizeof memory); // states are not in there
             step(&second, number);
         }
     }
