@@ -22,10 +22,12 @@ from match.compilation.options import IN_PLACES, Options
 from match.compilation.stopwatch import Passed, Progress, Stopwatch, unheard, unread
 from match.compiled.dataflow import dataflow
 from match.compiled.model import CompiledModel
+from match.compiled.otherwise import otherwise
 from match.compiled.stations import (
     Asked,
     Predicted,
     cut_for,
+    cycles_of,
     exact_cycles,
     integer_form,
     predicted,
@@ -41,8 +43,10 @@ from match.ir.names import network_prefix
 from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable
 from match.passes.border import Border
+from match.passes.one_sample import with_one_sample
 from match.passes.pipeline import integer_network
 from match.passes.with_border import with_border
+from match.passes.with_states import checked_states, with_states
 from match.report import REPORT, Report
 from match.report.file import read_report
 from match.report.shown import ShownReport
@@ -56,6 +60,8 @@ if TYPE_CHECKING:
     import onnx
 
     from match.relay import relay, tvm
+
+_ONE_SAMPLE = "one_sample is whether one sample of a batch is computed at a time"
 
 
 def compile(  # noqa: A001
@@ -76,6 +82,8 @@ def compile(  # noqa: A001
     rescale: bool = False,
     quantize_recurrent: bool = False,
     at_most: str | None = None,
+    states: Mapping[str, str] | None = None,
+    one_sample: bool = False,
     name: str | None = None,
     input_type: str | None = None,
     output_type: str | None = None,
@@ -108,6 +116,9 @@ def compile(  # noqa: A001
         quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
         at_most: how much of another quantity than the objective the network may take, in times the least, such as
             "latency=1.1x" beside objective "energy"; none: as much as that takes.
+        states: outputs that are inputs in the next inference, by the names of these, such as ``{"h_in": "h_out"}``;
+            the network keeps them, beside what the model itself keeps, and they begin as the real number 0.
+        one_sample: compute one sample at a time of a network that has a batch of several.
         name: what the network is called, and every name in its C begins with; none: the file's name.
         input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
             else becomes the caller's, who finds its scale in the interface; none: the model's.
@@ -126,6 +137,7 @@ def compile(  # noqa: A001
     from match.external_memory.fit import in_memory
 
     check_truth(overwrite, OVERWRITE)
+    check_truth(one_sample, _ONE_SAMPLE)
     stopwatch = Stopwatch(progress, passed)
     if output is not None:
         check_project_folder(path_of(output, "output"), overwrite=overwrite)  # before a search of minutes
@@ -133,20 +145,22 @@ def compile(  # noqa: A001
     border = Border.parse(input_type, output_type, input_layout)
     l1 = l1_sizes(l1)
     asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
-    network = _read(model, params, name, border, asked, stopwatch)
+    network = _read(model, params, name, states, border, asked, stopwatch, one_sample=one_sample)
     chip = asked.chip
     integer = integer_form(network, asked, stopwatch)
     answers = questions(network, asked, stopwatch)
     with tvm_failures(network.name), options.with_folder() as shared:
-        partitioned = cut_for(integer, network, replace(asked, options=shared), stopwatch)
+        kept = replace(asked, options=shared)
+        partitioned = cut_for(integer, network, kept, stopwatch)
+        whole = cycles_of(partitioned)
         try:
             partitioned, generated = in_memory(partitioned, integer, network, shared, stopwatch)
         except CapacityError as error:
             raise _with_recurrent(error, answers.quantizable()) from error
         with stopwatch.phase("codegen"):
             generated.generate()
-    made = Predicted(partitioned, dataflow(partitioned), generated)
-    report = report_of(made, network, asked, answers, stopwatch)
+        made = Predicted(partitioned, whole, dataflow(partitioned), generated)
+        report = report_of(made, network, asked, otherwise(network, kept, answers, whole), stopwatch)
     compiled = CompiledModel(
         generated,
         chip,
@@ -179,6 +193,8 @@ def predict(
     rescale: bool = False,
     quantize_recurrent: bool = False,
     at_most: str | None = None,
+    states: Mapping[str, str] | None = None,
+    one_sample: bool = False,
     progress: Progress = unheard,
 ) -> ShownReport:
     """The report of a compilation, without C.
@@ -205,37 +221,54 @@ def predict(
         quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
         at_most: how much of another quantity than the objective the network may take, in times the least, such as
             "latency=1.1x" beside objective "energy"; none: as much as that takes.
+        states: outputs that are inputs in the next inference, by the names of these, such as ``{"h_in": "h_out"}``;
+            the network keeps them, beside what the model itself keeps, and they begin as the real number 0.
+        one_sample: compute one sample at a time of a network that has a batch of several.
         progress: is told which phase has begun, and how many of the searches are done.
 
     Raises:
         MatchError: as `compile`.
     """
     check_progress(progress)
+    check_truth(one_sample, _ONE_SAMPLE)
     stopwatch = Stopwatch(progress)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent, at_most)
     l1 = l1_sizes(l1)
     asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
-    network = _read(model, params, None, Border.parse(None, None, None), asked, stopwatch)
+    network = _read(model, params, None, states, Border(), asked, stopwatch, one_sample=one_sample)
     integer = integer_form(network, asked, stopwatch)
     answers = questions(network, asked, stopwatch)
-    try:
-        made = predicted(integer, network, asked, stopwatch)
-    except CapacityError as error:
-        raise _with_recurrent(error, answers.quantizable()) from error
-    return ShownReport.of(report_of(made, network, asked, answers, stopwatch))
+    with options.with_folder() as shared:
+        kept = replace(asked, options=shared)
+        try:
+            made = predicted(integer, network, kept, stopwatch)
+        except CapacityError as error:
+            raise _with_recurrent(error, answers.quantizable()) from error
+        known = otherwise(network, kept, answers, made.whole)
+        return ShownReport.of(report_of(made, network, asked, known, stopwatch))
 
 
 def _read(
-    model: Any, params: Mapping[str, Any] | None, name: str | None, border: Border, asked: Asked, stopwatch: Stopwatch
+    model: Any,
+    params: Mapping[str, Any] | None,
+    name: str | None,
+    states: Mapping[str, str] | None,
+    border: Border,
+    asked: Asked,
+    stopwatch: Stopwatch,
+    *,
+    one_sample: bool,
 ) -> Model:
-    """The network, named, with the border that was asked for.
+    """The network, named, with the batch, the states and the border that were asked for.
 
     Raises:
         CapacityError: main memory does not hold its inputs or outputs.
         ModelError, OptionError: it cannot be read, or not be called so.
     """
     with stopwatch.phase("frontend"):
-        network = with_border(_named(_model(model, params), name, asked.chip), border)
+        named = _named(_model(model, params), name, asked.chip)
+        named = with_one_sample(named) if one_sample else named
+        network = with_border(with_states(named, checked_states(states)), border)
     check_border(network, asked.chip)
     return network
 
@@ -292,9 +325,10 @@ def validate(
             f"{report.model.sha256[:12]}..., and this has {model.sha256[:12]}...; give that file, or compile this one."
         )
     manifest = runs.read_manifest(folder)
-    model = with_border(
-        replace(model, name=report.model.name), Border.between(model, manifest.inputs, manifest.outputs)
-    )
+    kept = {state.name: state.output for state in report.model.states if state.output}
+    model = replace(model, name=report.model.name)
+    model = with_states(with_one_sample(model) if report.model.batch > 1 else model, kept)
+    model = with_border(model, Border.between(model, manifest.inputs, manifest.outputs))
     asked = report.options
     options = Options.parse(
         asked.engine,
@@ -422,6 +456,12 @@ def partition(
         raise OptionError("params belong to a Relay module or function; other models have their own weights.")
     with tvm_failures(mod.name if isinstance(mod, Model) else "the Relay module"):
         model = mod if isinstance(mod, Model) else from_relay(mod, params)
+        if model.states:
+            names = ", ".join(state.tensor.name for state in model.states)
+            raise ModelError(
+                f"{model.name} keeps {names} from one inference to the next, which TVM's executor does not; compile it "
+                "by match.compile, or export the model with these as inputs and outputs."
+            )
         integer = _transformed(model, chip, options)
         partitioned = cut_for(integer, model, Asked(chip, options, l1), Stopwatch())
     return with_names_for_c(partitioned.module)

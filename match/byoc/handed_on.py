@@ -23,7 +23,7 @@ def handed_on(function: relay.Function, model: Model) -> Network | None:
     if any(field.handle.value not in places for field in fields):
         return None
     copies = tuple(
-        Copy(Argument(border=places[field.handle.value]), len(places) + number, tensor_bytes([output]))
+        Copy(Argument(border=places[field.handle.value]), Argument(border=len(places) + number), tensor_bytes([output]))
         for number, (field, output) in enumerate(zip(fields, model.outputs, strict=True))
     )
     return Network(

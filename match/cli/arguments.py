@@ -194,6 +194,22 @@ Rescale = Annotated[
         "says how far.",
     ),
 ]
+States = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--state",
+        metavar="IN:OUT",
+        help="Keep output OUT in the network, which is its input IN in the next inference; may be given several times.",
+        show_default="what the model itself keeps",
+    ),
+]
+OneSample = Annotated[
+    bool,
+    typer.Option(
+        "--one-sample",
+        help="Of a network with a batch of several: C for one sample at a time, which modules take.",
+    ),
+]
 QuantizeRecurrent = Annotated[
     bool,
     typer.Option(
@@ -346,6 +362,16 @@ LabelledInput = Annotated[
         metavar="X.npz",
         help="Input tensors by name, one sample or a batch; `labels`: the class of each, for accuracies.",
         show_default="random, see --seed",
+    ),
+]
+DrawnSamples = Annotated[
+    int | None,
+    typer.Option(
+        "--samples",
+        metavar="N",
+        min=1,
+        help="Number of random inputs, or the first of --input; of a network with states the steps of a stream.",
+        show_default="1, or all of --input",
     ),
 ]
 Samples = Annotated[

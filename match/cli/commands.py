@@ -25,6 +25,7 @@ from match.cli.arguments import (
     ComparisonFile,
     CountUnit,
     CsvFile,
+    DrawnSamples,
     Engine,
     FirstReport,
     FloatModel,
@@ -54,6 +55,7 @@ from match.cli.arguments import (
     Numerics,
     Objective,
     On,
+    OneSample,
     Operator,
     Output,
     OutputFile,
@@ -79,6 +81,7 @@ from match.cli.arguments import (
     SecondReport,
     Seed,
     Settings,
+    States,
     SweepFiles,
     SweepPages,
     Target,
@@ -121,6 +124,8 @@ def compile_model(
     no_fuse: NoFuse = False,
     rescale: Rescale = False,
     quantize_recurrent: QuantizeRecurrent = False,
+    states: States = None,
+    one_sample: OneSample = False,
     overwrite: Overwrite = False,
     name: CName = None,
     input_type: InputType = None,
@@ -167,6 +172,8 @@ def compile_model(
             fuse=not no_fuse,
             rescale=rescale,
             quantize_recurrent=quantize_recurrent,
+            states=_states(states or ()),
+            one_sample=one_sample,
             name=name,
             input_type=input_type,
             output_type=output_type,
@@ -347,6 +354,24 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def _states(given: Sequence[str]) -> dict[str, str]:
+    """Outputs that become inputs, by the names of these, as they are given: IN:OUT.
+
+    Names may have colons, as those of TensorFlow do, if both have as many.
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        parts = text.split(":")
+        half = len(parts) // 2
+        name, output = ":".join(parts[:half]), ":".join(parts[half:])
+        if len(parts) % 2 or not name or not output:
+            raise OptionError(f"--state {text} is no pair of names; give it as IN:OUT, such as --state h_in:h_out.")
+        if name in found:
+            raise OptionError(f"--state {name} is given more than once; give it one output.")
+        found[name] = output
+    return found
+
+
 def _check_outputs(
     output: Path,
     overwrite: bool,
@@ -430,6 +455,7 @@ def run(
     directory: ProjectPath,
     inputs: InputFile = None,
     outputs: OutputFile = None,
+    samples: DrawnSamples = None,
     seed: Seed = 0,
     on: On = "host",
     sanitize: Sanitize = False,
@@ -452,13 +478,17 @@ def run(
     from match.run import measure, platform_on, random_inputs, read_manifest
     from match.run import run as run_project
     from match.run import trace as trace_project
+    from match.run.samples import drawn, first
 
     if trace is not None:
         check_ending(trace, TIMELINE_ENDINGS, "a timeline")
     for file in (outputs, trace):
         check_file(file)
     manifest = read_manifest(directory)
-    given = random_inputs(manifest, seed) if inputs is None else _labelled(inputs, manifest)[0]
+    if inputs is not None:
+        given = first(manifest, _labelled(inputs, manifest)[0], samples)
+    else:
+        given = random_inputs(manifest, seed) if samples is None else drawn(manifest, samples, seed)
     counts: Counts | None = None
     with _progress(f"Running {manifest.name}", quiet, verbose):
         if trace is not None:

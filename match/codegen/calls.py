@@ -45,18 +45,23 @@ class _Calls:
         self._sources = {decision.name: decision.source for decision in network.decisions}
         self._same = dict(_same(steps.steps))
         self._parts = dict(self._inside(steps.steps))
+        inputs, outputs = (len(side) - len(steps.states) for side in (steps.inputs, steps.outputs))
+        self._states = steps.inputs[inputs:]
         self._places: dict[Value, Argument] = {
-            parameter: Argument(border=number) for number, parameter in enumerate(steps.inputs)
+            **{tensor: Argument(border=number) for number, tensor in enumerate(steps.inputs[:inputs])},
+            **{tensor: Argument(state=number) for number, tensor in enumerate(self._states)},
         }
         self._constants: dict[tuple[str, bytes], PlacedConstant] = {}
-        self._outputs = steps.outputs
-        self._first_output = len(steps.inputs)
+        self._ends = [
+            *((tensor, Argument(border=number)) for number, tensor in enumerate(steps.outputs[:outputs], inputs)),
+            *((tensor, Argument(state=number)) for number, tensor in enumerate(steps.outputs[outputs:])),
+        ]
         bodies = {step: step.body for step in steps.steps if step.body is not None and not step.alias}
         self._compiled = dict(zip(bodies, core.functions(list(bodies.values())), strict=True))
         self._functions = dict(self._distinct())
 
     def result(self) -> Calls:
-        copied = list(self._border())
+        copied = list(self._copied_ends())
         for step in self._steps:
             for number, tensor in enumerate(step.writes):
                 if self._root(tensor) is tensor and tensor not in self._places:
@@ -69,12 +74,8 @@ class _Calls:
         ]
         times = Counter(step.function for step in steps)
         steps = [replace(step, pieces=None) if times[step.function] > 1 else step for step in steps]
-        copies = (
-            Copy(self._place(output), number, output.tensor.bytes)
-            for number, output in enumerate(self._outputs, self._first_output)
-            if number in copied
-        )
-        return Calls(tuple(steps), tuple(copies), self._functions, tuple(stacked(self._constants.values())))
+        copies = in_order(Copy(self._place(tensor), target, tensor.tensor.bytes) for tensor, target in copied)
+        return Calls(tuple(steps), copies, self._functions, tuple(stacked(self._constants.values())))
 
     def _distinct(self) -> Iterator[tuple[str, CoreFunction]]:
         """The functions that are printed: of equal ones that of the first step."""
@@ -84,15 +85,33 @@ class _Calls:
                 known.append(function)
                 yield self._names[step], function
 
-    def _border(self) -> Iterator[int]:
-        """Gives outputs of the network that steps write a place there; numbers of the others, which are copied."""
+    def _copied_ends(self) -> Iterator[tuple[Value, Argument]]:
+        """Gives outputs and states that steps write a place there; the others, which are copied at the end.
+
+        A state is written in its place by a step behind all that read what it was before.
+        """
         inside = {*self._parts, *(whole for whole, _ in self._parts.values())}
-        for number, output in enumerate(self._outputs, self._first_output):
-            root = self._root(output)
-            if isinstance(root.operator, Constant) or root in inside or root in self._places:
-                yield number
+        last = dict.fromkeys(self._states, -1) | dict(self._last_reads())
+        roots = [self._root(tensor) for tensor, _ in self._ends]
+        for (tensor, target), root in zip(self._ends, roots, strict=True):
+            if self._places.get(root) == target:  # a state that stays as it is
+                continue
+            elsewhere = isinstance(root.operator, Constant) or root in inside or root in self._places
+            if elsewhere or (target.state is not None and self._written_at(root) <= last[self._states[target.state]]):
+                yield tensor, target
             else:
-                self._places[root] = Argument(border=number)
+                self._places[root] = target
+
+    def _last_reads(self) -> Iterator[tuple[Value, int]]:
+        """Places of the last steps that read tensors, or parts of them; that of an output is behind all steps."""
+        for number, step in enumerate(self._steps):
+            if not step.alias and not isinstance(step.plan, InPlace):
+                yield from ((self._whole(tensor)[0], number) for tensor in step.reads)
+        yield from ((self._whole(tensor)[0], len(self._steps)) for tensor, _ in self._ends)
+
+    def _written_at(self, root: Value) -> int:
+        """The place of the step that writes a tensor."""
+        return next(number for number, step in enumerate(self._steps) if root in step.writes)
 
     def _inside(self, steps: Sequence[Step]) -> Iterator[tuple[Value, tuple[Value, int]]]:
         """Tensors that are parts of others, with the other one and the offset in it."""
@@ -108,11 +127,16 @@ class _Calls:
             tensor = self._same[tensor]
         return tensor
 
-    def _place(self, tensor: Value) -> Argument:
+    def _whole(self, tensor: Value) -> tuple[Value, int]:
+        """The tensor that has a place of its own in which another one lies, and the offset there."""
         root, offset = self._root(tensor), 0
         while root in self._parts:
             root, more = self._parts[root]
             offset += more
+        return root, offset
+
+    def _place(self, tensor: Value) -> Argument:
+        root, offset = self._whole(tensor)
         if isinstance(root.operator, Constant):
             return self._constant(root.operator.array, "constants")
         place = self._places[root]
@@ -140,6 +164,27 @@ class _Calls:
             free = next(name for name in names if name not in taken)
             self._constants[key] = PlacedConstant(free, 0, data)
         return Argument(constant=self._constants[key].name)
+
+
+def in_order(copies: Iterable[Copy]) -> tuple[Copy, ...]:
+    """Copies in an order in which none overwrites a state that another one still reads.
+
+    Of states in a circle the first is saved before.
+    """
+    pending: list[Copy] = list(copies)
+    ordered: list[Copy] = []
+    while pending:
+        read = Counter(copy.source.state for copy in pending)
+        ready = next((copy for copy in pending if not read[copy.target.state] or copy.target.state is None), None)
+        if ready is None:
+            source, size = pending[0].source, pending[0].bytes
+            saved = Argument(Buffer(f"state_{source.state}_before", size))
+            ordered.append(Copy(source, saved, size))
+            pending = [replace(copy, source=saved) if copy.source == source else copy for copy in pending]
+        else:
+            pending.remove(ready)
+            ordered.append(ready)
+    return tuple(ordered)
 
 
 def stacked(constants: Iterable[PlacedConstant]) -> Iterator[PlacedConstant]:

@@ -47,6 +47,7 @@ def shortage(network: Network, target: MatchTarget) -> str:
         f"{needed - memory.size} are short: {network.constant_bytes} for constants"
         + (f" (most of them in {named})" if named else "")
         + (f", an estimated {program} for the program" if program else "")
+        + (f", {network.state_bytes} for states" if network.states else "")
         + f" and {network.activation_bytes} for activations; {target.name} has no external memory to put them in, so "
         f"take a smaller network or a target with more memory."
     )

@@ -43,7 +43,9 @@ def fingerprint(network: Network) -> str:
     """16 hexadecimal digits of a network's own C: layers, operators, constants, inputs and outputs."""
     texts = [network.operators, *(layer.code for layer in network.layers)]
     data = [constant.data.tobytes() for constant in network.constants]
-    tensors = msgspec.json.encode((network.name, network.inputs, network.outputs))
+    data += [state.initial.tobytes() for state in network.states]
+    states = [state.tensor for state in network.states]
+    tensors = msgspec.json.encode((network.name, network.inputs, network.outputs, *([states] if states else [])))
     image = [network.memory.image] if network.memory else []
     return _digits([tensors, *(text.encode() for text in texts), *data, *image])[:16]
 

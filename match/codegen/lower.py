@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from match.codegen.calls import Calls, calls
 from match.codegen.control_core import ControlCore
 from match.codegen.inside import beside
-from match.codegen.network import LayerSource, Network, Place
+from match.codegen.network import LayerSource, Network, Place, State
 from match.codegen.steps import WORKSPACE_ALIGNMENT, CoreFunction, lives
-from match.frontend.model import Model
+from match.frontend.model import Model, ModelTensor
+from match.ir.names import identifiers
+from match.mapping.memory import align
 from match.mapping.packing import Item, pack
-from match.partitioning.steps import Cut
+from match.partitioning.steps import Cut, Steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +48,18 @@ def lower(network: Cut, model: Model, core: ControlCore) -> Network:
         workspace_bytes=peak,
         inside=beside(model.inputs, model.outputs, found.steps, found.copies, offsets, peak, alignment),
         rounding=model.rounding,
+        states=tuple(_states(network.steps, alignment)),
     )
+
+
+def _states(steps: Steps, alignment: int) -> Iterator[State]:
+    """The states of a network, one after the other."""
+    tensors = steps.inputs[len(steps.inputs) - len(steps.states) :]
+    names = identifiers(f"state_{tensor.source}" for tensor in tensors)
+    offset = 0
+    for tensor, name, initial in zip(tensors, names, steps.states, strict=True):
+        yield State(ModelTensor(tensor.source, tensor.shape, tensor.dtype), name, initial, offset)
+        offset = align(offset + initial.nbytes, alignment)
 
 
 def _planned(found: Calls) -> tuple[dict[str, int], int]:

@@ -48,11 +48,21 @@ class MainText:
     @property
     def tensors(self) -> list[Placed]:
         """All buffers, in the order in which calls touch them first."""
-        buffers = dict.fromkeys(buffer.name for step in self._network.steps for buffer in step.touched)
+        calls = (buffer for step in self._network.steps for buffer in step.touched)
+        copied = (one.buffer for copy in self._network.copies for one in (copy.source, copy.target) if one.buffer)
+        buffers = dict.fromkeys(buffer.name for buffer in (*calls, *copied))
         places = self._network.places
         return [
             Placed(n, "current->external" if places[n].external else "workspace", places[n].offset) for n in buffers
         ]
+
+    @property
+    def states(self) -> list[tuple[str, int]]:
+        """The names in C of the states that are read or written, and their offsets among all."""
+        arguments = [argument for step in self._network.steps for argument in step.arguments]
+        arguments += [one for copy in self._network.copies for one in (copy.source, copy.target)]
+        used = {argument.state for argument in arguments}
+        return [(state.c_name, state.offset) for number, state in enumerate(self._network.states) if number in used]
 
     @property
     def calls(self) -> list[CallText]:
@@ -62,9 +72,7 @@ class MainText:
     @property
     def copies(self) -> list[CopyText]:
         """What is done after the calls."""
-        return [
-            CopyText(self._borders[copy.border], self._text(copy.source), copy.bytes) for copy in self._network.copies
-        ]
+        return [CopyText(self._text(copy.target), self._text(copy.source), copy.bytes) for copy in self._network.copies]
 
     @property
     def uses_workspace(self) -> bool:
@@ -78,6 +86,8 @@ class MainText:
     def _text(self, argument: Argument) -> str:
         if argument.border is not None:
             text = self._borders[argument.border]
+        elif argument.state is not None:
+            text = self._network.states[argument.state].c_name
         elif argument.buffer is not None:
             text = argument.buffer.name
         elif self._network.memory is not None:

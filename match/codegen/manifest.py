@@ -35,7 +35,8 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `calls` are what one inference calls, in order. `image` is the file for external memory, of networks that take some.
     `fingerprint` is that of the network's own C, which the network has as well, `shared` the name of that which
     networks share. `files` has the SHA-256 of every file that a compilation wrote, by its path; this one and those that
-    get measurements are not among them. `selftest` has that of the self-test's files.
+    get measurements are not among them. `selftest` has that of the self-test's files. `states` are what a context keeps
+    from one run to the next.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     shared: str = ""
     files: dict[str, str] = {}
     selftest: dict[str, str] = {}
+    states: tuple[ModelTensor, ...] = ()
     schema_version: Literal[6] = 6
 
 

@@ -29,6 +29,20 @@ class Constant:
     data: npt.NDArray[np.generic]
 
 
+@dataclass(frozen=True, eq=False)
+class State:
+    """What a context of the network keeps from one run to the next.
+
+    tensor: its name in the model, shape and type. c_name: its name in the network's C. initial: what it holds at first.
+    offset: in bytes, among all states.
+    """
+
+    tensor: ModelTensor
+    c_name: str
+    initial: npt.NDArray[np.generic]
+    offset: int
+
+
 @dataclass(frozen=True)
 class LayerSource:
     """A layer on a module: its plan and its C, which is generated when it is first asked for."""
@@ -140,6 +154,12 @@ class Network:
     inside: Inside
     rounding: Rounding = Rounding.TFLITE
     memory: NetworkMemory | None = None
+    states: tuple[State, ...] = ()
+
+    @property
+    def state_bytes(self) -> int:
+        """Bytes of all states in a context."""
+        return max((state.offset + state.initial.nbytes for state in self.states), default=0)
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -168,10 +188,10 @@ class Network:
 
     @property
     def main_bytes(self) -> int:
-        """Most bytes of main memory in use at once, inputs and outputs included."""
+        """Most bytes of main memory in use at once, inputs, outputs and states included."""
         if self.memory:
-            return self.memory.plan.main + tensor_bytes((*self.inputs, *self.outputs))
-        return self.constant_bytes + self.activation_bytes
+            return self.memory.plan.main + tensor_bytes((*self.inputs, *self.outputs)) + self.state_bytes
+        return self.constant_bytes + self.activation_bytes + self.state_bytes
 
     @property
     def activation_bytes(self) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from match.codegen.c_text import comment, quoted, render, values, wrap
 from match.codegen.identity import SharedC, fingerprint, shared_c
@@ -163,6 +164,7 @@ def _manifest(network: Network, target: MatchTarget, files: dict[str, str], self
         shared=shared_by(target).symbol,
         files=files,
         selftest=selftest,
+        states=tuple(state.tensor for state in network.states),
     )
 
 
@@ -253,6 +255,7 @@ def _network_context(network: Network, target: MatchTarget) -> dict[str, object]
         "rounding": _ROUNDING.get(network.rounding, "MATCH_HALF_AWAY"),
         "alignment": max(WORKSPACE_ALIGNMENT, target.main_memory.alignment),
         "constant_alignment": CONSTANT_ALIGNMENT,
+        "alike": _alike,
         "c_type": c_type,
         "comment": comment,
         "numbers": numbers,
@@ -261,6 +264,12 @@ def _network_context(network: Network, target: MatchTarget) -> dict[str, object]
         "values": values,
         "quoted": quoted,
     }
+
+
+def _alike(data: npt.NDArray[np.generic]) -> int | None:
+    """The one byte that an array is made of; None if there are others."""
+    found = {*data.tobytes()}
+    return found.pop() if len(found) == 1 else None
 
 
 def image_file(network: Network) -> str:
@@ -309,6 +318,8 @@ def _memory_uses(network: Network, target: MatchTarget) -> Iterator[_MemoryUse]:
     """What the network takes of each memory: of scratchpads the most that a layer does."""
     main = target.main_memory.name
     yield _MemoryUse(main, "workspace", network.workspace_bytes)
+    if network.states:
+        yield _MemoryUse(main, "states", network.state_bytes)
     if network.memory is None:
         yield _MemoryUse(main, "constants", network.constant_bytes)
     elif target.external:

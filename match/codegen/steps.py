@@ -42,16 +42,17 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Argument:
-    """A tensor that a call reads or writes: one of these three.
+    """A tensor that a call reads or writes: one of these four.
 
-    buffer: in which it lies, `offset` bytes from its beginning. border: number of a tensor of the network, inputs
-    first, outputs after them. constant: name of a constant.
+    buffer: in which it lies, `offset` bytes from its beginning. border: number of a tensor of the network's caller,
+    inputs first, outputs after them. constant: name of a constant. state: number of one.
     """
 
     buffer: Buffer | None = None
     offset: int = 0
     border: int | None = None
     constant: str = ""
+    state: int | None = None
 
 
 @dataclass(frozen=True)
@@ -110,10 +111,10 @@ class CallStep:
 
 @dataclass(frozen=True)
 class Copy:
-    """What becomes an output of the network at its end although nothing writes it there; `border` is its number."""
+    """What becomes an output or a state of the network at its end although nothing writes it there."""
 
     source: Argument
-    border: int
+    target: Argument
     bytes: int
 
 
@@ -128,7 +129,7 @@ class Life:
 
 
 def lives(steps: Sequence[CallStep], copies: Iterable[Copy]) -> tuple[Life, ...]:
-    """All buffers, by their first calls; what is copied to an output lives to the last call."""
+    """All buffers, by their first calls; what is copied lives to the last call."""
     touched: dict[Buffer, list[tuple[int, int]]] = {}
     begin = 0
     for number, step in enumerate(steps):
@@ -136,8 +137,9 @@ def lives(steps: Sequence[CallStep], copies: Iterable[Copy]) -> tuple[Life, ...]
             touched.setdefault(buffer, []).extend(((number, begin + use.first), (number, begin + use.last)))
         begin += step.stages
     for copy in copies:
-        if copy.source.buffer is not None:
-            touched[copy.source.buffer].append((len(steps) - 1, begin - 1))
+        for buffer in (copy.source.buffer, copy.target.buffer):
+            if buffer is not None:
+                touched.setdefault(buffer, []).append((max(len(steps) - 1, 0), max(begin - 1, 0)))
     return tuple(
         Life(buffer, min(places)[0], max(places)[0], Uses(min(stages), max(stages)))
         for buffer, places in touched.items()

@@ -16,10 +16,10 @@ def dataflow(network: Partitioned) -> tuple[Reads, ...]:
     places = [place for place, decision in enumerate(network.decisions) if decision.op != LAYOUT]
     rows = list(zip(places, network.rows, strict=True))
     written = {value: place for place, row in rows for value in tensors_of(row)}
-    given = {value: place for place, value in enumerate(network.graph.inputs)}
+    given = {value: place for place, value in enumerate(network.graph.given)}
     found = [Reads()] * len(network.decisions)
     for place, row in rows:
-        outputs = (number for number, output in enumerate(network.graph.outputs) if written.get(output) == place)
+        outputs = (number for number, output in enumerate(network.graph.handed_out) if written.get(output) == place)
         found[place] = Reads(_known(row.inputs, written), _known(row.inputs, given), tuple(outputs))
     for begin, end in _conversions([decision.op for decision in network.decisions]):
         _insert(found, begin, end)

@@ -20,10 +20,11 @@ from match.graph.text import text
 from match.graph.value import Graph
 from match.partitioning.least_l1 import check_l1
 from match.partitioning.partitioner import Partitioned, cut
-from match.partitioning.quantizable import Quantizable, has_wide_activations, quantizable
+from match.partitioning.quantizable import Quantizable, quantizable
 from match.passes.pipeline import integer_network
 from match.report import Report
 from match.report import build as build_report
+from match.report.changes import Otherwise
 from match.report.reads import Reads
 from match.rewrites.rescale import rescaled
 from match.target.hardware import MatchTarget
@@ -122,10 +123,14 @@ def exact_cycles(model: Model, target: MatchTarget, options: Options) -> int | N
     exact = replace(options, numerics=Numerics.EXACT, rescale=False, quantize_recurrent=False)
     asked, stopwatch = Asked(target, exact, None), Stopwatch()
     try:
-        decisions = predicted(integer_form(model, asked, stopwatch), model, asked, stopwatch).partitioned.decisions
+        return cycles_of(predicted(integer_form(model, asked, stopwatch), model, asked, stopwatch).partitioned)
     except CapacityError:
         return None
-    return sum(round(decision.cycles) for decision in decisions)
+
+
+def cycles_of(partitioned: Partitioned) -> int:
+    """The predicted cycles of a network that is cut, as a report has them."""
+    return sum(round(decision.cycles) for decision in partitioned.decisions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +138,12 @@ class Predicted:
     """A network in the memories of its target: its decisions, and what main memory holds.
 
     `network` is what TVM made of it, where that had to be known: of a network that main memory may not hold, or of one
-    that was compiled. Without it, `estimate` says what main memory holds.
+    that was compiled. Without it, `estimate` says what main memory holds. `whole` are the predicted cycles if main
+    memory held everything.
     """
 
     partitioned: Partitioned
+    whole: int
     reads: tuple[Reads, ...]
     network: Network | None = None
     estimate: Estimate | None = None
@@ -151,28 +158,27 @@ def predicted(integer: Graph, model: Model, asked: Asked, stopwatch: Stopwatch) 
     chip = asked.chip
     with tvm_failures(model.name), asked.options.with_folder() as options:
         partitioned = cut_for(integer, model, replace(asked, options=options), stopwatch)
-        reads = dataflow(partitioned)
+        whole, reads = cycles_of(partitioned), dataflow(partitioned)
         known = estimate(partitioned, reads)
         border = tensor_bytes((*model.inputs, *model.outputs))
-        needed = known.workspace.bytes + known.constant_bytes + known.own + border
+        states = sum(state.nbytes for state in integer.states)
+        needed = known.workspace.bytes + known.constant_bytes + known.own + border + states
         if needed + chip.program_bytes(len(partitioned.decisions)) <= chip.main_memory.size:
-            return Predicted(partitioned, reads, estimate=known)
+            return Predicted(partitioned, whole, reads, estimate=known)
         from match.external_memory.fit import in_memory
 
         partitioned, network = in_memory(partitioned, integer, model, options, stopwatch)
-        return Predicted(partitioned, dataflow(partitioned), network)
+        return Predicted(partitioned, whole, dataflow(partitioned), network)
 
 
 def report(
     made: Predicted,
     model: Model,
     asked: Asked,
-    answers: Questions,
+    otherwise: Otherwise | None,
     stopwatch: Stopwatch,
-    *,
-    complete: bool = True,
 ) -> Report:
-    """The report of a network; one that is not `complete` has neither timeline nor advice."""
+    """The report of a network; without what is known of it `otherwise` it has neither timeline nor advice."""
     partitioned, network, known = made.partitioned, made.network, made.estimate
     with stopwatch.phase("compare"):
         moved = moved_outputs(partitioned, model.inputs, model.outputs)
@@ -182,15 +188,13 @@ def report(
         options=asked.options,
         l1=asked.l1,
         decisions=partitioned.decisions,
+        states=partitioned.graph.states,
         reads=made.reads,
         compile_seconds=stopwatch.seconds,
         elements=_elements(model.network),
-        quantizable=answers.quantizable() if complete else (),
-        wide_activations=has_wide_activations(model.network),
         deviations=partitioned.deviations(),
         moved_outputs=moved,
-        exact_cycles=answers.exact_cycles,
-        complete=complete,
+        otherwise=otherwise,
         **_sizes(model, asked.chip, partitioned, network, known),
     )
 

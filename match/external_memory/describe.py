@@ -29,6 +29,7 @@ def describe(
     plans = {d.plan.symbol: d.plan for d in decisions if d.plan}
     alignment = max(WORKSPACE_ALIGNMENT, memory.alignment)
     outside = sum(align(tensor_bytes([tensor]), memory.alignment) for tensor in (*network.inputs, *network.outputs))
+    outside += align(network.state_bytes, alignment)
     cycles = _cycles(network.steps, decisions)
     constants = sum(align(len(plan.constants), alignment) for plan in plans.values())
     return PlacementProblem(

@@ -45,14 +45,15 @@ def sentence(shortage: Shortage, network: Network, layers: Mapping[str, LayerDec
         f"{size} for {_NAMES[part] if part in _NAMES else 'what ' + name(writers[part]) + ' writes'}"
         for part, size in shortage.parts[:_PARTS]
     )
-    border = tensor_bytes((*network.inputs, *network.outputs))
+    border = tensor_bytes((*network.inputs, *network.outputs)) + network.state_bytes
     program = target.program_bytes(len(network.steps))
     beside = f", and an estimated {program} for the program" if program else ""
     where = name(network.steps[shortage.step])
+    what = "inputs, outputs and states" if network.states else "inputs and outputs"
     return (
         f"{network.name} does not fit {target.name}'s {memory.name} of {memory.size} bytes, even with all in external "
         f"memory that can be there: {where} is {shortage.needed - shortage.available} bytes short; it needs "
-        f"{shortage.needed} ({parts}) beside {border} for inputs and outputs of the network{beside}; a larger "
+        f"{shortage.needed} ({parts}) beside {border} for {what} of the network{beside}; a larger "
         f"{memory.name} (--l2), a smaller L1 (--l1), integer inputs or a smaller image would help."
     )
 

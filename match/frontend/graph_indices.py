@@ -25,7 +25,7 @@ def with_indices(tensors: Sequence[ModelTensor], graph: Graph) -> tuple[ModelTen
         for operand, bounds in _demands(value, accepted.get(value)):
             low, high = accepted.get(operand, EVERY)
             accepted[operand] = max(low, bounds[0]), min(high, bounds[1])
-    return tuple(with_bounds(tensor, accepted.get(x)) for tensor, x in zip(tensors, graph.inputs, strict=True))
+    return tuple(with_bounds(tensor, accepted.get(x)) for tensor, x in zip(tensors, graph.given, strict=True))
 
 
 def _demands(value: Value, own: Bounds | None) -> Iterator[tuple[Value, Bounds]]:

@@ -6,9 +6,10 @@ import enum
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
     from match.graph.value import Graph
@@ -59,15 +60,29 @@ def tensor_bytes(tensors: Iterable[ModelTensor]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
+class ModelState:
+    """A tensor that a network keeps from one inference to the next.
+
+    tensor: its name in the model, shape and type. initial: what it is before the first inference.
+    output: the name of the model's output that it is afterwards; empty for a variable of the model's own.
+    """
+
+    tensor: ModelTensor
+    initial: npt.NDArray[Any] = field(repr=False)
+    output: str = ""
+
+
+@dataclass(frozen=True, eq=False)
 class Model:
     """A network as read from its file.
 
     `network` is a graph, or, where Relay was given, a Relay module with QNN operators that has one
     function, "main", whose parameters are `inputs` in order and whose weights are constants; with several `outputs` it
-    returns a tuple. `sha256` is the hash of the file, or of the Relay text where there is none.
-    `data` are the bytes of the file, weights from other files included; None for Relay. `original` is the model of the
-    file where inputs or outputs are to have another type or layout than there; else it is None. `notes` are sentences
-    about what the file leaves open and the front end decided.
+    returns a tuple. The `states` are behind inputs and outputs there, in order. `sha256` is the hash of the file, or of
+    the Relay text where there is none. `data` are the bytes of the file, weights from other files included; None for
+    Relay. `original` is the model of the file where inputs or outputs are to have another type or layout than there, to
+    be states, or one sample of a `batch` of so many; else it is None. `notes` are sentences about what the file leaves
+    open and the front end decided.
     """
 
     name: str
@@ -79,6 +94,8 @@ class Model:
     data: bytes | None = field(default=None, repr=False)
     original: Model | None = field(default=None, repr=False)
     notes: tuple[str, ...] = ()
+    states: tuple[ModelState, ...] = ()
+    batch: int = 1
 
     @property
     def module(self) -> tvm.IRModule:

@@ -14,7 +14,7 @@ Rule = Callable[[Value, Value], Value]
 def rewrite(graph: Graph, rule: Rule) -> Graph:
     """The graph with a rule applied to each value that an operator computes, inputs first; see `replacements`."""
     replaced = replacements(graph, rule)
-    return Graph(graph.inputs, tuple(replaced[value] for value in graph.outputs))
+    return replace(graph, outputs=tuple(replaced[value] for value in graph.outputs))
 
 
 def replacements(graph: Graph, rule: Rule) -> dict[Value, Value]:

@@ -9,7 +9,11 @@ Lines are Python expressions, though nothing is run::
 A line says how a tensor is called, its type and shape, its operator, the tensors that this reads, its fields that are
 not as they mostly are, and after ``of`` what else is known of the tensor (`match.graph.value.Value`). An array is its
 type with its elements, ``int32([1, 2])``, or, where they are all alike, one element and the shape, ``int32(7, (64,))``.
-Of an array of more than `MOST_ELEMENTS` there are the shape and a digest.
+Of an array of more than `MOST_ELEMENTS` there are the shape and a digest. What a network keeps is a ``state`` with what
+it holds at first, and a line after all operators says what it holds afterwards::
+
+    v2: int8[1, 8] = state("last", int8(0, (1, 8)))
+    v2 = v5
 """
 
 from __future__ import annotations
@@ -75,8 +79,11 @@ _OF = MappingProxyType({"exact": True, "parts": 1, "deviation": None})
 def text(graph: Graph) -> str:
     """The text of a graph. Of the function of an operator without a class there is a digest."""
     names = {value: f"v{number}" for number, value in enumerate(graph.values)}
-    lines = [f"{name}: {_type(value.tensor)} = {_written(value, names)}" for value, name in names.items()]
-    return "\n".join([*lines, f"return {', '.join(names[value] for value in graph.outputs)}", ""])
+    states = dict(zip(graph.inputs[len(graph.given) :], graph.states, strict=True))
+    lines = [f"{name}: {_type(value.tensor)} = {_written(value, names, states)}" for value, name in names.items()]
+    after = zip(states, graph.outputs[len(graph.handed_out) :], strict=True)
+    lines += [f"{names[state]} = {names[value]}" for state, value in after]
+    return "\n".join([*lines, f"return {', '.join(names[value] for value in graph.handed_out)}", ""])
 
 
 def functions(graph: Graph) -> dict[str, str]:
@@ -87,7 +94,7 @@ def functions(graph: Graph) -> dict[str, str]:
 
 def arrays(graph: Graph) -> dict[str, Array]:
     """The arrays of a graph whose elements its text leaves out, by their digests."""
-    found = (array for value in graph.values for array in arrays_of(value.operator))
+    found = (*graph.states, *(array for value in graph.values for array in arrays_of(value.operator)))
     return {_digest(array): array for array in found if _is_left_out(array)}
 
 
@@ -108,7 +115,9 @@ def _type(tensor: Tensor) -> str:
     return f"{tensor.dtype}[{', '.join(map(str, tensor.shape)) or '()'}]"
 
 
-def _written(value: Value, names: Mapping[Value, str]) -> str:
+def _written(value: Value, names: Mapping[Value, str], states: Mapping[Value, Array]) -> str:
+    if value in states:
+        return f"state({value.source!r}, {_array(states[value])})"
     if value.operator is None:
         return f"input({value.source!r})"
     arguments = [*(names[x] for x in value.inputs), *_fields(value.operator)]
@@ -192,13 +201,17 @@ class _Parser:
     def __init__(self, known: Mapping[str, Array], functions: Mapping[str, Function]) -> None:
         self._known, self._functions = known, functions
         self._values: dict[str, Value] = {}
+        self._states: dict[Value, Array] = {}
         self._operators = _operators()
         self._parts: dict[str, Any] = {one.__name__: one for one in _PARTS}
 
     def graph(self, module: ast.Module) -> Graph:
         outputs: tuple[Value, ...] = ()
+        after: dict[Value, Value] = {}
         for line in module.body:
             match line:
+                case ast.Assign(targets=[ast.Name() as state], value=one):
+                    after[self._named(state)] = self._named(one)
                 case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=ast.expr() as written):
                     self._values[name] = self._value(self._tensor(annotation), written)
                 case ast.Return(value=ast.Tuple(elts=names)):
@@ -207,7 +220,10 @@ class _Parser:
                     outputs = (self._named(one),)
                 case _:
                     raise ValueError(f"{ast.unparse(line)!r} is no line of a graph")
-        return Graph(tuple(value for value in self._values.values() if value.operator is None), outputs)
+        if set(after) != set(self._states):
+            raise ValueError("a line for each state, and for nothing else, says what it holds afterwards")
+        given = (value for value in self._values.values() if value.operator is None and value not in after)
+        return Graph((*given, *after), (*outputs, *after.values()), tuple(self._states[state] for state in after))
 
     def _value(self, tensor: Tensor, written: ast.expr) -> Value:
         facts: dict[str, Any] = {}
@@ -220,6 +236,10 @@ class _Parser:
             raise ValueError(f"{ast.unparse(written)!r} is no operator of a graph")
         if written.func.id == "input":
             return Value(tensor, source=self._field(written.args[0]))
+        if written.func.id == "state":
+            state = Value(tensor, source=self._field(written.args[0]))
+            self._states[state] = np.asarray(self._field(written.args[1]))
+            return state
         if written.func.id not in self._operators:
             raise ValueError(f"{written.func.id!r} is no operator of a graph")
         own = {keyword.arg: self._field(keyword.value) for keyword in written.keywords if keyword.arg}

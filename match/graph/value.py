@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from match.graph.operator import Operator
+from match.graph.operator import Array, Operator
 from match.ir.deviation import Deviation
 from match.ir.graph import Tensor
 
@@ -50,15 +50,36 @@ def computed(operator: Operator, *inputs: Value, exact: bool = True, source: str
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A network: the tensors that it is given, and those that it hands out."""
+    """A network: the tensors that it is given, and those that it hands out.
+
+    states: what it keeps from one inference to the next, as it is before the first. The last inputs are what states
+        hold, and the last outputs, in the same order, what they hold afterwards.
+    """
 
     inputs: tuple[Value, ...]
     outputs: tuple[Value, ...]
+    states: tuple[Array, ...] = ()
+
+    @property
+    def given(self) -> tuple[Value, ...]:
+        """The inputs that are the caller's."""
+        return self.inputs[: len(self.inputs) - len(self.states)]
+
+    @property
+    def handed_out(self) -> tuple[Value, ...]:
+        """The outputs that are the caller's."""
+        return self.outputs[: len(self.outputs) - len(self.states)]
+
+    @property
+    def ends(self) -> tuple[Value, ...]:
+        """The outputs as they are computed: states first, so that what these are made of is not held for long."""
+        count = len(self.handed_out)
+        return (*self.outputs[count:], *self.outputs[:count])
 
     @property
     def values(self) -> list[Value]:
         """All tensors, each after those that it is computed from; inputs that nothing reads come last."""
-        return ordered((*self.outputs, *self.inputs))
+        return ordered((*self.ends, *self.inputs))
 
 
 def ordered(values: Iterable[Value]) -> list[Value]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
 from match.compilation.options import Options
-from match.compilation.stopwatch import Stopwatch
+from match.compilation.stopwatch import Stopwatch, unread
 from match.dispatch.choice import ask
 from match.dispatch.request import Workload
 from match.frontend.model import Model
+from match.graph.elements import Dequantize, Quantize
+from match.graph.opaque import Constant
 from match.graph.reals import REAL
 from match.graph.recurrent import Gru, Lstm
-from match.graph.value import Graph, Value, computed
+from match.graph.value import Graph, Value, computed, readers
 from match.partitioning.unrolled import workload_of
 from match.rewrites.quantized_cells import QuantizedLayer, quantized_layers
 from match.rewrites.unsigned import with_unsigned_activations
@@ -53,6 +56,53 @@ def quantizable(model: Model, target: MatchTarget, options: Options, stopwatch: 
         for name, ways in costs.items()
         if all(module for _, module in ways)
     )
+
+
+def quantized_operators(model: Model, options: Options) -> frozenset[str]:
+    """The names of a model's operators on real numbers that are alone between dequantizes and quantizes.
+
+    One of them may be several operators of the graph, of which the last has the name.
+    """
+    network = _graph_of(model, options)
+    read_by = readers(network)
+    found: set[str] = set()
+    seen: set[Value] = set()
+    for value in network.values:
+        if value not in seen and _is_real(value):
+            together = _together(value, read_by)
+            seen.update(together)
+            names = {one.source for one in together if one.source}
+            inputs = {x for one in together for x in one.inputs} - together
+            reading = {reader for one in together for reader in read_by[one]} - together
+            ends = all(reader is not None and isinstance(reader.operator, Quantize) for reader in reading)
+            if len(names) == 1 and ends and all(isinstance(x.operator, Dequantize | Constant) for x in inputs):
+                found |= names
+    return frozenset(found)
+
+
+def _is_real(value: Value) -> bool:
+    """Whether an operator computes real numbers, other than those that integers stand for."""
+    return value.dtype.startswith("float") and not isinstance(value.operator, Dequantize | Constant | None)
+
+
+def _together(value: Value, read_by: Mapping[Value, Sequence[Value | None]]) -> set[Value]:
+    """The real numbers that are computed of each other, with those of a tensor."""
+    found, pending = set[Value](), [value]
+    while pending:
+        one = pending.pop()
+        if one not in found:
+            found.add(one)
+            pending += [x for x in (*one.inputs, *read_by[one]) if x is not None and _is_real(x)]
+    return found
+
+
+def _graph_of(model: Model, options: Options) -> Graph:
+    """The network as a graph; Relay is read as one."""
+    if isinstance(model.network, Graph):
+        return model.network
+    from match.passes.relay_pipeline import graph_of_relay
+
+    return graph_of_relay(model.network, unread, None, exact=options.exact)
 
 
 def has_wide_activations(network: Graph | tvm.IRModule) -> bool:

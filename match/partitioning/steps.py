@@ -11,6 +11,7 @@ from typing import Protocol
 
 from match.dispatch.plan import InPlace, LayerDecision, LayerPlan
 from match.graph.moves import Concatenate, Move
+from match.graph.operator import Array
 from match.graph.value import Graph, Value, ordered, readers
 from match.graph.work import Loop
 from match.ir.graph import Tensor
@@ -62,7 +63,8 @@ class Steps:
     """The steps of a network in the order of execution.
 
     inputs, outputs: the network's tensors; an output may be an input or a constant. places: of each tensor that is
-    computed, among all, in the order of execution. conversions: between layouts.
+    computed, among all, in the order of execution. conversions: between layouts. states: as of the graph, what the last
+    inputs are at first.
     """
 
     inputs: tuple[Value, ...]
@@ -70,6 +72,7 @@ class Steps:
     steps: tuple[Step, ...]
     places: Mapping[Value, int]
     conversions: tuple[Conversion, ...]
+    states: tuple[Array, ...] = ()
 
 
 class Cut(Protocol):
@@ -136,7 +139,7 @@ class _Network:
         self._known_as = {row.covered[-1]: row.root for row in on_core.values() if row.covered[-1] is not row.root}
         computed_as = {root: value for value, root in self._known_as.items()}
         joined = _joined(readers(network), on_core, layers)
-        self._order, self._groups = _execution_order(network.outputs, self._planned, joined, computed_as)
+        self._order, self._groups = _execution_order(network.ends, self._planned, joined, computed_as)
         self._readers = self._who_reads()
         self._steps: list[Step] = []
         self._waiting: list[int] = []
@@ -167,7 +170,8 @@ class _Network:
         tensors.reader = None
         outputs = tuple(map(tensors.plain, self._network.outputs))
         places = {value: number for number, value in enumerate(self._order)}
-        return Steps(self._network.inputs, outputs, tuple(self._steps), places, tuple(tensors.conversions))
+        network, conversions = self._network, tuple(tensors.conversions)
+        return Steps(network.inputs, outputs, tuple(self._steps), places, conversions, network.states)
 
     def _call(self, one: Planned) -> None:
         wanted = _layouts(one)

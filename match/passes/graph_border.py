@@ -30,7 +30,7 @@ def graph_with_border(model: Model, graph: Graph, border: Border) -> Model:
     read = readers(graph)
     inputs: list[tuple[ModelTensor, Value]] = []
     given: dict[Value, Value] = {}
-    for tensor, x in zip(model.inputs, graph.inputs, strict=True):
+    for tensor, x in zip(model.inputs, graph.given, strict=True):
         own, value, expr = _read(tensor, x, read[x], border, model.rounding)
         inputs.append((own, value))
         given[x] = expr
@@ -42,8 +42,9 @@ def graph_with_border(model: Model, graph: Graph, border: Border) -> Model:
 
     replaced = replacements(graph, rule)
     ends = [given.get(value, replaced[value]) for value in graph.outputs]
-    outputs = [_written(tensor, end, border.output_type) for tensor, end in zip(model.outputs, ends, strict=True)]
-    made = Graph(tuple(value for _, value in inputs), tuple(value for _, value in outputs))
+    outputs = [_written(tensor, end, border.output_type) for tensor, end in zip(model.outputs, ends, strict=False)]
+    before, after = graph.inputs[len(inputs) :], ends[len(outputs) :]
+    made = Graph((*(x for _, x in inputs), *before), (*(y for _, y in outputs), *after), graph.states)
     return replace(
         model,
         # What is given with channels last and turned is turned back in front of the first layer.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -24,6 +25,7 @@ from match.rewrites.pooled_extremes import with_pooled_extremes
 from match.rewrites.quantized_cells import with_quantized_cells
 from match.rewrites.quantized_groups import with_other_groups, with_quantized_groups
 from match.rewrites.split_gathers import split_gathers
+from match.rewrites.stored_states import with_stored_states
 from match.rewrites.tables import with_tables
 from match.rewrites.unsigned import with_unsigned_activations
 from match.rewrites.whole_constants import with_whole_constants
@@ -77,7 +79,8 @@ def integer_network(
     else:
         from match.passes.relay_pipeline import graph_of_relay
 
-        graph, quantized = graph_of_relay(model.network, passed, truncates, exact=exact), True
+        read = graph_of_relay(model.network, passed, truncates, exact=exact)
+        graph, quantized = replace(read, states=tuple(state.initial for state in model.states)), True
     for rewrite in (
         *((with_quantized_cells, with_quantized_groups) if quantize_recurrent else ()),
         *((with_cells_written_out,) if quantized else ()),
@@ -94,6 +97,7 @@ def integer_network(
         with_tables,
         *((without_dead_channels,) if remove_dead_channels else ()),
         *((with_unsigned_activations,) if activations == "uint8" else ()),
+        with_stored_states,
     ):
         graph = rewrite(graph)
         passed(_name(rewrite), partial(text, graph))

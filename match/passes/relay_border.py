@@ -39,20 +39,22 @@ def relay_with_border(model: Model, network: tvm.IRModule, border: Border) -> Mo
     readers = users(main)
     reads = {
         parameter: _read(tensor, parameter, readers.get(parameter, ()), border)
-        for tensor, parameter in zip(model.inputs, main.params, strict=True)
+        for tensor, parameter in zip(model.inputs, main.params, strict=False)
     }
-    replaced: dict[Any, Any] = {parameter: read.expr for parameter, read in reads.items()}
+    states = list(main.params[len(model.inputs) :])
+    replaced: dict[Any, Any] = {parameter: parameter for parameter in states}
+    replaced |= {parameter: read.expr for parameter, read in reads.items()}
     replaced |= {call: read.expr for read in reads.values() for call in read.dropped}
 
     for node in nodes:
         if node not in replaced:
             replaced[node] = rebuild(node, replaced.__getitem__)
     fields = list(main.body.fields) if isinstance(main.body, relay.Tuple) else [main.body]
-    pairs = zip(model.outputs, fields, strict=True)
+    pairs = zip(model.outputs, fields, strict=False)
     written = [_written(tensor, field, replaced[field], border.output_type) for tensor, field in pairs]
-    results = [expr for _, expr in written]
+    results = [*(expr for _, expr in written), *(replaced[field] for field in fields[len(written) :])]
     body = relay.Tuple(results) if isinstance(main.body, relay.Tuple) else results[0]
-    function = relay.Function([read.variable for read in reads.values()], body)
+    function = relay.Function([*(read.variable for read in reads.values()), *states], body)
     return replace(
         model,
         network=relay.transform.InferType()(tvm.IRModule.from_expr(function)),

@@ -1,18 +1,21 @@
 """What a reader of a report can do to make the network faster or exact, ranked by predicted cycles.
 
-Everything follows from the report: what was decided, what it costs, and why modules refused; and from what recurrent
-layers would cost in integers. A sentence stands for
-at least `LEAST_SHARE` of the network's cycles. What it says can be gained is the most that can: the predicted cycles of
-what would no longer be computed, or that are spent above the rate of the same operator elsewhere in the network.
+A sentence stands for at least `LEAST_SHARE` of the network's cycles. Where other arguments of the compiler do it, the
+network was predicted with them, and says what that gains (`predicted_advice`). Else everything follows from the report:
+what was decided, what it costs, and why modules refused. What can be gained is the most that can, then: the predicted
+cycles of what would no longer be computed, or that are spent above the rate of the same operator elsewhere in the
+network.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 
 from match.ir.layer import GROUP
-from match.partitioning.quantizable import Quantizable
+from match.report.changes import Otherwise
+from match.report.layer_facts import cycles_of, is_floating, listed, names_of, unmapped
+from match.report.predicted_advice import predicted_advice
 from match.report.schema import Advice, AdviceKind, LayerSummary, Report
 
 MOST = 5
@@ -30,37 +33,46 @@ NOTICEABLE = 0.1
 _IN_QDQ = "; of an ONNX file in QOperator form, in QDQ form, which has all layers (such as transposed convolutions)"
 """How layers are quantized that onnxruntime's quantizer leaves in floating point."""
 
+OFFLOAD_SHARE = 0.5
+"""Share of the network's cycles from which its layers are too small for their offload."""
+
+_NO_LAYER = "it is no layer that modules have, or has shapes that none of them describes"
+"""Why no module was asked."""
+
+_OF_BORDERS = "float border", "channels first", "states"
+"""Kinds of changes that take away what stands at the network's border."""
+
 _CPU = "cpu"
 _LAYOUT = "layout"
 _REQUANTIZE = "requantize"
 _TRANSPOSING = frozenset({"transpose", "layout_transform"})
 
 
-def advise(
-    report: Report,
-    quantizable: Sequence[Quantizable] = (),
-    *,
-    wide_activations: bool = False,
-    exact_cycles: Callable[[], int | None] = lambda: None,
-) -> tuple[Advice, ...]:
+def advise(report: Report, otherwise: Otherwise) -> tuple[Advice, ...]:
     """At most `MOST` sentences, the one with the most cycles first; none where nothing is found.
 
-    `quantizable` are recurrent layers in floating point that modules would take in integers, and `wide_activations`
-    says that the model quantizes activations to 16 bits. `exact_cycles` finds the predicted cycles of the network with
-    exact numerics, None where it does not fit; it is called where outputs move by much.
+    What `otherwise` predicts is asked only where enough cycles may be gained.
     """
-    found = [
-        *_idle(report),
-        *_recurrent(report, quantizable),
-        *_border(report, frozenset(one.source for one in quantizable), wide_activations),
-        *_layouts(report),
-        *_control_core(report),
-        *_memory(report),
+    predicted = [*predicted_advice(report, otherwise, LEAST_SHARE * report.totals.cycles)]
+    told = frozenset(name for one in predicted if one.kind in _OF_BORDERS for name in one.layers)
+    recurrent = otherwise.unquantized.union(one.source for one in otherwise.quantizable)
+    # Where modules refuse a batch, it is that which is to be told.
+    batch = any(one.kind == "batch" for one in predicted)
+    found: list[Advice] = [
+        *(() if batch else _idle(report)),
+        *predicted,
+        *_border(report, told),
+        *_unquantized(report, otherwise),
+        *_floating(report, recurrent, otherwise),
+        *_layouts(report, told),
+        *_control_core(report, told),
+        *(() if any(one.kind == "memory" for one in predicted) else _memory(report)),
         *_slow(report),
+        *_offload(report),
     ]
     least = LEAST_SHARE * report.totals.cycles
     worth = sorted((one for one in found if one.cycles >= least), key=lambda one: -one.cycles)
-    return (*worth, *_inexact(report, exact_cycles))[:MOST]
+    return (*worth, *_inexact(report, otherwise.exact_cycles))[:MOST]
 
 
 def _idle(report: Report) -> Iterator[Advice]:
@@ -79,66 +91,109 @@ def _idle(report: Report) -> Iterator[Advice]:
                 "idle module",
                 refused,
                 f"{module.name} takes no layer; mostly ({_percent(macs, report.model.macs)} of the MACs) it "
-                f"refused because {reason}. The layers that it refused take {_sum(refused):,} cycles.",
+                f"refused because {reason}. The layers that it refused take {cycles_of(refused):,} cycles.",
                 warning=True,
             )
 
 
-def _recurrent(report: Report, quantizable: Sequence[Quantizable]) -> Iterator[Advice]:
-    """LSTM and GRU in floating point that would be integers, if that was asked for."""
-    for one in quantizable:
-        layers = [layer for layer in report.layers if _is_floating(layer) and layer.source == one.source]
-        if layers:
-            yield Advice(
-                kind="recurrent",
-                sentence=f"{one.source} is in floating point, and its operators on the control core take "
-                f"{_sum(layers):,} cycles: with weights and states of 8 bits (--quantize-recurrent) it is predicted to "
-                f"take {one.cycles:,.0f} on {one.module}.",
-                cycles=_sum(layers) - round(one.cycles),
-                layers=_names(layers),
-            )
-
-
-def _border(report: Report, recurrent: frozenset[str], wide_activations: bool) -> Iterator[Advice]:
-    """Float inputs and outputs, which the control core turns into integers and back."""
+def _border(report: Report, told: Container[str]) -> Iterator[Advice]:
+    """Float inputs and outputs, which the control core turns into integers and back; options do not help."""
     layers = report.layers
-    integers = [place for place, layer in enumerate(layers) if not _beside(layer)]
-    first, last = (integers[0], integers[-1]) if integers else (len(layers), len(layers))
+    first, last = _inside(layers)
     sides = (
         ("input", report.model.inputs, layers[:first], "quantize it where it is recorded"),
         ("output", report.model.outputs, layers[last + 1 :], "let its reader take integers"),
     )
     for side, tensors, rows, advice in sides:
-        floating = [layer for layer in rows if _is_floating(layer)]
+        floating = [layer for layer in rows if is_floating(layer) and layer.name not in told]
         if floating and any(tensor.dtype.startswith("float") for tensor in tensors):
             yield _advice(
                 "float border",
                 floating,
-                f"The network's {side} is in floating point, and {_listed(floating)} on the control core "
-                f"takes {_sum(floating):,} cycles: {advice}.",
+                f"The network's {side} is in floating point, and {listed(floating)} on the control core "
+                f"takes {cycles_of(floating):,} cycles: {advice}.",
             )
-    inside = [layer for layer in layers[first : last + 1] if _is_floating(layer) and layer.source not in recurrent]
-    if inside:
-        if wide_activations:
+
+
+def _inside(layers: Sequence[LayerSummary]) -> tuple[int, int]:
+    """Places of the first and of the last layer that are not beside the network's border."""
+    integers = [place for place, layer in enumerate(layers) if not _beside(layer)]
+    return (integers[0], integers[-1]) if integers else (len(layers), len(layers))
+
+
+def _floating(report: Report, recurrent: Container[str], otherwise: Otherwise) -> Iterator[Advice]:
+    """Floating point inside the network: of operators that the model leaves in it, and of those that it quantizes."""
+    first, last = _inside(report.layers)
+    rows = report.layers[first : last + 1]
+    inside = [layer for layer in rows if is_floating(layer) and layer.source not in recurrent]
+    if cycles_of(inside) < LEAST_SHARE * report.totals.cycles:
+        return
+    known, names = otherwise.quantized(), _operators(report)
+    quantized = [layer for layer in inside if names[layer.name] in known]
+    left = [layer for layer in inside if names[layer.name] not in known]
+    if left:
+        if otherwise.wide_activations:
             how = "the model quantizes activations to 16 bits, and modules compute with 8: quantize them to 8 bits"
         else:
-            how = f"quantize these operators, too{_IN_QDQ if any(layer.macs for layer in inside) else ''}"
+            how = f"quantize these operators, too{_IN_QDQ if any(layer.macs for layer in left) else ''}"
         yield _advice(
             "float operators",
-            inside,
-            f"{_listed(inside)} inside the network: floating point on the control core takes "
-            f"{_sum(inside):,} cycles; {how}.",
+            left,
+            f"{listed(left)} inside the network: floating point on the control core takes {cycles_of(left):,} cycles; "
+            f"{how}.",
+        )
+    if quantized:
+        yield _advice(
+            "float operators",
+            quantized,
+            f"{listed(quantized)} inside the network: floating point on the control core takes "
+            f"{cycles_of(quantized):,} cycles, though the model quantizes what is read and written there: no integers "
+            "are known that give the reference's; replace these operators by others.",
         )
 
 
-def _layouts(report: Report) -> Iterator[Advice]:
+def _operators(report: Report) -> dict[str, str]:
+    """The model's operator of each layer: of one without a name that of its readers, if they are of one."""
+    found = [layer.source for layer in report.layers]
+    reading: dict[int, set[str]] = {}
+    for place, layer in reversed(list(enumerate(report.layers))):
+        names = reading.get(place, set())
+        found[place] = layer.source or (next(iter(names)) if len(names) == 1 else "")
+        for source in layer.reads:
+            reading.setdefault(source, set()).add(found[place])
+    return {layer.name: name for layer, name in zip(report.layers, found, strict=True)}
+
+
+def _unquantized(report: Report, otherwise: Otherwise) -> Iterator[Advice]:
+    """LSTM and GRU that could be integers if the model quantized their inputs."""
+    layers = [layer for layer in report.layers if is_floating(layer) and layer.source in otherwise.unquantized]
+    if cycles_of(layers) >= max(1, LEAST_SHARE * report.totals.cycles):
+        names, total = ", ".join(sorted(otherwise.unquantized)), report.totals.cycles
+        sentence = (
+            f"{names} takes {cycles_of(layers):,} cycles in floating point, as the model does not quantize its input"
+        )
+        cycles = otherwise.quantized_inputs()
+        if cycles is not None:
+            gain = f"{cycles:,} cycles instead of {total:,} ({(cycles - total) / total:+.0%})"
+            sentence += f": with 8 bits there, and --quantize-recurrent, the network is predicted to take {gain}"
+        yield Advice(
+            kind="recurrent",
+            sentence=f"{sentence}.",
+            cycles=cycles_of(layers) if cycles is None else total - cycles,
+            layers=names_of(layers),
+        )
+
+
+def _layouts(report: Report, told: Container[str]) -> Iterator[Advice]:
     """Tensors that are laid out anew."""
-    transposed = [layer for layer in report.layers if not _is_floating(layer) and _transposes(layer)]
+    transposed = [
+        layer for layer in report.layers if not is_floating(layer) and _transposes(layer) and layer.name not in told
+    ]
     if transposed:
         yield _advice(
             "channels first",
             transposed,
-            f"{_listed(transposed)} on the control core reorders channels for {_sum(transposed):,} cycles: "
+            f"{listed(transposed)} on the control core reorders channels for {cycles_of(transposed):,} cycles: "
             f"export the network with channels last (NHWC), and give it its input so.",
         )
     converted = [layer for layer in report.layers if layer.op == _LAYOUT]
@@ -147,35 +202,41 @@ def _layouts(report: Report) -> Iterator[Advice]:
             "layouts",
             converted,
             f"Tensors change their layout {_times(len(converted))} between units, which takes "
-            f"{_sum(converted):,} cycles on the control core: keep neighbouring layers on one module.",
+            f"{cycles_of(converted):,} cycles on the control core: keep neighbouring layers on one module.",
         )
 
 
-def _control_core(report: Report) -> Iterator[Advice]:
-    """Operators that no module takes, and requantizations that none executes, each kind together."""
+def _control_core(report: Report, told: Container[str]) -> Iterator[Advice]:
+    """Operators that no module takes, and requantizations that none executes, each kind together.
+
+    What a module would take, too, is cheaper on the control core.
+    """
     known = _known(report)
     modules = [module.name for module in report.target.modules if module.name != _CPU]
     groups: dict[str, list[LayerSummary]] = defaultdict(list)
     for layer in report.layers:
         other = (
-            _is_floating(layer)
+            is_floating(layer)
             or layer.op == _LAYOUT
             or _transposes(layer)
-            or any(_unmapped(layer, name) for name in modules)
+            or any(unmapped(layer, name) for name in modules)
+            or any(offer.cycles is not None for offer in layer.candidates if offer.module in modules)
+            or layer.name in told
         )
         if layer.module == _CPU and layer.name not in known and not other:
             groups[layer.op].append(layer)
     for op, layers in groups.items():
         reasons = {name: _most_frequent(layers, name)[0] for name in modules if any(_refusal(x, name) for x in layers)}
-        why = "; ".join(f"{name} refused because {reason}" for name, reason in reasons.items()) or "no module is asked"
+        why = "; ".join(f"{name} refused because {reason}" for name, reason in reasons.items()) or _NO_LAYER
         if op == _REQUANTIZE:
+            scales = ", since no module executes their scales" if reasons else ""
             sentence = (
-                f"The requantization of {_listed(layers)} runs on the control core and takes {_sum(layers):,} "
-                f"cycles, since no module executes their scales: {why}."
+                f"The requantization of {listed(layers)} runs on the control core and takes {cycles_of(layers):,} "
+                f"cycles{scales}: {why}."
             )
         else:
             places = "one place" if len(layers) == 1 else f"{len(layers)} places"
-            sentence = f"{op} runs on the control core in {places} for {_sum(layers):,} cycles: {why}."
+            sentence = f"{op} runs on the control core in {places} for {cycles_of(layers):,} cycles: {why}."
         kind = "requantization" if op == _REQUANTIZE else "control core"
         yield _advice(kind, layers, sentence)
 
@@ -220,7 +281,7 @@ def _inexact(report: Report, exact_cycles: Callable[[], int | None]) -> Iterator
             sentence=f"Requantization in the modules' own forms moves outputs by much: {moved_text(report)}; "
             f"--numerics exact {price}.",
             cycles=0,
-            layers=_names(off),
+            layers=names_of(off),
         )
 
 
@@ -243,21 +304,38 @@ def _memory(report: Report) -> Iterator[Advice]:
     """Layers on the control core that a module would take if they fitted its memories."""
     known = _known(report)
     for module in report.target.modules:
-        layers = [layer for layer in report.layers if _unmapped(layer, module.name) and layer.name not in known]
+        layers = [layer for layer in report.layers if unmapped(layer, module.name) and layer.name not in known]
         if layers:
             memory = module.memories[0]
             yield _advice(
                 "memory",
                 layers,
-                f"{_listed(layers)} on the control core takes {_sum(layers):,} cycles, for on {module.name} "
+                f"{listed(layers)} on the control core takes {cycles_of(layers):,} cycles, for on {module.name} "
                 f"{_most_frequent(layers, module.name)[0]}: give {memory.name} more than {memory.bytes:,} bytes "
                 "(--l1).",
             )
 
 
+def _offload(report: Report) -> Iterator[Advice]:
+    """Handing layers to modules, where that takes more than all else."""
+    cycles = report.totals.causes.get("offload", 0)
+    if cycles > OFFLOAD_SHARE * report.totals.cycles:
+        layers = [layer for layer in report.layers if layer.module != _CPU]
+        one = len(layers) == 1
+        what = "a layer to its module" if one else f"{len(layers)} layers to modules"
+        yield Advice(
+            kind="offload",
+            sentence=f"To hand {what}, with the starts of kernels and transfers, takes "
+            f"{cycles:,} of {report.totals.cycles:,} cycles: fewer layers with more channels, or several samples at "
+            "once, would compute more for that.",
+            cycles=cycles,
+            layers=names_of(layers),
+        )
+
+
 def _advice(kind: AdviceKind, layers: Sequence[LayerSummary], sentence: str, *, warning: bool = False) -> Advice:
     """A sentence that stands for all cycles of these layers."""
-    return Advice(kind=kind, sentence=sentence, cycles=_sum(layers), layers=_names(layers), warning=warning)
+    return Advice(kind=kind, sentence=sentence, cycles=cycles_of(layers), layers=names_of(layers), warning=warning)
 
 
 def _known(report: Report) -> frozenset[str]:
@@ -269,19 +347,9 @@ def _transposes(layer: LayerSummary) -> bool:
     return layer.module == _CPU and bool(_TRANSPOSING & set(layer.op.split("+")))
 
 
-def _unmapped(layer: LayerSummary, module: str) -> bool:
-    """Whether it is on the control core since no mapping fits the module's memories."""
-    return layer.module == _CPU and any(offer.module == module and offer.unmapped for offer in layer.candidates)
-
-
-def _is_floating(layer: LayerSummary) -> bool:
-    """Whether the control core computes it in floating point."""
-    return layer.floating and layer.module == _CPU
-
-
 def _beside(layer: LayerSummary) -> bool:
     """Whether it may stand between a float border and the network's integers: products in floating point are inside."""
-    return (_is_floating(layer) and not layer.macs) or not layer.cycles
+    return (is_floating(layer) and not layer.macs) or not layer.cycles
 
 
 def _refusal(layer: LayerSummary, module: str) -> str | None:
@@ -303,20 +371,6 @@ def _most_frequent(layers: Sequence[LayerSummary], module: str) -> tuple[str, in
 def _rate(layer: LayerSummary) -> float:
     """What a layer reaches while it does not wait for external memory."""
     return layer.macs / (layer.cycles - layer.wait_cycles)
-
-
-def _sum(layers: Sequence[LayerSummary]) -> int:
-    return sum(layer.cycles for layer in layers)
-
-
-def _names(layers: Sequence[LayerSummary]) -> tuple[str, ...]:
-    return tuple(layer.name for layer in layers)
-
-
-def _listed(layers: Sequence[LayerSummary]) -> str:
-    """The first names, and how many more."""
-    first = ", ".join(_names(layers)[:3])
-    return first if len(layers) <= 3 else f"{first} and {len(layers) - 3} more"
 
 
 def _times(count: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from importlib import metadata
 
@@ -16,12 +16,14 @@ from match.compilation.options import Options
 from match.dispatch.choice import outputs
 from match.dispatch.plan import CPU, LayerDecision, LayerPlan, Offer
 from match.frontend.model import Model, ModelTensor
+from match.graph.operator import Array
 from match.ir.deviation import Deviation
 from match.ir.layer import Layer
 from match.mapping.schedule import Schedule
-from match.partitioning.quantizable import Quantizable
 from match.prediction.predict import predict
 from match.report.advice import advise
+from match.report.changes import Otherwise
+from match.report.layer_rows import causes_of
 from match.report.memory import outside_main_memory, summarize
 from match.report.reads import Reads
 from match.report.schema import (
@@ -44,6 +46,7 @@ from match.report.schema import (
     RequantizationSummary,
     RunnerUpSummary,
     ScheduleSummary,
+    StateSummary,
     TargetSummary,
     TensorSummary,
     TimelineSummary,
@@ -71,6 +74,7 @@ def build(
     options: Options,
     l1: Sizes | None,
     decisions: Sequence[LayerDecision],
+    states: Sequence[Array] = (),
     workspace_bytes: int,
     constant_bytes: int,
     compile_seconds: Mapping[str, float],
@@ -80,11 +84,8 @@ def build(
     reads: Sequence[Reads] = (),
     elements: Mapping[str, int] | None = None,
     deviations: Mapping[str, Sequence[Deviation]] | None = None,
-    quantizable: Sequence[Quantizable] = (),
-    wide_activations: bool = False,
     moved_outputs: MovedOutputs | None = None,
-    exact_cycles: Callable[[], int | None] = lambda: None,
-    complete: bool = True,
+    otherwise: Otherwise | None = None,
 ) -> Report:
     """The report of one compilation.
 
@@ -94,6 +95,7 @@ def build(
         options: What the compiler was asked for.
         l1: Bytes of the innermost memory, or by module, where they were given, in place of the chip's own.
         decisions: Every operator of the network, in execution order.
+        states: What the model's states hold at first, as the network stores them.
         workspace_bytes: Most bytes of main memory that activations take at once, network inputs and outputs included.
         constant_bytes: Bytes of main memory that constants take.
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
@@ -103,11 +105,8 @@ def build(
         reads: What each of the decisions reads.
         elements: Those of the model's tensors, by the names that decisions have as sources.
         deviations: By how much operators that were changed differ from the model's, by the names of decisions.
-        quantizable: Recurrent layers in floating point that modules would take in integers.
-        wide_activations: Whether the model quantizes activations to 16 bits.
         moved_outputs: By how much outputs move where modules requantize otherwise than the network.
-        exact_cycles: Finds the predicted cycles with exact numerics, None where the network does not fit then.
-        complete: Whether it has a timeline, and advice.
+        otherwise: What is known of the network compiled otherwise; without that it has neither timeline nor advice.
     """
     whole = dict(elements or {})
     memory = network.memory if network else None
@@ -125,6 +124,11 @@ def build(
         )
         for decision, arrow in zip(decisions, arrows, strict=True)
     )
+    kept = tuple(
+        StateSummary(state.tensor.name, array.shape, array.dtype.name, array.nbytes, state.output)
+        for state, array in zip(model.states, states, strict=True)
+    )
+    in_main = workspace_bytes + sum(state.bytes for state in kept)
     cycles = sum(layer.cycles for layer in layers)
     macs = sum(layer.macs for layer in layers)
     report = Report(
@@ -135,6 +139,8 @@ def build(
             macs=macs,
             inputs=tuple(_tensor(tensor) for tensor in model.inputs),
             outputs=tuple(_tensor(tensor) for tensor in model.outputs),
+            states=kept,
+            batch=model.batch,
         ),
         target=_target(target, layers),
         options=_options(target, options, l1),
@@ -142,25 +148,25 @@ def build(
             cycles=cycles,
             milliseconds=1e3 * cycles / target.clock_hz,
             macs_per_cycle=macs / cycles if cycles else 0.0,
-            l2_peak_bytes=workspace_bytes if memory else workspace_bytes + constant_bytes,
+            l2_peak_bytes=in_main if memory else in_main + constant_bytes,
             constant_bytes=constant_bytes,
             program_bytes=program_bytes,
             bytes_moved=sum(operand.bytes_moved for layer in layers for operand in _operands(layer)),
             energy_pj=_sum([layer.energy_pj for layer in layers]),
             inexact_layers=sum(not layer.exact for layer in layers),
             compile_seconds=dict(compile_seconds),
+            causes=causes_of(layers),
         ),
         layers=layers,
-        memory=_memory(memory, target, workspace_bytes) if memory else msgspec.UNSET,
+        memory=_memory(memory, target, in_main) if memory else msgspec.UNSET,
         moved_outputs=moved_outputs,
         workspace=_workspace(network) if network and not memory else workspace,
     )
-    if not complete:
+    if otherwise is None:
         return report
     if network or workspace:
         report = msgspec.structs.replace(report, timeline=_timeline(report, decisions, memory, target))
-    advice = advise(report, quantizable, wide_activations=wide_activations, exact_cycles=exact_cycles)
-    return msgspec.structs.replace(report, advice=advice)
+    return msgspec.structs.replace(report, advice=advise(report, otherwise))
 
 
 def _options(target: MatchTarget, options: Options, l1: Sizes | None) -> OptionsSummary:

@@ -7,7 +7,7 @@ import html
 import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from match.dispatch.plan import CPU
 from match.files.output import whole_file
@@ -18,6 +18,9 @@ Row = dict[str, str | int | float | bool | None]
 
 Cause = Literal["compute", "transfers", "offload", "external memory", "control core"]
 """What a layer's cycles go into."""
+
+_OWN_CAUSES: tuple[Cause, ...] = ("compute", "transfers", "offload")
+"""Causes with a column each, beside `wait_cycles`; what the control core takes is all of a layer."""
 
 CSV_ENDINGS = (".csv",)
 _SHOWN = ("layer", "module", "output", "macs", "cycles", "milliseconds", "macs_per_cycle", "bound")
@@ -56,6 +59,15 @@ def causes(layer: LayerSummary) -> dict[Cause, int]:
     }
 
 
+def causes_of(layers: Iterable[LayerSummary]) -> dict[str, int]:
+    """The cycles of layers together by what they go into, those of each that is there."""
+    found: dict[str, int] = dict.fromkeys(get_args(Cause), 0)
+    for layer in layers:
+        for cause, cycles in causes(layer).items():
+            found[cause] += cycles
+    return {cause: cycles for cause, cycles in found.items() if cycles}
+
+
 def bytes_moved(layer: LayerSummary) -> int:
     """Bytes that a layer's schedule moves between memories."""
     return sum(operand.bytes_moved for operand in layer.schedule.operands) if layer.schedule else 0
@@ -92,6 +104,7 @@ def html_table(title: str, report: Report) -> str:
 
 
 def _row(layer: LayerSummary, clock_hz: float, peaks: Mapping[str, int | None]) -> Row:
+    own = causes(layer)
     return {
         "layer": layer.name,
         "source": layer.source,
@@ -104,6 +117,7 @@ def _row(layer: LayerSummary, clock_hz: float, peaks: Mapping[str, int | None]) 
         "macs": layer.macs,
         "cycles": layer.cycles,
         "wait_cycles": layer.wait_cycles,
+        **{f"{cause.replace(' ', '_')}_cycles": own.get(cause, 0) for cause in _OWN_CAUSES},
         "milliseconds": 1e3 * layer.cycles / clock_hz,
         "macs_per_cycle": layer.macs / layer.cycles if layer.macs and layer.cycles else None,
         "peak_share": peak_share(layer, peaks),

@@ -13,6 +13,7 @@ from match.report.schema import LayerSummary, MemoryPlanSummary, Report
 
 CALLERS = "inputs and outputs"
 PROGRAM = "the program"
+STATES = "states"
 SCRATCH = "the kernel's own"
 _STAY, _ACTIVATIONS = "constants that stay", "activations"
 
@@ -98,6 +99,9 @@ def network_areas(report: Report) -> NetworkAreas:
         for b in workspace.buffers
     ]
     end += workspace.bytes
+    for area in _states(report, last, end):
+        areas.append(area)
+        end += area.bytes
     areas.append(Area(CALLERS, "the caller's", 0, last, end, totals.l2_peak_bytes - end, placed=False))
     areas += _program(report, totals.l2_peak_bytes, last)
     memory = report.target.main_memory
@@ -145,9 +149,18 @@ def _in_main(report: Report, memory: MemoryPlanSummary) -> Iterator[Area]:
         math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize
         for tensor in (*report.model.inputs, *report.model.outputs)
     )
+    kept = sum(state.bytes for state in report.model.states)
     end = report.target.main_memory.bytes - report.totals.program_bytes
+    yield from _states(report, last, end - callers - kept)
     yield Area(CALLERS, "the caller's", 0, last, end - callers, callers, placed=False)
     yield from _program(report, end, last)
+
+
+def _states(report: Report, last: int, offset: int) -> Iterator[Area]:
+    """What stays in contexts of the network, from `offset` on."""
+    for state in report.model.states:
+        yield Area(STATES, state.name, 0, last, offset, state.bytes, placed=False)
+        offset += state.bytes
 
 
 def _program(report: Report, offset: int, last: int) -> Iterator[Area]:

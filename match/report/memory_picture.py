@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from match.report.memory_areas import CALLERS, PROGRAM, SCRATCH, Area, MemoryAreas, NetworkAreas, held
+from match.report.memory_areas import CALLERS, PROGRAM, SCRATCH, STATES, Area, MemoryAreas, NetworkAreas, held
 from match.report.memory_table import KIB
 
 _LEFT, _RIGHT, _TOP = 90, 10, 30
@@ -27,6 +27,7 @@ _COLOURS = {
     "constants on their way": "#f7f0a0",
     "constants in use": "#f0e442",
     "blocks": "#009e73",
+    STATES: "#0072b2",
     CALLERS: "#bbbbbb",
     PROGRAM: "#dddddd",
     "input": "#56b4e9",

@@ -34,6 +34,12 @@ AdviceKind = Literal[
     "memory",
     "slow layer",
     "inexact",
+    "one by one",
+    "offload",
+    "external memory",
+    "numerics",
+    "states",
+    "batch",
 ]
 
 
@@ -45,14 +51,32 @@ class TensorSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dtype: str
 
 
+class StateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the network keeps from one inference to the next, as its C stores it.
+
+    `output` is the model's output that it becomes, empty for a variable of the model's own.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    output: str = ""
+
+
 class ModelSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The network: `sha256` of the model file, or of the Relay text where there was none; `macs` of one inference."""
+    """The network: `sha256` of the model file, or of the Relay text where there was none; `macs` of one inference.
+
+    `batch` is how many samples the model computes at once, where an inference is one of them; else 1.
+    """
 
     name: str
     sha256: str
     macs: int
     inputs: tuple[TensorSummary, ...]
     outputs: tuple[TensorSummary, ...]
+    states: tuple[StateSummary, ...] = ()
+    batch: int = 1
 
 
 class MemorySummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,8 +150,8 @@ class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     the most that the main memory holds at once, constants included; beside it the program takes an estimated
     `program_bytes` of that memory, 0 where it lies elsewhere or the caller said what it leaves. `bytes_moved` counts
     both directions between the main memory and the scratchpads. `energy_pj` is predicted, null where the target gives
-    no energy of some layer. `compile_seconds` maps a phase to its wall-clock time: the only numbers that differ between
-    two compilations.
+    no energy of some layer. `causes` are the cycles by what they go into, all together. `compile_seconds` maps a
+    phase to its wall-clock time: the only numbers that differ between two compilations.
     """
 
     cycles: int
@@ -140,6 +164,7 @@ class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     inexact_layers: int
     compile_seconds: dict[str, float]
     program_bytes: int = 0
+    causes: dict[str, int] = {}
 
 
 class LoopSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -311,8 +336,9 @@ class LayerSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What would make the network faster or exact, in a sentence.
 
-    `cycles` are the most that it can gain, predicted; 0 of kind "inexact", whose sentence may tell a price. `layers`
-    are those that it is about. `warning` tells that a module takes nothing.
+    `cycles` are what it gains, predicted, where `change` has other arguments of `match.compile` that do it: the network
+    was predicted with them. Else they are the most that it can gain; 0 of kind "inexact", whose sentence may tell a
+    price. `layers` are those that it is about. `warning` tells that a module takes nothing.
     """
 
     kind: AdviceKind
@@ -320,6 +346,7 @@ class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cycles: int
     layers: tuple[str, ...]
     warning: bool = False
+    change: dict[str, str | int | bool | dict[str, str]] = {}
 
 
 class MeasuredLayers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -37,6 +37,9 @@ PJ_IN_UJ = 1e6
 LEAST_SHARE = 1e-4
 INITIALS = {"input": "I", "addend": "A", "weights": "W", "output": "O"}
 
+_MOST_STATES = 6
+"""States that are named; of more only how many there are."""
+
 
 def show(report: Report, console: Console) -> None:
     """Print the report; a terminal is told which columns do not fit it, a file gets all of them."""
@@ -328,8 +331,10 @@ def _totals(report: Report, *, explained: bool) -> list[Text]:
             f"{totals.macs_per_cycle:.2f} MAC/cycle for {report.model.macs:,} MACs ({modules}).",
             style="bold",
         ),
+        *map(Text, _causes(report)),
         *(line for measurement in report.measured for line in _measured_total(measurement, report)),
         *map(Text, _memory(report)),
+        *map(Text, _states(report)),
         *map(Text, _removed(report)),
         *map(Text, _energy(report)),
         *map(Text, _exactness(report, explained=explained)),
@@ -375,6 +380,26 @@ def _memory(report: Report) -> list[str]:
         f"({totals.constant_bytes / KIB:.1f} KiB of it constants){program_text(totals)}; "
         f"{totals.bytes_moved / KIB:.1f} KiB moved between it and the scratchpads."
     ]
+
+
+def _causes(report: Report) -> Iterator[str]:
+    """What the cycles go into, in one line."""
+    total = report.totals.cycles
+    outside = "external memory" if report.memory is UNSET else report.memory.external_memory.name
+    names = {"offload": "offload and calls", "external memory": f"waits for {outside}"}
+    parts = [f"{names.get(cause, cause)} {cycles / total:.0%}" for cause, cycles in report.totals.causes.items()]
+    if parts:
+        yield f"Cycles: {', '.join(parts)}."
+
+
+def _states(report: Report) -> Iterator[str]:
+    """What the network keeps from one inference to the next."""
+    states = report.model.states
+    if states:
+        named = ", ".join(f"{one.name} {one.bytes:,}" for one in states[:_MOST_STATES])
+        more = f", and {len(states) - _MOST_STATES} more" if len(states) > _MOST_STATES else ""
+        total = sum(one.bytes for one in states)
+        yield f"States: {total:,} bytes from one inference to the next ({named}{more})."
 
 
 def _removed(report: Report) -> list[str]:

@@ -35,7 +35,7 @@ def with_quantized_cells(graph: Graph) -> Graph:
     quantizing = _Quantizing()
     changed = rewrite(graph, quantizing.rule)
     if not quantizing.layers:
-        left = f"{_FOR}, and this network has {quantizing.left}; leave it out."
+        left = f"{_FOR}, and this network has {quantizing.left}; quantize that, too, or leave the option out."
         raise OptionError(left if quantizing.left else NONE_TO_QUANTIZE)
     return changed
 
@@ -77,7 +77,7 @@ class _Quantizing:
     def _states(self, value: Value, cells: RealCells) -> Value:
         source = dequantized(value.inputs[0])
         if source is None:
-            self.left = f"one ({cells.kind} of {cells.units} units) whose input is none"
+            self.left = f"one ({cells.kind} of {cells.units} units) whose input the model does not quantize"
             return value
         steps = value.shape[0]
         layer = quantized_cells(cells, source.quantization, steps)

@@ -58,7 +58,7 @@ def rescaled(graph: Graph, target: MatchTarget) -> Graph:
     rescaling = _Rescaling(stored_scales(graph), form)
     changed = rewrite(graph, rescaling.rule)
     outputs = (rescaling.plain(*pair) for pair in zip(changed.outputs, graph.outputs, strict=True))
-    return Graph(graph.inputs, tuple(outputs))
+    return replace(graph, outputs=tuple(outputs))
 
 
 def _shift_form(target: MatchTarget) -> Requantizer:

@@ -38,7 +38,15 @@ def with_unsigned_activations(graph: Graph) -> Graph:
     conversion = _Conversion(_handed_out(graph))
     changed = rewrite(graph, conversion.rule)
     outputs = (conversion.as_it_was(*pair) for pair in zip(changed.outputs, graph.outputs, strict=True))
-    return Graph(graph.inputs, tuple(outputs))
+    return rewrite(replace(graph, outputs=tuple(outputs)), _without_idle)
+
+
+def _without_idle(value: Value, original: Value) -> Value:
+    """What a table reads that changes no number, as one that turns uint8 into int8 does once both are uint8."""
+    del original
+    if isinstance(value.operator, Lookup) and value.dtype == value.inputs[0].dtype == "uint8":
+        return value.inputs[0] if np.array_equal(value.operator.outputs, levels("uint8")) else value
+    return value
 
 
 @dataclass(frozen=True, eq=False)

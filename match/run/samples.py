@@ -9,11 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from match.codegen.manifest import Manifest
-from match.errors import InputError, ToolchainError
+from match.errors import InputError, OptionError, ToolchainError
 from match.frontend.model import ModelTensor, tensor_bytes
 from match.target.arguments import is_a, whole_number
 
 Arrays = dict[str, npt.NDArray[Any]]
+
+_MOST_BYTES = 1 << 30
+"""The most bytes of random inputs, which are all in memory at once."""
 
 Form = Literal["sample", "samples", "batch"]
 """How a caller gives the inputs, and gets the outputs back: one sample; several samples along one more axis in front;
@@ -27,6 +30,22 @@ def random_inputs(manifest: Manifest, seed: int) -> Arrays:
         OptionError: if the seed is below 0.
     """
     return random_arrays(manifest.inputs, whole_number(seed, "the seed", 0))
+
+
+def drawn(manifest: Manifest, samples: int, seed: int) -> Arrays:
+    """So many samples of every input of a project, along a new first axis; each has the seed behind that of the last.
+
+    Raises:
+        OptionError: if that is more than this machine may hold, or the seed is below 0.
+    """
+    each = tensor_bytes(manifest.inputs)
+    if samples * each > _MOST_BYTES:
+        raise OptionError(
+            f"{samples} random samples of {each} bytes are more than this machine may hold; "
+            f"{_MOST_BYTES // each} are the most."
+        )
+    found = [random_inputs(manifest, seed + index) for index in range(samples)]
+    return {tensor.name: np.stack([sample[tensor.name] for sample in found]) for tensor in manifest.inputs}
 
 
 def random_arrays(tensors: Sequence[ModelTensor], seed: int) -> Arrays:
@@ -80,6 +99,21 @@ def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple
         if None not in (numbers := {given.get(form) for given in counts}) and len(numbers) == 1:
             return samples, form
     raise InputError(f"the inputs of {manifest.name} have different numbers of samples; give all of them as many.")
+
+
+def first(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]], samples: int | None) -> Arrays:
+    """The first so many samples of some inputs, or all of them.
+
+    Raises:
+        InputError: if the inputs do not match the project's tensors, or have fewer samples.
+    """
+    if samples is None:
+        return dict(inputs)
+    found, _ = checked(manifest, inputs)
+    count = len(next(iter(found.values())))
+    if samples > count:
+        raise InputError(f"the inputs of {manifest.name} have {count} samples, not {samples}; ask for fewer.")
+    return {name: array[:samples] for name, array in found.items()}
 
 
 def _counts(given: tuple[int, ...], shape: tuple[int, ...]) -> dict[Form, int]:

@@ -104,6 +104,7 @@ def _context(
         "name": name,
         "prefix": name.upper(),
         "fingerprint": manifest.fingerprint,
+        "states": manifest.states,
         "inputs": [
             _Input(c_name, inputs[tensor.name].astype(tensor.dtype).tobytes())
             for tensor, c_name in zip(manifest.inputs, input_names, strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from match.compilation.stopwatch import Stopwatch
+from match.compiled.otherwise import otherwise
 from match.compiled.sent import ReadNetwork, SentNetwork
 from match.compiled.stations import Asked, integer_form, predicted, questions, report
 from match.errors import MatchError
@@ -29,7 +30,8 @@ def _report(network: ReadNetwork, asked: Asked, *, complete: bool = False) -> Re
     model = network.model
     integer = network.integer or integer_form(model, asked, stopwatch)
     made = predicted(integer, model, asked, stopwatch)
-    return report(made, model, asked, questions(model, asked, stopwatch), stopwatch, complete=complete)
+    known = otherwise(model, asked, questions(model, asked, stopwatch), made.whole) if complete else None
+    return report(made, model, asked, known, stopwatch)
 
 
 def _figures(made: Report, asked: Asked) -> Figures:

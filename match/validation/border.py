@@ -36,6 +36,31 @@ def adapted(model: Model, original: Model, run: Run) -> Run:
     return outside
 
 
+def in_steps(model: Model, original: Model, run: Run) -> Run:
+    """`run` computes `original`, and what is returned `model`, which keeps some outputs for the next inference."""
+    added = model.states[len(original.states) :]
+    held = {state.tensor.name: state.initial for state in added}
+
+    def step(inputs: list[Array]) -> list[Array]:
+        given = held | {tensor.name: array for tensor, array in zip(model.inputs, inputs, strict=True)}
+        found = run([given[tensor.name] for tensor in original.inputs])
+        outputs = {tensor.name: array for tensor, array in zip(original.outputs, found, strict=True)}
+        for state in added:
+            held[state.tensor.name] = outputs[state.output].reshape(state.tensor.shape)
+        return [outputs[tensor.name] for tensor in model.outputs]
+
+    return step
+
+
+def of_batch(model: Model, run: Run) -> Run:
+    """`run` computes a batch, and what is returned one sample: it is every sample of the batch."""
+
+    def one(inputs: list[Array]) -> list[Array]:
+        return [output[:1] for output in run([np.repeat(array, model.batch, axis=0) for array in inputs])]
+
+    return one
+
+
 def converted(array: Array, source: ModelTensor, target: ModelTensor, rounding: Rounding) -> Array:
     """The same real numbers in the type of `target`, as near as it has them; ties as the reference rounds them."""
     if source.dtype == target.dtype:

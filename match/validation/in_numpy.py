@@ -40,6 +40,20 @@ class _Compared:
     output: ModelTensor
 
 
+class _Stream:
+    """Some tensors of a network, sample after sample, with what it keeps between them."""
+
+    def __init__(self, network: Graph, tensors: Sequence[Value]) -> None:
+        after = network.outputs[len(network.handed_out) :]
+        self._graph, self._count = replace(network, outputs=(*tensors, *after)), len(tensors)
+        self._states = list(network.states)
+
+    def next(self, inputs: Sequence[Array]) -> list[Array]:
+        results = evaluate(self._graph, [*inputs, *self._states])
+        self._states = results[self._count :]
+        return results[: self._count]
+
+
 @dataclass(frozen=True, eq=False)
 class InForms:
     """The graph of a network, and what its values become where modules requantize in forms of their own."""
@@ -50,7 +64,7 @@ class InForms:
     @property
     def graph(self) -> Graph:
         """The network as its modules compute it."""
-        return Graph(self.own.inputs, tuple(self.replaced[value] for value in self.own.outputs))
+        return replace(self.own, outputs=tuple(self.replaced[value] for value in self.own.outputs))
 
 
 def in_forms(partitioned: Partitioned) -> InForms:
@@ -77,20 +91,22 @@ def moved_outputs(
     network = in_forms(partitioned)
     compared = [
         _Compared(value, network.replaced[value], tensor)
-        for tensor, output in zip(outputs, network.own.outputs, strict=True)
+        for tensor, output in zip(outputs, network.own.handed_out, strict=True)
         for value in _integers(output, network.replaced)
     ]
     if not compared:
         return None
-    both = Graph(network.own.inputs, tuple(value for pair in compared for value in (pair.own, pair.other)))
+    graphs = network.own, network.graph
+    tensors = [pair.own for pair in compared], [pair.other for pair in compared]
+    streams = [_Stream(graph, own) for graph, own in zip(graphs, tensors, strict=True)]
     macs = sum(decision.macs for decision in partitioned.decisions)
     samples = min(MOST_SAMPLES, max(1, _MACS // max(macs, 1)))
     pairs: list[list[tuple[Array, Array]]] = [[] for _ in compared]
     for seed in range(samples):
         arrays = random_arrays(inputs, seed)
-        results = evaluate(both, [arrays[tensor.name].reshape(tensor.shape) for tensor in inputs])
-        for found, own, other in zip(pairs, results[::2], results[1::2], strict=True):
-            found.append((own, other))
+        given = [arrays[tensor.name].reshape(tensor.shape) for tensor in inputs]
+        for found, both in zip(pairs, zip(*(stream.next(given) for stream in streams), strict=True), strict=True):
+            found.append(both)
     names = (pair.output.name for pair in compared)
     moved = tuple(_moved(name, *zip(*found, strict=True)) for name, found in zip(names, pairs, strict=True))
     return MovedOutputs(samples=samples, outputs=moved)

@@ -25,11 +25,13 @@ from match.relay.execute import Executable
 from match.relay.graph import post_order
 from match.relay.objects import operands
 from match.relay.rewrite import dtype, operator_name, rebuild, shape
-from match.run import Dumps
 from match.validation.differences import difference
 from match.validation.schema import LayerDifference
 
 Array = npt.NDArray[Any]
+
+Cut = tuple[str, str]
+"""A tensor that the C dumps: the layer's C function, and the operand's name."""
 
 _OUTPUT = "output"
 _MOST_NAMES = 4
@@ -43,7 +45,7 @@ class _Check:
     are the elements of the tensor where others have any value; `known` the steps by which it may be off.
     """
 
-    cut: tuple[str, str]
+    cut: Cut
     expr: relay.Expr
     name: str
     op: str
@@ -58,13 +60,17 @@ class DumpedOperators:
     def __init__(self, partitioned: Partitioned, outputs: Sequence[ModelTensor]) -> None:
         """With the network as it was cut for its C."""
         self._outputs = outputs
-        self._cuts: dict[tuple[str, str], relay.Var] = {}
+        graph = partitioned.graph
+        names = (state.source for state in graph.inputs[len(graph.given) :])
+        self._held = dict(zip(names, graph.states, strict=True))
+        self._after: list[relay.Expr] = []  # what states become
+        self._cuts: dict[Cut, relay.Var] = {}
         self._parts = dict(_parts(partitioned.decisions))
         self._checks = self._found(partitioned)
-        body = relay.Tuple([check.expr for check in self._checks])
+        body = relay.Tuple([*(check.expr for check in self._checks), *self._after])
         self._parameters = relay.analysis.free_vars(body)
         module = tvm.IRModule.from_expr(relay.Function(self._parameters, body))
-        self._executable = Executable(relay.transform.InferType()(module)) if self._checks else None
+        self._executable = Executable(relay.transform.InferType()(module)) if body.fields else None
         self._counts = [[0, 0, 0, 0.0] for _ in self._checks]
 
     @property
@@ -72,20 +78,23 @@ class DumpedOperators:
         """The C functions of the layers on modules."""
         return frozenset(symbol for symbol, _ in self._cuts)
 
-    def add(self, inputs: Mapping[str, Array], dumps: Dumps, outputs: Mapping[str, Array]) -> None:
-        """Compare one sample: the network's inputs, what layers read and wrote, and its outputs."""
+    def add(self, inputs: Mapping[str, Array], dumps: Mapping[Cut, bytes], outputs: Mapping[str, Array]) -> None:
+        """Compare one sample: the network's inputs, what layers read and wrote, and its outputs.
+
+        Of a network with states samples are the steps of a stream, from the first on.
+        """
         if self._executable is None:
             return
-        dumps = {cut: tuple(self._dense(cut, data) for data in tensors) for cut, tensors in dumps.items()}
-        given = {
-            name: _filled(dumps[cut][0], variable) for cut, variable in self._cuts.items() for name in [_name(cut)]
-        }
+        dumps = {cut: self._dense(cut, data) for cut, data in dumps.items()}
+        given = {_name(cut): _filled(dumps[cut], variable) for cut, variable in self._cuts.items()}
         names = {parameter.name_hint for parameter in self._parameters}
-        feeds = {name: array for name, array in {**inputs, **given}.items() if name in names}
-        for check, count, computed in zip(self._checks, self._counts, self._executable(feeds), strict=True):
+        feeds = {name: array for name, array in {**inputs, **self._held, **given}.items() if name in names}
+        results = self._executable(feeds)
+        self._held = dict(zip(self._held, results[len(self._checks) :], strict=True))
+        for check, count, computed in zip(self._checks, self._counts, results, strict=False):
             symbol, operand = check.cut
             if symbol:
-                found = np.frombuffer(dumps[check.cut][0], computed.dtype)
+                found = np.frombuffer(dumps[check.cut], computed.dtype)
                 expected = computed.reshape(-1)[: found.size]
                 if check.mask is not None:
                     found, expected = found[check.mask], expected[check.mask]
@@ -98,7 +107,7 @@ class DumpedOperators:
             count[2] += apart.off_by_one
             count[3] = max(count[3], apart.largest)
 
-    def _dense(self, cut: tuple[str, str], data: bytes) -> bytes:
+    def _dense(self, cut: Cut, data: bytes) -> bytes:
         """A tensor without what lies between its pixels, if it is a part of another one."""
         layout = self._parts.get(cut)
         if layout is None:
@@ -155,13 +164,14 @@ class DumpedOperators:
             else:
                 new[expr] = rebuild(expr, new.__getitem__)
         body = new[main.body]
-        results = [body] if len(self._outputs) == 1 else list(body.fields)
-        for tensor, value in zip(self._outputs, results, strict=True):
+        results = list(body.fields) if isinstance(body, relay.Tuple) else [body]
+        self._after = results[len(self._outputs) :]
+        for tensor, value in zip(self._outputs, results, strict=False):
             if not isinstance(value, relay.Var):
                 checks.append(_Check(("", tensor.name), value, f"output {tensor.name}", _operators(value), CPU))
         return checks
 
-    def _cut(self, cut: tuple[str, str], expr: relay.Expr) -> relay.Var:
+    def _cut(self, cut: Cut, expr: relay.Expr) -> relay.Var:
         self._cuts[cut] = relay.var(_name(cut), shape=shape(expr), dtype=dtype(expr))
         return self._cuts[cut]
 
@@ -172,7 +182,7 @@ def _inputs(decision: LayerDecision) -> list[str]:
     return [operand.name for operand in decision.plan.schedule.operands if operand.role is Role.INPUT]
 
 
-def _parts(decisions: Sequence[LayerDecision]) -> Iterator[tuple[tuple[str, str], Storage]]:
+def _parts(decisions: Sequence[LayerDecision]) -> Iterator[tuple[Cut, Storage]]:
     """How tensors lie that layers read or write inside others."""
     for decision in decisions:
         for operand in decision.plan.schedule.operands if decision.plan else ():
@@ -208,7 +218,7 @@ def _filled(data: bytes, variable: relay.Var) -> Array:
     return array
 
 
-def _name(cut: tuple[str, str]) -> str:
+def _name(cut: Cut) -> str:
     return f"{cut[0]}__{cut[1]}"
 
 

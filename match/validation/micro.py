@@ -36,8 +36,9 @@ def load(data):
     global interpreter
     interpreter = runtime.Interpreter.from_bytes(data, arena_size={_ARENA} + 10 * len(data))
 
-def outputs(inputs, count):
-    interpreter.reset()  # the state of recurrent layers
+def outputs(inputs, count, keeps):
+    if not keeps:
+        interpreter.reset()  # the state of recurrent layers
     for index, tensor in enumerate(inputs):
         interpreter.set_input(tensor, index)
     interpreter.invoke()
@@ -60,12 +61,13 @@ class EndedError(Exception):
 class MicroProcess:
     """A process that computes a TFLite file by TFLite Micro; it ends with this object."""
 
-    def __init__(self, data: bytes) -> None:
-        """Load a file.
+    def __init__(self, data: bytes, *, keeps: bool = False) -> None:
+        """Load a file; `keeps` is whether its variables go on from one sample to the next.
 
         Raises:
             RefusedError, EndedError: the file cannot be loaded.
         """
+        self._keeps = keeps
         self._process = subprocess.Popen(
             [sys.executable, "-c", _PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -80,7 +82,7 @@ class MicroProcess:
         Raises:
             RefusedError, EndedError: they cannot be computed.
         """
-        return self._answer(([np.ascontiguousarray(one) for one in inputs], count))
+        return self._answer(([np.ascontiguousarray(one) for one in inputs], count, self._keeps))
 
     def _answer(self, question: object) -> Any:
         assert self._process.stdin is not None

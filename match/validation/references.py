@@ -16,10 +16,11 @@ from match.graph.moves import Move
 from match.graph.value import Graph, Value
 from match.ir.moves import REARRANGEMENTS
 from match.passes.pipeline import integer_network
+from match.relay import relay
 from match.relay.execute import Executable
 from match.relay.graph_writer import write_graph
 from match.relay.rewrite import is_call, scalar
-from match.validation.border import Run, adapted
+from match.validation.border import Run, adapted, in_steps, of_batch
 from match.validation.buffers_inside import with_buffers_inside
 from match.validation.exact_session import (
     activation_types,
@@ -36,7 +37,7 @@ _INSTALL = "`pip install 'match-compiler[validate]'` installs it"
 
 
 def reference(model: Model) -> tuple[Reference, Run]:
-    """What the model's integers are, by the format of its file.
+    """What the model's integers are, by the format of its file; of a model with states step by step, from the first on.
 
     Raises:
         ToolchainError: if the package that runs such files is not installed, or cannot run this one.
@@ -45,7 +46,9 @@ def reference(model: Model) -> tuple[Reference, Run]:
         return "integer network", integers(model, integer_network(model))
     if model.original is not None:
         name, run = reference(model.original)
-        return name, adapted(model, model.original, run)
+        if model.batch != model.original.batch:
+            return name, of_batch(model, run)
+        return name, (adapted if model.states == model.original.states else in_steps)(model, model.original, run)
     if model.rounding is Rounding.TFLITE:
         return "TFLite Micro", _tflite_micro(model, model.data)
     return "onnxruntime", _onnxruntime(model, model.data)
@@ -70,10 +73,10 @@ def caveat(model: Model) -> str | None:
 def steps(model: Model) -> tuple[float | None, ...]:
     """For each output the distance of neighbouring values; None for what float operators compute."""
     if isinstance(model.network, Graph):
-        return tuple(map(_step_of, model.network.outputs))
+        return tuple(map(_step_of, model.network.handed_out))
     body = model.network["main"].body
-    tensors = [body] if len(model.outputs) == 1 else list(body.fields)
-    return tuple(_step(expr, tensor.dtype) for expr, tensor in zip(tensors, model.outputs, strict=True))
+    tensors = list(body.fields) if isinstance(body, relay.Tuple) else [body]
+    return tuple(_step(expr, tensor.dtype) for expr, tensor in zip(tensors, model.outputs, strict=False))
 
 
 def _step_of(value: Value) -> float | None:
@@ -103,7 +106,7 @@ def _tflite_micro(model: Model, data: bytes) -> Run:
     if not sys.executable or getattr(sys, "frozen", False):
         raise ToolchainError("TFLite Micro is run by a Python interpreter, and this program has none beside it.")
     try:
-        process = MicroProcess(whole)
+        process = MicroProcess(whole, keeps=bool(model.states))
     except EndedError as error:
         raise _ended_by_micro(model, "loads", "a condition on scales or shapes that its kernels check") from error
     except RefusedError as error:
@@ -173,8 +176,15 @@ def _signed(data: bytes) -> bool:
 def integers(model: Model, network: Graph) -> Run:
     """The model by its network in integer form, or by what that became."""
     executable = Executable(write_graph(network).module)
-    names = [tensor.name for tensor in model.inputs]
-    return lambda inputs: executable(dict(zip(names, inputs, strict=True)))
+    names = [*(tensor.name for tensor in model.inputs), *(x.source for x in network.inputs[len(network.given) :])]
+    held = list(network.states)
+
+    def run(inputs: list[Array]) -> list[Array]:
+        outputs = executable(dict(zip(names, [*inputs, *held], strict=True)))
+        held[:] = outputs[len(outputs) - len(held) :]
+        return outputs[: len(outputs) - len(held)]
+
+    return run
 
 
 def _line(error: Exception) -> str:

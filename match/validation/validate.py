@@ -19,24 +19,21 @@ import numpy.typing as npt
 from match import run as runs
 from match.codegen.manifest import Manifest
 from match.compilation.stopwatch import Progress, unheard
-from match.errors import InputError, OptionError
+from match.errors import InputError
 from match.frontend.model import Model, ModelTensor
 from match.graph.value import Graph
 from match.partitioning.partitioner import Partitioned
 from match.report.schema import AccuracySummary, Verdict
-from match.run.samples import checked
+from match.run.samples import checked, drawn
 from match.target.arguments import whole_number
 from match.validation.confidence import wilson
 from match.validation.differences import difference
 from match.validation.layers import DumpedOperators
 from match.validation.references import Run, caveat, integers, reference, steps
-from match.validation.schema import ExactSummary, LayerDifference, TensorDifference, Validation
+from match.validation.schema import ExactSummary, LayerDifference, Reference, TensorDifference, Validation
 from match.validation.verdict import differs_by_more, verdict
 
 SAMPLES = 16
-
-_MOST_BYTES = 1 << 30
-"""The most bytes of random inputs, which are all in memory at once."""
 
 Array = npt.NDArray[Any]
 Arrays = dict[str, Array]
@@ -84,11 +81,15 @@ def validate(
     if samples is not None:
         whole_number(samples, "the number of samples", 1)
     seed = whole_number(seed, "the seed", 0)
-    batch = _drawn(manifest, samples or SAMPLES, seed) if inputs is None else checked(manifest, inputs)[0]
+    batch = drawn(manifest, samples or SAMPLES, seed) if inputs is None else checked(manifest, inputs)[0]
     batch = {name: array[:samples] for name, array in batch.items()}
     count = len(next(iter(batch.values())))
     classes = None if labels is None else _classes(labels, count, manifest)
-    name, compute = reference(model) if changed is None else ("integer network", integers(model, changed()))
+
+    def begin() -> tuple[Reference, Run]:
+        return reference(model) if changed is None else ("integer network", integers(model, changed()))
+
+    name, compute = begin()
     progress(f"Running {manifest.name} on {on}, {count} samples")
     found = runs.run(directory, batch, on=on)
     expected = _expected(compute, batch, range(count), [tensor.name for tensor in manifest.outputs], name, progress)
@@ -101,12 +102,14 @@ def validate(
     if cut is not None and (layers or differing):
         progress("Finding the layers of the network")
         try:
-            seen = _layers(directory, manifest, cut(), batch, range(count) if layers else differing, on, progress)
+            # A step of a stream depends on all in front of it.
+            needed = range(max(differing, default=0) + 1) if model.states else differing
+            seen = _layers(directory, manifest, cut(), batch, range(count) if layers else needed, on, progress)
             compared = seen if layers else None
             if differing:
-                own = compute if name == "integer network" else integers(model, cut().graph)
-                there = {tensor: array[differing] for tensor, array in expected.items()}
-                integer = _expected(own, batch, differing, list(found), "integer network", progress)
+                own = begin()[1] if name == "integer network" else integers(model, cut().graph)
+                there = {tensor: array[list(needed)] for tensor, array in expected.items()}
+                integer = _expected(own, batch, needed, list(found), "integer network", progress)
                 said = verdict(cut().decisions, seen, integers_differ=bool(_differing(kinds, integer, there)))
         except InputError:  # another version of the compiler made the project
             if layers:
@@ -155,17 +158,6 @@ def _kinds(tensors: Sequence[ModelTensor]) -> list[tuple[str, tuple[int, ...], s
 
 def _listed(tensors: Sequence[ModelTensor]) -> str:
     return ", ".join(f"{tensor.name} {tensor.dtype} {list(tensor.shape)}" for tensor in tensors)
-
-
-def _drawn(manifest: Manifest, samples: int, seed: int) -> Arrays:
-    each = sum(math.prod(tensor.shape) * np.dtype(tensor.dtype).itemsize for tensor in manifest.inputs)
-    if samples * each > _MOST_BYTES:
-        raise OptionError(
-            f"{samples} random samples of {each} bytes are more than this machine may hold; "
-            f"{_MOST_BYTES // each} are the most."
-        )
-    drawn = [runs.random_inputs(manifest, seed + index) for index in range(samples)]
-    return {tensor.name: np.stack([sample[tensor.name] for sample in drawn]) for tensor in manifest.inputs}
 
 
 def _classes(labels: Array, count: int, manifest: Manifest) -> Array:
@@ -236,15 +228,17 @@ def _layers(
         raise InputError(
             f"{directory} was compiled by another version of the compiler: its layers are others; compile it again."
         )
-    for number, index in enumerate(samples, 1):
-        progress(f"Comparing layers: sample {number} of {len(samples)}")
-        sample = {name: array[index : index + 1] for name, array in batch.items()}
-        outputs, dumps = runs.dump(directory, sample, on=on)
-        layers.add(
-            {name: array[0] for name, array in sample.items()},
-            dumps,
-            {name: array[0] for name, array in outputs.items()},
-        )
+    # Samples that do not depend on each other are dumped one by one, as they may be large together.
+    for part in [samples] if manifest.states else [[index] for index in samples]:
+        own = {name: array[list(part)] for name, array in batch.items()}
+        outputs, dumps = runs.dump(directory, own, on=on)
+        for place, index in enumerate(part):
+            progress(f"Comparing layers: sample {index + 1}")
+            layers.add(
+                {name: array[place] for name, array in own.items()},
+                {cut: data[place] for cut, data in dumps.items()},
+                {name: array[place] for name, array in outputs.items()},
+            )
     return layers.differences()
 
 

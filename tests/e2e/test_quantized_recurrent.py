@@ -141,12 +141,29 @@ def test_the_advice_names_the_option() -> None:
     model = network("GRU", "forward", weights_of("GRU", 1))
     plain = match.compile(model, "gap9", cache=False, fuse=False).report
     whole = match.compile(model, "gap9", cache=False, fuse=False, quantize_recurrent=True).report
-    (layer,) = (layer for layer in whole.layers if layer.op == "gru")
     advice = plain.advice[0]
     assert advice.kind == "recurrent"
-    assert "--quantize-recurrent" in advice.sentence
-    assert f"{layer.cycles:,} on cluster" in advice.sentence
+    assert advice.change == {"quantize_recurrent": True}
+    assert "where cluster has weights and states of 8 bits: with --quantize-recurrent" in advice.sentence
+    assert f"{whole.totals.cycles:,} cycles instead of {plain.totals.cycles:,}" in advice.sentence
     assert not any(one.kind in ("recurrent", "float operators") for one in whole.advice)
+
+
+def test_a_layer_whose_input_is_not_quantized() -> None:
+    """Advice and error say what to do; the gain is that of the layer with a quantized input."""
+    quantized = network("GRU", "forward", weights_of("GRU", 1))
+    model = onnx.ModelProto()
+    model.CopyFrom(quantized)
+    (cell,) = (node for node in model.graph.node if node.op_type == "GRU")
+    cell.input[0] = "x"
+    plain = match.predict(model, "gap9").totals.cycles
+    advice = match.predict(model, "gap9").advice[0]
+    whole = match.predict(quantized, "gap9", quantize_recurrent=True).totals.cycles
+    assert (advice.kind, advice.change) == ("recurrent", {})
+    assert "as the model does not quantize its input: with 8 bits there, and --quantize-recurrent" in advice.sentence
+    assert advice.cycles == pytest.approx(plain - whole, rel=0.1)
+    with pytest.raises(OptionError, match="whose input the model does not quantize; quantize that, too"):
+        match.predict(model, "gap9", quantize_recurrent=True)
 
 
 def test_a_network_that_only_fits_with_the_option() -> None:

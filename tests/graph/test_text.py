@@ -89,7 +89,12 @@ return v3
             r"is of type int8\[1, 1\], not int8\[1, 4\]",
         ),
         ("v1: int8 = extreme(v0, axes=(1,), keepdims=True, largest=True)", "'int8' is no type of a tensor"),
-        ("v1 = v0", "'v1 = v0' is no line of a graph"),
+        ("v1 += v0", r"'v1 \+= v0' is no line of a graph"),
+        ("v1 = v0", "'v1' is no tensor of a line before"),
+        (
+            "v1: int8[1, 4] = input('y')\nv0 = v1",
+            "a line for each state, and for nothing else, says what it holds afterwards",
+        ),
         ("v1: int8[1, 4] = v0", "'v0' is no operator of a graph"),
     ],
 )

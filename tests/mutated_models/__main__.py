@@ -1,4 +1,4 @@
-"""Checks many changed model files: `python -m tests.mutated_models tflite|onnx|integer FROM TO`."""
+"""Checks many changed model files: `python -m tests.mutated_models tflite|variables|onnx|integer FROM TO`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.mutated_models.processes import checked
 def main(arguments: Sequence[str]) -> int:
     """Check the files of some seeds, one after the other; the exit status is 1 if one is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutated_models", description=__doc__)
-    parser.add_argument("kind", choices=("tflite", "onnx", "integer"))
+    parser.add_argument("kind", choices=("tflite", "variables", "onnx", "integer"))
     parser.add_argument("first", metavar="FROM", type=int)
     parser.add_argument("end", metavar="TO", type=int, help="the seed after the last")
     given = parser.parse_args(arguments)

@@ -11,7 +11,7 @@ from match.errors import MatchError
 from match.frontend import load
 from match.frontend.failures import tvm_failures
 from match.passes.pipeline import integer_relay
-from tests.mutated_models.mutations import mutated
+from tests.mutated_models.mutations import TFLITE, mutated
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Checked:
 
 def check(kind: str, seed: int, folder: Path) -> Checked:
     """Read the file of a seed, and bring its network to integer form; the file is written to `folder`."""
-    path = folder / f"changed.{'tflite' if kind == 'tflite' else 'onnx'}"
+    path = folder / f"changed.{'tflite' if kind in TFLITE else 'onnx'}"
     path.write_bytes(mutated(kind, seed))
     try:
         with warnings.catch_warnings():

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,12 @@ from google.protobuf.message import Message
 
 from tests.frontend.test_integer_onnx import nemo, plinio, quantlab
 from tests.random_networks.onnx import random_onnx
+from tests.tflite.streams import wake_word
 
 Change = Callable[[bytes, np.random.Generator], bytes]
+
+TFLITE = "tflite", "variables"
+"""Kinds of files that are TFLite; the second has networks that keep variables."""
 
 NETWORKS = Path(__file__).parents[1] / "tflite" / "networks"
 ONNX_SEEDS = 40
@@ -25,21 +30,29 @@ REALS = (0.0, -0.0, 1.0, -1.0, 1e-45, 1e-30, 1e30, float("inf"), float("-inf"), 
 
 
 def mutated(kind: str, seed: int) -> bytes:
-    """The bytes of a changed file of a kind: "tflite", "onnx" (QDQ), or "integer" (integer arithmetic in ONNX)."""
+    """The bytes of a changed file of a kind: of `TFLITE`, "onnx" (QDQ), or "integer" (integer arithmetic in ONNX)."""
     rng = np.random.default_rng([seed, 7])
     data = _source(kind, int(rng.integers(1 << 30)))
-    fields = tflite_field if kind == "tflite" else onnx_field
+    fields = tflite_field if kind in TFLITE else onnx_field
     changes: tuple[Change, ...] = (bits, some_bytes, cut, word, fields, fields, fields)
     return changes[int(rng.integers(len(changes)))](data, rng)
 
 
 def _source(kind: str, number: int) -> bytes:
+    if kind == "variables":
+        return _streaming()
     if kind == "tflite":
         files = sorted(NETWORKS.glob("*.tflite"))
         return files[number % len(files)].read_bytes()
     if kind == "integer":
         return (nemo, quantlab, plinio)[number % 3]().model().SerializeToString()
     return _network(number % ONNX_SEEDS)
+
+
+@cache
+def _streaming() -> bytes:
+    with TemporaryDirectory() as folder:
+        return wake_word(Path(folder)).read_bytes()
 
 
 @cache

@@ -9,7 +9,7 @@ from tests.seeds import seeded
 
 pytestmark = pytest.mark.tvm
 
-KINDS = ("tflite", "onnx", "integer")
+KINDS = ("tflite", "variables", "onnx", "integer")
 EACH_RUN, SWEPT = 12, 100
 """Files that a test reads one after the other, in each run and in the sweep."""
 

@@ -16,13 +16,15 @@ from match.cli import main
 from match.run import platform_on, random_inputs, read_manifest
 from tests.cli.conftest import DIGITS, command, project
 from tests.package.test_architecture import PROJECT
+from tests.passes.test_states import cell
+from tests.tflite.streams import stream, wake_word
 
 __all__ = ["command", "project"]
 
 pytestmark = pytest.mark.cc
 
 DOCS = PROJECT / "docs"
-COMMANDS = ("compare.md", "json.md", "pulp-open.md", "report.md", "running.md", "timeline.md")
+COMMANDS = ("compare.md", "json.md", "pulp-open.md", "report.md", "running.md", "states.md", "timeline.md")
 SLOW_COMMANDS = ("external-memory.md", "pypi.md", "validate.md")
 PROGRAMS = ("timeline.md",)
 SLOW_PROGRAMS = ("pypi.md",)
@@ -57,6 +59,9 @@ def place(project: Path, models_dir: Path, tmp_path: Path, monkeypatch: pytest.M
     shutil.copy(models_dir / "kws_ref_model.tflite", tmp_path / "model.tflite")
     (tmp_path / "labels.txt").write_text("3\n")
     np.savez(tmp_path / "x.npz", **random_inputs(read_manifest(project), 0))  # pyright: ignore[reportArgumentType]
+    wake_word(tmp_path).rename(tmp_path / "wake_word.tflite")
+    cell(tmp_path).rename(tmp_path / "cell.onnx")
+    np.savez(tmp_path / "stream.npz", stream((1, 2, 1, 8), 5))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

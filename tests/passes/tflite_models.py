@@ -13,17 +13,26 @@ from tflite_micro.python.tflite_micro import runtime
 from tflite_micro.tensorflow.lite.micro.python import schema_py_generated
 
 schema: Any = schema_py_generated
-_TYPES = {"float32": 0, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9}
+_TYPES = {"float32": 0, "int32": 2, "uint8": 3, "int64": 4, "bool": 6, "int16": 7, "int8": 9, "resource": 13}
 
 
 @dataclass
 class TfliteModel:
-    """One subgraph, built operator by operator; tensors are named by the numbers that the methods return."""
+    """One subgraph, built operator by operator; tensors are named by the numbers that the methods return.
+
+    `others` are subgraphs without inputs and outputs behind it, which share its buffers.
+    """
 
     tensors: list[Any] = field(default_factory=list)
     buffers: list[Any] = field(default_factory=lambda: [schema.BufferT()])
     operators: list[Any] = field(default_factory=list)
     codes: list[int] = field(default_factory=list)
+    others: list[TfliteModel] = field(default_factory=list)
+
+    def subgraph(self) -> TfliteModel:
+        """Another subgraph, behind this one."""
+        self.others.append(TfliteModel(buffers=self.buffers, codes=self.codes))
+        return self.others[-1]
 
     def tensor(
         self,
@@ -80,14 +89,16 @@ class TfliteModel:
                 assert hasattr(operator.builtinOptions, key)
                 setattr(operator.builtinOptions, key, value)
         self.operators.append(operator)
-        return outputs[0]
+        return outputs[0] if outputs else -1
 
     def build(self, inputs: Sequence[int], outputs: Sequence[int]) -> bytes:
-        graph = schema.SubGraphT()
-        graph.tensors, graph.operators = self.tensors, self.operators
-        graph.inputs, graph.outputs = list(inputs), list(outputs)
         model = schema.ModelT()
-        model.version, model.subgraphs, model.buffers = 3, [graph], self.buffers
+        model.version, model.buffers, model.subgraphs = 3, self.buffers, []
+        for own, given, handed_out in ((self, inputs, outputs), *((other, (), ()) for other in self.others)):
+            graph = schema.SubGraphT()
+            graph.tensors, graph.operators = own.tensors, own.operators
+            graph.inputs, graph.outputs = list(given), list(handed_out)
+            model.subgraphs.append(graph)
         model.operatorCodes = []
         for code in self.codes:
             entry = schema.OperatorCodeT()

@@ -83,7 +83,7 @@ def test_json_follows_the_published_schema(report: Report) -> None:
 
 SECTIONS = {
     "Top level": ("Report",),
-    "model": ("ModelSummary", "TensorSummary"),
+    "model": ("ModelSummary", "TensorSummary", "StateSummary"),
     "target": ("TargetSummary", "EnlargedMemory", "MemorySummary", "ModuleSummary"),
     "options": ("OptionsSummary",),
     "totals": ("Totals",),

@@ -36,11 +36,16 @@ def check(compiled: match.CompiledModel, folder: Path) -> None:
     total, rows = report.totals.cycles, layer_rows(report)
     assert sum(int(row["cycles"] or 0) for row in rows) == total
     assert sum(module.cycles for module in report.target.modules) == total
+    assert sum(report.totals.causes.values()) == total
     assert sum(layer.cycles / total for layer in report.layers) == pytest.approx(1.0)
     assert sum(float(row["milliseconds"] or 0) for row in rows) == pytest.approx(report.totals.milliseconds)
     write_csv(folder / "layers.csv", report)
     with (folder / "layers.csv").open() as file:
-        assert sum(int(row["cycles"]) for row in csv.DictReader(file)) == total
+        written = list(csv.DictReader(file))
+        assert sum(int(row["cycles"]) for row in written) == total
+        own = {"compute": "compute_cycles", "transfers": "transfers_cycles", "offload": "offload_cycles"}
+        for cause, column in {**own, "external memory": "wait_cycles"}.items():
+            assert sum(int(row[column]) for row in written) == report.totals.causes.get(cause, 0)
     for layer in report.layers:
         chosen = [offer.cycles for offer in layer.candidates if offer.module == layer.module and offer.cycles]
         assert not chosen or abs(chosen[0] - (layer.cycles - layer.wait_cycles)) <= 1, layer.name

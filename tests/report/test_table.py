@@ -48,6 +48,13 @@ def test_table_names_everything(report: Report) -> None:
     assert "…" not in text
 
 
+def test_what_cycles_go_into_is_one_line(report: Report) -> None:
+    causes = {"compute": 490, "transfers": 180, "offload": 120, "external memory": 210}
+    totals = msgspec.structs.replace(report.totals, cycles=1000, causes=causes)
+    shown = text_of(msgspec.structs.replace(report, totals=totals))
+    assert "Cycles: compute 49%, transfers 18%, offload and calls 12%, waits for external memory 21%." in shown
+
+
 def test_cycles_are_called_predicted(report: Report) -> None:
     text = text_of(report)
     assert "predicted" in text

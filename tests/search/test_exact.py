@@ -368,5 +368,5 @@ def test_few_mappings_are_predicted_where_short_lines_take_longest(monkeypatch: 
     (problem,) = (one for one in gap9_problems([whole], 32768) if one.module == "cluster")
     layer = replace(whole, pitches=(64, 64, 0))
     module = next(module for module in Gap9().modules if module.name == "cluster")
-    solve(replace(problem, layer=layer, operands=operands_on(module, layer, module.requantizers[:1])))
+    solve(replace(problem, layer=layer, operands=operands_on([module], layer, module.requantizers[:1])))
     assert 0 < len(predicted) < 1000

@@ -76,6 +76,13 @@ typedef struct {
 
 /* ---- contexts ---- */
 
+/* A member of a struct at a multiple of so many bytes. */
+#ifdef __cplusplus
+#define MATCH_ALIGNED(bytes) alignas(bytes)
+#else
+#define MATCH_ALIGNED(bytes) _Alignas(bytes)
+#endif
+
 /* Called on the control core around every operator of a run, by its number in the description. NULL: not called. `begin`
  * returns MATCH_OK, or the status with which the run ends in front of the operator. */
 typedef struct {

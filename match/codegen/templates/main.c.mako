@@ -1,11 +1,18 @@
 <%
     missing = max(0, alignment - target.main_memory.alignment)
     api = target.api
+    used = "context" if network.states else "&context"
+    more = f" + {missing}" if missing else ""
+    blocks = (*(tensor.variable for tensor in (*inputs, *outputs)), *(("kept",) if network.states else ()), "block")
 %>\
 /* ${comment(network.name)} as a program that is a client of ${name}.h.
  *
  * The inputs hold any number of samples, the outputs get as many; a sample is its tensors one after the other. They and
- * the workspace lie in blocks of ${target.main_memory.name}, so that a network which the chip has no room for fails. */
+ * the workspace lie in blocks of ${target.main_memory.name}, so that a network which the chip has no room for fails.
+% if network.states:
+ * Samples are the steps of one stream: the network keeps its states from each to the next.
+% endif
+ */
 #include <stdio.h>
 
 #include "${name}.h"
@@ -15,14 +22,26 @@
 #include "match_count.h"
 #include "match_io.h"
 
+% if network.states:
+static ${name}_context_t *context; /* lies where states do */
+% else:
 static ${name}_context_t context;
+% endif
+% if missing:
+
+/* The first place in a block that is aligned. */
+static void *aligned(void *block)
+{
+    return (uint8_t *)block + (-(uintptr_t)block & (${prefix}_ALIGNMENT - 1));
+}
+% endif
 
 /* One sample after the other until the inputs end. */
 static int32_t run_samples(const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
 {
     int32_t status = MATCH_OK;
     while (status == MATCH_OK${"".join(f" && match_io_read((void *)inputs->{tensor.c_name}, {tensor.macro}_BYTES)" for tensor in inputs)}) {
-        status = ${name}_run(&context, inputs, outputs);
+        status = ${name}_run(${used}, inputs, outputs);
 % for tensor in outputs:
         if (status == MATCH_OK && !match_io_write(outputs->${tensor.c_name}, ${tensor.macro}_BYTES)) {
             status = MATCH_ERROR_PLATFORM;
@@ -32,21 +51,16 @@ static int32_t run_samples(const ${name}_inputs_t *inputs, const ${name}_outputs
     return status;
 }
 
-/* From the first sample to the last, with the workspace in `block`. */
-static int32_t use(void *block, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
+/* From the first sample to the last. */
+static int32_t use(void *workspace, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs)
 {
-% if missing:
-    uint8_t *const workspace = (uint8_t *)block + (-(uintptr_t)block & (${prefix}_ALIGNMENT - 1));
-% else:
-    uint8_t *const workspace = block;
-% endif
-    int32_t status = ${name}_init(&context, workspace, ${prefix}_WORKSPACE_BYTES);
+    int32_t status = ${name}_init(${used}, workspace, ${prefix}_WORKSPACE_BYTES);
     if (status == MATCH_OK) {
 #ifdef MATCH_COUNT
-        (void)${name}_set_hooks(&context, &match_count_hooks);
+        (void)${name}_set_hooks(${used}, &match_count_hooks);
 #endif
         status = run_samples(inputs, outputs);
-        (void)${name}_deinit(&context);
+        (void)${name}_deinit(${used});
     }
     return status;
 }
@@ -61,15 +75,25 @@ int MATCH_MAIN(int argc, char **argv)
 % for tensor in (*inputs, *outputs):
         void *const ${tensor.variable} = ${api.allocate}(${tensor.macro}_BYTES);
 % endfor
-        void *const block = ${api.allocate}(${prefix}_WORKSPACE_BYTES${f' + {missing}' if missing else ''});
-        if (${" || ".join(f"{tensor.variable} == NULL" for tensor in (*inputs, *outputs))} || block == NULL) {
+% if network.states:
+        void *const kept = ${api.allocate}(sizeof *context${more});
+% endif
+        void *const block = ${api.allocate}(${prefix}_WORKSPACE_BYTES${more});
+        if (${" || ".join(f"{one} == NULL" for one in blocks)}) {
             status = MATCH_ERROR_MEMORY;
         } else {
             const ${name}_inputs_t inputs = {${", ".join(f".{tensor.c_name} = {tensor.variable}" for tensor in inputs)}};
             const ${name}_outputs_t outputs = {${", ".join(f".{tensor.c_name} = {tensor.variable}" for tensor in outputs)}};
-            status = use(block, &inputs, &outputs);
+% if network.states:
+            context = ${"aligned(kept)" if missing else "kept"};
+            *context = (${name}_context_t){0};
+% endif
+            status = use(${"aligned(block)" if missing else "block"}, &inputs, &outputs);
         }
         ${api.free}(block);
+% if network.states:
+        ${api.free}(kept);
+% endif
 % for tensor in reversed((*inputs, *outputs)):
         ${api.free}(${tensor.variable});
 % endfor

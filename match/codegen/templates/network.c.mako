@@ -5,7 +5,7 @@
 #include "${name}.h"
 
 #include <math.h>
-% if main.copies:
+% if main.copies or network.states:
 #include <string.h>
 % endif
 
@@ -21,6 +21,11 @@
 
 /* The context of the task whose turn it is (match_set_lock). */
 static const match_context_t *current;
+% if network.states:
+
+/* What that context keeps from one run to the next. */
+static uint8_t *states;
+% endif
 % if memory:
 
 /* Constants, which fill the beginning of the network's part of ${target.external.memory.name}. */
@@ -106,6 +111,9 @@ static int32_t infer(const ${name}_inputs_t *inputs, const ${name}_outputs_t *ou
 % if main.uses_workspace:
     uint8_t *const workspace = current->workspace;
 % endif
+% for state, offset in main.states:
+    void *const ${state} = states + ${offset};
+% endfor
 % for tensor in main.tensors:
     void *const ${tensor.name} = ${tensor.memory} + ${tensor.offset};
 % endfor
@@ -187,6 +195,24 @@ static bool initialised(const ${name}_context_t *context)
 {
     return context != NULL && context->context.network == &${name}_network;
 }
+% if network.states:
+
+/* Makes what a context keeps what it is at first. */
+static void begin(${name}_context_t *context)
+{
+% for state in network.states:
+    /* ${comment(state.tensor.name)} */
+% if alike(state.initial) is not None:
+    memset(context->states + ${state.offset}, ${alike(state.initial)}, ${state.initial.nbytes});
+% else:
+    static const ${c_type(state.tensor.dtype)} ${state.c_name}[${state.initial.size}] = {
+${values(numbers(state.initial))}
+    };
+    memcpy(context->states + ${state.offset}, ${state.c_name}, ${state.initial.nbytes});
+% endif
+% endfor
+}
+% endif
 % if memory:
 
 /* Fills external memory from the image, and brings in constants that stay. */
@@ -244,6 +270,9 @@ int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes)
 % endif
     if (status == MATCH_OK) {
         context->context = made;
+% if network.states:
+        begin(context);
+% endif
     }
     match_give_turn();
     return status;
@@ -294,6 +323,9 @@ int32_t ${name}_execute(${name}_context_t *context, const ${name}_inputs_t *inpu
         return MATCH_ERROR_SIZE;
     }
     current = &context->context;
+% if network.states:
+    states = context->states;
+% endif
     return run(inputs != NULL ? inputs : &inputs_inside, outputs != NULL ? outputs : &outputs_inside);
 }
 
@@ -307,6 +339,22 @@ int32_t ${name}_run(${name}_context_t *context, const ${name}_inputs_t *inputs, 
     return status;
 }
 
+% if network.states:
+int32_t ${name}_reset(${name}_context_t *context)
+{
+    if (!match_take_turn()) {
+        return MATCH_ERROR_BUSY;
+    }
+    int32_t status = MATCH_ERROR_STATE;
+    if (initialised(context)) {
+        begin(context);
+        status = MATCH_OK;
+    }
+    match_give_turn();
+    return status;
+}
+
+% endif
 int32_t ${name}_deinit(${name}_context_t *context)
 {
     if (!match_take_turn()) {

@@ -52,6 +52,11 @@ ${note(f"Constants, which are in the image {image}; what init reserves of {beyon
  * __attribute__((section(".flash"))), place those of layers and those of operators on the control core. */
 #define ${prefix}_CONSTANT_BYTES ${network.constant_bytes}
 % endif
+% if network.states:
+
+${note(f"What a context keeps from one run to the next: it lies in the context, which then has to lie in {reached}.")}
+#define ${prefix}_STATE_BYTES ${network.state_bytes}
+% endif
 % for room in scratch:
 
 /* The most that a layer reserves of ${room.memory} while it runs. */
@@ -88,6 +93,9 @@ typedef struct {
 /* What is in here is the network's. */
 typedef struct {
     match_context_t context;
+% if network.states:
+    MATCH_ALIGNED(${prefix}_ALIGNMENT) uint8_t states[${prefix}_STATE_BYTES];
+% endif
 } ${name}_context_t;
 
 /* All that is said above, for programs; and every operator by its number. */
@@ -114,6 +122,12 @@ int32_t ${name}_init(${name}_context_t *context, void *workspace, size_t bytes);
  * context may be used again after each of them. */
 int32_t ${name}_run(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);
 
+% if network.states:
+/* Makes what the context keeps what it is after init, as in front of another stream: ${", ".join(comment(state.tensor.name) for state in network.states)}.
+ * Where a run has failed, it is that of before, of after, or of both: reset then. MATCH_ERROR_STATE without init. */
+int32_t ${name}_reset(${name}_context_t *context);
+
+% endif
 /* The same beside the caller, where the platform can; else MATCH_ERROR_UNSUPPORTED. MATCH_OK: it has begun, and it runs
  * until a poll says that it has ended; so long inputs and outputs stay the network's. */
 int32_t ${name}_start(${name}_context_t *context, const ${name}_inputs_t *inputs, const ${name}_outputs_t *outputs);

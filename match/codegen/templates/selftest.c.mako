@@ -45,6 +45,9 @@ int32_t ${name}_selftest(${name}_context_t *context, match_selftest_t *test)
 % for tensor in inputs:
     memcpy(${name}_input_${tensor.c_name}(context), ${tensor.c_name}, sizeof ${tensor.c_name});
 % endfor
+% if states:
+    (void)${name}_reset(context);
+% endif
     match_selftest_begin(test, LAYERS, ${len(layers)});
     const int32_t status = ${name}_run(context, NULL, NULL);
     match_selftest_end();

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from match.errors import ModelError
 from match.frontend.graph_indices import with_indices
-from match.frontend.model import Model, ModelTensor, Quantization, Rounding
+from match.frontend.model import Model, ModelTensor, Rounding
 from match.frontend.tflite import (
     borders,
     dilated,
@@ -28,8 +28,9 @@ from match.frontend.tflite import (
     resize,
     shapes,
     tables,
+    variables,
 )
-from match.frontend.tflite.file import QUANTIZE, File, FileOperator, read_file
+from match.frontend.tflite.file import QUANTIZE, Array, File, FileOperator, read_file
 from match.frontend.tflite.reader import Handler, TfliteReader, fitting, results_of
 from match.graph.evaluate import evaluate
 from match.graph.make import constant, named
@@ -44,6 +45,9 @@ _OF_REALS = (
 )
 """The end of the sentence about an operator that has a float kernel only."""
 
+_Handlers = tuple[Mapping[str, Handler], Mapping[str, Handler]]
+"""Readers of operators on 8 bits, and of those on 16."""
+
 _DTYPES = ("float32", "int8", "uint8", "int16", "int32", "int64", "bool")
 
 
@@ -55,15 +59,15 @@ def from_tflite(data: bytes, path: Path) -> Model:
     """
     file = read_file(data, path)
     read, handlers = TfliteReader(file, path), (_handlers(), {**_handlers(), **int16.handlers()})
-    problems.check(read, handlers[1].keys())
+    problems.check(read, handlers[1].keys() | variables.OPERATORS)
     inputs, outputs = (tuple(_border(file, number, path) for number in side) for side in (file.inputs, file.outputs))
     for number, given in zip(file.inputs, inputs, strict=True):
         read.values[number] = Value(Tensor(given.shape, given.dtype), source=given.name)
     parameters = tuple(read.values[number] for number in file.inputs)
-    for operator in file.operators:
-        with fitting(read, operator):
-            _compute(read, operator, handlers[int16.has_int16(read, operator)])
-    graph = Graph(parameters, _outputs(read))
+    kept = _computed(read, handlers, _initial(file, path, handlers)).kept
+    before, after = tuple(one.before for one in kept), tuple(one.after for one in kept)
+    states = tuple(one.state for one in kept)
+    graph = Graph((*parameters, *before), (*_outputs(read), *after), tuple(state.initial for state in states))
     return Model(
         path.stem,
         hashlib.sha256(data).hexdigest(),
@@ -72,7 +76,28 @@ def from_tflite(data: bytes, path: Path) -> Model:
         outputs,
         Rounding.TFLITE,
         data,
+        states=states,
     )
+
+
+def _initial(file: File, path: Path, handlers: _Handlers) -> Mapping[variables.Name, Array]:
+    """What variables are in front of the first inference."""
+    found: dict[variables.Name, Array] = {}
+    for subgraph in file.once:
+        found |= _computed(TfliteReader(subgraph, path), handlers, found).constants
+    return found
+
+
+def _computed(read: TfliteReader, handlers: _Handlers, initial: Mapping[variables.Name, Array]) -> variables.Variables:
+    """Read all operators; what then is known of the variables."""
+    kept = variables.Variables(read, initial)
+    for operator in read.file.operators:
+        with fitting(read, operator):
+            if operator.name in variables.OPERATORS:
+                kept.execute(operator)
+            else:
+                _compute(read, operator, handlers[int16.has_int16(read, operator)])
+    return kept
 
 
 def _compute(read: TfliteReader, operator: FileOperator, handlers: Mapping[str, Handler]) -> None:
@@ -115,9 +140,7 @@ def _border(file: File, number: int, path: Path) -> ModelTensor:
     tensor = file.tensors[number]
     if tensor.dtype not in _DTYPES:
         raise ModelError(f"{path} has the input or output {tensor.what} of type {tensor.dtype}; {QUANTIZE}")
-    whole = len(tensor.scales) == 1 and tensor.dtype != "float32"
-    quantization = Quantization(float(tensor.scales[0]), int(tensor.zero_points[0])) if whole else None
-    return ModelTensor(tensor.name, tensor.shape, tensor.dtype, quantization, _layout(file, number))
+    return ModelTensor(tensor.name, tensor.shape, tensor.dtype, tensor.quantization, _layout(file, number))
 
 
 def _layout(file: File, number: int) -> str:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import tflite
 
 from match.errors import ModelError
+from match.frontend.model import Quantization
 from match.frontend.other_formats import TFLITE_GUIDE, is_tflite
 
 Array = npt.NDArray[Any]
@@ -72,6 +73,13 @@ class FileTensor:
         """How errors call it: the end of its name, which converters join from the names of all layers around it."""
         return repr(short(self.name))
 
+    @property
+    def quantization(self) -> Quantization | None:
+        """What its integers stand for, if it has one scale."""
+        if len(self.scales) != 1 or self.dtype == "float32":
+            return None
+        return Quantization(float(self.scales[0]), int(self.zero_points[0]))
+
 
 @dataclass(frozen=True, eq=False)
 class FileOperator:
@@ -99,9 +107,10 @@ class FileOperator:
 
 @dataclass(frozen=True, eq=False)
 class File:
-    """The one subgraph of a file; inputs and outputs are numbers of tensors, `open_borders` those of open shapes.
+    """A subgraph of a file; inputs and outputs are numbers of tensors, `open_borders` those of open shapes.
 
     An open batch is none of these: its size in TFLite Micro is that of the shape.
+    `once` are the subgraphs that are executed in front of the first inference, in this order.
     """
 
     tensors: tuple[FileTensor, ...]
@@ -109,13 +118,14 @@ class File:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     open_borders: tuple[int, ...]
+    once: tuple[File, ...] = ()
 
 
 def read_file(data: bytes, path: Path) -> File:
     """The content of a TFLite file; `path` is what errors call it.
 
     Raises:
-        ModelError: it is no TFLite file, is cut off, or has several subgraphs or sparse weights.
+        ModelError: it is no TFLite file, is cut off, has sparse weights, or several subgraphs that each inference has.
     """
     if not is_tflite(data):
         raise ModelError(f"{path} is not a TFLite file: it lacks the identifier TFL3; check what was exported")
@@ -127,16 +137,23 @@ def read_file(data: bytes, path: Path) -> File:
 
 def _file(data: bytes, path: Path) -> File:
     model = tflite.Model.GetRootAs(data, 0)
-    if model.SubgraphsLength() != 1:
+    buffers = [buffer_bytes(data, model.Buffers(index)) for index in range(model.BuffersLength())]
+    main = _subgraph(model, 0, buffers, path)
+    if not main.outputs or len(set(main.inputs)) < len(main.inputs):
+        problem = "no outputs" if not main.outputs else "an input twice"
+        raise ModelError(f"{path} has {problem}; export the model again")
+    calls = [one.options(tflite.CallOnceOptions) for one in main.operators if one.name == "CALL_ONCE"]
+    once = tuple(dict.fromkeys(int(options.InitSubgraphIndex()) for options in calls))
+    if len({0, *once}) != model.SubgraphsLength():
         problem = f"has {model.SubgraphsLength()} subgraphs; only models with one are supported"
         raise ModelError(f"{path} {problem}: export each signature alone, without loops and conditions")
-    graph = model.Subgraphs(0)
-    buffers = [buffer_bytes(data, model.Buffers(index)) for index in range(model.BuffersLength())]
+    return replace(main, once=tuple(_subgraph(model, index, buffers, path) for index in once))
+
+
+def _subgraph(model: Any, index: int, buffers: list[npt.NDArray[np.uint8]], path: Path) -> File:
+    graph = model.Subgraphs(index)
     tensors = tuple(_tensor(graph.Tensors(index), buffers, path) for index in range(graph.TensorsLength()))
     inputs, outputs = _numbers(graph.InputsAsNumpy()), _numbers(graph.OutputsAsNumpy())
-    if not outputs or len(set(inputs)) < len(inputs):
-        problem = "no outputs" if not outputs else "an input twice"
-        raise ModelError(f"{path} has {problem}; export the model again")
     tensors = _with_own_names(_with_own_names(tensors, inputs), outputs)
     open_borders = {number for number in (*inputs, *outputs) if any(extent <= 0 for extent in tensors[number].shape)}
     for number in inputs:

@@ -8,13 +8,10 @@ from types import MappingProxyType
 from match.errors import ModelError
 from match.frontend.reasons import of_open_shapes, sentence
 from match.frontend.tflite import dilated, real_functions
-from match.frontend.tflite.file import QUANTIZE
+from match.frontend.tflite.file import QUANTIZE, File
 from match.frontend.tflite.reader import TfliteReader, fitting
 
-_KERNELS = frozenset(
-    {"ASSIGN_VARIABLE", "BROADCAST_ARGS", "CALL_ONCE", "FLOOR_DIV", "FLOOR_MOD", "IF"}
-    | {"L2_POOL_2D", "READ_VARIABLE", "ROUND", "VAR_HANDLE", "WHILE"}
-)
+_KERNELS = frozenset({"BROADCAST_ARGS", "FLOOR_DIV", "FLOOR_MOD", "IF", "L2_POOL_2D", "ROUND", "WHILE"})
 """Operators that TFLite Micro has kernels of, and that are not read here, or in floating point alone."""
 
 _VOLUMES = "write it as convolutions of maps, or quantize the network as ONNX, whose convolutions of volumes are read"
@@ -45,14 +42,27 @@ def _reasons(read: TfliteReader, known: Set[str]) -> Iterator[str]:
         yield f"is a float model: nothing in it is quantized; {QUANTIZE}, or {_BY_ONNX}"
     for operator, problem in dilated.of_open_batches(file)[:1]:
         yield f"has {operator.what}, which {problem}"
+    yield from _two_kinds_of_state(file)
     told = set[str]()
-    for operator in file.operators:
+    for operator in (one for subgraph in (file, *file.once) for one in subgraph.operators):
         with fitting(read, operator):
             is_function = real_functions.is_known(operator)
         if operator.name in known or operator.name in told or is_function:
             continue
         told.add(operator.name)
         yield f"has {operator.what}, which {_unknown(operator.name)}"
+
+
+def _two_kinds_of_state(file: File) -> Iterator[str]:
+    """What is wrong with the first layer that has a state of its own in a network with variables."""
+    if any(operator.name == "READ_VARIABLE" for operator in file.operators):
+        for operator in file.operators:
+            if any(number >= 0 and file.tensors[number].variable for number in operator.inputs):
+                yield (
+                    f"has {operator.what}, whose state begins anew at each inference, beside variables, which go on; "
+                    "export all layers with their states as variables, or none"
+                )
+                return
 
 
 def _unknown(name: str) -> str:

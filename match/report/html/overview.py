@@ -12,7 +12,7 @@ from match.report.html.figures import Chart
 from match.report.html.palette import AREAS, CAUSES, unit_colours
 from match.report.html.text import facts, joined, link, meter, number, share, size, stacked, table
 from match.report.layer_rows import causes
-from match.report.memory_areas import CALLERS, PROGRAM
+from match.report.memory_areas import CALLERS, PROGRAM, STATES
 from match.report.pieces import pieces
 from match.report.schema import AccuracySummary, MemoryPlanSummary, Report
 from match.report.settings import hypothetical, objective_text, settings_text
@@ -142,9 +142,11 @@ def _memories(report: Report) -> Iterator[Markup]:
             outside.bytes,
         )
     else:
+        kept = sum(state.bytes for state in report.model.states)
         parts = [
             ("constants", totals.constant_bytes, AREAS["constants that stay"]),
-            (f"activations, {CALLERS}", totals.l2_peak_bytes - totals.constant_bytes, AREAS["activations"]),
+            (f"activations, {CALLERS}", totals.l2_peak_bytes - totals.constant_bytes - kept, AREAS["activations"]),
+            (STATES, kept, AREAS[STATES]),
             (PROGRAM, totals.program_bytes, AREAS[PROGRAM]),
         ]
         yield meter(main.name, parts, main.bytes)
@@ -227,7 +229,11 @@ def _compiled(report: Report) -> Markup:
     ]
     tensors = [
         (kind, tensor.name, "x".join(map(str, tensor.shape)) or "scalar", tensor.dtype)
-        for kind, own in (("input", report.model.inputs), ("output", report.model.outputs))
+        for kind, own in (
+            ("input", report.model.inputs),
+            ("output", report.model.outputs),
+            ("state", report.model.states),
+        )
         for tensor in own
     ]
     return Markup("{}{}").format(

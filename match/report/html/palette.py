@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from match.analysis.timeline.chrome_trace import Doing
 from match.dispatch.plan import CPU
 from match.report.layer_rows import Cause
-from match.report.memory_areas import CALLERS, PROGRAM, SCRATCH
+from match.report.memory_areas import CALLERS, PROGRAM, SCRATCH, STATES
 from match.report.schema import TargetSummary
 
 _UNITS = ("#d55e00", "#cc79a7", "#f0e442", "#56b4e9", "#009e73", "#e69f00", "#0072b2")
@@ -39,6 +39,7 @@ AREAS = {
     "constants on their way": "#f7f0a0",
     "constants in use": "#f0e442",
     "blocks": "#009e73",
+    STATES: "#cc6677",
     CALLERS: "#aab2bd",
     PROGRAM: "#cfd5dc",
     SCRATCH: "#aab2bd",

@@ -1,0 +1,204 @@
+"""Advice that the compiler itself can follow: the network is predicted with other arguments, which says the gain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from match.dispatch.plan import CPU
+from match.report.changes import Change, Otherwise
+from match.report.layer_facts import cycles_of, is_floating, listed, names_of, unmapped
+from match.report.schema import Advice, AdviceKind, LayerSummary, MemoryPlanSummary, Report
+
+_CONVERSIONS = frozenset(
+    {"cast", "dequantize", "layout", "layout_transform", "lookup", "quantize", "reshape", "transpose"}
+)
+"""Operators that may stand for nothing but another type or layout."""
+
+_LARGER = 2, 4, 8
+"""Times as much L1 as layers have that do not fit it: these are tried."""
+
+
+def predicted_advice(report: Report, otherwise: Otherwise, least: float) -> Iterator[Advice]:
+    """Changes that gain something; what can gain fewer than `least` cycles at most is not predicted."""
+    try_out = _Tried(report, otherwise.cycles, least)
+    yield from _border(report, otherwise, try_out)
+    yield from _batch(report, otherwise, try_out)
+    yield from _recurrent(report, otherwise, try_out)
+    yield from _memory(report, try_out)
+    yield from _external(report, _Tried(report, lambda change: otherwise.whole, least))
+    if not report.options.fuse:
+        layers = [layer for layer in report.layers if layer.module != CPU]
+        sentence = "Modules execute operators one at a time"
+        yield from try_out(Change.of(fuse=True), "one by one", layers, sentence, cycles_of(layers))
+    if report.options.numerics == "exact":
+        layers = [
+            layer for layer in report.layers if layer.cycles and (layer.module == CPU or _has_real_numbers(layer))
+        ]
+        sentence = f"Exact numerics leave {listed(layers)} in floating point, or to the control core"
+        yield from try_out(Change.of(numerics="hardware"), "numerics", layers, sentence, cycles_of(layers))
+
+
+class _Tried:
+    """Predicts changes of a network, and says what they gain."""
+
+    def __init__(self, report: Report, predict: Callable[[Change], int | None], least: float) -> None:
+        self._total, self._predict, self._least = report.totals.cycles, predict, least
+
+    def __call__(
+        self,
+        change: Change | None,
+        kind: AdviceKind,
+        layers: Sequence[LayerSummary],
+        sentence: str,
+        most: int,
+        more: str = "",
+        times: int = 1,
+    ) -> Iterator[Advice]:
+        """A sentence, with what a change is predicted to gain; `most` are the cycles that it can take away.
+
+        `more` is said behind. What is computed in one inference takes so many `times` with the change.
+        """
+        if change is None or not layers or most < self._least:
+            return
+        cycles = self._predict(change)
+        cycles = None if cycles is None else times * cycles
+        if cycles is not None and self._total - cycles >= max(self._least, 1):
+            share = (cycles - self._total) / self._total
+            told = f"with {change.text} the network is predicted to take {cycles:,} cycles instead of {self._total:,}"
+            yield Advice(
+                kind=kind,
+                sentence=f"{sentence}: {told} ({share:+.0%}){more}.",
+                cycles=self._total - cycles,
+                layers=names_of(layers),
+                change={name: dict(value) if name == "states" else value for name, value in change.arguments},
+            )
+
+
+def _border(report: Report, otherwise: Otherwise, try_out: _Tried) -> Iterator[Advice]:
+    """Types and layouts of inputs and outputs that the caller could have, and states that it hands back and forth."""
+    reading, writing = _first(report.layers), _last(report.layers)
+    model = report.model
+    both = [*reading, *(layer for layer in writing if layer not in reading)]
+    sentence = f"{_paired(otherwise.states)} are quantized alike, and converted for {cycles_of(both):,} cycles"
+    more = ", if the caller hands the output back as the next input"
+    states = [*try_out(otherwise.states, "states", both, sentence, cycles_of(both), more)]
+    yield from states
+    if states:
+        return
+    sides = (
+        (otherwise.inputs, reading, f"{_tensors('Input', [one.name for one in model.inputs])} converted"),
+        (otherwise.outputs, writing, f"{_tensors('Output', [one.name for one in model.outputs])} converted"),
+    )
+    for change, layers, what in sides:
+        turned = change is not None and "input_type" not in dict(change.arguments) and change is otherwise.inputs
+        kind: AdviceKind = "channels first" if turned else "float border"
+        own = [layer for layer in layers if layer.cycles]
+        sentence = f"{what} by {listed(own)}, which takes {cycles_of(own):,} cycles"
+        yield from try_out(change, kind, own, sentence, cycles_of(own), ", if the caller has them so")
+
+
+def _paired(change: Change | None) -> str:
+    pairs = dict(change.arguments)["states"] if change else ()
+    return "; ".join(f"Input {given} and output {output}" for given, output in pairs)
+
+
+def _tensors(what: str, names: Sequence[str]) -> str:
+    return f"{what} {names[0]} is" if len(names) == 1 else f"{what}s {', '.join(names)} are"
+
+
+def _first(layers: Sequence[LayerSummary]) -> list[LayerSummary]:
+    """Conversions of the network's inputs."""
+    found: dict[int, LayerSummary] = {}
+    for place, layer in enumerate(layers):
+        read = layer.network_inputs or layer.reads
+        if read and _converts(layer) and all(one in found for one in layer.reads):
+            found[place] = layer
+    return list(found.values())
+
+
+def _has_real_numbers(layer: LayerSummary) -> bool:
+    """Whether a module computes a part of it in floating point."""
+    return any(op.startswith("float_") for op in (layer.op, *(one.op for one in layer.operators)))
+
+
+def _converts(layer: LayerSummary) -> bool:
+    """Whether it only changes types and the order of elements, or may be a quantization in floating point."""
+    operators = [one.op for one in layer.operators] or layer.op.split("+")
+    return not layer.macs and (is_floating(layer) or _CONVERSIONS.issuperset(operators))
+
+
+def _last(layers: Sequence[LayerSummary]) -> list[LayerSummary]:
+    """Conversions of the network's outputs."""
+    read_by: dict[int, list[int]] = {}
+    for place, layer in enumerate(layers):
+        for source in layer.reads:
+            read_by.setdefault(source, []).append(place)
+    found: dict[int, LayerSummary] = {}
+    for place, layer in reversed(list(enumerate(layers))):
+        read = read_by.get(place, [])
+        if _converts(layer) and (layer.network_outputs or read) and all(one in found for one in read):
+            found[place] = layer
+    return [found[place] for place in sorted(found)]
+
+
+def _batch(report: Report, otherwise: Otherwise, try_out: _Tried) -> Iterator[Advice]:
+    """Several samples at once, which the control core computes since modules take one at a time."""
+    layers = [layer for layer in report.layers if layer.module == CPU and layer.macs]
+    sentence = (
+        f"{listed(layers)} on the control core takes {cycles_of(layers):,} cycles, as the network computes "
+        f"{otherwise.batch} samples at once, and modules one"
+    )
+    change = Change.of(one_sample=True) if otherwise.batch > 1 else None
+    more = f" for all {otherwise.batch} of them"
+    yield from try_out(change, "batch", layers, sentence, cycles_of(layers), more, otherwise.batch)
+
+
+def _recurrent(report: Report, otherwise: Otherwise, try_out: _Tried) -> Iterator[Advice]:
+    """LSTM and GRU in floating point that would be integers, if that was asked for."""
+    sources = [one.source for one in otherwise.quantizable]
+    layers = [layer for layer in report.layers if is_floating(layer) and layer.source in sources]
+    modules = ", ".join(dict.fromkeys(one.module for one in otherwise.quantizable))
+    sentence = (
+        f"{', '.join(sources)}, in floating point on the control core, takes {cycles_of(layers):,} cycles, where "
+        f"{modules} has weights and states of 8 bits"
+    )
+    change = Change.of(quantize_recurrent=True) if sources else None
+    yield from try_out(change, "recurrent", layers, sentence, cycles_of(layers))
+
+
+def _memory(report: Report, try_out: _Tried) -> Iterator[Advice]:
+    """Layers on the control core that a module would take if they fitted its memories."""
+    for module in report.target.modules:
+        layers = [layer for layer in report.layers if unmapped(layer, module.name)]
+        if layers:
+            memory = module.memories[0]
+            sentence = (
+                f"{listed(layers)} on the control core takes {cycles_of(layers):,} cycles, for no mapping fits the "
+                f"{memory.bytes:,} bytes of {memory.name} of {module.name}"
+            )
+            sizes = (Change.of(l1=factor * memory.bytes) for factor in _LARGER)
+            tried = (try_out(size, "memory", layers, sentence, cycles_of(layers)) for size in sizes)
+            nothing: list[Advice] = []
+            yield from next((found for one in tried if (found := [*one])), nothing)
+
+
+def _external(report: Report, try_out: _Tried) -> Iterator[Advice]:
+    """Waits for external memory, which a larger main memory would not have."""
+    memory = report.memory
+    if not isinstance(memory, MemoryPlanSummary):
+        return
+    outside = memory.external_memory.name
+    waiting = sorted((layer for layer in report.layers if layer.wait_cycles), key=lambda layer: -layer.wait_cycles)
+    if waiting:
+        worst = waiting[0]
+        size = f" of {worst.constant_bytes:,} bytes of constants" if worst.constant_bytes else ""
+        most = sum(layer.wait_cycles for layer in waiting)
+        main = report.target.main_memory
+        sentence = (
+            f"Waits for {outside} take {most:,} cycles, {worst.wait_cycles:,} of them for {worst.name}{size}, as "
+            f"{main.name} has {main.bytes:,} bytes"
+        )
+        more = "; narrower weights (`match quantize --weight-bits auto`) or a smaller layer would wait for less, too"
+        # The network may be cut otherwise where it need not leave main memory, which waits say nothing of.
+        whole = max(most, memory.exposed_cycles)
+        yield from try_out(Change.of(l2=memory.whole_bytes), "external memory", waiting, sentence, whole, more)
