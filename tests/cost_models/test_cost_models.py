@@ -904,10 +904,10 @@ def test_first_calls_of_an_offload() -> None:
     rows, halves = replace(row, ix=9, ox=9), replace(row, input_dtype="int16")
     added = Layer("add", Op.ADD, 48, 1, 1, 1, 1, 1, weight_dtype="")
     calls = sharing.calls
-    assert calls([row, row], 8) == sharing.dense * (1 + sharing.behind)
-    assert calls([row, added, row], 8) == sharing.dense * (1 + sharing.again) + sharing.addition
-    assert calls([rows], 8) == sharing.pointwise, "each core has a block of four channels of two pixels"
-    assert calls([replace(rows, k=24)], 8) == sharing.dense
-    assert calls([halves], 8) == sharing.product_int16
+    assert calls([row, row], 8) == [sharing.dense, sharing.dense * sharing.behind]
+    assert calls([row, added, row], 8) == [sharing.dense, sharing.addition, sharing.dense * sharing.again]
+    assert calls([rows], 8) == [sharing.pointwise], "each core has a block of four channels of two pixels"
+    assert calls([replace(rows, k=24)], 8) == [sharing.dense]
+    assert calls([halves], 8) == [sharing.product_int16]
     assert sharing.factor(8, halves) == 1 + sharing.waits_int16
     assert sharing.factor(8, replace(added, input_dtype="int16")) == 1 + sharing.elements_int16

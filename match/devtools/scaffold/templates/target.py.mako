@@ -14,7 +14,7 @@ from match.target.cost import Block, CostModel, CpuCostModel, Tile, ceil_div
 from match.target.hardware import HwModule, MatchTarget, Pattern, Platform
 from match.ir.layer import Layer, Op
 from match.ir.requantization import Requantizer
-from match.mapping.schedule import Memory
+from match.mapping.memory import Memory
 from match.target.tile_constants import INT64
 
 HERE = Path(__file__).resolve().parent
