@@ -137,6 +137,6 @@ def _written_out(proto: Any, path: Path) -> tuple[Any, Fusions]:
 def _importable(opset: int) -> Iterable[str]:
     """The operators of a version of ONNX's that are read as the graph's, or by TVM's importer."""
     from match.frontend.onnx_importer import known_operators
-    from match.frontend.qdq import HANDLERS
+    from match.frontend.qdq.handlers import HANDLERS
 
     return {*known_operators(opset), *HANDLERS}

@@ -10,29 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from match.errors import ModelError
 from match.frontend.onnx_graph import read_by
 from match.frontend.onnx_network import OnnxNetwork
 from match.frontend.onnx_problems import uses
-from match.frontend.qdq import (
-    borders,
-    choices,
-    functions,
-    layers,
-    pooling,
-    qoperators,
-    recurrent,
-    reductions,
-    resizes,
-    rows,
-    sequences,
-    shapes,
-    sums,
-)
-from match.frontend.qdq.reader import Handler, QdqReader, Refused, Unread
+from match.frontend.qdq.handlers import HANDLERS
+from match.frontend.qdq.reader import QdqReader, Refused, Unread
 from match.frontend.reasons import sentence
 from match.graph.constants import numbers_of
 from match.graph.evaluate import evaluate
@@ -42,26 +27,7 @@ from match.graph.value import Graph, Value, ordered
 from match.ir.graph import Tensor
 from match.ir.model_names import tensor_of
 
-__all__ = ["HANDLERS", "reals_of"]
-
-HANDLERS: MappingProxyType[str, Handler] = MappingProxyType(
-    {
-        **borders.HANDLERS,
-        **choices.HANDLERS,
-        **functions.HANDLERS,
-        **layers.HANDLERS,
-        **pooling.HANDLERS,
-        **qoperators.HANDLERS,
-        **recurrent.HANDLERS,
-        **reductions.HANDLERS,
-        **resizes.HANDLERS,
-        **rows.HANDLERS,
-        **sequences.HANDLERS,
-        **shapes.HANDLERS,
-        **sums.HANDLERS,
-    }
-)
-"""What reads each operator that the graph has classes for."""
+__all__ = ["reals_of"]
 
 _MALFORMED = IndexError, TypeError, ValueError
 """What is raised where an operator does not fit its tensors; TVM's importer says what is wrong with it."""
