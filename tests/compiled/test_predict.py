@@ -64,7 +64,7 @@ def test_all_but_main_memory_is_that_of_the_compilation(
 
 @pytest.mark.usefixtures("no_build")
 def test_what_lies_in_the_workspace_together_lies_apart() -> None:
-    workspace = match.predict(zoo.build("ssd-0.1-64"), "gap9").workspace
+    workspace = match.predict(zoo.build("ssd-0.1-64"), "gap9", fuse=False).workspace
     assert workspace is not None
     taken = np.zeros((len(workspace.steps), workspace.bytes), np.int8)
     for buffer in workspace.buffers:
