@@ -137,7 +137,7 @@ def test_an_integer_network(models_dir: Path, tmp_path: Path, plain_tvm: ModuleT
     """Channels first, with sums that TVM's C goes on with."""
     module = imported(models_dir / "keyword_spotting.onnx")
     texts = assert_computes_the_same(module, GAP9, plain_tvm, tmp_path, merged=True)
-    assert any("on ne16 of gap9" in text for text in texts)
+    assert any("ne16 of gap9" in text for text in texts)
 
 
 @pytest.mark.parametrize("merged", [True, False])

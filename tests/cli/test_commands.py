@@ -251,7 +251,7 @@ def lane_of(timeline: dict[str, Any], mark: dict[str, Any]) -> str:
 
 def test_layers_as_a_list(command: Command, tmp_path: Path) -> None:
     listed = tmp_path / "layers.csv"
-    outcome = command("compile", DIGITS, "-o", tmp_path / "x", "--csv", listed, "--json", "-v")
+    outcome = command("compile", DIGITS, "-o", tmp_path / "x", "--csv", listed, "--json", "-v", "--no-fuse")
     report = decode(outcome.out.encode())
     assert report == decode((tmp_path / "x" / "report.json").read_bytes())
     with listed.open(newline="") as file:

@@ -54,6 +54,17 @@ def network(kind: str, direction: str, weights: list[Floats], **more: Any) -> on
     return model.build([onnx.numpy_helper.from_array(value, name) for name, value in values.items()])
 
 
+def with_quantized_output(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The network with a quantize and a dequantize behind what it computes."""
+    (out,) = model.graph.output
+    (last,) = (node for node in model.graph.node if out.name in node.output)
+    last.output[list(last.output).index(out.name)] = "inner"
+    quantize = onnx.helper.make_node("QuantizeLinear", ["inner", "scale", "zero"], ["levels"])
+    dequantize = onnx.helper.make_node("DequantizeLinear", ["levels", "scale", "zero"], [out.name])
+    model.graph.node.extend([quantize, dequantize])
+    return model
+
+
 def levels(count: int = 1) -> Ints:
     """Inputs over all of their range."""
     return np.random.default_rng(5).integers(0, 256, (count, STEPS, BATCH, FEATURES))
@@ -151,7 +162,7 @@ def test_the_advice_names_the_option() -> None:
 
 def test_a_layer_whose_input_is_not_quantized() -> None:
     """Advice and error say what to do; the gain is that of the layer with a quantized input."""
-    quantized = network("GRU", "forward", weights_of("GRU", 1))
+    quantized = with_quantized_output(network("GRU", "forward", weights_of("GRU", 1)))
     model = onnx.ModelProto()
     model.CopyFrom(quantized)
     (cell,) = (node for node in model.graph.node if node.op_type == "GRU")

@@ -36,8 +36,8 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
 @pytest.mark.parametrize(
     ("name", "printed"),
     [
-        ("late_copy_in", [FRESH, OK, 9, OK]),
-        ("late_copy_out", [1, OK, 6, OK]),
+        ("late_copy_in", [1, OK, 9, OK]),
+        ("late_copy_out", [5, OK, 6, OK]),
         ("missing_wait", [TRANSFER]),
         ("lost_transfer", [TRANSFER]),
         ("second_wait", [TRANSFER]),

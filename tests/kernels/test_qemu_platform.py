@@ -15,7 +15,7 @@ from tests.kernels.toolchain import PACKAGE, PROJECT, compile_for
 pytestmark = pytest.mark.cc
 
 SCENARIOS = {
-    "late_copy_out": [1, OK, 6, OK],
+    "late_copy_out": [5, OK, 6, OK],
     "missing_wait": [TRANSFER],
     "lost_transfer": [TRANSFER],
     "second_wait": [TRANSFER],

@@ -85,7 +85,7 @@ def test_programs() -> None:
     assert results[0]["outputs"]
     sources = results[2]["sources"]
     assert results[1]["library"].lib.get_source() == sources[0], "match.build does these steps"
-    assert sum(re.search(r"\bmodel_\d\d_", str(source)) is not None for source in sources) > 3, "layers on modules"
+    assert sum(re.search(r"\bmodel_\d\d_", str(source)) is not None for source in sources) > 1, "layers on modules"
     assert "match" in sys.modules
 
 

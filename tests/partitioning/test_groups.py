@@ -88,7 +88,7 @@ def test_only_the_last_operator_hands_something_on(network: str, l1: int | None)
 def test_what_fits_is_one_group() -> None:
     """All that only the group reads; views of tensors, which cost nothing, are in it.
 
-    The last layer and the softmax after it are cheaper on the control core.
+    Some layers at both ends are cheaper on the control core.
     """
     found = chosen("lstm_unrolled", None)
     decided = [decision for decision in found.decisions if decision.op == GROUP]
@@ -101,8 +101,9 @@ def test_what_fits_is_one_group() -> None:
         if operator.op not in {*WITHOUT_CODE, REQUANTIZE}
     ]
     on_core = [decision.op for decision in found.decisions if decision.module == CPU]
-    assert on_core == ["dense", "softmax"]
-    assert len(one.plan.layer.stages) == len(layers) - len(on_core)
+    assert on_core[-2:] == ["dense", "softmax"]
+    others = [op for op in on_core if op not in WITHOUT_CODE]
+    assert len(one.plan.layer.stages) == len(layers) - len(others) > 120
     assert len(found.decisions) == 1 + len(on_core)
 
 

@@ -14,7 +14,6 @@ import match
 from match.errors import OptionError
 from match.frontend import load
 from match.graph.evaluate import evaluate
-from match.graph.value import Graph
 from match.passes.pipeline import integer_network
 from match.passes.with_states import with_states
 from tests.tflite.case import VALID, Network
@@ -112,9 +111,8 @@ def test_a_state_with_another_scale_as_an_output(tmp_path: Path) -> None:
     assert compiled.validate(samples=20).equal
 
 
-def test_networks_of_relay_keep_states(tmp_path: Path) -> None:
+def test_operators_of_the_control_core_are_beside_states(tmp_path: Path) -> None:
     path = other(tmp_path)
-    assert not isinstance(load(path).network, Graph)
     compiled = match.compile(path, "gap9", states=STATES, numerics="exact")
     assert compiled.validate(samples=20).equal
     predicted = match.predict(path, "gap9", states=STATES, numerics="exact")

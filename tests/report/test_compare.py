@@ -154,22 +154,23 @@ def test_figures_of_sets(report: Report) -> None:
 
 @pytest.mark.parametrize("name", ["vww_96_int8.tflite"])
 def test_chains_and_their_operators(name: str, models_dir: Path, command: Command, tmp_path: Path) -> None:
-    """Nothing is in one of the two alone, and no part stands beside a whole."""
+    """Nothing that the model names is in one of the two alone, and no part stands beside a whole."""
     both = [
         match.compile(models_dir / name, "gap9", fuse=fuse, output=tmp_path / str(fuse)).report
         for fuse in (True, False)
     ]
     comparison = compare(*both)
-    assert all(layer.a_layers and layer.b_layers for layer in comparison.layers)
+    alone = [layer for layer in comparison.layers if not (layer.a_layers and layer.b_layers)]
+    assert [layer.b_layers for layer in alone] == [("lookup_0",)], "what turns int8 to uint8 has no name in the model"
     assert any(len(layer.b_layers) > 1 for layer in comparison.layers)
     for report, side in zip(both, ("a", "b"), strict=True):
-        assert sum(getattr(layer, f"{side}_cycles") for layer in comparison.layers) == report.totals.cycles
+        assert sum(getattr(layer, f"{side}_cycles") or 0 for layer in comparison.layers) == report.totals.cycles
         names = [name for layer in comparison.layers for name in getattr(layer, f"{side}_layers")]
         assert sorted(names) == sorted(layer.name for layer in report.layers)
     assert not any(change.aspect == "macs" for layer in comparison.layers for change in layer.changes)
     table = command("compare", tmp_path / "True", tmp_path / "False").out
     assert "conv2d_1, depthwise_conv2d_2, conv2d_3" in table
-    assert "only in" not in table
+    assert table.count("only in") == 1
 
 
 def test_two_compilations(command: Command, tmp_path: Path) -> None:
