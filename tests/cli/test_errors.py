@@ -327,7 +327,9 @@ def test_jobs_are_a_positive_number(command: Command, folder: Path) -> None:
         assert "--jobs" in command("compile", DIGITS, "--jobs", jobs, "-o", folder / "out").error
 
 
-def test_logs_that_are_no_counts(command: Command, project: Path, tmp_path: Path) -> None:
+def test_logs_that_are_no_counts(command: Command, tmp_path: Path) -> None:
+    project = tmp_path / "digits"
+    command("compile", DIGITS, "-o", project, "--no-fuse")
     log = tmp_path / "uart.log"
     assert f"{log} cannot be read: No such file" in command("measure", project, log).error
     log.write_text("hello\n")

@@ -16,6 +16,7 @@ from match.report.memory_areas import CALLERS, PROGRAM, STATES
 from match.report.pieces import pieces
 from match.report.schema import AccuracySummary, MemoryPlanSummary, Report
 from match.report.settings import hypothetical, objective_text, settings_text
+from match.report.shares import units
 
 _SLOWEST = 8
 _PJ_IN_UJ = 1e6
@@ -118,11 +119,14 @@ def by_cause(report: Report) -> Iterator[tuple[str, float, str]]:
 
 
 def _energy(report: Report) -> Iterator[tuple[str, float, str]]:
-    """Each unit with the nJ of its layers, and its colour."""
+    """Each unit, or units together, with the nJ of their layers and the colour of what these are offloaded to."""
     colours = unit_colours(report.target)
-    for module in report.target.modules:
-        own = (layer.energy_pj or 0.0 for layer in report.layers if layer.module == module.name)
-        yield module.name, round(sum(own) / _PJ_IN_NJ), colours[module.name]
+    found = {module.name: (0.0, colours[module.name]) for module in report.target.modules}
+    for layer in report.layers:
+        energy, colour = found.get(units(layer), (0.0, colours[layer.module]))
+        found[units(layer)] = energy + (layer.energy_pj or 0.0), colour
+    for name, (energy, colour) in found.items():
+        yield name, round(energy / _PJ_IN_NJ), colour
 
 
 def _memories(report: Report) -> Iterator[Markup]:
