@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from math import prod
 
 from match.codegen.c_text import WIDTH, note
@@ -21,11 +20,12 @@ from match.codegen.kernel_text import ComponentText, KernelText, constant_field
 from match.codegen.level_text import LevelText, NumberedBlock, numbered
 from match.codegen.operand_text import OperandText
 from match.codegen.shared_text import CLEARED, module_prefix
+from match.dispatch.packed_constants import component_offsets
 from match.dispatch.plan import LayerPlan, OperatorPlan
 from match.ir.group import Call, calls
 from match.ir.layer import Axis, Layer, Op, Operand, Role
 from match.mapping.group_plan import MOST_TRANSFERS, Fetch, GroupPlan, Room
-from match.mapping.memory import align, component_bytes
+from match.mapping.memory import component_bytes
 from match.mapping.storage import places
 
 
@@ -72,9 +72,14 @@ class WholeText:
             yield f"{self.operand.name}_channel_stride", str(self.stride(channels))
 
 
+def _at(offset: int) -> str:
+    """An address in C."""
+    return f"l1 + {offset}" if offset else "l1"
+
+
 def place(room: Room) -> str:
     """Address of a room in C."""
-    return f"l1 + {room.offset}" if room.offset else "l1"
+    return _at(room.offset)
 
 
 @dataclass(frozen=True)
@@ -135,15 +140,13 @@ class MemberText:
 
     def _constants(self) -> Iterator[tuple[str, str]]:
         """Where its constants lie, by field of the kernel's context."""
-        memory = self.plan.schedule.inner_memory
-        operand = next((one for one in self.plan.schedule.operands if one.role is Role.CONSTANT), None)
-        components = iter(operand.components if operand else ())
-        for fetch in self.rooms.fetches:
-            offset = fetch.room.offset
-            for component in islice(components, fetch.components):
-                if component.call == self.number:
-                    yield constant_field(component, self.plan.layer), place(Room(offset, 0))
-                offset += align(component_bytes(component, self.plan.layer.extents), memory.alignment)
+        schedule = self.plan.schedule
+        operand = next((one for one in schedule.operands if one.role is Role.CONSTANT), None)
+        if operand is None:
+            return
+        for component, offset in zip(operand.components, component_offsets(operand, schedule), strict=True):
+            if component.call == self.number:
+                yield constant_field(component, self.plan.layer), _at(self.rooms.constant(self.number, offset))
 
     def fields(self) -> Iterator[tuple[str, str]]:
         """Fields of the kernel's context."""

@@ -23,7 +23,7 @@ class Member:
     module: that module. constants, output: bytes of its constants and of the tensor that it writes. scratch: bytes that
     its kernel takes beside. cycles: predicted cycles of its kernel call on the whole layer. fetch: of the transfer of a
     byte from outside, where blocks are large. cut: output channels of each kernel call, 0 where one computes all. part:
-    bytes of the constants of a kernel call.
+    bytes of the constants of a kernel call. alignment: what blocks begin at a multiple of, in bytes.
     """
 
     module: str
@@ -34,6 +34,7 @@ class Member:
     fetch: float
     cut: int
     part: int
+    alignment: int
 
 
 def member(request: Request) -> Member | None:
@@ -67,4 +68,5 @@ def member(request: Request) -> Member | None:
         asked("transfer", block) / memory.size,
         cut,
         -(-constants * cut // layer.k) if cut else constants,
+        memory.alignment,
     )

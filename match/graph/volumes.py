@@ -82,7 +82,7 @@ class Windows:
         return all(any(0 <= one < extent for one in depths) for depths in self.depths(extent))
 
     def depths(self, extent: int) -> list[list[int]]:
-        """The depths that each output's window has, negative ones and those from `extent` on in the padding."""
+        """The depths that the window of each output covers. Those below 0, or of `extent` and above, are padding."""
         size, stride, hole = self.sizes[0], self.strides[0], self.dilation[0]
         ends = extent + self.before[0] + self.behind[0] - (size - 1) * hole
         return [[first - self.before[0] + at * hole for at in range(size)] for first in range(0, ends, stride)]

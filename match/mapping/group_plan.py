@@ -20,7 +20,7 @@ MOST_TRANSFERS = 14
 """Transfers of a group that are under way at once: a DMA engine counts a limited number of them."""
 
 _LEFT = (0.0, 0.0625, 0.125, 0.25, 0.5, 1.0)
-"""Shares of the memory that early transfers leave, tried one after the other."""
+"""Shares of the memory that must stay free when a transfer starts early; the plan is tried with one after the other."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,11 @@ class GroupPlan:
     def room(self, operand: str) -> Room:
         """Where an operand lies, or the constants that are fetched first; the output, if it is not fetched."""
         return next((fetch.room for fetch in self.fetches if fetch.operand == operand), self.outputs[-1])
+
+    def constant(self, call: int, start: int) -> int:
+        """Where the constants of a kernel call lie that begin at byte `start` of the operand's block."""
+        part = next(fetch for fetch in self.fetches if fetch.components and fetch.awaited <= call <= fetch.last)
+        return part.room.offset + start - part.start
 
     def starting(self, call: int) -> tuple[Fetch, ...]:
         """The transfers that start before a kernel call."""
@@ -174,7 +179,6 @@ class _Calls:
 
     def __init__(self, layer: Layer) -> None:
         operators = [call.operator for call in calls(layer)]
-        self.count = len(operators)
         self.first = [operators.index(number) for number in range(len(layer.stages))]
         self.last = [first + operators.count(number) - 1 for number, first in enumerate(self.first)]
 

@@ -25,9 +25,6 @@ from match.target.hardware import MatchTarget
 from match.target.operands import element_bytes
 from match.target.shared_memory import sharing
 
-ALIGNMENT = 16
-"""What rooms in innermost memory begin at a multiple of, at most, in bytes."""
-
 
 @dataclass(frozen=True, eq=False)
 class GroupMatch:
@@ -271,5 +268,6 @@ class _Growth:
                 Item(("constants", place), place, place, one.part),
                 Item(("scratch", place), place, place, one.scratch),
             ]
-        alive = loads(items, len(rows), ALIGNMENT)
-        return max(alive) <= self.room and pack(items, ALIGNMENT, self.room, solve=False).peak <= self.room
+        alignment = max(one.alignment for one in own)
+        fits = max(loads(items, len(rows), alignment)) <= self.room
+        return fits and pack(items, alignment, self.room, solve=False).peak <= self.room

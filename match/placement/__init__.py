@@ -3,5 +3,5 @@
 The input is a list of steps in the order of execution, with the tensors and constants that they need (`problem`). The
 first result is a `Decision` (`decide`): which constants are fetched whole, which operands are cut, which tensors lie in
 external memory. The layers that are cut are then searched again, and `place` makes a `Plan` with every offset.
-`match.mapping.packing` packs blocks, and `latency` predicts the cycles of transfers that nothing hides.
+`match.mapping.packing` packs blocks. `latency` predicts the cycles in which the core waits for transfers.
 """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from match.ir.layer import Role
 from match.mapping.group_plan import Fetch, GroupPlan
-from match.prediction.blocks import block_of, tile_of
+from match.prediction.blocks import block_of
 from match.prediction.clock import Clock
 from match.prediction.prices import Move, Prices
 from match.target.cost import Block
@@ -31,9 +31,8 @@ class GroupWalk(Clock):
         assert isinstance(model, OperatorsCost)
         self.now = self.overhead = overhead
         arrivals: dict[Fetch, float] = {}
-        calls = map(float, model.calls(layer, tile_of(layer, layer.spans)))  # authors may return NumPy's numbers
         launches = map(float, model.launches(layer))
-        for number, (launch, cycles) in enumerate(zip(launches, calls, strict=True)):
+        for number, (launch, cycles) in enumerate(zip(launches, self.pricing.group_calls, strict=True)):
             for fetch in self._plan.starting(number):
                 arrivals[fetch] = self.issue(self._numbers[fetch.operand], self._moves[fetch])
             arrived = [arrivals[fetch] for fetch in self._plan.awaited(number)]

@@ -266,10 +266,15 @@ class Prices:
         """What multiply-accumulates, kernels and the core beside them take beyond any cycle."""
         model, layer = self.cost_model, self.layer
         if isinstance(model, GroupCost):  # operators may be on several modules
-            of_group = model.work(layer, model.calls(layer, largest_tile(layer, layer.extents)), cost.overhead)
-            if of_group is not None:
-                return self._energy(of_group, "of a group")
+            return self._energy(model.work(layer, self.group_calls, cost.overhead), "of a group")
         return energy.mac * layer.macs + energy.work(cost.compute, cost.overhead)
+
+    @cached_property
+    def group_calls(self) -> tuple[float, ...]:
+        """Cycles of each kernel call of a group, beside its launch."""
+        assert isinstance(self.cost_model, GroupCost)
+        # Authors may return NumPy's numbers.
+        return tuple(map(float, self.cost_model.calls(self.layer, largest_tile(self.layer, self.layer.extents))))
 
     @cached_property
     def cycle_energy(self) -> Energy:

@@ -59,28 +59,17 @@ def _windows(
     """A convolution, with channels first, the layout in which TVM has all of them."""
     (x, filters, *bias), window = inputs, tensors[1].shape[2:]
     x = relay.transpose(x, TO_FIRST)
+    common = {
+        "strides": operator.strides,
+        "padding": tuple(operator.padding),
+        "groups": operator.groups,
+        "kernel_size": window,
+    }
     if isinstance(operator, RealConvolution):
-        sums = relay.nn.conv2d(
-            x,
-            filters,
-            strides=operator.strides,
-            padding=tuple(operator.padding),
-            dilation=operator.dilation,
-            groups=operator.groups,
-            channels=tensors[1].shape[0],
-            kernel_size=window,
-        )
+        sums = relay.nn.conv2d(x, filters, **common, dilation=operator.dilation, channels=tensors[1].shape[0])
     else:
-        sums = relay.nn.conv2d_transpose(
-            x,
-            filters,
-            strides=operator.strides,
-            padding=tuple(operator.padding),
-            output_padding=operator.spare,
-            groups=operator.groups,
-            channels=tensors[1].shape[1] * operator.groups,
-            kernel_size=window,
-        )
+        channels = tensors[1].shape[1] * operator.groups
+        sums = relay.nn.conv2d_transpose(x, filters, **common, output_padding=operator.spare, channels=channels)
     sums = relay.nn.bias_add(sums, bias[0]) if bias else sums
     return relay.transpose(sums, TO_LAST)
 

@@ -269,14 +269,19 @@ def _along(numbers: Sequence[Any]) -> tuple[int, int]:
     return 1, int(numbers[0])
 
 
+def _padding_of_sequences(padding: Any) -> Padding:
+    """The padding of a sequence as that of a map of one row."""
+    before, behind = _integers(padding)
+    return Padding(0, before, 0, behind)
+
+
 def _convolution_of_sequences(call: relay.Call) -> _Build | None:
     attrs = call.attrs
     if str(attrs.data_layout) != "NCW" or str(attrs.kernel_layout) != "OIW" or not _is_given(call.args[1]):
         return None
-    before, behind = _integers(attrs.padding)
     operator = RealConvolution(
         strides=_along(attrs.strides),
-        padding=Padding(0, before, 0, behind),
+        padding=_padding_of_sequences(attrs.padding),
         dilation=_along(attrs.dilation),
         groups=int(attrs.groups),
     )
@@ -288,10 +293,9 @@ def _transposed_convolution_of_sequences(call: relay.Call) -> _Build | None:
     attrs = call.attrs
     if str(attrs.data_layout) != "NCW" or not _is_given(call.args[1]) or int(attrs.dilation[0]) != 1:
         return None
-    before, behind = _integers(attrs.padding)
     operator = RealTransposed(
         strides=_along(attrs.strides),
-        padding=Padding(0, before, 0, behind),
+        padding=_padding_of_sequences(attrs.padding),
         spare=(0, int(attrs.output_padding[0])),
         groups=int(attrs.groups),
     )
@@ -307,11 +311,10 @@ def _largest_of_sequences(call: relay.Call) -> _Build | None:
     attrs = call.attrs
     if str(attrs.layout) != "NCW" or attrs.ceil_mode:
         return None
-    before, behind = _integers(attrs.padding)
     operator = Maximum(
         window=_along(attrs.pool_size),
         strides=_along(attrs.strides),
-        padding=Padding(0, before, 0, behind),
+        padding=_padding_of_sequences(attrs.padding),
         dilation=_along(attrs.dilation),
     )
     return _of_sequences(partial(computed, operator))
@@ -321,11 +324,10 @@ def _means_of_sequences(call: relay.Call) -> _Build | None:
     attrs = call.attrs
     if str(attrs.layout) != "NCW" or attrs.ceil_mode or int(attrs.dilation[0]) != 1:
         return None
-    before, behind = _integers(attrs.padding)
     operator = RealAverage(
         window=_along(attrs.pool_size),
         strides=_along(attrs.strides),
-        padding=Padding(0, before, 0, behind),
+        padding=_padding_of_sequences(attrs.padding),
         counts_padding=bool(attrs.count_include_pad),
     )
     return _of_sequences(partial(computed, operator))

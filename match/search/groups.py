@@ -1,4 +1,4 @@
-"""The mapping of a group: there is one, for all of its tensors are whole."""
+"""The mapping of a group: tensors are whole, and constants come in parts of the size with which it is fastest."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from match.search.problem import SearchProblem
 from match.target.group import GroupCost
 
 PART_BYTES = 4096, 16384, 65536
-"""Bytes of the smallest part of constants but the last, tried one after the other: many parts come in time, and each
-takes the core some cycles to start."""
+"""Least bytes of a part of the constants. The mapping is made with each of these numbers, and the fastest one is taken:
+small parts arrive earlier, but the core takes some cycles to start each."""
 
 
 def group_schedule(problem: SearchProblem) -> Schedule:
@@ -30,6 +30,8 @@ def group_schedule(problem: SearchProblem) -> Schedule:
     found = [_scheduled(problem, plan) for plan in dict.fromkeys(plans) if plan is not None]
     if not found:
         needed = least_bytes(layer, problem.operands, inner, sizes)
+        if needed <= inner.size:
+            raise NoMappingError(layer.name, f"leaves gaps in {inner.name}, too large for its {inner.size} bytes")
         raise NoMappingError(layer.name, f"takes {needed} bytes of {inner.name} at least, which has {inner.size}")
     costs = [predict(schedule, model) for schedule in found]  # of equal bytes
     if problem.objective == "energy":

@@ -16,7 +16,7 @@ from match.mapping.group_plan import Sizes
 from match.mapping.memory import align, component_bytes
 from match.mapping.storage import storage
 from match.target import methods
-from match.target.cost import Tile
+from match.target.cost import Energy, Tile
 from match.target.hardware import HwModule, MatchTarget
 from match.target.operands import INPUT, OperandError, Requantizers, element_bytes, weights_operand
 from match.target.operators_cost import OperatorsCost
@@ -140,18 +140,20 @@ class GroupCost(OperatorsCost):
         """Once for all operators."""
         return self.models[0].group_overhead(layer.stages[0])
 
-    def work(self, layer: Layer, cycles: Sequence[float], overhead: float) -> float | None:
-        """What kernel calls of so many `cycles` each and the core beside them consume, in pJ; None where it is unknown.
+    @property
+    def energy(self) -> Energy | None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The last module's, for what all share: transfers, cycles, control. None if one of them is not known."""
+        return None if any(model.energy is None for model in self.models) else self.models[-1].energy
 
-        That is beyond what any cycle takes.
+    def work(self, layer: Layer, cycles: Sequence[float], overhead: float) -> float:
+        """Energy in pJ of the kernel calls and of the core beside them, beyond `Energy.cycle`.
+
+        `cycles` has an entry for each call. Each operator is priced by its own module.
         """
-        energies = [model.energy for model in self.models]
-        known = [energy for energy in energies if energy is not None]
-        if len(known) < len(energies):
-            return None
-        multiplied = sum(energy.mac * stage.macs for energy, stage in zip(known, layer.stages, strict=True))
-        computed = sum(known[call.operator].kernel * taken for call, taken in zip(calls(layer), cycles, strict=True))
-        return multiplied + computed + known[-1].control * overhead
+        energies = [model.energy or Energy(0.0) for model in self.models]
+        multiplied = sum(energy.mac * stage.macs for energy, stage in zip(energies, layer.stages, strict=True))
+        computed = sum(energies[call.operator].kernel * taken for call, taken in zip(calls(layer), cycles, strict=True))
+        return multiplied + computed + energies[-1].control * overhead
 
     def sizes(self, layer: Layer) -> Sizes:
         """Bytes of the tensor that each operator writes, and of what its kernel takes beside."""

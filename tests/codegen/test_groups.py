@@ -11,6 +11,7 @@ from match.analysis.simulate import simulate
 from match.analysis.simulate.events import Kind
 from match.analysis.trace import LayerTrace
 from match.dispatch.plan import LayerPlan
+from match.ir.group import calls
 from match.prediction.predict import predict
 from match.search import groups
 from match.target import group
@@ -69,6 +70,27 @@ def test_groups_compute_what_their_operators_compute(seed: int, monkeypatch: pyt
         sum(action.kind is Kind.FETCH and action.operand == "weights" for action in one.actions) for one in traces
     ]
     assert max(parted) > 2
+
+
+def test_each_operator_consumes_as_its_module_does() -> None:
+    """From the events of the simulation: NE16 and the cluster differ in what a cycle and a product take."""
+    several = 0
+    for _, plan, model in random_groups(1):
+        if len(plan.schedule.memories) > 1:
+            continue
+        several += len(plan.units) > 1
+        timeline = simulate(plan.schedule, model)
+        kernels = [event for event in timeline.events if event.action.kind is Kind.KERNEL]
+        energies = [own.energy for own in model.models]
+        (shared, *_), made = energies, [energy for energy in energies if energy is not None]
+        assert shared
+        expected = sum(energy.mac * stage.macs for energy, stage in zip(made, plan.layer.stages, strict=True))
+        for event, call in zip(kernels, calls(plan.layer), strict=True):
+            expected += made[call.operator].kernel * (event.end - event.begin)
+        expected += shared.control * timeline.overhead + shared.cycle * timeline.cycles
+        expected += shared.byte["L1"] * sum(count for _, count in timeline.moved)
+        assert predict(plan.schedule, model).energy == pytest.approx(expected, rel=1e-12)
+    assert several > 5
 
 
 def test_every_operator_is_tried() -> None:

@@ -139,7 +139,7 @@ def _sums(value: Value) -> Value | None:
 
 
 def _whole_sums(value: Value) -> Value | None:
-    """The sums of a layer that real numbers are, of integers that stand for themselves; None of other numbers."""
+    """The layer's integer sums, where real numbers are equal to them (scale 1, bias 0); None elsewhere."""
     if isinstance(value.operator, Move):
         whole = _whole_sums(value.inputs[0])
         return None if whole is None else computed(value.operator, whole)
