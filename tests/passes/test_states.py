@@ -159,6 +159,9 @@ def test_states_of_tflite_files(tmp_path: Path) -> None:
     path.write_bytes(network.model.build([x, held], list(network.outputs)))
     compiled = match.compile(path, "gap9", states={f"t{held}": f"t{sums}"}, numerics="exact")
     assert compiled.validate(samples=10).equal
+    (given,) = compiled.inputs
+    (first,) = compiled.run({given.name: np.full((1, 1, 1, 8), -5, np.int8)}).values()
+    assert set(first.ravel().tolist()) == {2}, "0 and a state of 0 give 0"
 
 
 @pytest.mark.parametrize(
