@@ -11,7 +11,7 @@ from match.report.layer_rows import peak_share
 from match.report.schema import LayerSummary, OperatorSummary, Report
 from match.report.shares import Share, shares, units
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.tvm
 
 
 def group(report: Report, *operators: tuple[str, int, int], **more: Any) -> LayerSummary:
