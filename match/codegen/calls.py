@@ -12,7 +12,7 @@ import numpy.typing as npt
 from match.codegen.control_core import ControlCore
 from match.codegen.network import Constant as PlacedConstant
 from match.codegen.steps import CONSTANT_ALIGNMENT, Argument, Buffer, CallStep, Copy, CoreFunction
-from match.dispatch.plan import InPlace
+from match.dispatch.plan import InPlace, LayerPlan
 from match.graph.opaque import Constant
 from match.graph.value import Value
 from match.ir.names import identifiers
@@ -148,7 +148,10 @@ class _Calls:
         reads = tuple(map(self._place, step.reads))
         writes = tuple(map(self._place, step.writes))
         if step.plan is not None:
-            return CallStep(step.plan.symbol, (*reads, *writes), (), layers, source)
+            assert isinstance(step.plan, LayerPlan), "what copies nothing is not called"
+            schedule = step.plan.schedule
+            own = (Buffer(f"{name}_scratch", schedule.scratch),) if schedule.direct and schedule.scratch else ()
+            return CallStep(step.plan.symbol, (*reads, *writes), own, layers, source)
         function = self._compiled[step]
         own = next(name for name, other in self._functions.items() if other.lowered is function.lowered)
         constants = (self._constant(data, f"{name}_constants") for data in function.constants)

@@ -2,74 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
 from match.codegen.c_text import WIDTH, note
-from match.codegen.context_text import (
-    WINDOWED,
-    channels_in,
-    requantization_fields,
-    seen_padding,
-    weight_fields,
-    window_fields,
-)
+from match.codegen.context_text import WINDOWED
 from match.codegen.kernel_text import ComponentText, KernelText, constant_field
 from match.codegen.level_text import LevelText, NumberedBlock, numbered
 from match.codegen.operand_text import OperandText
 from match.codegen.shared_text import CLEARED, module_prefix
+from match.codegen.whole_text import WholeKernel, WholeText
 from match.dispatch.packed_constants import component_offsets
 from match.dispatch.plan import LayerPlan, OperatorPlan
 from match.ir.group import Call, calls
-from match.ir.layer import Axis, Layer, Op, Operand, Role
+from match.ir.layer import Layer, Role
 from match.mapping.group_plan import MOST_TRANSFERS, Fetch, GroupPlan, Room
 from match.mapping.memory import component_bytes
-from match.mapping.storage import places
-
-
-@dataclass(frozen=True)
-class WholeText:
-    """An activation of an operator that lies at an address, dense, with all of its elements."""
-
-    operand: Operand
-    layer: Layer
-    address: str
-
-    @property
-    def axes(self) -> tuple[Axis, Axis, Axis]:
-        """Rows, columns and channels."""
-        (component,) = self.operand.components
-        order = places(component)
-        rows, columns, channels = (component.axes[order.index(place)] for place in range(3))
-        return rows, columns, channels
-
-    def count(self, axis: Axis) -> int:
-        """Indices that the operator touches."""
-        return axis.span(0, self.layer.size(axis.dim))[1]
-
-    def stride(self, axis: Axis) -> int:
-        """Elements between neighbours along an axis; 0 where there is one for all."""
-        if axis.limit == 1 and not axis.stride:
-            return 0
-        stored = self.operand.components[0].axes
-        return prod(inner.limit for inner in stored[stored.index(axis) + 1 :])
-
-    @property
-    def first(self) -> str:
-        """Address of the first element that the operator touches."""
-        skipped = sum(max(0, -axis.before) * self.stride(axis) for axis in self.axes)
-        skipped *= self.operand.components[0].element_bytes
-        return f"{self.address} + {skipped}" if skipped else self.address
-
-    def strides(self) -> Iterator[tuple[str, str]]:
-        """How pixels and channels follow one another."""
-        rows, columns, channels = self.axes
-        yield f"{self.operand.name}_row_stride", str(self.stride(rows))
-        yield f"{self.operand.name}_pixel_stride", str(self.stride(columns))
-        if channels is not self.operand.components[0].axes[-1]:
-            yield f"{self.operand.name}_channel_stride", str(self.stride(channels))
 
 
 def _at(offset: int) -> str:
@@ -150,44 +99,11 @@ class MemberText:
 
     def fields(self) -> Iterator[tuple[str, str]]:
         """Fields of the kernel's context."""
-        layer = self.layer
         inputs, output = self._activations()
-        rows, columns, channels = inputs[0].axes
-        for one in inputs:
-            yield one.operand.name, one.first
-        yield from self._constants()
-        yield "output", f"{output.first} + {self.call.first}" if self.call.first else output.first
-        if (scratch := self.rooms.scratch[self.call.operator]).bytes:
-            yield "scratch", place(scratch)
-        if layer.op is Op.GROUPED_CONV2D:
-            yield "channels_in", str(layer.c)
-            yield "channels_out", str(layer.group_outputs)
-            yield "groups", str(layer.k)
-        else:
-            yield "channels_in", channels_in(layer, str(inputs[0].count(channels)))
-            yield "channels_out", str(min(self.call.channels, output.count(output.axes[2])))
-        yield "input_height", str(inputs[0].count(rows))
-        yield "input_width", str(inputs[0].count(columns))
-        yield "output_height", str(output.count(output.axes[0]))
-        yield "output_width", str(output.count(output.axes[1]))
-        for one in (*inputs, output):
-            yield from one.strides()
-        if layer.op in WINDOWED:
-            yield from window_fields(layer)
-            yield from self._padding({"top": 0, "bottom": 1}, rows)
-            yield from self._padding({"left": 0, "right": 1}, columns)
-        if layer.op in (Op.RESIZE, Op.GATHER) or any(layer.padding):
-            yield "pad_value", str(layer.pad_value)
-        yield "clip_low", str(layer.clip[0])
-        yield "clip_high", str(layer.clip[1])
-        yield from requantization_fields(self.operator)
-        yield from weight_fields(layer)
-
-    def _padding(self, sides: Mapping[str, int], axis: Axis) -> Iterator[tuple[str, str]]:
-        pads = seen_padding(axis, self.layer.size(axis.dim))
-        for side, place in sides.items():
-            if pads[place]:
-                yield f"pad_{side}", str(pads[place])
+        room = self.rooms.scratch[self.call.operator]
+        scratch = place(room) if room.bytes else ""
+        kernel = WholeKernel(self.layer, self.operator, tuple(inputs), output, tuple(self._constants()), scratch)
+        return kernel.fields(self.call.first, self.call.channels)
 
 
 class GroupText(KernelText):

@@ -17,6 +17,7 @@ from match.dispatch.packed_constants import channel_bytes, component_offsets
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
 from match.ir.layer import Component, Dim, Layer, Op
+from match.target.hardware import ModuleApi
 from match.target.operands import (
     COLUMN_POSITIONS,
     COLUMNS,
@@ -106,6 +107,8 @@ class KernelText(LevelText):
     def __init__(self, plan: LayerPlan, outer: LevelText | None = None) -> None:
         """Prepares the innermost memory of a plan's schedule; `outer` is the one outside of it."""
         super().__init__(plan, len(plan.schedule.memories) - 1, outer)
+        assert isinstance(plan.api, ModuleApi), "modules with a scratchpad have a ModuleApi"
+        self.api = plan.api
 
     @property
     def innermost(self) -> bool:
@@ -123,7 +126,7 @@ class KernelText(LevelText):
         blocks = [(operand.block_name, operand.buffer_sizes) for operand in self.operands]
         blocks += [("SUMS", ("SUMS_BYTES",))] if self.schedule.partial_bytes else []
         blocks += [("SCRATCH", ("SCRATCH_BYTES",))] if self.schedule.scratch else []
-        private = [name.upper() for name, _ in self.plan.api.memory.private]
+        private = [name.upper() for name, _ in self.api.memory.private]
         blocks.sort(key=lambda block: 1 + private.index(block[0]) if block[0] in private else 0)
         return tuple(numbered(blocks))
 

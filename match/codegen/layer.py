@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from match.codegen.axis_text import AxisText
-from match.codegen.c_text import WIDTH, comment, render, wrap
+from match.codegen.c_text import comment, render, wrap
 from match.codegen.context_text import WINDOWED
+from match.codegen.direct_text import DirectText
 from match.codegen.group_text import GroupText
 from match.codegen.kernel_text import KernelText
 from match.codegen.level_text import LevelText
@@ -17,6 +17,7 @@ from match.codegen.operand_text import OperandText
 from match.codegen.packed_text import packed_text
 from match.codegen.part_text import PartText
 from match.codegen.shared_text import EXTERNAL, MOST_BLOCKS, module_prefix
+from match.codegen.title_text import constants_macro, contents, source_lines, title
 from match.dispatch.plan import LayerPlan
 from match.errors import ScheduleError
 from match.ir.group import operator_spans
@@ -24,14 +25,12 @@ from match.ir.layer import Dim, Op, Role
 from match.mapping.storage import storage
 from match.target.operands import OUTPUT
 
-_NUMBER = re.compile(r"_\d+_[a-z]\w*?$")
-"""What follows the network's name in the symbol of a layer."""
-
 
 def generate(plan: LayerPlan, *, alone: bool = False) -> str:
     """The C source of one layer: a function ``int32_t symbol(const void *input[, const void *addend], void *output)``.
 
-    It returns MATCH_OK or one of the errors in match_status.h. What happens in which order is in docs/event-order.md.
+    A layer on a module without a scratchpad has `scratch` as its last parameter where its kernel needs some. It returns
+    MATCH_OK or one of the errors in match_status.h. What happens in which order is in docs/event-order.md.
     The source includes layers.h, which declares the function, unless it is `alone`, without a project.
 
     Raises:
@@ -40,6 +39,9 @@ def generate(plan: LayerPlan, *, alone: bool = False) -> str:
         TargetError: if operands do not lie as kernels expect them: activations of rows, columns and
             channels, constants by output channel.
     """
+    if plan.schedule.direct:
+        text = DirectText(plan, prototype(plan, alone=alone), declared=not alone)
+        return wrap(render("direct.c.mako", text=text, alone=alone))
     if not _through_main_memory(plan):
         levels: tuple[LevelText, ...] = (_kernel(plan),)
         functions = _functions(levels[0])
@@ -58,10 +60,12 @@ def generate(plan: LayerPlan, *, alone: bool = False) -> str:
     return wrap(render("layer.c.mako", text=text, comment=comment))
 
 
-def prototype(plan: LayerPlan) -> str:
-    """Declaration of a layer's function, without the semicolon."""
+def prototype(plan: LayerPlan, *, alone: bool = False) -> str:
+    """Declaration of a layer's function, without the semicolon; `alone`, it has scratch of its own."""
     inputs = [operand.name for operand in plan.schedule.operands if operand.role is Role.INPUT]
     parameters = [f"const void *{name}" for name in inputs] + ["void *output"]
+    if plan.schedule.direct and plan.schedule.scratch and not alone:
+        parameters.append("void *scratch")
     return f"int32_t {plan.symbol}({', '.join(parameters)})"
 
 
@@ -145,29 +149,16 @@ class LayerText:
         self.kernel = kernel
         self.prototype = prototype(plan)
         self.declared = declared
-
-    @property
-    def title(self) -> str:
-        """What the layer is, for the comment at the top of the file."""
-        layer = self.layer
-        if layer.links:
-            what = f"{len(layer.stages)} operators, one after the other"
-            units = " and ".join(unit.name for unit in self.plan.units)
-            return comment(f"{layer.name}: {what}, on {units} of {self.plan.target}")
-        shape = f"{layer.iy}x{layer.ix}x{layer.input_channels} to {layer.oy}x{layer.ox}x{layer.output_channels}"
-        window = f" {layer.fy}x{layer.fx}" if layer.op in WINDOWED and not layer.stages else ""
-        return comment(f"{layer.name}: {layer.what}{window}, {shape}, on {self.plan.module} of {self.plan.target}")
+        self.title = title(plan)
+        self.source = source_lines(plan)
+        self.contents = contents(plan)
+        self.placement = constants_macro(plan)
 
     @property
     def called(self) -> str:
         """The operators of a tile's kernel calls, joined by "+"."""
         operators = self.layer.operators
         return "+".join(operators[number].op for number, _ in operator_spans(self.layer, self.layer.spans))
-
-    @property
-    def source(self) -> list[str]:
-        """What the model calls the layer, in lines of the comment at the top of the file; none if that is not known."""
-        return textwrap.wrap(f"In the model: {comment(self.plan.source)}", WIDTH - 3) if self.plan.source else []
 
     @property
     def sizes(self) -> tuple[tuple[str, int], ...]:
@@ -244,17 +235,12 @@ class LayerText:
     def private(self) -> list[tuple[str, int]]:
         """Operands that the module has a memory of its own for, and how many blocks are in that."""
         buffers = {block.name: block.buffers for block in self.kernel.numbered}
-        return [(name, buffers.get(name.upper(), 0)) for name, _ in self.plan.api.memory.private]
+        return [(name, buffers.get(name.upper(), 0)) for name, _ in self.kernel.api.memory.private]
 
     @property
     def constants(self) -> str:
         """The bytes of the constants, as the inside of an array."""
         return packed_text(self.plan)
-
-    @property
-    def placement(self) -> str:
-        """The macro that places the constants of all layers of the network, whose name begins the symbol."""
-        return f"{_NUMBER.sub('', self.plan.symbol)}_WEIGHTS".upper()
 
     @property
     def constant_alignment(self) -> int:
@@ -278,17 +264,6 @@ class LayerText:
     def tensor_bytes(operand: OperandText) -> int:
         """Bytes of an activation as it lies outside of all scratchpads."""
         return storage(operand.operand).elements * operand.element_bytes
-
-    @property
-    def contents(self) -> str:
-        """What the constants are, as the start of a sentence; empty if there are none in the file."""
-        weights = self.kernel.weights
-        if weights is None or self.plan.constants_at == "network":
-            return ""
-        if self.layer.links:
-            return "The constants of all operators"
-        names = " and ".join(component.name for component in weights.operand.components)
-        return names.replace("_", " ").capitalize()
 
     @property
     def windows(self) -> tuple[AxisText, ...]:

@@ -23,9 +23,8 @@ def packed_text(plan: LayerPlan) -> str:
 def _blocks(plan: LayerPlan) -> Iterator[str]:
     schedule, data = plan.schedule, plan.constants
     operand = next(operand for operand in schedule.operands if operand.role is Role.CONSTANT)
-    memory = schedule.inner_memory
-    extents = schedule.extents(schedule.placement(operand.name, memory).depth)
-    size = block_bytes(operand, extents, memory.alignment)
+    extents = schedule.extents(schedule.kernel_depth(operand.name))
+    size = block_bytes(operand, extents, schedule.alignment)
     offsets = component_offsets(operand, schedule)
     start, inputs = 0, None
     for spans in fetch_order(operand, schedule):

@@ -327,6 +327,8 @@ def _memory_uses(network: Network, target: MatchTarget) -> Iterator[_MemoryUse]:
     used: dict[str, int] = {}
     for layer in network.layers:
         schedule = layer.plan.schedule
+        if schedule.direct:
+            continue
         for room, _ in schedule.inner_memory.rooms:
             used[room] = max(used.get(room, 0), schedule.used_bytes(schedule.inner_memory, room))
     for room, size in sorted(used.items()):

@@ -48,12 +48,18 @@ def plan_files(plans: Iterable[LayerPlan]) -> dict[str, str]:
 def shared_files(target: str | MatchTarget) -> dict[str, str]:
     """Headers and C files that the layers of a target share, by name, for who builds layers by ``tvm.relay.build``."""
     modules = get_target(target).modules
-    return _files(SharedText.of_module(one.name, one.memories[-1].name, one.api) for one in modules)
+    return _files(
+        SharedText.of_module(one.name, one.memories[-1].name, one.api)
+        for one in modules
+        if isinstance(one.api, ModuleApi)
+    )
 
 
 def _of_plan(plan: LayerPlan) -> list[SharedText]:
+    if plan.schedule.direct:
+        return []
     memory = plan.schedule.inner_memory.name
-    found = [SharedText.of_module(unit.name, memory, unit.api) for unit in plan.units]
+    found = [SharedText.of_module(one.name, memory, one.api) for one in plan.units if isinstance(one.api, ModuleApi)]
     if plan.external is not None:
         found.append(SharedText.of_external(plan.schedule.memories[0].name, plan.external))
     return found

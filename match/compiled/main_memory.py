@@ -60,6 +60,9 @@ def estimate(network: Partitioned, reads: Sequence[Reads]) -> Estimate:
         for place, (decision, row, read) in enumerate(zip(decisions, row_of, reads, strict=True))
     ]
     items = [Item(place, place, last[place], size) for place, size in enumerate(sizes) if size]
+    items += [
+        Item(len(decisions) + place, place, place, size) for place, size in enumerate(map(_scratch, decisions)) if size
+    ]
     packed = pack(items, _ALIGNMENT, 0, solve=False)
     on_core = [row for decision, row in zip(decisions, row_of, strict=True) if decision.plan is None and row]
     operator_bytes = sum(map(_constants, on_core))
@@ -75,6 +78,11 @@ def estimate(network: Partitioned, reads: Sequence[Reads]) -> Estimate:
     constants = operator_bytes + sum(len(decision.plan.constants) for decision in decisions if decision.plan)
     own = max((_OWN * _touched(row) for row in on_core), default=0)
     return Estimate(whole, constants, own)
+
+
+def _scratch(decision: LayerDecision) -> int:
+    """Bytes of main memory that a layer's kernel takes beside its tensors, where its module has no scratchpad."""
+    return decision.plan.schedule.scratch if decision.plan is not None and decision.plan.schedule.direct else 0
 
 
 def _written(decision: LayerDecision, row: Row | None) -> int:

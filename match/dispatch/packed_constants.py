@@ -19,11 +19,10 @@ Spans = dict[Dim, tuple[int, int]]
 
 def component_offsets(operand: Operand, schedule: Schedule) -> tuple[int, ...]:
     """Byte offset of each component in a block of `operand`, the same in full and in partial blocks."""
-    memory = schedule.inner_memory
-    extents = schedule.extents(schedule.placement(operand.name, memory).depth)
+    extents = schedule.extents(schedule.kernel_depth(operand.name))
     offsets = [0]
     for component in operand.components:
-        offsets.append(offsets[-1] + align(component_bytes(component, extents), memory.alignment))
+        offsets.append(offsets[-1] + align(component_bytes(component, extents), schedule.alignment))
     return tuple(offsets[:-1])
 
 
@@ -71,10 +70,9 @@ def pack_constants(
     operand = next((operand for operand in schedule.operands if operand.role is Role.CONSTANT), None)
     if operand is None:
         return b""
-    memory = schedule.inner_memory
-    depth = schedule.placement(operand.name, memory).depth
+    depth = schedule.kernel_depth(operand.name)
     extents = schedule.extents(depth)
-    size = block_bytes(operand, extents, memory.alignment)
+    size = block_bytes(operand, extents, schedule.alignment)
     offsets = component_offsets(operand, schedule)
     strides = tuple(channel_bytes(component, schedule) for component in operand.components)
     inner = tiles(schedule.loops[depth:], Dim.K)

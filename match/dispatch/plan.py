@@ -13,7 +13,7 @@ from match.ir.requantization import RequantizationFit, Requantizer
 from match.mapping.schedule import Schedule
 from match.mapping.storage import Storage
 from match.target.cost import Cost
-from match.target.hardware import ExternalApi, HwModule, MatchTarget, ModuleApi
+from match.target.hardware import DirectApi, ExternalApi, HwModule, MatchTarget, ModuleApi
 
 CPU = "cpu"
 """The control core, in place of a module's name."""
@@ -50,7 +50,7 @@ class Unit:
     """A module as generated code sees it: its name, and what it calls."""
 
     name: str
-    api: ModuleApi
+    api: ModuleApi | DirectApi
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class LayerPlan:
     schedule: Schedule
     operators: tuple[OperatorPlan, ...]
     constants: bytes
-    api: ModuleApi
+    api: ModuleApi | DirectApi
     external: ExternalApi | None = None
     constants_at: Literal["code", "network"] = "code"
     source: str = ""

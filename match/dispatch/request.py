@@ -166,6 +166,8 @@ def _stored(modules: Sequence[HwModule], workload: Workload) -> Layer:
 
 def aligned_memories(module: HwModule, *requantizers: Requantizer | None) -> tuple[Memory, ...]:
     """The module's memories, the innermost with blocks aligned to what the requantizers' parameters need."""
+    if module.direct:
+        return ()
     *outer, inner = module.memories
     needed = max((form.parameter_alignment for form in requantizers if form is not None), default=1)
     return (*outer, replace(inner, alignment=max(inner.alignment, needed)))

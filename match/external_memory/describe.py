@@ -74,11 +74,12 @@ def _step(step: CallStep, plan: LayerPlan | None, cycles: float, external: Exter
     touched = tuple(buffer.name for buffer in step.touched)
     if plan is None:
         return Step(step.name, cycles, touched, tensor_blocks=tuple(_strips(step, alignment)))
-    schedule = plan.schedule
+    schedule, size = plan.schedule, len(plan.constants)
+    if schedule.direct:  # its kernel reads and writes main memory, where constants come as a whole
+        return Step(step.name, cycles, touched, constants=size, fetch=_fetch(size, external))
     memory = schedule.inner_memory
     blocks = {buffer.placement.operand: buffer.bytes * buffer.placement.buffers for buffer in schedule.buffers(memory)}
     constant = next((o.name for o in schedule.operands if o.role is Role.CONSTANT), None)
-    size = len(plan.constants)
     return Step(
         name=step.name,
         cycles=cycles,

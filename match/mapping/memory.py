@@ -42,6 +42,10 @@ class Memory:
         return ((self.name, self.size), *self.private)
 
 
+MAIN_ALIGNMENT = 8
+"""Bytes to which what kernels read in main memory is aligned: the largest number in it has eight."""
+
+
 def align(size: int, alignment: int) -> int:
     """`size` rounded up to a multiple of `alignment`."""
     return -(-size // alignment) * alignment

@@ -1,5 +1,8 @@
 """`Schedule`: the temporal mapping of one layer onto a module's memories.
 
+A module without a scratchpad has the whole layer in one kernel call, which reads and writes the outermost memory: no
+loops, no placements.
+
 The layer lives in the outermost memory. Outer loops cut it into tiles. Each operand has one placement in each memory
 that it passes through, but for the outermost. The placement says inside how many of the loops a block is fetched (or,
 for the output, written back) and with how many buffers. An operand that depends on none of the inner loops is placed
@@ -19,7 +22,7 @@ from dataclasses import dataclass, field
 from match.errors import ScheduleError
 from match.ir.layer import Dim, Layer, Operand, Role
 from match.mapping.group_plan import GroupPlan, fault
-from match.mapping.memory import Memory, align, block_bytes, component_bytes
+from match.mapping.memory import MAIN_ALIGNMENT, Memory, align, block_bytes, component_bytes
 
 REDUCTIONS = frozenset({Dim.C, Dim.FY, Dim.FX})
 """Dimensions that are summed over."""
@@ -83,10 +86,10 @@ class Buffer:
 class Schedule:
     """A checked mapping onto `memories`, outermost first, the one that holds the whole layer left out.
 
-    Loops run outermost first, those of a memory outside those of the next. `scratch` bytes of the innermost memory are
-    the kernel's own; where input channels are cut, so are the partial sums of an output block. A group has no loops:
-    `plan` says what lies where in the innermost memory. Raises ScheduleError on construction when a loop or placement
-    contradicts the layer or the blocks do not fit.
+    Loops run outermost first, those of a memory outside those of the next. `scratch` bytes of the innermost memory, or
+    of main memory where there is no other, are the kernel's own; where input channels are cut, so are the partial sums
+    of an output block. A group has no loops: `plan` says what lies where in the innermost memory. Raises ScheduleError
+    on construction when a loop or placement contradicts the layer or the blocks do not fit.
 
     `loss` is of the search that found the mapping, in units of its objective: as much less than this one may cost
     those that an engine which looks for the best left out; 0 if it left out none. It does not tell mappings apart.
@@ -292,6 +295,20 @@ class Schedule:
         )
 
     @property
+    def direct(self) -> bool:
+        """Whether the kernel reads and writes main memory, since its module has no scratchpad."""
+        return not self.memories
+
+    @property
     def inner_memory(self) -> Memory:
-        """The memory that kernels read and write."""
+        """The scratchpad that kernels read and write, where there is one."""
         return self.memories[-1]
+
+    @property
+    def alignment(self) -> int:
+        """Bytes to which blocks are aligned that kernels read, and the components of constants in them."""
+        return MAIN_ALIGNMENT if self.direct else self.inner_memory.alignment
+
+    def kernel_depth(self, operand: str) -> int:
+        """Number of the loops inside which the blocks of an operand are fetched that kernels read."""
+        return 0 if self.direct else self.placement(operand, self.inner_memory).depth

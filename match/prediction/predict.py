@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from match.mapping.group_plan import GroupPlan
 from match.mapping.schedule import Loop, Placement, Schedule
+from match.prediction.direct import direct_cost
 from match.prediction.group import GroupWalk
 from match.prediction.nested import levels_of, nested_latency
 from match.prediction.prices import Prices
@@ -21,6 +22,8 @@ def predict(schedule: Schedule, cost_model: CostModel) -> Cost:
     Raises:
         CostModelError: if the cost model fails.
     """
+    if schedule.direct:
+        return direct_cost(schedule.layer, schedule.operands, cost_model)
     if len(schedule.memories) > 1:
         return nested_latency(levels_of(schedule, cost_model))
     memory = schedule.inner_memory

@@ -303,7 +303,7 @@ def moved_text(report: Report) -> str:
 def _memory(report: Report) -> Iterator[Advice]:
     """Layers on the control core that a module would take if they fitted its memories."""
     known = _known(report)
-    for module in report.target.modules:
+    for module in (one for one in report.target.modules if one.memories):
         layers = [layer for layer in report.layers if unmapped(layer, module.name) and layer.name not in known]
         if layers:
             memory = module.memories[0]

@@ -281,7 +281,7 @@ def _layer(
         overhead_cycles=round(cost.overhead) if cost else None,
         bound=_bound(cost, decision.waits) if cost else None,
         energy_pj=decision.energy,
-        l1_bytes=schedule.used_bytes(schedule.inner_memory) if schedule else 0,
+        l1_bytes=schedule.used_bytes(schedule.inner_memory) if schedule and not schedule.direct else 0,
         schedule=_schedule(schedule, moved) if schedule else None,
         requantization=requantization,
         candidates=tuple(_candidate(candidate) for candidate in decision.candidates),

@@ -200,6 +200,6 @@ def _buffers(layer: LayerSummary, number: int, memory: str) -> Iterator[Area]:
                 for _ in range(buffer.buffers):
                     yield Area(operand.name, layer.name, number, number, end, buffer.bytes, operand.name, placed=False)
                     end += buffer.bytes
-    innermost = layer.schedule.memories[-1].name
+    innermost = layer.schedule.memories[-1].name if layer.schedule.memories else None
     if layer.schedule.scratch_bytes and memory == innermost:
         yield Area(SCRATCH, layer.name, number, number, end, layer.schedule.scratch_bytes, SCRATCH, placed=False)

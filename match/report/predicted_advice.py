@@ -168,7 +168,7 @@ def _recurrent(report: Report, otherwise: Otherwise, try_out: _Tried) -> Iterato
 
 def _memory(report: Report, try_out: _Tried) -> Iterator[Advice]:
     """Layers on the control core that a module would take if they fitted its memories."""
-    for module in report.target.modules:
+    for module in (one for one in report.target.modules if one.memories):
         layers = [layer for layer in report.layers if unmapped(layer, module.name)]
         if layers:
             memory = module.memories[0]

@@ -70,7 +70,7 @@ class Cache:
 
     def look_up(self, problem: SearchProblem) -> Solution | None:
         """The solution stored for a problem, if there is one."""
-        name, size = self._name(problem), problem.memories[-1].size
+        name, size = self._name(problem), _size(problem)
         entries = [] if name is None else self._entries(name)
         own = [one for one in entries if one.size == size]
         others = [one for one in entries if one.used is not None and one.used <= size < one.size]
@@ -82,7 +82,7 @@ class Cache:
         for problem, solution in solved:
             name = self._name(problem) if solution.lasting else None
             if name is not None:
-                entry = _Entry(problem.memories[-1].size, _used(problem, solution), msgspec.Raw(encode(solution)))
+                entry = _Entry(_size(problem), _used(problem, solution), msgspec.Raw(encode(solution)))
                 new[name].append(entry)
         for name, entries in new.items():
             sizes = {entry.size for entry in entries}
@@ -110,7 +110,7 @@ class Cache:
             problem.objective,
             problem.layer.geometry,
             problem.operands,
-            (*problem.memories[:-1], replace(problem.memories[-1], size=0)),
+            tuple(replace(memory, size=0) if memory is problem.memories[-1] else memory for memory in problem.memories),
             problem.multiples,
         )
         return hashlib.sha256(msgspec.json.encode(described, order="deterministic")).hexdigest()
@@ -129,6 +129,11 @@ class Cache:
                 digest = None
             self._models[id(model)] = model, digest
         return self._models[id(model)][1]
+
+
+def _size(problem: SearchProblem) -> int:
+    """Bytes of the innermost memory; 0 without a scratchpad."""
+    return problem.memories[-1].size if problem.memories else 0
 
 
 def _used(problem: SearchProblem, solution: Solution) -> int | None:

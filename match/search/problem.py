@@ -17,7 +17,7 @@ class SearchProblem:
     objective: one of `match.search.objective.OBJECTIVES`.
     layer: what to compute.
     operands: its tensors as they lie in the module's memory.
-    memories: the scratchpads below main memory, outermost first.
+    memories: the scratchpads below main memory, outermost first; none where the kernel reads main memory itself.
     multiples: by dimension, the number that tiles (all but the last) must be a multiple of, 0 where it cannot be tiled;
         where it is not named, 1 for K, OY and OX, 0 for the others. C is cut only if the output's operand has
         `partial_bytes`.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from match.errors import CostModelError, NoMappingError, ScheduleError
 from match.prediction.predict import predict
+from match.search.direct import direct_schedule
 from match.search.engine import engine
 from match.search.problem import SearchProblem, Solution
 
@@ -15,7 +16,7 @@ def solve(problem: SearchProblem) -> Solution:
         CostModelError: if the cost model fails; the module is named.
     """
     try:
-        schedule = engine(problem.engine).search(problem)
+        schedule = engine(problem.engine).search(problem) if problem.memories else direct_schedule(problem)
         return Solution(schedule, predict(schedule, problem.cost_model))
     except NoMappingError as error:
         return Solution(refusal=f"it {error.predicate}", needed=error.needed)

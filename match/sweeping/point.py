@@ -42,7 +42,7 @@ def _figures(made: Report, asked: Asked) -> Figures:
         cycles=totals.cycles,
         milliseconds=totals.milliseconds,
         energy_pj=totals.energy_pj,
-        l1_bytes=max((module.memories[-1].size for module in asked.chip.modules), default=0),
+        l1_bytes=max((module.scratchpad_bytes for module in asked.chip.modules), default=0),
         l1_used_bytes=max((layer.l1_bytes for layer in made.layers), default=0),
         main_bytes=totals.l2_peak_bytes,
         bytes_moved=totals.bytes_moved,

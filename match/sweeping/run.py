@@ -216,7 +216,11 @@ def _in_order(missing: Mapping[int, tuple[Model, Asked]]) -> list[tuple[int, tup
 
     def place(one: tuple[int, tuple[Model, Asked]]) -> tuple[int, int, int]:
         modules = one[1][1].chip.modules
-        return len(modules), -max((module.memories[-1].size for module in modules), default=0), one[0]
+        return (
+            len(modules),
+            -max((module.scratchpad_bytes for module in modules), default=0),
+            one[0],
+        )
 
     return sorted(missing.items(), key=place)
 

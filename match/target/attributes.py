@@ -14,7 +14,7 @@ from match.ir.requantization import Requantizer
 from match.mapping.memory import Memory
 from match.target.arguments import is_a
 from match.target.cost import CostModel, CpuCostModel, Energy
-from match.target.hardware import External, HwModule, MatchTarget, ModuleApi, ProgramSize, TargetApi
+from match.target.hardware import DirectApi, External, HwModule, MatchTarget, ModuleApi, ProgramSize, TargetApi
 
 
 class _Kind(NamedTuple):
@@ -45,7 +45,7 @@ _TARGET = (
 _MODULE = (
     _Kind("name", (str,), "a str"),
     _Kind("memories", (Memory,), "Memory objects", several=True),
-    _Kind("api", (ModuleApi,), "a ModuleApi"),
+    _Kind("api", (ModuleApi, DirectApi), "a ModuleApi, or a DirectApi where it has no memories"),
     _Kind("sums", (Op,), "operators", several=True),
     _Kind("groups", (bool,), "True or False"),
     _Kind("peak_macs", (int, type(None)), "a number of MACs or None"),

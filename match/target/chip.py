@@ -55,7 +55,7 @@ def host(target: MatchTarget, folder: Path, *sources: str) -> Platform:
     `folder` has the `sources` of these and the headers that declare them; it is absolute, as everything outside of the
     `match` package.
     """
-    scratchpad = max((module.memories[-1].size for module in target.modules), default=0)
+    scratchpad = max((module.scratchpad_bytes for module in target.modules), default=0)
     return Platform(
         sources=(*(folder / source for source in sources), *(Path("kernels/host", part) for part in _PARTS)),
         include=(folder, Path("kernels/chip"), Path("kernels/include"), Path("kernels/host")),

@@ -160,6 +160,22 @@ class ModuleApi:
 
 
 @dataclass(frozen=True)
+class DirectApi:
+    """What calls the kernels of a module without a scratchpad, which read and write main memory.
+
+    Attributes:
+        headers: those that declare the kernels and the functions named here.
+        start: ``int32_t f(match_kernel_t kernel, const match_tile_t *tile)``, starts a kernel on a layer; empty where
+            kernels are functions that the control core executes.
+        wait: ``int32_t f(void)``, until it has ended; empty likewise.
+    """
+
+    headers: tuple[str, ...]
+    start: str = ""
+    wait: str = ""
+
+
+@dataclass(frozen=True)
 class TargetApi:
     """C functions of the chip as a whole: start and stop it, reserve main memory; and the headers that declare them."""
 
@@ -264,7 +280,9 @@ class _Described:
 class HwModule(_Described, ABC):
     """A unit of a chip that executes layers: its patterns, operand layout, cost model and C functions.
 
-    `memories` are the scratchpads below the target's main memory, outermost first. `requantizers` are the forms its
+    `memories` are the scratchpads below the target's main memory, outermost first. Without any the module's kernels
+    compute each layer in one call, out of main memory into main memory (`direct`), and `api` is a `DirectApi`; the cost
+    model's `scratch` are then bytes of main memory. `requantizers` are the forms its
     kernels can execute, the module's own first; with `numerics="exact"` the first one that is exact is taken.
     `sums` are the operators whose kernels can also hand out their int32 sums as they are: layers without requantization
     (`LayerConstants.requantization` is None), `output_dtype` "int32", four bytes for an element of the output operand.
@@ -281,11 +299,21 @@ class HwModule(_Described, ABC):
     memories: tuple[Memory, ...]
     cost_model: CostModel
     requantizers: tuple[Requantizer, ...]
-    api: ModuleApi
+    api: ModuleApi | DirectApi
     sums: frozenset[Op] = frozenset()
     int16: frozenset[Op] = frozenset()
     groups: bool = False
     peak_macs: int | None = None
+
+    @property
+    def direct(self) -> bool:
+        """Whether there is no scratchpad: kernels read and write main memory."""
+        return not self.memories
+
+    @property
+    def scratchpad_bytes(self) -> int:
+        """Bytes of the scratchpad that kernels read and write; 0 without one."""
+        return 0 if self.direct else self.memories[-1].size
 
     @abstractmethod
     def patterns(self) -> tuple[Pattern, ...]:

@@ -99,7 +99,7 @@ def _configured(target: MatchTarget, l1: Sizes | None, modules: Sequence[str] | 
     chosen = [module for module in target.modules if modules is None or module.name in modules]
     sizes = _sizes(target, chosen, l1)
     configured = copy.copy(target)
-    configured.modules = tuple(_resized(module, sizes.get(module.memories[-1])) for module in chosen)
+    configured.modules = tuple(_resized(module, sizes) for module in chosen)
     if l2 is not None:
         configured.main_memory = replace(target.main_memory, size=l2)
         configured.program = None  # the caller says what is left for the network
@@ -122,11 +122,11 @@ def _sizes(target: MatchTarget, chosen: Sequence[HwModule], l1: Sizes | None) ->
     Raises:
         OptionError: one size is given for several memories, or several for one.
     """
-    own = {module.memories[-1]: module for module in chosen}
+    own = {module.memories[-1]: module for module in chosen if module.memories}
     if not isinstance(l1, dict):
         if l1 is not None and len(own) > 1:
             memories = ", ".join(
-                f"{one.memories[-1].name} of {one.name} with {one.memories[-1].size:,} bytes" for one in chosen
+                f"{memory.name} of {one.name} with {memory.size:,} bytes" for memory, one in own.items()
             )
             raise OptionError(
                 f"modules of {target.name} have memories of their own ({memories}), and --l1 (l1) is the size of one "
@@ -136,6 +136,10 @@ def _sizes(target: MatchTarget, chosen: Sequence[HwModule], l1: Sizes | None) ->
         return {} if l1 is None else dict.fromkeys(own, l1)
     sizes: dict[Memory, int] = {}
     for module in target.modules:
+        if module.direct:
+            if module.name in l1:
+                raise OptionError(f"{module.name} of {target.name} has no scratchpad; leave its size out of --l1 (l1).")
+            continue
         memory, size = module.memories[-1], l1.get(module.name)
         if size is not None and sizes.setdefault(memory, size) != size:
             raise OptionError(
@@ -145,7 +149,8 @@ def _sizes(target: MatchTarget, chosen: Sequence[HwModule], l1: Sizes | None) ->
     return {memory: size for memory, size in sizes.items() if memory in own}
 
 
-def _resized(module: HwModule, size: int | None) -> HwModule:
+def _resized(module: HwModule, sizes: Mapping[Memory, int]) -> HwModule:
+    size = sizes.get(module.memories[-1]) if module.memories else None
     if size is None:
         return module
     resized = copy.copy(module)

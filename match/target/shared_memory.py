@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from match.target.hardware import HwModule, MatchTarget
+from match.target.hardware import DirectApi, HwModule, MatchTarget
 
 
 def sharing(target: MatchTarget) -> tuple[tuple[HwModule, ...], ...]:
@@ -12,7 +12,7 @@ def sharing(target: MatchTarget) -> tuple[tuple[HwModule, ...], ...]:
     """
     found: list[list[HwModule]] = []
     for module in target.modules:
-        if not module.groups:
+        if not module.groups or module.direct:
             continue
         beside = next((some for some in found if _share(some[0], module)), None)
         if beside is None:
@@ -23,6 +23,8 @@ def sharing(target: MatchTarget) -> tuple[tuple[HwModule, ...], ...]:
 
 
 def _share(one: HwModule, other: HwModule) -> bool:
+    if isinstance(one.api, DirectApi) or isinstance(other.api, DirectApi):
+        return False
     return (one.memories, one.api.platform, one.api.memory, one.api.sync.wait_transfer) == (
         other.memories,
         other.api.platform,

@@ -46,6 +46,8 @@ class _Nest:
         self._kernels = 0
 
     def run(self) -> Iterator[SimulatedStep]:
+        if not self._levels:
+            return self._calls(self._layer.spans)
         return self._executed(self._levels[0], self._layer.spans)
 
     def _executed(self, level: _Level, spans: Spans) -> Iterator[SimulatedStep]:

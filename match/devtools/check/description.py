@@ -14,7 +14,7 @@ from match.ir.names import identifier
 from match.mapping.memory import Memory
 from match.target.arguments import is_a
 from match.target.attributes import attribute_problems
-from match.target.hardware import HwModule, MatchTarget, Pattern, Platform
+from match.target.hardware import DirectApi, HwModule, MatchTarget, Pattern, Platform
 from match.target.operands import ADDEND, INPUT, OUTPUT, WEIGHTS
 
 _OPERANDS = (INPUT, ADDEND, WEIGHTS, OUTPUT)
@@ -82,8 +82,10 @@ def _platform_problems(platforms: Sequence[Platform], what: str) -> Iterator[str
 
 
 def _module_problems(module: HwModule, what: str) -> Iterator[str]:
-    if not module.memories:
-        yield f"{what} has no memory; give it the scratchpad that its kernels read from."
+    if module.direct:
+        yield from _direct_problems(module, what)
+    elif isinstance(module.api, DirectApi):
+        yield f"{what} has memories and a DirectApi; give it a ModuleApi, whose functions move blocks into them."
     if len(module.memories) > 1:
         names = ", ".join(memory.name for memory in module.memories)
         yield (
@@ -120,9 +122,23 @@ def _module_problems(module: HwModule, what: str) -> Iterator[str]:
                 )
 
 
+def _direct_problems(module: HwModule, what: str) -> Iterator[str]:
+    """What a module without memories has that only scratchpads make sense of."""
+    if not isinstance(module.api, DirectApi):
+        yield (
+            f"{what} has no memory and a ModuleApi; give it the scratchpad that its kernels read from, or a DirectApi "
+            "if they read main memory."
+        )
+        return
+    if bool(module.api.start) != bool(module.api.wait):
+        yield f"{what} has a DirectApi with one of start and wait; give both functions, or none."
+    if module.groups:
+        yield f"{what} has no memory and groups = True; groups keep tensors in a scratchpad: leave it False."
+
+
 def _private_problems(memory: Memory, module: HwModule, what: str) -> Iterator[str]:
     """Every operand with memory of its own is one, has room, and has functions that reserve it."""
-    served = {operand for operand, _ in module.api.memory.private}
+    served = set[str]() if isinstance(module.api, DirectApi) else {operand for operand, _ in module.api.memory.private}
     for operand, size in memory.private:
         if size <= 0:
             yield f"{what} has private memory of {size} bytes for the {operand}; sizes are positive."
