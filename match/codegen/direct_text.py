@@ -14,16 +14,15 @@ from match.dispatch.plan import LayerPlan
 from match.ir.layer import Operand, Role
 from match.mapping.memory import MAIN_ALIGNMENT
 from match.mapping.storage import storage
-from match.target.hardware import DirectApi
 
 
 class DirectText:
     """What the template asks about a layer. `declared` tells whether layers.h is there."""
 
     def __init__(self, plan: LayerPlan, prototype: str, *, declared: bool) -> None:
-        assert isinstance(plan.api, DirectApi), "modules without a scratchpad have a DirectApi"
+        assert plan.direct is not None, "modules without a scratchpad have a DirectApi"
         self.plan = plan
-        self.api = plan.api
+        self.api = plan.direct
         self.layer = plan.layer
         self.prototype = prototype
         self.declared = declared

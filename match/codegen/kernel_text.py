@@ -17,7 +17,6 @@ from match.dispatch.packed_constants import channel_bytes, component_offsets
 from match.dispatch.plan import LayerPlan
 from match.errors import TargetError
 from match.ir.layer import Component, Dim, Layer, Op
-from match.target.hardware import ModuleApi
 from match.target.operands import (
     COLUMN_POSITIONS,
     COLUMNS,
@@ -107,7 +106,7 @@ class KernelText(LevelText):
     def __init__(self, plan: LayerPlan, outer: LevelText | None = None) -> None:
         """Prepares the innermost memory of a plan's schedule; `outer` is the one outside of it."""
         super().__init__(plan, len(plan.schedule.memories) - 1, outer)
-        assert isinstance(plan.api, ModuleApi), "modules with a scratchpad have a ModuleApi"
+        assert plan.api is not None, "modules with a scratchpad have a ModuleApi"
         self.api = plan.api
 
     @property

@@ -321,7 +321,8 @@ def _memory_uses(network: Network, target: MatchTarget) -> Iterator[_MemoryUse]:
     if network.states:
         yield _MemoryUse(main, "states", network.state_bytes)
     if network.memory is None:
-        yield _MemoryUse(main, "constants", network.constant_bytes)
+        constants_in = target.flash.name if target.flash else main
+        yield _MemoryUse(constants_in, "constants", network.constant_bytes)
     elif target.external:
         yield _MemoryUse(target.external.memory.name, "constants and activations", network.memory.plan.external)
     used: dict[str, int] = {}

@@ -59,7 +59,7 @@ def _of_plan(plan: LayerPlan) -> list[SharedText]:
     if plan.schedule.direct:
         return []
     memory = plan.schedule.inner_memory.name
-    found = [SharedText.of_module(one.name, memory, one.api) for one in plan.units if isinstance(one.api, ModuleApi)]
+    found = [SharedText.of_module(unit.name, memory, unit.api) for unit in plan.units if unit.api is not None]
     if plan.external is not None:
         found.append(SharedText.of_external(plan.schedule.memories[0].name, plan.external))
     return found

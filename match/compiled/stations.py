@@ -8,6 +8,7 @@ from functools import cache as computed_once
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from match.codegen.capacity import NetworkBytes, needs
 from match.codegen.network import Network
 from match.compilation.options import Numerics, Options
 from match.compilation.stopwatch import Stopwatch
@@ -162,8 +163,11 @@ def predicted(integer: Graph, model: Model, asked: Asked, stopwatch: Stopwatch) 
         known = estimate(partitioned, reads)
         border = tensor_bytes((*model.inputs, *model.outputs))
         states = sum(state.nbytes for state in integer.states)
-        needed = known.workspace.bytes + known.constant_bytes + known.own + border + states
-        if needed + chip.program_bytes(len(partitioned.decisions)) <= chip.main_memory.size:
+        activations = known.workspace.bytes + known.own + border
+        program = chip.program_bytes(len(partitioned.decisions))
+        if not any(
+            need.short for need in needs(NetworkBytes(activations, states, known.constant_bytes, program), chip)
+        ):
             return Predicted(partitioned, whole, reads, estimate=known)
         from match.external_memory.fit import in_memory
 

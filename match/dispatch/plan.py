@@ -47,10 +47,10 @@ class Offer:
 
 @dataclass(frozen=True)
 class Unit:
-    """A module as generated code sees it: its name, and what it calls."""
+    """A module as generated code sees it: its name, and what it calls; None where it has no scratchpad."""
 
     name: str
-    api: ModuleApi | DirectApi
+    api: ModuleApi | None
 
 
 @dataclass(frozen=True)
@@ -85,9 +85,9 @@ class ScratchPlan:
 class LayerPlan:
     """A layer on a module: everything that code generation needs, without TVM's objects.
 
-    `symbol` is the C function, `module` what it is offloaded to, `api` what it calls. `operators` has an entry for each
-    of `layer.operators`: for one, or
-    for those of a chain or a group, with tensors between them that lie where `scratch` says.
+    `symbol` is the C function, `module` what it is offloaded to, `api` what it calls, or `direct` where the module has
+    no scratchpad. `operators` has an entry for each of `layer.operators`: for one, or for those of a chain or a group,
+    with tensors between them that lie where `scratch` says.
 
     `constants` are the packed blocks of the constant operand, each distinct one once in the order of first fetch, each
     `block_bytes` long (see `match.dispatch.packed_constants.pack_constants`).
@@ -104,7 +104,8 @@ class LayerPlan:
     schedule: Schedule
     operators: tuple[OperatorPlan, ...]
     constants: bytes
-    api: ModuleApi | DirectApi
+    api: ModuleApi | None
+    direct: DirectApi | None = None
     external: ExternalApi | None = None
     constants_at: Literal["code", "network"] = "code"
     source: str = ""

@@ -13,7 +13,7 @@ from match.requantize.form import Form
 from match.requantize.registers import common_step
 from match.target import methods
 from match.target.chain import ChainCost
-from match.target.hardware import HwModule, MatchTarget
+from match.target.hardware import DirectApi, HwModule, MatchTarget
 from match.target.layers import cost_model_of
 
 
@@ -39,7 +39,8 @@ def plan_layer(request: Request, schedule: Schedule, workload: Workload, target:
         constants=pack_constants(
             request.modules, layer, request.requantizers, [form.constants for form in forms], schedule
         ),
-        api=module.api,
+        api=module.scratchpad_api,
+        direct=module.api if isinstance(module.api, DirectApi) else None,
         external=target.external.api if nested and target.external else None,
         scratch=_scratch(request, schedule) if layer.stages and not layer.links else ScratchPlan(),
     )
@@ -55,7 +56,7 @@ def _operator(module: HwModule, layer: Layer, form: Form, source: str, *, in_gro
         int(requantization.shift[0]) if requantization and one_shift else 0,
         methods.operands(module, layer, requantizer) if in_group else (),
         source,
-        Unit(module.name, module.api) if in_group else None,
+        Unit(module.name, module.scratchpad_api) if in_group else None,
     )
 
 

@@ -97,9 +97,9 @@ def build(
         decisions: Every operator of the network, in execution order.
         states: What the model's states hold at first, as the network stores them.
         workspace_bytes: Most bytes of main memory that activations take at once, network inputs and outputs included.
-        constant_bytes: Bytes of main memory that constants take.
+        constant_bytes: Bytes that constants take of the memory that they lie in.
         compile_seconds: Wall-clock seconds by phase, in the order in which phases ran.
-        program_bytes: Bytes of main memory that the program is estimated to take beside them.
+        program_bytes: Bytes that the program is estimated to take beside them.
         network: Its calls and places, if it was compiled.
         workspace: The same where TVM made nothing of it; without both there is no timeline.
         reads: What each of the decisions reads.
@@ -148,7 +148,7 @@ def build(
             cycles=cycles,
             milliseconds=1e3 * cycles / target.clock_hz,
             macs_per_cycle=macs / cycles if cycles else 0.0,
-            l2_peak_bytes=in_main if memory else in_main + constant_bytes,
+            l2_peak_bytes=in_main if memory or target.flash else in_main + constant_bytes,
             constant_bytes=constant_bytes,
             program_bytes=program_bytes,
             bytes_moved=sum(operand.bytes_moved for layer in layers for operand in _operands(layer)),
@@ -253,6 +253,7 @@ def _target(target: MatchTarget, layers: Sequence[LayerSummary]) -> TargetSummar
         modules=tuple(module(name) for name in (*scratchpads, CPU)),
         estimated_energy=target.estimated_energy,
         enlarged=tuple(EnlargedMemory(one.name, one.bytes, one.own) for one in target.enlarged),
+        flash=MemorySummary(target.flash.name, target.flash.size) if target.flash else None,
     )
 
 

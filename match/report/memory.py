@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec import UNSET
 
@@ -40,6 +40,23 @@ def summarize(memory: NetworkMemory, external: External, main_bytes: int) -> Mem
             for tensor in problem.tensors
         ),
     )
+
+
+class MainMemoryUse(NamedTuple):
+    """Bytes of main memory by what they are for: activations, with inputs, outputs and states; constants; program."""
+
+    activations: int
+    constants: int
+    program: int
+
+
+def main_memory_use(report: Report) -> MainMemoryUse:
+    """What a network and its program take of main memory at most."""
+    totals = report.totals
+    if report.target.flash is not None:
+        return MainMemoryUse(totals.l2_peak_bytes, 0, 0)
+    constants = totals.constant_bytes if report.memory is UNSET else 0
+    return MainMemoryUse(totals.l2_peak_bytes - constants, constants, totals.program_bytes)
 
 
 def outside_main_memory(report: Report) -> dict[str, str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from match.errors import InputError
+from match.report.memory import main_memory_use
 from match.report.schema import LayerSummary, MemoryPlanSummary, Report
 
 CALLERS = "inputs and outputs"
@@ -47,13 +48,16 @@ class MemoryAreas:
 
 @dataclass(frozen=True)
 class NetworkAreas:
-    """The steps of a network by name, what lies in its memories, and bytes of constants in external memory."""
+    """The steps of a network by name, what lies in its memories, and bytes of constants in external memory.
+
+    `others` are the scratchpads and, where there is some, flash.
+    """
 
     steps: tuple[str, ...]
     main: MemoryAreas
     external: MemoryAreas | None
     image_bytes: int
-    scratchpads: tuple[MemoryAreas, ...]
+    others: tuple[MemoryAreas, ...]
 
 
 def with_image(network: NetworkAreas) -> MemoryAreas | None:
@@ -87,13 +91,10 @@ def network_areas(report: Report) -> NetworkAreas:
     if workspace is None:
         raise InputError("the report does not say where tensors lie in memory; compile the model again.")
     last = len(workspace.steps) - 1
-    areas: list[Area] = []
-    constants = {layer.name: layer.constant_bytes for layer in report.layers}
-    end = 0
-    for name, size in (("operators", workspace.operator_bytes), *constants.items()):
-        if size:
-            areas.append(Area(_STAY, name, 0, last, end, size, placed=False))
-            end += size
+    constants = tuple(_constants(report, workspace.operator_bytes, last))
+    flash = report.target.flash
+    areas = [*constants] if flash is None else []
+    end = sum(area.bytes for area in areas)
     areas += [
         Area(_ACTIVATIONS, workspace.steps[b.first], b.first, b.last, end + b.offset, b.bytes, placed=False)
         for b in workspace.buffers
@@ -103,10 +104,24 @@ def network_areas(report: Report) -> NetworkAreas:
         areas.append(area)
         end += area.bytes
     areas.append(Area(CALLERS, "the caller's", 0, last, end, totals.l2_peak_bytes - end, placed=False))
-    areas += _program(report, totals.l2_peak_bytes, last)
-    memory = report.target.main_memory
-    main = MemoryAreas(memory.name, memory.bytes, totals.l2_peak_bytes + totals.program_bytes, tuple(areas))
-    return NetworkAreas(workspace.steps, main, None, 0, tuple(_scratchpads(report, workspace.steps)))
+    memory, others = report.target.main_memory, tuple(_scratchpads(report, workspace.steps))
+    if flash is None:
+        areas += _program(report, totals.l2_peak_bytes, last)
+    else:
+        stay = (*constants, *_program(report, totals.constant_bytes, last))
+        others = (*others, MemoryAreas(flash.name, flash.bytes, totals.constant_bytes + totals.program_bytes, stay))
+    main = MemoryAreas(memory.name, memory.bytes, sum(main_memory_use(report)), tuple(areas))
+    return NetworkAreas(workspace.steps, main, None, 0, others)
+
+
+def _constants(report: Report, operators: int, last: int) -> Iterator[Area]:
+    """Those of operators on the control core, so many bytes, and of each layer, one after the other."""
+    end = 0
+    layers = ((layer.name, layer.constant_bytes) for layer in report.layers)
+    for name, size in (("operators", operators), *layers):
+        if size:
+            yield Area(_STAY, name, 0, last, end, size, placed=False)
+            end += size
 
 
 def planned_areas(report: Report, memory: MemoryPlanSummary) -> NetworkAreas:

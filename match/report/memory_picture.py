@@ -91,8 +91,8 @@ def _panels(network: NetworkAreas) -> tuple[list[_Panel], float, float]:
             )
         image_at = y
         y += _IMAGE + _GAP
-    for scratchpad in network.scratchpads:
-        add(scratchpad, _SCRATCHPAD)
+    for other in network.others:
+        add(other, _SCRATCHPAD)
     return panels, image_at, y
 
 

@@ -112,7 +112,8 @@ class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The chip: clock in hertz, the memory that holds the network, the modules it was compiled for and its CPU.
 
     `estimated_energy` tells that energies follow from publications, with assumptions, and were not measured. `enlarged`
-    are memories that were given more bytes than the chip has, so that no such chip executes the program.
+    are memories that were given more bytes than the chip has, so that no such chip executes the program. `flash` is the
+    memory that constants and program lie in, null where main memory has them.
     """
 
     name: str
@@ -121,6 +122,7 @@ class TargetSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     modules: tuple[ModuleSummary, ...]
     estimated_energy: bool = False
     enlarged: tuple[EnlargedMemory, ...] = ()
+    flash: MemorySummary | None = None
 
 
 class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -146,12 +148,12 @@ class OptionsSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Totals(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Sums over the layers.
 
-    `cycles`, `milliseconds` and `macs_per_cycle` are predicted. `l2_peak_bytes` is
-    the most that the main memory holds at once, constants included; beside it the program takes an estimated
-    `program_bytes` of that memory, 0 where it lies elsewhere or the caller said what it leaves. `bytes_moved` counts
-    both directions between the main memory and the scratchpads. `energy_pj` is predicted, null where the target gives
-    no energy of some layer. `causes` are the cycles by what they go into, all together. `compile_seconds` maps a
-    phase to its wall-clock time: the only numbers that differ between two compilations.
+    `cycles`, `milliseconds` and `macs_per_cycle` are predicted. `l2_peak_bytes` is the most that the main memory holds
+    at once, constants included if they lie there. The program takes an estimated `program_bytes` of the memory that has
+    the constants, 0 where it lies elsewhere or the caller said what it leaves. `bytes_moved` counts both directions
+    between the main memory and the scratchpads. `energy_pj` is predicted, null where the target gives no energy of some
+    layer. `causes` are the cycles by what they go into, all together. `compile_seconds` maps a phase to its wall-clock
+    time: the only numbers that differ between two compilations.
     """
 
     cycles: int

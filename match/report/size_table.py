@@ -8,6 +8,7 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
+from match.report.memory import main_memory_use
 from match.report.schema import Report
 from match.run.size import Size
 
@@ -40,16 +41,21 @@ def needs(report: Report, size: Size | None) -> Iterator[str]:
     The program lies in main memory where the report estimates that it takes some of it, else in memories of which the
     target says nothing. Inputs and outputs are among the activations, and the network's constants in `rodata`.
     """
-    totals, main = report.totals, report.target.main_memory
+    totals, main, flash = report.totals, report.target.main_memory, report.target.flash
     memory = None if isinstance(report.memory, msgspec.UnsetType) else report.memory
     constants = 0 if memory else totals.constant_bytes
-    parts = {"activations": totals.l2_peak_bytes - constants, "constants": constants}
-    program = {"estimated for the program": totals.program_bytes}
+    activations = {"activations": main_memory_use(report).activations}
+    program, variables = {"estimated for the program": totals.program_bytes}, dict[str, int]()
     if size is not None:
-        code = {"code": size.text, "other constants": max(size.rodata - constants, 0)}
-        program = {**code, "variables": size.data + size.bss, "stack": size.control_stack or 0}
+        program = {"code": size.text, "other constants": max(size.rodata - constants, 0)}
+        variables = {"variables": size.data + size.bss, "stack": size.control_stack or 0}
     inside = totals.program_bytes > 0
-    yield _need(main.name, parts | (program if inside else {}), main.bytes)
+    if flash is not None:
+        yield _need(main.name, activations | variables, main.bytes)
+        yield _need(flash.name, {"constants": constants} | program, flash.bytes)
+    else:
+        own = program | variables if inside else {}
+        yield _need(main.name, activations | {"constants": constants} | own, main.bytes)
     used: dict[str, int] = {}
     for layer in report.layers:
         for room in layer.schedule.memories if layer.schedule else ():
@@ -60,8 +66,8 @@ def needs(report: Report, size: Size | None) -> Iterator[str]:
             yield _need(name, {"": most}, rooms.get(name))
     if memory:
         yield _need(memory.external_memory.name, {"": memory.external_bytes}, memory.external_memory.bytes)
-    if size is not None and not inside:
-        yield _need("Program, in flash and RAM beside that", program, None)
+    if size is not None and not inside and flash is None:
+        yield _need("Program, in flash and RAM beside that", program | variables, None)
 
 
 def _need(memory: str, parts: dict[str, int], room: int | None) -> str:

@@ -375,11 +375,13 @@ def _memory(report: Report) -> list[str]:
     totals, main = report.totals, report.target.main_memory
     if report.memory is not UNSET:
         return [*memory_lines(report.memory, main, totals)]
-    return [
-        f"Memory: {main.name} peak {totals.l2_peak_bytes / KIB:.1f} of {main.bytes / KIB:.0f} KiB "
-        f"({totals.constant_bytes / KIB:.1f} KiB of it constants){program_text(totals)}; "
-        f"{totals.bytes_moved / KIB:.1f} KiB moved between it and the scratchpads."
-    ]
+    peak = f"Memory: {main.name} peak {totals.l2_peak_bytes / KIB:.1f} of {main.bytes / KIB:.0f} KiB"
+    constants = f"{totals.constant_bytes / KIB:.1f}"
+    if (flash := report.target.flash) is not None:
+        own = program_text(totals)
+        return [f"{peak}; constants take {constants} of {flash.bytes / KIB:.0f} KiB of {flash.name}{own}."]
+    moved = f"{totals.bytes_moved / KIB:.1f} KiB moved between it and the scratchpads"
+    return [f"{peak} ({constants} KiB of it constants){program_text(totals)}; {moved}."]
 
 
 def _causes(report: Report) -> Iterator[str]:

@@ -32,6 +32,8 @@ class ModuleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class TargetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A target: `objectives` are what the search can minimise for it; `external_memory` is null where it has none.
 
+    `flash` is the memory that constants lie in, null where main memory has them.
+
     `settings` are what can be set of it, by name, each with what it is if nothing is said. `estimated_energy` tells
     that its energies follow from publications, with assumptions, and were not measured.
     """
@@ -44,6 +46,7 @@ class TargetEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     modules: tuple[ModuleEntry, ...]
     settings: dict[str, int | float | bool | str] = {}
     estimated_energy: bool = False
+    flash: MemorySize | None = None
 
 
 class TargetList(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -80,6 +83,7 @@ def _entry(target: MatchTarget) -> TargetEntry:
         tuple(map(_module, target.modules)),
         {name: one.default for name, one in parameters(type(target)).items()},
         target.estimated_energy,
+        target.flash and MemorySize(target.flash.name, target.flash.size),
     )
 
 

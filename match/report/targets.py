@@ -22,7 +22,7 @@ def show_targets(targets: Sequence[MatchTarget], console: Console) -> None:
     for header in ("target", "clock", "objectives", "main memory", "module", "scratchpad", "operators"):
         table.add_column(header, overflow="fold")
     for target in targets:
-        main = _size(target.main_memory.name, target.main_memory.size)
+        main = ", ".join(_size(one.name, one.size) for one in (target.main_memory, target.flash) if one)
         names = ", ".join(objectives(target)) + (" (energies are estimates)" if target.estimated_energy else "")
         chip = (target.name, f"{target.clock_hz / 1e6:g} MHz", names, main)
         for module in target.modules:

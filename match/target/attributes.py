@@ -39,6 +39,7 @@ _TARGET = (
     _Kind("api", (TargetApi,), "a TargetApi"),
     _Kind("activations", (str, type(None)), "'uint8' or None", ("uint8", None)),
     _Kind("external", (External, type(None)), "an External or None"),
+    _Kind("flash", (Memory, type(None)), "a Memory or None"),
     _Kind("program", (ProgramSize, type(None)), "a ProgramSize or None"),
     _Kind("estimated_energy", (bool,), "True or False"),
 )
@@ -71,7 +72,8 @@ def attribute_problems(target: MatchTarget) -> Iterator[str]:
             yield sentence
     if isinstance(core := getattr(target, "cpu_cost_model", None), CpuCostModel):
         yield from _problem(core, _ENERGY, f"{type(core).__name__}, which {what} has for its control core,")
-    for memory in (getattr(target, "main_memory", None), getattr(getattr(target, "external", None), "memory", None)):
+    outside = getattr(getattr(target, "external", None), "memory", None)
+    for memory in (getattr(target, "main_memory", None), getattr(target, "flash", None), outside):
         yield from _memory_problems(memory, what)
     for module in () if wrong else target.modules:
         own = type(module)

@@ -311,6 +311,11 @@ class HwModule(_Described, ABC):
         return not self.memories
 
     @property
+    def scratchpad_api(self) -> ModuleApi | None:
+        """`api` where there is a scratchpad."""
+        return self.api if isinstance(self.api, ModuleApi) else None
+
+    @property
     def scratchpad_bytes(self) -> int:
         """Bytes of the scratchpad that kernels read and write; 0 without one."""
         return 0 if self.direct else self.memories[-1].size
@@ -428,8 +433,10 @@ class MatchTarget(_Described, ABC):
     """A chip: modules in front of a control core, the memory that holds networks, a clock.
 
     `activations` is the type that all activations of 8 bits are given, for kernels that read one type only; None keeps
-    those of the model. `external` is the memory outside of `main_memory`, None where there is none. `program` is what
-    programs take of `main_memory` themselves, None where they lie elsewhere, or `main_memory` is what they leave.
+    those of the model. `external` is the memory outside of `main_memory`, None where there is none. `flash` is the
+    memory in which constants and programs lie, and which cores read in place; None where `main_memory` has them.
+    `program` is what programs take of that memory themselves, None where they lie elsewhere, or its size is what they
+    leave.
 
     What can be set of it from outside (``--set dma.bytes=4``) are the parameters of its constructor that have defaults:
     numbers, truth values and texts, and such fields of those that are dataclasses (`match.target.parameters`).
@@ -446,13 +453,14 @@ class MatchTarget(_Described, ABC):
     api: TargetApi
     activations: Literal["uint8"] | None = None
     external: External | None = None
+    flash: Memory | None = None
     program: ProgramSize | None = None
     settings: Mapping[str, int | float | bool | str] = MappingProxyType({})
     estimated_energy: bool = False
     enlarged: tuple[Enlarged, ...] = ()
 
     def program_bytes(self, operators: int) -> int:
-        """Estimated bytes of main memory that the program of a network with so many operators takes beside its data."""
+        """Estimated bytes that the program of a network with so many operators takes beside its constants."""
         return self.program.of(operators) if self.program else 0
 
     @property

@@ -102,7 +102,8 @@ def _configured(target: MatchTarget, l1: Sizes | None, modules: Sequence[str] | 
     configured.modules = tuple(_resized(module, sizes) for module in chosen)
     if l2 is not None:
         configured.main_memory = replace(target.main_memory, size=l2)
-        configured.program = None  # the caller says what is left for the network
+        if target.flash is None:
+            configured.program = None  # the caller says what is left for the network
     given = [*sizes.items(), *([] if l2 is None else [(target.main_memory, l2)])]
     configured.enlarged = tuple(
         Enlarged(memory.name, size, memory.size) for memory, size in given if size > memory.size

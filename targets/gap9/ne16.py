@@ -24,7 +24,7 @@ from match.target.tile_constants import exceptions, listed_exceptions, output_sp
 from match.targets.gap9 import packing
 from match.targets.gap9.constraints import NE16, NE16_CHAINS, has_filter
 from match.targets.gap9.memory import L1
-from match.targets.pulp.cluster import INT64, INT64_EXCEPT, INT64_SIGNED, SPLIT, SPLIT_EXCEPT, SPLIT_SIGNED
+from match.targets.pulp.kernels import INT64, INT64_EXCEPT, INT64_SIGNED, SPLIT, SPLIT_EXCEPT, SPLIT_SIGNED
 from match.targets.pulp.memory import L1_API
 
 COST = Ne16Cost()

@@ -162,7 +162,9 @@ def decision(layer: Layer, module: str, loops: tuple[Loop, ...]) -> LayerDecisio
     depths = {o.name: max([0, *(depth for depth, loop in enumerate(loops, 1) if loop.dim in o.dims)]) for o in operands}
     placements = tuple(Placement(name, "L1", depth) for name, depth in depths.items())
     schedule = Schedule(layer, operands, (memory,), loops, placements)
-    plan = LayerPlan("f", "gap9", module, layer, schedule, (OperatorPlan("kernel"),), b"", Cluster(memory).api)
+    plan = LayerPlan(
+        "f", "gap9", module, layer, schedule, (OperatorPlan("kernel"),), b"", Cluster(memory).scratchpad_api
+    )
     return LayerDecision("l", layer.op, module, layer.macs, 1, 1.0, (), plan)
 
 

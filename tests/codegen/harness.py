@@ -88,7 +88,7 @@ def scheduled(
             ),
         ),
         constants=pack_constants([module], case.layer, [requantizer], [case.constants], schedule),
-        api=module.api,
+        api=module.scratchpad_api,
         external=EXTERNAL_API if two else None,
         constants_at="network" if two and any(operand.name == WEIGHTS for operand in schedule.operands) else "code",
     )

@@ -14,7 +14,8 @@ from match.target.hardware import HwModule
 from match.targets.gap9.memory import L1
 from match.targets.gap9.ne16 import STREAM_OUT, Ne16
 from match.targets.gap9.target import Gap9
-from match.targets.pulp.cluster import INT64, INT64_SIGNED, Cluster
+from match.targets.pulp.cluster import Cluster
+from match.targets.pulp.kernels import INT64, INT64_SIGNED
 from tests.codegen.harness import plan, run
 from tests.codegen.layers import Case, make
 

@@ -17,7 +17,8 @@ from match.ir.layer import Dim, Op, Padding
 from match.mapping.schedule import Loop
 from match.targets.gap9.memory import L1
 from match.targets.gap9.ne16 import STREAM_OUT, Ne16
-from match.targets.pulp.cluster import INT64, INT64_SIGNED, Cluster
+from match.targets.pulp.cluster import Cluster
+from match.targets.pulp.kernels import INT64, INT64_SIGNED
 from tests.codegen.harness import plan
 from tests.codegen.layers import make
 from tests.codegen.test_two_memories import L2, mapped, planned, streamed

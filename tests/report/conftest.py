@@ -96,6 +96,7 @@ def report() -> Report:
         platforms=(),
         estimated_energy=False,
         enlarged=(),
+        flash=None,
     )
     return build(
         model=Model(

@@ -165,7 +165,7 @@ def workspace_addresses(network: str) -> set[int]:
 
 def test_scratchpads_have_each_layers_buffers(compiled: match.CompiledModel) -> None:
     areas = network_areas(compiled.report)
-    (scratchpad,) = areas.scratchpads
+    (scratchpad,) = areas.others
     layers = {layer.name: layer for layer in compiled.report.layers if layer.schedule}
     assert (scratchpad.name, scratchpad.size, len(layers)) == ("L1", 116 * 1024, 11)
     for step, name in enumerate(areas.steps):

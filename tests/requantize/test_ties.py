@@ -20,7 +20,7 @@ from match.requantize.form import Form, choose_among
 from match.requantize.kept import Forms
 from match.target import tile_constants
 from match.targets.gap9.target import Gap9
-from match.targets.pulp.cluster import INT32, INT64, INT64_SIGNED, SPLIT, SPLIT_EXCEPT, SPLIT_SIGNED
+from match.targets.pulp.kernels import INT32, INT64, INT64_SIGNED, SPLIT, SPLIT_EXCEPT, SPLIT_SIGNED
 
 pytestmark = pytest.mark.unit
 

@@ -155,7 +155,8 @@ def test_memories() -> None:
 def test_api_functions_and_host_files_exist() -> None:
     target = Diana()
     header = (PACKAGE / "targets/diana/include/match_diana_chip.h").read_text()
-    api = Digital.api
+    api = Digital().scratchpad_api
+    assert api
     functions = [target.api.open, target.api.close, target.api.allocate, target.api.free]
     functions += [api.platform.offload, api.memory.allocate, api.memory.free, api.memory.copy_in]
     functions += [api.memory.copy_out, api.sync.wait_transfer, api.sync.wait_compute, api.compute.start]

@@ -23,7 +23,7 @@ from match.target.hardware import HwModule, MatchTarget
 from match.targets.gap8.target import Gap8
 from match.targets.gap9.target import Gap9
 from match.targets.pulp.chip import one_core
-from match.targets.pulp.cluster import INT32, INT64, SPLIT, SPLIT_EXCEPT, SPLIT_SIGNED
+from match.targets.pulp.kernels import INT32, INT64, SPLIT, SPLIT_EXCEPT, SPLIT_SIGNED
 
 pytestmark = pytest.mark.cc
 
@@ -243,7 +243,8 @@ def test_api_functions_and_host_files_exist(target: MatchTarget, folders: tuple[
     declared = "".join(header.read_text() for folder in include for header in folder.glob("*.h"))
     functions = [target.api.open, target.api.close, target.api.allocate, target.api.free]
     for unit in target.modules:
-        api = unit.api
+        api = unit.scratchpad_api
+        assert api
         functions += [api.platform.offload, api.memory.allocate, api.memory.free, api.memory.copy_in]
         functions += [api.memory.copy_out, api.sync.wait_transfer, api.sync.wait_compute, api.compute.start]
     for function in functions:

@@ -35,6 +35,6 @@ What ${target.main_memory.name} cannot hold is in `${image}`, the image of ${tar
 ${network.main_bytes} of ${target.main_memory.size} bytes of ${target.main_memory.name} with inputs and outputs, and ${network.memory.plan.external} of ${target.external.memory.size} bytes of ${target.external.memory.name}.
 Inputs and outputs lie in ${target.main_memory.name}, in arrays of the caller or inside the workspace.
 % else:
-Constants take ${network.constant_bytes} bytes of ${target.main_memory.name}, activations with inputs and outputs ${network.activation_bytes},
-out of ${target.main_memory.size}.
+Constants take ${network.constant_bytes} bytes of ${(target.flash or target.main_memory).name}, activations with inputs and outputs ${network.activation_bytes},
+out of ${target.main_memory.size}${f' of {target.main_memory.name}' if target.flash else ''}.
 % endif

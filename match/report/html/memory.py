@@ -34,7 +34,7 @@ def memory_charts(
     """
     network = network_areas(report)
     external = with_image(network)
-    memories = [network.main, *([external] if external else ()), *network.scratchpads]
+    memories = [network.main, *([external] if external else ()), *network.others]
     places = _numbers(report, numbers)
     return [
         (memory, _chart(memory, network, places, f"{name}-{number}"))

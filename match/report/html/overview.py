@@ -12,6 +12,7 @@ from match.report.html.figures import Chart
 from match.report.html.palette import AREAS, CAUSES, unit_colours
 from match.report.html.text import facts, joined, link, meter, number, share, size, stacked, table
 from match.report.layer_rows import causes
+from match.report.memory import main_memory_use
 from match.report.memory_areas import CALLERS, PROGRAM, STATES
 from match.report.pieces import pieces
 from match.report.schema import AccuracySummary, MemoryPlanSummary, Report
@@ -62,7 +63,7 @@ def _cards(report: Report) -> Iterator[Markup]:
     if totals.energy_pj is not None:
         by = ", from estimates" if target.estimated_energy else ""
         yield _card("Energy", f"{totals.energy_pj / _PJ_IN_UJ:,.3f} µJ", f"for one inference{by}")
-    used = totals.l2_peak_bytes + totals.program_bytes
+    used = sum(main_memory_use(report))
     yield _card(f"{main.name}", size(used), f"{share(used, main.bytes)} of {size(main.bytes)}")
     yield _card("Constants", size(totals.constant_bytes), f"{size(totals.bytes_moved)} moved in one inference")
     inexact = totals.inexact_layers
@@ -146,14 +147,16 @@ def _memories(report: Report) -> Iterator[Markup]:
             outside.bytes,
         )
     else:
-        kept = sum(state.bytes for state in report.model.states)
-        parts = [
-            ("constants", totals.constant_bytes, AREAS["constants that stay"]),
-            (f"activations, {CALLERS}", totals.l2_peak_bytes - totals.constant_bytes - kept, AREAS["activations"]),
-            (STATES, kept, AREAS[STATES]),
-            (PROGRAM, totals.program_bytes, AREAS[PROGRAM]),
-        ]
-        yield meter(main.name, parts, main.bytes)
+        kept, used = sum(state.bytes for state in report.model.states), main_memory_use(report)
+        constants = ("constants", totals.constant_bytes, AREAS["constants that stay"])
+        program = (PROGRAM, totals.program_bytes, AREAS[PROGRAM])
+        activations = (f"activations, {CALLERS}", used.activations - kept, AREAS["activations"])
+        states = (STATES, kept, AREAS[STATES])
+        if (flash := target.flash) is None:
+            yield meter(main.name, [constants, activations, states, program], main.bytes)
+        else:
+            yield meter(main.name, [activations, states], main.bytes)
+            yield meter(flash.name, [constants, program], flash.bytes)
     for memory, bytes_, most in _scratchpads(report):
         yield meter(memory, [("fullest layer", most, AREAS["output"])], bytes_)
     for one in report.sizes:

@@ -73,7 +73,7 @@ def test_each_memory_has_its_areas_and_its_fullest_moment(opened: Opener, digits
     shown = opened(digits_page)
     shown.tab("memory")
     network = network_areas(digits)
-    for number, memory in enumerate((network.main, *network.scratchpads)):
+    for number, memory in enumerate((network.main, *network.others)):
         drawn = shown.figure(
             f"memory-{number}",
             "model.renderers.flatMap(({ data_source: { data } }) => data.text.map((text, i) => "
