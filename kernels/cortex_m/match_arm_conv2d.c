@@ -1,0 +1,108 @@
+#include "match_arm_columns.h"
+#include "match_arm_dot.h"
+#include "match_arm_finish.h"
+#include "match_arm_window.h"
+
+enum { COLUMNS = 4 };
+
+/* Where the next bytes of a window go, and what stands for padding. */
+typedef struct {
+    uint32_t *column;
+    uint8_t *bytes;
+    uint8_t padding;
+} place_t;
+
+/* A run of whole words into the column. */
+static inline void widen_run(void *target, const uint8_t *bytes, int32_t count)
+{
+    place_t *place = target;
+    place->column = bytes != NULL ? match_arm_widen(place->column, COLUMNS, bytes, count)
+                                  : match_arm_widen_fill(place->column, COLUMNS, place->padding, count);
+}
+
+/* A run of any length, as bytes, behind which there is room for a word. */
+static inline void copy_run(void *target, const uint8_t *bytes, int32_t count)
+{
+    place_t *place = target;
+    uint8_t *end = place->bytes + count;
+    if (bytes == NULL) {
+        for (; place->bytes != end; place->bytes++) {
+            *place->bytes = place->padding;
+        }
+        return;
+    }
+    for (; end - place->bytes >= 4; place->bytes += 4, bytes += 4) {
+        memcpy(place->bytes, bytes, 4);
+    }
+    for (; place->bytes != end; place->bytes++, bytes++) {
+        *place->bytes = *bytes;
+    }
+}
+
+/* Lay out what output pixel (y, x) sees as a column, by way of `bytes` where pixels are no whole words. */
+static void lay_out(const match_tile_t *tile, int32_t y, int32_t x, uint32_t *column, uint8_t *bytes)
+{
+    place_t place = {column, bytes, (uint8_t)tile->pad_value};
+    if (tile->filter_height * tile->filter_width == 1 && tile->pad_top + tile->pad_left == 0 &&
+        y * tile->stride_y < tile->input_height && x * tile->stride_x < tile->input_width) {
+        const uint8_t *pixel =
+            tile->input + y * tile->stride_y * tile->input_row_stride + x * tile->stride_x * tile->input_pixel_stride;
+        match_arm_widen(column, COLUMNS, pixel, tile->channels_in);
+    } else if (tile->channels_in % 4 == 0) {
+        match_arm_runs(tile, y, x, &place, widen_run);
+    } else {
+        match_arm_runs(tile, y, x, &place, copy_run);
+        match_arm_widen(column, COLUMNS, bytes, (int32_t)(place.bytes - bytes));
+    }
+}
+
+/* All channels of some pixels whose columns are laid out. */
+static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish, const uint32_t *columns, int32_t length,
+                     uint8_t *const *outputs, int32_t count)
+{
+    const int8_t *weights = tile->weights;
+    for (int32_t k = 0; k < tile->channels_out; k += 2, weights += 2 * length) {
+        int32_t sums[2 * COLUMNS];
+        sums[0] = match_arm_addend(finish, k);
+        sums[1] = match_arm_addend(finish, k + 1);
+        match_arm_dot_4(columns, weights, weights + 2 * length, sums);
+        match_arm_finish(finish, k, sums, outputs, count);
+        if (k + 1 < tile->channels_out) {
+            match_arm_finish(finish, k + 1, sums + COLUMNS, outputs, count);
+        }
+    }
+}
+
+static void conv2d(const match_tile_t *tile, match_arm_form_t form)
+{
+    match_arm_finish_t finish = match_arm_finish_of(tile, form);
+    int32_t length = (tile->filter_height * tile->filter_width * tile->channels_in + 3) & ~3;
+    uint32_t *columns = tile->scratch;
+    uint8_t *bytes = (uint8_t *)(columns + COLUMNS * length / 2);
+    uint8_t *outputs[COLUMNS];
+    int32_t count = 0;
+    for (int32_t y = 0; y < tile->output_height; y++) {
+        uint8_t *output = tile->output + y * tile->output_row_stride;
+        for (int32_t x = 0; x < tile->output_width; x++, output += tile->output_pixel_stride) {
+            lay_out(tile, y, x, columns + count, bytes);
+            outputs[count++] = output;
+            if (count == COLUMNS) {
+                multiply(tile, &finish, columns, length, outputs, count);
+                count = 0;
+            }
+        }
+    }
+    if (count > 0) {
+        multiply(tile, &finish, columns, length, outputs, count);
+    }
+}
+
+void match_arm_conv2d(const match_tile_t *tile)
+{
+    conv2d(tile, MATCH_ARM_WORDS);
+}
+
+void match_arm_conv2d_long(const match_tile_t *tile)
+{
+    conv2d(tile, MATCH_ARM_LONG);
+}

@@ -1,0 +1,79 @@
+/* What becomes of accumulators: outputs, by one of two forms of requantization. */
+#ifndef MATCH_ARM_FINISH_H
+#define MATCH_ARM_FINISH_H
+
+#include <stdbool.h>
+
+#include "match_arm.h"
+#include "match_arm_simd.h"
+
+typedef enum {
+    MATCH_ARM_WORDS, /* match_arm_requant_t */
+    MATCH_ARM_LONG,  /* match_arm_requant_long_t */
+} match_arm_form_t;
+
+/* What is needed of a tile to finish accumulators. */
+typedef struct {
+    match_arm_form_t form;
+    bool bytes; /* outputs are clipped to 0 .. 255 */
+    const uint8_t *parameters;
+    int32_t low;
+    int32_t high;
+    int64_t step;
+} match_arm_finish_t;
+
+static inline match_arm_finish_t match_arm_finish_of(const match_tile_t *tile, match_arm_form_t form)
+{
+    return (match_arm_finish_t){
+        .form = form,
+        .bytes = tile->clip_low == 0 && tile->clip_high == 255,
+        .parameters = tile->parameters,
+        .low = tile->clip_low,
+        .high = tile->clip_high,
+        .step = tile->negative_step,
+    };
+}
+
+/* Bytes of a channel's parameters. */
+static inline int32_t match_arm_parameter_bytes(match_arm_form_t form)
+{
+    return (int32_t)(form == MATCH_ARM_WORDS ? sizeof(match_arm_requant_t) : sizeof(match_arm_requant_long_t));
+}
+
+/* The parameters of a channel; the first word is the addend in all forms. */
+static inline const void *match_arm_parameters(const match_arm_finish_t *finish, int32_t channel)
+{
+    return finish->parameters + channel * match_arm_parameter_bytes(finish->form);
+}
+
+static inline int32_t match_arm_addend(const match_arm_finish_t *finish, int32_t channel)
+{
+    return *(const int32_t *)match_arm_parameters(finish, channel);
+}
+
+/* The output before the clip of an accumulator with its addend. */
+static inline int32_t match_arm_level(const match_arm_requant_t *p, int32_t sum)
+{
+    int32_t word = (int32_t)((uint32_t)sum * (uint32_t)p->times + (uint32_t)p->bias);
+    return match_arm_add_upper(word, sum, p->multiplier) >> p->shift;
+}
+
+static inline int32_t match_arm_long_level(const match_arm_requant_long_t *p, int64_t step, int32_t sum, int32_t low,
+                                           int32_t high)
+{
+    int64_t bias = (int64_t)((uint64_t)(uint32_t)p->bias_high << 32 | (uint32_t)p->bias_low);
+    int64_t total = (int64_t)sum * p->multiplier + (sum < p->negative_below ? bias - step : bias);
+    if (p->shift & 32) {
+        return match_arm_clip((int32_t)(total >> 32) >> (p->shift & 31), low, high);
+    }
+    total >>= p->shift;
+    return total < low ? low : total > high ? high : (int32_t)total;
+}
+
+/* Outputs of a channel for sums with its addend: of `count` pixels at `outputs`, or of a row of them. */
+void match_arm_finish(const match_arm_finish_t *finish, int32_t channel, const int32_t *sums, uint8_t *const *outputs,
+                      int32_t count);
+void match_arm_finish_row(const match_arm_finish_t *finish, int32_t channel, const int32_t *sums, int32_t count,
+                          uint8_t *output, int32_t stride);
+
+#endif
