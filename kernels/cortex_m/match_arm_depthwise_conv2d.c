@@ -1,15 +1,20 @@
 /* Four channels at a time. What their windows see is laid out as planes, one for each channel: for each input column the
  * values of its rows in pairs. Where windows step by one row, the same pairs serve two output rows: the second one's
- * weights are those of the first one, a row further down. */
+ * weights are those of the first one, a row further down. Some rows at a time are laid out, narrow ones many. */
 #include "match_arm_finish.h"
+#include "match_arm_taps.h"
 #include "match_arm_window.h"
 
-enum { GROUP = 4 };
+enum { GROUP = 4, STRIP_COLUMNS = 32 };
 
-/* pairs: of a column. columns: of a plane. */
+/* A row of a strip has `columns` columns of `window` pairs; `outputs` are the sums of an output row that there is room
+ * for. A plane has `strip` rows, each of which is of `rows` output rows. */
 typedef struct {
-    int32_t pairs;
+    int32_t window;
+    int32_t outputs;
     int32_t columns;
+    int32_t rows;
+    int32_t strip;
     uint32_t *planes;
     uint32_t *taps;
     int32_t *sums;
@@ -17,11 +22,15 @@ typedef struct {
 
 static room_t room_of(const match_tile_t *tile)
 {
-    room_t room = {.pairs = tile->filter_height / 2 + 1};
-    room.columns = (tile->output_width - 1) * tile->stride_x + (tile->filter_width - 1) * tile->dilation_x + 1;
+    room_t room = {.window = tile->filter_height / 2 + 1};
+    room.outputs = (tile->output_width + 1) & ~1;
+    room.columns = (room.outputs - 1) * tile->stride_x + (tile->filter_width - 1) * tile->dilation_x + 1;
+    room.rows = tile->stride_y == 1 && tile->dilation_y == 1 ? 2 : 1;
+    int32_t all = (tile->output_height + room.rows - 1) / room.rows;
+    room.strip = room.columns < STRIP_COLUMNS ? match_arm_least(all, STRIP_COLUMNS / room.columns) : 1;
     room.planes = tile->scratch;
-    room.taps = room.planes + GROUP * room.columns * room.pairs;
-    room.sums = (int32_t *)(room.taps + 2 * tile->filter_width * room.pairs);
+    room.taps = room.planes + GROUP * room.strip * room.columns * room.window;
+    room.sums = (int32_t *)(room.taps + GROUP * 2 * tile->filter_width * room.window);
     return room;
 }
 
@@ -40,21 +49,19 @@ typedef struct {
     int32_t step;
 } row_t;
 
-static row_t row_at(const match_tile_t *tile, int32_t row, int32_t column, int32_t channel, const uint8_t *padding)
+static row_t row_at(const match_tile_t *tile, int32_t row, int32_t channel, const uint8_t *padding)
 {
     if (row < 0 || row >= tile->input_height) {
         return (row_t){padding, 0};
     }
-    const uint8_t *first = tile->input + row * tile->input_row_stride + column * tile->input_pixel_stride;
-    return (row_t){first + channel, tile->input_pixel_stride};
+    return (row_t){tile->input + row * tile->input_row_stride + channel, tile->input_pixel_stride};
 }
 
 /* Two rows of the input into their place in all planes, `count` columns of them. */
-static inline __attribute__((always_inline)) void pair_rows(const room_t *room, uint32_t *place, row_t low, row_t high,
-                                                            int32_t channels, int32_t count)
+static inline __attribute__((always_inline)) void pair_rows(uint32_t *place, int32_t window, int32_t plane, row_t low,
+                                                            row_t high, int32_t channels, int32_t count)
 {
-    int32_t plane = room->columns * room->pairs;
-    for (int32_t i = 0; i < count; i++, place += room->pairs) {
+    for (const uint32_t *end = place + count * window; place != end; place += window) {
         uint32_t a = channels_at(low.pixel, channels);
         uint32_t b = channels_at(high.pixel, channels);
         low.pixel += low.step;
@@ -68,107 +75,108 @@ static inline __attribute__((always_inline)) void pair_rows(const room_t *room, 
     }
 }
 
-/* Lay out what the windows of output row y see of four channels. */
-static void lay_out(const match_tile_t *tile, const room_t *room, int32_t y, int32_t channel)
+static void pair_pixels(uint32_t *place, int32_t window, int32_t plane, row_t low, row_t high, int32_t channels,
+                        int32_t count)
+{
+    if (channels < GROUP) {
+        pair_rows(place, window, plane, low, high, channels, count);
+    } else {
+        pair_rows(place, window, plane, low, high, GROUP, count);
+    }
+}
+
+/* Lay out a row of a strip: what the windows of output row y see of four channels. */
+static void lay_out(const match_tile_t *tile, const room_t *room, uint32_t *place, int32_t y, int32_t channel)
 {
     uint32_t value = (uint32_t)tile->pad_value;
     value |= value << 8;
     value |= value << 16;
-    const uint8_t *padding = (const uint8_t *)&value;
+    row_t none = {(const uint8_t *)&value, 0};
+    int32_t plane = room->strip * room->columns * room->window;
+    int32_t channels = tile->channels_out;
     int32_t row = y * tile->stride_y - tile->pad_top;
     int32_t before = match_arm_least(tile->pad_left, room->columns);
     int32_t inside = match_arm_least(room->columns - before, tile->input_width);
-    for (int32_t pair = 0; pair < room->pairs; pair++, row += 2 * tile->dilation_y) {
-        uint32_t *place = room->planes + pair;
-        row_t low = row_at(tile, row, 0, channel, padding);
-        row_t high = row_at(tile, row + tile->dilation_y, 0, channel, padding);
-        row_t none = {padding, 0};
-        pair_rows(room, place, none, none, GROUP, before);
-        place += before * room->pairs;
-        if (tile->channels_out < GROUP) {
-            pair_rows(room, place, low, high, tile->channels_out, inside);
-        } else {
-            pair_rows(room, place, low, high, GROUP, inside);
+    int32_t after = room->columns - before - inside;
+    for (int32_t pair = 0; pair < room->window; pair++, place++, row += 2 * tile->dilation_y) {
+        row_t low = row_at(tile, row, channel, none.pixel);
+        row_t high = row_at(tile, row + tile->dilation_y, channel, none.pixel);
+        if (before > 0) {
+            pair_pixels(place, room->window, plane, none, none, GROUP, before);
         }
-        pair_rows(room, place + inside * room->pairs, none, none, GROUP, room->columns - before - inside);
+        pair_pixels(place + before * room->window, room->window, plane, low, high, channels, inside);
+        if (after > 0) {
+            pair_pixels(place + (before + inside) * room->window, room->window, plane, none, none, GROUP, after);
+        }
     }
 }
 
 /* A channel's weights as pairs, column by column; behind them those of a row further down. */
-static void widen_taps(const match_tile_t *tile, const room_t *room, int32_t channel)
+static void widen_taps(const match_tile_t *tile, const room_t *room, int32_t channel, uint32_t *taps)
 {
-    int32_t words = (room->pairs + 1) / 2;
+    int32_t words = (room->window + 1) / 2;
     const int8_t *weights = (const int8_t *)tile->weights + 4 * words * tile->filter_width * channel;
-    uint32_t *first = room->taps;
-    uint32_t *second = first + tile->filter_width * room->pairs;
+    int32_t second = tile->filter_width * room->window;
     for (int32_t fx = 0; fx < tile->filter_width; fx++) {
         uint32_t above = 0;
-        for (int32_t pair = 0; pair < room->pairs; pair++) {
-            uint32_t word = match_arm_load4(weights);
+        for (int32_t pair = 0; pair < room->window; pair++, taps++) {
+            uint32_t word = match_arm_load4(weights + 4 * (pair / 2));
             uint32_t own = pair & 1 ? match_arm_signed_odd(word) : match_arm_signed_even(word);
-            *first++ = own;
-            *second++ = match_arm_lower(above >> 16, own);
+            taps[0] = own;
+            taps[second] = match_arm_lower(above >> 16, own);
             above = own;
-            weights += pair & 1 || pair + 1 == room->pairs ? 4 : 0;
         }
+        weights += 4 * words;
     }
 }
 
-/* The sums of a channel in an output row. */
-static inline __attribute__((always_inline)) void sum_row(const match_tile_t *tile, const room_t *room,
-                                                          const uint32_t *plane, const uint32_t *taps, int32_t addend,
-                                                          int32_t width, int32_t pairs, int32_t dilation)
+/* The outputs of a channel, number `at` of its group, in the rows of a strip, from output row y on. */
+static void compute(const match_tile_t *tile, const room_t *room, const match_arm_finish_t *finish, int32_t channel,
+                    int32_t at, int32_t y)
 {
-    int32_t step = tile->stride_x * pairs;
-    int32_t *sums = room->sums, *end = sums + tile->output_width;
-    for (; sums != end; plane += step) {
-        int32_t sum = addend;
-        const uint32_t *tap = taps;
-        for (int32_t fx = 0; fx < width; fx++) {
-            for (int32_t pair = 0; pair < pairs; pair++) {
-                sum = match_arm_pair(plane[fx * dilation * pairs + pair], *tap++, sum);
-            }
-        }
-        *sums++ = sum;
+    int32_t step = room->columns * room->window;
+    int32_t left = match_arm_least(tile->output_height - y, room->strip * room->rows);
+    const uint32_t *taps = room->taps + at * 2 * tile->filter_width * room->window;
+    match_arm_taps_t job = {
+        .row = room->planes + at * room->strip * step,
+        .sums = room->sums,
+        .taps = taps,
+        .addend = match_arm_addend(finish, channel),
+        .row_step = 4 * step,
+        .sums_step = 4 * room->rows * room->outputs,
+        .outputs = tile->output_width,
+        .width = tile->filter_width,
+        .window = room->window,
+        .stride = tile->stride_x,
+        .dilation = tile->dilation_x,
+    };
+    bool usual = job.width == 3 && job.window == 2 && job.dilation == 1 && job.stride <= 2;
+    for (int32_t i = 0; i < room->rows; i++) {
+        job.rows = (left + room->rows - 1 - i) / room->rows;
+        (usual ? match_arm_taps_3 : match_arm_taps)(&job);
+        job.sums += room->outputs;
+        job.taps += job.width * job.window;
     }
-}
-
-static void sum_any(const match_tile_t *tile, const room_t *room, const uint32_t *plane, const uint32_t *taps,
-                    int32_t addend)
-{
-    sum_row(tile, room, plane, taps, addend, tile->filter_width, room->pairs, tile->dilation_x);
-}
-
-/* Of filters of 3x3, or 2 rows, without dilation: weights stay in registers. */
-static void sum_3x3(const match_tile_t *tile, const room_t *room, const uint32_t *plane, const uint32_t *taps,
-                    int32_t addend)
-{
-    uint32_t own[] = {taps[0], taps[1], taps[2], taps[3], taps[4], taps[5]};
-    sum_row(tile, room, plane, own, addend, 3, 2, 1);
+    match_arm_finish_rows(finish, channel, room->sums, room->outputs, tile, y, left);
 }
 
 static void depthwise(const match_tile_t *tile, match_arm_form_t form)
 {
     match_arm_finish_t finish = match_arm_finish_of(tile, form);
     room_t room = room_of(tile);
-    int32_t rows = tile->stride_y == 1 && tile->dilation_y == 1 ? 2 : 1;
-    bool usual = tile->filter_width == 3 && room.pairs == 2 && tile->dilation_x == 1;
-    for (int32_t y = 0; y < tile->output_height; y += rows) {
-        int32_t own = match_arm_least(rows, tile->output_height - y);
-        for (int32_t first = 0; first < tile->channels_out; first += GROUP) {
-            int32_t count = match_arm_least(GROUP, tile->channels_out);
-            int32_t group = match_arm_least(first, tile->channels_out - count); /* the last one has some channels again */
-            lay_out(tile, &room, y, group);
+    int32_t count = match_arm_least(GROUP, tile->channels_out);
+    for (int32_t first = 0; first < tile->channels_out; first += GROUP) {
+        int32_t group = match_arm_least(first, tile->channels_out - count); /* the last has some channels again */
+        for (int32_t k = 0; k < count; k++) {
+            widen_taps(tile, &room, group + k, room.taps + k * 2 * tile->filter_width * room.window);
+        }
+        for (int32_t y = 0; y < tile->output_height; y += room.strip * room.rows) {
+            uint32_t *place = room.planes;
+            for (int32_t i = 0; i < room.strip; i++, place += room.columns * room.window) {
+                lay_out(tile, &room, place, y + i * room.rows, group);
+            }
             for (int32_t k = 0; k < count; k++) {
-                widen_taps(tile, &room, group + k);
-                int32_t addend = match_arm_addend(&finish, group + k);
-                const uint32_t *plane = room.planes + k * room.columns * room.pairs;
-                for (int32_t i = 0; i < own; i++) {
-                    const uint32_t *taps = room.taps + i * tile->filter_width * room.pairs;
-                    (usual ? sum_3x3 : sum_any)(tile, &room, plane, taps, addend);
-                    match_arm_finish_row(&finish, group + k, room.sums, tile->output_width,
-                                         tile->output + (y + i) * tile->output_row_stride, tile->output_pixel_stride);
-                }
+                compute(tile, &room, &finish, group + k, k, y);
             }
         }
     }

@@ -1,7 +1,7 @@
 #include "match_arm_finish.h"
 
 /* The usual form with outputs that are bytes without a clip of their own. */
-static inline uint8_t byte_of(const match_arm_requant_t *p, int32_t sum)
+static inline uint8_t byte_of(match_arm_requant_t p, int32_t sum)
 {
     return match_arm_clip_to_byte(match_arm_level(p, sum));
 }
@@ -9,7 +9,8 @@ static inline uint8_t byte_of(const match_arm_requant_t *p, int32_t sum)
 static uint8_t output_of(const match_arm_finish_t *finish, const void *parameters, int32_t sum)
 {
     if (finish->form == MATCH_ARM_WORDS) {
-        return (uint8_t)match_arm_clip(match_arm_level(parameters, sum), finish->low, finish->high);
+        const match_arm_requant_t *p = parameters;
+        return (uint8_t)match_arm_clip(match_arm_level(*p, sum), finish->low, finish->high);
     }
     return (uint8_t)match_arm_long_level(parameters, finish->step, sum, finish->low, finish->high);
 }
@@ -18,32 +19,51 @@ void match_arm_finish(const match_arm_finish_t *finish, int32_t channel, const i
                       int32_t count)
 {
     const void *parameters = match_arm_parameters(finish, channel);
-    if (finish->form == MATCH_ARM_WORDS && finish->bytes && count == 4) {
-        match_arm_requant_t p = *(const match_arm_requant_t *)parameters;
-        outputs[0][channel] = byte_of(&p, sums[0]);
-        outputs[1][channel] = byte_of(&p, sums[1]);
-        outputs[2][channel] = byte_of(&p, sums[2]);
-        outputs[3][channel] = byte_of(&p, sums[3]);
-        return;
-    }
-    for (int32_t i = 0; i < count; i++) {
-        outputs[i][channel] = output_of(finish, parameters, sums[i]);
-    }
-}
-
-void match_arm_finish_row(const match_arm_finish_t *finish, int32_t channel, const int32_t *sums, int32_t count,
-                          uint8_t *output, int32_t stride)
-{
-    const void *parameters = match_arm_parameters(finish, channel);
-    output += channel;
-    if (finish->form == MATCH_ARM_WORDS && finish->bytes) {
-        match_arm_requant_t p = *(const match_arm_requant_t *)parameters;
-        for (const int32_t *end = sums + count; sums != end; sums++, output += stride) {
-            *output = byte_of(&p, *sums);
+    if (!finish->bytes) {
+        for (int32_t i = 0; i < count; i++) {
+            outputs[i][channel] = output_of(finish, parameters, sums[i]);
         }
         return;
     }
-    for (const int32_t *end = sums + count; sums != end; sums++, output += stride) {
-        *output = output_of(finish, parameters, *sums);
+    match_arm_requant_t p = *(const match_arm_requant_t *)parameters;
+    if (count == 4) {
+        outputs[0][channel] = byte_of(p, sums[0]);
+        outputs[1][channel] = byte_of(p, sums[1]);
+        outputs[2][channel] = byte_of(p, sums[2]);
+        outputs[3][channel] = byte_of(p, sums[3]);
+        return;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        outputs[i][channel] = byte_of(p, sums[i]);
+    }
+}
+
+void match_arm_finish_rows(const match_arm_finish_t *finish, int32_t channel, const int32_t *sums, int32_t step,
+                           const match_tile_t *tile, int32_t y, int32_t rows)
+{
+    const void *parameters = match_arm_parameters(finish, channel);
+    match_arm_requant_t p = *(const match_arm_requant_t *)parameters;
+    uint8_t *row = tile->output + y * tile->output_row_stride + channel;
+    for (int32_t i = 0; i < rows; i++, row += tile->output_row_stride, sums += step) {
+        const int32_t *end = sums + tile->output_width;
+        uint8_t *output = row;
+        ptrdiff_t pixel = tile->output_pixel_stride;
+        const int32_t *sum = sums;
+        if (!finish->bytes) {
+            for (; sum != end; output += pixel) {
+                *output = output_of(finish, parameters, *sum++);
+            }
+            continue;
+        }
+        if (tile->output_width & 1) {
+            *output = byte_of(p, *sum++);
+            output += pixel;
+        }
+        for (; sum != end; sum += 2, output += pixel) {
+            int32_t second = sum[1];
+            *output = byte_of(p, sum[0]);
+            output += pixel;
+            *output = byte_of(p, second);
+        }
     }
 }

@@ -3,6 +3,7 @@
 #define MATCH_ARM_FINISH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "match_arm.h"
 #include "match_arm_simd.h"
@@ -15,7 +16,7 @@ typedef enum {
 /* What is needed of a tile to finish accumulators. */
 typedef struct {
     match_arm_form_t form;
-    bool bytes; /* outputs are clipped to 0 .. 255 */
+    bool bytes; /* words, and outputs are clipped to 0 .. 255 */
     const uint8_t *parameters;
     int32_t low;
     int32_t high;
@@ -26,7 +27,7 @@ static inline match_arm_finish_t match_arm_finish_of(const match_tile_t *tile, m
 {
     return (match_arm_finish_t){
         .form = form,
-        .bytes = tile->clip_low == 0 && tile->clip_high == 255,
+        .bytes = form == MATCH_ARM_WORDS && tile->clip_low == 0 && tile->clip_high == 255,
         .parameters = tile->parameters,
         .low = tile->clip_low,
         .high = tile->clip_high,
@@ -52,10 +53,10 @@ static inline int32_t match_arm_addend(const match_arm_finish_t *finish, int32_t
 }
 
 /* The output before the clip of an accumulator with its addend. */
-static inline int32_t match_arm_level(const match_arm_requant_t *p, int32_t sum)
+static inline int32_t match_arm_level(match_arm_requant_t p, int32_t sum)
 {
-    int32_t word = (int32_t)((uint32_t)sum * (uint32_t)p->times + (uint32_t)p->bias);
-    return match_arm_add_upper(word, sum, p->multiplier) >> p->shift;
+    int32_t word = (int32_t)((uint32_t)sum * (uint32_t)p.times + (uint32_t)p.bias);
+    return match_arm_add_upper(word, sum, p.multiplier) >> p.shift;
 }
 
 static inline int32_t match_arm_long_level(const match_arm_requant_long_t *p, int64_t step, int32_t sum, int32_t low,
@@ -70,10 +71,11 @@ static inline int32_t match_arm_long_level(const match_arm_requant_long_t *p, in
     return total < low ? low : total > high ? high : (int32_t)total;
 }
 
-/* Outputs of a channel for sums with its addend: of `count` pixels at `outputs`, or of a row of them. */
+/* Outputs of a channel for sums with its addend: of `count` pixels at `outputs`, or of the `rows` output rows from y on,
+ * whose sums begin `step` apart. */
 void match_arm_finish(const match_arm_finish_t *finish, int32_t channel, const int32_t *sums, uint8_t *const *outputs,
                       int32_t count);
-void match_arm_finish_row(const match_arm_finish_t *finish, int32_t channel, const int32_t *sums, int32_t count,
-                          uint8_t *output, int32_t stride);
+void match_arm_finish_rows(const match_arm_finish_t *finish, int32_t channel, const int32_t *sums, int32_t step,
+                           const match_tile_t *tile, int32_t y, int32_t rows);
 
 #endif
