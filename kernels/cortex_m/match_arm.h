@@ -43,7 +43,7 @@ typedef struct {
  * 2 come first, then those at 1 and 3; zeros fill up the last four. Parameters of a last single channel have another
  * word behind them.
  *
- * Scratch: 8 * length, length being align4(filter_height * filter_width * channels_in), and length more where
+ * Scratch: 8 * length, length being align4(filter_height * filter_width * channels_in), and length + 4 more where
  * channels_in is no multiple of 4. */
 void match_arm_conv2d(const match_tile_t *tile);
 void match_arm_conv2d_long(const match_tile_t *tile);

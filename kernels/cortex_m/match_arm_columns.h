@@ -9,11 +9,19 @@
 static inline __attribute__((always_inline)) uint32_t *match_arm_widen(uint32_t *column, int32_t stride,
                                                                        const uint8_t *bytes, int32_t count)
 {
-    const uint8_t *end = bytes + (count & ~3);
-    for (; bytes != end; bytes += 4, column += 2 * stride) {
+    if (count & 4) {
         uint32_t word = match_arm_load4(bytes);
         column[0] = match_arm_even(word);
         column[stride] = match_arm_odd(word);
+        bytes += 4;
+        column += 2 * stride;
+    }
+    for (const uint8_t *end = bytes + (count & ~7); bytes != end; bytes += 8, column += 4 * stride) {
+        uint32_t first = match_arm_load4(bytes), second = match_arm_load4(bytes + 4);
+        column[0] = match_arm_even(first);
+        column[stride] = match_arm_odd(first);
+        column[2 * stride] = match_arm_even(second);
+        column[3 * stride] = match_arm_odd(second);
     }
     if (count & 3) {
         column[0] = bytes[0] | (uint32_t)((count & 3) == 3 ? bytes[2] : 0) << 16;

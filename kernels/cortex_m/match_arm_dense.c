@@ -11,9 +11,13 @@ static void dense(const match_tile_t *tile, match_arm_form_t form)
     for (int32_t k = 0; k < tile->channels_out; k += 2, weights += 2 * length) {
         int32_t sums[2] = {match_arm_addend(&finish, k), match_arm_addend(&finish, k + 1)};
         match_arm_dot_1(tile->scratch, weights, weights + 2 * length, sums);
-        match_arm_finish(&finish, k, sums, &tile->output, 1);
-        if (k + 1 < tile->channels_out) {
-            match_arm_finish(&finish, k + 1, sums + 1, &tile->output, 1);
+        for (int32_t i = 0; i < 2 && k + i < tile->channels_out; i++) {
+            if (finish.bytes) {
+                const match_arm_requant_t *p = match_arm_parameters(&finish, k + i);
+                tile->output[k + i] = match_arm_byte(*p, sums[i]);
+            } else {
+                match_arm_finish(&finish, k + i, sums + i, &tile->output, 1);
+            }
         }
     }
 }

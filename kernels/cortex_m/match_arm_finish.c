@@ -1,11 +1,5 @@
 #include "match_arm_finish.h"
 
-/* The usual form with outputs that are bytes without a clip of their own. */
-static inline uint8_t byte_of(match_arm_requant_t p, int32_t sum)
-{
-    return match_arm_clip_to_byte(match_arm_level(p, sum));
-}
-
 static uint8_t output_of(const match_arm_finish_t *finish, const void *parameters, int32_t sum)
 {
     if (finish->form == MATCH_ARM_WORDS) {
@@ -26,15 +20,8 @@ void match_arm_finish(const match_arm_finish_t *finish, int32_t channel, const i
         return;
     }
     match_arm_requant_t p = *(const match_arm_requant_t *)parameters;
-    if (count == 4) {
-        outputs[0][channel] = byte_of(p, sums[0]);
-        outputs[1][channel] = byte_of(p, sums[1]);
-        outputs[2][channel] = byte_of(p, sums[2]);
-        outputs[3][channel] = byte_of(p, sums[3]);
-        return;
-    }
     for (int32_t i = 0; i < count; i++) {
-        outputs[i][channel] = byte_of(p, sums[i]);
+        outputs[i][channel] = match_arm_byte(p, sums[i]);
     }
 }
 
@@ -56,14 +43,14 @@ void match_arm_finish_rows(const match_arm_finish_t *finish, int32_t channel, co
             continue;
         }
         if (tile->output_width & 1) {
-            *output = byte_of(p, *sum++);
+            *output = match_arm_byte(p, *sum++);
             output += pixel;
         }
         for (; sum != end; sum += 2, output += pixel) {
             int32_t second = sum[1];
-            *output = byte_of(p, sum[0]);
+            *output = match_arm_byte(p, sum[0]);
             output += pixel;
-            *output = byte_of(p, second);
+            *output = match_arm_byte(p, second);
         }
     }
 }

@@ -71,6 +71,12 @@ static inline int32_t match_arm_long_level(const match_arm_requant_long_t *p, in
     return total < low ? low : total > high ? high : (int32_t)total;
 }
 
+/* The output of the usual form with outputs that are bytes without a clip of their own. */
+static inline uint8_t match_arm_byte(match_arm_requant_t p, int32_t sum)
+{
+    return match_arm_clip_to_byte(match_arm_level(p, sum));
+}
+
 /* Outputs of a channel for sums with its addend: of `count` pixels at `outputs`, or of the `rows` output rows from y on,
  * whose sums begin `step` apart. */
 void match_arm_finish(const match_arm_finish_t *finish, int32_t channel, const int32_t *sums, uint8_t *const *outputs,
