@@ -13,7 +13,7 @@ typedef struct {
 } place_t;
 
 /* A run of whole words into the column. */
-static inline void widen_run(void *target, const uint8_t *bytes, int32_t count)
+static void widen_run(void *target, const uint8_t *bytes, int32_t count)
 {
     place_t *place = target;
     place->column = bytes != NULL ? match_arm_widen(place->column, COLUMNS, bytes, count)
@@ -21,7 +21,7 @@ static inline void widen_run(void *target, const uint8_t *bytes, int32_t count)
 }
 
 /* A run of any length, as bytes, behind which there is room for a word: what is written there is written again. */
-static inline void copy_run(void *target, const uint8_t *bytes, int32_t count)
+static void copy_run(void *target, const uint8_t *bytes, int32_t count)
 {
     place_t *place = target;
     uint8_t *next = place->bytes, *end = next + count;
@@ -49,9 +49,9 @@ static void lay_out(const match_tile_t *tile, int32_t y, int32_t x, uint32_t *co
 {
     place_t place = {column, bytes, (uint8_t)tile->pad_value};
     if (tile->channels_in % 4 == 0) {
-        match_arm_runs(tile, y, x, &place, widen_run);
+        match_arm_runs(tile, y, x, widen_run, &place);
     } else {
-        match_arm_runs(tile, y, x, &place, copy_run);
+        match_arm_runs(tile, y, x, copy_run, &place);
         match_arm_widen(column, COLUMNS, bytes, (int32_t)(place.bytes - bytes));
     }
 }
@@ -102,8 +102,7 @@ static void conv2d(const match_tile_t *tile, match_arm_form_t form)
     uint8_t *bytes = (uint8_t *)(columns + COLUMNS * length / 2);
     uint8_t *outputs[COLUMNS];
     int32_t count = 0;
-    bool lone = tile->filter_height * tile->filter_width == 1 &&
-                (tile->pad_top | tile->pad_left | tile->pad_bottom | tile->pad_right) == 0;
+    bool lone = match_arm_sees_pixels(tile);
     ptrdiff_t step = (ptrdiff_t)tile->stride_x * tile->input_pixel_stride;
     for (int32_t y = 0; y < tile->output_height; y++) {
         uint8_t *output = tile->output + y * tile->output_row_stride;
