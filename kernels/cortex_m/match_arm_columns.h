@@ -22,6 +22,7 @@ static inline __attribute__((always_inline)) uint32_t *match_arm_widen(uint32_t 
         column[stride] = match_arm_odd(first);
         column[2 * stride] = match_arm_even(second);
         column[3 * stride] = match_arm_odd(second);
+        MATCH_ARM_KEEP(bytes);
     }
     if (count & 3) {
         column[0] = bytes[0] | (uint32_t)((count & 3) == 3 ? bytes[2] : 0) << 16;

@@ -20,40 +20,72 @@ static void widen_run(void *target, const uint8_t *bytes, int32_t count)
                                   : match_arm_widen_fill(place->column, COLUMNS, place->padding, count);
 }
 
-/* A run of any length, as bytes, behind which there is room for a word: what is written there is written again. */
+/* Copy bytes to where there is room for a word; what is behind them is written again. */
+static inline uint8_t *copy(uint8_t *next, const uint8_t *bytes, int32_t count)
+{
+    uint8_t *end = next + count;
+    if (count < 4) {
+        for (; next != end; next++, bytes++) {
+            *next = *bytes;
+            MATCH_ARM_KEEP(bytes);
+        }
+        return end;
+    }
+    const uint8_t *last = bytes + count - 4;
+    for (; bytes < last; bytes += 4, next += 4) {
+        uint32_t word = match_arm_load4(bytes);
+        memcpy(next, &word, 4);
+        MATCH_ARM_KEEP(bytes);
+    }
+    uint32_t word = match_arm_load4(last);
+    memcpy(end - 4, &word, 4);
+    return end;
+}
+
+/* A run of any length, as bytes. */
 static void copy_run(void *target, const uint8_t *bytes, int32_t count)
 {
     place_t *place = target;
-    uint8_t *next = place->bytes, *end = next + count;
-    place->bytes = end;
-    if (bytes == NULL) {
-        uint32_t word = place->padding | (uint32_t)place->padding << 8;
-        word |= word << 16;
-        for (; next < end; next += 4) {
-            memcpy(next, &word, 4);
-        }
-    } else if (count < 4) {
-        for (; next != end; next++) {
-            *next = *bytes++;
-        }
-    } else {
-        for (; next + 4 < end; next += 4, bytes += 4) {
-            memcpy(next, bytes, 4);
-        }
-        memcpy(end - 4, bytes + (end - 4 - next), 4);
+    if (bytes != NULL) {
+        place->bytes = copy(place->bytes, bytes, count);
+        return;
+    }
+    uint8_t *next = place->bytes;
+    uint32_t word = place->padding * 0x01010101u;
+    place->bytes += count;
+    for (; next < place->bytes; next += 4) {
+        memcpy(next, &word, 4);
+        MATCH_ARM_KEEP(next);
     }
 }
 
 /* Lay out what output pixel (y, x) sees as a column, by way of `bytes` where pixels are no whole words. */
-static void lay_out(const match_tile_t *tile, int32_t y, int32_t x, uint32_t *column, uint8_t *bytes)
+static __attribute__((noinline)) void lay_out(const match_tile_t *tile, int32_t y, int32_t x, uint32_t *column,
+                                              uint8_t *bytes)
 {
     place_t place = {column, bytes, (uint8_t)tile->pad_value};
+    const uint8_t *inside = match_arm_inside(tile, y, x);
+    int32_t count = tile->filter_width * tile->channels_in;
+    int32_t step = tile->dilation_y * tile->input_row_stride;
     if (tile->channels_in % 4 == 0) {
-        match_arm_runs(tile, y, x, widen_run, &place);
-    } else {
-        match_arm_runs(tile, y, x, copy_run, &place);
-        match_arm_widen(column, COLUMNS, bytes, (int32_t)(place.bytes - bytes));
+        if (inside == NULL) {
+            match_arm_runs(tile, y, x, widen_run, &place);
+            return;
+        }
+        for (int32_t fy = tile->filter_height; fy > 0; fy--, inside += step) {
+            widen_run(&place, inside, count);
+        }
+        return;
     }
+    if (inside == NULL) {
+        match_arm_runs(tile, y, x, copy_run, &place);
+    } else {
+        uint8_t *next = bytes;
+        for (int32_t fy = tile->filter_height; fy > 0; fy--, inside += step) {
+            next = copy(next, inside, count);
+        }
+    }
+    match_arm_widen(column, COLUMNS, bytes, tile->filter_height * count);
 }
 
 static inline void finish_four(match_arm_requant_t p, const int32_t *sums, uint8_t *const *outputs, int32_t channel)

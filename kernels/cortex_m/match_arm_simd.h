@@ -15,6 +15,9 @@
 #include <arm_mve.h>
 #endif
 
+/* A loop that steps this pointer stays a loop: GCC unrolls those that copy, and checks for overlaps in front of them. */
+#define MATCH_ARM_KEEP(pointer) __asm__("" : "+r"(pointer))
+
 /* Four bytes from any address, the first one lowest. */
 static inline uint32_t match_arm_load4(const void *bytes)
 {
@@ -35,7 +38,13 @@ static inline uint32_t match_arm_even(uint32_t word)
 
 static inline uint32_t match_arm_odd(uint32_t word)
 {
-    return match_arm_even(word >> 8 | word << 24);
+#if MATCH_ARM_DSP
+    uint32_t pair;
+    __asm__("uxtb16 %0, %1, ror #8" : "=r"(pair) : "r"(word));
+    return pair;
+#else
+    return word >> 8 & 0x00ff00ff;
+#endif
 }
 
 /* The same as pairs of int16_t. */
