@@ -62,4 +62,25 @@ void match_arm_dense_long(const match_tile_t *tile);
 void match_arm_depthwise_conv2d(const match_tile_t *tile);
 void match_arm_depthwise_conv2d_long(const match_tile_t *tile);
 
+/* The same for MVE, whose addends have 128 times the sum of a channel's weights in them: activations are taken less by
+ * 128, but those of a depthwise convolution.
+ *
+ * Weights: of four channels 16 bytes of each one's filter (FY, FX, C) in turn, with zeros behind a filter and behind the
+ * last one up to multiples of 16 bytes and of four channels. Parameters are those of a multiple of four channels, too.
+ *
+ * Scratch: 2 * length + 16, length being filter_height * filter_width * channels_in rounded up to a multiple of 16. */
+void match_mve_conv2d(const match_tile_t *tile);
+void match_mve_conv2d_long(const match_tile_t *tile);
+
+/* Scratch: channels_in rounded up to a multiple of 16. */
+void match_mve_dense(const match_tile_t *tile);
+void match_mve_dense_long(const match_tile_t *tile);
+
+/* Weights: of eight channels in turn, a byte of each for each value of their filters (FY, FX). Parameters are those of a
+ * multiple of eight channels.
+ *
+ * Scratch, at a multiple of the size of a pointer: 16 * filter_height * filter_width + channels_out. */
+void match_mve_depthwise_conv2d(const match_tile_t *tile);
+void match_mve_depthwise_conv2d_long(const match_tile_t *tile);
+
 #endif

@@ -28,6 +28,12 @@ static const entry_t entries[] = {
     ENTRY(match_arm_dense_long),
     ENTRY(match_arm_depthwise_conv2d),
     ENTRY(match_arm_depthwise_conv2d_long),
+    ENTRY(match_mve_conv2d),
+    ENTRY(match_mve_conv2d_long),
+    ENTRY(match_mve_dense),
+    ENTRY(match_mve_dense_long),
+    ENTRY(match_mve_depthwise_conv2d),
+    ENTRY(match_mve_depthwise_conv2d_long),
 };
 
 #if defined(__arm__)

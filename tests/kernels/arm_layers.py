@@ -113,7 +113,8 @@ def finished(
     """The call of a kernel that makes outputs of accumulators; weights, and how they are packed."""
     requantization = requantization_of(rng, acc, shape.form, shape.clip)
     target = embed(np.zeros(acc.shape, np.uint8), shape.behind)
-    addends = packing.shifted_addends(weights[0]) if family == "mve" else 0
+    shifted = family == "mve" and kernel != "depthwise_conv2d"
+    addends = packing.shifted_addends(weights[0]) if shifted else 0
     packed, suffix = parameters(requantization, addends, multiple)
     return Call(
         f"match_{family}_{kernel}{suffix}",
@@ -146,7 +147,7 @@ def conv2d_call(rng: np.random.Generator, family: str, geometry: Geometry, shape
 def scratch_of_conv2d(family: str, length: int, channels: int) -> int:
     """As match_arm.h says."""
     if family == "mve":
-        return 2 * align(length, 16)
+        return 2 * align(length, 16) + 16
     return 8 * align(length, 4) + (align(length, 4) + 4 if channels % 4 else 0)
 
 
@@ -180,7 +181,7 @@ def scratch_of_depthwise(family: str, geometry: Geometry) -> int:
     """As match_arm.h says."""
     height, width = geometry.filter
     if family == "mve":
-        return 4 * height * width + align(geometry.channels_out, 8)
+        return 2 * 8 * height * width + geometry.channels_out
     window, outputs = height // 2 + 1, align(geometry.output[1], 2)
     columns = (outputs - 1) * geometry.stride[1] + (width - 1) * geometry.dilation[1] + 1
     rows = 2 if geometry.stride[0] == geometry.dilation[0] == 1 else 1

@@ -1,0 +1,124 @@
+/* Two pixels by eight channels at a time, whose sums are in two vectors for each pixel: of the even channels and of the
+ * odd ones. */
+#include "match_arm_window.h"
+#include "match_mve_finish.h"
+
+enum { LANES = 8, PIXELS = 2 };
+
+/* Where the taps of output pixel (y, x) are, each PIXELS behind the other: pixels of the input or `padding`. */
+static void find_taps(const match_tile_t *tile, int32_t y, int32_t x, const uint8_t *padding, const uint8_t **taps)
+{
+    int32_t row = y * tile->stride_y - tile->pad_top;
+    int32_t first = x * tile->stride_x - tile->pad_left;
+    ptrdiff_t step = (ptrdiff_t)tile->dilation_x * tile->input_pixel_stride;
+    for (int32_t fy = tile->filter_height; fy > 0; fy--, row += tile->dilation_y) {
+        bool outside = row < 0 || row >= tile->input_height;
+        uint32_t width = outside ? 0 : (uint32_t)tile->input_width;
+        const uint8_t *pixel = tile->input + row * tile->input_row_stride + first * tile->input_pixel_stride;
+        int32_t column = first;
+        for (int32_t fx = tile->filter_width; fx > 0; fx--, column += tile->dilation_x, pixel += step) {
+            *taps = (uint32_t)column < width ? pixel : padding;
+            taps += PIXELS;
+        }
+    }
+}
+
+/* Add to the sums of both pixels, LANES each, their products at the taps, `count` of them, from `channel` on. */
+#if MATCH_ARM_MVE
+
+static void add_taps(const uint8_t *const *taps, int32_t count, int32_t channel, const int8_t *weights,
+                     mve_pred16_t some, int32_t *sums)
+{
+    int32x4x2_t first = vld2q_s32(sums), second = first;
+    for (; count > 0; count--, taps += PIXELS, weights += LANES) {
+        int16x8_t own = vldrbq_s16(weights);
+        int16x8_t seen = vreinterpretq_s16_u16(vldrbq_z_u16(taps[0] + channel, some));
+        first.val[0] = vaddq_s32(first.val[0], vmullbq_int_s16(seen, own));
+        first.val[1] = vaddq_s32(first.val[1], vmulltq_int_s16(seen, own));
+        seen = vreinterpretq_s16_u16(vldrbq_z_u16(taps[1] + channel, some));
+        second.val[0] = vaddq_s32(second.val[0], vmullbq_int_s16(seen, own));
+        second.val[1] = vaddq_s32(second.val[1], vmulltq_int_s16(seen, own));
+    }
+    vst2q_s32(sums, first);
+    vst2q_s32(sums + LANES, second);
+}
+
+#else
+
+static void add_taps(const uint8_t *const *taps, int32_t count, int32_t channel, const int8_t *weights, int32_t some,
+                     int32_t *sums)
+{
+    memcpy(sums + LANES, sums, LANES * sizeof *sums);
+    for (; count > 0; count--, weights += LANES) {
+        for (int32_t i = 0; i < PIXELS; i++) {
+            const uint8_t *pixel = *taps++ + channel;
+            for (int32_t k = 0; k < some; k++) {
+                sums[LANES * i + k] += pixel[k] * weights[k];
+            }
+        }
+    }
+}
+
+#endif
+
+/* All channels of one or two pixels whose taps are known. */
+static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish, const uint8_t *const *taps,
+                     uint8_t *const *outputs, int32_t count)
+{
+    const int8_t *weights = tile->weights;
+    int32_t window = tile->filter_height * tile->filter_width;
+    for (int32_t k = 0; k < tile->channels_out; k += LANES, weights += window * LANES) {
+        int32_t sums[PIXELS * LANES];
+        int32_t left = match_arm_least(tile->channels_out - k, LANES);
+        match_mve_begin(finish, k, sums);
+        match_mve_begin(finish, k + MATCH_MVE_CHANNELS, sums + MATCH_MVE_CHANNELS);
+#if MATCH_ARM_MVE
+        add_taps(taps, window, k, weights, vctp16q((uint32_t)left), sums);
+#else
+        add_taps(taps, window, k, weights, left, sums);
+#endif
+        match_mve_finish(finish, k, tile->channels_out, sums, LANES, outputs, count);
+        if (left > MATCH_MVE_CHANNELS) {
+            match_mve_finish(finish, k + MATCH_MVE_CHANNELS, tile->channels_out, sums + MATCH_MVE_CHANNELS, LANES,
+                             outputs, count);
+        }
+    }
+}
+
+static void depthwise(const match_tile_t *tile, match_arm_form_t form)
+{
+    match_arm_finish_t finish = match_arm_finish_of(tile, form);
+    int32_t window = tile->filter_height * tile->filter_width;
+    const uint8_t **taps = tile->scratch;
+    uint8_t *padding = (uint8_t *)(taps + PIXELS * window);
+    uint8_t *outputs[PIXELS];
+    int32_t count = 0;
+    memset(padding, tile->pad_value, (size_t)tile->channels_out);
+    for (int32_t y = 0; y < tile->output_height; y++) {
+        uint8_t *output = tile->output + y * tile->output_row_stride;
+        for (int32_t x = 0; x < tile->output_width; x++, output += tile->output_pixel_stride) {
+            find_taps(tile, y, x, padding, taps + count);
+            outputs[count++] = output;
+            if (count == PIXELS) {
+                multiply(tile, &finish, taps, outputs, count);
+                count = 0;
+            }
+        }
+    }
+    if (count > 0) {
+        for (int32_t i = 0; i < window; i++) {
+            taps[PIXELS * i + 1] = padding;
+        }
+        multiply(tile, &finish, taps, outputs, count);
+    }
+}
+
+void match_mve_depthwise_conv2d(const match_tile_t *tile)
+{
+    depthwise(tile, MATCH_ARM_WORDS);
+}
+
+void match_mve_depthwise_conv2d_long(const match_tile_t *tile)
+{
+    depthwise(tile, MATCH_ARM_LONG);
+}
