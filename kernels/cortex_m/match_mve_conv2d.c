@@ -44,7 +44,6 @@ static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish,
     const int8_t *weights = tile->weights;
     for (int32_t k = 0; k < tile->channels_out; k += MATCH_MVE_CHANNELS, weights += MATCH_MVE_CHANNELS * length) {
         int32_t sums[COLUMNS * MATCH_MVE_CHANNELS];
-        match_mve_begin(finish, k, sums);
         (count == COLUMNS ? match_mve_dot_2 : match_mve_dot_1)(columns, weights, length, sums);
         match_mve_finish(finish, k, tile->channels_out, sums, MATCH_MVE_CHANNELS, outputs, count);
     }

@@ -10,7 +10,6 @@ static void dense(const match_tile_t *tile, match_arm_form_t form)
     match_mve_sign(tile->scratch, tile->input, tile->channels_in);
     for (int32_t k = 0; k < tile->channels_out; k += MATCH_MVE_CHANNELS, weights += MATCH_MVE_CHANNELS * length) {
         int32_t sums[MATCH_MVE_CHANNELS];
-        match_mve_begin(&finish, k, sums);
         match_mve_dot_1(tile->scratch, weights, length, sums);
         match_mve_finish(&finish, k, tile->channels_out, sums, 0, &tile->output, 1);
     }

@@ -23,13 +23,13 @@ static void find_taps(const match_tile_t *tile, int32_t y, int32_t x, const uint
     }
 }
 
-/* Add to the sums of both pixels, LANES each, their products at the taps, `count` of them, from `channel` on. */
+/* The sums of both pixels, LANES each, over the taps, `count` of them, from `channel` on. */
 #if MATCH_ARM_MVE
 
-static void add_taps(const uint8_t *const *taps, int32_t count, int32_t channel, const int8_t *weights,
+static void sum_taps(const uint8_t *const *taps, int32_t count, int32_t channel, const int8_t *weights,
                      mve_pred16_t some, int32_t *sums)
 {
-    int32x4x2_t first = vld2q_s32(sums), second = first;
+    int32x4x2_t first = {{vdupq_n_s32(0), vdupq_n_s32(0)}}, second = first;
     for (; count > 0; count--, taps += PIXELS, weights += LANES) {
         int16x8_t own = vldrbq_s16(weights);
         int16x8_t seen = vreinterpretq_s16_u16(vldrbq_z_u16(taps[0] + channel, some));
@@ -45,10 +45,10 @@ static void add_taps(const uint8_t *const *taps, int32_t count, int32_t channel,
 
 #else
 
-static void add_taps(const uint8_t *const *taps, int32_t count, int32_t channel, const int8_t *weights, int32_t some,
+static void sum_taps(const uint8_t *const *taps, int32_t count, int32_t channel, const int8_t *weights, int32_t some,
                      int32_t *sums)
 {
-    memcpy(sums + LANES, sums, LANES * sizeof *sums);
+    memset(sums, 0, PIXELS * LANES * sizeof *sums);
     for (; count > 0; count--, weights += LANES) {
         for (int32_t i = 0; i < PIXELS; i++) {
             const uint8_t *pixel = *taps++ + channel;
@@ -70,12 +70,10 @@ static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish,
     for (int32_t k = 0; k < tile->channels_out; k += LANES, weights += window * LANES) {
         int32_t sums[PIXELS * LANES];
         int32_t left = match_arm_least(tile->channels_out - k, LANES);
-        match_mve_begin(finish, k, sums);
-        match_mve_begin(finish, k + MATCH_MVE_CHANNELS, sums + MATCH_MVE_CHANNELS);
 #if MATCH_ARM_MVE
-        add_taps(taps, window, k, weights, vctp16q((uint32_t)left), sums);
+        sum_taps(taps, window, k, weights, vctp16q((uint32_t)left), sums);
 #else
-        add_taps(taps, window, k, weights, left, sums);
+        sum_taps(taps, window, k, weights, left, sums);
 #endif
         match_mve_finish(finish, k, tile->channels_out, sums, LANES, outputs, count);
         if (left > MATCH_MVE_CHANNELS) {

@@ -17,11 +17,7 @@ __attribute__((naked)) void match_mve_dot_2(UNUSED const int8_t *columns, UNUSED
                      "mov r1, r0\n"
                      "add r3, r0, r2\n"
                      "lsr r7, r2, #4\n"
-                     "ldm r9, {r0, r2, r4, r6}\n"
-                     "mov r8, r0\n"
-                     "mov r10, r2\n"
-                     "mov r12, r4\n"
-                     "mov lr, r6\n"
+                     "clrm {r0, r2, r4, r6, r8, r10, r12, lr}\n"
                      "1:\n"
                      "vldrb.8 q0, [r1], #16\n"
                      "vldrb.8 q2, [r5], #16\n"
@@ -50,7 +46,7 @@ __attribute__((naked)) void match_mve_dot_1(UNUSED const int8_t *column, UNUSED 
                      "lsr r7, r2, #4\n"
                      "mov r5, r1\n"
                      "mov r1, r0\n"
-                     "ldm r3, {r0, r2, r4, r6}\n"
+                     "clrm {r0, r2, r4, r6}\n"
                      "dls lr, r7\n"
                      "1:\n"
                      "vldrb.8 q0, [r1], #16\n"
@@ -71,6 +67,7 @@ __attribute__((naked)) void match_mve_dot_1(UNUSED const int8_t *column, UNUSED 
 
 void match_mve_dot_1(const int8_t *column, const int8_t *weights, int32_t length, int32_t *sums)
 {
+    memset(sums, 0, 4 * sizeof *sums);
     for (int32_t i = 0; i < 4 * length; i++) {
         sums[i / 16 % 4] += column[i / 64 * 16 + i % 16] * weights[i];
     }
@@ -78,7 +75,6 @@ void match_mve_dot_1(const int8_t *column, const int8_t *weights, int32_t length
 
 void match_mve_dot_2(const int8_t *columns, const int8_t *weights, int32_t length, int32_t *sums)
 {
-    memcpy(sums + 4, sums, 4 * sizeof *sums);
     match_mve_dot_1(columns, weights, length, sums);
     match_mve_dot_1(columns + length, weights, length, sums + 4);
 }

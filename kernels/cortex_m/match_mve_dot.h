@@ -1,7 +1,5 @@
 /* Sums of products of columns of signed bytes and of the weights of four channels: 16 bytes of each channel in turn. The
- * number of bytes of a column is a multiple of 16.
- *
- * The first four of `sums` are what the channels' sums begin with. */
+ * number of bytes of a column is a multiple of 16. */
 #ifndef MATCH_MVE_DOT_H
 #define MATCH_MVE_DOT_H
 
