@@ -12,15 +12,22 @@ static inline int32_t match_mve_rounded(int32_t count)
     return (count + MATCH_MVE_BYTES - 1) & -MATCH_MVE_BYTES;
 }
 
-/* Write `count` signed bytes to where there is room for 16 at a time, and return what is behind them. */
+/* Write `count` signed bytes and return what is behind them. */
 static inline int8_t *match_mve_sign(int8_t *column, const uint8_t *bytes, int32_t count)
 {
     int8_t *end = column + count;
 #if MATCH_ARM_MVE
-    for (; count > 0; count -= MATCH_MVE_BYTES, bytes += MATCH_MVE_BYTES, column += MATCH_MVE_BYTES) {
-        uint8x16_t some = vldrbq_z_u8(bytes, vctp8q((uint32_t)count));
-        vstrbq_u8((uint8_t *)column, veorq_u8(some, vdupq_n_u8(MATCH_MVE_SIGN)));
-    }
+    __asm__ volatile("vmov.i8 q1, #0x80\n"
+                     "wlstp.8 lr, %[count], 2f\n"
+                     "1:\n"
+                     "vldrb.8 q0, [%[bytes]], #16\n"
+                     "veor q0, q0, q1\n"
+                     "vstrb.8 q0, [%[column]], #16\n"
+                     "letp lr, 1b\n"
+                     "2:\n"
+                     : [bytes] "+r"(bytes), [column] "+r"(column)
+                     : [count] "r"(count)
+                     : "q0", "q1", "lr", "memory");
 #else
     while (column != end) {
         *column++ = (int8_t)(*bytes++ ^ MATCH_MVE_SIGN);

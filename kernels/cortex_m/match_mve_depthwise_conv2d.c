@@ -23,24 +23,43 @@ static void find_taps(const match_tile_t *tile, int32_t y, int32_t x, const uint
     }
 }
 
-/* The sums of both pixels, LANES each, over the taps, `count` of them, from `channel` on. */
+/* The sums of both pixels, LANES each, over the taps, `count` of them, of `some` channels from `channel` on. */
 #if MATCH_ARM_MVE
 
-static void sum_taps(const uint8_t *const *taps, int32_t count, int32_t channel, const int8_t *weights,
-                     mve_pred16_t some, int32_t *sums)
+/* Sums are q0 and q1 of the first pixel, q2 and q3 of the second one. */
+static void sum_taps(const uint8_t *const *taps, int32_t count, int32_t channel, const int8_t *weights, int32_t some,
+                     int32_t *sums)
 {
-    int32x4x2_t first = {{vdupq_n_s32(0), vdupq_n_s32(0)}}, second = first;
-    for (; count > 0; count--, taps += PIXELS, weights += LANES) {
-        int16x8_t own = vldrbq_s16(weights);
-        int16x8_t seen = vreinterpretq_s16_u16(vldrbq_z_u16(taps[0] + channel, some));
-        first.val[0] = vaddq_s32(first.val[0], vmullbq_int_s16(seen, own));
-        first.val[1] = vaddq_s32(first.val[1], vmulltq_int_s16(seen, own));
-        seen = vreinterpretq_s16_u16(vldrbq_z_u16(taps[1] + channel, some));
-        second.val[0] = vaddq_s32(second.val[0], vmullbq_int_s16(seen, own));
-        second.val[1] = vaddq_s32(second.val[1], vmulltq_int_s16(seen, own));
-    }
-    vst2q_s32(sums, first);
-    vst2q_s32(sums + LANES, second);
+    __asm__ volatile("vctp.16 %[some]\n"
+                     "dls lr, %[count]\n"
+                     "vmov.i32 q0, #0\n"
+                     "vmov.i32 q1, #0\n"
+                     "vmov.i32 q2, #0\n"
+                     "vmov.i32 q3, #0\n"
+                     "1:\n"
+                     "ldrd r2, r3, [%[taps]], #8\n"
+                     "vldrb.s16 q4, [%[weights]], #8\n"
+                     "add r2, %[channel]\n"
+                     "add r3, %[channel]\n"
+                     "vpstt\n"
+                     "vldrbt.u16 q5, [r2]\n"
+                     "vldrbt.u16 q6, [r3]\n"
+                     "vmullb.s16 q7, q5, q4\n"
+                     "vadd.i32 q0, q0, q7\n"
+                     "vmullt.s16 q7, q5, q4\n"
+                     "vadd.i32 q1, q1, q7\n"
+                     "vmullb.s16 q7, q6, q4\n"
+                     "vadd.i32 q2, q2, q7\n"
+                     "vmullt.s16 q7, q6, q4\n"
+                     "vadd.i32 q3, q3, q7\n"
+                     "le lr, 1b\n"
+                     "vst20.32 {q0, q1}, [%[sums]]\n"
+                     "vst21.32 {q0, q1}, [%[sums]]!\n"
+                     "vst20.32 {q2, q3}, [%[sums]]\n"
+                     "vst21.32 {q2, q3}, [%[sums]]\n"
+                     : [taps] "+r"(taps), [weights] "+l"(weights), [sums] "+r"(sums)
+                     : [count] "r"(count), [some] "r"(some), [channel] "r"(channel)
+                     : "r2", "r3", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "memory");
 }
 
 #else
@@ -70,11 +89,7 @@ static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish,
     for (int32_t k = 0; k < tile->channels_out; k += LANES, weights += window * LANES) {
         int32_t sums[PIXELS * LANES];
         int32_t left = match_arm_least(tile->channels_out - k, LANES);
-#if MATCH_ARM_MVE
-        sum_taps(taps, window, k, weights, vctp16q((uint32_t)left), sums);
-#else
         sum_taps(taps, window, k, weights, left, sums);
-#endif
         match_mve_finish(finish, k, tile->channels_out, sums, LANES, outputs, count);
         if (left > MATCH_MVE_CHANNELS) {
             match_mve_finish(finish, k + MATCH_MVE_CHANNELS, tile->channels_out, sums + MATCH_MVE_CHANNELS, LANES,

@@ -2,6 +2,21 @@
 
 #if MATCH_ARM_MVE
 
+/* With any clip. */
+static void finish_words(const match_arm_finish_t *finish, int32_t channel, int32_t channels, const int32_t *sums,
+                         int32_t step, uint8_t *const *outputs, int32_t count)
+{
+    mve_pred16_t some = vctp32q((uint32_t)(channels - channel));
+    int32x4x4_t p = vld4q_s32(match_arm_parameters(finish, channel));
+    for (int32_t i = 0; i < count; i++, sums += step) {
+        int32x4_t a = vaddq_s32(vldrwq_s32(sums), p.val[0]);
+        int32x4_t word = vaddq_s32(vmulq_s32(a, vshrq_n_s32(p.val[3], 8)), p.val[2]);
+        word = vshlq_s32(vaddq_s32(word, vmulhq_s32(a, p.val[1])), vnegq_s32(p.val[3]));
+        int32x4_t level = vminq_s32(vmaxq_s32(word, vdupq_n_s32(finish->low)), vdupq_n_s32(finish->high));
+        vstrbq_p_s32((int8_t *)outputs[i] + channel, level, some);
+    }
+}
+
 /* Upper words of sums of 64 bits, whose lower words carry. Returns false if a channel shifts by less than a word. */
 static bool finish_upper(const match_arm_finish_t *finish, int32_t channel, int32_t channels, const int32_t *sums,
                          int32_t step, uint8_t *const *outputs, int32_t count)
@@ -41,7 +56,11 @@ void match_mve_finish_any(const match_arm_finish_t *finish, int32_t channel, int
                           int32_t step, uint8_t *const *outputs, int32_t count)
 {
 #if MATCH_ARM_MVE
-    if (finish->form == MATCH_ARM_LONG && finish_upper(finish, channel, channels, sums, step, outputs, count)) {
+    if (finish->form == MATCH_ARM_WORDS) {
+        finish_words(finish, channel, channels, sums, step, outputs, count);
+        return;
+    }
+    if (finish_upper(finish, channel, channels, sums, step, outputs, count)) {
         return;
     }
 #endif
