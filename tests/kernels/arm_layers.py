@@ -181,7 +181,7 @@ def scratch_of_depthwise(family: str, geometry: Geometry) -> int:
     """As match_arm.h says."""
     height, width = geometry.filter
     if family == "mve":
-        return 2 * 8 * height * width + geometry.channels_out
+        return 4 * 8 * height * width + geometry.channels_out
     window, outputs = height // 2 + 1, align(geometry.output[1], 2)
     columns = (outputs - 1) * geometry.stride[1] + (width - 1) * geometry.dilation[1] + 1
     rows = 2 if geometry.stride[0] == geometry.dilation[0] == 1 else 1
