@@ -83,4 +83,19 @@ void match_mve_dense_long(const match_tile_t *tile);
 void match_mve_depthwise_conv2d(const match_tile_t *tile);
 void match_mve_depthwise_conv2d_long(const match_tile_t *tile);
 
+/* Addition of two inputs of the same shape: y = clip((a * input_multiplier + b * addend_multiplier + bias) >> shift). The
+ * parameters are one match_requant_add32_t, or one match_requant_add_t. The output may be one of the inputs. */
+void match_arm_add(const match_tile_t *tile);
+void match_arm_add_long(const match_tile_t *tile);
+
+/* Average pooling: the accumulator is the sum over the window, with pad_value where that is outside the input. */
+void match_arm_avg_pool2d(const match_tile_t *tile);
+void match_arm_avg_pool2d_long(const match_tile_t *tile);
+
+/* Maximum over the window without what is outside the input, clipped; no parameters. */
+void match_arm_max_pool2d(const match_tile_t *tile);
+
+/* Table of 256 bytes, the parameters, applied to each element: output = table[input]. The output may be the input. */
+void match_arm_lookup(const match_tile_t *tile);
+
 #endif

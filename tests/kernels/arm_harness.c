@@ -34,6 +34,12 @@ static const entry_t entries[] = {
     ENTRY(match_mve_dense_long),
     ENTRY(match_mve_depthwise_conv2d),
     ENTRY(match_mve_depthwise_conv2d_long),
+    ENTRY(match_arm_add),
+    ENTRY(match_arm_add_long),
+    ENTRY(match_arm_avg_pool2d),
+    ENTRY(match_arm_avg_pool2d_long),
+    ENTRY(match_arm_max_pool2d),
+    ENTRY(match_arm_lookup),
 };
 
 #if defined(__arm__)
