@@ -59,18 +59,6 @@ static inline int32_t match_arm_level(match_arm_requant_t p, int32_t sum)
     return match_arm_add_upper(word, sum, p.multiplier) >> p.shift;
 }
 
-static inline int32_t match_arm_long_level(const match_arm_requant_long_t *p, int64_t step, int32_t sum, int32_t low,
-                                           int32_t high)
-{
-    int64_t bias = (int64_t)((uint64_t)(uint32_t)p->bias_high << 32 | (uint32_t)p->bias_low);
-    int64_t total = (int64_t)sum * p->multiplier + (sum < p->negative_below ? bias - step : bias);
-    if (p->shift & 32) {
-        return match_arm_clip((int32_t)(total >> 32) >> (p->shift & 31), low, high);
-    }
-    total >>= p->shift;
-    return total < low ? low : total > high ? high : (int32_t)total;
-}
-
 /* The output of the usual form with outputs that are bytes without a clip of their own. */
 static inline uint8_t match_arm_byte(match_arm_requant_t p, int32_t sum)
 {
