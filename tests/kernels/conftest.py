@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.kernels.arm import CORES, Program
 from tests.kernels.harness import Harness
 from tests.kernels.toolchain import PROJECT, SANITIZE, STRICT, compile_c, gap9_sources
 
@@ -32,3 +33,16 @@ def harness_for(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[
 def harness(harness_for: Callable[[int], Harness]) -> Harness:
     """The harness of the whole cluster."""
     return harness_for(8)
+
+
+@pytest.fixture(scope="session")
+def arm(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Program]:
+    """A function from a core's name to the harness of kernels/cortex_m for it."""
+    built: dict[str, Program] = {}
+
+    def program(core: str) -> Program:
+        if core not in built:
+            built[core] = Program(CORES[core], tmp_path_factory.mktemp(core))
+        return built[core]
+
+    return program

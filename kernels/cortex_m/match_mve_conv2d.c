@@ -1,0 +1,90 @@
+#include "match_arm_window.h"
+#include "match_mve_columns.h"
+#include "match_mve_dot.h"
+#include "match_mve_finish.h"
+
+enum { COLUMNS = 2 };
+
+/* Where the next bytes of a window go, and what stands for padding. */
+typedef struct {
+    int8_t *column;
+    int8_t padding;
+} place_t;
+
+static void sign_run(void *target, const uint8_t *bytes, int32_t count)
+{
+    place_t *place = target;
+    if (bytes != NULL) {
+        place->column = match_mve_sign(place->column, bytes, count);
+        return;
+    }
+    memset(place->column, place->padding, (size_t)count);
+    place->column += count;
+}
+
+static void lay_out(const match_tile_t *tile, int32_t y, int32_t x, int8_t *column)
+{
+    place_t place = {column, (int8_t)(tile->pad_value ^ MATCH_MVE_SIGN)};
+    const uint8_t *inside = match_arm_inside(tile, y, x);
+    if (inside == NULL) {
+        match_arm_runs(tile, y, x, sign_run, &place);
+        return;
+    }
+    int32_t count = tile->filter_width * tile->channels_in;
+    ptrdiff_t step = (ptrdiff_t)tile->dilation_y * tile->input_row_stride;
+    for (int32_t fy = tile->filter_height; fy > 0; fy--, inside += step) {
+        column = match_mve_sign(column, inside, count);
+    }
+}
+
+/* All channels of one or two pixels whose columns are laid out. */
+static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish, const int8_t *columns, int32_t length,
+                     uint8_t *const *outputs, int32_t count)
+{
+    const int8_t *weights = tile->weights;
+    for (int32_t k = 0; k < tile->channels_out; k += MATCH_MVE_CHANNELS, weights += MATCH_MVE_CHANNELS * length) {
+        int32_t sums[COLUMNS * MATCH_MVE_CHANNELS];
+        (count == COLUMNS ? match_mve_dot_2 : match_mve_dot_1)(columns, weights, length, sums);
+        match_mve_finish(finish, k, tile->channels_out, sums, MATCH_MVE_CHANNELS, outputs, count);
+    }
+}
+
+static void conv2d(const match_tile_t *tile, match_arm_form_t form)
+{
+    match_arm_finish_t finish = match_arm_finish_of(tile, form);
+    int32_t length = match_mve_rounded(tile->filter_height * tile->filter_width * tile->channels_in);
+    int8_t *columns = tile->scratch;
+    uint8_t *outputs[COLUMNS];
+    int32_t count = 0;
+    bool lone = match_arm_sees_pixels(tile);
+    ptrdiff_t step = (ptrdiff_t)tile->stride_x * tile->input_pixel_stride;
+    for (int32_t y = 0; y < tile->output_height; y++) {
+        uint8_t *output = tile->output + y * tile->output_row_stride;
+        const uint8_t *pixel = tile->input + y * tile->stride_y * tile->input_row_stride;
+        for (int32_t x = 0; x < tile->output_width; x++, output += tile->output_pixel_stride, pixel += step) {
+            if (lone) {
+                match_mve_sign(columns + count * length, pixel, tile->channels_in);
+            } else {
+                lay_out(tile, y, x, columns + count * length);
+            }
+            outputs[count++] = output;
+            if (count == COLUMNS) {
+                multiply(tile, &finish, columns, length, outputs, count);
+                count = 0;
+            }
+        }
+    }
+    if (count > 0) {
+        multiply(tile, &finish, columns, length, outputs, count);
+    }
+}
+
+void match_mve_conv2d(const match_tile_t *tile)
+{
+    conv2d(tile, MATCH_ARM_WORDS);
+}
+
+void match_mve_conv2d_long(const match_tile_t *tile)
+{
+    conv2d(tile, MATCH_ARM_LONG);
+}

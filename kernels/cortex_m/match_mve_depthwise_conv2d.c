@@ -1,0 +1,183 @@
+/* Two pixels by eight channels at a time, whose sums are in two vectors for each pixel: of the even channels and of the
+ * odd ones. */
+#include "match_arm_window.h"
+#include "match_mve_finish.h"
+
+enum { LANES = 8, PIXELS = 2 };
+
+/* Where the taps of two pixels are, counted from the first ones of their windows, in turn. */
+typedef struct {
+    uintptr_t *inside; /* of two windows inside the input */
+    uintptr_t *any;
+    uint8_t *padding;
+} room_t;
+
+static room_t room_of(const match_tile_t *tile)
+{
+    room_t room = {.inside = tile->scratch};
+    uintptr_t *taps = room.inside;
+    for (int32_t fy = 0; fy < tile->filter_height; fy++) {
+        for (int32_t fx = 0; fx < tile->filter_width; fx++, taps += PIXELS) {
+            ptrdiff_t row = (ptrdiff_t)fy * tile->dilation_y * tile->input_row_stride;
+            taps[0] = taps[1] = (uintptr_t)(row + (ptrdiff_t)fx * tile->dilation_x * tile->input_pixel_stride);
+        }
+    }
+    room.any = taps;
+    room.padding = (uint8_t *)(taps + (taps - room.inside));
+    memset(room.padding, tile->pad_value, (size_t)tile->channels_out);
+    return room;
+}
+
+static bool is_inside(const match_tile_t *tile, int32_t row, int32_t column)
+{
+    return row >= 0 && column >= 0 && row + (tile->filter_height - 1) * tile->dilation_y < tile->input_height &&
+           column + (tile->filter_width - 1) * tile->dilation_x < tile->input_width;
+}
+
+/* The taps of a window that begins at a row and a column, as pixels of the input or padding; `at` is which of both. */
+static void find_taps(const match_tile_t *tile, const room_t *room, int32_t row, int32_t column, const uint8_t *first,
+                      int32_t at)
+{
+    const uintptr_t *inside = room->inside;
+    uintptr_t *taps = room->any + at;
+    uintptr_t padding = (uintptr_t)room->padding - (uintptr_t)first;
+    for (int32_t fy = tile->filter_height; fy > 0; fy--, row += tile->dilation_y) {
+        uint32_t width = row < 0 || row >= tile->input_height ? 0 : (uint32_t)tile->input_width;
+        uint32_t x = (uint32_t)column;
+        for (int32_t fx = tile->filter_width; fx > 0; fx--, x += (uint32_t)tile->dilation_x) {
+            *taps = x < width ? *inside : padding;
+            inside += PIXELS;
+            taps += PIXELS;
+        }
+    }
+}
+
+/* The sums of both pixels, LANES each, over the taps, `count` of them, of `some` channels from those at `first` on. */
+#if MATCH_ARM_MVE
+
+/* Sums are q0 and q1 of the first pixel, q2 and q3 of the second one. */
+static void sum_taps(const uintptr_t *taps, int32_t count, const uintptr_t *first, const int8_t *weights, int32_t some,
+                     int32_t *sums)
+{
+    __asm__ volatile("vctp.16 %[some]\n"
+                     "dls lr, %[count]\n"
+                     "vmov.i32 q0, #0\n"
+                     "vmov.i32 q1, #0\n"
+                     "vmov.i32 q2, #0\n"
+                     "vmov.i32 q3, #0\n"
+                     "1:\n"
+                     "ldrd r2, r3, [%[taps]], #8\n"
+                     "vldrb.s16 q4, [%[weights]], #8\n"
+                     "add r2, %[one]\n"
+                     "add r3, %[other]\n"
+                     "vpstt\n"
+                     "vldrbt.u16 q5, [r2]\n"
+                     "vldrbt.u16 q6, [r3]\n"
+                     "vmullb.s16 q7, q5, q4\n"
+                     "vadd.i32 q0, q0, q7\n"
+                     "vmullt.s16 q7, q5, q4\n"
+                     "vadd.i32 q1, q1, q7\n"
+                     "vmullb.s16 q7, q6, q4\n"
+                     "vadd.i32 q2, q2, q7\n"
+                     "vmullt.s16 q7, q6, q4\n"
+                     "vadd.i32 q3, q3, q7\n"
+                     "le lr, 1b\n"
+                     "vst20.32 {q0, q1}, [%[sums]]\n"
+                     "vst21.32 {q0, q1}, [%[sums]]!\n"
+                     "vst20.32 {q2, q3}, [%[sums]]\n"
+                     "vst21.32 {q2, q3}, [%[sums]]\n"
+                     : [taps] "+r"(taps), [weights] "+l"(weights), [sums] "+r"(sums)
+                     : [count] "r"(count), [some] "r"(some), [one] "r"(first[0]), [other] "r"(first[1])
+                     : "r2", "r3", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "memory");
+}
+
+#else
+
+static void sum_taps(const uintptr_t *taps, int32_t count, const uintptr_t *first, const int8_t *weights, int32_t some,
+                     int32_t *sums)
+{
+    memset(sums, 0, PIXELS * LANES * sizeof *sums);
+    for (; count > 0; count--, weights += LANES) {
+        for (int32_t i = 0; i < PIXELS; i++) {
+            const uint8_t *pixel = (const uint8_t *)(first[i] + *taps++);
+            for (int32_t k = 0; k < some; k++) {
+                sums[LANES * i + k] += pixel[k] * weights[k];
+            }
+        }
+    }
+}
+
+#endif
+
+/* All channels of one or two pixels whose taps are known. */
+static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish, const uintptr_t *taps,
+                     const uint8_t *const *pixels, uint8_t *const *outputs, int32_t count)
+{
+    const int8_t *weights = tile->weights;
+    int32_t window = tile->filter_height * tile->filter_width;
+    for (int32_t k = 0; k < tile->channels_out; k += LANES, weights += window * LANES) {
+        int32_t sums[PIXELS * LANES];
+        int32_t left = match_arm_least(tile->channels_out - k, LANES);
+        uintptr_t first[] = {(uintptr_t)pixels[0] + (uintptr_t)k, (uintptr_t)pixels[1] + (uintptr_t)k};
+        sum_taps(taps, window, first, weights, left, sums);
+        match_mve_finish(finish, k, tile->channels_out, sums, LANES, outputs, count);
+        if (left > MATCH_MVE_CHANNELS) {
+            match_mve_finish(finish, k + MATCH_MVE_CHANNELS, tile->channels_out, sums + MATCH_MVE_CHANNELS, LANES,
+                             outputs, count);
+        }
+    }
+}
+
+static void depthwise(const match_tile_t *tile, match_arm_form_t form)
+{
+    match_arm_finish_t finish = match_arm_finish_of(tile, form);
+    room_t room = room_of(tile);
+    const uint8_t *pixels[PIXELS];
+    uint8_t *outputs[PIXELS];
+    int32_t rows[PIXELS], columns[PIXELS];
+    int32_t count = 0;
+    int32_t left = tile->output_height * tile->output_width;
+    for (int32_t y = 0; y < tile->output_height; y++) {
+        int32_t row = y * tile->stride_y - tile->pad_top;
+        int32_t column = -tile->pad_left;
+        const uint8_t *pixel = tile->input + row * tile->input_row_stride + column * tile->input_pixel_stride;
+        uint8_t *output = tile->output + y * tile->output_row_stride;
+        for (int32_t x = 0; x < tile->output_width; x++) {
+            pixels[count] = pixel;
+            outputs[count] = output;
+            rows[count] = row;
+            columns[count++] = column;
+            column += tile->stride_x;
+            pixel += tile->stride_x * tile->input_pixel_stride;
+            output += tile->output_pixel_stride;
+            left--;
+            if (count < PIXELS && left > 0) {
+                continue;
+            }
+            if (count < PIXELS) { /* the last one, twice */
+                pixels[1] = pixels[0];
+                rows[1] = rows[0];
+                columns[1] = columns[0];
+            }
+            const uintptr_t *taps = room.inside;
+            if (!is_inside(tile, rows[0], columns[0]) || !is_inside(tile, rows[1], columns[1])) {
+                for (int32_t i = 0; i < PIXELS; i++) {
+                    find_taps(tile, &room, rows[i], columns[i], pixels[i], i);
+                }
+                taps = room.any;
+            }
+            multiply(tile, &finish, taps, pixels, outputs, count);
+            count = 0;
+        }
+    }
+}
+
+void match_mve_depthwise_conv2d(const match_tile_t *tile)
+{
+    depthwise(tile, MATCH_ARM_WORDS);
+}
+
+void match_mve_depthwise_conv2d_long(const match_tile_t *tile)
+{
+    depthwise(tile, MATCH_ARM_LONG);
+}

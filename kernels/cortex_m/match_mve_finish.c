@@ -1,0 +1,73 @@
+#include "match_mve_finish.h"
+
+#if MATCH_ARM_MVE
+
+/* With any clip. */
+static void finish_words(const match_arm_finish_t *finish, int32_t channel, int32_t channels, const int32_t *sums,
+                         int32_t step, uint8_t *const *outputs, int32_t count)
+{
+    mve_pred16_t some = vctp32q((uint32_t)(channels - channel));
+    int32x4x4_t p = vld4q_s32(match_arm_parameters(finish, channel));
+    for (int32_t i = 0; i < count; i++, sums += step) {
+        int32x4_t a = vaddq_s32(vldrwq_s32(sums), p.val[0]);
+        int32x4_t word = vaddq_s32(vmulq_s32(a, vshrq_n_s32(p.val[3], 8)), p.val[2]);
+        word = vshlq_s32(vaddq_s32(word, vmulhq_s32(a, p.val[1])), vnegq_s32(p.val[3]));
+        int32x4_t level = vminq_s32(vmaxq_s32(word, vdupq_n_s32(finish->low)), vdupq_n_s32(finish->high));
+        vstrbq_p_s32((int8_t *)outputs[i] + channel, level, some);
+    }
+}
+
+/* Upper words of sums of 64 bits, whose lower words carry. Returns false if a channel shifts by less than a word. */
+static bool finish_upper(const match_arm_finish_t *finish, int32_t channel, int32_t channels, const int32_t *sums,
+                         int32_t step, uint8_t *const *outputs, int32_t count)
+{
+    mve_pred16_t some = vctp32q((uint32_t)(channels - channel));
+    uint32x4_t at = vmulq_n_u32(vidupq_n_u32(0, 1), sizeof(match_arm_requant_long_t));
+    const int32_t *words = match_arm_parameters(finish, channel);
+    int32x4_t shift = vsubq_s32(vdupq_n_s32(32), vldrwq_gather_offset_s32(words + 5, at));
+    if (vcmpgtq_m_n_s32(shift, 0, some)) {
+        return false;
+    }
+    int32x4_t addend = vldrwq_gather_offset_s32(words, at);
+    int32x4_t multiplier = vldrwq_gather_offset_s32(words + 1, at);
+    uint32x4_t lower = vreinterpretq_u32_s32(vldrwq_gather_offset_s32(words + 2, at));
+    int32x4_t upper = vldrwq_gather_offset_s32(words + 3, at);
+    int32x4_t below = vldrwq_gather_offset_s32(words + 4, at);
+    uint32_t taken = (uint32_t)finish->step;
+    uint32x4_t stepped_lower = vsubq_n_u32(lower, taken);
+    int32x4_t stepped_upper = vsubq_n_s32(upper, (int32_t)(finish->step >> 32));
+    stepped_upper = vsubq_m_n_s32(stepped_upper, stepped_upper, 1, vcmphiq_u32(vdupq_n_u32(taken), lower));
+    for (int32_t i = 0; i < count; i++, sums += step) {
+        int32x4_t a = vaddq_s32(vldrwq_s32(sums), addend);
+        mve_pred16_t negative = vcmpltq_s32(a, below);
+        uint32x4_t bias = vpselq_u32(stepped_lower, lower, negative);
+        int32x4_t word = vaddq_s32(vmulhq_s32(a, multiplier), vpselq_s32(stepped_upper, upper, negative));
+        uint32x4_t rest = vaddq_u32(vreinterpretq_u32_s32(vmulq_s32(a, multiplier)), bias);
+        word = vshlq_s32(vaddq_m_n_s32(word, word, 1, vcmphiq_u32(bias, rest)), shift);
+        int32x4_t level = vminq_s32(vmaxq_s32(word, vdupq_n_s32(finish->low)), vdupq_n_s32(finish->high));
+        vstrbq_p_s32((int8_t *)outputs[i] + channel, level, some);
+    }
+    return true;
+}
+
+#endif
+
+void match_mve_finish_any(const match_arm_finish_t *finish, int32_t channel, int32_t channels, const int32_t *sums,
+                          int32_t step, uint8_t *const *outputs, int32_t count)
+{
+#if MATCH_ARM_MVE
+    if (finish->form == MATCH_ARM_WORDS) {
+        finish_words(finish, channel, channels, sums, step, outputs, count);
+        return;
+    }
+    if (finish_upper(finish, channel, channels, sums, step, outputs, count)) {
+        return;
+    }
+#endif
+    for (int32_t i = 0; i < count; i++, sums += step) {
+        for (int32_t k = channel; k < channels && k < channel + MATCH_MVE_CHANNELS; k++) {
+            int32_t sum = sums[k - channel] + match_arm_addend(finish, k);
+            match_arm_finish(finish, k, &sum, outputs + i, 1);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+"""Random layers for the kernels of kernels/cortex_m, with what NumPy makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from match.ir import requantization as ir
+from match.targets.cortex_m import packing
+from tests.kernels.arm import Call, expected_in
+from tests.kernels.harness import Bytes, View, embed
+from tests.kernels.pulp_tiles import fields_of, random_input, random_weights
+from tests.kernels.reference import (
+    Geometry,
+    Ints,
+    Requantization,
+    UpperWords,
+    conv2d,
+    depthwise_conv2d,
+    output_strides_of,
+    requantization_of,
+    strides_of,
+)
+
+FORMS = ("high", "int64", "int64_signed")
+FAMILIES = ("arm", "mve")
+"""What the names of kernels begin with: those that read weights as the DSP extension does, and as MVE does."""
+
+Margin = tuple[int, int, int, int]
+CLOSE: Margin = (0, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a layer is beside its geometry: how its tensors lie, and what its outputs are clipped to."""
+
+    form: str = "high"
+    clip: tuple[int, int] = (0, 255)
+    before: Margin = CLOSE
+    behind: Margin = CLOSE
+
+
+def random_shape(rng: np.random.Generator) -> Shape:
+    """Any form; half of the layers have gaps between their pixels, half of them a clip of their own."""
+    margins = [cast("Margin", tuple(int(gap) for gap in rng.integers(0, 4, 4))) for _ in range(2)]
+    before, behind = margins if rng.random() < 0.5 else (CLOSE, CLOSE)
+    low = int(rng.integers(0, 40))
+    clips = (0, 255), (low, low + int(rng.integers(1, 200))), (0, int(rng.integers(1, 255)))
+    return Shape(FORMS[rng.integers(3)], clips[rng.integers(3)] if rng.random() < 0.5 else (0, 255), before, behind)
+
+
+def random_geometry(rng: np.random.Generator, *, channelwise: bool = False) -> Geometry:
+    """Any filter, stride, dilation and padding that leave an input pixel; many channels are a multiple of 4."""
+    while True:
+        sizes = tuple(int(size) for size in rng.integers(1, 6, 2))
+        dilation = tuple(int(step) for step in rng.choice([1, 1, 1, 2, 3], 2))
+        reach = [(size - 1) * step for size, step in zip(sizes, dilation, strict=True)]
+        pad = tuple(int(rng.integers(0, reach[side % 2] + 1)) for side in range(4))
+        inputs, outputs = (int(rng.integers(1, 20)) * int(rng.choice([1, 4])) for _ in range(2))
+        spare = tuple(int(rng.integers(0, 2)) if pad[2 + axis] == 0 else 0 for axis in range(2))
+        geometry = Geometry(
+            channels_in=inputs,
+            channels_out=inputs if channelwise else outputs,
+            output=(int(rng.integers(1, 7)), int(rng.integers(1, 9))),
+            filter=(sizes[0], sizes[1]),
+            stride=(int(rng.integers(1, 4)), int(rng.integers(1, 4))),
+            dilation=(dilation[0], dilation[1]),
+            pad=(pad[0], pad[1], pad[2], pad[3]),
+            spare=(spare[0], spare[1]),
+        )
+        if min(geometry.input) >= 1:
+            return geometry
+
+
+def parameters(requantization: Requantization, addends: Ints | int, multiple: int) -> tuple[bytes, str]:
+    """Packed parameters, and what ends the names of kernels that read them."""
+    if isinstance(requantization, UpperWords):
+        bias = requantization.addend * requantization.multiplier + (requantization.bias << 32)
+        line = ir.Requantization(
+            requantization.multiplier,
+            bias,
+            requantization.shift + 32,
+            requantization.clip,
+            addend=requantization.addend,
+        )
+        return packing.words(line, addends, multiple), ""
+    line = ir.Requantization(
+        requantization.multiplier,
+        requantization.bias,
+        requantization.shift,
+        requantization.clip,
+        requantization.negative_below,
+        np.full_like(requantization.bias, requantization.negative_step),
+    )
+    return packing.long(line, addends, multiple), "_long"
+
+
+def finished(
+    family: str,
+    kernel: str,
+    geometry: Geometry,
+    source: View,
+    acc: Ints,
+    weights: tuple[np.ndarray[tuple[int, ...], np.dtype[np.int8]], bytes],
+    multiple: int,
+    scratch: int,
+    rng: np.random.Generator,
+    shape: Shape,
+    pad_value: int,
+) -> Call:
+    """The call of a kernel that makes outputs of accumulators; weights, and how they are packed."""
+    requantization = requantization_of(rng, acc, shape.form, shape.clip)
+    target = embed(np.zeros(acc.shape, np.uint8), shape.behind)
+    shifted = family == "mve" and kernel != "depthwise_conv2d"
+    addends = packing.shifted_addends(weights[0]) if shifted else 0
+    packed, suffix = parameters(requantization, addends, multiple)
+    return Call(
+        f"match_{family}_{kernel}{suffix}",
+        fields_of(geometry, source, target, requantization, pad_value),
+        input=source.block,
+        weights=weights[1],
+        parameters=packed,
+        output=target.block,
+        expected=expected_in(target, requantization(acc)),
+        scratch=scratch,
+        negative_step=requantization.negative_step,
+    )
+
+
+def conv2d_call(rng: np.random.Generator, family: str, geometry: Geometry, shape: Shape) -> Call:
+    """A convolution."""
+    source = embed(random_input(rng, geometry), shape.before)
+    weights = random_weights(rng, (geometry.channels_out, *geometry.filter, geometry.channels_in))
+    pad_value = int(rng.integers(256))
+    acc = conv2d(source.tile, weights, geometry, pad_value)
+    packed = weights, packing.pairs(weights) if family == "arm" else packing.vectors(weights)
+    multiple = packing.PAIR_CHANNELS if family == "arm" else packing.VECTOR_CHANNELS
+    length = geometry.filter[0] * geometry.filter[1] * geometry.channels_in
+    scratch = scratch_of_conv2d(family, length, geometry.channels_in)
+    return finished(
+        family, "conv2d", geometry, source, acc, packed, multiple, scratch, rng, shape, pad_value
+    )
+
+
+def scratch_of_conv2d(family: str, length: int, channels: int) -> int:
+    """As match_arm.h says."""
+    if family == "mve":
+        return 2 * align(length, 16) + 16
+    return 8 * align(length, 4) + (align(length, 4) + 4 if channels % 4 else 0)
+
+
+def dense_call(rng: np.random.Generator, family: str, inputs: int, outputs: int, shape: Shape) -> Call:
+    """A dense layer of one row."""
+    geometry = Geometry(inputs, outputs, (1, 1), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    source = embed(random_input(rng, geometry), CLOSE)
+    weights = random_weights(rng, (outputs, 1, 1, inputs))
+    acc = conv2d(source.tile, weights, geometry, 0)
+    packed = weights, packing.pairs(weights) if family == "arm" else packing.vectors(weights)
+    multiple = packing.PAIR_CHANNELS if family == "arm" else packing.VECTOR_CHANNELS
+    scratch = 2 * align(inputs, 4) if family == "arm" else align(inputs, 16)
+    return finished(family, "dense", geometry, source, acc, packed, multiple, scratch, rng, shape, 0)
+
+
+def depthwise_call(rng: np.random.Generator, family: str, geometry: Geometry, shape: Shape) -> Call:
+    """A depthwise convolution."""
+    source = embed(random_input(rng, geometry), shape.before)
+    weights = random_weights(rng, (geometry.channels_out, *geometry.filter))
+    pad_value = int(rng.integers(256))
+    acc = depthwise_conv2d(source.tile, weights, geometry, pad_value)
+    packed = weights, packing.paired_rows(weights) if family == "arm" else packing.lanes(weights)
+    multiple = 1 if family == "arm" else packing.VECTOR_LANES
+    scratch = scratch_of_depthwise(family, geometry)
+    return finished(
+        family, "depthwise_conv2d", geometry, source, acc, packed, multiple, scratch, rng, shape, pad_value
+    )
+
+
+def scratch_of_depthwise(family: str, geometry: Geometry) -> int:
+    """As match_arm.h says."""
+    height, width = geometry.filter
+    if family == "mve":
+        return 4 * 8 * height * width + geometry.channels_out
+    window, outputs = height // 2 + 1, align(geometry.output[1], 2)
+    columns = (outputs - 1) * geometry.stride[1] + (width - 1) * geometry.dilation[1] + 1
+    rows = 2 if geometry.stride[0] == geometry.dilation[0] == 1 else 1
+    strip = max(1, min(-(-geometry.output[0] // rows), 32 // columns))
+    return 4 * (4 * strip * columns * window + 8 * width * window + strip * rows * outputs)
+
+
+def align(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
+
+
