@@ -64,3 +64,29 @@ def host(target: MatchTarget, folder: Path, *sources: str) -> Platform:
             "MATCH_CHIP_MAIN_BYTES": str(target.main_memory.size),
         },
     )
+
+
+CORE_API = TargetApi(
+    headers=("match_core.h",),
+    open="match_core_open",
+    close="match_core_close",
+    allocate="match_core_alloc",
+    free="match_core_free",
+)
+"""The C functions of a chip whose modules have no scratchpad."""
+
+
+def core_host(target: MatchTarget, folder: Path, *sources: str) -> Platform:
+    """A PC with as much RAM as `target`, to which the author adds the kernels of modules without a scratchpad.
+
+    `folder` and `sources` are those of `host`.
+    """
+    return Platform(
+        sources=(
+            *(folder / source for source in sources),
+            Path("kernels/host/match_host_core.c"),
+            Path("kernels/host/match_host_arena.c"),
+        ),
+        include=(folder, Path("kernels/chip"), Path("kernels/include"), Path("kernels/host")),
+        defines={"MATCH_CORE_RAM_BYTES": str(target.main_memory.size)},
+    )

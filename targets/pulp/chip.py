@@ -24,7 +24,7 @@ API = TargetApi(
     free="match_pulp_l2_free",
 )
 
-CLUSTER_SOURCES = (
+PULP_KERNELS = (
     "kernels/pulp/match_pulp_absolute_difference.c",
     "kernels/pulp/match_pulp_add.c",
     "kernels/pulp/match_pulp_channel_lookup.c",
@@ -70,8 +70,10 @@ CLUSTER_SOURCES = (
     "kernels/pulp/match_pulp_lookup_sum.c",
     "kernels/pulp/match_pulp_resize.c",
     "kernels/pulp/match_pulp_gather.c",
-    "targets/pulp/pulp_team.c",
 )
+"""The kernels of kernels/pulp, for a team of cores or for one."""
+
+CLUSTER_SOURCES = (*PULP_KERNELS, "targets/pulp/pulp_team.c")
 """What runs on the cluster, on every platform."""
 
 CLUSTER_INCLUDE = ("kernels/include", "kernels/pulp", "targets/pulp/include")

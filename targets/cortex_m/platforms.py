@@ -1,0 +1,80 @@
+"""Where the programs of a Cortex-M run: a PC, QEMU, and the chip itself, as far as a compiler for it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from match.target.hardware import Platform
+from match.targets.cortex_m.boards import Board
+from match.targets.pulp.chip import PULP_KERNELS
+
+_KERNELS = (
+    "kernels/cortex_m/match_arm_add.c",
+    "kernels/cortex_m/match_arm_conv2d.c",
+    "kernels/cortex_m/match_arm_dense.c",
+    "kernels/cortex_m/match_arm_depthwise_conv2d.c",
+    "kernels/cortex_m/match_arm_dot.c",
+    "kernels/cortex_m/match_arm_finish.c",
+    "kernels/cortex_m/match_arm_lookup.c",
+    "kernels/cortex_m/match_arm_pool2d.c",
+    "kernels/cortex_m/match_arm_taps.c",
+    "kernels/cortex_m/match_arm_team.c",
+    "kernels/cortex_m/match_arm_window.c",
+    "kernels/cortex_m/match_mve_conv2d.c",
+    "kernels/cortex_m/match_mve_dense.c",
+    "kernels/cortex_m/match_mve_depthwise_conv2d.c",
+    "kernels/cortex_m/match_mve_dot.c",
+    "kernels/cortex_m/match_mve_finish.c",
+    *PULP_KERNELS,
+)
+_INCLUDE = ("kernels/include", "kernels/cortex_m", "kernels/pulp", "kernels/chip")
+
+_STACK_BYTES = 0x4000
+
+
+def platforms(board: Board) -> tuple[Platform, ...]:
+    """A PC with as much RAM as the board, then QEMU with its core."""
+    defines = {"MATCH_CORE_RAM_BYTES": str(board.ram_bytes)}
+    return _host(defines), _qemu(board, defines)
+
+
+def _host(defines: Mapping[str, str]) -> Platform:
+    sources = "kernels/host/match_host_core.c", "kernels/host/match_host_arena.c"
+    return Platform(tuple(map(Path, (*_KERNELS, *sources))), tuple(map(Path, (*_INCLUDE, "kernels/host"))), defines)
+
+
+def _qemu(board: Board, defines: Mapping[str, str]) -> Platform:
+    core, machine = board.core, board.core.machine
+    memory = (
+        f"__flash={machine.flash:#x}",
+        f"__flash_size={machine.flash_bytes:#x}",
+        f"__ram={machine.ram:#x}",
+        f"__ram_size={machine.ram_bytes:#x}",
+        f"__stack_size={_STACK_BYTES:#x}",
+    )
+    sources = (
+        "kernels/chip/match_core_memory.c",
+        "kernels/chip/match_stack.c",
+        "targets/cortex_m/machine/cortex_m_qemu.c",
+    )
+    return Platform(
+        tuple(map(Path, (*_KERNELS, *sources))),
+        tuple(map(Path, _INCLUDE)),
+        {**defines, "MATCH_TICK_HUNDREDTHS": str(round(100 * machine.tick))},
+        name="qemu",
+        compiler="arm-none-eabi-gcc",
+        flags=(
+            f"-mcpu={core.cpu}",
+            "-mfloat-abi=hard",
+            "--specs=picolibc.specs",
+            "--oslib=semihost",
+            "-ffunction-sections",
+            "-fdata-sections",
+        ),
+        link=("-lm", "--crt0=semihost", "-Wl,--gc-sections", *(f"-Wl,--defsym={symbol}" for symbol in memory)),
+        runner="qemu",
+        machine=("qemu-system-arm", "-M", machine.name),
+        counts="instructions",
+        counted=f"These are instructions of a {core.cpu}, not its cycles.",
+    )
