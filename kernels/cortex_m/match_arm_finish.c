@@ -67,17 +67,9 @@ void match_arm_finish_rows(const match_arm_finish_t *finish, int32_t channel, co
             finish_any(finish, parameters, sums, tile->output_width, row, pixel, NULL, 0);
             continue;
         }
-        const int32_t *sum = sums, *end = sums + tile->output_width;
         uint8_t *output = row;
-        if (tile->output_width & 1) {
+        for (const int32_t *sum = sums, *end = sums + tile->output_width; sum != end; output += pixel) {
             *output = match_arm_byte(p, *sum++);
-            output += pixel;
-        }
-        for (; sum != end; sum += 2, output += pixel) {
-            int32_t second = sum[1];
-            *output = match_arm_byte(p, sum[0]);
-            output += pixel;
-            *output = match_arm_byte(p, second);
         }
     }
 }
