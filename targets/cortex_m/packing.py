@@ -7,7 +7,9 @@ import numpy.typing as npt
 
 from match.ir.requantization import UNREACHED, WORD, Int64Array, Requantization
 
-WORDS = np.dtype([("addend", "<i4"), ("multiplier", "<i4"), ("bias", "<i4"), ("shift", "u1"), ("times", "u1"), ("reserved", "<u2")])
+WORDS = np.dtype(
+    [("addend", "<i4"), ("multiplier", "<i4"), ("bias", "<i4"), ("shift", "u1"), ("times", "u1"), ("reserved", "<u2")]
+)
 """match_arm_requant_t."""
 
 LONG = np.dtype(
