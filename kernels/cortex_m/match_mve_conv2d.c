@@ -1,4 +1,5 @@
 #include "match_arm_window.h"
+#include "match_mve_block.h"
 #include "match_mve_columns.h"
 #include "match_mve_dot.h"
 #include "match_mve_finish.h"
@@ -42,6 +43,22 @@ static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish,
                      uint8_t *const *outputs, int32_t count)
 {
     const int8_t *weights = tile->weights;
+#if MATCH_ARM_MVE
+    if (finish->form == MATCH_ARM_WORDS && finish->low == 0) {
+        bool both = count == COLUMNS; /* or the last column, twice */
+        match_mve_block_t job = {
+            .columns = {columns, both ? columns + length : columns},
+            .outputs = {outputs[0], outputs[both]},
+            .weights = weights,
+            .parameters = tile->parameters,
+            .chunks = length / MATCH_MVE_BYTES,
+            .channels = tile->channels_out,
+            .high = finish->high,
+        };
+        match_mve_block(&job);
+        return;
+    }
+#endif
     for (int32_t k = 0; k < tile->channels_out; k += MATCH_MVE_CHANNELS, weights += MATCH_MVE_CHANNELS * length) {
         int32_t sums[COLUMNS * MATCH_MVE_CHANNELS];
         (count == COLUMNS ? match_mve_dot_2 : match_mve_dot_1)(columns, weights, length, sums);
