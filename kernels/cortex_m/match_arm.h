@@ -89,7 +89,7 @@ void match_mve_dense(const match_tile_t *tile);
 void match_mve_dense_long(const match_tile_t *tile);
 
 /* Weights: of eight channels in turn, a byte of each for each value of their filters (FY, FX). Parameters are those of a
- * multiple of eight channels.
+ * multiple of eight channels, of each eight first the even ones, then the odd ones.
  *
  * Scratch, at a multiple of the size of a pointer: 32 * filter_height * filter_width + channels_out. */
 void match_mve_depthwise_conv2d(const match_tile_t *tile);

@@ -73,6 +73,12 @@ def lanes(weights: npt.NDArray[np.int8]) -> bytes:
     return padded.reshape(len(padded) // VECTOR_LANES, VECTOR_LANES, -1).transpose(0, 2, 1).tobytes()
 
 
+def by_lanes(parameters: bytes, parameter_bytes: int) -> bytes:
+    """Parameters of a multiple of eight channels as MVE's lanes have them: of each eight the even ones, then the odd ones."""
+    groups = np.frombuffer(parameters, np.uint8).reshape(-1, VECTOR_LANES // 2, 2, parameter_bytes)
+    return groups.swapaxes(1, 2).tobytes()
+
+
 def shifted_addends(weights: npt.NDArray[np.int8]) -> Int64Array:
     """What accumulators of filters (K, ...) lack where activations are less by `SIGN`."""
     return SIGN * weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)

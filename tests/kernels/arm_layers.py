@@ -114,6 +114,8 @@ def finished(
     shifted = family == "mve" and kernel != "depthwise_conv2d"
     addends = packing.shifted_addends(weights[0]) if shifted else 0
     packed, suffix = parameters(requantization, addends, multiple, groups)
+    if family == "mve" and kernel == "depthwise_conv2d":
+        packed = packing.by_lanes(packed, (packing.LONG if suffix else packing.WORDS).itemsize)
     return Call(
         f"match_{family}_{kernel}{suffix}",
         fields_of(geometry, source, target, requantization, pad_value),
