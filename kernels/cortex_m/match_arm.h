@@ -48,6 +48,12 @@ typedef struct {
 void match_arm_conv2d(const match_tile_t *tile);
 void match_arm_conv2d_long(const match_tile_t *tile);
 
+/* The same in groups, tile->groups of them: group g reads input channels g * channels_in and following and writes output
+ * channels g * channels_out and following. Weights and parameters of each group are those of a convolution, one group
+ * behind the other; scratch is that of one group. */
+void match_arm_grouped_conv2d(const match_tile_t *tile);
+void match_arm_grouped_conv2d_long(const match_tile_t *tile);
+
 /* A dense layer of one row; weights as above. Scratch: 2 * align4(channels_in). */
 void match_arm_dense(const match_tile_t *tile);
 void match_arm_dense_long(const match_tile_t *tile);
@@ -72,12 +78,18 @@ void match_arm_depthwise_conv2d_long(const match_tile_t *tile);
 void match_mve_conv2d(const match_tile_t *tile);
 void match_mve_conv2d_long(const match_tile_t *tile);
 
+/* The same in groups, tile->groups of them: group g reads input channels g * channels_in and following and writes output
+ * channels g * channels_out and following. Weights and parameters of each group are those of a convolution, one group
+ * behind the other; scratch is that of one group. */
+void match_mve_grouped_conv2d(const match_tile_t *tile);
+void match_mve_grouped_conv2d_long(const match_tile_t *tile);
+
 /* Scratch: channels_in rounded up to a multiple of 16. */
 void match_mve_dense(const match_tile_t *tile);
 void match_mve_dense_long(const match_tile_t *tile);
 
 /* Weights: of eight channels in turn, a byte of each for each value of their filters (FY, FX). Parameters are those of a
- * multiple of eight channels.
+ * multiple of eight channels, of each eight first the even ones, then the odd ones.
  *
  * Scratch, at a multiple of the size of a pointer: 32 * filter_height * filter_width + channels_out. */
 void match_mve_depthwise_conv2d(const match_tile_t *tile);

@@ -167,3 +167,28 @@ void match_arm_conv2d_long(const match_tile_t *tile)
 {
     conv2d(tile, MATCH_ARM_LONG);
 }
+
+/* The groups one after the other. */
+static void grouped(const match_tile_t *tile, match_arm_form_t form)
+{
+    match_tile_t group = *tile;
+    int32_t channels = (tile->channels_out + 1) & ~1;
+    int32_t length = (tile->filter_height * tile->filter_width * tile->channels_in + 3) & ~3;
+    for (int32_t i = 0; i < tile->groups; i++) {
+        conv2d(&group, form);
+        group.input += tile->channels_in;
+        group.output += tile->channels_out;
+        group.weights = (const uint8_t *)group.weights + channels * length;
+        group.parameters = (const uint8_t *)group.parameters + channels * match_arm_parameter_bytes(form);
+    }
+}
+
+void match_arm_grouped_conv2d(const match_tile_t *tile)
+{
+    grouped(tile, MATCH_ARM_WORDS);
+}
+
+void match_arm_grouped_conv2d_long(const match_tile_t *tile)
+{
+    grouped(tile, MATCH_ARM_LONG);
+}

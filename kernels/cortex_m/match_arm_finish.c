@@ -55,29 +55,30 @@ void match_arm_finish(const match_arm_finish_t *finish, int32_t channel, const i
     finish_any(finish, match_arm_parameters(finish, channel), sums, count, NULL, 0, outputs, channel);
 }
 
+/* Rows in the usual form whose outputs are bytes without a clip of their own. */
+static void finish_bytes(match_arm_requant_t p, const int32_t *sums, int32_t step, uint8_t *row, const match_tile_t *tile,
+                         int32_t rows)
+{
+    ptrdiff_t pixel = tile->output_pixel_stride, next = tile->output_row_stride;
+    int32_t width = tile->output_width;
+    for (; rows > 0; rows--, row += next, sums += step) {
+        uint8_t *output = row;
+        for (const int32_t *sum = sums, *end = sums + width; sum != end; output += pixel) {
+            *output = match_arm_byte(p, *sum++);
+        }
+    }
+}
+
 void match_arm_finish_rows(const match_arm_finish_t *finish, int32_t channel, const int32_t *sums, int32_t step,
                            const match_tile_t *tile, int32_t y, int32_t rows)
 {
     const void *parameters = match_arm_parameters(finish, channel);
-    match_arm_requant_t p = *(const match_arm_requant_t *)parameters;
     uint8_t *row = tile->output + y * tile->output_row_stride + channel;
-    ptrdiff_t pixel = tile->output_pixel_stride;
-    for (int32_t i = 0; i < rows; i++, row += tile->output_row_stride, sums += step) {
-        if (!finish->bytes) {
-            finish_any(finish, parameters, sums, tile->output_width, row, pixel, NULL, 0);
-            continue;
-        }
-        const int32_t *sum = sums, *end = sums + tile->output_width;
-        uint8_t *output = row;
-        if (tile->output_width & 1) {
-            *output = match_arm_byte(p, *sum++);
-            output += pixel;
-        }
-        for (; sum != end; sum += 2, output += pixel) {
-            int32_t second = sum[1];
-            *output = match_arm_byte(p, sum[0]);
-            output += pixel;
-            *output = match_arm_byte(p, second);
-        }
+    if (finish->bytes) {
+        finish_bytes(*(const match_arm_requant_t *)parameters, sums, step, row, tile, rows);
+        return;
+    }
+    for (; rows > 0; rows--, row += tile->output_row_stride, sums += step) {
+        finish_any(finish, parameters, sums, tile->output_width, row, tile->output_pixel_stride, NULL, 0);
     }
 }

@@ -1,4 +1,5 @@
 #include "match_arm_window.h"
+#include "match_mve_block.h"
 #include "match_mve_columns.h"
 #include "match_mve_dot.h"
 #include "match_mve_finish.h"
@@ -42,6 +43,22 @@ static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish,
                      uint8_t *const *outputs, int32_t count)
 {
     const int8_t *weights = tile->weights;
+#if MATCH_ARM_MVE
+    if (finish->form == MATCH_ARM_WORDS && finish->low == 0) {
+        bool both = count == COLUMNS; /* or the last column, twice */
+        match_mve_block_t job = {
+            .columns = {columns, both ? columns + length : columns},
+            .outputs = {outputs[0], outputs[both]},
+            .weights = weights,
+            .parameters = tile->parameters,
+            .chunks = length / MATCH_MVE_BYTES,
+            .channels = tile->channels_out,
+            .high = finish->high,
+        };
+        match_mve_block(&job);
+        return;
+    }
+#endif
     for (int32_t k = 0; k < tile->channels_out; k += MATCH_MVE_CHANNELS, weights += MATCH_MVE_CHANNELS * length) {
         int32_t sums[COLUMNS * MATCH_MVE_CHANNELS];
         (count == COLUMNS ? match_mve_dot_2 : match_mve_dot_1)(columns, weights, length, sums);
@@ -87,4 +104,29 @@ void match_mve_conv2d(const match_tile_t *tile)
 void match_mve_conv2d_long(const match_tile_t *tile)
 {
     conv2d(tile, MATCH_ARM_LONG);
+}
+
+/* The groups one after the other. */
+static void grouped(const match_tile_t *tile, match_arm_form_t form)
+{
+    match_tile_t group = *tile;
+    int32_t channels = (tile->channels_out + MATCH_MVE_CHANNELS - 1) & -MATCH_MVE_CHANNELS;
+    int32_t length = match_mve_rounded(tile->filter_height * tile->filter_width * tile->channels_in);
+    for (int32_t i = 0; i < tile->groups; i++) {
+        conv2d(&group, form);
+        group.input += tile->channels_in;
+        group.output += tile->channels_out;
+        group.weights = (const uint8_t *)group.weights + channels * length;
+        group.parameters = (const uint8_t *)group.parameters + channels * match_arm_parameter_bytes(form);
+    }
+}
+
+void match_mve_grouped_conv2d(const match_tile_t *tile)
+{
+    grouped(tile, MATCH_ARM_WORDS);
+}
+
+void match_mve_grouped_conv2d_long(const match_tile_t *tile)
+{
+    grouped(tile, MATCH_ARM_LONG);
 }

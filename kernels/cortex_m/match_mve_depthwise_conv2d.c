@@ -1,9 +1,9 @@
-/* Two pixels by eight channels at a time, whose sums are in two vectors for each pixel: of the even channels and of the
- * odd ones. */
+/* Two pixels by eight channels at a time. */
+#include "match_arm_finish.h"
 #include "match_arm_window.h"
-#include "match_mve_finish.h"
+#include "match_mve_lanes.h"
 
-enum { LANES = 8, PIXELS = 2 };
+enum { LANES = MATCH_MVE_LANES, PIXELS = MATCH_MVE_PIXELS };
 
 /* Where the taps of two pixels are, counted from the first ones of their windows, in turn. */
 typedef struct {
@@ -52,78 +52,48 @@ static void find_taps(const match_tile_t *tile, const room_t *room, int32_t row,
     }
 }
 
-/* The sums of both pixels, LANES each, over the taps, `count` of them, of `some` channels from those at `first` on. */
-#if MATCH_ARM_MVE
-
-/* Sums are q0 and q1 of the first pixel, q2 and q3 of the second one. */
-static void sum_taps(const uintptr_t *taps, int32_t count, const uintptr_t *first, const int8_t *weights, int32_t some,
-                     int32_t *sums)
+/* The sum of a channel of a pixel over the taps. */
+static int32_t sum_taps(const uint8_t *first, const uintptr_t *taps, int32_t count, const int8_t *weights)
 {
-    __asm__ volatile("vctp.16 %[some]\n"
-                     "dls lr, %[count]\n"
-                     "vmov.i32 q0, #0\n"
-                     "vmov.i32 q1, #0\n"
-                     "vmov.i32 q2, #0\n"
-                     "vmov.i32 q3, #0\n"
-                     "1:\n"
-                     "ldrd r2, r3, [%[taps]], #8\n"
-                     "vldrb.s16 q4, [%[weights]], #8\n"
-                     "add r2, %[one]\n"
-                     "add r3, %[other]\n"
-                     "vpstt\n"
-                     "vldrbt.u16 q5, [r2]\n"
-                     "vldrbt.u16 q6, [r3]\n"
-                     "vmullb.s16 q7, q5, q4\n"
-                     "vadd.i32 q0, q0, q7\n"
-                     "vmullt.s16 q7, q5, q4\n"
-                     "vadd.i32 q1, q1, q7\n"
-                     "vmullb.s16 q7, q6, q4\n"
-                     "vadd.i32 q2, q2, q7\n"
-                     "vmullt.s16 q7, q6, q4\n"
-                     "vadd.i32 q3, q3, q7\n"
-                     "le lr, 1b\n"
-                     "vst20.32 {q0, q1}, [%[sums]]\n"
-                     "vst21.32 {q0, q1}, [%[sums]]!\n"
-                     "vst20.32 {q2, q3}, [%[sums]]\n"
-                     "vst21.32 {q2, q3}, [%[sums]]\n"
-                     : [taps] "+r"(taps), [weights] "+l"(weights), [sums] "+r"(sums)
-                     : [count] "r"(count), [some] "r"(some), [one] "r"(first[0]), [other] "r"(first[1])
-                     : "r2", "r3", "q0", "q1", "q2", "q3", "q4", "q5", "q6", "q7", "lr", "memory");
-}
-
-#else
-
-static void sum_taps(const uintptr_t *taps, int32_t count, const uintptr_t *first, const int8_t *weights, int32_t some,
-                     int32_t *sums)
-{
-    memset(sums, 0, PIXELS * LANES * sizeof *sums);
-    for (; count > 0; count--, weights += LANES) {
-        for (int32_t i = 0; i < PIXELS; i++) {
-            const uint8_t *pixel = (const uint8_t *)(first[i] + *taps++);
-            for (int32_t k = 0; k < some; k++) {
-                sums[LANES * i + k] += pixel[k] * weights[k];
-            }
-        }
+    int32_t sum = 0;
+    for (; count > 0; count--, taps += PIXELS, weights += LANES) {
+        sum += *(const uint8_t *)((uintptr_t)first + *taps) * *weights;
     }
+    return sum;
 }
 
-#endif
-
-/* All channels of one or two pixels whose taps are known. */
+/* All channels of one or two pixels whose taps are known, the second ones of two equal pixels where there is one. */
 static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish, const uintptr_t *taps,
                      const uint8_t *const *pixels, uint8_t *const *outputs, int32_t count)
 {
     const int8_t *weights = tile->weights;
     int32_t window = tile->filter_height * tile->filter_width;
-    for (int32_t k = 0; k < tile->channels_out; k += LANES, weights += window * LANES) {
-        int32_t sums[PIXELS * LANES];
-        int32_t left = match_arm_least(tile->channels_out - k, LANES);
-        uintptr_t first[] = {(uintptr_t)pixels[0] + (uintptr_t)k, (uintptr_t)pixels[1] + (uintptr_t)k};
-        sum_taps(taps, window, first, weights, left, sums);
-        match_mve_finish(finish, k, tile->channels_out, sums, LANES, outputs, count);
-        if (left > MATCH_MVE_CHANNELS) {
-            match_mve_finish(finish, k + MATCH_MVE_CHANNELS, tile->channels_out, sums + MATCH_MVE_CHANNELS, LANES,
-                             outputs, count);
+#if MATCH_ARM_MVE
+    if (finish->form == MATCH_ARM_WORDS && finish->low == 0) {
+        match_mve_lanes_t job = {
+            .taps = taps,
+            .count = window,
+            .first = {(uintptr_t)pixels[0], (uintptr_t)pixels[1]},
+            .outputs = {outputs[0], outputs[count - 1]},
+            .weights = weights,
+            .parameters = tile->parameters,
+            .channels = tile->channels_out,
+            .high = finish->high,
+        };
+        match_mve_lanes(&job);
+        return;
+    }
+#endif
+    int32_t bytes = match_arm_parameter_bytes(finish->form);
+    for (int32_t k = 0; k < tile->channels_out; k++) {
+        int32_t group = k / LANES * LANES, lane = k % LANES;
+        int32_t place = group + lane % 2 * (LANES / 2) + lane / 2; /* of the parameters */
+        match_arm_finish_t own = *finish;
+        own.parameters += (place - k) * bytes;
+        for (int32_t i = 0; i < count; i++) {
+            int32_t sum = sum_taps(pixels[i] + k, taps + i, window, weights + group * window + lane);
+            sum += match_arm_addend(&own, k);
+            match_arm_finish(&own, k, &sum, outputs + i, 1);
         }
     }
 }

@@ -7,7 +7,9 @@ import numpy.typing as npt
 
 from match.ir.requantization import UNREACHED, WORD, Int64Array, Requantization
 
-WORDS = np.dtype([("addend", "<i4"), ("multiplier", "<i4"), ("bias", "<i4"), ("shift", "u1"), ("times", "u1"), ("reserved", "<u2")])
+WORDS = np.dtype(
+    [("addend", "<i4"), ("multiplier", "<i4"), ("bias", "<i4"), ("shift", "u1"), ("times", "u1"), ("reserved", "<u2")]
+)
 """match_arm_requant_t."""
 
 LONG = np.dtype(
@@ -69,6 +71,12 @@ def lanes(weights: npt.NDArray[np.int8]) -> bytes:
     """Depthwise filters (K, FY, FX) by eight channels, whose weights lie side by side, for MVE."""
     padded = _padded(weights.reshape(len(weights), -1), VECTOR_LANES, 1)
     return padded.reshape(len(padded) // VECTOR_LANES, VECTOR_LANES, -1).transpose(0, 2, 1).tobytes()
+
+
+def by_lanes(parameters: bytes, parameter_bytes: int) -> bytes:
+    """Parameters of a multiple of eight channels as MVE's lanes have them: of each eight the even ones, then the odd ones."""
+    groups = np.frombuffer(parameters, np.uint8).reshape(-1, VECTOR_LANES // 2, 2, parameter_bytes)
+    return groups.swapaxes(1, 2).tobytes()
 
 
 def shifted_addends(weights: npt.NDArray[np.int8]) -> Int64Array:

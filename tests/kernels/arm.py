@@ -18,7 +18,13 @@ from tests.kernels.toolchain import PACKAGE, PROJECT, SANITIZE, STRICT
 
 MEMORY = "__flash=0", "__flash_size=0x400000", "__ram=0x20000000", "__ram_size=0x400000", "__stack_size=0x8000"
 SMALL_MEMORY = "__flash=0", "__flash_size=0x80000", "__ram=0x20000000", "__ram_size=0x80000", "__stack_size=0x8000"
-SECURE_MEMORY = "__flash=0x10000000", "__flash_size=0x400000", "__ram=0x38000000", "__ram_size=0x400000", "__stack_size=0x8000"
+SECURE_MEMORY = (
+    "__flash=0x10000000",
+    "__flash_size=0x400000",
+    "__ram=0x38000000",
+    "__ram_size=0x400000",
+    "__stack_size=0x8000",
+)
 SECONDS = 120
 
 
@@ -55,11 +61,14 @@ class Call:
     addend: Bytes | bytes = b""
     scratch: int = 0
     negative_step: int = 0
+    groups: int = 0
 
     def request(self) -> bytes:
         """As arm_harness.c reads it. Scratch holds what others have left."""
         arrays = self.input, self.addend, self.weights, self.parameters, self.output, b"\xa5" * self.scratch
-        head = struct.pack("<i48s25iq", 1, self.kernel.encode(), *astuple(self.fields), self.negative_step)
+        head = struct.pack(
+            "<i48s25iqi", 1, self.kernel.encode(), *astuple(self.fields), self.negative_step, self.groups
+        )
         blocks = (array if isinstance(array, bytes) else array.tobytes() for array in arrays)
         return head + b"".join(struct.pack("<i", len(block)) + block for block in blocks)
 

@@ -1,8 +1,8 @@
 /* Runs kernels of kernels/cortex_m for the tests: the file `requests` of the working directory, then `answers` into it,
  * both little-endian and back to back.
  *
- * A request is an int32 1, 48 bytes of name, the int32 fields of the tile, int64 negative_step and six arrays: input, addend,
- * weights, parameters, output, scratch, each an int32 size and bytes. An answer is the ticks of the core's timer, int32,
+ * A request is an int32 1, 48 bytes of name, the int32 fields of the tile, int64 negative_step, int32 groups and six arrays:
+ * input, addend, weights, parameters, output, scratch, each an int32 size and bytes. An answer is the ticks of the core's timer, int32,
  * and the output. An int32 0 ends the requests. */
 #include <stddef.h>
 #include <stdio.h>
@@ -24,12 +24,16 @@ typedef struct {
 static const entry_t entries[] = {
     ENTRY(match_arm_conv2d),
     ENTRY(match_arm_conv2d_long),
+    ENTRY(match_arm_grouped_conv2d),
+    ENTRY(match_arm_grouped_conv2d_long),
     ENTRY(match_arm_dense),
     ENTRY(match_arm_dense_long),
     ENTRY(match_arm_depthwise_conv2d),
     ENTRY(match_arm_depthwise_conv2d_long),
     ENTRY(match_mve_conv2d),
     ENTRY(match_mve_conv2d_long),
+    ENTRY(match_mve_grouped_conv2d),
+    ENTRY(match_mve_grouped_conv2d_long),
     ENTRY(match_mve_dense),
     ENTRY(match_mve_dense_long),
     ENTRY(match_mve_depthwise_conv2d),
@@ -95,6 +99,7 @@ static int answer(FILE *requests, FILE *answers)
     get(requests, fields, sizeof fields);
     memcpy((char *)&tile + offsetof(match_tile_t, channels_in), fields, sizeof fields);
     get(requests, &tile.negative_step, sizeof tile.negative_step);
+    get(requests, &tile.groups, sizeof tile.groups);
     for (int i = 0; i < ARRAYS; i++) {
         get(requests, &sizes[i], sizeof sizes[i]);
         arrays[i] = malloc((size_t)(sizes[i] > 0 ? sizes[i] : 1));

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
@@ -74,18 +74,8 @@ def random_geometry(rng: np.random.Generator, *, channelwise: bool = False) -> G
             return geometry
 
 
-def parameters(requantization: Requantization, addends: Ints | int, multiple: int) -> tuple[bytes, str]:
+def parameters(requantization: Requantization, addends: Ints | int, multiple: int, groups: int) -> tuple[bytes, str]:
     """Packed parameters, and what ends the names of kernels that read them."""
-    if isinstance(requantization, UpperWords):
-        bias = requantization.addend * requantization.multiplier + (requantization.bias << 32)
-        line = ir.Requantization(
-            requantization.multiplier,
-            bias,
-            requantization.shift + 32,
-            requantization.clip,
-            addend=requantization.addend,
-        )
-        return packing.words(line, addends, multiple), ""
     line = ir.Requantization(
         requantization.multiplier,
         requantization.bias,
@@ -94,7 +84,14 @@ def parameters(requantization: Requantization, addends: Ints | int, multiple: in
         requantization.negative_below,
         np.full_like(requantization.bias, requantization.negative_step),
     )
-    return packing.long(line, addends, multiple), "_long"
+    pack, suffix = packing.long, "_long"
+    if isinstance(requantization, UpperWords):
+        bias = requantization.addend * requantization.multiplier + (requantization.bias << 32)
+        line = replace(line, bias=bias, shift=requantization.shift + 32, addend=requantization.addend)
+        pack, suffix = packing.words, ""
+    own = np.broadcast_to(addends, line.channels)
+    parts = np.split(np.arange(line.channels), groups)
+    return b"".join(pack(line.take(part), own[part], multiple) for part in parts), suffix
 
 
 def finished(
@@ -109,13 +106,16 @@ def finished(
     rng: np.random.Generator,
     shape: Shape,
     pad_value: int,
+    groups: int = 1,
 ) -> Call:
     """The call of a kernel that makes outputs of accumulators; weights, and how they are packed."""
     requantization = requantization_of(rng, acc, shape.form, shape.clip)
     target = embed(np.zeros(acc.shape, np.uint8), shape.behind)
     shifted = family == "mve" and kernel != "depthwise_conv2d"
     addends = packing.shifted_addends(weights[0]) if shifted else 0
-    packed, suffix = parameters(requantization, addends, multiple)
+    packed, suffix = parameters(requantization, addends, multiple, groups)
+    if family == "mve" and kernel == "depthwise_conv2d":
+        packed = packing.by_lanes(packed, (packing.LONG if suffix else packing.WORDS).itemsize)
     return Call(
         f"match_{family}_{kernel}{suffix}",
         fields_of(geometry, source, target, requantization, pad_value),
@@ -139,9 +139,7 @@ def conv2d_call(rng: np.random.Generator, family: str, geometry: Geometry, shape
     multiple = packing.PAIR_CHANNELS if family == "arm" else packing.VECTOR_CHANNELS
     length = geometry.filter[0] * geometry.filter[1] * geometry.channels_in
     scratch = scratch_of_conv2d(family, length, geometry.channels_in)
-    return finished(
-        family, "conv2d", geometry, source, acc, packed, multiple, scratch, rng, shape, pad_value
-    )
+    return finished(family, "conv2d", geometry, source, acc, packed, multiple, scratch, rng, shape, pad_value)
 
 
 def scratch_of_conv2d(family: str, length: int, channels: int) -> int:
@@ -149,6 +147,34 @@ def scratch_of_conv2d(family: str, length: int, channels: int) -> int:
     if family == "mve":
         return 2 * align(length, 16) + 16
     return 8 * align(length, 4) + (align(length, 4) + 4 if channels % 4 else 0)
+
+
+def grouped_call(rng: np.random.Generator, family: str, geometry: Geometry, groups: int, shape: Shape) -> Call:
+    """A convolution in groups, each of which has the channels of the geometry."""
+    inputs, outputs = geometry.channels_in, geometry.channels_out
+    whole = replace(geometry, channels_in=groups * inputs, channels_out=groups * outputs)
+    source = embed(random_input(rng, whole), shape.before)
+    weights = random_weights(rng, (groups, outputs, *geometry.filter, inputs))
+    pad_value = int(rng.integers(256))
+    seen = np.split(source.tile, groups, axis=2)
+    acc = [conv2d(part, own, geometry, pad_value) for part, own in zip(seen, weights, strict=True)]
+    pack, multiple = (packing.pairs, 2) if family == "arm" else (packing.vectors, 4)
+    scratch = scratch_of_conv2d(family, geometry.filter[0] * geometry.filter[1] * inputs, inputs)
+    call = finished(
+        family,
+        "grouped_conv2d",
+        whole,
+        source,
+        np.concatenate(acc, axis=2),
+        (weights.reshape(groups * outputs, -1), b"".join(map(pack, weights))),
+        multiple,
+        scratch,
+        rng,
+        shape,
+        pad_value,
+        groups,
+    )
+    return replace(call, fields=replace(call.fields, channels_in=inputs, channels_out=outputs), groups=groups)
 
 
 def dense_call(rng: np.random.Generator, family: str, inputs: int, outputs: int, shape: Shape) -> Call:
@@ -172,9 +198,7 @@ def depthwise_call(rng: np.random.Generator, family: str, geometry: Geometry, sh
     packed = weights, packing.paired_rows(weights) if family == "arm" else packing.lanes(weights)
     multiple = 1 if family == "arm" else packing.VECTOR_LANES
     scratch = scratch_of_depthwise(family, geometry)
-    return finished(
-        family, "depthwise_conv2d", geometry, source, acc, packed, multiple, scratch, rng, shape, pad_value
-    )
+    return finished(family, "depthwise_conv2d", geometry, source, acc, packed, multiple, scratch, rng, shape, pad_value)
 
 
 def scratch_of_depthwise(family: str, geometry: Geometry) -> int:
@@ -185,11 +209,9 @@ def scratch_of_depthwise(family: str, geometry: Geometry) -> int:
     window, outputs = height // 2 + 1, align(geometry.output[1], 2)
     columns = (outputs - 1) * geometry.stride[1] + (width - 1) * geometry.dilation[1] + 1
     rows = 2 if geometry.stride[0] == geometry.dilation[0] == 1 else 1
-    strip = max(1, min(-(-geometry.output[0] // rows), 32 // columns))
+    strip = max(1, min(-(-geometry.output[0] // rows), 64 // columns))
     return 4 * (4 * strip * columns * window + 8 * width * window + strip * rows * outputs)
 
 
 def align(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
-
-

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from tests.kernels.arm import CORES, Program
-from tests.kernels.arm_layers import FAMILIES, conv2d_call, dense_call, depthwise_call, random_geometry, random_shape
+from tests.kernels.arm_layers import (
+    FAMILIES,
+    conv2d_call,
+    dense_call,
+    depthwise_call,
+    grouped_call,
+    random_geometry,
+    random_shape,
+)
 
 pytestmark = pytest.mark.cc
 
@@ -20,6 +28,17 @@ CASES = 60
 def test_convolutions(arm: Callable[[str], Program], core: str, family: str) -> None:
     rng = np.random.default_rng(1)
     arm(core).check([conv2d_call(rng, family, random_geometry(rng), random_shape(rng)) for _ in range(CASES)])
+
+
+@pytest.mark.parametrize("core", CORES)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_convolutions_in_groups(arm: Callable[[str], Program], core: str, family: str) -> None:
+    rng = np.random.default_rng(5)
+    calls = (
+        grouped_call(rng, family, random_geometry(rng), int(rng.integers(1, 5)), random_shape(rng))
+        for _ in range(CASES)
+    )
+    arm(core).check([call for call in calls if call.fields.channels_in < 10])
 
 
 @pytest.mark.parametrize("core", CORES)

@@ -71,7 +71,9 @@ def average(rng: np.random.Generator) -> Call:
     """Some windows have more pixels than 16 bits have room for."""
     geometry, shape = random_geometry(rng, channelwise=True), random_shape(rng)
     if rng.random() < 0.1:
-        geometry = Geometry(geometry.channels_in, geometry.channels_in, (1, 1), (19, 17), (1, 1), (1, 1), (0,) * 4, (0, 0))
+        geometry = Geometry(
+            geometry.channels_in, geometry.channels_in, (1, 1), (19, 17), (1, 1), (1, 1), (0,) * 4, (0, 0)
+        )
     source = embed(random_input(rng, geometry), shape.before)
     pad_value = int(rng.integers(256))
     acc = windows(source.tile, geometry, pad_value).sum(axis=(2, 3))
