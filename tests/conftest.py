@@ -35,8 +35,10 @@ def pytest_configure() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that use a simulator's fixture are in its tier."""
     for item in items:
-        for simulator_tier in {"qemu", "rtl"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(simulator_tier)
+        fixtures = set(getattr(item, "fixturenames", ()))
+        for tier, simulators in {"qemu": {"qemu", "qemu_arm"}, "rtl": {"rtl"}}.items():
+            if simulators & fixtures:
+                item.add_marker(tier)
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +56,14 @@ def models_dir() -> Path:
 def qemu() -> None:
     """Tests that use it are skipped without QEMU for RV32 and a compiler for programs without an operating system."""
     for tool in ("qemu-system-riscv32", "riscv64-unknown-elf-gcc"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not on the PATH")
+
+
+@pytest.fixture(scope="session")
+def qemu_arm() -> None:
+    """The same for Arm's cores."""
+    for tool in ("qemu-system-arm", "arm-none-eabi-gcc"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not on the PATH")
 

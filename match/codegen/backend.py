@@ -63,9 +63,8 @@ def with_names_for_c(module: tvm.IRModule) -> tvm.IRModule:
 
 def layer_module(function: Any) -> Any:
     """What ``relay.ext.match`` returns for a function: its C, as a module of TVM's; no text where it has no plan."""
-    code = (
-        generate(decode(str(function.attrs[PLAN_ATTRIBUTE])), alone=True) if PLAN_ATTRIBUTE in function.attrs else "\n"
-    )
+    plan = decode(str(function.attrs[PLAN_ATTRIBUTE])) if PLAN_ATTRIBUTE in function.attrs else None
+    code = "\n" if plan is None else generate(plan, alone=True, own_scratch=True)
     return source_module(code, str(function.attrs["global_symbol"]))
 
 

@@ -26,10 +26,11 @@ from match.mapping.storage import storage
 from match.target.operands import OUTPUT
 
 
-def generate(plan: LayerPlan, *, alone: bool = False) -> str:
+def generate(plan: LayerPlan, *, alone: bool = False, own_scratch: bool = False) -> str:
     """The C source of one layer: a function ``int32_t symbol(const void *input[, const void *addend], void *output)``.
 
-    A layer on a module without a scratchpad has `scratch` as its last parameter where its kernel needs some. It returns
+    A layer on a module without a scratchpad has `scratch` as its last parameter where its kernel needs some, unless it
+    has its own (`own_scratch`), which callers such as TVM's executor do not know of. It returns
     MATCH_OK or one of the errors in match_status.h. What happens in which order is in docs/event-order.md.
     The source includes layers.h, which declares the function, unless it is `alone`, without a project.
 
@@ -40,8 +41,8 @@ def generate(plan: LayerPlan, *, alone: bool = False) -> str:
             channels, constants by output channel.
     """
     if plan.schedule.direct:
-        text = DirectText(plan, prototype(plan, alone=alone), declared=not alone)
-        return wrap(render("direct.c.mako", text=text, alone=alone))
+        text = DirectText(plan, prototype(plan, own_scratch=own_scratch), declared=not alone)
+        return wrap(render("direct.c.mako", text=text, own_scratch=own_scratch))
     if not _through_main_memory(plan):
         levels: tuple[LevelText, ...] = (_kernel(plan),)
         functions = _functions(levels[0])
@@ -60,11 +61,11 @@ def generate(plan: LayerPlan, *, alone: bool = False) -> str:
     return wrap(render("layer.c.mako", text=text, comment=comment))
 
 
-def prototype(plan: LayerPlan, *, alone: bool = False) -> str:
-    """Declaration of a layer's function, without the semicolon; `alone`, it has scratch of its own."""
+def prototype(plan: LayerPlan, *, own_scratch: bool = False) -> str:
+    """Declaration of a layer's function, without the semicolon."""
     inputs = [operand.name for operand in plan.schedule.operands if operand.role is Role.INPUT]
     parameters = [f"const void *{name}" for name in inputs] + ["void *output"]
-    if plan.schedule.direct and plan.schedule.scratch and not alone:
+    if plan.schedule.direct and plan.schedule.scratch and not own_scratch:
         parameters.append("void *scratch")
     return f"int32_t {plan.symbol}({', '.join(parameters)})"
 

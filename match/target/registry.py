@@ -124,6 +124,8 @@ def _sizes(target: MatchTarget, chosen: Sequence[HwModule], l1: Sizes | None) ->
         OptionError: one size is given for several memories, or several for one.
     """
     own = {module.memories[-1]: module for module in chosen if module.memories}
+    if l1 is not None and not own:
+        raise OptionError(f"{target.name} has no module with a scratchpad; leave out --l1 (l1).")
     if not isinstance(l1, dict):
         if l1 is not None and len(own) > 1:
             memories = ", ".join(

@@ -33,8 +33,6 @@ class CortexM(PulpKernels):
     name = "core"
     memories = ()
     api = DirectApi(("match_arm.h", "match_pulp.h"))
-    int16 = frozenset[Op]()
-    sums = frozenset[Op]()
 
     def __init__(self, core: Core, cost: CortexMCost) -> None:
         """A core with the cycles that are given."""
@@ -115,7 +113,7 @@ class CortexM(PulpKernels):
 
 
 def _is_own(layer: Layer) -> bool:
-    """Whether the kernel is one of kernels/cortex_m."""
-    if layer.input_dtype == "int16" or layer.op not in _OWN:
+    """Whether the kernel is one of kernels/cortex_m: those know neither activations of 16 bits nor sums as outputs."""
+    if layer.input_dtype == "int16" or layer.output_dtype == "int32" or layer.op not in _OWN:
         return False
     return layer.op is not Op.ADD or not layer.broadcast

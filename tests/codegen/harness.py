@@ -21,7 +21,7 @@ from match.ir.layer import Role
 from match.ir.requantization import Requantizer
 from match.mapping.schedule import Loop, Placement, Schedule
 from match.mapping.storage import Storage, storage
-from match.target.hardware import HwModule, MatchTarget
+from match.target.hardware import DirectApi, HwModule, MatchTarget
 from match.target.operands import OUTPUT, WEIGHTS
 from tests.codegen.layers import Case, Tensor
 from tests.codegen.mock_target import EXTERNAL_API, FOLDER, PLAIN, SIGNED, MockModule, MockTarget
@@ -89,6 +89,7 @@ def scheduled(
         ),
         constants=pack_constants([module], case.layer, [requantizer], [case.constants], schedule),
         api=module.scratchpad_api,
+        direct=module.api if isinstance(module.api, DirectApi) else None,
         external=EXTERNAL_API if two else None,
         constants_at="network" if two and any(operand.name == WEIGHTS for operand in schedule.operands) else "code",
     )
@@ -294,10 +295,10 @@ def _main(plans: Sequence[LayerPlan], cases: Sequence[Case], target: MatchTarget
 
 def _call(number: int, item: LayerPlan, case: Case) -> list[str]:
     """Statements that run one layer; operands that its first of two memories holds lie in external memory."""
-    memory = item.schedule.memories[0]
+    memory = item.schedule.memories[0] if item.external else None
 
     def external(operand: str) -> str:
-        return "true" if item.external and memory.has(operand) else "false"
+        return "true" if memory is not None and memory.has(operand) else "false"
 
     lines: list[str] = []
     names: list[str] = []
@@ -309,13 +310,17 @@ def _call(number: int, item: LayerPlan, case: Case) -> list[str]:
         lines.append(f"    if ({names[-1]} == NULL) {{ return 2; }}")
     if item.constants_at == "network":
         lines.append(f"    constants_{number} = mock_external_tensor({len(item.constants)}, {external(WEIGHTS)});")
-    if item.external:
+    if memory is not None:
         lines.append(f"    blocks_{number} = malloc({item.schedule.used_bytes(memory)});")
         lines.append(f"    memset(blocks_{number}, 0xa5, {item.schedule.used_bytes(memory)});")
     allocate = "mock_external_alloc" if external(OUTPUT) == "true" else "malloc"
+    scratch = item.schedule.scratch if item.schedule.direct else 0
+    if scratch:
+        lines += [f"    void *scratch_{number} = malloc({scratch});", f"    memset(scratch_{number}, 0xa5, {scratch});"]
+    given = [*names, f"out_{number}", *([f"scratch_{number}"] if scratch else [])]
     lines += [
         f"    void *out_{number} = {allocate}({size});",
-        f"    status = {item.symbol}({', '.join(names)}, out_{number});",
+        f"    status = {item.symbol}({', '.join(given)});",
         f'    if (status != MATCH_OK) {{ fprintf(stderr, "layer {number}: status %d", (int)status); return 3; }}',
         "    if (mock_external_outstanding() != 0) { return 5; }",
         f"    out_{number} = mock_external_bytes(out_{number}, {size}, {external(OUTPUT)});",
@@ -328,4 +333,6 @@ def _call(number: int, item: LayerPlan, case: Case) -> list[str]:
         lines.append(f"    {'mock_external_free' if external(WEIGHTS) == 'true' else 'free'}(constants_{number});")
     if item.external:
         lines.append(f"    free(blocks_{number});")
+    if scratch:
+        lines.append(f"    free(scratch_{number});")
     return lines

@@ -31,7 +31,7 @@ _Alignas(${text.constant_alignment}) static const uint8_t constants[${len(text.p
 
 ${text.prototype}
 {
-% if alone and text.scratch:
+% if own_scratch and text.scratch:
     static _Alignas(${text.constant_alignment}) uint8_t scratch[${text.scratch}];
 % endif
 % if text.plan.constants_at == "network":

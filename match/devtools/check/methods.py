@@ -40,8 +40,8 @@ def _ask(module: HwModule, match: Match) -> None:
     operands = methods.operands(module, layer, form.requantizer)
     methods.cost(module, layer, form.requantizer)
     methods.kernel(module, layer, form.requantizer)
-    multiples = _multiples(module, layer, operands)
-    _room(module, form, layer, multiples)
+    if not module.direct:
+        _room(module, form, layer, _multiples(module, layer, operands))
     for operand in operands:
         if operand.role is Role.CONSTANT:
             _packing(module, match, form, operand)
@@ -101,11 +101,14 @@ def _room(module: HwModule, form: Form, layer: Layer, multiples: Mapping[Dim, in
 
 
 def _packing(module: HwModule, match: Match, form: Form, operand: Operand) -> None:
-    """The bytes that pack() makes of a whole layer and of a part of its channels are those of the operand's blocks."""
+    """The bytes that pack() makes of a whole layer and of a part of its channels are those of the operand's blocks.
+
+    Without a scratchpad there are no parts.
+    """
     layer = match.layer
     whole = layer.spans
     half = -(-layer.k // 2)
-    multiple = module.tile_multiples(layer).get(Dim.K, 1)
+    multiple = 0 if module.direct else module.tile_multiples(layer).get(Dim.K, 1)
     part = half // multiple * multiple if multiple else 0
     for spans in (whole, {**whole, Dim.K: (0, part)} if part else whole):
         methods.pack(module, layer, form.requantizer, form.constants, spans, operand.components)

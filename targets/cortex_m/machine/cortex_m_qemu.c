@@ -17,7 +17,7 @@ static uint32_t shown;
 uint64_t match_counter(void)
 {
     systick_t *const timer = (systick_t *)(uintptr_t)0xe000e010;
-    if (timer->control == 0) {
+    if ((timer->control & ENABLED) == 0) {
         timer->reload = TICKS;
         timer->value = 0;
         timer->control = ENABLED | OF_THE_CORE;

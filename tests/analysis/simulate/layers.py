@@ -18,6 +18,7 @@ from match.ir.requantization import Int64Array, Requantizer
 from match.mapping.memory import Memory
 from match.mapping.schedule import Loop, Placement, Schedule
 from match.prediction.blocks import largest_tile
+from match.prediction.direct import direct_scratch
 from match.requantize.form import choose_form
 from match.target.hardware import HwModule, MatchTarget, Pattern
 from tests.codegen.harness import scheduled
@@ -133,10 +134,17 @@ def accumulator(constants: LayerConstants, case: Case) -> tuple[Int64Array, Int6
 def planned(
     module: HwModule, layer: Accepted, rng: random.Random, symbol: str, *, through: Memory | None = None
 ) -> LayerPlan:
-    """The layer with a random schedule onto the module's memories, operands passing the memory `through` before."""
+    """The layer with a random schedule onto the module's memories, operands passing the memory `through` before.
+
+    Without memories there is one schedule.
+    """
     case = layer.case
     operands = module.operands(case.layer, layer.requantizer)
     model = module.cost(case.layer, layer.requantizer)
+    if module.direct:
+        scratch = direct_scratch(case.layer, operands, model)
+        schedule = Schedule(case.layer, operands, (), (), (), scratch)
+        return scheduled(case, schedule, symbol=symbol, module=module, requantizer=layer.requantizer)
     multiples = module.tile_multiples(case.layer)
     memories = (through, *module.memories) if through else module.memories
     for _ in range(200):

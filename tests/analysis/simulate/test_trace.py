@@ -32,13 +32,15 @@ TWINS = {"cluster": ("gap8", "gap9", "pulp_open"), "ne16": ("gap9", "pulp_open")
 
 
 def patterns() -> Iterator[object]:
-    """Every pattern of one operator of every module of every installed target.
+    """Every pattern of one operator of every module of every installed target that has a scratchpad.
 
     Those of several are in tests/codegen; an LSTM, whose constants follow from a whole network's, in tests/e2e.
     """
     for name in target_names():
         target = get_target(name)
         for module in target.modules:
+            if module.direct:  # tests/targets/test_cortex_m.py
+                continue
             single = (one for one in module.patterns() if not one.before and one.op not in GATES)
             for number, pattern in enumerate(single):
                 twins = TWINS.get(module.name, (name,))

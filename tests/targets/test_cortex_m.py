@@ -1,0 +1,120 @@
+"""Cortex-M: the core computes layers out of its RAM and flash, on a PC and on each core under QEMU."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import match
+from match.analysis.simulate import simulate
+from match.analysis.trace import LayerTrace
+from match.devtools.check import check_target
+from match.devtools.check.description import description_problems
+from match.devtools.demo import INPUT, load_images
+from match.dispatch.plan import LayerPlan
+from match.errors import CapacityError, OptionError
+from match.ir.layer import GATES
+from match.mapping.memory import Memory
+from match.target.hardware import MatchTarget
+from match.target.registry import get_target
+from tests.analysis.simulate.layers import Accepted, accepted, planned
+from tests.codegen.harness import traced_run
+from tests.e2e import tflite_network
+
+pytestmark = pytest.mark.cc
+
+CORES = ("cortex_m4", "cortex_m7", "cortex_m33", "cortex_m55")
+BOARDS = (*CORES, "nucleo_f446re", "pico_2")
+DEMO = Path(match.__file__).parent / "devtools" / "demo"
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_description(name: str) -> None:
+    assert description_problems(get_target(name)) == ()
+
+
+def layers(target: MatchTarget, count: int) -> Iterator[tuple[LayerPlan, Accepted]]:
+    """Random layers of every pattern, with their plans."""
+    (module,) = target.modules
+    single = [pattern for pattern in module.patterns() if pattern.op not in GATES]
+    for number, pattern in enumerate(single):
+        some = list(itertools.islice(accepted(module, pattern, target, number), count))
+        assert len(some) == count, f"too few of the random layers of {pattern.name} are taken"
+        for place, layer in enumerate(some):
+            yield planned(module, layer, random.Random(0), f"layer_{number}_{place}"), layer
+
+
+@pytest.mark.parametrize("name", ["cortex_m4", "cortex_m55"])
+@pytest.mark.parametrize("count", [3, pytest.param(20, marks=pytest.mark.sweep)])
+def test_layers_equal_their_definition(name: str, count: int) -> None:
+    """Of every operator, with scratch of exactly the bytes that the cost model says; the trace is what is simulated."""
+    target = get_target(name)
+    (module,) = target.modules
+    plans, cases = zip(*layers(target, count), strict=True)
+    outputs, traced = traced_run(plans, [layer.case for layer in cases], target=target)
+    for plan, layer, output, trace in zip(plans, cases, outputs, traced, strict=True):
+        if layer.case.layer.input_dtype != "int8":
+            assert np.array_equal(output, layer.case.expected()), layer.case.layer
+        timeline = simulate(plan.schedule, module.cost(plan.layer, plan.requantizer))
+        assert trace == LayerTrace(plan.symbol, timeline.actions)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", BOARDS)
+def test_layers_equal_tvm(name: str) -> None:
+    check = check_target(get_target(name))
+    assert check.problems == ()
+    assert all(coverage.taken for coverage in check.coverage)
+
+
+@pytest.mark.usefixtures("qemu_arm")
+@pytest.mark.parametrize("name", CORES)
+def test_digits_on_the_core(name: str) -> None:
+    """A Cortex-M computes what the PC does."""
+    compiled = match.compile(DEMO / "digits.onnx", name)
+    images = load_images(DEMO / "digits.npz")[0][:2]
+    (right,), (outputs,) = (compiled.run({INPUT: images}, on=on).values() for on in ("host", "qemu"))
+    assert np.array_equal(outputs, right)
+
+
+NETWORKS = ("pretrainedResnet_quant", "vww_96_int8", "kws_ref_model", "ad01_int8")
+EACH_RUN = {("kws_ref_model", "cortex_m4"), ("ad01_int8", "cortex_m55")}
+WAYS = [
+    pytest.param(*way, marks=() if way in EACH_RUN else pytest.mark.sweep) for way in itertools.product(NETWORKS, CORES)
+]
+
+
+@pytest.mark.usefixtures("qemu_arm")
+@pytest.mark.parametrize(("network", "name"), WAYS)
+def test_networks_equal_tflite_micro(network: str, name: str, models_dir: Path) -> None:
+    path = models_dir / f"{network}.tflite"
+    read = tflite_network.read(path)
+    tensor = read.tensors[read.input]
+    inputs = np.random.default_rng(7).integers(-128, 128, (2, *tensor.shape)).astype(np.int8)
+    compiled = match.compile(path, name, numerics="exact")
+    outputs, measured = compiled.measure({tensor.name: inputs}, on="qemu")
+    (output,) = outputs.values()
+    assert np.array_equal(output, tflite_network.run_micro(path, inputs))
+    assert measured.total > 0
+
+
+def test_constants_are_in_flash(models_dir: Path) -> None:
+    """RAM has activations alone: a network whose constants it could not hold fits."""
+    chip = get_target("nucleo_f446re")
+    report = match.predict(models_dir / "ad01_int8.tflite", chip)
+    assert report.totals.constant_bytes > chip.main_memory.size
+    assert report.totals.l2_peak_bytes < 8192
+    assert chip.flash is not None
+    chip.flash = Memory("flash", report.totals.constant_bytes)
+    with pytest.raises(CapacityError, match=r"bytes of nucleo_f446re's flash, which has .* for the program; "):
+        match.predict(models_dir / "ad01_int8.tflite", chip)
+
+
+def test_there_is_no_l1() -> None:
+    with pytest.raises(OptionError, match="cortex_m4 has no module with a scratchpad"):
+        get_target("cortex_m4", l1=8192)
