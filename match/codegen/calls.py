@@ -15,6 +15,7 @@ from match.codegen.steps import CONSTANT_ALIGNMENT, Argument, Buffer, CallStep, 
 from match.dispatch.plan import InPlace, LayerPlan
 from match.graph.opaque import Constant
 from match.graph.value import Value
+from match.ir.layer import Role
 from match.ir.names import identifiers
 from match.mapping.memory import align
 from match.partitioning.steps import Cut, Step
@@ -62,11 +63,14 @@ class _Calls:
 
     def result(self) -> Calls:
         copied = list(self._copied_ends())
-        for step in self._steps:
+        last = dict(self._last_reads())
+        for place, step in enumerate(self._steps):
             for number, tensor in enumerate(step.writes):
                 if self._root(tensor) is tensor and tensor not in self._places:
                     output = f"{self._names[step]}_output{f'_{number}' if len(step.writes) > 1 else ''}"
-                    self._places[tensor] = Argument(Buffer(output, tensor.tensor.bytes))
+                    own = Argument(Buffer(output, tensor.tensor.bytes))
+                    over = (self._places[x] for x in self._overwritable(step, tensor) if last[x] == place)
+                    self._places[tensor] = next(over, own)
         steps = [
             self._call(step, self._names[step])
             for step in self._steps
@@ -76,6 +80,18 @@ class _Calls:
         steps = [replace(step, pieces=None) if times[step.function] > 1 else step for step in steps]
         copies = in_order(Copy(self._place(tensor), target, tensor.tensor.bytes) for tensor, target in copied)
         return Calls(tuple(steps), copies, self._functions, tuple(stacked(self._constants.values())))
+
+    def _overwritable(self, step: Step, output: Value) -> Iterator[Value]:
+        """Tensors in whose buffers a step's output fits and may lie, if nothing reads them after it."""
+        if not isinstance(step.plan, LayerPlan) or not step.plan.overwritable or output in self._parts:
+            return
+        names = [operand.name for operand in step.plan.schedule.operands if operand.role is Role.INPUT]
+        parts = {*self._parts, *(whole for whole, _ in self._parts.values())}
+        for name, x in zip(names, map(self._root, step.reads), strict=True):
+            place = self._places.get(x)
+            alone = place is not None and place.buffer is not None and not place.offset and x not in parts
+            if alone and name in step.plan.overwritable and x.tensor.bytes == output.tensor.bytes:
+                yield x
 
     def _distinct(self) -> Iterator[tuple[str, CoreFunction]]:
         """The functions that are printed: of equal ones that of the first step."""

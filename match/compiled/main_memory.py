@@ -59,7 +59,10 @@ def estimate(network: Partitioned, reads: Sequence[Reads]) -> Estimate:
         0 if read.outputs and last[place] == place else _written(decision, row)
         for place, (decision, row, read) in enumerate(zip(decisions, row_of, reads, strict=True))
     ]
-    items = [Item(place, place, last[place], size) for place, size in enumerate(sizes) if size]
+    ends = dict[int, int]()
+    for place, owner in enumerate(_owners(decisions, reads, last, sizes)):
+        ends[owner] = last[place]
+    items = [Item(place, place, end, sizes[place]) for place, end in ends.items() if sizes[place]]
     items += [
         Item(len(decisions) + place, place, place, size) for place, size in enumerate(map(_scratch, decisions)) if size
     ]
@@ -78,6 +81,18 @@ def estimate(network: Partitioned, reads: Sequence[Reads]) -> Estimate:
     constants = operator_bytes + sum(len(decision.plan.constants) for decision in decisions if decision.plan)
     own = max((_OWN * _touched(row) for row in on_core), default=0)
     return Estimate(whole, constants, own)
+
+
+def _owners(
+    decisions: Sequence[LayerDecision], reads: Sequence[Reads], last: Sequence[int], sizes: Sequence[int]
+) -> list[int]:
+    """Of each decision the one in whose tensor its own lies: itself, or one whose tensor it is the last to read."""
+    owners = list(range(len(decisions)))
+    for place, (decision, read) in enumerate(zip(decisions, reads, strict=True)):
+        if decision.plan is not None and decision.plan.overwritable:
+            free = (writer for writer in read.operators if last[writer] == place and sizes[writer] == sizes[place])
+            owners[place] = owners[next(free, place)]
+    return owners
 
 
 def _scratch(decision: LayerDecision) -> int:

@@ -94,7 +94,8 @@ class LayerPlan:
 
     `external` moves blocks into main memory where that is the first of the schedule's memories; else it is None.
     `constants_at` says where the constants are: in the layer's own C, or where the network puts them. `source` is what
-    the model calls the layer, empty if that is not known.
+    the model calls the layer, empty if that is not known. `overwritable` are the inputs in whose place the output may
+    lie.
     """
 
     symbol: str
@@ -110,6 +111,7 @@ class LayerPlan:
     constants_at: Literal["code", "network"] = "code"
     source: str = ""
     scratch: ScratchPlan = ScratchPlan()
+    overwritable: tuple[str, ...] = ()
 
     @property
     def units(self) -> tuple[Unit, ...]:

@@ -43,6 +43,7 @@ def plan_layer(request: Request, schedule: Schedule, workload: Workload, target:
         direct=module.api if isinstance(module.api, DirectApi) else None,
         external=target.external.api if nested and target.external else None,
         scratch=_scratch(request, schedule) if layer.stages and not layer.links else ScratchPlan(),
+        overwritable=methods.overwritable(module, layer) if module.direct and target.external is None else (),
     )
 
 

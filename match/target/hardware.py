@@ -349,6 +349,14 @@ class HwModule(_Described, ABC):
         """
         return pack(constants, requantizer, output_spans(layer, spans))
 
+    def overwritable(self, layer: Layer) -> tuple[str, ...]:
+        """Names of the inputs in whose place the kernel may write the output, if nothing else reads them any more.
+
+        It is asked of modules without a scratchpad about layers whose output has as many bytes. Kernels that read an
+        element after they wrote another one cannot do it.
+        """
+        return ()
+
     def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
         """The forms that the kernel for a layer can execute: `requantizers`, where all kernels have the same."""
         return self.requantizers

@@ -89,6 +89,19 @@ def kernel(module: HwModule, layer: Layer, requantizer: Requantizer | None) -> s
     return found
 
 
+def overwritable(module: HwModule, layer: Layer) -> tuple[str, ...]:
+    """`HwModule.overwritable`. Raises AnswerError: it fails, or these are no inputs."""
+    found = asked(module, layer, "overwritable", lambda: tuple(module.overwritable(layer)))
+    inputs = [INPUT, ADDEND][: 1 + layer.two_inputs]
+    if not all(name in inputs for name in found):
+        raise AnswerError(
+            module,
+            layer,
+            f"overwritable() returned {found!r} for {words(layer)}; it must return some of {', '.join(inputs)}",
+        )
+    return found
+
+
 def tile_multiples(module: HwModule, layer: Layer) -> dict[Dim, int]:
     """`HwModule.tile_multiples`. Raises AnswerError: it fails, or these are no numbers of iterations."""
     found = asked(module, layer, "tile_multiples", lambda: dict(module.tile_multiples(layer)))

@@ -12,7 +12,7 @@ from match.ir.requantization import Requantizer
 from match.target import tile_constants
 from match.target.cost import CostModel
 from match.target.hardware import DirectApi
-from match.target.operands import FILTER, REQUANTIZATION, standard_operands
+from match.target.operands import ADDEND, FILTER, INPUT, REQUANTIZATION, standard_operands
 from match.target.tile_constants import Spans, pack, parameter_bytes
 from match.targets.cortex_m import packing
 from match.targets.cortex_m.cores import Core
@@ -106,6 +106,10 @@ class CortexM(PulpKernels):
         pairs, vectors = (packing.PAIR_CHANNELS, packing.PAIR_VALUES), (packing.VECTOR_CHANNELS, packing.VECTOR_BYTES)
         channels, values = vectors if self._mve else pairs
         return channels, -(-window * layer.c // values) * values
+
+    def overwritable(self, layer: Layer) -> tuple[str, ...]:
+        """Inputs of additions and of lookups."""
+        return (INPUT, ADDEND) if _is_own(layer) and layer.op in (Op.ADD, Op.LOOKUP) else ()
 
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """What the kernel takes."""
