@@ -15,12 +15,8 @@ typedef struct {
 static void sign_run(void *target, const uint8_t *bytes, int32_t count)
 {
     place_t *place = target;
-    if (bytes != NULL) {
-        place->column = match_mve_sign(place->column, bytes, count);
-        return;
-    }
-    memset(place->column, place->padding, (size_t)count);
-    place->column += count;
+    place->column = bytes != NULL ? match_mve_sign(place->column, bytes, count)
+                                  : match_mve_fill(place->column, place->padding, count);
 }
 
 static void lay_out(const match_tile_t *tile, int32_t y, int32_t x, int8_t *column)
