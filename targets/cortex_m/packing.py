@@ -74,7 +74,7 @@ def lanes(weights: npt.NDArray[np.int8]) -> bytes:
 
 
 def by_lanes(parameters: bytes, parameter_bytes: int) -> bytes:
-    """Parameters of a multiple of eight channels as MVE's lanes have them: of each eight the even ones, then the odd ones."""
+    """Parameters of a multiple of eight channels as MVE's lanes have them: of each eight the even ones come first."""
     groups = np.frombuffer(parameters, np.uint8).reshape(-1, VECTOR_LANES // 2, 2, parameter_bytes)
     return groups.swapaxes(1, 2).tobytes()
 

@@ -10,7 +10,7 @@ import numpy as np
 from match.ir import requantization as ir
 from match.targets.cortex_m import packing
 from tests.kernels.arm import Call, expected_in
-from tests.kernels.harness import Bytes, View, embed
+from tests.kernels.harness import View, embed
 from tests.kernels.pulp_tiles import fields_of, random_input, random_weights
 from tests.kernels.reference import (
     Geometry,
@@ -19,9 +19,7 @@ from tests.kernels.reference import (
     UpperWords,
     conv2d,
     depthwise_conv2d,
-    output_strides_of,
     requantization_of,
-    strides_of,
 )
 
 FORMS = ("high", "int64", "int64_signed")
