@@ -126,3 +126,23 @@ void match_mve_grouped_conv2d_long(const match_tile_t *tile)
 {
     grouped(tile, MATCH_ARM_LONG);
 }
+
+/* Rows of a dense layer as pixels of a convolution that sees one at a time. */
+static void dense_rows(const match_tile_t *tile, match_arm_form_t form)
+{
+    match_tile_t pixels = *tile;
+    pixels.filter_height = pixels.filter_width = 1;
+    pixels.stride_y = pixels.stride_x = 1;
+    pixels.dilation_y = pixels.dilation_x = 1;
+    conv2d(&pixels, form);
+}
+
+void match_mve_dense_rows(const match_tile_t *tile)
+{
+    dense_rows(tile, MATCH_ARM_WORDS);
+}
+
+void match_mve_dense_rows_long(const match_tile_t *tile)
+{
+    dense_rows(tile, MATCH_ARM_LONG);
+}

@@ -46,10 +46,10 @@ class Kernels:
 
     def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
         """The name of a kernel of match_arm.h; also of a maximum and of a table."""
-        op = Op.CONV2D if layer.op is Op.DENSE and layer.oy * layer.ox > 1 else layer.op
-        family = "mve" if self.vectors and op in WEIGHTED else "arm"
+        family = "mve" if self.vectors and layer.op in WEIGHTED else "arm"
+        rows = "_rows" if layer.op is Op.DENSE and layer.oy * layer.ox > 1 else ""
         wide = requantizer is not None and requantizer.name in (LONG.name, LONG_SIGNED.name, tile_constants.INT64.name)
-        return f"match_{family}_{op.value}{'_long' if wide else ''}"
+        return f"match_{family}_{layer.op.value}{rows}{'_long' if wide else ''}"
 
     def operands(self, layer: Layer, requantizer: Requantizer) -> tuple[Operand, ...]:
         """Dense activations, and weights and parameters of whole groups of channels; of `WEIGHTED` and pooling."""

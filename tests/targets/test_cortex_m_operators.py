@@ -61,7 +61,8 @@ def test_kernels_have_prototypes(vectors: bool) -> None:
     for op, forms in {**FORMS, Op.MAX_POOL2D: (None,), Op.LOOKUP: (None,)}.items():
         for form in forms:
             assert Kernels(vectors).kernel(layer_of(op, rng), form) in PROTOTYPES
-    assert Kernels(vectors).kernel(Layer("", Op.DENSE, k=3, c=4, oy=1, ox=2, iy=1, ix=2), WORDS).endswith("_conv2d")
+    rows = Layer("", Op.DENSE, k=3, c=4, oy=1, ox=2, iy=1, ix=2)
+    assert Kernels(vectors).kernel(rows, WORDS).endswith("_dense_rows")
 
 
 def test_additions_take_standard_forms() -> None:
