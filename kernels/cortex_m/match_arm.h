@@ -36,7 +36,7 @@ typedef struct {
     int32_t shift;
 } match_arm_requant_long_t;
 
-/* Convolution with any filter, stride and dilation, and dense layers of more than one row.
+/* Convolution with any filter, stride and dilation.
  *
  * Weights: of two channels, the last one beside zeros where it is alone, a word for two values of their filters
  * (FY, FX, C): the first value's weights of both channels, then those of the second value. Of each four values those at 0 and
@@ -57,6 +57,10 @@ void match_arm_grouped_conv2d_long(const match_tile_t *tile);
 /* A dense layer of one row; weights as above. Scratch: 2 * align4(channels_in). */
 void match_arm_dense(const match_tile_t *tile);
 void match_arm_dense_long(const match_tile_t *tile);
+
+/* A dense layer of several rows, along height and width. Scratch is that of a convolution with a filter of 1x1. */
+void match_arm_dense_rows(const match_tile_t *tile);
+void match_arm_dense_rows_long(const match_tile_t *tile);
 
 /* One output for each input channel, with any filter, stride and dilation.
  *
@@ -87,6 +91,10 @@ void match_mve_grouped_conv2d_long(const match_tile_t *tile);
 /* Scratch: channels_in rounded up to a multiple of 16. */
 void match_mve_dense(const match_tile_t *tile);
 void match_mve_dense_long(const match_tile_t *tile);
+
+/* A dense layer of several rows, along height and width. Scratch is that of a convolution with a filter of 1x1. */
+void match_mve_dense_rows(const match_tile_t *tile);
+void match_mve_dense_rows_long(const match_tile_t *tile);
 
 /* Weights: of eight channels in turn, a byte of each for each value of their filters (FY, FX). Parameters are those of a
  * multiple of eight channels, of each eight first the even ones, then the odd ones.

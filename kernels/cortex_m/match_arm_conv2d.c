@@ -1,3 +1,4 @@
+#include "match_arm_block.h"
 #include "match_arm_columns.h"
 #include "match_arm_dot.h"
 #include "match_arm_finish.h"
@@ -88,41 +89,36 @@ static __attribute__((noinline)) void lay_out(const match_tile_t *tile, int32_t 
     match_arm_widen(column, COLUMNS, bytes, tile->filter_height * count);
 }
 
-static inline void finish_four(match_arm_requant_t p, const int32_t *sums, uint8_t *const *outputs, int32_t channel)
-{
-    outputs[0][channel] = match_arm_byte(p, sums[0]);
-    outputs[1][channel] = match_arm_byte(p, sums[1]);
-    outputs[2][channel] = match_arm_byte(p, sums[2]);
-    outputs[3][channel] = match_arm_byte(p, sums[3]);
-}
-
 /* All channels of some pixels whose columns are laid out. */
 static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish, const uint32_t *columns, int32_t length,
                      uint8_t *const *outputs, int32_t count)
 {
     const int8_t *weights = tile->weights;
-    const uint8_t *parameters = tile->parameters;
-    int32_t bytes = match_arm_parameter_bytes(finish->form);
-    int32_t channels = tile->channels_out;
-    bool usual = finish->bytes && count == COLUMNS;
-    for (int32_t k = 0; k < channels; k += 2) {
-        const int8_t *end = weights + 2 * length;
-        const void *second = parameters + bytes;
+    int32_t k = 0;
+#if MATCH_ARM_DSP
+    if (finish->bytes && count == COLUMNS && tile->channels_out > 1) {
+        match_arm_block_t job = {
+            .columns = columns,
+            .weights = weights,
+            .bytes = 2 * length,
+            .parameters = tile->parameters,
+            .outputs = {outputs[0], outputs[1], outputs[2], outputs[3]},
+            .pairs = tile->channels_out / 2,
+        };
+        match_arm_block(&job);
+        k = tile->channels_out & ~1;
+        weights += k * length;
+    }
+#endif
+    for (; k < tile->channels_out; k += 2, weights += 2 * length) {
         int32_t sums[2 * COLUMNS];
-        sums[0] = *(const int32_t *)(const void *)parameters;
-        sums[1] = *(const int32_t *)second;
-        match_arm_dot_4(columns, weights, end, sums);
-        if (usual && k + 1 < channels) {
-            finish_four(*(const match_arm_requant_t *)(const void *)parameters, sums, outputs, k);
-            finish_four(*(const match_arm_requant_t *)second, sums + COLUMNS, outputs, k + 1);
-        } else {
-            match_arm_finish(finish, k, sums, outputs, count);
-            if (k + 1 < channels) {
-                match_arm_finish(finish, k + 1, sums + COLUMNS, outputs, count);
-            }
+        sums[0] = match_arm_addend(finish, k);
+        sums[1] = match_arm_addend(finish, k + 1);
+        match_arm_dot_4(columns, weights, weights + 2 * length, sums);
+        match_arm_finish(finish, k, sums, outputs, count);
+        if (k + 1 < tile->channels_out) {
+            match_arm_finish(finish, k + 1, sums + COLUMNS, outputs, count);
         }
-        weights = end;
-        parameters += 2 * bytes;
     }
 }
 
@@ -191,4 +187,24 @@ void match_arm_grouped_conv2d(const match_tile_t *tile)
 void match_arm_grouped_conv2d_long(const match_tile_t *tile)
 {
     grouped(tile, MATCH_ARM_LONG);
+}
+
+/* Rows of a dense layer as pixels of a convolution that sees one at a time. */
+static void dense_rows(const match_tile_t *tile, match_arm_form_t form)
+{
+    match_tile_t pixels = *tile;
+    pixels.filter_height = pixels.filter_width = 1;
+    pixels.stride_y = pixels.stride_x = 1;
+    pixels.dilation_y = pixels.dilation_x = 1;
+    conv2d(&pixels, form);
+}
+
+void match_arm_dense_rows(const match_tile_t *tile)
+{
+    dense_rows(tile, MATCH_ARM_WORDS);
+}
+
+void match_arm_dense_rows_long(const match_tile_t *tile)
+{
+    dense_rows(tile, MATCH_ARM_LONG);
 }

@@ -36,4 +36,24 @@ static inline int8_t *match_mve_sign(int8_t *column, const uint8_t *bytes, int32
     return end;
 }
 
+/* The same of `count` times one value. */
+static inline int8_t *match_mve_fill(int8_t *column, int8_t value, int32_t count)
+{
+    int8_t *end = column + count;
+#if MATCH_ARM_MVE
+    __asm__ volatile("vdup.8 q0, %[value]\n"
+                     "wlstp.8 lr, %[count], 2f\n"
+                     "1:\n"
+                     "vstrb.8 q0, [%[column]], #16\n"
+                     "letp lr, 1b\n"
+                     "2:\n"
+                     : [column] "+r"(column)
+                     : [count] "r"(count), [value] "r"(value)
+                     : "q0", "lr", "memory");
+#else
+    memset(column, value, (size_t)count);
+#endif
+    return end;
+}
+
 #endif

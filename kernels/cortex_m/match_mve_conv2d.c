@@ -15,12 +15,8 @@ typedef struct {
 static void sign_run(void *target, const uint8_t *bytes, int32_t count)
 {
     place_t *place = target;
-    if (bytes != NULL) {
-        place->column = match_mve_sign(place->column, bytes, count);
-        return;
-    }
-    memset(place->column, place->padding, (size_t)count);
-    place->column += count;
+    place->column = bytes != NULL ? match_mve_sign(place->column, bytes, count)
+                                  : match_mve_fill(place->column, place->padding, count);
 }
 
 static void lay_out(const match_tile_t *tile, int32_t y, int32_t x, int8_t *column)
@@ -129,4 +125,24 @@ void match_mve_grouped_conv2d(const match_tile_t *tile)
 void match_mve_grouped_conv2d_long(const match_tile_t *tile)
 {
     grouped(tile, MATCH_ARM_LONG);
+}
+
+/* Rows of a dense layer as pixels of a convolution that sees one at a time. */
+static void dense_rows(const match_tile_t *tile, match_arm_form_t form)
+{
+    match_tile_t pixels = *tile;
+    pixels.filter_height = pixels.filter_width = 1;
+    pixels.stride_y = pixels.stride_x = 1;
+    pixels.dilation_y = pixels.dilation_x = 1;
+    conv2d(&pixels, form);
+}
+
+void match_mve_dense_rows(const match_tile_t *tile)
+{
+    dense_rows(tile, MATCH_ARM_WORDS);
+}
+
+void match_mve_dense_rows_long(const match_tile_t *tile)
+{
+    dense_rows(tile, MATCH_ARM_LONG);
 }

@@ -24,6 +24,9 @@ LONG = np.dtype(
 )
 """match_arm_requant_long_t."""
 
+Addends = Int64Array | int
+"""What is added to the accumulator of each channel, or of all of them."""
+
 PAIR_CHANNELS = 2
 PAIR_VALUES = 4
 """Output channels and values of their filters that the DSP extension's loops take at once."""
@@ -74,7 +77,7 @@ def lanes(weights: npt.NDArray[np.int8]) -> bytes:
 
 
 def by_lanes(parameters: bytes, parameter_bytes: int) -> bytes:
-    """Parameters of a multiple of eight channels as MVE's lanes have them: of each eight the even ones, then the odd ones."""
+    """Parameters of a multiple of eight channels as MVE's lanes have them: of each eight the even ones come first."""
     groups = np.frombuffer(parameters, np.uint8).reshape(-1, VECTOR_LANES // 2, 2, parameter_bytes)
     return groups.swapaxes(1, 2).tobytes()
 
@@ -84,7 +87,7 @@ def shifted_addends(weights: npt.NDArray[np.int8]) -> Int64Array:
     return SIGN * weights.reshape(len(weights), -1).sum(axis=1, dtype=np.int64)
 
 
-def words(line: Requantization, addends: Int64Array | int, multiple: int) -> bytes:
+def words(line: Requantization, addends: Addends, multiple: int) -> bytes:
     """match_arm_requant_t of each channel of a line with addends, and zeros up to a multiple of channels."""
     if line.addend is None:
         raise ValueError("this line has no addends")
@@ -97,7 +100,7 @@ def words(line: Requantization, addends: Int64Array | int, multiple: int) -> byt
     return entries.tobytes()
 
 
-def long(line: Requantization, addends: Int64Array | int, multiple: int) -> bytes:
+def long(line: Requantization, addends: Addends, multiple: int) -> bytes:
     """match_arm_requant_long_t of each channel, and zeros up to a multiple of channels."""
     entries = np.zeros(_rounded(line.channels, multiple), LONG)
     own = entries[: line.channels]

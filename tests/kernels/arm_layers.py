@@ -10,7 +10,7 @@ import numpy as np
 from match.ir import requantization as ir
 from match.targets.cortex_m import packing
 from tests.kernels.arm import Call, expected_in
-from tests.kernels.harness import Bytes, View, embed
+from tests.kernels.harness import View, embed
 from tests.kernels.pulp_tiles import fields_of, random_input, random_weights
 from tests.kernels.reference import (
     Geometry,
@@ -19,9 +19,7 @@ from tests.kernels.reference import (
     UpperWords,
     conv2d,
     depthwise_conv2d,
-    output_strides_of,
     requantization_of,
-    strides_of,
 )
 
 FORMS = ("high", "int64", "int64_signed")
@@ -177,16 +175,23 @@ def grouped_call(rng: np.random.Generator, family: str, geometry: Geometry, grou
     return replace(call, fields=replace(call.fields, channels_in=inputs, channels_out=outputs), groups=groups)
 
 
-def dense_call(rng: np.random.Generator, family: str, inputs: int, outputs: int, shape: Shape) -> Call:
-    """A dense layer of one row."""
-    geometry = Geometry(inputs, outputs, (1, 1), (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
-    source = embed(random_input(rng, geometry), CLOSE)
+def dense_call(
+    rng: np.random.Generator, family: str, inputs: int, outputs: int, rows: tuple[int, int], shape: Shape
+) -> Call:
+    """A dense layer, whose tile has no window."""
+    geometry = Geometry(inputs, outputs, rows, (1, 1), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0))
+    source = embed(random_input(rng, geometry), shape.before)
     weights = random_weights(rng, (outputs, 1, 1, inputs))
     acc = conv2d(source.tile, weights, geometry, 0)
     packed = weights, packing.pairs(weights) if family == "arm" else packing.vectors(weights)
     multiple = packing.PAIR_CHANNELS if family == "arm" else packing.VECTOR_CHANNELS
-    scratch = 2 * align(inputs, 4) if family == "arm" else align(inputs, 16)
-    return finished(family, "dense", geometry, source, acc, packed, multiple, scratch, rng, shape, 0)
+    kernel = "dense" if rows == (1, 1) else "dense_rows"
+    scratch = scratch_of_conv2d(family, inputs, inputs)
+    if rows == (1, 1):
+        scratch = 2 * align(inputs, 4) if family == "arm" else align(inputs, 16)
+    call = finished(family, kernel, geometry, source, acc, packed, multiple, scratch, rng, shape, 0)
+    names = "filter_height", "filter_width", "stride_y", "stride_x", "dilation_y", "dilation_x"
+    return replace(call, fields=replace(call.fields, **dict.fromkeys(names, 0)))
 
 
 def depthwise_call(rng: np.random.Generator, family: str, geometry: Geometry, shape: Shape) -> Call:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tests.kernels.arm import CORES, Program
+from tests.kernels.arm import CORES, Call, Program
 from tests.kernels.arm_layers import (
     FAMILIES,
     conv2d_call,
@@ -45,8 +45,11 @@ def test_convolutions_in_groups(arm: Callable[[str], Program], core: str, family
 @pytest.mark.parametrize("family", FAMILIES)
 def test_dense_layers(arm: Callable[[str], Program], core: str, family: str) -> None:
     rng = np.random.default_rng(2)
-    sizes = rng.integers(1, 70, (CASES, 2)).tolist()
-    arm(core).check([dense_call(rng, family, inputs, outputs, random_shape(rng)) for inputs, outputs in sizes])
+    calls: list[Call] = []
+    for inputs, outputs in rng.integers(1, 70, (CASES, 2)).tolist():
+        rows = (1, 1) if rng.random() < 0.5 else (int(rng.integers(1, 4)), int(rng.integers(2, 6)))
+        calls.append(dense_call(rng, family, inputs, outputs, rows, random_shape(rng)))
+    arm(core).check(calls)
 
 
 @pytest.mark.parametrize("core", CORES)

@@ -72,7 +72,7 @@ def average(rng: np.random.Generator) -> Call:
     geometry, shape = random_geometry(rng, channelwise=True), random_shape(rng)
     if rng.random() < 0.1:
         geometry = Geometry(
-            geometry.channels_in, geometry.channels_in, (1, 1), (19, 17), (1, 1), (1, 1), (0,) * 4, (0, 0)
+            geometry.channels_in, geometry.channels_in, (1, 1), (19, 17), (1, 1), (1, 1), (0, 0, 0, 0), (0, 0)
         )
     source = embed(random_input(rng, geometry), shape.before)
     pad_value = int(rng.integers(256))

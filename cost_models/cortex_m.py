@@ -1,0 +1,244 @@
+"""Kernels of kernels/cortex_m on Arm's microcontroller cores.
+
+Instructions of a kernel call follow from its loops and from what stands around them. The loops are counted in the
+source, the rest is fitted to counts of 70 random layers each under QEMU (``-icount shift=0``, GCC 12.2, -O3): formulas
+of convolutions are within 1 % in the mean and 5 % of each count, those of depthwise ones within 3 % and 12 %. Cores
+without MVE execute the same instructions but for a percent; -Os takes up to 8 % more.
+
+A core's cycles are its instructions times a mean, and what constants cost that come from flash. The means are
+predictions; nothing has been measured on a chip:
+
+- Cortex-M4: the loop of a convolution has 29 instructions and takes 42 cycles by the timing table of its technical
+  reference manual (a load 2, a double one 3, a taken branch 3, all others 1), which is 1.45 each.
+- Cortex-M7: two instructions a cycle, of which one may be of the DSP extension, and only the first
+  (quinapalus.com/cm7cycles.html). The same loop has 20 of these, so it takes 21 cycles at least: 0.72 each; 0.75 with
+  what does not pair.
+- Cortex-M33: no table is published. Between the two, with loads as in the Cortex-M4 that seldom stall: 1.3.
+- Cortex-M55: a vector instruction takes two cycles, in which one of another kind may begin. The 18 instructions of the
+  loop of a convolution have 8 products, 16 cycles, beside 6 loads; with what does not overlap 1.2 each. Vectors of one
+  kind behind one another take 2, scalar instructions 1: 1.3 over all.
+
+For comparison: 29.9 million instructions that TFLite Micro with CMSIS-NN takes for ResNet8 on a Cortex-M4 beside the
+46.8 million cycles that MLPerf Tiny has of microTVM with CMSIS-NN (390 ms at 120 MHz, STM32L4R5) are 1.57 cycles each,
+with the wait states of that flash.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from match.ir.layer import Layer, Op
+from match.target.cost import CostModel, Tile, ceil_div
+
+PAIR, VECTOR, WORD, LANES = 2, 16, 4, 8
+"""Channels and bytes that the kernels take at once (match_arm.h)."""
+
+STRIP_COLUMNS = 64
+"""Columns of all rows of a strip of a depthwise layer (match_arm_depthwise_conv2d.c)."""
+
+CALL = 60
+"""Instructions of a kernel call, whatever it computes."""
+
+ELEMENTS = {
+    Op.ADD: 10.0,
+    Op.LOOKUP: 4.3,
+    Op.SLICE: 4.3,
+    Op.CHANNEL_LOOKUP: 7.0,
+    Op.CONCATENATE: 5.8,
+    Op.MULTIPLY: 16.0,
+    Op.SQUARED_DIFFERENCE: 17.0,
+    Op.ABSOLUTE_DIFFERENCE: 18.0,
+    Op.LOOKUP_SUM: 19.0,
+    Op.LOOKUP_LINE: 18.0,
+    Op.NORMALIZE: 31.0,
+    Op.SOFTMAX: 35.0,
+}
+"""Instructions of an output of operators that compute each by itself, counted; of rows in the mean of 12 and 100."""
+
+VECTOR_ELEMENTS = {Op.ADD: 2.5, Op.LOOKUP: 0.27}
+"""The same with MVE."""
+
+OTHER = 20.0
+"""The same of operators that are not counted: an estimate."""
+
+
+@dataclass(frozen=True)
+class CortexMCost(CostModel):
+    """Cycles of kernels of kernels/cortex_m, whole layers.
+
+    vectors: whether the core has MVE, and kernels read weights as it multiplies them.
+    cycles: of an instruction, in the mean.
+    flash: cycles that the core waits for a byte of constants, in the mean; 0 in memory without wait states.
+    long: whether outputs are requantized in 64 bits (match_arm_requant_long_t).
+    """
+
+    vectors: bool = False
+    cycles: float = 1.45
+    flash: float = 0.0
+    long: bool = False
+
+    overlap = False
+
+    def scratch(self, layer: Layer, tile: Tile) -> int:
+        """Bytes, as kernels/cortex_m/match_arm.h gives them for each kernel."""
+        length = tile.fy * tile.fx * tile.c
+        match layer.op:
+            case Op.DENSE if _is_row(tile):
+                return _up(tile.c, VECTOR) if self.vectors else 2 * _up(tile.c, WORD)
+            case Op.CONV2D | Op.GROUPED_CONV2D | Op.DENSE if self.vectors:
+                return 2 * _up(length, VECTOR) + VECTOR
+            case Op.CONV2D | Op.GROUPED_CONV2D | Op.DENSE:
+                return 8 * _up(length, WORD) + (_up(length, WORD) + WORD if tile.c % WORD else 0)
+            case Op.DEPTHWISE_CONV2D if self.vectors:
+                return 32 * tile.fy * tile.fx + tile.k
+            case Op.DEPTHWISE_CONV2D:
+                strip = _Strip.of(layer, tile)
+                words = WORD * strip.rows * strip.columns * strip.window + 8 * tile.fx * strip.window
+                return 4 * (words + strip.rows * strip.outputs * strip.each)
+            case _:
+                return 0
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        """Cycles of the instructions, and of waits for constants."""
+        return self.cycles * self.instructions(layer, tile) + self.flash * self.constants(layer, tile)
+
+    def instructions(self, layer: Layer, tile: Tile) -> float:
+        """Instructions of one kernel call."""
+        match layer.op:
+            case Op.CONV2D:
+                return CALL + self._convolution(layer, tile)
+            case Op.GROUPED_CONV2D:
+                return CALL + tile.k * self._convolution(layer, tile._replace(k=layer.group_outputs))
+            case Op.DENSE:
+                return CALL + (self._row(tile) if _is_row(tile) else self._convolution(layer, tile))
+            case Op.DEPTHWISE_CONV2D:
+                return CALL + (self._lanes(layer, tile) if self.vectors else self._strips(layer, tile))
+            case Op.MATRICES:
+                return CALL + tile.oy * tile.ox * tile.k * (20 + 4.2 * tile.c)
+            case Op.AVG_POOL2D | Op.MAX_POOL2D:
+                output = 55 if layer.op is Op.AVG_POOL2D else 15
+                return CALL + tile.oy * tile.ox * (110 + tile.k * (output + 1.7 * tile.fy * tile.fx))
+            case _:
+                own = VECTOR_ELEMENTS.get(layer.op) if self.vectors else None
+                return CALL + tile.oy * tile.ox * tile.k * (own or ELEMENTS.get(layer.op, OTHER))
+
+    def constants(self, layer: Layer, tile: Tile) -> float:
+        """Bytes of weights that one kernel call reads: all of them for each group of pixels that it takes at once."""
+        pixels, window = tile.oy * tile.ox, tile.fy * tile.fx
+        match layer.op:
+            case Op.CONV2D | Op.DENSE | Op.GROUPED_CONV2D:
+                return ceil_div(pixels, 2 if self.vectors else 4) * tile.k * layer.group_outputs * window * tile.c
+            case Op.DEPTHWISE_CONV2D:
+                return (ceil_div(pixels, 2) if self.vectors else 1) * tile.k * window
+            case _:
+                return 0
+
+    def _row(self, tile: Tile) -> float:
+        """A dense layer of one row."""
+        if self.vectors:
+            blocks = ceil_div(tile.k, 4)
+            return 4 * ceil_div(tile.c, VECTOR) + blocks * (10 * ceil_div(tile.c, VECTOR) + (145 if self.long else 58))
+        pairs = ceil_div(tile.k, PAIR)
+        return 1.9 * tile.c + pairs * (10 * ceil_div(tile.c, WORD) + (174 if self.long else 78))
+
+    def _convolution(self, layer: Layer, tile: Tile) -> float:
+        """Blocks of columns by channels, and the columns."""
+        pixels, length = tile.oy * tile.ox, tile.fy * tile.fx * tile.c
+        if self.vectors:
+            groups = ceil_div(pixels, 2)
+            block = 16 * ceil_div(length, VECTOR) + (184 if self.long else 41)
+            return groups * (88 + ceil_div(tile.k, 4) * block) + self._columns(layer, tile)
+        groups, pairs = ceil_div(pixels, 4), ceil_div(tile.k, PAIR)
+        loops = groups * pairs * 29 * ceil_div(length, WORD)
+        usual = 0 if self.long else pixels // 4 * (tile.k // PAIR)
+        rest = 38 * (groups * pairs - usual) + 33 * (pixels * tile.k - 8 * usual)
+        return loops + 73 * usual + rest + self._columns(layer, tile)
+
+    def _columns(self, layer: Layer, tile: Tile) -> float:
+        """What windows see laid out, column by column; windows at the border take longer."""
+        pixels, run = tile.oy * tile.ox, tile.fx * tile.c
+        alone = tile.fy * tile.fx == 1 and not any(layer.padding)
+        inside = pixels if alone else _inside(layer, tile)
+        border = pixels - inside
+        if self.vectors:
+            copied = 4 * pixels * tile.fy * ceil_div(run, VECTOR)
+            if alone:
+                return copied
+            return copied + inside * (28 + 12 * tile.fy) + border * (143 + 35 * tile.fy)
+        if alone:
+            return pixels * (48 + 1.9 * run + (10 if tile.c % WORD else 0))
+        if tile.c % WORD == 0:
+            copied = 1.9 * run * tile.fy
+            return pixels * copied + inside * (110 + 7 * tile.fy) + border * (157 + 67 * tile.fy)
+        copied = 4 * ceil_div(run, WORD) * tile.fy + 1.9 * run * tile.fy
+        return pixels * copied + inside * (70 + 17 * tile.fy) + border * (294 + 37 * tile.fy)
+
+    def _strips(self, layer: Layer, tile: Tile) -> float:
+        """Depthwise with the DSP extension."""
+        strip = _Strip.of(layer, tile)
+        groups, strips = ceil_div(tile.k, 4), ceil_div(strip.all_rows, strip.rows)
+        pairs = groups * strips * (strip.rows + 1 if strip.shared and strip.rows > 1 else strip.rows * strip.window)
+        laid_out = pairs * (234 + 26.5 * layer.ix) + 66 * groups * strips * strip.each * 4 + 329 * tile.k
+        if tile.fx == 3 and strip.window == 2 and layer.dilation[1] == 1 and layer.stride[1] <= 2:
+            row = 9.5 * strip.outputs if layer.stride[1] == 1 else 12 * tile.ox
+        else:
+            row = 12.2 * tile.ox * tile.fx * strip.window
+        return laid_out + tile.k * tile.oy * (28 + row + tile.ox * (27 if self.long else 9))
+
+    def _lanes(self, layer: Layer, tile: Tile) -> float:
+        """Depthwise with MVE; in 64 bits channel by channel."""
+        pixels, window = tile.oy * tile.ox, tile.fy * tile.fx
+        pairs, border = ceil_div(pixels, 2), pixels - _inside(layer, tile)
+        found = 151 * pairs + border * (101 + 9.5 * window)
+        if self.long:
+            return found + pixels * tile.k * (100 + 7 * window)
+        return found + pairs * ceil_div(tile.k, LANES) * (65 + 16 * window)
+
+
+@dataclass(frozen=True)
+class _Strip:
+    """How match_arm_depthwise_conv2d.c lays out a layer.
+
+    window: words of a column. outputs: room for sums of an output row. columns: of a row. each: output rows of a row.
+    all_rows: of the layer. rows: of a strip. shared: whether rows share words with the next ones.
+    """
+
+    window: int
+    outputs: int
+    columns: int
+    each: int
+    all_rows: int
+    rows: int
+    shared: bool
+
+    @staticmethod
+    def of(layer: Layer, tile: Tile) -> _Strip:
+        window, outputs = tile.fy // 2 + 1, _up(tile.ox, 2)
+        columns = (outputs - 1) * layer.stride[1] + (tile.fx - 1) * layer.dilation[1] + 1
+        each = 2 if layer.stride[0] == layer.dilation[0] == 1 else 1
+        all_rows = ceil_div(tile.oy, each)
+        rows = max(1, min(all_rows, STRIP_COLUMNS // columns))
+        shared = window == 2 and each * layer.stride[0] == 2 and layer.dilation[0] == 1
+        return _Strip(window, outputs, columns, each, all_rows, rows, shared)
+
+
+def _is_row(tile: Tile) -> bool:
+    return tile.oy * tile.ox == 1
+
+
+def _up(size: int, multiple: int) -> int:
+    return ceil_div(size, multiple) * multiple
+
+
+def _inside(layer: Layer, tile: Tile) -> int:
+    """Output pixels whose windows are inside the input."""
+    padding = layer.padding
+    return _inside_axis(tile.oy, layer.stride[0], padding.top, (tile.fy - 1) * layer.dilation[0] + 1, layer.iy) * (
+        _inside_axis(tile.ox, layer.stride[1], padding.left, (tile.fx - 1) * layer.dilation[1] + 1, layer.ix)
+    )
+
+
+def _inside_axis(outputs: int, stride: int, before: int, window: int, inputs: int) -> int:
+    first = ceil_div(before, stride)
+    last = min(outputs - 1, (inputs + before - window) // stride)
+    return max(0, last - first + 1)

@@ -1,0 +1,109 @@
+"""The kernels of kernels/cortex_m by operator: names, operands, packed constants and forms of requantization.
+
+Other operators are computed by kernels of kernels/pulp, which are C for any core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from match.ir.constants import LayerConstants
+from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand
+from match.ir.requantization import Requantization, Requantizer
+from match.target import tile_constants
+from match.target.operands import FILTER, REQUANTIZATION, input_operand, output_operand, weights_operand
+from match.target.tile_constants import parameters_of
+from match.targets.cortex_m import packing
+
+WORDS = replace(
+    tile_constants.HIGH, name="words", parameter_bytes=packing.WORDS.itemsize, parameter_alignment=4, lowest=None
+)
+"""The form of kernels that read match_arm_requant_t."""
+
+LONG = replace(tile_constants.INT64, name="long", parameter_bytes=packing.LONG.itemsize, parameter_alignment=4)
+LONG_SIGNED = replace(LONG, name="long_signed", negative_step=True)
+"""Those of kernels that read match_arm_requant_long_t."""
+
+WEIGHTED = frozenset({Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.DEPTHWISE_CONV2D})
+"""Operators whose weights are packed as the core multiplies them."""
+
+FORMS = {
+    **dict.fromkeys(WEIGHTED | {Op.AVG_POOL2D}, (WORDS, LONG, LONG_SIGNED)),
+    Op.ADD: (tile_constants.INT32, tile_constants.INT64),
+}
+"""What the kernels of kernels/cortex_m requantize with."""
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """Of a core with the DSP extension, or with MVE (`vectors`); as for all operators of `WEIGHTED` and `FORMS`."""
+
+    vectors: bool
+
+    def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
+        """The name of a kernel of match_arm.h; also of a maximum and of a table."""
+        family = "mve" if self.vectors and layer.op in WEIGHTED else "arm"
+        rows = "_rows" if layer.op is Op.DENSE and layer.oy * layer.ox > 1 else ""
+        wide = requantizer is not None and requantizer.name in (LONG.name, LONG_SIGNED.name, tile_constants.INT64.name)
+        return f"match_{family}_{layer.op.value}{rows}{'_long' if wide else ''}"
+
+    def operands(self, layer: Layer, requantizer: Requantizer) -> tuple[Operand, ...]:
+        """Dense activations, and weights and parameters of whole groups of channels; of `WEIGHTED` and pooling."""
+        multiple, row = self._multiple(layer), self._row_bytes(layer)
+        each = -(-layer.group_outputs // multiple) * multiple if layer.op is Op.GROUPED_CONV2D else 1
+        channels = Axis(Dim.K, layer.k, multiple=1 if layer.op is Op.GROUPED_CONV2D else multiple)
+        parameters = Component(REQUANTIZATION, (channels,), each * requantizer.parameter_bytes)
+        weights = (Component(FILTER, (channels,), each * row),) if layer.op in WEIGHTED else ()
+        return input_operand(layer), weights_operand(*weights, parameters), output_operand(layer)
+
+    def pack(self, layer: Layer, requantizer: Requantizer, constants: LayerConstants) -> tuple[bytes, ...]:
+        """The components of the constants of a whole layer."""
+        line, multiple = parameters_of(constants), self._multiple(layer)
+        pack = packing.words if requantizer.name == WORDS.name else packing.long
+        if constants.weights is None or layer.op not in WEIGHTED:
+            return (pack(line, 0, multiple),)
+        weights = constants.weights
+        if layer.op is Op.DEPTHWISE_CONV2D:
+            parameters = pack(line, 0, multiple)
+            if self.vectors:
+                return packing.lanes(weights[..., 0]), packing.by_lanes(parameters, requantizer.parameter_bytes)
+            return packing.paired_rows(weights[..., 0]), parameters
+        groups = layer.k if layer.op is Op.GROUPED_CONV2D else 1
+        return self._groups(weights, line, groups, pack)
+
+    def _groups(
+        self,
+        weights: npt.NDArray[np.int8],
+        line: Requantization,
+        groups: int,
+        pack: Callable[[Requantization, packing.Addends, int], bytes],
+    ) -> tuple[bytes, bytes]:
+        """Filters and parameters, one group of output channels behind the other."""
+        ordered = packing.vectors if self.vectors else packing.pairs
+        multiple = packing.VECTOR_CHANNELS if self.vectors else packing.PAIR_CHANNELS
+        filters: list[bytes] = []
+        parameters: list[bytes] = []
+        for channels in np.split(np.arange(len(weights)), groups):
+            own = weights[channels]
+            filters.append(ordered(own))
+            parameters.append(pack(line.take(channels), packing.shifted_addends(own) if self.vectors else 0, multiple))
+        return b"".join(filters), b"".join(parameters)
+
+    def _multiple(self, layer: Layer) -> int:
+        """Of channels whose weights and parameters are packed."""
+        if layer.op is Op.DEPTHWISE_CONV2D:
+            return packing.VECTOR_LANES if self.vectors else 1
+        if layer.op not in WEIGHTED:
+            return 1
+        return packing.VECTOR_CHANNELS if self.vectors else packing.PAIR_CHANNELS
+
+    def _row_bytes(self, layer: Layer) -> int:
+        """Bytes of a channel's filter."""
+        if layer.op is Op.DEPTHWISE_CONV2D:
+            return layer.fy * layer.fx if self.vectors else 4 * packing.pair_words(layer.fy) * layer.fx
+        values = packing.VECTOR_BYTES if self.vectors else packing.PAIR_VALUES
+        return -(-layer.fy * layer.fx * layer.c // values) * values
