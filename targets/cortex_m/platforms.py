@@ -11,6 +11,7 @@ from match.targets.pulp.chip import PULP_KERNELS
 
 _KERNELS = (
     "kernels/cortex_m/match_arm_add.c",
+    "kernels/cortex_m/match_arm_block.c",
     "kernels/cortex_m/match_arm_conv2d.c",
     "kernels/cortex_m/match_arm_dense.c",
     "kernels/cortex_m/match_arm_depthwise_conv2d.c",
@@ -21,11 +22,13 @@ _KERNELS = (
     "kernels/cortex_m/match_arm_taps.c",
     "kernels/cortex_m/match_arm_team.c",
     "kernels/cortex_m/match_arm_window.c",
+    "kernels/cortex_m/match_mve_block.c",
     "kernels/cortex_m/match_mve_conv2d.c",
     "kernels/cortex_m/match_mve_dense.c",
     "kernels/cortex_m/match_mve_depthwise_conv2d.c",
     "kernels/cortex_m/match_mve_dot.c",
     "kernels/cortex_m/match_mve_finish.c",
+    "kernels/cortex_m/match_mve_lanes.c",
     *PULP_KERNELS,
 )
 _INCLUDE = ("kernels/include", "kernels/cortex_m", "kernels/pulp", "kernels/chip")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from match.cost_models.cortex_m import CortexMCost
-from match.cost_models.riscv_core import RiscvCoreCost
 from match.mapping.memory import Memory
 from match.target.chip import CORE_API
 from match.target.cost import CpuCostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, ProgramSize
 from match.targets.cortex_m import boards
 from match.targets.cortex_m.boards import Board
-from match.targets.cortex_m.kernels import CortexM
+from match.targets.cortex_m.module import CortexM
 from match.targets.cortex_m.platforms import platforms
 
 
@@ -31,10 +29,8 @@ class CortexMBoard(MatchTarget):
         self.clock_hz = board.clock_hz
         self.main_memory = Memory(board.ram, board.ram_bytes, alignment=8)
         self.flash = Memory(board.flash, board.flash_bytes)
-        self.modules: tuple[HwModule, ...] = (CortexM(board.core, CortexMCost.of(board.core.cpu)),)
-        self.cpu_cost_model: CpuCostModel = RiscvCoreCost(
-            convolution=6, dense=6, output=30, float_operator=20, exponential=200
-        )
+        self.modules: tuple[HwModule, ...] = (CortexM(board.core.cost),)
+        self.cpu_cost_model: CpuCostModel = board.core.generated
 
     @property
     def host(self) -> Platform:

@@ -1,0 +1,98 @@
+"""The core of a Cortex-M as a module: kernels of kernels/cortex_m, and those of kernels/pulp in C for all others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from match.cost_models.cortex_m import CortexMCost
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.ir.constants import LayerConstants
+from match.ir.layer import Layer, Op, Operand
+from match.ir.requantization import Requantizer
+from match.target.cost import CostModel, Tile
+from match.target.hardware import DirectApi
+from match.target.operands import ADDEND, INPUT, standard_operands
+from match.target.tile_constants import Spans, pack, parameter_bytes
+from match.targets.cortex_m.operators import FORMS, LONG, LONG_SIGNED, WEIGHTED, Kernels
+from match.targets.pulp.kernels import PulpKernels
+
+_OF_BYTES = frozenset({Op.MAX_POOL2D, Op.LOOKUP})
+"""Operators whose kernels requantize nothing."""
+
+
+class CortexM(PulpKernels):
+    """A Cortex-M with the DSP extension or MVE, which computes out of its RAM and flash."""
+
+    name = "core"
+    memories = ()
+    api = DirectApi(("match_arm.h", "match_pulp.h"))
+
+    def __init__(self, cost: CortexMCost) -> None:
+        """A core with the cycles that are given."""
+        super().__init__(PulpClusterCost(cores=1))
+        self.peak_macs = None
+        self._kernels = Kernels(cost.vectors)
+        self._cost = cost
+
+    def forms(self, layer: Layer) -> tuple[Requantizer, ...]:
+        """By words where layers have such a form, which nearly all of them do; else by sums of 64 bits."""
+        return FORMS[layer.op] if _is_own(layer) and layer.op in FORMS else super().forms(layer)
+
+    def kernel(self, layer: Layer, requantizer: Requantizer | None) -> str:
+        """A kernel of match_arm.h, by operator and form, or of match_pulp.h."""
+        kernels = self._kernels if _is_own(layer) else super()
+        return kernels.kernel(layer, requantizer)
+
+    def operands(self, layer: Layer, requantizer: Requantizer | None) -> tuple[Operand, ...]:
+        """Dense HWC activations; weights and parameters as the kernels read them."""
+        if not _is_own(layer):
+            return super().operands(layer, requantizer)
+        if requantizer is None or layer.op is Op.ADD:
+            return standard_operands(layer, parameter_bytes(layer, requantizer), requantizer=requantizer)
+        return self._kernels.operands(layer, requantizer)
+
+    def pack(
+        self, layer: Layer, requantizer: Requantizer | None, constants: LayerConstants, spans: Spans
+    ) -> tuple[bytes, ...]:
+        """The constants of a whole layer."""
+        if not _is_own(layer):
+            return super().pack(layer, requantizer, constants, spans)
+        if requantizer is None or layer.op is Op.ADD:
+            return pack(constants, requantizer, spans)
+        return self._kernels.pack(layer, requantizer, constants)
+
+    def overwritable(self, layer: Layer) -> tuple[str, ...]:
+        """Inputs of additions and of lookups."""
+        return (INPUT, ADDEND)[: 1 + layer.two_inputs] if _is_own(layer) and layer.op in (Op.ADD, Op.LOOKUP) else ()
+
+    def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
+        """What the kernel takes; one of kernels/pulp needs the scratch that it needs there."""
+        if not _is_own(layer):
+            return _Portable(self._cost, super().cost(layer, requantizer))
+        long = requantizer is not None and requantizer.name in (LONG.name, LONG_SIGNED.name)
+        return replace(self._cost, long=True) if long else self._cost
+
+
+class _Portable(CostModel):
+    """The cycles of a kernel of kernels/pulp on a Cortex-M."""
+
+    overlap = False
+
+    def __init__(self, own: CortexMCost, theirs: CostModel) -> None:
+        self._own = own
+        self._theirs = theirs
+
+    def scratch(self, layer: Layer, tile: Tile) -> int:
+        return self._theirs.scratch(layer, tile)
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        return self._own.compute(layer, tile)
+
+
+def _is_own(layer: Layer) -> bool:
+    """Whether the kernel is one of kernels/cortex_m: those know neither activations of 16 bits nor sums as outputs."""
+    if layer.input_dtype == "int16" or layer.output_dtype == "int32":
+        return False
+    if layer.op is Op.ADD:
+        return not layer.broadcast
+    return layer.op in FORMS or layer.op in WEIGHTED or layer.op in _OF_BYTES
