@@ -35,7 +35,7 @@ class Core:
         With an FPU: a product and a sum of float32 are one instruction each. Cores with MVE execute the same C.
         """
         return RiscvCoreCost(
-            **{name: round(self.cost.cycles * instructions, 2) for name, instructions in _INSTRUCTIONS.items()}
+            **{name: self.cost.cycles * count for name, count in _INSTRUCTIONS.items()}  # pyright: ignore[reportArgumentType]
         )
 
 
