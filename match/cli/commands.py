@@ -718,6 +718,9 @@ def ops(target: Target, operator: Operator = None, as_markdown: Markdown = False
 def new_target(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Of the target and of its Python package.")],
     parent: Annotated[Path, typer.Option("--in", metavar="DIR", help="Where the package's folder is made.")] = Path(),
+    scratchpad: Annotated[
+        bool, typer.Option(help="Its module has a scratchpad; without, its kernels compute out of RAM and flash.")
+    ] = True,
     quiet: Quiet = False,
 ) -> None:
     """Write a package with a target that works, to be changed into another chip."""
@@ -725,7 +728,7 @@ def new_target(
 
     from match.devtools import scaffold
 
-    place = scaffold.new_target(name, parent)
+    place = scaffold.new_target(name, parent, scratchpad=scratchpad)
     text = f"{place} is written; `pip install -e {place}` installs it, `match check-target {name}` checks it."
     Console(quiet=quiet).print(text, highlight=False, soft_wrap=True)
 

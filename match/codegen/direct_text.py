@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 from match.codegen.kernel_text import constant_field
@@ -45,8 +46,8 @@ class DirectText:
     @cached_property
     def fields(self) -> tuple[tuple[str, str], ...]:
         """Fields of the kernel's context."""
-        inputs = tuple(_addressed(operand, WholeText(operand, self.layer, operand.name)) for operand in self.inputs)
-        output = WholeText(self.output, self.layer, "output")
+        inputs = tuple(_addressed(WholeText(operand, self.layer, operand.name, in_main=True)) for operand in self.inputs)
+        output = WholeText(self.output, self.layer, "output", in_main=True)
         scratch = "scratch" if self.scratch else ""
         return tuple(
             WholeKernel(self.layer, self.plan.operators[0], inputs, output, tuple(self._constants()), scratch).fields()
@@ -75,8 +76,6 @@ class DirectText:
         return f'MATCH_DUMP_TENSOR("{self.plan.symbol}", "{operand.name}", {operand.name}, {size})'
 
 
-def _addressed(operand: Operand, text: WholeText) -> WholeText:
+def _addressed(text: WholeText) -> WholeText:
     """An input whose address is one that numbers can be added to, where that is done."""
-    if text.first == text.address:
-        return text
-    return WholeText(operand, text.layer, f"(const uint8_t *){operand.name}")
+    return text if text.first == text.address else replace(text, address=f"(const uint8_t *){text.address}")

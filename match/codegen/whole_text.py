@@ -21,11 +21,16 @@ from match.mapping.storage import places
 
 @dataclass(frozen=True)
 class WholeText:
-    """An activation of an operator that lies at an address, dense, with all of its elements."""
+    """An activation of an operator that lies at an address with all of its elements.
+
+    It is dense in a scratchpad. In main memory (`in_main`) it has the room that its layout says, and may be a part of a
+    larger array.
+    """
 
     operand: Operand
     layer: Layer
     address: str
+    in_main: bool = False
 
     @property
     def axes(self) -> tuple[Axis, Axis, Axis]:
@@ -44,7 +49,7 @@ class WholeText:
         if axis.limit == 1 and not axis.stride:
             return 0
         stored = self.operand.components[0].axes
-        return prod(inner.limit for inner in stored[stored.index(axis) + 1 :])
+        return prod(inner.room if self.in_main else inner.limit for inner in stored[stored.index(axis) + 1 :])
 
     @property
     def first(self) -> str:

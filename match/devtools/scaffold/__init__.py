@@ -29,11 +29,11 @@ _FILES = {
 _C_HEADERS = frozenset(
     {"assert", "float", "inttypes", "limits", "math", "stdbool", "stddef", "stdint", "stdio", "stdlib", "string"}
 )
-_TAKEN = frozenset({"match", "match_chip", "match_tile", "tests"}) | _C_HEADERS | sys.stdlib_module_names
+_TAKEN = frozenset({"match", "match_chip", "match_core", "match_tile", "tests"}) | _C_HEADERS | sys.stdlib_module_names
 
 
-def scaffold(name: str) -> dict[str, str]:
-    """Text by path of the files of a package for the target `name`.
+def scaffold(name: str, *, scratchpad: bool = True) -> dict[str, str]:
+    """Text by path of the files of a package for the target `name`, whose module has a scratchpad or reads RAM.
 
     Raises:
         OptionError: if the name cannot be that of a Python package and of C functions.
@@ -48,11 +48,12 @@ def scaffold(name: str) -> dict[str, str]:
             f"{name!r} cannot name a target: a module of Python, a header of C or a part of this project is called so; "
             f"choose another name."
         )
-    values = {"name": name, "title": "".join(part.capitalize() for part in name.split("_"))}
+    title = "".join(part.capitalize() for part in name.split("_"))
+    values = {"name": name, "title": title, "scratchpad": scratchpad}
     return {path.format(name=name): _rendered(source, values) for path, source in _FILES.items()}
 
 
-def _rendered(source: str, values: Mapping[str, str]) -> str:
+def _rendered(source: str, values: Mapping[str, object]) -> str:
     text = (_TEMPLATES / f"{source}.mako").read_text(encoding="utf-8")
     return str(Template(text, strict_undefined=True).render(**values))
 
@@ -69,14 +70,14 @@ def _installed(name: str) -> str | None:
     return f"the installed package {found.name} {found.version}"
 
 
-def new_target(name: str, parent: Path) -> Path:
+def new_target(name: str, parent: Path, *, scratchpad: bool = True) -> Path:
     """Write the package into the folder `parent`/`name` and return that; nothing is left behind on failure.
 
     Raises:
         OptionError: as `scaffold`, or an installed target, an installed package or a module of Python has the name.
         OutputError: if the folder exists or cannot be written.
     """
-    files = scaffold(name)
+    files = scaffold(name, scratchpad=scratchpad)
     if name in target_names():
         raise OptionError(f"{name!r} cannot name a target: one that is installed is called so; choose another name.")
     taken = _installed(name)

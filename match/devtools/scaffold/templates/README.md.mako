@@ -16,4 +16,4 @@ match compile model.tflite --target ${name} -o build/model
 | `${name}/${name}.c`, `.h` | the kernels |
 | `tests/` | what must stay true while you change it |
 
-On a PC the functions that generated code calls are there already. `match_chip.h` says what they are; the chip's own are yours to write.
+On a PC the functions that generated code calls are there already. `${"match_chip.h" if scratchpad else "match_core.h"}` says what they are; the chip's own are yours to write.

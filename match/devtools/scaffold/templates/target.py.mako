@@ -1,7 +1,11 @@
 """${title}: what the chip is. Every number here is a placeholder for the chip's own.
 
+% if scratchpad:
 One engine convolves 16 input by 16 output channels a cycle, out of 16 kB of scratchpad that a DMA fills while the core
 waits. Everything the engine does not take runs on the control core.
+% else:
+The core convolves with a kernel of its own, out of RAM and flash. What has no kernel is C that TVM generates.
+% endif
 """
 
 from __future__ import annotations
@@ -10,8 +14,13 @@ from pathlib import Path
 
 from match.target import chip
 from match.target.constraints import no_dilation
+% if scratchpad:
 from match.target.cost import Block, CostModel, CpuCostModel, Tile, ceil_div
 from match.target.hardware import HwModule, MatchTarget, Pattern, Platform
+% else:
+from match.target.cost import CostModel, CpuCostModel, Tile
+from match.target.hardware import DirectApi, HwModule, MatchTarget, Pattern, Platform
+% endif
 from match.ir.layer import Layer, Op
 from match.ir.requantization import Requantizer
 from match.mapping.memory import Memory
@@ -20,6 +29,7 @@ from match.target.tile_constants import INT64
 HERE = Path(__file__).resolve().parent
 
 
+% if scratchpad:
 class EngineCost(CostModel):
     """256 multiply-accumulates a cycle on whole groups of 16 channels; 4 bytes a cycle of DMA, and nothing overlaps."""
 
@@ -32,16 +42,26 @@ class EngineCost(CostModel):
     def transfer(self, layer: Layer, block: Block) -> float:
         """Cycles of one transfer: 20 for each contiguous piece, then 4 bytes a cycle."""
         return 20 * block.chunks + block.bytes / 4
+% else:
+class CoreCost(CostModel):
+    """What the kernels take."""
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        """Cycles of a layer: 3 of a multiply-accumulate, 10 of an output."""
+        outputs = tile.oy * tile.ox * tile.k
+        return outputs * (3 * tile.fy * tile.fx * tile.c + 10)
+% endif
 
 
 class ControlCoreCost(CpuCostModel):
-    """A core that takes 4 cycles a multiply-accumulate and 10 an output."""
+    """${"A core that takes 4 cycles a multiply-accumulate and 10 an output." if scratchpad else "What C that TVM generates takes: 6 cycles of a multiply-accumulate, 20 of an output."}"""
 
     def cycles(self, op: str, macs: int, outputs: int) -> float:
         """Cycles of one operator."""
-        return 4 * macs + 10 * outputs
+        return ${"4 * macs + 10 * outputs" if scratchpad else "6 * macs + 20 * outputs"}
 
 
+% if scratchpad:
 class Engine(HwModule):
     """The convolution engine."""
 
@@ -50,6 +70,16 @@ class Engine(HwModule):
     cost_model = EngineCost()
     requantizers = (INT64,)
     api = chip.module_api("${name}.h")
+% else:
+class Core(HwModule):
+    """The core with kernels of its own, which read and write RAM."""
+
+    name = "core"
+    memories = ()
+    cost_model = CoreCost()
+    requantizers = (INT64,)
+    api = DirectApi(("${name}.h",))
+% endif
 
     def patterns(self) -> tuple[Pattern, ...]:
         """Convolutions without dilation."""
@@ -61,17 +91,27 @@ class Engine(HwModule):
 
 
 class ${title}(MatchTarget):
+% if scratchpad:
     """The chip: the engine, a control core, 256 kB of main memory, 100 MHz."""
+% else:
+    """The chip: a core with 256 kB of RAM and 1 MB of flash, 100 MHz."""
+% endif
 
     name = "${name}"
     clock_hz = 100e6
+% if scratchpad:
     main_memory = Memory("main memory", 256 * 1024)
     modules = (Engine(),)
+% else:
+    main_memory = Memory("RAM", 256 * 1024)
+    flash = Memory("flash", 1024 * 1024)
+    modules = (Core(),)
+% endif
     cpu_cost_model = ControlCoreCost()
     activations = "uint8"
-    api = chip.API
+    api = chip.${"API" if scratchpad else "CORE_API"}
 
     @property
     def host(self) -> Platform:
-        """The functions of match_chip.h on a PC, and the kernels."""
-        return chip.host(self, HERE, "${name}.c")
+        """The functions of ${"match_chip.h" if scratchpad else "match_core.h"} on a PC, and the kernels."""
+        return chip.${"host" if scratchpad else "core_host"}(self, HERE, "${name}.c")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+% if scratchpad:
 import match
+% endif
 from match.devtools.check import check_target
 from match.devtools.demo import run_demo
 
@@ -16,11 +18,13 @@ def test_layers_of_every_pattern_equal_tvm() -> None:
     assert all(coverage.taken for coverage in check.coverage)
 
 
+% if scratchpad:
 def test_small_scratchpads_force_tiles() -> None:
     """The same where layers have to be cut."""
     assert check_target(match.get_target(${title}(), l1=4096)).problems == ()
 
 
+% endif
 def test_digits() -> None:
     """A trained network still reads digits."""
     result = run_demo("${name}")
