@@ -46,7 +46,7 @@ class DirectText:
     @cached_property
     def fields(self) -> tuple[tuple[str, str], ...]:
         """Fields of the kernel's context."""
-        inputs = tuple(_addressed(WholeText(operand, self.layer, operand.name, in_main=True)) for operand in self.inputs)
+        inputs = tuple(_addressed(WholeText(one, self.layer, one.name, in_main=True)) for one in self.inputs)
         output = WholeText(self.output, self.layer, "output", in_main=True)
         scratch = "scratch" if self.scratch else ""
         return tuple(

@@ -3,26 +3,130 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
-import numpy as np
 import pytest
 
 import match
+from match.codegen.layer import generate
 from match.devtools.check.description import description_problems
-from match.errors import CapacityError, NoMappingError, TargetError
-from match.ir.layer import Layer
+from match.errors import NoMappingError, TargetError
+from match.ir.layer import Layer, Op
 from match.mapping.memory import Memory
 from match.search.direct import direct_schedule
 from match.search.problem import SearchProblem
-from match.target.hardware import DirectApi, MatchTarget
+from match.target.hardware import DirectApi
 from match.target.registry import get_target
 from match.targets.cortex_m.module import CortexM
 from match.targets.cortex_m.target import CortexM4
-from match.targets.gap9.target import Gap9
-from tests.tflite.convert import Writer
 
 pytestmark = pytest.mark.cc
 
-SHAPE = (1, 16, 16, 8)
-TENSOR = 16 * 16 * 8
+NETWORKS = Path(__file__).parents[1] / "tflite" / "networks"
+
+
+class Changed(CortexM4):
+    """The chip with another module."""
+
+    def __init__(self, module: type[CortexM]) -> None:
+        super().__init__()
+        self.modules = (module(self.board.core.cost),)
+
+
+def problem(module: type[CortexM]) -> str:
+    (sentence,) = description_problems(Changed(module))
+    return sentence
+
+
+def test_an_api_for_a_scratchpad() -> None:
+    class WithMemory(CortexM):
+        memories = (Memory("TCM", 1024),)
+
+    class WithScratchpadApi(CortexM):
+        api = get_target("gap8").modules[0].api
+
+    assert problem(WithMemory).endswith(
+        "has memories and a DirectApi; give it a ModuleApi, whose functions move blocks into them."
+    )
+    assert "has no memory and a ModuleApi; give it the scratchpad" in problem(WithScratchpadApi)
+
+
+def test_start_without_wait() -> None:
+    class Started(CortexM):
+        api = DirectApi(("match_arm.h",), start="start")
+
+    assert "has a DirectApi with one of start and wait" in problem(Started)
+
+
+def test_groups_need_a_scratchpad() -> None:
+    class Grouped(CortexM):
+        groups = True
+
+    assert "has no memory and groups = True" in problem(Grouped)
+
+
+def test_names_of_inputs_are_checked() -> None:
+    class Wrong(CortexM):
+        def overwritable(self, layer: Layer) -> tuple[str, ...]:
+            return ("output",)
+
+    with pytest.raises(
+        TargetError, match=r"overwritable\(\) returned \('output',\) for .*; it must return some of input"
+    ):
+        match.predict(NETWORKS / "autoencoder.tflite", Changed(Wrong))
+
+
+class Kept(CortexM):
+    """Never writes over an input."""
+
+    def overwritable(self, layer: Layer) -> tuple[str, ...]:
+        return ()
+
+
+def test_outputs_take_the_place_of_inputs() -> None:
+    """The sum of a residual network lies where one of its inputs did; what is computed stays, and is predicted."""
+    path = NETWORKS / "mobilenet_v2.tflite"
+    over, kept = (match.compile(path, chip, numerics="exact") for chip in (CortexM4(), Changed(Kept)))
+    assert over.report.totals.l2_peak_bytes < kept.report.totals.l2_peak_bytes
+    assert over.report.totals.l2_peak_bytes == match.predict(path, CortexM4(), numerics="exact").totals.l2_peak_bytes
+    assert over.validate(samples=2).equal
+    adds = [layer.plan for layer in over.layers if layer.plan and layer.plan.layer.op is Op.ADD]
+    assert adds
+    assert all(plan.overwritable == ("input", "addend") for plan in adds)
+
+
+def test_the_function_of_a_layer() -> None:
+    """It takes scratch from its caller, or has some of its own for callers that know nothing of it."""
+    compiled = match.compile(NETWORKS / "mobilenet_v2.tflite", "cortex_m4")
+    plan = next(layer.plan for layer in compiled.layers if layer.plan and layer.plan.schedule.scratch)
+    assert f"{plan.symbol}(const void *input, void *output, void *scratch)" in generate(plan)
+    own = generate(plan, alone=True, own_scratch=True)
+    assert f"{plan.symbol}(const void *input, void *output)\n" in own
+    assert f"static _Alignas(8) uint8_t scratch[{plan.schedule.scratch}];" in own
+
+
+def test_chains_need_a_scratchpad() -> None:
+    compiled = match.compile(NETWORKS / "mobilenet_v2.tflite", "gap8", l1=16384)
+    chain = next(layer.plan for layer in compiled.layers if layer.plan and layer.plan.layer.stages)
+    asked = SearchProblem(
+        "core", "exact", "latency", chain.layer, chain.schedule.operands, (), (), CortexM4().board.core.cost
+    )
+    with pytest.raises(NoMappingError, match="is several operators"):
+        direct_schedule(replace(asked))
+
+
+NAMES = ("ghostnet", "keyword_spotting_int16", "vit", "densenet", "mobilenet_v2", "unet", "deeplab", "resnet_int16")
+EACH_RUN = {("ghostnet", "cortex_m4"), ("keyword_spotting_int16", "cortex_m55")}
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        pytest.param(name, target, marks=() if (name, target) in EACH_RUN else pytest.mark.sweep)
+        for name in NAMES
+        for target in ("cortex_m4", "cortex_m55")
+    ],
+)
+def test_networks_equal_tflite_micro(name: str, target: str) -> None:
+    """Among them are tensors inside others, 16 bits, and operators of all kinds."""
+    assert match.compile(NETWORKS / f"{name}.tflite", target, numerics="exact").validate(samples=2).equal
