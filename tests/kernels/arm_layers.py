@@ -32,12 +32,16 @@ CLOSE: Margin = (0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Shape:
-    """What a layer is beside its geometry: how its tensors lie, and what its outputs are clipped to."""
+    """What a layer is beside its geometry: how its tensors lie, and what its outputs are clipped to.
+
+    whole_words: whether all its sums are shifted by 32 bits at least, as those of networks are.
+    """
 
     form: str = "high"
     clip: tuple[int, int] = (0, 255)
     before: Margin = CLOSE
     behind: Margin = CLOSE
+    whole_words: bool = False
 
 
 def random_shape(rng: np.random.Generator) -> Shape:
@@ -108,6 +112,8 @@ def finished(
 ) -> Call:
     """The call of a kernel that makes outputs of accumulators; weights, and how they are packed."""
     requantization = requantization_of(rng, acc, shape.form, shape.clip)
+    if shape.whole_words:
+        requantization = replace(requantization, shift=np.maximum(requantization.shift, 32))
     target = embed(np.zeros(acc.shape, np.uint8), shape.behind)
     shifted = family == "mve" and kernel != "depthwise_conv2d"
     addends = packing.shifted_addends(weights[0]) if shifted else 0
