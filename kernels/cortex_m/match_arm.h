@@ -26,12 +26,14 @@ typedef struct {
     uint8_t reserved[2];
 } match_arm_requant_t;
 
-/* y = clip((a * multiplier + bias - (a < negative_below ? tile->negative_step : 0)) >> shift). */
+/* y = clip((a * multiplier + (a < negative_below ? stepped : bias)) >> shift), each bias being two words. */
 typedef struct {
     int32_t addend;
     int32_t multiplier;
     uint32_t bias_low;
     int32_t bias_high;
+    uint32_t stepped_low;
+    int32_t stepped_high;
     int32_t negative_below;
     int32_t shift;
 } match_arm_requant_long_t;

@@ -40,7 +40,7 @@ static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish,
 {
     const int8_t *weights = tile->weights;
 #if MATCH_ARM_MVE
-    if (finish->form == MATCH_ARM_WORDS && finish->low == 0) {
+    if ((finish->form == MATCH_ARM_WORDS || finish->upper) && finish->low == 0) {
         bool both = count == COLUMNS; /* or the last column, twice */
         match_mve_block_t job = {
             .columns = {columns, both ? columns + length : columns},
@@ -51,7 +51,7 @@ static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish,
             .channels = tile->channels_out,
             .high = finish->high,
         };
-        match_mve_block(&job);
+        (finish->upper ? match_mve_block_long : match_mve_block)(&job);
         return;
     }
 #endif

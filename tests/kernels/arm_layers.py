@@ -50,7 +50,8 @@ def random_shape(rng: np.random.Generator) -> Shape:
     before, behind = margins if rng.random() < 0.5 else (CLOSE, CLOSE)
     low = int(rng.integers(0, 40))
     clips = (0, 255), (low, low + int(rng.integers(1, 200))), (0, int(rng.integers(1, 255)))
-    return Shape(FORMS[rng.integers(3)], clips[rng.integers(3)] if rng.random() < 0.5 else (0, 255), before, behind)
+    clip = clips[rng.integers(3)] if rng.random() < 0.5 else (0, 255)
+    return Shape(FORMS[rng.integers(3)], clip, before, behind, bool(rng.random() < 0.5))
 
 
 def random_geometry(rng: np.random.Generator, *, channelwise: bool = False) -> Geometry:
@@ -112,7 +113,7 @@ def finished(
 ) -> Call:
     """The call of a kernel that makes outputs of accumulators; weights, and how they are packed."""
     requantization = requantization_of(rng, acc, shape.form, shape.clip)
-    if shape.whole_words:
+    if shape.whole_words and not isinstance(requantization, UpperWords):
         requantization = replace(requantization, shift=np.maximum(requantization.shift, 32))
     target = embed(np.zeros(acc.shape, np.uint8), shape.behind)
     shifted = family == "mve" and kernel != "depthwise_conv2d"
