@@ -2,7 +2,7 @@
 
 Instructions of a kernel call follow from its loops and from what stands around them. The loops are counted in the
 source, the rest is fitted to counts of 70 random layers each under QEMU (``-icount shift=0``, GCC 12.2, -O3): formulas
-of convolutions are within 1 % in the mean and 5 % of each count, those of depthwise ones within 3 % and 12 %. Cores
+of convolutions are within 1 % in the mean and 5 % of each count, those of depthwise ones within 3 % and 13 %. Cores
 without MVE execute the same instructions but for a percent; -Os takes up to 8 % more.
 
 A core's cycles are its instructions times a mean, and what constants cost that come from flash. The means are
@@ -137,22 +137,23 @@ class CortexMCost(CostModel):
         """A dense layer of one row."""
         if self.vectors:
             blocks = ceil_div(tile.k, 4)
-            return 4 * ceil_div(tile.c, VECTOR) + blocks * (10 * ceil_div(tile.c, VECTOR) + (145 if self.long else 58))
+            return 4 * ceil_div(tile.c, VECTOR) + blocks * (10 * ceil_div(tile.c, VECTOR) + (167 if self.long else 59))
         pairs = ceil_div(tile.k, PAIR)
-        return 1.9 * tile.c + pairs * (10 * ceil_div(tile.c, WORD) + (174 if self.long else 78))
+        return 1.9 * tile.c + pairs * (10 * ceil_div(tile.c, WORD) + (158 if self.long else 74))
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
         """Blocks of columns by channels, and the columns."""
         pixels, length = tile.oy * tile.ox, tile.fy * tile.fx * tile.c
         if self.vectors:
             groups = ceil_div(pixels, 2)
-            block = 16 * ceil_div(length, VECTOR) + (184 if self.long else 41)
-            return groups * (88 + ceil_div(tile.k, 4) * block) + self._columns(layer, tile)
+            block = 16 * ceil_div(length, VECTOR) + (67 if self.long else 40)
+            return groups * (100 + ceil_div(tile.k, 4) * block) + self._columns(layer, tile)
         groups, pairs = ceil_div(pixels, 4), ceil_div(tile.k, PAIR)
         loops = groups * pairs * 29 * ceil_div(length, WORD)
         usual = 0 if self.long else pixels // 4 * (tile.k // PAIR)
-        rest = 38 * (groups * pairs - usual) + 33 * (pixels * tile.k - 8 * usual)
-        return loops + 73 * usual + rest + self._columns(layer, tile)
+        block, output = (113, 12) if self.long else (104, 2)
+        rest = block * (groups * pairs - usual) + output * (pixels * tile.k - 8 * usual)
+        return loops + 74 * usual + rest + self._columns(layer, tile)
 
     def _columns(self, layer: Layer, tile: Tile) -> float:
         """What windows see laid out, column by column; windows at the border take longer."""
@@ -164,35 +165,36 @@ class CortexMCost(CostModel):
             copied = 4 * pixels * tile.fy * ceil_div(run, VECTOR)
             if alone:
                 return copied
-            return copied + inside * (28 + 12 * tile.fy) + border * (143 + 35 * tile.fy)
+            return copied + inside * (24 + 12 * tile.fy) + border * (148 + 36 * tile.fy)
         if alone:
-            return pixels * (48 + 1.9 * run + (10 if tile.c % WORD else 0))
+            return pixels * (51 + 1.9 * run + (10 if tile.c % WORD else 0))
         if tile.c % WORD == 0:
             copied = 1.9 * run * tile.fy
-            return pixels * copied + inside * (110 + 7 * tile.fy) + border * (157 + 67 * tile.fy)
+            return pixels * copied + inside * (98 + 12 * tile.fy) + border * (154 + 67 * tile.fy)
         copied = 4 * ceil_div(run, WORD) * tile.fy + 1.9 * run * tile.fy
-        return pixels * copied + inside * (70 + 17 * tile.fy) + border * (294 + 37 * tile.fy)
+        return pixels * copied + inside * (80 + 16 * tile.fy) + border * (268 + 43 * tile.fy)
 
     def _strips(self, layer: Layer, tile: Tile) -> float:
         """Depthwise with the DSP extension."""
         strip = _Strip.of(layer, tile)
         groups, strips = ceil_div(tile.k, 4), ceil_div(strip.all_rows, strip.rows)
         pairs = groups * strips * (strip.rows + 1 if strip.shared and strip.rows > 1 else strip.rows * strip.window)
-        laid_out = pairs * (234 + 26.5 * layer.ix) + 66 * groups * strips * strip.each * 4 + 329 * tile.k
+        widened = tile.k * (278 + 8 * tile.fx * strip.window)
+        laid_out = widened + pairs * (142 + 28 * layer.ix) + 74 * groups * strips * strip.each * 4
         if tile.fx == 3 and strip.window == 2 and layer.dilation[1] == 1 and layer.stride[1] <= 2:
             row = 9.5 * strip.outputs if layer.stride[1] == 1 else 12 * tile.ox
         else:
             row = 12.2 * tile.ox * tile.fx * strip.window
-        return laid_out + tile.k * tile.oy * (28 + row + tile.ox * (27 if self.long else 9))
+        return laid_out + tile.k * tile.oy * (34 + row + tile.ox * (49 if self.long else 9))
 
     def _lanes(self, layer: Layer, tile: Tile) -> float:
         """Depthwise with MVE; in 64 bits channel by channel."""
         pixels, window = tile.oy * tile.ox, tile.fy * tile.fx
         pairs, border = ceil_div(pixels, 2), pixels - _inside(layer, tile)
-        found = 151 * pairs + border * (101 + 9.5 * window)
+        found = 158 * pairs + border * (98 + 9 * window)
         if self.long:
-            return found + pixels * tile.k * (100 + 7 * window)
-        return found + pairs * ceil_div(tile.k, LANES) * (65 + 16 * window)
+            return found + pixels * tile.k * (83 + 6 * window)
+        return found + pairs * ceil_div(tile.k, LANES) * (64 + 16 * window)
 
 
 @dataclass(frozen=True)
