@@ -8,11 +8,10 @@ without MVE execute the same instructions but for a percent; -Os takes up to 8 %
 A core's cycles are its instructions times a mean, and what constants cost that come from flash. The means are
 predictions; nothing has been measured on a chip:
 
-- Cortex-M4: the loop of a convolution has 29 instructions and takes 42 cycles by the timing table of its technical
-  reference manual (a load 2, a double one 3, a taken branch 3, all others 1), which is 1.45 each.
+- Cortex-M4: the loop of a convolution has 55 instructions and takes 78 cycles by the timing table of its technical
+  reference manual (a load 2, a double one 3, a taken branch 3, all others 1), which is 1.42 each; 1.45 with calls.
 - Cortex-M7: two instructions a cycle, of which one may be of the DSP extension, and only the first
-  (quinapalus.com/cm7cycles.html). The same loop has 20 of these, so it takes 21 cycles at least: 0.72 each; 0.75 with
-  what does not pair.
+  (quinapalus.com/cm7cycles.html). The same loop has 40 of these, so it takes 41 cycles at least: 0.75 each.
 - Cortex-M33: no table is published. Between the two, with loads as in the Cortex-M4 that seldom stall: 1.3.
 - Cortex-M55: a vector instruction takes two cycles, in which one of another kind may begin. The 18 instructions of the
   loop of a convolution have 8 products, 16 cycles, beside 6 loads; with what does not overlap 1.2 each. Vectors of one
@@ -149,11 +148,12 @@ class CortexMCost(CostModel):
             block = 16 * ceil_div(length, VECTOR) + (67 if self.long else 40)
             return groups * (100 + ceil_div(tile.k, 4) * block) + self._columns(layer, tile)
         groups, pairs = ceil_div(pixels, 4), ceil_div(tile.k, PAIR)
-        loops = groups * pairs * 29 * ceil_div(length, WORD)
+        words = ceil_div(length, WORD)
+        loops = groups * pairs * (27.5 * words + 3 * (words % 2))
         usual = 0 if self.long else pixels // 4 * (tile.k // PAIR)
-        block, output = (113, 12) if self.long else (104, 2)
+        block, output = (107, 13) if self.long else (107, 2)
         rest = block * (groups * pairs - usual) + output * (pixels * tile.k - 8 * usual)
-        return loops + 74 * usual + rest + self._columns(layer, tile)
+        return loops + 77 * usual + rest + self._columns(layer, tile)
 
     def _columns(self, layer: Layer, tile: Tile) -> float:
         """What windows see laid out, column by column; windows at the border take longer."""
