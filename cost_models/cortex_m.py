@@ -85,7 +85,7 @@ class CortexMCost(CostModel):
             case Op.DENSE if _is_row(tile):
                 return _up(tile.c, VECTOR) if self.vectors else 2 * _up(tile.c, WORD)
             case Op.CONV2D | Op.GROUPED_CONV2D | Op.DENSE if self.vectors:
-                return 2 * _up(length, VECTOR) + VECTOR
+                return 2 * _up(length, VECTOR)
             case Op.CONV2D | Op.GROUPED_CONV2D | Op.DENSE:
                 return 8 * _up(length, WORD) + (_up(length, WORD) + WORD if tile.c % WORD else 0)
             case Op.DEPTHWISE_CONV2D if self.vectors:

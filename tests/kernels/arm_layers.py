@@ -150,7 +150,7 @@ def conv2d_call(rng: np.random.Generator, family: str, geometry: Geometry, shape
 def scratch_of_conv2d(family: str, length: int, channels: int) -> int:
     """As match_arm.h says."""
     if family == "mve":
-        return 2 * align(length, 16) + 16
+        return 2 * align(length, 16)
     return 8 * align(length, 4) + (align(length, 4) + 4 if channels % 4 else 0)
 
 
