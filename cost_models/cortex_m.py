@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from match.ir.layer import GATES, Layer, Op
+from match.ir.layer import Layer, Op
 from match.target.cost import CostModel, Tile, ceil_div
 
 PAIR, VECTOR, WORD, LANES = 2, 16, 4, 8
@@ -60,12 +60,6 @@ VECTOR_ELEMENTS = {Op.ADD: 2.5, Op.LOOKUP: 0.27}
 OTHER = 20.0
 """The same of operators that are not counted: an estimate."""
 
-PLAIN_PRODUCT = 4.3
-"""Instructions of a multiply-accumulate in C: counted in matrices, estimated for recurrent layers and those of int16."""
-
-UNIT = 200.0
-"""Those of a unit's gates beside their products: an estimate."""
-
 
 @dataclass(frozen=True)
 class CortexMCost(CostModel):
@@ -87,10 +81,6 @@ class CortexMCost(CostModel):
     def scratch(self, layer: Layer, tile: Tile) -> int:
         """Bytes, as kernels/cortex_m/match_arm.h gives them for each kernel."""
         length = tile.fy * tile.fx * tile.c
-        if layer.op in GATES:  # kernels/pulp/match_pulp.h
-            return _up((5 if layer.op is Op.GRU_RESET_FIRST else 2) * tile.ox * tile.k, WORD)
-        if layer.input_dtype == "int16":
-            return 0
         match layer.op:
             case Op.DENSE if _is_row(tile):
                 return _up(tile.c, VECTOR) if self.vectors else 2 * _up(tile.c, WORD)
@@ -113,9 +103,6 @@ class CortexMCost(CostModel):
 
     def instructions(self, layer: Layer, tile: Tile) -> float:
         """Instructions of one kernel call."""
-        if layer.input_dtype == "int16":
-            taps = tile.fy * tile.fx * tile.c if layer.weight_dtype else 0
-            return CALL + tile.oy * tile.ox * tile.k * layer.group_outputs * (OTHER + PLAIN_PRODUCT * taps)
         match layer.op:
             case Op.CONV2D:
                 return CALL + self._convolution(layer, tile)
@@ -126,12 +113,10 @@ class CortexMCost(CostModel):
             case Op.DEPTHWISE_CONV2D:
                 return CALL + (self._lanes(layer, tile) if self.vectors else self._strips(layer, tile))
             case Op.MATRICES:
-                return CALL + tile.oy * tile.ox * tile.k * (20 + PLAIN_PRODUCT * tile.c)
+                return CALL + tile.oy * tile.ox * tile.k * (20 + 4.2 * tile.c)
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
                 output = 36 if layer.op is Op.AVG_POOL2D else 16
                 return CALL + tile.oy * tile.ox * (110 + tile.k * (output + 1.6 * tile.fy * tile.fx))
-            case _ if layer.op in GATES:
-                return CALL + tile.ox * tile.k * (UNIT + PLAIN_PRODUCT * GATES[layer.op] * (tile.c + tile.k))
             case _:
                 own = VECTOR_ELEMENTS.get(layer.op) if self.vectors else None
                 return CALL + tile.oy * tile.ox * tile.k * (own or ELEMENTS.get(layer.op, OTHER))
