@@ -32,7 +32,7 @@ from match.target.cost import CostModel, Tile, ceil_div
 PAIR, VECTOR, WORD, LANES = 2, 16, 4, 8
 """Channels and bytes that the kernels take at once (match_arm.h)."""
 
-STRIP_COLUMNS = 64
+STRIP_COLUMNS = 32
 """Columns of all rows of a strip of a depthwise layer (match_arm_depthwise_conv2d.c)."""
 
 CALL = 60

@@ -5,7 +5,7 @@
 #include "match_arm_taps.h"
 #include "match_arm_window.h"
 
-enum { GROUP = MATCH_ARM_GROUP, STRIP_COLUMNS = 64 };
+enum { GROUP = MATCH_ARM_GROUP, STRIP_COLUMNS = 32 };
 
 /* A row of a strip has `columns` columns of `window` pairs for each channel, and is of `rows` output rows; `outputs` are the
  * sums of an output row that there is room for. Row number b of a strip sees input rows b * step and following. */

@@ -221,7 +221,7 @@ def scratch_of_depthwise(family: str, geometry: Geometry) -> int:
     window, outputs = height // 2 + 1, align(geometry.output[1], 2)
     columns = (outputs - 1) * geometry.stride[1] + (width - 1) * geometry.dilation[1] + 1
     rows = 2 if geometry.stride[0] == geometry.dilation[0] == 1 else 1
-    strip = max(1, min(-(-geometry.output[0] // rows), 64 // columns))
+    strip = max(1, min(-(-geometry.output[0] // rows), 32 // columns))
     return 4 * (4 * strip * columns * window + 8 * width * window + strip * rows * outputs)
 
 
