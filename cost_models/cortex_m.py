@@ -2,7 +2,7 @@
 
 Instructions of a kernel call follow from its loops and from what stands around them. The loops are counted in the
 source, the rest is fitted to counts of 70 random layers each under QEMU (``-icount shift=0``, GCC 12.2, -O3): formulas
-of convolutions are within 1 % in the mean and 5 % of each count, those of depthwise ones within 3 % and 13 %. Cores
+of convolutions are within 1 % in the mean and 5 % of each count, those of depthwise ones within 3 % and 11 %. Cores
 without MVE execute the same instructions but for a percent; -Os takes up to 8 % more.
 
 A core's cycles are its instructions times a mean, and what constants cost that come from flash. The means are
@@ -179,13 +179,13 @@ class CortexMCost(CostModel):
         strip = _Strip.of(layer, tile)
         groups, strips = ceil_div(tile.k, 4), ceil_div(strip.all_rows, strip.rows)
         pairs = groups * strips * (strip.rows + 1 if strip.shared and strip.rows > 1 else strip.rows * strip.window)
-        widened = tile.k * (278 + 8 * tile.fx * strip.window)
-        laid_out = widened + pairs * (142 + 28 * layer.ix) + 74 * groups * strips * strip.each * 4
+        widened = tile.k * (271 + 4 * tile.fx * strip.window)
+        laid_out = widened + pairs * (156 + 29 * layer.ix) + 74 * groups * strips * strip.each * 4
         if tile.fx == 3 and strip.window == 2 and layer.dilation[1] == 1 and layer.stride[1] <= 2:
             row = 9.5 * strip.outputs if layer.stride[1] == 1 else 12 * tile.ox
         else:
-            row = 12.2 * tile.ox * tile.fx * strip.window
-        return laid_out + tile.k * tile.oy * (34 + row + tile.ox * (49 if self.long else 9))
+            row = 12.5 * tile.ox * tile.fx * strip.window
+        return laid_out + tile.k * tile.oy * (23 + row + tile.ox * (47 if self.long else 8))
 
     def _lanes(self, layer: Layer, tile: Tile) -> float:
         """Depthwise with MVE; in 64 bits channel by channel."""
