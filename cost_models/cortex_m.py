@@ -146,7 +146,7 @@ class CortexMCost(CostModel):
         if self.vectors:
             groups = ceil_div(pixels, 2)
             block = 16 * ceil_div(length, VECTOR) + (67 if self.long else 40)
-            return groups * (100 + ceil_div(tile.k, 4) * block) + self._columns(layer, tile)
+            return groups * (82 + ceil_div(tile.k, 4) * block) + self._columns(layer, tile)
         groups, pairs = ceil_div(pixels, 4), ceil_div(tile.k, PAIR)
         words = ceil_div(length, WORD)
         loops = groups * pairs * (27.5 * words + 3 * (words % 2))
@@ -165,7 +165,7 @@ class CortexMCost(CostModel):
             copied = 4 * pixels * tile.fy * ceil_div(run, VECTOR)
             if alone:
                 return copied
-            return copied + inside * (24 + 12 * tile.fy) + border * (148 + 36 * tile.fy)
+            return copied + inside * (41 + 7 * tile.fy) + border * (106 + 54 * tile.fy)
         if alone:
             return pixels * (51 + 1.9 * run + (10 if tile.c % WORD else 0))
         if tile.c % WORD == 0:
@@ -191,10 +191,10 @@ class CortexMCost(CostModel):
         """Depthwise with MVE; in 64 bits channel by channel."""
         pixels, window = tile.oy * tile.ox, tile.fy * tile.fx
         pairs, border = ceil_div(pixels, 2), pixels - _inside(layer, tile)
-        found = 158 * pairs + border * (98 + 9 * window)
+        found = 144 * pairs + border * (110 + 9 * window)
         if self.long:
-            return found + pixels * tile.k * (83 + 6 * window)
-        return found + pairs * ceil_div(tile.k, LANES) * (64 + 16 * window)
+            return found + pixels * tile.k * (94 + 6 * window)
+        return found + pairs * ceil_div(tile.k, LANES) * (65 + 16 * window)
 
 
 @dataclass(frozen=True)
