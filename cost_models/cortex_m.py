@@ -2,17 +2,16 @@
 
 Instructions of a kernel call follow from its loops and from what stands around them. The loops are counted in the
 source, the rest is fitted to counts of 70 random layers each under QEMU (``-icount shift=0``, GCC 12.2, -O3): formulas
-of convolutions are within 1 % in the mean and 5 % of each count, those of depthwise ones within 3 % and 12 %. Cores
+of convolutions are within 1 % in the mean and 5 % of each count, those of depthwise ones within 3 % and 11 %. Cores
 without MVE execute the same instructions but for a percent; -Os takes up to 8 % more.
 
 A core's cycles are its instructions times a mean, and what constants cost that come from flash. The means are
 predictions; nothing has been measured on a chip:
 
-- Cortex-M4: the loop of a convolution has 29 instructions and takes 42 cycles by the timing table of its technical
-  reference manual (a load 2, a double one 3, a taken branch 3, all others 1), which is 1.45 each.
+- Cortex-M4: the loop of a convolution has 55 instructions and takes 78 cycles by the timing table of its technical
+  reference manual (a load 2, a double one 3, a taken branch 3, all others 1), which is 1.42 each; 1.45 with calls.
 - Cortex-M7: two instructions a cycle, of which one may be of the DSP extension, and only the first
-  (quinapalus.com/cm7cycles.html). The same loop has 20 of these, so it takes 21 cycles at least: 0.72 each; 0.75 with
-  what does not pair.
+  (quinapalus.com/cm7cycles.html). The same loop has 40 of these, so it takes 41 cycles at least: 0.75 each.
 - Cortex-M33: no table is published. Between the two, with loads as in the Cortex-M4 that seldom stall: 1.3.
 - Cortex-M55: a vector instruction takes two cycles, in which one of another kind may begin. The 18 instructions of the
   loop of a convolution have 8 products, 16 cycles, beside 6 loads; with what does not overlap 1.2 each. Vectors of one
@@ -33,7 +32,7 @@ from match.target.cost import CostModel, Tile, ceil_div
 PAIR, VECTOR, WORD, LANES = 2, 16, 4, 8
 """Channels and bytes that the kernels take at once (match_arm.h)."""
 
-STRIP_COLUMNS = 64
+STRIP_COLUMNS = 32
 """Columns of all rows of a strip of a depthwise layer (match_arm_depthwise_conv2d.c)."""
 
 CALL = 60
@@ -86,7 +85,7 @@ class CortexMCost(CostModel):
             case Op.DENSE if _is_row(tile):
                 return _up(tile.c, VECTOR) if self.vectors else 2 * _up(tile.c, WORD)
             case Op.CONV2D | Op.GROUPED_CONV2D | Op.DENSE if self.vectors:
-                return 2 * _up(length, VECTOR) + VECTOR
+                return 2 * _up(length, VECTOR)
             case Op.CONV2D | Op.GROUPED_CONV2D | Op.DENSE:
                 return 8 * _up(length, WORD) + (_up(length, WORD) + WORD if tile.c % WORD else 0)
             case Op.DEPTHWISE_CONV2D if self.vectors:
@@ -116,8 +115,8 @@ class CortexMCost(CostModel):
             case Op.MATRICES:
                 return CALL + tile.oy * tile.ox * tile.k * (20 + 4.2 * tile.c)
             case Op.AVG_POOL2D | Op.MAX_POOL2D:
-                output = 55 if layer.op is Op.AVG_POOL2D else 15
-                return CALL + tile.oy * tile.ox * (110 + tile.k * (output + 1.7 * tile.fy * tile.fx))
+                output = 36 if layer.op is Op.AVG_POOL2D else 16
+                return CALL + tile.oy * tile.ox * (110 + tile.k * (output + 1.6 * tile.fy * tile.fx))
             case _:
                 own = VECTOR_ELEMENTS.get(layer.op) if self.vectors else None
                 return CALL + tile.oy * tile.ox * tile.k * (own or ELEMENTS.get(layer.op, OTHER))
@@ -137,22 +136,24 @@ class CortexMCost(CostModel):
         """A dense layer of one row."""
         if self.vectors:
             blocks = ceil_div(tile.k, 4)
-            return 4 * ceil_div(tile.c, VECTOR) + blocks * (10 * ceil_div(tile.c, VECTOR) + (145 if self.long else 58))
+            return 4 * ceil_div(tile.c, VECTOR) + blocks * (10 * ceil_div(tile.c, VECTOR) + (167 if self.long else 59))
         pairs = ceil_div(tile.k, PAIR)
-        return 1.9 * tile.c + pairs * (10 * ceil_div(tile.c, WORD) + (174 if self.long else 78))
+        return 1.9 * tile.c + pairs * (10 * ceil_div(tile.c, WORD) + (158 if self.long else 74))
 
     def _convolution(self, layer: Layer, tile: Tile) -> float:
         """Blocks of columns by channels, and the columns."""
         pixels, length = tile.oy * tile.ox, tile.fy * tile.fx * tile.c
         if self.vectors:
             groups = ceil_div(pixels, 2)
-            block = 16 * ceil_div(length, VECTOR) + (184 if self.long else 41)
-            return groups * (88 + ceil_div(tile.k, 4) * block) + self._columns(layer, tile)
+            block = 16 * ceil_div(length, VECTOR) + (67 if self.long else 40)
+            return groups * (82 + ceil_div(tile.k, 4) * block) + self._columns(layer, tile)
         groups, pairs = ceil_div(pixels, 4), ceil_div(tile.k, PAIR)
-        loops = groups * pairs * 29 * ceil_div(length, WORD)
+        words = ceil_div(length, WORD)
+        loops = groups * pairs * (27.5 * words + 3 * (words % 2))
         usual = 0 if self.long else pixels // 4 * (tile.k // PAIR)
-        rest = 38 * (groups * pairs - usual) + 33 * (pixels * tile.k - 8 * usual)
-        return loops + 73 * usual + rest + self._columns(layer, tile)
+        block, output = (107, 13) if self.long else (107, 2)
+        rest = block * (groups * pairs - usual) + output * (pixels * tile.k - 8 * usual)
+        return loops + 77 * usual + rest + self._columns(layer, tile)
 
     def _columns(self, layer: Layer, tile: Tile) -> float:
         """What windows see laid out, column by column; windows at the border take longer."""
@@ -164,34 +165,35 @@ class CortexMCost(CostModel):
             copied = 4 * pixels * tile.fy * ceil_div(run, VECTOR)
             if alone:
                 return copied
-            return copied + inside * (28 + 12 * tile.fy) + border * (143 + 35 * tile.fy)
+            return copied + inside * (41 + 7 * tile.fy) + border * (106 + 54 * tile.fy)
         if alone:
-            return pixels * (48 + 1.9 * run + (10 if tile.c % WORD else 0))
+            return pixels * (51 + 1.9 * run + (10 if tile.c % WORD else 0))
         if tile.c % WORD == 0:
             copied = 1.9 * run * tile.fy
-            return pixels * copied + inside * (110 + 7 * tile.fy) + border * (157 + 67 * tile.fy)
+            return pixels * copied + inside * (98 + 12 * tile.fy) + border * (154 + 67 * tile.fy)
         copied = 4 * ceil_div(run, WORD) * tile.fy + 1.9 * run * tile.fy
-        return pixels * copied + inside * (70 + 17 * tile.fy) + border * (294 + 37 * tile.fy)
+        return pixels * copied + inside * (80 + 16 * tile.fy) + border * (268 + 43 * tile.fy)
 
     def _strips(self, layer: Layer, tile: Tile) -> float:
         """Depthwise with the DSP extension."""
         strip = _Strip.of(layer, tile)
         groups, strips = ceil_div(tile.k, 4), ceil_div(strip.all_rows, strip.rows)
         pairs = groups * strips * (strip.rows + 1 if strip.shared and strip.rows > 1 else strip.rows * strip.window)
-        laid_out = pairs * (234 + 26.5 * layer.ix) + 66 * groups * strips * strip.each * 4 + 329 * tile.k
+        widened = tile.k * (271 + 4 * tile.fx * strip.window)
+        laid_out = widened + pairs * (156 + 29 * layer.ix) + 74 * groups * strips * strip.each * 4
         if tile.fx == 3 and strip.window == 2 and layer.dilation[1] == 1 and layer.stride[1] <= 2:
             row = 9.5 * strip.outputs if layer.stride[1] == 1 else 12 * tile.ox
         else:
-            row = 12.2 * tile.ox * tile.fx * strip.window
-        return laid_out + tile.k * tile.oy * (28 + row + tile.ox * (27 if self.long else 9))
+            row = 12.5 * tile.ox * tile.fx * strip.window
+        return laid_out + tile.k * tile.oy * (23 + row + tile.ox * (47 if self.long else 8))
 
     def _lanes(self, layer: Layer, tile: Tile) -> float:
         """Depthwise with MVE; in 64 bits channel by channel."""
         pixels, window = tile.oy * tile.ox, tile.fy * tile.fx
         pairs, border = ceil_div(pixels, 2), pixels - _inside(layer, tile)
-        found = 151 * pairs + border * (101 + 9.5 * window)
+        found = 144 * pairs + border * (110 + 9 * window)
         if self.long:
-            return found + pixels * tile.k * (100 + 7 * window)
+            return found + pixels * tile.k * (94 + 6 * window)
         return found + pairs * ceil_div(tile.k, LANES) * (65 + 16 * window)
 
 

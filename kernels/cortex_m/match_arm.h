@@ -26,12 +26,14 @@ typedef struct {
     uint8_t reserved[2];
 } match_arm_requant_t;
 
-/* y = clip((a * multiplier + bias - (a < negative_below ? tile->negative_step : 0)) >> shift). */
+/* y = clip((a * multiplier + (a < negative_below ? stepped : bias)) >> shift), each bias being two words. */
 typedef struct {
     int32_t addend;
     int32_t multiplier;
     uint32_t bias_low;
     int32_t bias_high;
+    uint32_t stepped_low;
+    int32_t stepped_high;
     int32_t negative_below;
     int32_t shift;
 } match_arm_requant_long_t;
@@ -78,7 +80,7 @@ void match_arm_depthwise_conv2d_long(const match_tile_t *tile);
  * Weights: of four channels 16 bytes of each one's filter (FY, FX, C) in turn, with zeros behind a filter and behind the
  * last one up to multiples of 16 bytes and of four channels. Parameters are those of a multiple of four channels, too.
  *
- * Scratch: 2 * length + 16, length being filter_height * filter_width * channels_in rounded up to a multiple of 16. */
+ * Scratch: 2 * length, length being filter_height * filter_width * channels_in rounded up to a multiple of 16. */
 void match_mve_conv2d(const match_tile_t *tile);
 void match_mve_conv2d_long(const match_tile_t *tile);
 

@@ -25,10 +25,15 @@ static void add_words(const match_tile_t *tile, const uint8_t *input, const uint
     match_requant_add32_t p = *(const match_requant_add32_t *)tile->parameters;
     int32_t low = tile->clip_low, high = tile->clip_high;
 #if MATCH_ARM_MVE
-    __asm__ volatile("vdup.32 q2, %[bias]\n"
-                     "vdup.32 q3, %[low]\n"
-                     "vdup.32 q4, %[high]\n"
-                     "vdup.32 q5, %[shift]\n"
+    const int32_t constants[] = {p.bias, low, high, -p.shift};
+    __asm__ volatile("ldr lr, [%[constants]]\n"
+                     "vdup.32 q2, lr\n"
+                     "ldr lr, [%[constants], #4]\n"
+                     "vdup.32 q3, lr\n"
+                     "ldr lr, [%[constants], #8]\n"
+                     "vdup.32 q4, lr\n"
+                     "ldr lr, [%[constants], #12]\n"
+                     "vdup.32 q5, lr\n"
                      "wlstp.32 lr, %[count], 2f\n"
                      "1:\n"
                      "vldrb.u32 q0, [%[input]], #4\n"
@@ -44,7 +49,7 @@ static void add_words(const match_tile_t *tile, const uint8_t *input, const uint
                      "2:\n"
                      : [input] "+l"(input), [addend] "+l"(addend), [output] "+l"(output)
                      : [count] "r"(count), [first] "r"(p.input_multiplier), [second] "r"(p.addend_multiplier),
-                       [bias] "r"(p.bias), [shift] "r"(-p.shift), [low] "r"(low), [high] "r"(high)
+                       [constants] "r"(constants)
                      : "q0", "q1", "q2", "q3", "q4", "q5", "lr", "memory");
 #else
     if (low == 0 && high == 255) {

@@ -1,24 +1,8 @@
 #include "match_arm_block.h"
 
-#include "match_arm_simd.h"
+#include "match_arm_products.h"
 
 #if MATCH_ARM_DSP
-
-/* One pair of values: r0 reads columns, r1 weights; r4 to r7 are the first channel's sums, r8 to r11 the second one's. */
-#define PAIR \
-    "ldr r3, [r1], #4\n" \
-    "sxtb16 r2, r3\n" \
-    "sxtb16 r3, r3, ror #8\n" \
-    "ldrd r12, lr, [r0], #8\n" \
-    "smlad r4, r12, r2, r4\n" \
-    "smlad r8, r12, r3, r8\n" \
-    "smlad r5, lr, r2, r5\n" \
-    "smlad r9, lr, r3, r9\n" \
-    "ldrd r12, lr, [r0], #8\n" \
-    "smlad r6, r12, r2, r6\n" \
-    "smlad r10, r12, r3, r10\n" \
-    "smlad r7, lr, r2, r7\n" \
-    "smlad r11, lr, r3, r11\n"
 
 /* From a sum to an output: r2 is the multiplier, r3 the bias, r12 what sums are times, lr the shift. */
 #define LEVEL(sum) \
@@ -46,9 +30,7 @@ __attribute__((naked)) void match_arm_block(__attribute__((unused)) match_arm_bl
                      "mov r9, r8\n"
                      "mov r10, r8\n"
                      "mov r11, r8\n"
-                     "1:\n" PAIR PAIR "ldr r2, [sp, #4]\n"
-                     "cmp r1, r2\n"
-                     "bne 1b\n"
+                     MATCH_ARM_PRODUCTS("[sp, #4]")
                      "ldr r12, [sp]\n"
                      "ldr r0, [r12, #12]\n"
                      "ldrd r2, r3, [r0, #4]\n"

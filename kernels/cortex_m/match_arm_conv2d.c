@@ -96,7 +96,7 @@ static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish,
     const int8_t *weights = tile->weights;
     int32_t k = 0;
 #if MATCH_ARM_DSP
-    if (finish->bytes && count == COLUMNS && tile->channels_out > 1) {
+    if (finish->form == MATCH_ARM_WORDS && finish->bytes && count == COLUMNS && tile->channels_out > 1) {
         match_arm_block_t job = {
             .columns = columns,
             .weights = weights,

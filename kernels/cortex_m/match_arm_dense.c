@@ -12,7 +12,7 @@ static void dense(const match_tile_t *tile, match_arm_form_t form)
         int32_t sums[2] = {match_arm_addend(&finish, k), match_arm_addend(&finish, k + 1)};
         match_arm_dot_1(tile->scratch, weights, weights + 2 * length, sums);
         for (int32_t i = 0; i < 2 && k + i < tile->channels_out; i++) {
-            if (finish.bytes) {
+            if (finish.form == MATCH_ARM_WORDS && finish.bytes) {
                 const match_arm_requant_t *p = match_arm_parameters(&finish, k + i);
                 tile->output[k + i] = match_arm_byte(*p, sums[i]);
             } else {

@@ -5,7 +5,7 @@
 #include "match_arm_taps.h"
 #include "match_arm_window.h"
 
-enum { GROUP = MATCH_ARM_GROUP, STRIP_COLUMNS = 64 };
+enum { GROUP = MATCH_ARM_GROUP, STRIP_COLUMNS = 32 };
 
 /* A row of a strip has `columns` columns of `window` pairs for each channel, and is of `rows` output rows; `outputs` are the
  * sums of an output row that there is room for. Row number b of a strip sees input rows b * step and following. */
@@ -53,7 +53,7 @@ typedef struct {
     int32_t step;
 } row_t;
 
-static row_t row_at(const match_tile_t *tile, int32_t row, int32_t channel, const uint8_t *padding)
+static inline row_t row_at(const match_tile_t *tile, int32_t row, int32_t channel, const uint8_t *padding)
 {
     if (row < 0 || row >= tile->input_height) {
         return (row_t){padding, 0};
@@ -81,6 +81,19 @@ static inline __attribute__((always_inline)) void pair_columns(uint32_t *place, 
     }
 }
 
+/* The same, with constants where it is usual. */
+static __attribute__((noinline)) void pair_rows(uint32_t *place, uint32_t *other, const row_t *rows, int32_t window,
+                                                int32_t channels, int32_t count)
+{
+    if (channels < GROUP) {
+        pair_columns(place, other, window, rows[0], rows[1], channels, count);
+    } else if (window == 2) {
+        pair_columns(place, other, 2, rows[0], rows[1], GROUP, count);
+    } else {
+        pair_columns(place, other, window, rows[0], rows[1], GROUP, count);
+    }
+}
+
 /* Lay out the rows of a strip: what the windows of output row y and following see of the channels from `channel` on. What
  * the columns in front of the input and behind it hold is there already. */
 static void lay_out(const match_tile_t *tile, const room_t *room, int32_t y, int32_t channel)
@@ -90,23 +103,16 @@ static void lay_out(const match_tile_t *tile, const room_t *room, int32_t y, int
     int32_t count = match_arm_least(room->columns - before, tile->input_width);
     uint32_t *places = room->pairs + before * GROUP * room->window;
     bool shared = room->window == 2 && room->step == 2 && tile->dilation_y == 1;
-    for (int32_t row = 0; row < room->strip; row++, places += room->row_words) {
-        int32_t at = y * tile->stride_y - tile->pad_top + row * room->step;
-        for (int32_t pair = 0; pair < room->window; pair++, at += 2 * tile->dilation_y) {
-            row_t low = row_at(tile, at, channel, (const uint8_t *)&padding);
-            row_t high = row_at(tile, at + tile->dilation_y, channel, (const uint8_t *)&padding);
+    int32_t first = y * tile->stride_y - tile->pad_top;
+    for (int32_t row = 0; row < room->strip; row++, places += room->row_words, first += room->step) {
+        int32_t pair = shared && row > 0; /* the first one is the second one of the row before */
+        for (int32_t at = first + 2 * pair * tile->dilation_y; pair < room->window; pair++, at += 2 * tile->dilation_y) {
+            row_t rows[2];
+            rows[0] = row_at(tile, at, channel, (const uint8_t *)&padding);
+            rows[1] = row_at(tile, at + tile->dilation_y, channel, (const uint8_t *)&padding);
             uint32_t *place = places + pair;
-            if (shared && pair == 0 && row > 0) {
-                continue; /* the second pair of the row before */
-            }
             uint32_t *other = shared && pair == 1 && row + 1 < room->strip ? place + room->row_words - 1 : place;
-            if (tile->channels_out < GROUP) {
-                pair_columns(place, other, room->window, low, high, tile->channels_out, count);
-            } else if (room->window == 2) {
-                pair_columns(place, other, 2, low, high, GROUP, count);
-            } else {
-                pair_columns(place, other, room->window, low, high, GROUP, count);
-            }
+            pair_rows(place, other, rows, room->window, tile->channels_out, count);
         }
     }
 }

@@ -1,26 +1,10 @@
 #include "match_arm_dot.h"
 
-#include "match_arm_simd.h"
+#include "match_arm_products.h"
 
 #if MATCH_ARM_DSP
 
 #define UNUSED __attribute__((unused))
-
-/* One pair of values: r0 reads columns, r1 weights; r4 to r7 are the first channel's sums, r8 to r11 the second one's. */
-#define PAIR \
-    "ldr r3, [r1], #4\n" \
-    "sxtb16 r2, r3\n" \
-    "sxtb16 r3, r3, ror #8\n" \
-    "ldrd r12, lr, [r0], #8\n" \
-    "smlad r4, r12, r2, r4\n" \
-    "smlad r8, r12, r3, r8\n" \
-    "smlad r5, lr, r2, r5\n" \
-    "smlad r9, lr, r3, r9\n" \
-    "ldrd r12, lr, [r0], #8\n" \
-    "smlad r6, r12, r2, r6\n" \
-    "smlad r10, r12, r3, r10\n" \
-    "smlad r7, lr, r2, r7\n" \
-    "smlad r11, lr, r3, r11\n"
 
 /* All registers have a use: GCC does not find this by itself. */
 __attribute__((naked)) void match_arm_dot_4(UNUSED const uint32_t *columns, UNUSED const int8_t *weights,
@@ -34,9 +18,7 @@ __attribute__((naked)) void match_arm_dot_4(UNUSED const uint32_t *columns, UNUS
                      "mov r9, r8\n"
                      "mov r10, r8\n"
                      "mov r11, r8\n"
-                     "1:\n" PAIR PAIR "ldr r2, [sp]\n"
-                     "cmp r1, r2\n"
-                     "bne 1b\n"
+                     MATCH_ARM_PRODUCTS("[sp]")
                      "ldr r3, [sp, #4]\n"
                      "stm r3, {r4-r11}\n"
                      "pop {r2-r11, pc}\n");

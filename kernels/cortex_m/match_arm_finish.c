@@ -1,61 +1,100 @@
 #include "match_arm_finish.h"
 
-/* A channel's parameters of the longer form, with the bias of small sums beside that of others. */
+match_arm_finish_t match_arm_finish_of(const match_tile_t *tile, match_arm_form_t form)
+{
+    match_arm_finish_t finish = {
+        .form = form,
+        .bytes = tile->clip_low == 0 && tile->clip_high == 255,
+        .upper = form == MATCH_ARM_LONG,
+        .parameters = tile->parameters,
+        .low = tile->clip_low,
+        .high = tile->clip_high,
+    };
+    for (int32_t k = 0; k < tile->channels_out && finish.upper; k++) {
+        const match_arm_requant_long_t *p = match_arm_parameters(&finish, k);
+        finish.upper = p->shift >= 32;
+    }
+    return finish;
+}
+
+/* A channel's parameters of the longer form. */
 typedef struct {
     int64_t bias;
     int64_t stepped;
     int32_t multiplier;
     int32_t below;
     int32_t shift;
-    int32_t low;
-    int32_t high;
 } long_t;
 
-static inline long_t long_of(const match_arm_finish_t *finish, const match_arm_requant_long_t *p)
+static inline int64_t two_words(uint32_t low, int32_t high)
 {
-    int64_t bias = (int64_t)((uint64_t)(uint32_t)p->bias_high << 32 | p->bias_low);
-    return (long_t){bias, bias - finish->step, p->multiplier, p->negative_below, p->shift, finish->low, finish->high};
+    return (int64_t)((uint64_t)(uint32_t)high << 32 | low);
 }
 
-static inline uint8_t long_output(const long_t *p, int32_t sum)
+static inline long_t long_of(const match_arm_requant_long_t *p)
 {
-    int64_t total = (int64_t)sum * p->multiplier + (sum < p->below ? p->stepped : p->bias);
-    if (p->shift & 32) {
-        return (uint8_t)match_arm_clip((int32_t)(total >> 32) >> (p->shift & 31), p->low, p->high);
-    }
-    total >>= p->shift;
-    return (uint8_t)(total < p->low ? p->low : total > p->high ? p->high : (int32_t)total);
+    return (long_t){
+        .bias = two_words(p->bias_low, p->bias_high),
+        .stepped = two_words(p->stepped_low, p->stepped_high),
+        .multiplier = p->multiplier,
+        .below = p->negative_below,
+        .shift = p->shift,
+    };
 }
 
-/* `count` outputs of a channel, `stride` bytes from one to the next, or of the pixels at `outputs`. */
-static inline __attribute__((always_inline)) void finish_any(const match_arm_finish_t *finish, const void *parameters,
-                                                             const int32_t *sums, int32_t count, uint8_t *output,
-                                                             ptrdiff_t stride, uint8_t *const *outputs,
-                                                             int32_t channel)
+static inline int64_t total_of(const long_t *p, int32_t sum)
 {
-    const int32_t *end = sums + count;
+    return (int64_t)sum * p->multiplier + (sum < p->below ? p->stepped : p->bias);
+}
+
+/* An output of the longer form, if it is of the upper word and clipped to a byte; and any. */
+static inline uint8_t upper_byte(const long_t *p, int32_t sum)
+{
+    return match_arm_clip_to_byte((int32_t)(total_of(p, sum) >> 32) >> (p->shift & 31));
+}
+
+static inline uint8_t long_output(const match_arm_finish_t *finish, const long_t *p, int32_t sum)
+{
+    int64_t level = total_of(p, sum) >> p->shift;
+    return (uint8_t)(level < finish->low ? finish->low : level > finish->high ? finish->high : (int32_t)level);
+}
+
+/* One output; for what is rare. */
+static uint8_t output_of(const match_arm_finish_t *finish, const void *parameters, int32_t sum)
+{
     if (finish->form == MATCH_ARM_LONG) {
-        long_t p = long_of(finish, parameters);
-        for (; sums != end; output += stride) {
-            *(outputs != NULL ? *outputs++ + channel : output) = long_output(&p, *sums++);
-        }
-        return;
+        long_t p = long_of(parameters);
+        return long_output(finish, &p, sum);
     }
     match_arm_requant_t p = *(const match_arm_requant_t *)parameters;
-    int32_t low = finish->low, high = finish->high;
-    for (; sums != end; output += stride) {
-        uint8_t *target = outputs != NULL ? *outputs++ + channel : output;
-        *target = (uint8_t)match_arm_clip(match_arm_level(p, *sums++), low, high);
-    }
+    return (uint8_t)match_arm_clip(match_arm_level(p, sum), finish->low, finish->high);
 }
 
 void match_arm_finish(const match_arm_finish_t *finish, int32_t channel, const int32_t *sums, uint8_t *const *outputs,
                       int32_t count)
 {
-    finish_any(finish, match_arm_parameters(finish, channel), sums, count, NULL, 0, outputs, channel);
+    const void *parameters = match_arm_parameters(finish, channel);
+    const int32_t *end = sums + count;
+    if (finish->upper && finish->bytes) {
+        long_t p = long_of(parameters);
+        for (; sums != end; outputs++) {
+            (*outputs)[channel] = upper_byte(&p, *sums++);
+        }
+        return;
+    }
+    if (finish->form == MATCH_ARM_WORDS && finish->bytes) {
+        match_arm_requant_t p = *(const match_arm_requant_t *)parameters;
+        for (; sums != end; outputs++) {
+            (*outputs)[channel] = match_arm_byte(p, *sums++);
+        }
+        return;
+    }
+    for (; sums != end; outputs++) {
+        (*outputs)[channel] = output_of(finish, parameters, *sums++);
+    }
 }
 
-/* Rows in the usual form whose outputs are bytes without a clip of their own. */
+/* Rows in the usual form whose outputs are bytes. */
 static void finish_bytes(match_arm_requant_t p, const int32_t *sums, int32_t step, uint8_t *row, const match_tile_t *tile,
                          int32_t rows)
 {
@@ -74,11 +113,14 @@ void match_arm_finish_rows(const match_arm_finish_t *finish, int32_t channel, co
 {
     const void *parameters = match_arm_parameters(finish, channel);
     uint8_t *row = tile->output + y * tile->output_row_stride + channel;
-    if (finish->bytes) {
+    if (finish->form == MATCH_ARM_WORDS && finish->bytes) {
         finish_bytes(*(const match_arm_requant_t *)parameters, sums, step, row, tile, rows);
         return;
     }
     for (; rows > 0; rows--, row += tile->output_row_stride, sums += step) {
-        finish_any(finish, parameters, sums, tile->output_width, row, tile->output_pixel_stride, NULL, 0);
+        uint8_t *output = row;
+        for (int32_t x = 0; x < tile->output_width; x++, output += tile->output_pixel_stride) {
+            *output = output_of(finish, parameters, sums[x]);
+        }
     }
 }

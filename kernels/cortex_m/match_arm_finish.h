@@ -16,24 +16,14 @@ typedef enum {
 /* What is needed of a tile to finish accumulators. */
 typedef struct {
     match_arm_form_t form;
-    bool bytes; /* words, and outputs are clipped to 0 .. 255 */
+    bool bytes; /* outputs are clipped to 0 .. 255 */
+    bool upper; /* of the longer form, all channels shift by a word at least */
     const uint8_t *parameters;
     int32_t low;
     int32_t high;
-    int64_t step;
 } match_arm_finish_t;
 
-static inline match_arm_finish_t match_arm_finish_of(const match_tile_t *tile, match_arm_form_t form)
-{
-    return (match_arm_finish_t){
-        .form = form,
-        .bytes = form == MATCH_ARM_WORDS && tile->clip_low == 0 && tile->clip_high == 255,
-        .parameters = tile->parameters,
-        .low = tile->clip_low,
-        .high = tile->clip_high,
-        .step = tile->negative_step,
-    };
-}
+match_arm_finish_t match_arm_finish_of(const match_tile_t *tile, match_arm_form_t form);
 
 /* Bytes of a channel's parameters. */
 static inline int32_t match_arm_parameter_bytes(match_arm_form_t form)
@@ -59,7 +49,7 @@ static inline int32_t match_arm_level(match_arm_requant_t p, int32_t sum)
     return match_arm_add_upper(word, sum, p.multiplier) >> p.shift;
 }
 
-/* The output of the usual form with outputs that are bytes without a clip of their own. */
+/* The same of outputs that are bytes without a clip of their own. */
 static inline uint8_t match_arm_byte(match_arm_requant_t p, int32_t sum)
 {
     return match_arm_clip_to_byte(match_arm_level(p, sum));

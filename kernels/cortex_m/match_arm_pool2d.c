@@ -88,12 +88,13 @@ static void average(const match_tile_t *tile, match_arm_form_t form)
 {
     match_arm_finish_t finish = match_arm_finish_of(tile, form);
     int32_t window = tile->filter_height * tile->filter_width;
+    bool usual = form == MATCH_ARM_WORDS && finish.bytes;
+    bool fours = window <= MOST_HALVES;
     for (int32_t y = 0; y < tile->output_height; y++) {
         uint8_t *output = tile->output + y * tile->output_row_stride;
         for (int32_t x = 0; x < tile->output_width; x++, output += tile->output_pixel_stride) {
             view_t view = view_of(tile, y, x);
             int32_t padding = (window - view.rows * view.columns) * tile->pad_value;
-            bool fours = window <= MOST_HALVES;
             for (int32_t k = 0; k < tile->channels_out;) {
                 int32_t sums[GROUP];
                 int32_t count = fours && k + GROUP <= tile->channels_out ? GROUP : 1;
@@ -104,7 +105,12 @@ static void average(const match_tile_t *tile, match_arm_form_t form)
                 }
                 for (int32_t i = 0; i < count; i++, k++) {
                     int32_t sum = sums[i] + padding + match_arm_addend(&finish, k);
-                    match_arm_finish(&finish, k, &sum, &output, 1);
+                    if (usual) {
+                        const match_arm_requant_t *p = match_arm_parameters(&finish, k);
+                        output[k] = match_arm_byte(*p, sum);
+                    } else {
+                        match_arm_finish(&finish, k, &sum, &output, 1);
+                    }
                 }
             }
         }

@@ -34,30 +34,27 @@ static void lay_out(const match_tile_t *tile, int32_t y, int32_t x, int8_t *colu
     }
 }
 
-/* All channels of one or two pixels whose columns are laid out. */
-static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish, const int8_t *columns, int32_t length,
+/* All channels of one or two pixels whose columns are laid out; of a last one twice, if that is quicker. */
+static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish, match_mve_block_t *job,
                      uint8_t *const *outputs, int32_t count)
 {
-    const int8_t *weights = tile->weights;
 #if MATCH_ARM_MVE
-    if (finish->form == MATCH_ARM_WORDS && finish->low == 0) {
-        bool both = count == COLUMNS; /* or the last column, twice */
-        match_mve_block_t job = {
-            .columns = {columns, both ? columns + length : columns},
-            .outputs = {outputs[0], outputs[both]},
-            .weights = weights,
-            .parameters = tile->parameters,
-            .chunks = length / MATCH_MVE_BYTES,
-            .channels = tile->channels_out,
-            .high = finish->high,
-        };
-        match_mve_block(&job);
+    if ((finish->form == MATCH_ARM_WORDS || finish->upper) && finish->low == 0) {
+        job->outputs[0] = outputs[0];
+        job->outputs[1] = outputs[count - 1];
+        job->channels = tile->channels_out;
+        if (count < COLUMNS) {
+            job->columns[1] = job->columns[0];
+        }
+        (finish->upper ? match_mve_block_long : match_mve_block)(job);
         return;
     }
 #endif
+    const int8_t *weights = job->weights;
+    int32_t length = job->chunks * MATCH_MVE_BYTES;
     for (int32_t k = 0; k < tile->channels_out; k += MATCH_MVE_CHANNELS, weights += MATCH_MVE_CHANNELS * length) {
         int32_t sums[COLUMNS * MATCH_MVE_CHANNELS];
-        (count == COLUMNS ? match_mve_dot_2 : match_mve_dot_1)(columns, weights, length, sums);
+        (count == COLUMNS ? match_mve_dot_2 : match_mve_dot_1)(job->columns[0], weights, length, sums);
         match_mve_finish(finish, k, tile->channels_out, sums, MATCH_MVE_CHANNELS, outputs, count);
     }
 }
@@ -66,29 +63,36 @@ static void conv2d(const match_tile_t *tile, match_arm_form_t form)
 {
     match_arm_finish_t finish = match_arm_finish_of(tile, form);
     int32_t length = match_mve_rounded(tile->filter_height * tile->filter_width * tile->channels_in);
-    int8_t *columns = tile->scratch;
+    int8_t *columns[COLUMNS] = {tile->scratch, (int8_t *)tile->scratch + length};
+    match_mve_block_t job = {
+        .columns = {columns[0], columns[1]},
+        .weights = tile->weights,
+        .parameters = tile->parameters,
+        .chunks = length / MATCH_MVE_BYTES,
+        .high = tile->clip_high,
+    };
     uint8_t *outputs[COLUMNS];
     int32_t count = 0;
-    bool lone = match_arm_sees_pixels(tile);
+    bool alone = match_arm_sees_pixels(tile);
     ptrdiff_t step = (ptrdiff_t)tile->stride_x * tile->input_pixel_stride;
     for (int32_t y = 0; y < tile->output_height; y++) {
         uint8_t *output = tile->output + y * tile->output_row_stride;
         const uint8_t *pixel = tile->input + y * tile->stride_y * tile->input_row_stride;
         for (int32_t x = 0; x < tile->output_width; x++, output += tile->output_pixel_stride, pixel += step) {
-            if (lone) {
-                match_mve_sign(columns + count * length, pixel, tile->channels_in);
+            if (alone) {
+                match_mve_sign(columns[count], pixel, tile->channels_in);
             } else {
-                lay_out(tile, y, x, columns + count * length);
+                lay_out(tile, y, x, columns[count]);
             }
             outputs[count++] = output;
             if (count == COLUMNS) {
-                multiply(tile, &finish, columns, length, outputs, count);
+                multiply(tile, &finish, &job, outputs, count);
                 count = 0;
             }
         }
     }
     if (count > 0) {
-        multiply(tile, &finish, columns, length, outputs, count);
+        multiply(tile, &finish, &job, outputs, count);
     }
 }
 

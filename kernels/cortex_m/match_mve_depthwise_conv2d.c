@@ -63,24 +63,16 @@ static int32_t sum_taps(const uint8_t *first, const uintptr_t *taps, int32_t cou
 }
 
 /* All channels of one or two pixels whose taps are known, the second ones of two equal pixels where there is one. */
-static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish, const uintptr_t *taps,
+static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish, match_mve_lanes_t *job,
                      const uint8_t *const *pixels, uint8_t *const *outputs, int32_t count)
 {
-    const int8_t *weights = tile->weights;
-    int32_t window = tile->filter_height * tile->filter_width;
 #if MATCH_ARM_MVE
     if (finish->form == MATCH_ARM_WORDS && finish->low == 0) {
-        match_mve_lanes_t job = {
-            .taps = taps,
-            .count = window,
-            .first = {(uintptr_t)pixels[0], (uintptr_t)pixels[1]},
-            .outputs = {outputs[0], outputs[count - 1]},
-            .weights = weights,
-            .parameters = tile->parameters,
-            .channels = tile->channels_out,
-            .high = finish->high,
-        };
-        match_mve_lanes(&job);
+        job->first[0] = (uintptr_t)pixels[0];
+        job->first[1] = (uintptr_t)pixels[1];
+        job->outputs[0] = outputs[0];
+        job->outputs[1] = outputs[count - 1];
+        match_mve_lanes(job);
         return;
     }
 #endif
@@ -91,7 +83,7 @@ static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish,
         match_arm_finish_t own = *finish;
         own.parameters += (place - k) * bytes;
         for (int32_t i = 0; i < count; i++) {
-            int32_t sum = sum_taps(pixels[i] + k, taps + i, window, weights + group * window + lane);
+            int32_t sum = sum_taps(pixels[i] + k, job->taps + i, job->count, job->weights + group * job->count + lane);
             sum += match_arm_addend(&own, k);
             match_arm_finish(&own, k, &sum, outputs + i, 1);
         }
@@ -102,6 +94,13 @@ static void depthwise(const match_tile_t *tile, match_arm_form_t form)
 {
     match_arm_finish_t finish = match_arm_finish_of(tile, form);
     room_t room = room_of(tile);
+    match_mve_lanes_t job = {
+        .count = tile->filter_height * tile->filter_width,
+        .weights = tile->weights,
+        .parameters = tile->parameters,
+        .channels = tile->channels_out,
+        .high = tile->clip_high,
+    };
     const uint8_t *pixels[PIXELS];
     uint8_t *outputs[PIXELS];
     int32_t rows[PIXELS], columns[PIXELS];
@@ -129,14 +128,14 @@ static void depthwise(const match_tile_t *tile, match_arm_form_t form)
                 rows[1] = rows[0];
                 columns[1] = columns[0];
             }
-            const uintptr_t *taps = room.inside;
+            job.taps = room.inside;
             if (!is_inside(tile, rows[0], columns[0]) || !is_inside(tile, rows[1], columns[1])) {
                 for (int32_t i = 0; i < PIXELS; i++) {
                     find_taps(tile, &room, rows[i], columns[i], pixels[i], i);
                 }
-                taps = room.any;
+                job.taps = room.any;
             }
-            multiply(tile, &finish, taps, pixels, outputs, count);
+            multiply(tile, &finish, &job, pixels, outputs, count);
             count = 0;
         }
     }

@@ -31,8 +31,13 @@ LONG_SIGNED = replace(LONG, name="long_signed", negative_step=True)
 WEIGHTED = frozenset({Op.CONV2D, Op.GROUPED_CONV2D, Op.DENSE, Op.DEPTHWISE_CONV2D})
 """Operators whose weights are packed as the core multiplies them."""
 
+_OWN = WORDS, LONG, LONG_SIGNED
 FORMS = {
-    **dict.fromkeys(WEIGHTED | {Op.AVG_POOL2D}, (WORDS, LONG, LONG_SIGNED)),
+    Op.CONV2D: _OWN,
+    Op.GROUPED_CONV2D: _OWN,
+    Op.DENSE: _OWN,
+    Op.DEPTHWISE_CONV2D: _OWN,
+    Op.AVG_POOL2D: _OWN,
     Op.ADD: (tile_constants.INT32, tile_constants.INT64),
 }
 """What the kernels of kernels/cortex_m requantize with."""

@@ -18,6 +18,8 @@ LONG = np.dtype(
         ("multiplier", "<i4"),
         ("bias_low", "<u4"),
         ("bias_high", "<i4"),
+        ("stepped_low", "<u4"),
+        ("stepped_high", "<i4"),
         ("negative_below", "<i4"),
         ("shift", "<i4"),
     ]
@@ -105,8 +107,10 @@ def long(line: Requantization, addends: Addends, multiple: int) -> bytes:
     entries = np.zeros(_rounded(line.channels, multiple), LONG)
     own = entries[: line.channels]
     own["addend"], own["multiplier"], own["shift"] = addends, line.multiplier, line.shift
-    own["bias_low"], own["bias_high"] = line.bias & 0xFFFFFFFF, line.bias >> WORD
     own["negative_below"] = UNREACHED if line.negative_below is None else line.negative_below
+    step = np.int64(0) if line.negative_step is None else line.negative_step
+    for name, bias in (("bias", line.bias), ("stepped", line.bias - step)):
+        own[f"{name}_low"], own[f"{name}_high"] = bias & 0xFFFFFFFF, bias >> WORD
     return entries.tobytes()
 
 

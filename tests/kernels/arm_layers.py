@@ -32,12 +32,16 @@ CLOSE: Margin = (0, 0, 0, 0)
 
 @dataclass(frozen=True)
 class Shape:
-    """What a layer is beside its geometry: how its tensors lie, and what its outputs are clipped to."""
+    """What a layer is beside its geometry: how its tensors lie, and what its outputs are clipped to.
+
+    whole_words: whether all its sums are shifted by 32 bits at least, as those of networks are.
+    """
 
     form: str = "high"
     clip: tuple[int, int] = (0, 255)
     before: Margin = CLOSE
     behind: Margin = CLOSE
+    whole_words: bool = False
 
 
 def random_shape(rng: np.random.Generator) -> Shape:
@@ -46,7 +50,8 @@ def random_shape(rng: np.random.Generator) -> Shape:
     before, behind = margins if rng.random() < 0.5 else (CLOSE, CLOSE)
     low = int(rng.integers(0, 40))
     clips = (0, 255), (low, low + int(rng.integers(1, 200))), (0, int(rng.integers(1, 255)))
-    return Shape(FORMS[rng.integers(3)], clips[rng.integers(3)] if rng.random() < 0.5 else (0, 255), before, behind)
+    clip = clips[rng.integers(3)] if rng.random() < 0.5 else (0, 255)
+    return Shape(FORMS[rng.integers(3)], clip, before, behind, bool(rng.random() < 0.5))
 
 
 def random_geometry(rng: np.random.Generator, *, channelwise: bool = False) -> Geometry:
@@ -108,6 +113,8 @@ def finished(
 ) -> Call:
     """The call of a kernel that makes outputs of accumulators; weights, and how they are packed."""
     requantization = requantization_of(rng, acc, shape.form, shape.clip)
+    if shape.whole_words and not isinstance(requantization, UpperWords):
+        requantization = replace(requantization, shift=np.maximum(requantization.shift, 32))
     target = embed(np.zeros(acc.shape, np.uint8), shape.behind)
     shifted = family == "mve" and kernel != "depthwise_conv2d"
     addends = packing.shifted_addends(weights[0]) if shifted else 0
@@ -143,7 +150,7 @@ def conv2d_call(rng: np.random.Generator, family: str, geometry: Geometry, shape
 def scratch_of_conv2d(family: str, length: int, channels: int) -> int:
     """As match_arm.h says."""
     if family == "mve":
-        return 2 * align(length, 16) + 16
+        return 2 * align(length, 16)
     return 8 * align(length, 4) + (align(length, 4) + 4 if channels % 4 else 0)
 
 
@@ -214,7 +221,7 @@ def scratch_of_depthwise(family: str, geometry: Geometry) -> int:
     window, outputs = height // 2 + 1, align(geometry.output[1], 2)
     columns = (outputs - 1) * geometry.stride[1] + (width - 1) * geometry.dilation[1] + 1
     rows = 2 if geometry.stride[0] == geometry.dilation[0] == 1 else 1
-    strip = max(1, min(-(-geometry.output[0] // rows), 64 // columns))
+    strip = max(1, min(-(-geometry.output[0] // rows), 32 // columns))
     return 4 * (4 * strip * columns * window + 8 * width * window + strip * rows * outputs)
 
 
