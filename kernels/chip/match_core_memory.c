@@ -1,13 +1,14 @@
-/* RAM that is an array of the program, MATCH_CORE_RAM_BYTES long. */
+/* RAM that the linker script has from match_core_ram on, a multiple of MATCH_STACK_ALIGNMENT: MATCH_CORE_RAM_BYTES. */
 #include "match_core.h"
 #include "match_stack.h"
 
-static _Alignas(MATCH_STACK_ALIGNMENT) uint8_t ram[MATCH_CORE_RAM_BYTES];
+extern uint8_t match_core_ram[];
+
 static match_stack_t blocks;
 
 int32_t match_core_open(void)
 {
-    match_stack_reset(&blocks, ram, ram + sizeof ram);
+    match_stack_reset(&blocks, match_core_ram, match_core_ram + MATCH_CORE_RAM_BYTES);
     return MATCH_OK;
 }
 

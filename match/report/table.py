@@ -288,7 +288,9 @@ def _buffers(schedule: ScheduleSummary | None) -> str:
     if schedule is None:
         return ""
     return " ".join(
-        f"{INITIALS.get(operand.name, operand.name)}{operand.buffers[-1].buffers}" for operand in schedule.operands
+        f"{INITIALS.get(operand.name, operand.name)}{operand.buffers[-1].buffers}"
+        for operand in schedule.operands
+        if operand.buffers
     )
 
 

@@ -34,6 +34,8 @@ _KERNELS = (
 _INCLUDE = ("kernels/include", "kernels/cortex_m", "kernels/pulp", "kernels/chip")
 
 _STACK_BYTES = 0x4000
+_PROGRAM_BYTES = 0x10_0000
+"""Of a machine's RAM, for the program: its variables and stack. What follows is the board's RAM."""
 
 
 def platforms(board: Board) -> tuple[Platform, ...]:
@@ -53,8 +55,9 @@ def _qemu(board: Board, defines: Mapping[str, str]) -> Platform:
         f"__flash={machine.flash:#x}",
         f"__flash_size={machine.flash_bytes:#x}",
         f"__ram={machine.ram:#x}",
-        f"__ram_size={machine.ram_bytes:#x}",
+        f"__ram_size={_PROGRAM_BYTES:#x}",
         f"__stack_size={_STACK_BYTES:#x}",
+        f"match_core_ram={machine.ram + _PROGRAM_BYTES:#x}",
     )
     sources = (
         "kernels/chip/match_core_memory.c",
