@@ -22,6 +22,7 @@ from tests.beside_published import with_predictions
 from tests.constants import with_values
 from tests.counted import with_counts, with_exact
 from tests.described import fields
+from tests.on_cortex_m import with_cores
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -37,7 +38,7 @@ SCHEMAS: dict[str, Callable[[], dict[str, Any]]] = {
 }
 """JSON Schemas by name; NAME.schema.json has each."""
 
-TARGETS = {"diana": (), "gap8": (), "gap9": ("pulp_open",)}
+TARGETS = {"cortex_m4": ("cortex_m7", "cortex_m33", "cortex_m55"), "diana": (), "gap8": (), "gap9": ("pulp_open",)}
 """Those that have a page of operators, and others that have the same modules."""
 
 
@@ -84,6 +85,11 @@ def _pulp_open() -> str:
     return with_exact(with_counts((DOCS / "pulp-open.md").read_text(), "gvsoc"))
 
 
+def _cortex_m() -> str:
+    """The page as it is, with what was counted last."""
+    return with_cores((DOCS / "cortex-m.md").read_text())
+
+
 def _architectures(page: str, activations: str) -> str:
     """The page as it is, with what was predicted of architectures."""
     return with_architectures((DOCS / page).read_text(), activations)
@@ -93,6 +99,7 @@ PAGES: dict[str, Callable[[], str]] = {
     **{f"{name}.schema.json": partial(_schema, name) for name in SCHEMAS},
     **{f"{target}-operators.md": partial(_operators, target) for target in TARGETS},
     "choice.md": _choice,
+    "cortex-m.md": _cortex_m,
     "cost-models.md": _cost_models,
     "cost-models-diana.md": _cost_models_diana,
     "networks.md": partial(_architectures, "networks.md", "uint8"),

@@ -38,6 +38,10 @@ def test_what_was_counted_on_eight_cores_is_current() -> None:
     assert page == PAGES["pulp-open.md"](), "docs/pulp-open.md is not current: make pages"
 
 
+def test_what_was_counted_on_cortex_m_is_current() -> None:
+    assert (DOCS / "cortex-m.md").read_text() == PAGES["cortex-m.md"](), "docs/cortex-m.md is not current: make pages"
+
+
 def test_each_constant_is_in_the_table_of_cost_models_once() -> None:
     page = (DOCS / "cost-models.md").read_text()
     named = sorted(name for _, names in rows(page) for name in names)

@@ -34,7 +34,7 @@ from tests.tflite.compare import difference
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 SAMPLES = 4
-TARGETS = ("gap9", "gap8", "diana", "pulp_open")
+TARGETS = ("gap9", "gap8", "diana", "pulp_open", "cortex_m4", "cortex_m55")
 SMALL_L1 = (8 << 10, 12 << 10, 16 << 10, 32 << 10)
 SMALL_L2 = (32 << 10, 48 << 10, 64 << 10, 128 << 10)
 CLOSE = 1e-5
@@ -106,10 +106,12 @@ def random_network(kind: str, seed: int) -> RandomNetwork:
 def options(seed: int) -> Asked:
     """Random options."""
     rng = np.random.default_rng([seed, 2])
+    target = str(rng.choice(TARGETS))
+    small = any(module.memories for module in match.get_target(target).modules) and rng.random() < 1 / 2
     return Asked(
-        target=str(rng.choice(TARGETS)),
+        target=target,
         numerics=str(rng.choice(["exact", "hardware"])),
-        l1=int(rng.choice(SMALL_L1)) if rng.random() < 1 / 2 else None,
+        l1=int(rng.choice(SMALL_L1)) if small else None,
         l2=int(rng.choice(SMALL_L2)) if rng.random() < 1 / 3 else None,
         fuse=bool(rng.random() < 0.7),
         sanitize=bool(rng.random() < 0.3),

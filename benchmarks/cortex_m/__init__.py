@@ -1,0 +1,1 @@
+"""MLPerf Tiny on Cortex-M: instructions under QEMU beside predicted cycles, and memory."""

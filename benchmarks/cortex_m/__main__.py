@@ -1,0 +1,57 @@
+"""``python -m benchmarks.cortex_m``: instructions and memory of MLPerf Tiny's networks on Arm's cores."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.command import run
+from benchmarks.cortex_m.count import NETWORKS, TARGETS, Counted, Results, count
+from benchmarks.models import Models, models_folder
+from match.files.output import check_file, whole_file
+
+FILE = Path(__file__).with_name("counted.json")
+"""What was counted last, which a table of docs/ has."""
+
+
+def read(path: Path) -> Results:
+    """What this benchmark wrote in a file."""
+    return msgspec.json.decode(path.read_bytes(), type=Results)
+
+
+def main(
+    models: Models = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="JSON file to write.")] = None,
+) -> None:
+    """Count the instructions of each network on each core under QEMU, beside its predicted cycles and its memory."""
+    check_file(output)
+    folder, console = models_folder(models), Console()
+    found: list[Counted] = []
+    for network in NETWORKS:
+        for target in TARGETS:
+            with console.status(f"{network} on {target}"):
+                found.append(count(network, target, folder))
+    console.print(_table(found))
+    if output is not None:
+        with whole_file(output) as unfinished:
+            unfinished.write_bytes(msgspec.json.format(msgspec.json.encode(Results(counted=tuple(found)))) + b"\n")
+
+
+def _table(found: list[Counted]) -> Table:
+    table = Table("network", "target")
+    for name in ("predicted cycles", "instructions", "RAM", "constants", "text"):
+        table.add_column(name, justify="right")
+    for one in found:
+        numbers = (one.predicted, one.instructions, one.ram, one.constants, one.text)
+        table.add_row(one.network, one.target, *(f"{number:,}" for number in numbers))
+    return table
+
+
+if __name__ == "__main__":
+    run(main, "cortex_m", sys.argv[1:])
