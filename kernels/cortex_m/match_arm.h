@@ -6,7 +6,8 @@
  * operators that begin with match_mve_ as MVE does.
  *
  * `acc` is the sum of products of activations and weights. Of each output channel a match_arm_requant_t makes outputs of it,
- * in kernels whose names end in _long a match_arm_requant_long_t. Weights and parameters lie at multiples of 4.
+ * in kernels whose names end in _long a match_arm_requant_long_t. Weights and parameters lie at multiples of 4, activations
+ * anywhere: with the DSP extension words are read from any address, as cores allow unless they are told to trap.
  *
  * Scratch is the bytes that tile->scratch, at a multiple of 4, must hold, with align4 rounding up to a multiple of 4; a
  * kernel that does not mention it needs none. */
@@ -69,8 +70,10 @@ void match_arm_dense_rows_long(const match_tile_t *tile);
  * Weights: of each channel and each column of its filter filter_height / 2 + 1 pairs, one below the other, with zeros
  * behind the last row; two pairs are a word, the upper row of both, then the lower row of both.
  *
- * Scratch, in words: 4 * columns * pairs + 2 * filter_width * pairs + output_width, where pairs is
- * filter_height / 2 + 1 and columns (output_width - 1) * stride_x + (filter_width - 1) * dilation_x + 1. */
+ * Scratch, in words: strip * columns * 4 * pairs + 8 * filter_width * pairs + strip * rows * outputs, where pairs is
+ * filter_height / 2 + 1, outputs is output_width rounded up to a multiple of 2, columns is
+ * (outputs - 1) * stride_x + (filter_width - 1) * dilation_x + 1, rows is 2 where stride_y and dilation_y are 1, else 1, and strip
+ * is 32 / columns, but from 1 to output_height / rows, rounded up. */
 void match_arm_depthwise_conv2d(const match_tile_t *tile);
 void match_arm_depthwise_conv2d_long(const match_tile_t *tile);
 

@@ -9,7 +9,7 @@
 
 enum { MATCH_ARM_GROUP = 4 };
 
-/* What rows have in common. */
+/* What rows have in common; match_arm_taps.c reads the first three by their places. */
 typedef struct {
     int32_t outputs;   /* of a row */
     int32_t row_step;  /* bytes from a row to the next */

@@ -55,7 +55,7 @@ static void multiply(const match_tile_t *tile, const match_arm_finish_t *finish,
     for (int32_t k = 0; k < tile->channels_out; k += MATCH_MVE_CHANNELS, weights += MATCH_MVE_CHANNELS * length) {
         int32_t sums[COLUMNS * MATCH_MVE_CHANNELS];
         (count == COLUMNS ? match_mve_dot_2 : match_mve_dot_1)(job->columns[0], weights, length, sums);
-        match_mve_finish(finish, k, tile->channels_out, sums, MATCH_MVE_CHANNELS, outputs, count);
+        match_mve_finish_any(finish, k, tile->channels_out, sums, MATCH_MVE_CHANNELS, outputs, count);
     }
 }
 
