@@ -14,11 +14,11 @@ from match.ir.layer import Layer
 from match.ir.requantization import Requantizer
 from match.mapping.memory import Memory
 from match.target.cost import Block, Tile
-from match.target.hardware import MemoryApi
+from match.target.hardware import DirectApi, MemoryApi
 
 PACKAGE = Path(__file__).resolve().parents[1] / "match"
 
-CLASSES: tuple[type, ...] = (Layer, Tile, Block, Memory, MemoryApi, Requantizer)
+CLASSES: tuple[type, ...] = (Layer, Tile, Block, Memory, MemoryApi, DirectApi, Requantizer)
 """Those whose fields are in docs/fields.md."""
 
 _FIELDS = """# Fields of a description
