@@ -24,7 +24,10 @@ __all__ = ["command", "project"]
 pytestmark = pytest.mark.cc
 
 DOCS = PROJECT / "docs"
-COMMANDS = ("compare.md", "cortex-m.md", "json.md", "pulp-open.md", "report.md", "running.md", "states.md", "timeline.md")
+COMMANDS = (
+    *("compare.md", "cortex-m.md", "json.md", "pulp-open.md", "report.md", "running.md", "states.md"),
+    "timeline.md",
+)
 SLOW_COMMANDS = ("external-memory.md", "pypi.md", "validate.md")
 PROGRAMS = ("timeline.md",)
 SLOW_PROGRAMS = ("pypi.md",)
