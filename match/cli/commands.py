@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,29 +14,22 @@ import typer
 from match.cli.arguments import (
     Against,
     Axes,
-    Bounded,
     ByLayers,
     CalibrationData,
     CalibrationSamples,
     Chip,
     ChosenPoints,
     Classes,
-    CName,
     ComparisonFile,
     CountUnit,
     CsvFile,
     DrawnSamples,
-    Engine,
     FirstReport,
     FloatModel,
     HtmlFile,
     InputFile,
-    InputLayout,
-    InputType,
     Jobs,
     Json,
-    L1Size,
-    L2Size,
     LabelledInput,
     LabelsOf,
     LeaveOneOut,
@@ -47,19 +40,13 @@ from match.cli.arguments import (
     MemoryMapFile,
     ModelPath,
     ModelPaths,
-    Modules,
     NetworkFile,
     NetworkName,
     NoCache,
-    NoFuse,
-    Numerics,
-    Objective,
     On,
-    OneSample,
     Operator,
     Output,
     OutputFile,
-    OutputType,
     Overwrite,
     OwnPlatformName,
     PageFile,
@@ -69,19 +56,15 @@ from match.cli.arguments import (
     PrintAfter,
     ProjectPath,
     QuantizedFile,
-    QuantizeRecurrent,
     Quiet,
     RealNumbers,
     ReportPath,
-    Rescale,
     SampleFile,
     Samples,
     Sanitize,
     Scheduler,
     SecondReport,
     Seed,
-    Settings,
-    States,
     SweepFiles,
     SweepPages,
     Target,
@@ -93,6 +76,7 @@ from match.cli.arguments import (
     WeightBits,
     Workers,
 )
+from match.cli.compile_options import USUAL, CompileOptions, settings_of, with_compile_options
 from match.cli.printed_passes import PrintedPasses
 from match.cli.status import USAGE_ERROR, write_out
 from match.errors import OptionError
@@ -107,30 +91,13 @@ DIFFERENT = 1
 """Exit status of a validation that found differences which the report does not announce."""
 
 
+@with_compile_options
 def compile_model(
     model: ModelPath,
     output: Output = None,
     target: TargetName = "gap9",
-    modules: Modules = None,
-    l1: L1Size = None,
-    l2: L2Size = None,
-    settings: Settings = None,
-    engine: Engine = "exact",
-    objective: Objective = "latency",
-    at_most: Bounded = None,
-    numerics: Numerics = "hardware",
-    jobs: Jobs = None,
-    no_cache: NoCache = False,
-    no_fuse: NoFuse = False,
-    rescale: Rescale = False,
-    quantize_recurrent: QuantizeRecurrent = False,
-    states: States = None,
-    one_sample: OneSample = False,
+    options: CompileOptions = USUAL,
     overwrite: Overwrite = False,
-    name: CName = None,
-    input_type: InputType = None,
-    output_type: OutputType = None,
-    input_layout: InputLayout = None,
     timeline: TimelineFile = None,
     memory_map: MemoryMapFile = None,
     csv: CsvFile = None,
@@ -152,32 +119,14 @@ def compile_model(
     from match.report.table import warnings
 
     if output is None:
-        output = Path("build") / (name or model.stem or "network")
+        output = Path("build") / (options.name or model.stem or "network")
     _check_outputs(output, overwrite, timeline, memory_map, csv, html)  # before a search, which may take minutes
     printed = None if print_after is None else PrintedPasses(print_after)
     with _progress(f"Compiling {model.name} for {target}", quiet, verbose) as update:
         compiled = match.compile(
             model,
             target,
-            modules=None if modules is None else [name.strip() for name in modules.split(",")],
-            l1=l1,
-            l2=l2,
-            settings=_settings(settings or ()),
-            engine=engine,
-            objective=objective,
-            at_most=at_most,
-            numerics=numerics,
-            jobs=jobs,
-            cache=not no_cache,
-            fuse=not no_fuse,
-            rescale=rescale,
-            quantize_recurrent=quantize_recurrent,
-            states=_states(states or ()),
-            one_sample=one_sample,
-            name=name,
-            input_type=input_type,
-            output_type=output_type,
-            input_layout=input_layout,
+            **options.asked,
             progress=update,
             passed=unread if printed is None else printed.passed,
         )
@@ -240,7 +189,7 @@ def sweep(
         check_drawing()
     elif chosen:
         raise OptionError("--point chooses pages that --html writes; give --html, too.")
-    axes = {name: text.split(",") for name, text in _settings(values or ()).items()}
+    axes = {name: text.split(",") for name, text in settings_of(values or ()).items()}
     with _progress(f"Sweeping {', '.join(model.name for model in models)} on {target}", quiet, verbose) as update:
         asked = Sweep.of(models, target, axes, scheduler, jobs, not no_cache, update)
         check_points(chosen or (), asked.count)
@@ -339,37 +288,6 @@ def _bits(text: str) -> int:
     if not text.isdecimal():
         raise OptionError(f"--weight-bits {text} is no number of bits; give 2 to 8, or auto.")
     return int(text)
-
-
-def _settings(given: Sequence[str]) -> dict[str, str]:
-    """Names and values of settings, as they are given: NAME=VALUE."""
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise OptionError(f"--set {text} sets nothing; give a name and a value, such as --set dma.bytes=4.")
-        if name in found:
-            raise OptionError(f"--set {name} is given more than once; give it one value.")
-        found[name] = value
-    return found
-
-
-def _states(given: Sequence[str]) -> dict[str, str]:
-    """Outputs that become inputs, by the names of these, as they are given: IN:OUT.
-
-    Names may have colons, as those of TensorFlow do, if both have as many.
-    """
-    found: dict[str, str] = {}
-    for text in given:
-        parts = text.split(":")
-        half = len(parts) // 2
-        name, output = ":".join(parts[:half]), ":".join(parts[half:])
-        if len(parts) % 2 or not name or not output:
-            raise OptionError(f"--state {text} is no pair of names; give it as IN:OUT, such as --state h_in:h_out.")
-        if name in found:
-            raise OptionError(f"--state {name} is given more than once; give it one output.")
-        found[name] = output
-    return found
 
 
 def _check_outputs(

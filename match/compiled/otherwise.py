@@ -69,7 +69,7 @@ def cycles_with(model: Model, asked: Asked, arguments: Mapping[str, Any]) -> int
         chip = get_target(asked.chip, own.pop("l1")) if "l1" in own else asked.chip
         if "numerics" in own:
             own["numerics"] = Numerics(own["numerics"])
-        other, stopwatch = Asked(chip, replace(asked.options, **own), None), Stopwatch()
+        other, stopwatch = Asked(chip, replace(asked.options, **own, l1=None)), Stopwatch()
         return cycles_of(predicted(integer_form(changed, other, stopwatch), changed, other, stopwatch).partitioned)
     except MatchError:
         return None

@@ -91,7 +91,7 @@ def run(module: Any, value: npt.NDArray[np.uint8]) -> list[npt.NDArray[Any]]:
 
 
 def partitioned(module: Any, *modules: FakeModule) -> Partitioned:
-    options = Options.parse("exact", "latency", "hardware")
+    options = Options.parse()
     return cut(graph_of(module), FakeTarget(*modules), options, "My net", Stopwatch())
 
 

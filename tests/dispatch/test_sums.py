@@ -76,7 +76,7 @@ def decisions(
     target = FakeTarget(unit)
     target.cpu_cost_model = _Cpu()
     target.main_memory = Memory("L2", main_bytes)
-    options = Options.parse("exact", objective, "exact")
+    options = Options.parse(objective=objective, numerics="exact")
     return cut(graph_of(network(channels)), target, options, "net", Stopwatch()).decisions
 
 

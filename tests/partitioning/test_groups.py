@@ -42,7 +42,7 @@ def chosen(network: str, l1: int | None) -> ChosenNetwork:
 def chosen_for(module: tvm.IRModule, l1: int | None = None, chip: str = "gap8") -> ChosenNetwork:
     """The same for a network in integer form, and maybe another chip."""
     target, graph = get_target(chip, l1), graph_of(module)
-    options = Options.parse("exact", "latency", "hardware", cache=False)
+    options = Options.parse(cache=False)
     return choose(graph, rows(graph, find_layers(graph)), "net", target, options, Stopwatch())
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import match
-from match.compilation.options import Numerics, Options
+from match.compilation.options import Options
 from match.compilation.stopwatch import Stopwatch
 from match.devtools.check.builds import Build, Builds
 from match.graph.value import ordered
@@ -59,7 +59,7 @@ def test_what_no_module_takes(kind: str, exponent: int | None, modules: list[str
     """No pattern, or sums that kernels have no room for once they are scaled."""
     target = match.get_target("gap9", modules=modules)
     graph = read_graph(main_function(network(kind, exponent))).graph
-    refused = refused_recurrent(graph, target, Options("exact", "latency", Numerics.HARDWARE), Stopwatch())
+    refused = refused_recurrent(graph, target, Options(), Stopwatch())
     assert list(refused) == ([] if whole else list(graph.outputs))
 
 
