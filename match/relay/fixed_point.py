@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 import numpy as np
 import numpy.typing as npt
 
@@ -79,13 +77,11 @@ def bits_of(x: relay.Expr, least: int, most: int) -> relay.Expr:
     return count
 
 
-def inside(root: relay.Expr, known: Container[relay.Expr] = ()) -> frozenset[relay.Call]:
+def inside(root: relay.Expr) -> frozenset[relay.Call]:
     """The operators of a function in fixed point that ends in a typed expression, between 8 bits and 8 bits.
 
     Every such function has values that are marked with `alone`; an expression without one is no such function. The
-    largest element of a row has 8 bits and is inside nevertheless: softmax begins with it. Operators in `known` belong
-    to an earlier function. A step of an LSTM, for example, reads the cell of the step before, which has more than 8
-    bits, and ends there.
+    largest element of a row has 8 bits and is inside nevertheless: softmax begins with it.
     """
     found: set[relay.Call] = set()
     if not is_call(root, "cast") or not is_8bit(root) or not is_call(root.args[0], "clip"):
@@ -93,11 +89,11 @@ def inside(root: relay.Expr, known: Container[relay.Expr] = ()) -> frozenset[rel
     waiting: list[relay.Expr] = [root]
     while waiting:
         call = waiting.pop()
-        if isinstance(call, relay.Call) and call not in found and (call == root or _within(call, known)):
+        if (
+            isinstance(call, relay.Call)
+            and call not in found
+            and (call == root or is_call(call, "max") or not is_8bit(call))
+        ):
             found.add(call)
             waiting += call.args
     return frozenset(found) if any(is_call(call, ALONE) for call in found) else frozenset()
-
-
-def _within(call: relay.Call, known: Container[relay.Expr]) -> bool:
-    return (is_call(call, "max") or not is_8bit(call)) and call not in known

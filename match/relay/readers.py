@@ -40,6 +40,7 @@ from match.ir.requantization import BoolArray, Int64Array, Requantization
 from match.relay import relay
 from match.relay.float_arithmetic import read_half_to_even
 from match.relay.integer_form import Int8Array, is_real_sums, unmarked
+from match.relay.maps import LAST, filters_of, read_padding
 from match.relay.objects import kept
 from match.relay.read import Read
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
@@ -129,7 +130,7 @@ def _int16_operands(x: relay.Expr, weights: relay.Expr) -> Int8Array | None:
     return values.astype(np.int8)
 
 
-def _8bit_operands(x: relay.Expr, weights: relay.Expr) -> Int8Array | None:
+def byte_operands(x: relay.Expr, weights: relay.Expr) -> Int8Array | None:
     """Weights of 8 bits, for a map of 8 bits."""
     return constant(weights) if is_8bit(x) and dtype(weights) == "int8" else None
 
@@ -531,30 +532,32 @@ def _convolution(
     conv: relay.Call,
     requantization: Requantization,
     out_dtype: str,
-    operands: _Operands = _8bit_operands,
+    operands: _Operands = byte_operands,
 ) -> Read[Convolution] | None:
-    attrs, x, weights = conv.attrs, conv.args[0], operands(*conv.args)
-    if weights is None or str(attrs.data_layout) != "NHWC":
+    x, weights = conv.args[0], operands(*conv.args)
+    if weights is None or str(conv.attrs.data_layout) != LAST:
         return None
-    groups, layout = int(attrs.groups), str(attrs.kernel_layout)
-    if layout not in ("HWIO", "HWOI") or weights.shape[2] * (groups if layout == "HWIO" else 1) != shape(x)[3]:
-        return None
-    padding, pad_value = Padding(*(int(side) for side in attrs.padding)), 0
-    own = own_padding(conv)
-    if own is not None:
-        (padding, pad_value), x = own, x.args[0]
-    convolution = Convolution(
-        weights=weights,
+    made, own = convolution_of(conv, weights, requantization, out_dtype), own_padding(conv)
+    if own is None:
+        return Read(made, (x,))
+    return Read(replace(made, padding=own[0], pad_value=own[1]), (x.args[0],))
+
+
+def convolution_of(conv: relay.Call, weights: Int8Array, requantization: Requantization, dtype: str) -> Convolution:
+    """The convolution of a map with channels last that a Relay one is, of a map in its layout, without padding."""
+    attrs = conv.attrs
+    kernel, layout = filters_of(conv, weights)
+    return Convolution(
+        weights=kernel,
         requantization=requantization,
-        dtype=out_dtype,
+        dtype=dtype,
         strides=(int(attrs.strides[0]), int(attrs.strides[1])),
-        padding=padding,
+        padding=Padding(*(int(side) for side in attrs.padding)),
         dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
-        groups=groups,
-        pad_value=pad_value,
-        kernel_layout="HWOI" if layout == "HWOI" else "HWIO",
+        groups=int(attrs.groups),
+        pad_value=0,
+        kernel_layout=layout,
     )
-    return Read(convolution, (x,))
 
 
 def own_padding(conv: relay.Call) -> tuple[Padding, int] | None:
@@ -573,18 +576,6 @@ def own_padding(conv: relay.Call) -> tuple[Padding, int] | None:
         if not Axis(dim, inputs, int(attrs.strides[number]), window, own[0][number]).windows_see(outputs):
             return None
     return own
-
-
-def read_padding(x: relay.Expr) -> tuple[Padding, int] | None:
-    """What an `nn.pad` puts around a map (N, H, W, C), and its integer; None for other padding and expressions."""
-    value = scalar(x.args[1]) if is_call(x, "nn.pad") else None
-    if value is None or str(x.attrs.pad_mode) != "constant" or len(shape(x)) != 4:
-        return None
-    widths = [(int(before), int(behind)) for before, behind in x.attrs.pad_width]
-    if not widths[0] == widths[3] == (0, 0) or any(side < 0 for width in widths for side in width):
-        return None
-    (top, bottom), (left, right) = widths[1:3]
-    return Padding(top, left, bottom, right), int(value)
 
 
 def _average(
