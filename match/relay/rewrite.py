@@ -101,19 +101,6 @@ def is_call(expr: relay.Expr, *names: str) -> TypeGuard[relay.Call]:
     return operator_name(expr) in names
 
 
-def reached(expr: relay.Expr, *path: str | tuple[str, int]) -> relay.Expr | None:
-    """The operand behind operators of these names, one after the other: the first of each, or that of a number.
-
-    None if other operators are there.
-    """
-    for step in path:
-        name, operand = (step, 0) if isinstance(step, str) else step
-        if not is_call(expr, name):
-            return None
-        expr = expr.args[operand]
-    return expr
-
-
 def constant(expr: relay.Expr) -> npt.NDArray[Any] | None:
     """The array of a constant; None for other expressions."""
     return kept(expr, "match_array", _array) if isinstance(expr, relay.Constant) else None
@@ -149,11 +136,6 @@ def is_8bit(expr: relay.Expr) -> bool:
 def is_narrow(expr: relay.Expr) -> bool:
     """Whether a typed expression is a tensor of int8, uint8 or int16."""
     return is_8bit(expr) or (isinstance(expr.checked_type, tvm.ir.TensorType) and dtype(expr) == "int16")
-
-
-def same(root: relay.Expr, built: relay.Expr) -> bool:
-    """Whether an expression computes, operator by operator and from the same operands, what another one does."""
-    return bool(tvm.ir.structural_equal(root, built))
 
 
 def permutation(transpose: relay.Call) -> tuple[int, ...]:

@@ -12,10 +12,10 @@ from onnx import TensorProto, helper, numpy_helper
 from match.frontend import load
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match
-from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.relay.plain import qnn_operators
 from match.validation.exact_session import exact_session
+from tests.layers_of import find
 from tests.passes.running import executable
 
 

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper, numpy_helper
 from match.frontend.onnx_as_relay import relay_of
 from match.frontend.relay import from_relay
 from match.ir.layer import Op
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from tests.passes.one_operator import distances, integers, references
 
 pytestmark = pytest.mark.tvm
@@ -219,7 +219,7 @@ def test_numbers_other_than_zero() -> None:
 def test_relay_of_tvm_s_importer(tmp_path: Path) -> None:
     model = collected((7, 5), grid(adaptive(7, 3), adaptive(5, 2)))
     onnx.save(model, tmp_path / "model.onnx")
-    module = integer_relay(from_relay(relay_of(tmp_path / "model.onnx")))
+    module = integer_network(from_relay(relay_of(tmp_path / "model.onnx")))
     assert references(module, Op.AVG_POOL2D)
     x = np.random.default_rng(1).normal(0, 1.5, (1, 3, 7, 5)).astype(np.float32)
     assert distances(model, module, x).max() <= 1

@@ -15,12 +15,12 @@ import pytest
 import match
 from match.frontend import load
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.relay import relay, tvm
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import dtype, is_call
 from match.validation.exact_session import exact_session
+from tests.layers_of import find
 from tests.passes.test_trained_quantized import SUMMING
 from tests.passes.trained_models import TrainedModel
 

@@ -11,10 +11,10 @@ from onnx import helper
 
 from match.frontend import load
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import relay
 from match.validation.exact_session import exact_session
+from tests.layers_of import find
 from tests.passes.one_operator import distances, integers, quantized
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 from tests.passes.running import executable
@@ -56,7 +56,7 @@ def test_a_split(tmp_path: Path, form: str, axis: int, sizes: list[int]) -> None
     model.add("Concat", *rest, axis=axis)
     model.conv(4, (1, 1))
     path = expose_integers(quantize(model, tmp_path, form, "QUInt8", per_channel=False))
-    module = integer_relay(load(path), "uint8")
+    module = integer_network(load(path), "uint8")
     assert all(isinstance(one, Match) for one in find(module))
     assert "split" not in relay.analysis.list_op_freqs(module)
     x = {"x": np.random.default_rng(0).normal(0, 1, model.shape).astype(np.float32)}

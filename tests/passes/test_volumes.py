@@ -13,7 +13,7 @@ from match.frontend import load
 from match.frontend.onnx_as_relay import relay_of
 from match.frontend.relay import from_relay
 from match.ir.layer import Op
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network, integer_relay
 from match.relay import relay
 from match.relay.graph import post_order
 from match.relay.rewrite import operator_name
@@ -97,7 +97,7 @@ def test_volumes_in_groups_and_with_holes_along_the_depth(groups: int, hole: int
     values = model.rng.normal(0, 0.2, (4, 2 // groups, 2, 2, 2))
     model.add("Conv", model.constant(values), kernel_shape=[2, 2, 2], group=groups, dilations=[hole, 1, 1])
     path = quantize(model, tmp_path, "QDQ", "QUInt8", True)
-    module = integer_relay(load(path), "uint8")
+    module = integer_network(load(path), "uint8")
     x = {"x": np.random.default_rng(1).normal(0, 1, SHAPE).astype(np.float32)}
     (found,), (expected,) = executable(module)(x), exact_session(path).run(None, x)
     np.testing.assert_allclose(found, expected, atol=1e-5)

@@ -10,11 +10,11 @@ import pytest
 
 from match.frontend import load
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
 from match.passes.pipeline import integer_relay
 from match.relay import relay
 from match.relay.graph import post_order
 from match.validation.exact_session import exact_session
+from tests.layers_of import find
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 from tests.passes.running import executable
 from tests.seeds import seeded
