@@ -11,71 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from match.cli.arguments import (
-    Against,
-    Axes,
-    ByLayers,
-    CalibrationData,
-    CalibrationSamples,
-    Chip,
-    ChosenPoints,
-    Classes,
-    ComparisonFile,
-    CountUnit,
-    CsvFile,
-    DrawnSamples,
-    FirstReport,
-    FloatModel,
-    HtmlFile,
-    InputFile,
-    Jobs,
-    Json,
-    LabelledInput,
-    LabelsOf,
-    LeaveOneOut,
-    LogFile,
-    Loss,
-    Markdown,
-    MeasuredSamples,
-    MemoryMapFile,
-    ModelPath,
-    ModelPaths,
-    NetworkFile,
-    NetworkName,
-    NoCache,
-    On,
-    Operator,
-    Output,
-    OutputFile,
-    Overwrite,
-    OwnPlatformName,
-    PageFile,
-    PixelMean,
-    PixelStd,
-    PlatformName,
-    PrintAfter,
-    ProjectPath,
-    QuantizedFile,
-    Quiet,
-    RealNumbers,
-    ReportPath,
-    SampleFile,
-    Samples,
-    Sanitize,
-    Scheduler,
-    SecondReport,
-    Seed,
-    SweepFiles,
-    SweepPages,
-    Target,
-    TargetName,
-    TestData,
-    TimelineFile,
-    TraceFile,
-    Verbose,
-    WeightBits,
-    Workers,
-)
+from match.cli import arguments as typed
 from match.cli.compile_options import USUAL, CompileOptions, settings_of, with_compile_options
 from match.cli.printed_passes import PrintedPasses
 from match.cli.status import USAGE_ERROR, write_out
@@ -93,19 +29,19 @@ DIFFERENT = 1
 
 @with_compile_options
 def compile_model(
-    model: ModelPath,
-    output: Output = None,
-    target: TargetName = "gap9",
+    model: typed.ModelPath,
+    output: typed.Output = None,
+    target: typed.TargetName = "gap9",
     options: CompileOptions = USUAL,
-    overwrite: Overwrite = False,
-    timeline: TimelineFile = None,
-    memory_map: MemoryMapFile = None,
-    csv: CsvFile = None,
-    html: HtmlFile = None,
-    print_after: PrintAfter = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    overwrite: typed.Overwrite = False,
+    timeline: typed.TimelineFile = None,
+    memory_map: typed.MemoryMapFile = None,
+    csv: typed.CsvFile = None,
+    html: typed.HtmlFile = None,
+    print_after: typed.PrintAfter = None,
+    as_json: typed.Json = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Compile MODEL into a C project and print what each layer is predicted to cost."""
     from rich.console import Console
@@ -156,18 +92,18 @@ def compile_model(
 
 
 def sweep(
-    models: ModelPaths,
-    target: TargetName = "gap9",
-    values: Axes = None,
-    scheduler: Scheduler = None,
-    jobs: Workers = None,
-    no_cache: NoCache = False,
-    outputs: SweepFiles = None,
-    html: SweepPages = None,
-    chosen: ChosenPoints = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    models: typed.ModelPaths,
+    target: typed.TargetName = "gap9",
+    values: typed.Axes = None,
+    scheduler: typed.Scheduler = None,
+    jobs: typed.Workers = None,
+    no_cache: typed.NoCache = False,
+    outputs: typed.SweepFiles = None,
+    html: typed.SweepPages = None,
+    chosen: typed.ChosenPoints = None,
+    as_json: typed.Json = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Predict MODELs at every combination of some values, without C; called again, an interrupted sweep goes on."""
     from rich.console import Console
@@ -209,25 +145,25 @@ def sweep(
 
 
 def quantize(
-    model: FloatModel,
-    data: CalibrationData,
-    output: QuantizedFile = None,
-    target: TargetName = "gap9",
-    test: TestData = None,
-    labels: LabelsOf = None,
-    calibration: CalibrationSamples = 200,
-    samples: MeasuredSamples = 1000,
-    mean: PixelMean = "0",
-    std: PixelStd = "1",
-    leave_one_out: LeaveOneOut = False,
-    weight_bits: WeightBits = "8",
-    loss: Loss = None,
-    saved: SampleFile = None,
-    jobs: Jobs = None,
-    no_cache: NoCache = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    model: typed.FloatModel,
+    data: typed.CalibrationData,
+    output: typed.QuantizedFile = None,
+    target: typed.TargetName = "gap9",
+    test: typed.TestData = None,
+    labels: typed.LabelsOf = None,
+    calibration: typed.CalibrationSamples = 200,
+    samples: typed.MeasuredSamples = 1000,
+    mean: typed.PixelMean = "0",
+    std: typed.PixelStd = "1",
+    leave_one_out: typed.LeaveOneOut = False,
+    weight_bits: typed.WeightBits = "8",
+    loss: typed.Loss = None,
+    saved: typed.SampleFile = None,
+    jobs: typed.Jobs = None,
+    no_cache: typed.NoCache = False,
+    as_json: typed.Json = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Quantize the float MODEL as a target likes it, and measure what that costs in accuracy and cycles."""
     from rich.console import Console
@@ -327,11 +263,11 @@ def _check_outputs(
 
 
 def build_project(
-    directory: ProjectPath,
-    platform: PlatformName = "host",
-    sanitize: Sanitize = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    directory: typed.ProjectPath,
+    platform: typed.PlatformName = "host",
+    sanitize: typed.Sanitize = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Build the program of the C project in DIR for one of its platforms."""
     from rich.console import Console
@@ -345,7 +281,10 @@ def build_project(
 
 
 def size_project(
-    directory: ProjectPath, platform: OwnPlatformName = None, quiet: Quiet = False, verbose: Verbose = False
+    directory: typed.ProjectPath,
+    platform: typed.OwnPlatformName = None,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Measure what the C project in DIR takes of the chip: code, constants, RAM, stack."""
     from rich.console import Console
@@ -370,17 +309,17 @@ def size_project(
 
 
 def run(
-    directory: ProjectPath,
-    inputs: InputFile = None,
-    outputs: OutputFile = None,
-    samples: DrawnSamples = None,
-    seed: Seed = 0,
-    on: On = "host",
-    sanitize: Sanitize = False,
-    trace: TraceFile = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    directory: typed.ProjectPath,
+    inputs: typed.InputFile = None,
+    outputs: typed.OutputFile = None,
+    samples: typed.DrawnSamples = None,
+    seed: typed.Seed = 0,
+    on: typed.On = "host",
+    sanitize: typed.Sanitize = False,
+    trace: typed.TraceFile = None,
+    as_json: typed.Json = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Run the C project in DIR, building it where that is due; what a platform counts joins its report."""
     from rich.console import Console
@@ -442,7 +381,11 @@ def run(
 
 
 def measure(
-    directory: ProjectPath, log: LogFile, on: Chip = "chip", unit: CountUnit = "cycles", quiet: Quiet = False
+    directory: typed.ProjectPath,
+    log: typed.LogFile,
+    on: typed.Chip = "chip",
+    unit: typed.CountUnit = "cycles",
+    quiet: typed.Quiet = False,
 ) -> None:
     """Join what a chip counted, as a program of the C project in DIR printed it into LOG, to the project's report."""
     from rich.console import Console
@@ -460,12 +403,12 @@ def measure(
 
 
 def selftest(
-    directory: ProjectPath,
-    inputs: InputFile = None,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    directory: typed.ProjectPath,
+    inputs: typed.InputFile = None,
+    seed: typed.Seed = 0,
+    overwrite: typed.Overwrite = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Write a sample and what the C project in DIR computes of it as C, for a program on the chip to compare with."""
     from rich.console import Console
@@ -483,17 +426,17 @@ def selftest(
 
 
 def validate(
-    directory: ProjectPath,
-    against: Against = None,
-    inputs: LabelledInput = None,
-    labels: LabelsOf = None,
-    samples: Samples = None,
-    seed: Seed = 0,
-    on: On = "host",
-    layers: ByLayers = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    directory: typed.ProjectPath,
+    against: typed.Against = None,
+    inputs: typed.LabelledInput = None,
+    labels: typed.LabelsOf = None,
+    samples: typed.Samples = None,
+    seed: typed.Seed = 0,
+    on: typed.On = "host",
+    layers: typed.ByLayers = False,
+    as_json: typed.Json = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Compare the C project in DIR with its model: TFLite Micro, onnxruntime, or the network's own integers.
 
@@ -535,7 +478,7 @@ def validate(
         raise typer.Exit(DIFFERENT)
 
 
-def report(directory: ReportPath, output: PageFile = None, quiet: Quiet = False) -> None:
+def report(directory: typed.ReportPath, output: typed.PageFile = None, quiet: typed.Quiet = False) -> None:
     """Write the report of the C project in DIR as a page: one file that opens from disk and can be sent to others."""
     from rich.console import Console
 
@@ -549,7 +492,9 @@ def report(directory: ReportPath, output: PageFile = None, quiet: Quiet = False)
         Console().print(str(path), highlight=False, markup=False, soft_wrap=True)
 
 
-def compare(a: FirstReport, b: SecondReport, html: ComparisonFile = None, as_json: Json = False) -> None:
+def compare(
+    a: typed.FirstReport, b: typed.SecondReport, html: typed.ComparisonFile = None, as_json: typed.Json = False
+) -> None:
     """Compare two compilations: totals, layers by what they compute, what moved and why."""
     from rich.console import Console
 
@@ -570,7 +515,7 @@ def compare(a: FirstReport, b: SecondReport, html: ComparisonFile = None, as_jso
     show(comparison, console)
 
 
-def targets(as_json: Json = False) -> None:
+def targets(as_json: typed.Json = False) -> None:
     """List the installed targets, their modules, memories and operators; what cannot be loaded is told on stderr."""
     from rich.console import Console
 
@@ -589,12 +534,12 @@ def targets(as_json: Json = False) -> None:
 
 
 def zoo(
-    name: NetworkName = None,
-    output: NetworkFile = None,
-    classes: Classes = None,
-    real: RealNumbers = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    name: typed.NetworkName = None,
+    output: typed.NetworkFile = None,
+    classes: typed.Classes = None,
+    real: typed.RealNumbers = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """List networks that can be made for a try, or write one as a quantized ONNX model with random weights."""
     from rich.console import Console
@@ -616,7 +561,7 @@ def zoo(
     console.print(f"{name}: {path} ({what})", highlight=False, soft_wrap=True)
 
 
-def ops(target: Target, operator: Operator = None, as_markdown: Markdown = False) -> None:
+def ops(target: typed.Target, operator: typed.Operator = None, as_markdown: typed.Markdown = False) -> None:
     """Print which operators the modules of TARGET take, and under which conditions."""
     from rich.console import Console
 
@@ -636,7 +581,7 @@ def ops(target: Target, operator: Operator = None, as_markdown: Markdown = False
 def new_target(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Of the target and of its Python package.")],
     parent: Annotated[Path, typer.Option("--in", metavar="DIR", help="Where the package's folder is made.")] = Path(),
-    quiet: Quiet = False,
+    quiet: typed.Quiet = False,
 ) -> None:
     """Write a package with a target that works, to be changed into another chip."""
     from rich.console import Console
@@ -648,7 +593,9 @@ def new_target(
     Console(quiet=quiet).print(text, highlight=False, soft_wrap=True)
 
 
-def check_target(target: Target, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = False) -> None:
+def check_target(
+    target: typed.Target, as_json: typed.Json = False, quiet: typed.Quiet = False, verbose: typed.Verbose = False
+) -> None:
     """Compile and run small layers of every pattern of TARGET and say what its description gets wrong."""
     from rich.console import Console
 
@@ -671,7 +618,7 @@ def check_target(target: Target, as_json: Json = False, quiet: Quiet = False, ve
             console.print(sentence, highlight=False, soft_wrap=True)
 
 
-def demo(target: TargetName = "gap9", quiet: Quiet = False, verbose: Verbose = False) -> None:
+def demo(target: typed.TargetName = "gap9", quiet: typed.Quiet = False, verbose: typed.Verbose = False) -> None:
     """Compile, build and run a small network that reads handwritten digits, and show what it costs."""
     from rich.console import Console
 

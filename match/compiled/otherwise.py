@@ -31,7 +31,7 @@ from match.target.registry import get_target
 _BYTES = "int8", "uint8"
 
 _SOME_SCALE = 2**-6
-"""Of a tensor whose range is not known."""
+"""The scale of a tensor whose range is not known."""
 
 
 def otherwise(model: Model, asked: Asked, answers: Questions, whole: int) -> Otherwise:

@@ -360,7 +360,7 @@ def _taken(move: Move, x: relay.Expr, dtype: str) -> relay.Expr:
             before, after = int(inside[0]), int(len(columns) - 1 - inside[-1])
             taken = columns[before : len(columns) - after]
             whole = np.arange(move.split[axis])
-            if np.any(taken == FILL):  # what fills between elements is taken from behind them
+            if np.any(taken == FILL):  # what fills between elements is taken from after them
                 behind = [(0, int(other == axis)) for other in range(len(move.split))]
                 x = relay.nn.pad(x, behind, relay.const(move.fill, dtype))
                 taken = np.where(taken == FILL, len(whole), taken)
