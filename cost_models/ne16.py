@@ -72,7 +72,7 @@ There are two places, each with registers that keep what is written (kernels/ne1
 PLACES = 2
 
 PART_BYTES = 8192
-"""Of what lies between NE16 and the cluster together, if that is more than the rows of a sub-tile or a strided job."""
+"""Bytes of what lies between NE16 and the cluster, if that is more than the rows of a sub-tile or a strided job."""
 
 STRIDED_ROWS = 2
 
@@ -133,7 +133,7 @@ class Ne16Cost(CostModel):
     """What the cores of the cluster lose, as in its own kernels."""
     dma: Mchan = field(default_factory=Mchan)
     consumption: PulpEnergy | None = None
-    """Of the chip's units, None where it is not known."""
+    """What the chip's units consume, None where it is not known."""
     weight_bits: int = WIDEST_WEIGHTS
     """Those whose energy is asked for; cycles are asked for a layer, which has its own."""
 

@@ -76,7 +76,7 @@ class Product(NamedTuple):
     one: float
 
     def cycles(self, pixels: int) -> float:
-        """Of so many pixels, in pairs and at most a single one."""
+        """Cycles of so many pixels, in pairs and at most a single one."""
         pairs, single = divmod(pixels, 2)
         return self.call + pairs * self.pair + single * self.one
 
@@ -112,7 +112,7 @@ class PulpClusterCost(CostModel):
 
     @property
     def energy(self) -> Energy | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Of all its cores in a kernel."""
+        """What all its cores consume in a kernel."""
         return self.consumption and self.consumption.of_cluster(self.cores)
 
     def scratch(self, layer: Layer, tile: Tile) -> int:
@@ -273,7 +273,7 @@ class PulpClusterCost(CostModel):
         return tile.oy * cycles.gru_step + tile.ox * units * unit
 
     def _gate_sums(self, length: int) -> float:
-        """Of four gates over a vector, scaled to 16 bits."""
+        """Cycles of the sums of four gates over a vector, scaled to 16 bits."""
         return self.cycles.lstm_sums + _gate_products(4, length)
 
     def _gathered(self, layer: Layer, tile: Tile) -> float:
@@ -655,5 +655,5 @@ def _block_steps(channels: int, pixels: int, length: int, loose: int) -> float:
 
 
 def _gate_products(gates: int, length: int) -> float:
-    """Of so many gates of recurrent cells over a vector, summed up together."""
+    """Cycles of the products of so many gates of recurrent cells over a vector, summed up together."""
     return choose(length < WORD, short_step(gates) * length, _block_steps(gates, 1, length, length // WORD))

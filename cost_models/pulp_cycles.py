@@ -28,7 +28,7 @@ from match.ir.layer import Layer, Op
 from match.target.cost import Tile, choose, larger
 
 Form = Literal["int32", "split", "split_signed", "high", "int64", "sums"]
-"""Of requantization, by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
+"""A form of requantization by its name in match/tile_constants.py; int64 stands for int64_signed too, sums for none."""
 
 REQUANTIZATION = {"split": 7.0, "split_signed": 9.0, "high": 10.0, "int64": 35.0}
 """Cycles of match_pulp_requantize for an output by form, for accelerators that leave accumulators.
@@ -82,7 +82,7 @@ STRIP_ROW = {(3, 1): 12, (3, 2): 22, (5, 1): 19, (5, 2): 31}
 """A row of a strip of a depthwise convolution, by size of the filter and stride: loads, packs, dot products, moves."""
 
 MANY_ROWS, FEW_ROWS_MOVES = 12, 2
-"""Of a 3x3 filter at stride 1: up to so many rows of outputs are computed by themselves, not by threes, and cycles of
+"""The most rows of outputs of a 3x3 filter at stride 1 that are computed by themselves, not by threes, and cycles of
 each that moves rows then (match_pulp_depthwise_strips.c)."""
 
 STRIP_OUTPUT: dict[str, int] = {"int32": 4, "split": 7, "split_signed": 11}
@@ -557,25 +557,25 @@ class Sharing:
 
     # Shares of cycles, on eight cores; of fewer cores they are less by the neighbours that are not there.
     waits: float
-    """Of a kernel: banks of L1 that others use, instructions that a core's own cache does not hold, the last core to
-    finish."""
+    """The share of a kernel: banks of L1 that others use, instructions that a core's own cache does not hold, the last
+    core to finish."""
     tables: float
-    """Of a byte in lookups, beside `waits`: their loop is at L1 in each cycle, mostly at a few words of the table.
+    """The share of a byte in lookups, beside `waits`: their loop is at L1 in each cycle, mostly at few words.
 
     Fitted to 41 concatenations and 30 lookups on GVSoC. Most are layers of DenseNet and MobileNetV3.
     """
     largest: float
-    """Of max pooling, beside `waits`: its loop is at L1 in more than half of its cycles.
+    """The share of max pooling, beside `waits`: its loop is at L1 in more than half of its cycles.
 
     Fitted to 14 layers on GVSoC.
     """
     arriving: float
-    """Of the transfer of a dense layer's weights, which arrive while all cores read others in every second cycle.
+    """The share of a transfer of a dense layer's weights, which arrive while all cores read others every second cycle.
 
     Fitted to the auto-encoder and GhostNet on GVSoC, where nothing of it is left without conflicts over banks.
     """
     recurrent: float
-    """Of an LSTM or a GRU, in place of `waits`: a unit has more instructions than a core's own cache holds.
+    """The share of an LSTM or a GRU, in place of `waits`: a unit has more instructions than a core's own cache holds.
 
     Each unit fetches them anew. Fitted with `lstm` to three layers (LSTM, 8, 16 and 40 features, 16, 32 and 64 units);
     GRU layers of these sizes take 2 to 4 % less than predicted. A GRU whose reset gate comes first is two loops that
@@ -590,9 +590,9 @@ class Sharing:
     # Of activations of 16 bits, in place of `waits`. Fitted with their first calls to 45 convolutions, twelve depthwise
     # ones and 28 functions of elements of five networks on GVSoC, one by one.
     waits_int16: float
-    """Of convolutions, dense layers and depthwise convolutions."""
+    """The share of convolutions, dense layers and depthwise convolutions."""
     elements_int16: float
-    """Of functions of elements and softmax: they are at L1 once in thirty cycles, and caches hold their loops."""
+    """The share of functions of elements and softmax: at L1 once in thirty cycles, with loops that caches hold."""
 
     # Cycles of the first call of a kernel in an offload, whose instructions come from the main memory. Fitted to 800
     # layers of 30 networks on GVSoC, one by one; `widened`, `phase` and `lstm` by themselves.
@@ -600,7 +600,7 @@ class Sharing:
     convolution: float
     depthwise: float
     widened: float
-    """Of depthwise filters without loops of their own: their code is more than a shared cache's 4 kB.
+    """Depthwise filters without loops of their own: their code is more than a shared cache's 4 kB.
 
     Fitted with `phase` to 24 single layers on GVSoC (1 to 16 phases).
     """
@@ -608,7 +608,7 @@ class Sharing:
     """More for each convolution without holes into which such a filter is taken apart: it fetches that code again."""
     addition: float
     lines: float
-    """Of additions and multiplications one of whose inputs has one pixel or one channel."""
+    """Additions and multiplications one of whose inputs has one pixel or one channel."""
     averages: float
     maxima: float
     dense: float
@@ -616,13 +616,13 @@ class Sharing:
     lstm: float
     concatenation: float
     moved: float
-    """Of transpositions, slices and gathers."""
+    """Transpositions, slices and gathers."""
     other: float
     product_int16: float
-    """Of convolutions and dense layers of int16: windows lie in place, and there is one form of requantization."""
+    """Convolutions and dense layers of int16: windows lie in place, and there is one form of requantization."""
     depthwise_int16: float
     element_int16: float
-    """Of functions of elements but the addition."""
+    """Functions of elements but the addition."""
     again: float
     """The share of the first call that each further call of a kernel takes in the same offload, of those in `LARGE`.
 

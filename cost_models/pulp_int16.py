@@ -20,7 +20,7 @@ _PAIR = 9
 
 @dataclass(frozen=True)
 class Int16Cycles:
-    """Of one core, from RTL.
+    """Cycles of one core, from RTL.
 
     37 products, 17 depthwise layers, 24 poolings, six softmaxes, twelve LSTM layers and the functions of 200 elements
     and more are within 5 %, six grouped layers and a dilated one within 8 %.
@@ -133,7 +133,7 @@ class Int16Cycles:
         return tile.oy * self.lstm_step + tile.ox * ceil_div(tile.k, cores) * unit
 
     def _channelwise(self, layer: Layer, tile: Tile, cores: int) -> float:
-        """Of a depthwise convolution or a pooling."""
+        """Cycles of a depthwise convolution or a pooling."""
         rows, columns = _seen(layer, 0), _seen(layer, 1)
         fours, ones = divmod(tile.k, 4)
         share = self._share(tile, cores)
@@ -149,7 +149,7 @@ class Int16Cycles:
         return share * (self.maximum_pixel + (fours + ones) * self.maximum_block + taps)
 
     def _products(self, layer: Layer, tile: Tile, cores: int) -> float:
-        """Of a convolution or dense layer, or a group of one."""
+        """Cycles of a convolution or dense layer, or a group of one."""
         rows, columns = _seen(layer, 0), _seen(layer, 1)
         fours, ones = divmod(tile.k, 4)
         # Columns without gaps between them are one run of a row, others a run each.

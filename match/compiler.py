@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy.typing as npt
 
@@ -18,6 +18,7 @@ from match import run as runs
 from match.codegen.capacity import check_border
 from match.codegen.platforms import PACKAGE
 from match.codegen.project_folder import OVERWRITE, check_project_folder
+from match.compilation.arguments import CompileArguments, PartitionArguments, check_names
 from match.compilation.options import IN_PLACES, Options
 from match.compilation.stopwatch import Passed, Progress, Stopwatch, unheard, unread
 from match.compiled.dataflow import dataflow
@@ -52,7 +53,6 @@ from match.report.file import read_report
 from match.report.shown import ShownReport
 from match.target.arguments import check_progress, check_truth, is_a, path_of, shown
 from match.target.hardware import MatchTarget
-from match.target.memory_sizes import GivenSizes, l1_sizes
 from match.target.registry import get_target
 from match.validation.schema import ExactSummary, Validation
 
@@ -61,37 +61,17 @@ if TYPE_CHECKING:
 
     from match.relay import relay, tvm
 
-_ONE_SAMPLE = "one_sample is whether one sample of a batch is computed at a time"
-
 
 def compile(  # noqa: A001
     model: str | PathLike[str] | onnx.ModelProto | Model | tvm.IRModule | relay.Function,
     target: str | MatchTarget = "gap9",
     params: Mapping[str, Any] | None = None,
     *,
-    modules: Sequence[str] | None = None,
-    l1: GivenSizes | None = None,
-    l2: int | str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    engine: str = "exact",
-    objective: str = "latency",
-    numerics: str = "hardware",
-    jobs: int | None = None,
-    cache: bool | str | PathLike[str] = True,
-    fuse: bool = True,
-    rescale: bool = False,
-    quantize_recurrent: bool = False,
-    at_most: str | None = None,
-    states: Mapping[str, str] | None = None,
-    one_sample: bool = False,
-    name: str | None = None,
-    input_type: str | None = None,
-    output_type: str | None = None,
-    input_layout: str | None = None,
     output: str | PathLike[str] | None = None,
     overwrite: bool = False,
     progress: Progress = unheard,
     passed: Passed = unread,
+    **options: Unpack[CompileArguments],
 ) -> CompiledModel:
     """Compile a quantized network for a chip.
 
@@ -100,35 +80,12 @@ def compile(  # noqa: A001
             the function that is its "main") with QNN operators or in integer form.
         target: name of an installed target, or a target.
         params: values of parameters of a Relay module's "main" that are weights.
-        modules: use these modules of the target only; none: all.
-        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M"; by the module's name
-            where modules have memories of their own, also as "cluster=64k,npu=32k".
-        l2: bytes of main memory that the network has, in the same way, in place of the target's own less an estimate
-            of the program; what they cannot hold goes to external memory.
-        settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
-        engine: how schedules are searched.
-        objective: what is minimised: "latency", "energy", "bytes", or "edp", energy times latency.
-        numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
-        jobs: processes that search for schedules and fit requantizations at a time; none: one for each processor.
-        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
-        fuse: whether modules may execute several operators as one.
-        rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
-        quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
-        at_most: how much of another quantity than the objective the network may take, in times the least, such as
-            "latency=1.1x" beside objective "energy"; none: as much as that takes.
-        states: outputs that are inputs in the next inference, by the names of these, such as ``{"h_in": "h_out"}``;
-            the network keeps them, beside what the model itself keeps, and they begin as the real number 0.
-        one_sample: compute one sample at a time of a network that has a batch of several.
-        name: what the network is called, and every name in its C begins with; none: the file's name.
-        input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
-            else becomes the caller's, who finds its scale in the interface; none: the model's.
-        output_type: the same of outputs.
-        input_layout: "nhwc" or "nchw" for inputs with four axes; none: the model's.
         output: folder to `CompiledModel.save` the C project to.
         overwrite: whether files there that were changed since they were written are replaced, too.
         progress: is told which phase has begun, and how many of the searches are done.
         passed: is told of each pass over the network when it is done: its name, and a function that gives the network
             that it left as text (docs/integer-form.md).
+        options: by name, see `CompileArguments`, such as ``l1="64k"`` or ``numerics="exact"``.
 
     Raises:
         MatchError: one of its subclasses, which says in a sentence what is wrong with the model or an argument.
@@ -137,19 +94,13 @@ def compile(  # noqa: A001
     from match.external_memory.fit import in_memory
 
     check_truth(overwrite, OVERWRITE)
-    check_truth(one_sample, _ONE_SAMPLE)
     stopwatch = Stopwatch(progress, passed)
     if output is not None:
         check_project_folder(path_of(output, "output"), overwrite=overwrite)  # before a search of minutes
-    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent, at_most)
-    border = Border.parse(input_type, output_type, input_layout)
-    l1 = l1_sizes(l1)
-    asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
-    network = _read(model, params, name, states, border, asked, stopwatch, one_sample=one_sample)
-    chip = asked.chip
+    network, asked = _read(model, target, params, Options.parse(**options), stopwatch)
     integer = integer_form(network, asked, stopwatch)
     answers = questions(network, asked, stopwatch)
-    with tvm_failures(network.name), options.with_folder() as shared:
+    with tvm_failures(network.name), asked.options.with_folder() as shared:
         kept = replace(asked, options=shared)
         partitioned = cut_for(integer, network, kept, stopwatch)
         whole = cycles_of(partitioned)
@@ -163,12 +114,12 @@ def compile(  # noqa: A001
         report = report_of(made, network, asked, otherwise(network, kept, answers, whole), stopwatch)
     compiled = CompiledModel(
         generated,
-        chip,
+        asked.chip,
         report,
         model=network,
-        options=options,
+        options=asked.options,
         partitioned=partitioned,
-        exact=_exact_cost(options, report, answers.exact_cycles),
+        exact=_exact_cost(asked.options, report, answers.exact_cycles),
     )
     if output is not None:
         compiled.save(output, overwrite=overwrite)
@@ -180,65 +131,23 @@ def predict(
     target: str | MatchTarget = "gap9",
     params: Mapping[str, Any] | None = None,
     *,
-    modules: Sequence[str] | None = None,
-    l1: GivenSizes | None = None,
-    l2: int | str | None = None,
-    settings: Mapping[str, Any] | None = None,
-    engine: str = "exact",
-    objective: str = "latency",
-    numerics: str = "hardware",
-    jobs: int | None = None,
-    cache: bool | str | PathLike[str] = True,
-    fuse: bool = True,
-    rescale: bool = False,
-    quantize_recurrent: bool = False,
-    at_most: str | None = None,
-    states: Mapping[str, str] | None = None,
-    one_sample: bool = False,
     progress: Progress = unheard,
+    **options: Unpack[CompileArguments],
 ) -> ShownReport:
-    """The report of a compilation, without C.
+    """The report of a compilation, without C. Arguments are those of `compile`.
 
     Layers, modules and cycles are those of `compile`. What main memory holds is estimated, unless it may be too small:
     the network is placed as for C then.
-
-    Args:
-        model: as for `compile`, as are all others.
-        target: name of an installed target, or a target.
-        params: values of parameters of a Relay module's "main" that are weights.
-        modules: use these modules of the target only; none: all.
-        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M"; by the module's name
-            where modules have memories of their own, also as "cluster=64k,npu=32k".
-        l2: bytes of main memory that the network has.
-        settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
-        engine: how schedules are searched.
-        objective: what is minimised: "latency", "energy", "bytes", or "edp", energy times latency.
-        numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
-        jobs: processes that search for schedules and fit requantizations at a time; none: one for each processor.
-        cache: whether to keep what was found, or the folder for it.
-        fuse: whether modules may execute several operators as one.
-        rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
-        quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
-        at_most: how much of another quantity than the objective the network may take, in times the least, such as
-            "latency=1.1x" beside objective "energy"; none: as much as that takes.
-        states: outputs that are inputs in the next inference, by the names of these, such as ``{"h_in": "h_out"}``;
-            the network keeps them, beside what the model itself keeps, and they begin as the real number 0.
-        one_sample: compute one sample at a time of a network that has a batch of several.
-        progress: is told which phase has begun, and how many of the searches are done.
 
     Raises:
         MatchError: as `compile`.
     """
     check_progress(progress)
-    check_truth(one_sample, _ONE_SAMPLE)
     stopwatch = Stopwatch(progress)
-    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent, at_most)
-    l1 = l1_sizes(l1)
-    asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
-    network = _read(model, params, None, states, Border(), asked, stopwatch, one_sample=one_sample)
+    network, asked = _read(model, target, params, Options.parse(**options), stopwatch)
     integer = integer_form(network, asked, stopwatch)
     answers = questions(network, asked, stopwatch)
-    with options.with_folder() as shared:
+    with asked.options.with_folder() as shared:
         kept = replace(asked, options=shared)
         try:
             made = predicted(integer, network, kept, stopwatch)
@@ -249,28 +158,22 @@ def predict(
 
 
 def _read(
-    model: Any,
-    params: Mapping[str, Any] | None,
-    name: str | None,
-    states: Mapping[str, str] | None,
-    border: Border,
-    asked: Asked,
-    stopwatch: Stopwatch,
-    *,
-    one_sample: bool,
-) -> Model:
-    """The network, named, with the batch, the states and the border that were asked for.
+    model: Any, target: str | MatchTarget, params: Mapping[str, Any] | None, options: Options, stopwatch: Stopwatch
+) -> tuple[Model, Asked]:
+    """The network, named, with the batch, the states and the border that were asked for, and the chip for it.
 
     Raises:
         CapacityError: main memory does not hold its inputs or outputs.
-        ModelError, OptionError: it cannot be read, or not be called so.
+        ModelError, OptionError, TargetError: it cannot be read, or not be called so, or there is no such chip.
     """
+    border = Border.parse(options.input_type, options.output_type, options.input_layout)
+    asked = Asked.of(target, options)
     with stopwatch.phase("frontend"):
-        named = _named(_model(model, params), name, asked.chip)
-        named = with_one_sample(named) if one_sample else named
-        network = with_border(with_states(named, checked_states(states)), border)
+        named = _named(_model(model, params), options.name, asked.chip)
+        named = with_one_sample(named) if options.one_sample else named
+        network = with_border(with_states(named, checked_states(options.states)), border)
     check_border(network, asked.chip)
-    return network
+    return network, asked
 
 
 def _with_recurrent(error: CapacityError, candidates: Sequence[Quantizable]) -> CapacityError:
@@ -331,9 +234,9 @@ def validate(
     model = with_border(model, Border.between(model, manifest.inputs, manifest.outputs))
     asked = report.options
     options = Options.parse(
-        asked.engine,
-        asked.objective,
-        asked.numerics,
+        engine=asked.engine,
+        objective=asked.objective,
+        numerics=asked.numerics,
         fuse=asked.fuse,
         rescale=asked.rescale,
         quantize_recurrent=asked.quantize_recurrent,
@@ -398,19 +301,7 @@ def partition(
     mod: tvm.IRModule | relay.Function | Model,
     target: str | MatchTarget = "gap9",
     params: Mapping[str, Any] | None = None,
-    *,
-    modules: Sequence[str] | None = None,
-    l1: GivenSizes | None = None,
-    settings: Mapping[str, Any] | None = None,
-    engine: str = "exact",
-    objective: str = "latency",
-    numerics: str = "hardware",
-    jobs: int | None = None,
-    cache: bool | str | PathLike[str] = True,
-    fuse: bool = True,
-    rescale: bool = False,
-    quantize_recurrent: bool = False,
-    at_most: str | None = None,
+    **options: Unpack[PartitionArguments],
 ) -> tvm.IRModule:
     """The module with the layers that the target's modules take as functions for ``tvm.relay.build``.
 
@@ -422,20 +313,7 @@ def partition(
             `match.load` returns.
         target: name of an installed target, or a target.
         params: values of parameters of "main" that are weights.
-        modules: use these modules of the target only; none: all.
-        l1: bytes of innermost memory in place of the target's own, also as "64k" or "1M"; by the module's name
-            where modules have memories of their own, also as "cluster=64k,npu=32k".
-        settings: what the target declares that can be set, by name, such as ``{"dma.bytes": 4}``.
-        engine: how schedules are searched.
-        objective: what is minimised: "latency", "energy", "bytes", or "edp", energy times latency.
-        numerics: "hardware" for the closest requantization that each module has, "exact" for the network's own only.
-        jobs: processes that search for schedules and fit requantizations at a time; none: one for each processor.
-        cache: whether to keep schedules in the user's cache folder for the next compilation, or the folder for it.
-        fuse: whether modules may execute several operators as one.
-        rescale: fold scales into weights for modules that requantize by shifts alone, which moves outputs.
-        quantize_recurrent: compute LSTM and GRU of ONNX files in integers, which moves their outputs.
-        at_most: how much of another quantity than the objective the network may take, in times the least, such as
-            "latency=1.1x" beside objective "energy"; none: as much as that takes.
+        options: by name, see `PartitionArguments`.
 
     Raises:
         MatchError: one of its subclasses, for an unknown target, module or option, a network that is not quantized, or
@@ -445,10 +323,9 @@ def partition(
     from match.frontend.relay import from_relay
     from match.relay import relay, tvm
 
-    l1 = l1_sizes(l1)
-    chip = get_target(target, l1, modules, settings=settings)
-    options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent, at_most)
-    register([chip.name])
+    check_names(options, PartitionArguments)
+    asked = Asked.of(target, Options.parse(**options))
+    register([asked.chip.name])
     if not is_a(mod, Model, tvm.IRModule, relay.Function):
         kinds = "a Relay module (tvm.IRModule), a relay.Function or what match.load returns"
         raise ModelError(f"what is cut is {kinds}, not {type(mod).__name__}.")
@@ -462,8 +339,8 @@ def partition(
                 f"{model.name} keeps {names} from one inference to the next, which TVM's executor does not; compile it "
                 "by match.compile, or export the model with these as inputs and outputs."
             )
-        integer = _transformed(model, chip, options)
-        partitioned = cut_for(integer, model, Asked(chip, options, l1), Stopwatch())
+        integer = _transformed(model, asked.chip, asked.options)
+        partitioned = cut_for(integer, model, asked, Stopwatch())
     return with_names_for_c(partitioned.module)
 
 
@@ -471,7 +348,7 @@ def build(
     model: str | PathLike[str] | Model | tvm.IRModule | relay.Function,
     target: str | MatchTarget = "gap9",
     params: Mapping[str, Any] | None = None,
-    **options: Any,
+    **options: Unpack[PartitionArguments],
 ) -> Any:
     """`partition`, then ``tvm.relay.build`` as its result has to be built: AOT, in C, without vectors.
 
@@ -481,7 +358,7 @@ def build(
         model: path of a .tflite or .onnx file, what `load` made of one, or a Relay module or function.
         target: name of an installed target, or a target.
         params: values of parameters of a Relay module's "main" that are weights.
-        options: the other arguments of `partition`.
+        options: those of `partition`.
 
     Raises:
         MatchError: as `load` and `partition`.

@@ -51,4 +51,4 @@ def gains(model: Model, targets: Sequence[str], sizes: Sequence[int | None]) -> 
 
 
 def _options(*, fuse: bool) -> Options:
-    return Options.parse("exact", "latency", "hardware", cache=True, fuse=fuse)
+    return Options.parse(cache=True, fuse=fuse)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from benchmarks.engines.networks import Network
 from benchmarks.engines.results import LayerSearch, Measurement
-from match.compilation.options import Numerics, Options
+from match.compilation.options import Options
 from match.dispatch.request import Request, Workload, requests
 from match.errors import ScheduleError
 from match.ir.layer import Layer
@@ -21,7 +21,7 @@ from match.target.cost import Cost
 from match.target.hardware import HwModule, MatchTarget
 from match.target.registry import get_target
 
-_OPTIONS = Options("exact", "latency", Numerics.HARDWARE, fuse=False)
+_OPTIONS = Options(fuse=False)
 """What modules are asked under: their answers do not depend on the engine."""
 
 

@@ -103,7 +103,7 @@ def measure(name: str, l1: int, *, blocking: bool = False) -> Iterator[Row]:
     least = _bounds(graph, listed)
     for choice in CHOICES:
         objective = "bytes" if choice == "bytes" else "latency"
-        options = Options.parse("exact", objective, "hardware", fuse=choice != "unfused")
+        options = Options.parse(objective=objective, fuse=choice != "unfused")
         chosen = choose(graph, listed, "network", target, options, Stopwatch())
         problem = chosen.problem
         taken = [problem.candidates[place] for place in solve(problem).chosen]
@@ -149,7 +149,7 @@ def _peak(problem: CoverProblem, taken: list[Candidate]) -> int:
 def _bounds(graph: Graph, listed: Sequence[NetworkRow]) -> tuple[int, int, int]:
     """Bytes of activations if each tensor is moved once: unfused, in pairs, in any chains; with all the L1 it takes."""
     roomy = without_groups(get_target("gap8", _ENOUGH, None, _ENOUGH))
-    options = Options.parse("exact", "latency", "hardware")
+    options = Options.parse()
     problem = choose(graph, listed, "network", roomy, options, Stopwatch()).problem
     on_cluster = [one for one in problem.candidates if one.module != CPU]
     alone = {place for one in on_cluster if len(_layers(problem, one)) == 1 for place in one.operators}

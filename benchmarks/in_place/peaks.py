@@ -46,7 +46,7 @@ def model_of(name: str) -> Model:
 def measure(model: Model, target: str, numerics: str) -> tuple[Peak, Peak, Peak]:
     """With copies alone, as is cheapest, and with as few copies as there can be; groups are left out."""
     chip = without_groups(get_target(target))
-    chosen = Options.parse("exact", "latency", numerics)
+    chosen = Options.parse(numerics=numerics)
     network = integer_network(model, chip.activations, exact=chosen.exact)
 
     def peak(options: Options) -> Peak:

@@ -21,7 +21,7 @@ def options_of(numerics: str) -> Options:
     Raises:
         OptionError: there are no such numerics.
     """
-    return replace(Options.parse("exact", "latency", numerics, jobs=1), off_core=True)
+    return replace(Options.parse(numerics=numerics, jobs=1), off_core=True)
 
 
 def part(function: relay.Function, name: str) -> Model:

@@ -15,7 +15,7 @@ from match.ir.layer import Op
 def _chain(name: str, operators: Sequence[Op], *steps: str, after_qnn: bool = False) -> Chain:
     """A chain of names; one with a question mark may be left out, and "|" is between names of which one is there.
 
-    What is `beside` an operator is behind it in brackets.
+    What is `beside` an operator is after it in brackets.
     """
     made: list[Step] = []
     for step in steps:

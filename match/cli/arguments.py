@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from match.errors import OptionError
 from match.target.byte_sizes import bytes_of
-
-if TYPE_CHECKING:
-    from match.target.memory_sizes import Sizes
 
 
 def number_of_bytes(text: str) -> int:
@@ -20,18 +16,6 @@ def number_of_bytes(text: str) -> int:
     if size is None:
         raise typer.BadParameter(f"{text!r} is not a positive number of bytes, such as 65536, 64k or 1M")
     return size
-
-
-def sizes_of_l1(text: str) -> Sizes:
-    """The bytes of L1 in an option: a number, or one for each module that has an L1 of its own."""
-    if "=" not in text:
-        return number_of_bytes(text)
-    from match.target.memory_sizes import l1_sizes
-
-    try:
-        return l1_sizes(text) or {}
-    except OptionError as error:
-        raise typer.BadParameter(str(error).rstrip(".")) from error
 
 
 ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="A .tflite or .onnx file, quantized to 8 bits.")]
@@ -53,39 +37,6 @@ Operator = Annotated[
     str | None, typer.Argument(metavar="OPERATOR", help="One of them, such as conv2d.", show_default="all")
 ]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Print a page in Markdown.")]
-Modules = Annotated[
-    str | None,
-    typer.Option("--modules", metavar="A,B", help="Use these modules of the target only.", show_default="all"),
-]
-L1Size = Annotated[
-    Any,
-    typer.Option(
-        "--l1",
-        metavar="BYTES",
-        parser=sizes_of_l1,
-        help="Size of L1, as 65536 or 64k; of modules with an L1 of their own each, as cluster=64k,npu=32k.",
-        show_default="the target's",
-    ),
-]
-L2Size = Annotated[
-    int | None,
-    typer.Option(
-        "--l2",
-        metavar="BYTES",
-        parser=number_of_bytes,
-        help="Main memory for the network, as 262144 or 256k.",
-        show_default="the target's, less an estimated program",
-    ),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="Set what the target declares, such as cluster.cores=4 or dma.bytes=4; may be given several times.",
-        show_default="the target's",
-    ),
-]
 ModelPaths = Annotated[
     list[Path], typer.Argument(metavar="MODEL...", help="One or several .tflite or .onnx files, quantized to 8 bits.")
 ]
@@ -139,36 +90,6 @@ ChosenPoints = Annotated[
         show_default="those that no other is better than",
     ),
 ]
-Engine = Annotated[
-    str, typer.Option("--engine", metavar="NAME", help="How schedules are searched: exact, loma or dory.")
-]
-Objective = Annotated[
-    str,
-    typer.Option(
-        "--objective",
-        metavar="NAME",
-        help="What is minimised: latency, bytes or, for targets that know it (`match targets`), energy or edp, energy "
-        "times latency.",
-    ),
-]
-Bounded = Annotated[
-    str | None,
-    typer.Option(
-        "--at-most",
-        metavar="NAME=TIMESx",
-        help="A bound beside the objective, in times the least: with --objective energy, latency=1.1x is the network "
-        "of least energy among those that take at most 1.1 times the least latency.",
-        show_default="none",
-    ),
-]
-Numerics = Annotated[
-    str,
-    typer.Option(
-        "--numerics",
-        metavar="hardware|exact",
-        help="Take each module's closest requantization, or only those that compute the network's own integers.",
-    ),
-]
 Jobs = Annotated[
     int | None,
     typer.Option(
@@ -182,42 +103,6 @@ NoCache = Annotated[
         help="Compile everything anew, and keep nothing for the next compilation; by default schedules are kept.",
     ),
 ]
-NoFuse = Annotated[
-    bool,
-    typer.Option("--no-fuse", help="One operator at a time; by default modules execute several as one where it pays."),
-]
-Rescale = Annotated[
-    bool,
-    typer.Option(
-        "--rescale",
-        help="For modules that requantize by shifts alone: scales go into weights, which moves outputs; the report "
-        "says how far.",
-    ),
-]
-States = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--state",
-        metavar="IN:OUT",
-        help="Keep output OUT in the network, which is its input IN in the next inference; may be given several times.",
-        show_default="what the model itself keeps",
-    ),
-]
-OneSample = Annotated[
-    bool,
-    typer.Option(
-        "--one-sample",
-        help="Of a network with a batch of several: C for one sample at a time, which modules take.",
-    ),
-]
-QuantizeRecurrent = Annotated[
-    bool,
-    typer.Option(
-        "--quantize-recurrent",
-        help="LSTM and GRU of ONNX files on modules: weights and states become integers, which moves outputs; "
-        "the report says how far.",
-    ),
-]
 Output = Annotated[
     Path | None,
     typer.Option(
@@ -227,33 +112,6 @@ Output = Annotated[
 Overwrite = Annotated[
     bool,
     typer.Option("--overwrite", help="Also replace files in DIR that you have changed since they were written."),
-]
-CName = Annotated[
-    str | None,
-    typer.Option(
-        "--name", metavar="NAME", help="What every name in the C project begins with.", show_default="from the file"
-    ),
-]
-InputType = Annotated[
-    str | None,
-    typer.Option(
-        "--input-type",
-        metavar="int8|uint8|float32",
-        help="Type of the inputs; a quantize in front then is the caller's, with its scale in the header.",
-        show_default="the model's",
-    ),
-]
-OutputType = Annotated[
-    str | None,
-    typer.Option(
-        "--output-type", metavar="int8|uint8|float32", help="Type of the outputs.", show_default="the model's"
-    ),
-]
-InputLayout = Annotated[
-    str | None,
-    typer.Option(
-        "--input-layout", metavar="nhwc|nchw", help="Layout of inputs with 4 axes.", show_default="the model's"
-    ),
 ]
 InputFile = Annotated[
     Path | None,

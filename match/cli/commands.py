@@ -4,95 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from match.cli.arguments import (
-    Against,
-    Axes,
-    Bounded,
-    ByLayers,
-    CalibrationData,
-    CalibrationSamples,
-    Chip,
-    ChosenPoints,
-    Classes,
-    CName,
-    ComparisonFile,
-    CountUnit,
-    CsvFile,
-    DrawnSamples,
-    Engine,
-    FirstReport,
-    FloatModel,
-    HtmlFile,
-    InputFile,
-    InputLayout,
-    InputType,
-    Jobs,
-    Json,
-    L1Size,
-    L2Size,
-    LabelledInput,
-    LabelsOf,
-    LeaveOneOut,
-    LogFile,
-    Loss,
-    Markdown,
-    MeasuredSamples,
-    MemoryMapFile,
-    ModelPath,
-    ModelPaths,
-    Modules,
-    NetworkFile,
-    NetworkName,
-    NoCache,
-    NoFuse,
-    Numerics,
-    Objective,
-    On,
-    OneSample,
-    Operator,
-    Output,
-    OutputFile,
-    OutputType,
-    Overwrite,
-    OwnPlatformName,
-    PageFile,
-    PixelMean,
-    PixelStd,
-    PlatformName,
-    PrintAfter,
-    ProjectPath,
-    QuantizedFile,
-    QuantizeRecurrent,
-    Quiet,
-    RealNumbers,
-    ReportPath,
-    Rescale,
-    SampleFile,
-    Samples,
-    Sanitize,
-    Scheduler,
-    SecondReport,
-    Seed,
-    Settings,
-    States,
-    SweepFiles,
-    SweepPages,
-    Target,
-    TargetName,
-    TestData,
-    TimelineFile,
-    TraceFile,
-    Verbose,
-    WeightBits,
-    Workers,
-)
+from match.cli import arguments as typed
+from match.cli.compile_options import USUAL, CompileOptions, settings_of, with_compile_options
 from match.cli.printed_passes import PrintedPasses
 from match.cli.status import USAGE_ERROR, write_out
 from match.errors import OptionError
@@ -107,38 +27,21 @@ DIFFERENT = 1
 """Exit status of a validation that found differences which the report does not announce."""
 
 
+@with_compile_options
 def compile_model(
-    model: ModelPath,
-    output: Output = None,
-    target: TargetName = "gap9",
-    modules: Modules = None,
-    l1: L1Size = None,
-    l2: L2Size = None,
-    settings: Settings = None,
-    engine: Engine = "exact",
-    objective: Objective = "latency",
-    at_most: Bounded = None,
-    numerics: Numerics = "hardware",
-    jobs: Jobs = None,
-    no_cache: NoCache = False,
-    no_fuse: NoFuse = False,
-    rescale: Rescale = False,
-    quantize_recurrent: QuantizeRecurrent = False,
-    states: States = None,
-    one_sample: OneSample = False,
-    overwrite: Overwrite = False,
-    name: CName = None,
-    input_type: InputType = None,
-    output_type: OutputType = None,
-    input_layout: InputLayout = None,
-    timeline: TimelineFile = None,
-    memory_map: MemoryMapFile = None,
-    csv: CsvFile = None,
-    html: HtmlFile = None,
-    print_after: PrintAfter = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    model: typed.ModelPath,
+    output: typed.Output = None,
+    target: typed.TargetName = "gap9",
+    options: CompileOptions = USUAL,
+    overwrite: typed.Overwrite = False,
+    timeline: typed.TimelineFile = None,
+    memory_map: typed.MemoryMapFile = None,
+    csv: typed.CsvFile = None,
+    html: typed.HtmlFile = None,
+    print_after: typed.PrintAfter = None,
+    as_json: typed.Json = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Compile MODEL into a C project and print what each layer is predicted to cost."""
     from rich.console import Console
@@ -152,32 +55,14 @@ def compile_model(
     from match.report.table import warnings
 
     if output is None:
-        output = Path("build") / (name or model.stem or "network")
+        output = Path("build") / (options.name or model.stem or "network")
     _check_outputs(output, overwrite, timeline, memory_map, csv, html)  # before a search, which may take minutes
     printed = None if print_after is None else PrintedPasses(print_after)
     with _progress(f"Compiling {model.name} for {target}", quiet, verbose) as update:
         compiled = match.compile(
             model,
             target,
-            modules=None if modules is None else [name.strip() for name in modules.split(",")],
-            l1=l1,
-            l2=l2,
-            settings=_settings(settings or ()),
-            engine=engine,
-            objective=objective,
-            at_most=at_most,
-            numerics=numerics,
-            jobs=jobs,
-            cache=not no_cache,
-            fuse=not no_fuse,
-            rescale=rescale,
-            quantize_recurrent=quantize_recurrent,
-            states=_states(states or ()),
-            one_sample=one_sample,
-            name=name,
-            input_type=input_type,
-            output_type=output_type,
-            input_layout=input_layout,
+            **options.asked,
             progress=update,
             passed=unread if printed is None else printed.passed,
         )
@@ -207,18 +92,18 @@ def compile_model(
 
 
 def sweep(
-    models: ModelPaths,
-    target: TargetName = "gap9",
-    values: Axes = None,
-    scheduler: Scheduler = None,
-    jobs: Workers = None,
-    no_cache: NoCache = False,
-    outputs: SweepFiles = None,
-    html: SweepPages = None,
-    chosen: ChosenPoints = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    models: typed.ModelPaths,
+    target: typed.TargetName = "gap9",
+    values: typed.Axes = None,
+    scheduler: typed.Scheduler = None,
+    jobs: typed.Workers = None,
+    no_cache: typed.NoCache = False,
+    outputs: typed.SweepFiles = None,
+    html: typed.SweepPages = None,
+    chosen: typed.ChosenPoints = None,
+    as_json: typed.Json = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Predict MODELs at every combination of some values, without C; called again, an interrupted sweep goes on."""
     from rich.console import Console
@@ -240,7 +125,7 @@ def sweep(
         check_drawing()
     elif chosen:
         raise OptionError("--point chooses pages that --html writes; give --html, too.")
-    axes = {name: text.split(",") for name, text in _settings(values or ()).items()}
+    axes = {name: text.split(",") for name, text in settings_of(values or ()).items()}
     with _progress(f"Sweeping {', '.join(model.name for model in models)} on {target}", quiet, verbose) as update:
         asked = Sweep.of(models, target, axes, scheduler, jobs, not no_cache, update)
         check_points(chosen or (), asked.count)
@@ -260,25 +145,25 @@ def sweep(
 
 
 def quantize(
-    model: FloatModel,
-    data: CalibrationData,
-    output: QuantizedFile = None,
-    target: TargetName = "gap9",
-    test: TestData = None,
-    labels: LabelsOf = None,
-    calibration: CalibrationSamples = 200,
-    samples: MeasuredSamples = 1000,
-    mean: PixelMean = "0",
-    std: PixelStd = "1",
-    leave_one_out: LeaveOneOut = False,
-    weight_bits: WeightBits = "8",
-    loss: Loss = None,
-    saved: SampleFile = None,
-    jobs: Jobs = None,
-    no_cache: NoCache = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    model: typed.FloatModel,
+    data: typed.CalibrationData,
+    output: typed.QuantizedFile = None,
+    target: typed.TargetName = "gap9",
+    test: typed.TestData = None,
+    labels: typed.LabelsOf = None,
+    calibration: typed.CalibrationSamples = 200,
+    samples: typed.MeasuredSamples = 1000,
+    mean: typed.PixelMean = "0",
+    std: typed.PixelStd = "1",
+    leave_one_out: typed.LeaveOneOut = False,
+    weight_bits: typed.WeightBits = "8",
+    loss: typed.Loss = None,
+    saved: typed.SampleFile = None,
+    jobs: typed.Jobs = None,
+    no_cache: typed.NoCache = False,
+    as_json: typed.Json = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Quantize the float MODEL as a target likes it, and measure what that costs in accuracy and cycles."""
     from rich.console import Console
@@ -341,37 +226,6 @@ def _bits(text: str) -> int:
     return int(text)
 
 
-def _settings(given: Sequence[str]) -> dict[str, str]:
-    """Names and values of settings, as they are given: NAME=VALUE."""
-    found: dict[str, str] = {}
-    for text in given:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise OptionError(f"--set {text} sets nothing; give a name and a value, such as --set dma.bytes=4.")
-        if name in found:
-            raise OptionError(f"--set {name} is given more than once; give it one value.")
-        found[name] = value
-    return found
-
-
-def _states(given: Sequence[str]) -> dict[str, str]:
-    """Outputs that become inputs, by the names of these, as they are given: IN:OUT.
-
-    Names may have colons, as those of TensorFlow do, if both have as many.
-    """
-    found: dict[str, str] = {}
-    for text in given:
-        parts = text.split(":")
-        half = len(parts) // 2
-        name, output = ":".join(parts[:half]), ":".join(parts[half:])
-        if len(parts) % 2 or not name or not output:
-            raise OptionError(f"--state {text} is no pair of names; give it as IN:OUT, such as --state h_in:h_out.")
-        if name in found:
-            raise OptionError(f"--state {name} is given more than once; give it one output.")
-        found[name] = output
-    return found
-
-
 def _check_outputs(
     output: Path,
     overwrite: bool,
@@ -409,11 +263,11 @@ def _check_outputs(
 
 
 def build_project(
-    directory: ProjectPath,
-    platform: PlatformName = "host",
-    sanitize: Sanitize = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    directory: typed.ProjectPath,
+    platform: typed.PlatformName = "host",
+    sanitize: typed.Sanitize = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Build the program of the C project in DIR for one of its platforms."""
     from rich.console import Console
@@ -427,7 +281,10 @@ def build_project(
 
 
 def size_project(
-    directory: ProjectPath, platform: OwnPlatformName = None, quiet: Quiet = False, verbose: Verbose = False
+    directory: typed.ProjectPath,
+    platform: typed.OwnPlatformName = None,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Measure what the C project in DIR takes of the chip: code, constants, RAM, stack."""
     from rich.console import Console
@@ -452,17 +309,17 @@ def size_project(
 
 
 def run(
-    directory: ProjectPath,
-    inputs: InputFile = None,
-    outputs: OutputFile = None,
-    samples: DrawnSamples = None,
-    seed: Seed = 0,
-    on: On = "host",
-    sanitize: Sanitize = False,
-    trace: TraceFile = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    directory: typed.ProjectPath,
+    inputs: typed.InputFile = None,
+    outputs: typed.OutputFile = None,
+    samples: typed.DrawnSamples = None,
+    seed: typed.Seed = 0,
+    on: typed.On = "host",
+    sanitize: typed.Sanitize = False,
+    trace: typed.TraceFile = None,
+    as_json: typed.Json = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Run the C project in DIR, building it where that is due; what a platform counts joins its report."""
     from rich.console import Console
@@ -524,7 +381,11 @@ def run(
 
 
 def measure(
-    directory: ProjectPath, log: LogFile, on: Chip = "chip", unit: CountUnit = "cycles", quiet: Quiet = False
+    directory: typed.ProjectPath,
+    log: typed.LogFile,
+    on: typed.Chip = "chip",
+    unit: typed.CountUnit = "cycles",
+    quiet: typed.Quiet = False,
 ) -> None:
     """Join what a chip counted, as a program of the C project in DIR printed it into LOG, to the project's report."""
     from rich.console import Console
@@ -542,12 +403,12 @@ def measure(
 
 
 def selftest(
-    directory: ProjectPath,
-    inputs: InputFile = None,
-    seed: Seed = 0,
-    overwrite: Overwrite = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    directory: typed.ProjectPath,
+    inputs: typed.InputFile = None,
+    seed: typed.Seed = 0,
+    overwrite: typed.Overwrite = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Write a sample and what the C project in DIR computes of it as C, for a program on the chip to compare with."""
     from rich.console import Console
@@ -565,17 +426,17 @@ def selftest(
 
 
 def validate(
-    directory: ProjectPath,
-    against: Against = None,
-    inputs: LabelledInput = None,
-    labels: LabelsOf = None,
-    samples: Samples = None,
-    seed: Seed = 0,
-    on: On = "host",
-    layers: ByLayers = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    directory: typed.ProjectPath,
+    against: typed.Against = None,
+    inputs: typed.LabelledInput = None,
+    labels: typed.LabelsOf = None,
+    samples: typed.Samples = None,
+    seed: typed.Seed = 0,
+    on: typed.On = "host",
+    layers: typed.ByLayers = False,
+    as_json: typed.Json = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """Compare the C project in DIR with its model: TFLite Micro, onnxruntime, or the network's own integers.
 
@@ -617,7 +478,7 @@ def validate(
         raise typer.Exit(DIFFERENT)
 
 
-def report(directory: ReportPath, output: PageFile = None, quiet: Quiet = False) -> None:
+def report(directory: typed.ReportPath, output: typed.PageFile = None, quiet: typed.Quiet = False) -> None:
     """Write the report of the C project in DIR as a page: one file that opens from disk and can be sent to others."""
     from rich.console import Console
 
@@ -631,7 +492,9 @@ def report(directory: ReportPath, output: PageFile = None, quiet: Quiet = False)
         Console().print(str(path), highlight=False, markup=False, soft_wrap=True)
 
 
-def compare(a: FirstReport, b: SecondReport, html: ComparisonFile = None, as_json: Json = False) -> None:
+def compare(
+    a: typed.FirstReport, b: typed.SecondReport, html: typed.ComparisonFile = None, as_json: typed.Json = False
+) -> None:
     """Compare two compilations: totals, layers by what they compute, what moved and why."""
     from rich.console import Console
 
@@ -652,7 +515,7 @@ def compare(a: FirstReport, b: SecondReport, html: ComparisonFile = None, as_jso
     show(comparison, console)
 
 
-def targets(as_json: Json = False) -> None:
+def targets(as_json: typed.Json = False) -> None:
     """List the installed targets, their modules, memories and operators; what cannot be loaded is told on stderr."""
     from rich.console import Console
 
@@ -671,12 +534,12 @@ def targets(as_json: Json = False) -> None:
 
 
 def zoo(
-    name: NetworkName = None,
-    output: NetworkFile = None,
-    classes: Classes = None,
-    real: RealNumbers = False,
-    quiet: Quiet = False,
-    verbose: Verbose = False,
+    name: typed.NetworkName = None,
+    output: typed.NetworkFile = None,
+    classes: typed.Classes = None,
+    real: typed.RealNumbers = False,
+    quiet: typed.Quiet = False,
+    verbose: typed.Verbose = False,
 ) -> None:
     """List networks that can be made for a try, or write one as a quantized ONNX model with random weights."""
     from rich.console import Console
@@ -698,7 +561,7 @@ def zoo(
     console.print(f"{name}: {path} ({what})", highlight=False, soft_wrap=True)
 
 
-def ops(target: Target, operator: Operator = None, as_markdown: Markdown = False) -> None:
+def ops(target: typed.Target, operator: typed.Operator = None, as_markdown: typed.Markdown = False) -> None:
     """Print which operators the modules of TARGET take, and under which conditions."""
     from rich.console import Console
 
@@ -721,7 +584,7 @@ def new_target(
     scratchpad: Annotated[
         bool, typer.Option(help="Its module has a scratchpad; without, its kernels compute out of RAM and flash.")
     ] = True,
-    quiet: Quiet = False,
+    quiet: typed.Quiet = False,
 ) -> None:
     """Write a package with a target that works, to be changed into another chip."""
     from rich.console import Console
@@ -733,7 +596,9 @@ def new_target(
     Console(quiet=quiet).print(text, highlight=False, soft_wrap=True)
 
 
-def check_target(target: Target, as_json: Json = False, quiet: Quiet = False, verbose: Verbose = False) -> None:
+def check_target(
+    target: typed.Target, as_json: typed.Json = False, quiet: typed.Quiet = False, verbose: typed.Verbose = False
+) -> None:
     """Compile and run small layers of every pattern of TARGET and say what its description gets wrong."""
     from rich.console import Console
 
@@ -756,7 +621,7 @@ def check_target(target: Target, as_json: Json = False, quiet: Quiet = False, ve
             console.print(sentence, highlight=False, soft_wrap=True)
 
 
-def demo(target: TargetName = "gap9", quiet: Quiet = False, verbose: Verbose = False) -> None:
+def demo(target: typed.TargetName = "gap9", quiet: typed.Quiet = False, verbose: typed.Verbose = False) -> None:
     """Compile, build and run a small network that reads handwritten digits, and show what it costs."""
     from rich.console import Console
 

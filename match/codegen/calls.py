@@ -104,7 +104,7 @@ class _Calls:
     def _copied_ends(self) -> Iterator[tuple[Value, Argument]]:
         """Gives outputs and states that steps write a place there; the others, which are copied at the end.
 
-        A state is written in its place by a step behind all that read what it was before.
+        A state is written in its place by a step after all that read what it was before.
         """
         inside = {*self._parts, *(whole for whole, _ in self._parts.values())}
         last = dict.fromkeys(self._states, -1) | dict(self._last_reads())
@@ -119,7 +119,7 @@ class _Calls:
                 self._places[root] = target
 
     def _last_reads(self) -> Iterator[tuple[Value, int]]:
-        """Places of the last steps that read tensors, or parts of them; that of an output is behind all steps."""
+        """Places of the last steps that read tensors, or parts of them; that of an output is after all steps."""
         for number, step in enumerate(self._steps):
             if not step.alias and not isinstance(step.plan, InPlace):
                 yield from ((self._whole(tensor)[0], number) for tensor in step.reads)

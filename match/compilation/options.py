@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from os import PathLike
 from pathlib import Path
-from typing import Literal, get_args
+from types import MappingProxyType
+from typing import Any, Literal, Unpack, get_args
 
+from match.compilation.arguments import CompileArguments, check_names
 from match.errors import OptionError
 from match.interrupt.unfinished import scratch_folder
 from match.processes.workers import available_processors
@@ -19,6 +20,7 @@ from match.search.engine import check_engine
 from match.search.objective import OBJECTIVES as SEARCHED
 from match.search.objective import check_objective
 from match.target.arguments import check_truth, is_a, is_one_of, path_of, shown
+from match.target.memory_sizes import Sizes, l1_sizes
 
 
 class Numerics(enum.StrEnum):
@@ -74,22 +76,30 @@ WhenInPlace = Literal["cheapest", "always", "never"]
 IN_PLACES: tuple[WhenInPlace, ...] = get_args(WhenInPlace)
 
 
+_TRUTHS = MappingProxyType(
+    {
+        "fuse": "layers may be fused",
+        "rescale": "scales go into weights",
+        "quantize_recurrent": "LSTM and GRU become integers",
+        "one_sample": "one sample of a batch is computed at a time",
+    }
+)
+
+
 @dataclass(frozen=True)
 class Options:
-    """Checked options of one compilation: search engine and objective by name, and which arithmetic is allowed.
+    """Checked options of one compilation, those of `match.compilation.arguments`: names and texts are values here.
 
-    `fuse` tells whether modules may execute several operators as one. `jobs` is the number of processes that work at
-    a time, `cache` the folder of what was found before, if any; the result depends on neither. `rescale` tells whether
-    the network becomes another, whose layers shift alone, `quantize_recurrent` whether it becomes another, whose
-    recurrent layers are integers. `in_place` tells when tensors lie inside others, so
-    that concatenations and slices copy nothing: where that is cheapest, wherever they can, or never. `at_most` bounds
-    another quantity than the objective. `off_core` tells that the control core computes only what no module takes, also
-    where it would be cheaper.
+    `numerics` tells which arithmetic is allowed. The result depends neither on `jobs`, the number of processes that
+    work at a time, nor on `cache`, the folder of what was found before, if any. `fuse` is of the engine "exact" alone:
+    others know the operators of the papers that they are from. Two are the compiler's own: `in_place` tells when
+    tensors lie inside others, so that concatenations and slices copy nothing: where that is cheapest, wherever they
+    can, or never; `off_core` that the control core computes only what no module takes, also where it would be cheaper.
     """
 
-    engine: str
-    objective: str
-    numerics: Numerics
+    engine: str = "exact"
+    objective: str = "latency"
+    numerics: Numerics = Numerics.HARDWARE
     jobs: int = 1
     cache: Path | None = None
     fuse: bool = True
@@ -98,6 +108,16 @@ class Options:
     in_place: WhenInPlace = "cheapest"
     at_most: AtMost | None = None
     off_core: bool = False
+    modules: Sequence[str] | None = None
+    l1: Sizes | None = None
+    l2: int | str | None = None
+    settings: Mapping[str, Any] | None = None
+    states: Mapping[str, str] | None = None
+    one_sample: bool = False
+    name: str | None = None
+    input_type: str | None = None
+    output_type: str | None = None
+    input_layout: str | None = None
 
     @property
     def searched(self) -> tuple[str, ...]:
@@ -136,24 +156,17 @@ class Options:
             yield replace(self, cache=folder)
 
     @classmethod
-    def parse(
-        cls,
-        engine_name: str,
-        objective: str,
-        numerics: str,
-        jobs: int | None = None,
-        cache: bool | str | PathLike[str] = True,
-        fuse: bool = True,
-        rescale: bool = False,
-        quantize_recurrent: bool = False,
-        at_most: str | None = None,
-    ) -> Options:
-        """Options from what a user gives: names, a number of processes or one for each processor, a folder or whether.
+    def parse(cls, **given: Unpack[CompileArguments]) -> Options:
+        """Options from what a user gives; those that the network or the target must know are checked there.
 
         Raises:
             OptionError: if one of them does not exist.
         """
-        check_engine(engine_name)
+        check_names(given, CompileArguments)
+        engine, objective = given.get("engine", cls.engine), given.get("objective", cls.objective)
+        numerics, at_most = given.get("numerics", cls.numerics), given.get("at_most")
+        jobs, cache = given.get("jobs"), given.get("cache", True)
+        check_engine(engine)
         check_objective(objective, OBJECTIVES)
         if not is_one_of(numerics, tuple(Numerics)):
             raise OptionError(f"numerics {shown(numerics)} is unknown; choose one of: {', '.join(Numerics)}.")
@@ -163,29 +176,24 @@ class Options:
             folder = default_folder() if cache else None
         else:
             folder = path_of(cache, "cache is True, False or a folder, which")
-        for name, given, meaning in (
-            ("fuse", fuse, "layers may be fused"),
-            ("rescale", rescale, "scales go into weights"),
-            ("quantize_recurrent", quantize_recurrent, "LSTM and GRU become integers"),
-        ):
-            check_truth(given, f"{name} is whether {meaning}")
-        if rescale and numerics == Numerics.EXACT:
+        for name, meaning in _TRUTHS.items():
+            check_truth(given.get(name, False), f"{name} is whether {meaning}")
+        own = engine == "exact"
+        read: dict[str, Any] = {
+            **given,
+            "numerics": Numerics(numerics),
+            "jobs": jobs or available_processors(),
+            "cache": folder,
+            "fuse": given.get("fuse", True) and own,
+            "in_place": "cheapest" if own else "never",
+            "at_most": None if at_most is None else AtMost.parse(at_most, objective),
+            "l1": l1_sizes(given.get("l1")),
+        }
+        options = cls(**read)
+        if options.exact and options.rescale:
             raise OptionError("rescale changes the network's integers, and numerics 'exact' keeps them; leave one out.")
-        if quantize_recurrent and numerics == Numerics.EXACT:
+        if options.exact and options.quantize_recurrent:
             raise OptionError(
                 "quantize_recurrent changes what LSTM and GRU compute, and numerics 'exact' keeps it; leave one out."
             )
-        # The other engines know the operators of the papers that they are from.
-        own = engine_name == "exact"
-        return cls(
-            engine_name,
-            objective,
-            Numerics(numerics),
-            jobs or available_processors(),
-            folder,
-            fuse and own,
-            rescale,
-            quantize_recurrent,
-            "cheapest" if own else "never",
-            None if at_most is None else AtMost.parse(at_most, objective),
-        )
+        return options

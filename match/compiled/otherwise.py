@@ -31,7 +31,7 @@ from match.target.registry import get_target
 _BYTES = "int8", "uint8"
 
 _SOME_SCALE = 2**-6
-"""Of a tensor whose range is not known."""
+"""The scale of a tensor whose range is not known."""
 
 
 def otherwise(model: Model, asked: Asked, answers: Questions, whole: int) -> Otherwise:
@@ -69,7 +69,7 @@ def cycles_with(model: Model, asked: Asked, arguments: Mapping[str, Any]) -> int
         chip = get_target(asked.chip, own.pop("l1")) if "l1" in own else asked.chip
         if "numerics" in own:
             own["numerics"] = Numerics(own["numerics"])
-        other, stopwatch = Asked(chip, replace(asked.options, **own), None), Stopwatch()
+        other, stopwatch = Asked(chip, replace(asked.options, **own, l1=None)), Stopwatch()
         return cycles_of(predicted(integer_form(changed, other, stopwatch), changed, other, stopwatch).partitioned)
     except MatchError:
         return None

@@ -29,7 +29,6 @@ from match.report.changes import Otherwise
 from match.report.reads import Reads
 from match.rewrites.rescale import rescaled
 from match.target.hardware import MatchTarget
-from match.target.memory_sizes import Sizes
 from match.target.registry import get_target
 from match.validation.in_numpy import moved_outputs
 
@@ -39,11 +38,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """What one compilation is asked for: the chip, made and restricted; options; sizes of L1, where they were given."""
+    """What one compilation is asked for: the chip, made and restricted as the options say, and these."""
 
     chip: MatchTarget
     options: Options
-    l1: Sizes | None
+
+    @classmethod
+    def of(cls, target: str | MatchTarget, options: Options) -> Asked:
+        """A compilation for a target.
+
+        Raises:
+            OptionError, TargetError: there is no such target, or it cannot be made so.
+        """
+        return cls(get_target(target, options.l1, options.modules, options.l2, options.settings), options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +96,7 @@ def cut_for(integer: Graph, model: Model, asked: Asked, stopwatch: Stopwatch) ->
     chip, options = asked.chip, asked.options
     partitioned = cut(integer, chip, options, model.name, stopwatch)
     larger = partial(_cut_for_l1, integer, chip, options, model.name, stopwatch)
-    check_l1(partitioned, asked.l1, model.name, larger)
+    check_l1(partitioned, options.l1, model.name, larger)
     return partitioned
 
 
@@ -121,8 +128,8 @@ def _quantizable(model: Model, asked: Asked, stopwatch: Stopwatch) -> tuple[Quan
 
 def exact_cycles(model: Model, target: MatchTarget, options: Options) -> int | None:
     """The predicted cycles of the network with exact numerics; None where it does not fit the memories then."""
-    exact = replace(options, numerics=Numerics.EXACT, rescale=False, quantize_recurrent=False)
-    asked, stopwatch = Asked(target, exact, None), Stopwatch()
+    exact = replace(options, numerics=Numerics.EXACT, rescale=False, quantize_recurrent=False, l1=None)
+    asked, stopwatch = Asked(target, exact), Stopwatch()
     try:
         return cycles_of(predicted(integer_form(model, asked, stopwatch), model, asked, stopwatch).partitioned)
     except CapacityError:
@@ -190,7 +197,6 @@ def report(
         model=model,
         target=asked.chip,
         options=asked.options,
-        l1=asked.l1,
         decisions=partitioned.decisions,
         states=partitioned.graph.states,
         reads=made.reads,

@@ -65,7 +65,7 @@ class Call(NamedTuple):
 
 
 def calls(layer: Layer) -> tuple[Call, ...]:
-    """The kernel calls of a group, in order. An operator that is cut has several, one behind the other."""
+    """The kernel calls of a group, in order. An operator that is cut has several, one after the other."""
     return tuple(
         Call(number, first, min(cut or stage.k, stage.k - first))
         for number, (stage, cut) in enumerate(zip(layer.stages, layer.cuts, strict=True))

@@ -47,6 +47,9 @@ def with_own_operators(graph: Graph, own: Iterable[OwnOperator]) -> Graph:
     Raises:
         TargetError: an operator of a module's own cannot be read.
     """
+    own = tuple(own)
+    if not own:
+        return graph
     written = write_graph(graph)
     found = occurrences(written.main, own)
     return read_graph(written.main, {**written.forms, **found}).graph if found else graph

@@ -106,7 +106,7 @@ def given_input(tensor: ModelTensor, quantize_of: QuantizeOf, border: Border) ->
 def wanted_output(tensor: ModelTensor, stored: str, given: Quantization | None, kind: str) -> ModelTensor:
     """An output of another type than the model's.
 
-    `stored` and `given` are type and quantization of its integers, behind a dequantize if there is one.
+    `stored` and `given` are type and quantization of its integers, before a dequantize if there is one.
 
     Raises:
         OptionError: it cannot have the type.

@@ -15,6 +15,7 @@ from match.arithmetic.named_rounding import NamedRounding
 from match.arithmetic.truncated_means import truncated_mean
 from match.graph.elements import Dequantize, Quantize
 from match.graph.make import concatenated, lookup, reshaped, transposed
+from match.graph.maps import TO_LAST, channels_first
 from match.graph.pairs import Multiplication
 from match.graph.value import Value, computed
 from match.ir.float_border import FloatQuantization
@@ -30,6 +31,7 @@ from match.quantized.scaled import scaled
 from match.quantized.scales import Scales
 from match.relay import relay
 from match.relay.graph_reader import Fragment
+from match.relay.maps import FIRST, LAST, extents_of_map, with_channels_last
 from match.relay.qnn import Linear, clamped, is_fixed_point, named_rounding, quantization, read_linear
 from match.relay.readers import output_range
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, operator_name, scalar, shape
@@ -41,7 +43,7 @@ _ROOTS = ("clip", "cast", "qnn.requantize", "qnn.avg_pool2d", *_BINARY)
 
 @dataclass(frozen=True)
 class QuantizedReader:
-    """Reads quantized operators in NHWC whose parameters are constants, as the reference `arithmetic` computes them.
+    """Reads quantized operators whose parameters are constants, as the reference `arithmetic` computes them.
 
     They are convolutions, dense layers, additions, average pooling, changes of scale, and the quantize and dequantize
     of a border. A change of scale becomes a table of 256 values, an addition that no plane describes one of 65536, or
@@ -140,7 +142,8 @@ class QuantizedReader:
 
         def build(x: Value) -> Value:
             sums = integers.sums(x)
-            return scaled(sums, accumulator(sums), output, linear.clip, arithmetic)
+            outputs = scaled(sums, accumulator(sums), output, linear.clip, arithmetic)
+            return channels_first(outputs) if integers.first else outputs
 
         if linear.rounding is not None:  # by which floating point does not round
             try:
@@ -215,9 +218,10 @@ class QuantizedReader:
 
     def _mean(self, call: relay.Call, kind: str, clip: tuple[int, int]) -> Fragment | None:
         """`qnn.avg_pool2d`, or a mean over two axes of a map between a cast to int32 and a change of scale."""
-        order = 0, 1, 2, 3
+        first = False
         if is_call(call, "qnn.avg_pool2d"):
-            window, x = _window(call), call.args[0]
+            window, x, first = _window(call), call.args[0], str(call.attrs.layout) == FIRST
+            order = TO_LAST if first else (0, 1, 2, 3)
         else:
             mean = call.args[0]
             if not is_call(mean, "mean") or not is_call(mean.args[0], "cast"):
@@ -237,7 +241,7 @@ class QuantizedReader:
         def build(value: Value) -> Value:
             turned = transposed(value, order)
             pooled = averaged(turned, one, output.dtype, window.size, window.strides)
-            return reshaped(pooled, result)
+            return channels_first(pooled) if first else reshaped(pooled, result)
 
         return Fragment((x,), build)
 
@@ -277,7 +281,8 @@ class QuantizedReader:
         def build(value: Value) -> Value:
             return averaged(value, one, kind, window.size, window.strides)
 
-        return Fragment((x,), build)
+        made = with_channels_last(str(pool.attrs.layout), build)
+        return None if made is None else Fragment((x,), made)
 
 
 def _levels(call: relay.Call) -> Fragment | None:
@@ -313,13 +318,15 @@ class _Window:
 
 
 def _window(pool: relay.Call) -> _Window | None:
-    """The windows of a pooling in NHWC; None for padding, dilation and windows that hang over the border."""
-    attrs = pool.attrs
-    _, rows, columns, _ = shape(pool.args[0])
+    """The windows of a pooling of maps; None for padding, dilation and windows that hang over the border."""
+    attrs, layout = pool.attrs, str(pool.attrs.layout)
+    if layout not in (FIRST, LAST):
+        return None
+    _, rows, columns, _ = extents_of_map(pool.args[0], layout)
     size, strides = (int(attrs.pool_size[0]), int(attrs.pool_size[1])), (int(attrs.strides[0]), int(attrs.strides[1]))
     spaced = any(int(side) for side in attrs.padding) or any(int(step) != 1 for step in attrs.dilation)
     hanging = attrs.ceil_mode and ((rows - size[0]) % strides[0] != 0 or (columns - size[1]) % strides[1] != 0)
-    return None if str(attrs.layout) != "NHWC" or spaced or hanging else _Window(size, strides)
+    return None if spaced or hanging else _Window(size, strides)
 
 
 def _table(x: relay.Expr, outputs: Int64Array, dtype: str) -> Fragment:

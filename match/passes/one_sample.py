@@ -80,7 +80,7 @@ def _first(tensor: ModelTensor) -> ModelTensor:
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """A tensor of one sample, and the axis along which the tensor has all of them, one behind the other.
+    """A tensor of one sample, and the axis along which the tensor has all of them, one after the other.
 
     The axis is the first one with several elements; None of constants.
     """

@@ -8,7 +8,6 @@ from match.arithmetic.tflite import TfliteArithmetic
 from match.compilation.stopwatch import Passed
 from match.graph.text import text
 from match.graph.value import Graph
-from match.passes.channels_last import ChannelsLast
 from match.passes.integerize import QuantizedReader
 from match.relay import relay, tvm
 from match.relay.graph_reader import Fragment, read_graph
@@ -23,8 +22,6 @@ from match.rewrites.quantized_groups import with_quantized_groups
 
 def graph_of_relay(module: tvm.IRModule, passed: Passed, truncates: bool | None, *, exact: bool) -> Graph:
     """The graph of a Relay module; other arguments are those of `match.passes.pipeline.integer_network`."""
-    turned = ChannelsLast()(module)
-    passed("channels_last", lambda: str(turned["main"].astext(show_meta_data=False)) + "\n")
     if truncates is None:
         truncates = not qnn_operators(module)
     quantized = QuantizedReader(TfliteArithmetic(), exact, truncates=truncates)
@@ -32,7 +29,7 @@ def graph_of_relay(module: tvm.IRModule, passed: Passed, truncates: bool | None,
     def fragment(call: relay.Call) -> Fragment | None:
         return read_function(call) or quantized(call) or read_step(call)
 
-    graph = read_graph(main_function(turned), fragment=fragment, rest=read_reals).graph
+    graph = read_graph(main_function(module), fragment=fragment, rest=read_reals).graph
     passed("integerize", partial(text, graph))
     for rewrite in (with_fixed_point_groups, with_quantized_groups):
         graph = rewrite(graph)

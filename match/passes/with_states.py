@@ -95,7 +95,7 @@ def _named(model: Model, what: str, tensors: Sequence[ModelTensor], name: str) -
 
 
 def _reordered(model: Model, kept: Sequence[ModelState]) -> Graph | tvm.IRModule:
-    """The network with its states behind all other inputs and outputs."""
+    """The network with its states after all other inputs and outputs."""
     inputs = _last([one.name for one in model.inputs], [one.tensor.name for one in kept], len(model.states))
     outputs = _last([one.name for one in model.outputs], [one.output for one in kept], len(model.states))
     network = model.network

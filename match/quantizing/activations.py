@@ -31,7 +31,7 @@ def with_plain_relus(proto: onnx.ModelProto) -> tuple[onnx.ModelProto, int]:
 def with_joined_activations(proto: onnx.ModelProto) -> onnx.ModelProto:
     """A network in QDQ form in which nothing is quantized between a layer and a ReLU or Clip that alone reads it.
 
-    What is quantized behind the activation has the same scale, or one that fits its numbers better.
+    What is quantized after the activation has the same scale, or one that fits its numbers better.
     """
     graph: Any = proto.graph
     makers = {name: node for node in graph.node for name in node.output}

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from match.relay import relay, tvm
 from match.relay.build import UNWANTED
-from match.relay.recurrent import without_recurrent
 
 _LOGGERS = ("autotvm", "te_compiler", "strategy")
 
@@ -25,7 +24,7 @@ class Executable:
         # LLVM takes no vector for the variable that the pass makes of an expression that occurs twice.
         alone = {"tir.disable_cse_tir": True}
         with _quiet(), tvm.transform.PassContext(opt_level=1, disabled_pass=list(UNWANTED), config=alone):
-            library = relay.build(without_recurrent(module), "llvm -opt-level=0")
+            library = relay.build(module, "llvm -opt-level=0")
         self._executor: Any = tvm.contrib.graph_executor.GraphModule(library["default"](tvm.cpu()))
 
     def __call__(self, inputs: Mapping[str, npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
-
 import numpy as np
 import numpy.typing as npt
 
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
-from match.relay.rewrite import is_8bit, is_call, reached, scalar
 
 ALONE = "annotation.stop_fusion"
 """The operator that marks its operand: TVM computes it once, in a loop of its own."""
@@ -42,24 +39,6 @@ def scaled(x: relay.Expr, mantissa: Int64Array, exponent: Int64Array) -> relay.E
     return rounded_shift(high, right) if np.any(right) else high
 
 
-def read_scaled(expr: relay.Expr) -> tuple[relay.Expr, int, int] | None:
-    """The arguments of `scaled`, read back from its result: the numbers, one mantissa and one exponent.
-
-    None if the result has another form. The operators are not all compared: build the expression again to be sure.
-    """
-    bits, total = scalar(expr.args[1]) if is_call(expr, "right_shift") else None, reached(expr, "right_shift", "add")
-    if bits is None or total is None:
-        return None
-    if not is_call(total, "multiply"):
-        high = read_scaled(total.args[0]) if is_call(total, "add") else None
-        return None if high is None or high[2] else (*high[:2], -int(bits))
-    mantissa = scalar(total.args[1])
-    if mantissa is None or bits != 31:
-        return None
-    left = max(int(mantissa).bit_length() - 31, 0)
-    return total.args[0], int(mantissa) >> left, left
-
-
 def rounded_shift(x: relay.Expr, bits: npt.ArrayLike) -> relay.Expr:
     """``x / 2**bits`` of int64 numbers, rounded half away from zero."""
     bits = np.asarray(bits, np.int64)
@@ -77,27 +56,3 @@ def bits_of(x: relay.Expr, least: int, most: int) -> relay.Expr:
     for bits in range(least, most):
         count = relay.add(count, relay.cast(relay.greater_equal(x, integer_form.int64(1 << bits)), "int64"))
     return count
-
-
-def inside(root: relay.Expr, known: Container[relay.Expr] = ()) -> frozenset[relay.Call]:
-    """The operators of a function in fixed point that ends in a typed expression, between 8 bits and 8 bits.
-
-    Every such function has values that are marked with `alone`; an expression without one is no such function. The
-    largest element of a row has 8 bits and is inside nevertheless: softmax begins with it. Operators in `known` belong
-    to an earlier function. A step of an LSTM, for example, reads the cell of the step before, which has more than 8
-    bits, and ends there.
-    """
-    found: set[relay.Call] = set()
-    if not is_call(root, "cast") or not is_8bit(root) or not is_call(root.args[0], "clip"):
-        return frozenset()
-    waiting: list[relay.Expr] = [root]
-    while waiting:
-        call = waiting.pop()
-        if isinstance(call, relay.Call) and call not in found and (call == root or _within(call, known)):
-            found.add(call)
-            waiting += call.args
-    return frozenset(found) if any(is_call(call, ALONE) for call in found) else frozenset()
-
-
-def _within(call: relay.Call, known: Container[relay.Expr]) -> bool:
-    return (is_call(call, "max") or not is_8bit(call)) and call not in known

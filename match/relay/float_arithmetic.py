@@ -9,7 +9,6 @@ from match.arithmetic.interface import Float32Array
 from match.ir.dtypes import value_range
 from match.ir.float_border import FloatQuantization
 from match.relay import relay
-from match.relay.rewrite import is_call, scalar
 
 _LAST_BIT_IS_ONE = 1.5 * 2**23
 
@@ -42,14 +41,6 @@ def quantized(x: relay.Expr, function: FloatQuantization) -> relay.Expr:
     rounded = half_to_even(bounded) if function.half_to_even else relay.round(bounded)
     shifted = relay.subtract(relay.const(function.zero_point, "int32"), relay.cast(rounded, "int32"))
     return relay.cast(shifted, function.dtype)
-
-
-def read_half_to_even(expr: relay.Expr) -> relay.Expr | None:
-    """The number that `half_to_even` rounds, if `expr` is of its form."""
-    if not is_call(expr, "subtract") or not is_call(expr.args[0], "add"):
-        return None
-    steps = (scalar(expr.args[1]), scalar(expr.args[0].args[1]))
-    return expr.args[0].args[0] if steps == (_LAST_BIT_IS_ONE, _LAST_BIT_IS_ONE) else None
 
 
 def requantize(

@@ -7,20 +7,19 @@ these Relay operators by itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
 from match.graph import moves
-from match.graph.integers import Clip, Difference, Elementwise, Entries, Extreme, Once, Place, Saturate
+from match.graph.integers import Once
 from match.graph.make import named
 from match.graph.maximum import Maximum
 from match.graph.moves import Columns, Concatenate
 from match.graph.opaque import Constant, Opaque
 from match.graph.operator import Array, Operator
-from match.graph.recurrent import Recurrent
 from match.graph.value import Graph, Value
 from match.graph.work import Work
 from match.ir.deviation import Deviation
@@ -31,12 +30,7 @@ from match.ir.moves import RESHAPES
 from match.relay import readers, relay, tvm
 from match.relay.execute import Executable
 from match.relay.fixed_point import ALONE
-from match.relay.float_averages import read_float_average
-from match.relay.graph import post_order, users
-from match.relay.int16_addition import read_int16_addition
-from match.relay.int16_gates import read_int16_gate
-from match.relay.int16_leaky_relu import read_int16_leaky_relu
-from match.relay.int16_softmax import read_int16_softmax
+from match.relay.graph import post_order
 from match.relay.integers import (
     read_difference,
     read_elementwise,
@@ -45,13 +39,9 @@ from match.relay.integers import (
     read_place,
     read_saturate,
 )
-from match.relay.log_softmax import read_log_softmax
-from match.relay.normalization import read_normalization
 from match.relay.objects import operands
 from match.relay.places import parts_of
 from match.relay.read import Read
-from match.relay.recurrent import read_recurrent
-from match.relay.resize import read_resize
 from match.relay.rewrite import (
     constant,
     dtype,
@@ -65,7 +55,6 @@ from match.relay.rewrite import (
     shape,
     source_name,
 )
-from match.relay.softmax import read_softmax
 from match.relay.work import is_reference, work_of
 
 
@@ -142,7 +131,7 @@ class _GraphReader:
         self._values: dict[relay.Expr, Value] = {}
         self._forms: dict[relay.Expr, Form] = {}
         order = post_order(main)
-        forms = _forms(order, users(main), known, fragment, rest)
+        forms = _forms(order, known, fragment, rest)
         for expr in _computed(order, main.body, forms):
             self._add(expr, forms.get(expr))
         for parameter in main.params:
@@ -227,7 +216,6 @@ def covered(root: relay.Expr, inputs: tuple[relay.Expr, ...]) -> tuple[relay.Exp
 
 def _forms(
     order: Sequence[relay.Expr],
-    used_by: Mapping[relay.Expr, Sequence[relay.Expr]],
     known: Mapping[relay.Expr, Form],
     fragment: FragmentReader,
     rest: FragmentReader,
@@ -244,10 +232,6 @@ def _forms(
             found[expr] = part
             continue
         form = known.get(expr)
-        if form is None and is_call(expr, ALONE) and used_by[expr.args[0]] == [expr]:
-            inner = read_form(expr.args[0])
-            if inner is not None and not isinstance(inner.operator, _OF_THE_CORE):
-                form = replace(inner, root=expr, covered=(expr, *inner.covered))
         form = form or (None if _is_idle(expr) else read_form(expr))
         if form is not None:
             taken.update(form.covered)
@@ -260,26 +244,18 @@ def _forms(
     return found
 
 
-_OF_THE_CORE = Elementwise, Clip, Saturate, Difference, Entries, Extreme, Place
-"""Operators that do not begin a loop of their own where nothing says so (`Once`)."""
-
-
 def read_form(root: relay.Expr) -> Form | None:
     """The operator of the graph that ends in a typed expression."""
     if isinstance(root, relay.TupleGetItem):
         return _part(root)
     if not isinstance(root, relay.Call):
         return None
-    for reader in (_maximum, *_FIRST):
-        read = reader(root)
-        if read is not None:
-            return _form(root, read)
     move = _moved(root)
     if move is not None:
         operator, inputs = move
         return Form(operator, root, inputs, covered(root, inputs))
-    read = next((read for reader in _LAST if (read := reader(root)) is not None), None)
-    return None if read is None else _form(root, read)
+    read = next((read for reader in _READERS if (read := reader(root)) is not None), None)
+    return None if read is None else Form(read.operator, root, read.operands, covered(root, read.operands), read.exact)
 
 
 def _part(root: relay.TupleGetItem) -> Form | None:
@@ -295,24 +271,7 @@ def _part(root: relay.TupleGetItem) -> Form | None:
     return Form(moves.take(Tensor(shape(x), dtype(x)), columns), root, (x,), (split,))
 
 
-def _form(root: relay.Expr, read: Read[Operator]) -> Form:
-    deviation = read.operator.deviation if isinstance(read.operator, Recurrent) else None
-    return Form(read.operator, root, read.operands, covered(root, read.operands), read.exact, deviation)
-
-
 _Reader = Callable[[relay.Expr], Read[Operator] | None]
-
-_FIRST: tuple[_Reader, ...] = (
-    readers.read_addition,
-    readers.read_squared_difference,
-    readers.read_lookup_sum,
-    readers.read_lookup_line,
-    readers.read_absolute_difference,
-    readers.read_multiplication,
-    readers.read_matrices,
-    readers.read_lookup,
-    readers.read_channel_lookup,
-)
 
 
 def _once(root: relay.Expr) -> Read[Once] | None:
@@ -320,36 +279,7 @@ def _once(root: relay.Expr) -> Read[Once] | None:
     return Read(Once(), (root.args[0],)) if is_call(root, ALONE) else None
 
 
-_LAST: tuple[_Reader, ...] = (
-    readers.read_quantize,
-    readers.read_dequantize,
-    readers.read_dequantize_sums,
-    readers.read_layer,
-    readers.read_sums,
-    readers.read_int16_layer,
-    readers.read_requantize,
-    readers.read_int16_multiplication,
-    read_int16_softmax,
-    read_int16_gate,
-    read_int16_leaky_relu,
-    read_int16_addition,
-    read_float_average,
-    read_softmax,
-    read_log_softmax,
-    read_recurrent,
-    read_normalization,
-    read_resize,
-    read_place,
-    read_extreme,
-    read_difference,
-    read_saturate,
-    read_entries,
-    read_elementwise,
-    _once,
-)
-
-
-def _maximum(root: relay.Call) -> Read[Maximum] | None:
+def _maximum(root: relay.Expr) -> Read[Maximum] | None:
     """A maximum pooling of integers, in NHWC."""
     if not is_call(root, "nn.max_pool2d") or str(root.attrs.layout) != "NHWC" or not is_narrow(root):
         return None
@@ -363,6 +293,24 @@ def _maximum(root: relay.Call) -> Read[Maximum] | None:
         dilation=(int(dilation[0]), int(dilation[1])),
     )
     return Read(maximum, (root.args[0],))
+
+
+_READERS: tuple[_Reader, ...] = (
+    _maximum,
+    readers.read_lookup,
+    readers.read_addition,
+    readers.read_multiplication,
+    readers.read_matrices,
+    readers.read_layer,
+    readers.read_sums,
+    read_place,
+    read_extreme,
+    read_difference,
+    read_saturate,
+    read_entries,
+    read_elementwise,
+    _once,
+)
 
 
 def _moved(root: relay.Call) -> tuple[Operator, tuple[relay.Expr, ...]] | None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from match.graph.opaque import Constant, Opaque
-from match.graph.recurrent import Gru, Lstm
 from match.graph.value import Graph, Value
 from match.relay import relay, tvm
 from match.relay.graph import post_order
 from match.relay.graph_reader import Form, GraphReading, RelayFunction, covered
 from match.relay.lowering import lowered
 from match.relay.objects import main_function
-from match.relay.recurrent import in_steps
 from match.relay.rewrite import rebuild
 
 
@@ -38,15 +36,15 @@ def write_graph(graph: Graph) -> GraphReading:
 
 
 def core_function(graph: Graph) -> relay.Function:
-    """The function of a graph as TVM compiles it, types not inferred: recurrent layers are step by step."""
-    return _Writer(graph, steps=True).function()
+    """The function of a graph, types not inferred."""
+    return _Writer(graph).function()
 
 
 class _Writer:
     """Writes values in order; `written` are their expressions."""
 
-    def __init__(self, graph: Graph, *, steps: bool = False) -> None:
-        self._graph, self._steps = graph, steps
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
         self._parameters = [_parameter(number, value) for number, value in enumerate(graph.inputs)]
         self.written: dict[Value, relay.Expr] = dict(zip(graph.inputs, self._parameters, strict=True))
         self._rebuilt: dict[tuple[int, ...], dict[relay.Expr, relay.Expr]] = {}
@@ -68,8 +66,6 @@ class _Writer:
         if isinstance(operator, Opaque):
             assert isinstance(operator.function, RelayFunction), "what has no class was read from Relay"
             return _named(self._substituted(operator.function, inputs), inputs, value)
-        if self._steps and isinstance(operator, Lstm | Gru):
-            return in_steps(operator, inputs[0], tensors[0])
         return _named(lowered(operator, inputs, tensors, exact=value.exact), inputs, value)
 
     def _substituted(self, function: RelayFunction, inputs: list[relay.Expr]) -> relay.Expr:

@@ -19,19 +19,13 @@ are rounded half up. The products with weights read h, and reset * h, as the out
 from __future__ import annotations
 
 from match.graph.recurrent import ALL_GATES, BEFORE_CANDIDATE, CANDIDATE, FUNCTION_POWER, GATE_POWER, Gru
-from match.relay import GRU, GRU_RESET_FIRST, relay
+from match.relay import relay
 from match.relay.fixed_point import alone
 from match.relay.gates import columns, logistic, narrow, tanh
 from match.relay.integer_form import int64
-from match.relay.read import Read
-from match.relay.recurrent_layer import Steps, call, read_operands
+from match.relay.recurrent_layer import Steps
 
 _HALF = 1 << (-FUNCTION_POWER - 1)
-
-
-def gru(layer: Gru, x: relay.Expr) -> relay.Expr:
-    """The operator for all steps."""
-    return call(GRU_RESET_FIRST if layer.reset_first else GRU, layer, x, layer.biases)
 
 
 class GruSteps(Steps[Gru]):
@@ -58,16 +52,6 @@ class GruSteps(Steps[Gru]):
         kept = _of_one(relay.multiply(update, relay.subtract(memory, fresh)))
         memory = alone(relay.add(fresh, kept))
         return memory, self.shown(memory)
-
-
-def read_gru(expr: relay.Expr) -> Read[Gru] | None:
-    """The layer that a typed expression is."""
-    for operator in (GRU, GRU_RESET_FIRST):
-        read = read_operands(expr, operator)
-        if read is not None:
-            layer = Gru(**read.common, biases=read.own, reset_first=operator == GRU_RESET_FIRST)
-            return Read(layer, (read.x,), exact=layer.deviation is None)
-    return None
 
 
 def _of_one(product: relay.Expr) -> relay.Expr:

@@ -9,10 +9,8 @@ from match.graph.rows import Softmax16
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
-from match.relay.fixed_point import ALONE, alone, bits_of, read_scaled, scaled
+from match.relay.fixed_point import alone, bits_of, scaled
 from match.relay.integer_form import int64
-from match.relay.read import Read
-from match.relay.rewrite import dtype, is_call, reached, same, shape
 
 _LEAST, _LARGEST = value_range("int16")
 
@@ -32,21 +30,6 @@ def int16_softmax(operator: Softmax16, x: relay.Expr, width: int) -> relay.Expr:
     product = relay.add(relay.multiply(exponentials, reciprocal), half)
     result = relay.right_shift(product, relay.subtract(bits, int64(1)))
     return integer_form.saturate(relay.cast(result, "int32"), (0, _LARGEST), "int16")
-
-
-def read_int16_softmax(root: relay.Expr) -> Read[Softmax16] | None:
-    """Reads a softmax back from a typed expression. None unless `int16_softmax` gives just this expression."""
-    if not is_call(root, "cast") or dtype(root) != "int16":
-        return None
-    exponentials = reached(root, "cast", "clip", "cast", "right_shift", "add", "multiply")
-    index = None if exponentials is None else reached(exponentials, ALONE, "add", ("take", 1), "cast", "add")
-    place = None if index is None else reached(index, "right_shift", ALONE, "minimum", "maximum", "add")
-    found = None if place is None else read_scaled(place)
-    x = None if found is None else reached(found[0], "subtract", "cast")
-    if x is None or found is None or dtype(x) != "int16" or not shape(x):
-        return None
-    softmax = Softmax16(mantissa=found[1], exponent=found[2])
-    return Read(softmax, (x,)) if same(root, int16_softmax(softmax, x, shape(x)[-1])) else None
 
 
 def _within(x: relay.Expr) -> relay.Expr:

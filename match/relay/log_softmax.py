@@ -9,15 +9,11 @@ all of it in float32, whose own roundings are larger.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from match.graph.rows import LOG_OF_2, LOG_SERIES, LONGEST_REAL_ROW, MOST_LOG_FRACTION, LogSoftmax, LogTables
+from match.graph.rows import LOG_OF_2, LOG_SERIES, LogTables
 from match.relay import integer_form, relay
 from match.relay.fixed_point import alone, product
-from match.relay.read import Read
-from match.relay.rewrite import constant, is_8bit, is_call, reached, same, scalar, shape
 
 _FRACTION = 31
 
@@ -31,33 +27,6 @@ def log_softmax(x: relay.Expr, width: int, tables: LogTables) -> relay.Expr:
     taken = relay.take(relay.const(tables.distances.astype(np.int32)), distance)
     steps = relay.subtract(taken, alone(_logarithm(total, width, tables.fraction)))
     return relay.multiply(relay.cast(steps, "float32"), relay.const(np.float32(0.5**tables.fraction)))
-
-
-def read_log_softmax(root: relay.Expr) -> Read[LogSoftmax] | None:
-    """The `log_softmax` that a typed expression is, every operator of it; None for other expressions."""
-    steps = reached(root, "multiply", "cast")
-    if steps is None or not is_call(steps, "subtract") or not is_call(steps.args[0], "take"):
-        return None
-    step, distances, distance = scalar(root.args[1]), constant(steps.args[0].args[0]), steps.args[0].args[1]
-    largest = reached(distance, "annotation.stop_fusion", "subtract", "cast")
-    total = steps.args[1]
-    while isinstance(total, relay.Call) and total.args and not is_call(total, "sum"):
-        total = total.args[0]
-    values = reached(total, "sum", "cast")
-    if step is None or distances is None or values is None or largest is None:
-        return None
-    if not is_call(values, "take") or not is_call(largest, "max"):
-        return None
-    x, exponentials = largest.args[0], constant(values.args[0])
-    if exponentials is None or distances.shape != (256,) or exponentials.shape != (256,) or not is_8bit(x):
-        return None
-    fraction = -math.frexp(float(step))[1] + 1
-    tables = LogTables(exponentials.astype(np.int64), distances.astype(np.int64), fraction)
-    width = shape(x)[-1]
-    found = (
-        width <= LONGEST_REAL_ROW and 0 < fraction <= MOST_LOG_FRACTION and same(root, log_softmax(x, width, tables))
-    )
-    return Read(LogSoftmax(tables=tables), (x,), exact=False) if found else None
 
 
 def _logarithm(total: relay.Expr, width: int, fraction: int) -> relay.Expr:

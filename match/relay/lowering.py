@@ -56,7 +56,7 @@ from match.relay.layouts import from_layout, to_layout
 from match.relay.log_softmax import log_softmax
 from match.relay.normalization import normalization
 from match.relay.real_lowering import real_operator
-from match.relay.recurrent import recurrent
+from match.relay.recurrent import in_steps
 from match.relay.resize import resized
 from match.relay.softmax import softmax
 
@@ -266,7 +266,7 @@ def _row(operator: Operator, inputs: Sequence[relay.Expr], tensors: Sequence[Ten
         case Normalization():
             return normalization(x, width, operator.normalization, operator.requantization, operator.dtype)
         case Lstm() | Gru():
-            return recurrent(operator, x)
+            return in_steps(operator, x, tensors[0])
         case Resize():
             return resized(operator, x, exact=exact)
         case FloatAverage():
@@ -360,7 +360,7 @@ def _taken(move: Move, x: relay.Expr, dtype: str) -> relay.Expr:
             before, after = int(inside[0]), int(len(columns) - 1 - inside[-1])
             taken = columns[before : len(columns) - after]
             whole = np.arange(move.split[axis])
-            if np.any(taken == FILL):  # what fills between elements is taken from behind them
+            if np.any(taken == FILL):  # what fills between elements is taken from after them
                 behind = [(0, int(other == axis)) for other in range(len(move.split))]
                 x = relay.nn.pad(x, behind, relay.const(move.fill, dtype))
                 taken = np.where(taken == FILL, len(whole), taken)

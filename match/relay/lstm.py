@@ -11,16 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from match.graph.recurrent import FUNCTION_POWER, GATE_POWER, MOST, Lstm
-from match.relay import LSTM, relay
+from match.relay import relay
 from match.relay.fixed_point import alone, scaled
 from match.relay.gates import columns, logistic, narrow, tanh
-from match.relay.read import Read
-from match.relay.recurrent_layer import Steps, call, read_operands
-
-
-def lstm(layer: Lstm, x: relay.Expr) -> relay.Expr:
-    """The operator for all steps."""
-    return call(LSTM, layer, x, np.array([layer.power, layer.limit]))
+from match.relay.recurrent_layer import Steps
 
 
 class LstmSteps(Steps[Lstm]):
@@ -43,12 +37,3 @@ class LstmSteps(Steps[Lstm]):
             memory = relay.clip(memory, -limit, limit)
         memory = alone(memory)
         return memory, self.shown(relay.multiply(alone(tanh(memory, self.layer.power)), let_out))
-
-
-def read_lstm(expr: relay.Expr) -> Read[Lstm] | None:
-    """The layer that a typed expression is."""
-    read = read_operands(expr, LSTM)
-    if read is None:
-        return None
-    layer = Lstm(**read.common, power=int(read.own[0]), limit=int(read.own[1]))
-    return Read(layer, (read.x,), exact=layer.deviation is None)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from match.graph import rows
 from match.graph.rows import (
     MOST_POWERS,
     ROOT_START,
@@ -28,10 +27,7 @@ from match.graph.rows import (
 from match.ir.constants import Normalization
 from match.ir.requantization import Requantization
 from match.relay import integer_form, relay
-from match.relay.fixed_point import alone, inside, product
-from match.relay.read import Read
-from match.relay.readers import read_requantized
-from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
+from match.relay.fixed_point import alone, product
 
 
 def normalization(x: relay.Expr, width: int, found: Normalization, scaled: Requantization, dtype: str) -> relay.Expr:
@@ -86,30 +82,3 @@ def _half_inverse_root(x: relay.Expr) -> relay.Expr:
         error = relay.subtract(relay.const(1 << 27), product(x, product(result, result)))
         result = alone(relay.add(result, relay.multiply(product(result, error), relay.const(8))))
     return result
-
-
-def read_normalization(root: relay.Expr) -> Read[rows.Normalization] | None:
-    """The normalization that a typed expression is, every operator of it; None for other expressions."""
-    requantized = read_requantized(root)
-    product_of_gains = reached(requantized[0], "annotation.stop_fusion") if requantized else None
-    if requantized is None or product_of_gains is None or not is_call(product_of_gains, "multiply"):
-        return None
-    calls = inside(root)
-    spreads = [
-        spread
-        for call in calls
-        if is_call(call, "add") and is_call(call.args[0], "left_shift") and (spread := scalar(call.args[1])) is not None
-    ]
-    summed = [source for call in calls if (source := reached(call, "sum", "multiply")) is not None]
-    if len(spreads) != 1 or len(summed) != 1:
-        return None
-    values, centre = summed[0], None
-    if is_call(values, "subtract") and (centre := scalar(values.args[1])) is not None:
-        values = values.args[0]
-    x, gains = reached(values, "cast"), constant(product_of_gains.args[1])
-    if x is None or not is_8bit(x) or gains is None or gains.shape != shape(x)[-1:]:
-        return None
-    own = Normalization(int(spreads[0]), gains.astype(np.int16), None if centre is None else int(centre))
-    found = rows.Normalization(normalization=own, requantization=requantized[1], dtype=dtype(root))
-    built = normalization(x, shape(x)[-1], own, requantized[1], dtype(root))
-    return Read(found, (x,), exact=False) if same(root, built) else None

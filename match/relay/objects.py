@@ -1,8 +1,7 @@
 """One Python object for each expression of a module's "main", which keeps what TVM told about it.
 
 TVM makes another object each time that an expression is asked for, and each question takes a call through ctypes. An
-expression does not change any more once its types are inferred: its object may keep operands and type, and those that
-a pass leaves as they are keep their objects, too.
+expression does not change any more once its types are inferred: its object may keep operands and type.
 """
 
 from __future__ import annotations
@@ -17,17 +16,11 @@ _Answer = TypeVar("_Answer")
 _MAIN, _ORDER = "match_main", "match_order"
 
 
-def main_function(module: tvm.IRModule, before: relay.Function | None = None) -> relay.Function:
-    """The function "main" of a module. Each call returns the same object, with the same objects for expressions.
-
-    `before` is what `main_function` returned for the module that this one was made of: expressions that are in both
-    have the objects that they had.
-    """
+def main_function(module: tvm.IRModule) -> relay.Function:
+    """The function "main" of a module. Each call returns the same object, with the same objects for expressions."""
     main, found = module["main"], module.__dict__
     if _MAIN not in found or found[_MAIN].handle.value != main.handle.value:
         known: dict[int, relay.Expr] = {}
-        if before is not None:
-            known = {expr.handle.value: expr for expr in expressions(before)}
         main.__dict__[_ORDER] = _interned(main.body, known)
         main.__dict__["body"] = known[main.body.handle.value]
         main.__dict__["params"] = [known.get(parameter.handle.value, parameter) for parameter in main.params]

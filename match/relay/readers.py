@@ -1,45 +1,30 @@
-"""Reads back what `match.relay.integer_form` built, as operators of the graph.
+"""Reads operators in integer form as they may be written by hand (docs/integer-form.md).
 
 Every reader takes a typed expression and returns None if it is not of its form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from match.graph.elements import (
-    ChannelLookup,
-    Dequantize,
-    DequantizeSums,
     Lookup,
-    Quantize,
-    Requantize,
 )
 from match.graph.pairs import (
-    AbsoluteDifference,
     Addition,
-    Int16Multiplication,
-    LookupLine,
-    LookupSum,
     Matrices,
     Multiplication,
-    SquaredDifference,
 )
 from match.graph.sums import SUMS, Accumulation, Average, Convolution, Dense, unchanged
-from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.dtypes import value_range
-from match.ir.float_border import FloatQuantization, can_be_packed
 from match.ir.layer import Axis, Dim, Padding
 from match.ir.moves import REARRANGEMENTS
 from match.ir.requantization import BoolArray, Int64Array, Requantization
 from match.relay import relay
-from match.relay.float_arithmetic import read_half_to_even
 from match.relay.integer_form import Int8Array, is_real_sums, unmarked
+from match.relay.maps import LAST, filters_of, read_padding
 from match.relay.objects import kept
 from match.relay.read import Read
 from match.relay.rewrite import constant, dtype, is_8bit, is_call, scalar, shape
@@ -55,81 +40,26 @@ def _layer(expr: relay.Expr) -> Read[Accumulation] | None:
     if requantized is None:
         return None
     accumulator, requantization, out_dtype = requantized
-    if is_real_sums(accumulator):
-        read = _sums(accumulator.args[0], requantization, out_dtype)
-        return None if read is None else replace(read, exact=False)
-    return _sums(accumulator, requantization, out_dtype)
+    read = _sums(unmarked(accumulator), requantization, out_dtype)
+    return None if read is None else replace(read, exact=not is_real_sums(accumulator))
 
 
 def _sums(accumulator: relay.Expr, requantization: Requantization, out_dtype: str) -> Read[Accumulation] | None:
-    if is_call(accumulator, "nn.conv2d"):
-        return _convolution(accumulator, requantization, out_dtype)
-    if is_call(accumulator, "nn.dense"):
-        x, weights = accumulator.args[0], constant(accumulator.args[1])
-        if weights is None or weights.dtype != np.int8 or not is_8bit(x):
-            return None
-        return Read(Dense(weights=weights, requantization=requantization, dtype=out_dtype), (x,))
     if is_call(accumulator, "sum", "nn.avg_pool2d"):
         return _average(accumulator, requantization, out_dtype)
-    return None
-
-
-def read_requantize(expr: relay.Expr) -> Read[Requantize] | None:
-    """A change of scale of a tensor of 16 bits."""
-    requantized = _requantized(expr, _is_int16)
-    if requantized is None or not is_call(requantized[0], "cast") or not _is_int16(requantized[0].args[0]):
+    kernel = byte_operands(*accumulator.args) if is_call(accumulator, "nn.conv2d", "nn.dense") else None
+    if kernel is None or not isinstance(accumulator, relay.Call):
         return None
-    return Read(Requantize(requantization=requantized[1], dtype=requantized[2]), (requantized[0].args[0],))
-
-
-def read_int16_multiplication(expr: relay.Expr) -> Read[Int16Multiplication] | None:
-    """A multiplication of two tensors of 16 bits, element by element."""
-    requantized = _requantized(expr, _is_int16)
-    if requantized is None or not is_call(requantized[0], "multiply"):
+    x = accumulator.args[0]
+    if is_call(accumulator, "nn.dense"):
+        return Read(Dense(weights=kernel, requantization=requantization, dtype=out_dtype), (x,))
+    if str(accumulator.attrs.data_layout) != LAST:
         return None
-    factors = requantized[0].args
-    if not all(is_call(factor, "cast") and _is_int16(factor.args[0]) for factor in factors):
-        return None
-    operands = factors[0].args[0], factors[1].args[0]
-    return Read(Int16Multiplication(requantization=requantized[1], dtype=requantized[2]), operands)
+    made, own = convolution_of(accumulator, kernel, requantization, out_dtype), own_padding(accumulator)
+    return Read(made, (x,)) if own is None else Read(replace(made, padding=own[0], pad_value=own[1]), (x.args[0],))
 
 
-def read_int16_layer(expr: relay.Expr) -> Read[Accumulation] | None:
-    """A convolution, dense layer or average of 16 bits to 16 bits, of int32 sums; its weights are numbers of 8 bits."""
-    requantized = _requantized(expr, _is_int16)
-    if requantized is None:
-        return None
-    accumulator, requantization, out_dtype = requantized
-    if is_call(accumulator, "nn.conv2d"):
-        return _convolution(accumulator, requantization, out_dtype, _int16_operands)
-    if is_call(accumulator, "sum", "nn.avg_pool2d"):
-        return _average(accumulator, requantization, out_dtype, _is_int16)
-    if not is_call(accumulator, "nn.dense"):
-        return None
-    weights = _int16_operands(*accumulator.args)
-    if weights is None:
-        return None
-    dense = Dense(weights=weights, requantization=requantization, dtype=out_dtype)
-    return Read(dense, (accumulator.args[0],))
-
-
-def _is_int16(expr: relay.Expr) -> bool:
-    return dtype(expr) == "int16"
-
-
-_Operands = Callable[[relay.Expr, relay.Expr], Int8Array | None]
-"""The weights of a map and weights, if both are of the types that are looked for."""
-
-
-def _int16_operands(x: relay.Expr, weights: relay.Expr) -> Int8Array | None:
-    """Weights that are numbers of 8 bits, for a map of 16 bits."""
-    values = constant(weights) if _is_int16(x) and _is_int16(weights) else None
-    if values is None or not np.array_equal(values, values.astype(np.int8)):
-        return None
-    return values.astype(np.int8)
-
-
-def _8bit_operands(x: relay.Expr, weights: relay.Expr) -> Int8Array | None:
+def byte_operands(x: relay.Expr, weights: relay.Expr) -> Int8Array | None:
     """Weights of 8 bits, for a map of 8 bits."""
     return constant(weights) if is_8bit(x) and dtype(weights) == "int8" else None
 
@@ -146,11 +76,8 @@ def read_requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str]
     return kept(expr, "match_requantized", _requantized)
 
 
-def _requantized(
-    expr: relay.Expr, of_type: Callable[[relay.Expr], bool] = is_8bit
-) -> tuple[relay.Expr, Requantization, str] | None:
-    """See `read_requantized`; `of_type` tells which types the result may have."""
-    saturated = _saturated_shift(expr, of_type)
+def _requantized(expr: relay.Expr) -> tuple[relay.Expr, Requantization, str] | None:
+    saturated = _saturated_shift(expr)
     if saturated is None:
         return None
     total, shift_expr, clip, out_dtype = saturated
@@ -163,8 +90,7 @@ def _requantized(
     accumulator = product.args[0].args[0]
     if dtype(accumulator) != "int32" or not shape(accumulator):
         return None
-    of_elements = ("multiply", "cast") if out_dtype == "int16" else ("multiply",)
-    element_wise = is_call(unmarked(accumulator), *of_elements) and shape(product.args[1]) == (1,)
+    element_wise = is_call(unmarked(accumulator), "multiply") and shape(product.args[1]) == (1,)
     channels = 1 if element_wise else shape(accumulator)[-1]
     exceptional = is_call(bias_expr, "where") and is_call(bias_expr.args[0], "equal", "logical_or")
     line = bias_expr.args[2] if exceptional else bias_expr
@@ -260,19 +186,12 @@ def read_multiplication(expr: relay.Expr) -> Read[Multiplication] | None:
     product = unmarked(accumulator)
     if not is_call(product, "multiply") or requantization.channels != 1:
         return None
-    operands: list[relay.Expr] = []
-    zero_points: list[int] = []
-    for factor in product.args:
-        if not is_call(factor, "subtract") or not is_call(factor.args[0], "cast"):
-            return None
-        zero_point, x = scalar(factor.args[1]), factor.args[0].args[0]
-        if zero_point is None or not is_8bit(x):
-            return None
-        operands.append(x)
-        zero_points.append(int(zero_point))
-    zeros = zero_points[0], zero_points[1]
+    factors = _less_zero_points(*product.args)
+    if factors is None:
+        return None
+    operands, zeros = factors
     multiplication = Multiplication(zero_points=zeros, requantization=requantization, dtype=out_dtype)
-    return Read(multiplication, (operands[0], operands[1]), exact=product == accumulator)
+    return Read(multiplication, operands, exact=product == accumulator)
 
 
 def read_matrices(expr: relay.Expr) -> Read[Matrices] | None:
@@ -281,151 +200,49 @@ def read_matrices(expr: relay.Expr) -> Read[Matrices] | None:
     if requantized is None:
         return None
     accumulator, requantization, out_dtype = requantized
-    real = is_real_sums(accumulator)
-    accumulator = unmarked(accumulator)
-    if not is_call(accumulator, "nn.batch_matmul"):
+    product = unmarked(accumulator)
+    if not is_call(product, "nn.batch_matmul"):
         return None
-    attrs = accumulator.attrs
-    operands: list[relay.Expr] = []
-    zero_points: list[int] = []
-    for operand in accumulator.args:
-        zero = scalar(operand.args[1]) if is_call(operand, "subtract") else None
-        if zero is None or not is_call(operand.args[0], "cast") or not is_8bit(operand.args[0].args[0]):
-            return None
-        operands.append(operand.args[0].args[0])
-        zero_points.append(int(zero))
-    alike = all(np.all(values == values[0]) for values in (requantization.multiplier, requantization.bias))
+    factors, attrs = _less_zero_points(*product.args), product.attrs
+    if factors is None or attrs.transpose_a or not attrs.transpose_b or not _is_alike(requantization):
+        return None
+    operands, zeros = factors
     one = requantization.take(np.zeros(1, np.intp))
-    if attrs.transpose_a or not attrs.transpose_b or not alike or np.any(requantization.shift != one.shift):
-        return None
+    matrices = Matrices(zero_points=zeros, requantization=one, dtype=out_dtype)
+    return Read(matrices, operands, exact=product == accumulator)
+
+
+def _is_alike(requantization: Requantization) -> bool:
+    """Whether all channels are requantized alike."""
+    numbers = requantization.multiplier, requantization.bias, requantization.shift
     parts = requantization.negative_below, requantization.exceptions, requantization.ties_to_even
-    if any(np.any(part != part[0]) for part in parts if part is not None):
-        return None
-    matrices = Matrices(zero_points=(zero_points[0], zero_points[1]), requantization=one, dtype=out_dtype)
-    return Read(matrices, (operands[0], operands[1]), exact=not real)
+    return not any(np.any(part != part[0]) for part in (*numbers, *parts) if part is not None)
 
 
-def read_squared_difference(expr: relay.Expr) -> Read[SquaredDifference] | None:
-    """A squared difference."""
-    requantized = read_requantized(expr)
-    if requantized is None or not is_call(requantized[0], "multiply"):
-        return None
-    difference, again = requantized[0].args
-    if difference != again or not is_call(difference, "subtract"):
-        return None
-    taken = _through_tables(difference.args)
-    if taken is None or np.abs(taken[1]).max() > np.iinfo(np.int16).max:
-        return None
-    operands, steps = taken
-    return Read(SquaredDifference(steps=steps, requantization=requantized[1], dtype=requantized[2]), operands)
-
-
-def read_lookup_sum(expr: relay.Expr) -> Read[LookupSum] | None:
-    """A sum of lookups."""
-    saturated = _saturated(expr)
-    shifted = None if saturated is None else _without_fraction(saturated[0], LOOKUP_SUM_FRACTION)
-    if saturated is None or shifted is None:
-        return None
-    total, real = _without_mark(shifted)
-    taken = _through_tables(total.args) if is_call(total, "add") else None
-    if taken is None:
-        return None
-    operands, tables = taken
-    return Read(LookupSum(tables=tables, clip=saturated[1], dtype=saturated[2]), operands, exact=not real)
-
-
-def read_lookup_line(expr: relay.Expr) -> Read[LookupLine] | None:
-    """A looked-up line."""
-    saturated = _saturated(expr)
-    shifted = None if saturated is None else _without_fraction(saturated[0], LOOKUP_LINE_FRACTION)
-    if saturated is None or shifted is None:
-        return None
-    total, real = _without_mark(shifted)
-    if (
-        not is_call(total, "add")
-        or not is_call(total.args[0], "multiply")
-        or not is_call(total.args[0].args[0], "cast")
-    ):
-        return None
-    product, bias = total.args
-    a, taken = product.args[0].args[0], _through_tables((product.args[1], bias))
-    if taken is None or not is_8bit(a):
-        return None
-    (b, again), lines = taken
-    if b != again:
-        return None
-    return Read(LookupLine(lines=lines, clip=saturated[1], dtype=saturated[2]), (a, b), exact=not real)
-
-
-def read_absolute_difference(expr: relay.Expr) -> Read[AbsoluteDifference] | None:
-    """An absolute difference."""
-    saturated = _saturated(expr)
-    if saturated is None or not is_call(saturated[0], "add") or not is_call(saturated[0].args[0], "abs"):
-        return None
-    distance, least = saturated[0].args
-    difference = _without_fraction(distance.args[0], LOOKUP_SUM_FRACTION)
-    if difference is None or not is_call(difference, "add") or scalar(least) != saturated[1][0]:
-        return None
-    taken = _through_tables(difference.args)
-    if taken is None:
-        return None
-    operands, tables = taken
-    return Read(AbsoluteDifference(tables=tables, clip=saturated[1], dtype=saturated[2]), operands)
-
-
-def _without_fraction(shifted: relay.Expr, bits: int) -> relay.Expr | None:
-    """The int32 numbers whose `bits` after the point are cut off."""
-    if not is_call(shifted, "right_shift") or dtype(shifted) != "int32":
-        return None
-    return shifted.args[0] if scalar(shifted.args[1]) == bits else None
-
-
-def _through_tables(operands: Sequence[relay.Expr]) -> tuple[tuple[relay.Expr, relay.Expr], Int64Array] | None:
-    """Two 8-bit tensors, and the tables, (2, 256), that operands take their elements from."""
+def _less_zero_points(
+    *factors: relay.Expr,
+) -> tuple[tuple[relay.Expr, relay.Expr], tuple[int, int]] | None:
+    """Two tensors of 8 bits, and what is taken off them; None for other factors."""
     tensors: list[relay.Expr] = []
-    tables: list[Int64Array] = []
-    for taken in operands:
-        table = constant(taken.args[0]) if is_call(taken, "take") else None
-        x = _indexed(taken.args[1]) if table is not None else None
-        if x is None or table is None or table.shape != (256,):
+    zeros: list[int] = []
+    for factor in factors:
+        zero = scalar(factor.args[1]) if is_call(factor, "subtract") else None
+        if zero is None or not is_call(factor.args[0], "cast") or not is_8bit(factor.args[0].args[0]):
             return None
-        tensors.append(x)
-        tables.append(table.astype(np.int64))
-    a, b = tensors
-    return (a, b), np.stack(tables)
+        tensors.append(factor.args[0].args[0])
+        zeros.append(int(zero))
+    return (tensors[0], tensors[1]), (zeros[0], zeros[1])
 
 
 def read_lookup(expr: relay.Expr) -> Read[Lookup] | None:
     """A table of one 8-bit value."""
     if not is_call(expr, "take"):
         return None
-    index, real = _without_mark(expr.args[1])
-    table, x = constant(expr.args[0]), _indexed(index)
+    table, x = constant(expr.args[0]), _indexed(unmarked(expr.args[1]))
     if x is None or table is None or table.shape != (256,) or str(table.dtype) not in ("int8", "uint8"):
         return None
-    return Read(Lookup(outputs=table.astype(np.int64), dtype=str(table.dtype)), (x,), exact=not real)
-
-
-def read_channel_lookup(expr: relay.Expr) -> Read[ChannelLookup] | None:
-    """A table for each channel."""
-    if not is_call(expr, "take") or not shape(expr):
-        return None
-    place, real = _without_mark(expr.args[1])
-    if not is_call(place, "add"):
-        return None
-    table, (index, first) = constant(expr.args[0]), place.args
-    x, offsets, channels = _indexed(index), constant(first), shape(expr)[-1]
-    if x is None or table is None or offsets is None or str(table.dtype) not in ("int8", "uint8"):
-        return None
-    if table.shape != (256 * channels,) or not np.array_equal(offsets, 256 * np.arange(channels)):
-        return None
-    tables = table.astype(np.int64).reshape(channels, 256)
-    return Read(ChannelLookup(outputs=tables, dtype=str(table.dtype)), (x,), exact=not real)
-
-
-def _without_mark(index: relay.Expr) -> tuple[relay.Expr, bool]:
-    """The index into a table without `real_sums` around it, and whether `real_sums` was there."""
-    return (index.args[0], True) if isinstance(index, relay.Call) and is_real_sums(index) else (index, False)
+    lookup = Lookup(outputs=table.astype(np.int64), dtype=str(table.dtype))
+    return Read(lookup, (x,), exact=not is_real_sums(expr.args[1]))
 
 
 def _indexed(index: relay.Expr) -> relay.Expr | None:
@@ -441,83 +258,6 @@ def _indexed(index: relay.Expr) -> relay.Expr | None:
     return x if moved == (dtype(x) == "int8") else None
 
 
-def read_quantize(expr: relay.Expr) -> Read[Quantize] | None:
-    """float32 to 8 bits, as `match.passes.quantize_border` writes it."""
-    if not is_call(expr, "cast") or not is_8bit(expr) or not is_call(expr.args[0], "subtract"):
-        return None
-    offset, rounded = expr.args[0].args
-    zero_point = scalar(offset)
-    if zero_point is None or not is_call(rounded, "cast") or dtype(rounded) != "int32":
-        return None
-    even = read_half_to_even(rounded.args[0])
-    away = rounded.args[0].args[0] if is_call(rounded.args[0], "round") else None
-    bounded = even if even is not None else away
-    if bounded is None or not is_call(bounded, "clip") or not is_call(bounded.args[0], "divide"):
-        return None
-    x, divisor = bounded.args[0].args
-    opposite = scalar(divisor)
-    bounds = int(zero_point) - int(bounded.attrs.a_max), int(zero_point) - int(bounded.attrs.a_min)
-    if opposite is None or not shape(divisor) or dtype(x) != "float32" or bounds != value_range(dtype(expr)):
-        return None
-    if not can_be_packed(-float(opposite)):
-        return None
-    function = FloatQuantization(np.float32(-opposite), int(zero_point), dtype(expr), even is not None)
-    return Read(Quantize(function=function), (x,))
-
-
-def read_dequantize(expr: relay.Expr) -> Read[Dequantize] | None:
-    """8 bits to float32, as TVM makes it of QNN's operator."""
-    if not is_call(expr, "multiply") or dtype(expr) != "float32" or not is_call(expr.args[0], "cast"):
-        return None
-    difference, scale = expr.args[0].args[0], scalar(expr.args[1])
-    if scale is None or not is_call(difference, "subtract") or dtype(difference) != "int32":
-        return None
-    wide, zero_point = difference.args[0], scalar(difference.args[1])
-    if zero_point is None or not is_call(wide, "cast") or not is_8bit(wide.args[0]):
-        return None
-    return Read(Dequantize(scale=np.float32(scale), zero_point=int(zero_point)), (wide.args[0],))
-
-
-def read_dequantize_sums(expr: relay.Expr) -> Read[DequantizeSums] | None:
-    """int32 sums to float32, with a bias or without."""
-    if not is_call(expr, "multiply", "add", "nn.bias_add") or dtype(expr) != "float32" or not shape(expr):
-        return None
-    channels = shape(expr)[-1]
-    product, bias = expr, np.full(channels, -0.0, np.float32)  # which leaves all numbers as they are, -0 too
-    if is_call(expr, "add", "nn.bias_add"):
-        product, found = expr.args[0], _of_channels(expr, channels)
-        if found is None:
-            return None
-        bias = found
-    scale = _of_channels(product, channels)
-    if not is_call(product, "multiply") or not is_call(product.args[0], "cast") or scale is None:
-        return None
-    x, offset = product.args[0].args[0], np.zeros(channels, np.int64)
-    if dtype(x) != "int32" or shape(x) != shape(expr):
-        return None
-    while is_real_sums(x) or is_call(x, "add", "subtract", "nn.bias_add"):
-        if not is_real_sums(x):
-            numbers = _of_channels(x, channels)
-            if numbers is None:
-                return None
-            offset += (-1 if is_call(x, "subtract") else 1) * numbers.astype(np.int64)
-        x = x.args[0]
-    if is_call(x, "cast") or np.abs(offset).max(initial=0) > np.iinfo(np.int32).max:
-        return None
-    line = DequantizeSums(offset=offset.astype(np.int32), scale=scale.astype(np.float32), bias=bias.astype(np.float32))
-    return Read(line, (x,), exact=False)
-
-
-def _of_channels(call: relay.Expr, channels: int) -> npt.NDArray[Any] | None:
-    """The second operand of an operator, a constant number or one for each channel, shape (channels,); else None."""
-    values = constant(call.args[1]) if is_call(call, "add", "subtract", "multiply", "nn.bias_add") else None
-    if values is None or values.size not in (1, channels) or values.shape[-1:] not in ((), (values.size,)):
-        return None
-    if is_call(call, "nn.bias_add") and int(call.attrs.axis) % len(shape(call)) != len(shape(call)) - 1:
-        return None
-    return np.broadcast_to(values.reshape(-1), channels)
-
-
 def output_range(expr: relay.Expr, dtype: str) -> tuple[int, int]:
     """Values that an expression of 8-bit type `dtype`, typed or not, can have: those of its clip, if it ends in one."""
     while is_call(expr, *REARRANGEMENTS, "nn.max_pool2d"):
@@ -527,34 +267,21 @@ def output_range(expr: relay.Expr, dtype: str) -> tuple[int, int]:
     return value_range(dtype)
 
 
-def _convolution(
-    conv: relay.Call,
-    requantization: Requantization,
-    out_dtype: str,
-    operands: _Operands = _8bit_operands,
-) -> Read[Convolution] | None:
-    attrs, x, weights = conv.attrs, conv.args[0], operands(*conv.args)
-    if weights is None or str(attrs.data_layout) != "NHWC":
-        return None
-    groups, layout = int(attrs.groups), str(attrs.kernel_layout)
-    if layout not in ("HWIO", "HWOI") or weights.shape[2] * (groups if layout == "HWIO" else 1) != shape(x)[3]:
-        return None
-    padding, pad_value = Padding(*(int(side) for side in attrs.padding)), 0
-    own = own_padding(conv)
-    if own is not None:
-        (padding, pad_value), x = own, x.args[0]
-    convolution = Convolution(
-        weights=weights,
+def convolution_of(conv: relay.Call, weights: Int8Array, requantization: Requantization, dtype: str) -> Convolution:
+    """The convolution of a map with channels last that a Relay one is, of a map in its layout, without padding."""
+    attrs = conv.attrs
+    kernel, layout = filters_of(conv, weights)
+    return Convolution(
+        weights=kernel,
         requantization=requantization,
-        dtype=out_dtype,
+        dtype=dtype,
         strides=(int(attrs.strides[0]), int(attrs.strides[1])),
-        padding=padding,
+        padding=Padding(*(int(side) for side in attrs.padding)),
         dilation=(int(attrs.dilation[0]), int(attrs.dilation[1])),
-        groups=groups,
-        pad_value=pad_value,
-        kernel_layout="HWOI" if layout == "HWOI" else "HWIO",
+        groups=int(attrs.groups),
+        pad_value=0,
+        kernel_layout=layout,
     )
-    return Read(convolution, (x,))
 
 
 def own_padding(conv: relay.Call) -> tuple[Padding, int] | None:
@@ -575,24 +302,7 @@ def own_padding(conv: relay.Call) -> tuple[Padding, int] | None:
     return own
 
 
-def read_padding(x: relay.Expr) -> tuple[Padding, int] | None:
-    """What an `nn.pad` puts around a map (N, H, W, C), and its integer; None for other padding and expressions."""
-    value = scalar(x.args[1]) if is_call(x, "nn.pad") else None
-    if value is None or str(x.attrs.pad_mode) != "constant" or len(shape(x)) != 4:
-        return None
-    widths = [(int(before), int(behind)) for before, behind in x.attrs.pad_width]
-    if not widths[0] == widths[3] == (0, 0) or any(side < 0 for width in widths for side in width):
-        return None
-    (top, bottom), (left, right) = widths[1:3]
-    return Padding(top, left, bottom, right), int(value)
-
-
-def _average(
-    pool: relay.Call,
-    requantization: Requantization,
-    out_dtype: str,
-    of_type: Callable[[relay.Expr], bool] = is_8bit,
-) -> Read[Average] | None:
+def _average(pool: relay.Call, requantization: Requantization, out_dtype: str) -> Read[Average] | None:
     wide, attrs = pool.args[0], pool.attrs
     window, strides = None, (1, 1)
     if is_call(pool, "nn.avg_pool2d"):
@@ -606,7 +316,7 @@ def _average(
         wide = wide.args[0]
     elif sorted(int(axis) for axis in attrs.axis or ()) != [1, 2] or not attrs.keepdims or attrs.exclude:
         return None
-    if not is_call(wide, "cast") or not of_type(wide.args[0]) or len(shape(wide)) != 4:
+    if not is_call(wide, "cast") or not is_8bit(wide.args[0]) or len(shape(wide)) != 4:
         return None
     x = wide.args[0]
     rows, columns = shape(x)[1:3]
@@ -620,11 +330,9 @@ def _average(
     return Read(average, (x,))
 
 
-def _saturated_shift(
-    expr: relay.Expr, of_type: Callable[[relay.Expr], bool] = is_8bit
-) -> tuple[relay.Call, relay.Expr, tuple[int, int], str] | None:
+def _saturated_shift(expr: relay.Expr) -> tuple[relay.Call, relay.Expr, tuple[int, int], str] | None:
     """The sum, shift, clip and type of ``cast(clip(right_shift(..., S)))``, an int64 sum."""
-    saturated = _saturated(expr, of_type)
+    saturated = _saturated(expr)
     if saturated is None:
         return None
     shifted, clip, out_dtype = saturated
@@ -654,11 +362,9 @@ def _marked(tie: relay.Call, shift: Int64Array) -> BoolArray | None:
     return marked if halves else None
 
 
-def _saturated(
-    expr: relay.Expr, of_type: Callable[[relay.Expr], bool] = is_8bit
-) -> tuple[relay.Expr, tuple[int, int], str] | None:
+def _saturated(expr: relay.Expr) -> tuple[relay.Expr, tuple[int, int], str] | None:
     """The operand, clip and type of ``cast(clip(...))``."""
-    if not (is_call(expr, "cast") and of_type(expr) and is_call(expr.args[0], "clip")):
+    if not (is_call(expr, "cast") and is_8bit(expr) and is_call(expr.args[0], "clip")):
         return None
     clip = expr.args[0]
     (low, high), (least, most) = (int(clip.attrs.a_min), int(clip.attrs.a_max)), value_range(dtype(expr))

@@ -40,13 +40,10 @@ from match.ir.layer import Padding
 from match.ir.moves import RESHAPES
 from match.relay import relay, tvm
 from match.relay.graph_reader import Fragment
+from match.relay.maps import LAST, Build, with_channels_last
 from match.relay.resizes import read_resize
 from match.relay.rewrite import constant as array_of
 from match.relay.rewrite import dtype, is_call, operator_name, scalar, shape
-
-_Build = Callable[..., Value]
-
-_FIRST, _LAST = "NCHW", "NHWC"
 
 
 def read_reals(call: relay.Call) -> Fragment | None:
@@ -120,7 +117,7 @@ def _marks(call: relay.Call) -> Fragment | None:
     return Fragment((indices,), build)
 
 
-def _element(call: relay.Call) -> _Build | None:
+def _element(call: relay.Call) -> Build | None:
     """A function of elements that the graph calls as Relay does."""
     name, kind = operator_name(call), dtype(call)
     if name not in FUNCTIONS or name in ("clip", "leaky_relu", "relu"):
@@ -128,16 +125,16 @@ def _element(call: relay.Call) -> _Build | None:
     return partial(computed, RealFunction(function=name, dtype=kind))
 
 
-def _clip(call: relay.Call) -> _Build:
+def _clip(call: relay.Call) -> Build:
     low, high = float(call.attrs.a_min), float(call.attrs.a_max)
     return partial(computed, RealClip(low=low, high=high))
 
 
-def _relu(call: relay.Call) -> _Build:
+def _relu(call: relay.Call) -> Build:
     return partial(computed, RealClip(low=0.0, high=math.inf))
 
 
-def _extremum(call: relay.Call) -> _Build:
+def _extremum(call: relay.Call) -> Build:
     """An extremum of a tensor and one number is a clip."""
     name = operator_name(call)
     for place, other in enumerate(call.args):
@@ -153,7 +150,7 @@ def _clipped(place: int, clip: RealClip, *operands: Value) -> Value:
     return computed(clip, operands[place])
 
 
-def _leaky_relu(call: relay.Call) -> _Build:
+def _leaky_relu(call: relay.Call) -> Build:
     slope = float(call.attrs.alpha)
 
     def build(x: Value) -> Value:
@@ -162,7 +159,7 @@ def _leaky_relu(call: relay.Call) -> _Build:
     return build
 
 
-def _prelu(call: relay.Call) -> _Build | None:
+def _prelu(call: relay.Call) -> Build | None:
     rank, axis = len(shape(call)), int(call.attrs.axis) % len(shape(call))
 
     def build(x: Value, slopes: Value) -> Value:
@@ -172,7 +169,7 @@ def _prelu(call: relay.Call) -> _Build | None:
     return build if array_of(call.args[1]) is not None else None
 
 
-def _bias(call: relay.Call) -> _Build | None:
+def _bias(call: relay.Call) -> Build | None:
     rank, axis = len(shape(call)), int(call.attrs.axis) % len(shape(call))
 
     def build(x: Value, bias: Value) -> Value:
@@ -202,23 +199,10 @@ def _sides(numbers: Sequence[Any]) -> tuple[int, int]:
     return int(numbers[0]), int(numbers[1])
 
 
-def _with_channels_last(layout: str, build: _Build) -> _Build | None:
-    """An operator on maps in a layout, of which `build` makes the one with channels last."""
-    if layout == _LAST:
-        return build
-    if layout != _FIRST:
-        return None
-
-    def turned(x: Value, *others: Value) -> Value:
-        return channels_first(build(channels_last(x), *others))
-
-    return turned
-
-
-def _convolution(call: relay.Call) -> _Build | None:
+def _convolution(call: relay.Call) -> Build | None:
     attrs = call.attrs
     layout, kernel = str(attrs.data_layout), str(attrs.kernel_layout)
-    channels = shape(call.args[0])[layout.index("C")] if sorted(layout) == sorted(_LAST) else 0
+    channels = shape(call.args[0])[layout.index("C")] if sorted(layout) == sorted(LAST) else 0
     groups = int(attrs.groups)
     if not _is_given(call.args[1]) or sorted(kernel) != sorted("OIHW") or not channels:
         return None
@@ -235,10 +219,10 @@ def _convolution(call: relay.Call) -> _Build | None:
             turned = reshaped_constant(turned, (-1, channels // groups, *turned.shape[2:]))
         return computed(operator, x, turned)
 
-    return _with_channels_last(layout, build)
+    return with_channels_last(layout, build)
 
 
-def _convolution_of_volumes(call: relay.Call) -> _Build | None:
+def _convolution_of_volumes(call: relay.Call) -> Build | None:
     attrs = call.attrs
     layouts = str(attrs.data_layout), str(attrs.kernel_layout)
     if layouts != ("NCDHW", "OIDHW") or not _is_given(call.args[1]):
@@ -254,7 +238,7 @@ def _convolution_of_volumes(call: relay.Call) -> _Build | None:
     return build
 
 
-def _of_sequences(build: _Build) -> _Build:
+def _of_sequences(build: Build) -> Build:
     """An operator on sequences (N, C, W), of which `build` makes the one on maps of one row, channels last."""
 
     def made(x: Value, *others: Value) -> Value:
@@ -275,7 +259,7 @@ def _padding_of_sequences(padding: Any) -> Padding:
     return Padding(0, before, 0, behind)
 
 
-def _convolution_of_sequences(call: relay.Call) -> _Build | None:
+def _convolution_of_sequences(call: relay.Call) -> Build | None:
     attrs = call.attrs
     if str(attrs.data_layout) != "NCW" or str(attrs.kernel_layout) != "OIW" or not _is_given(call.args[1]):
         return None
@@ -288,7 +272,7 @@ def _convolution_of_sequences(call: relay.Call) -> _Build | None:
     return _of_sequences(partial(_filtered, operator))
 
 
-def _transposed_convolution_of_sequences(call: relay.Call) -> _Build | None:
+def _transposed_convolution_of_sequences(call: relay.Call) -> Build | None:
     """Filters are (C, K, W), whatever their layout is called."""
     attrs = call.attrs
     if str(attrs.data_layout) != "NCW" or not _is_given(call.args[1]) or int(attrs.dilation[0]) != 1:
@@ -307,7 +291,7 @@ def _filtered(operator: Operator, x: Value, filters: Value) -> Value:
     return computed(operator, x, reshaped_constant(_given(filters), (*filters.shape[:2], 1, filters.shape[2])))
 
 
-def _largest_of_sequences(call: relay.Call) -> _Build | None:
+def _largest_of_sequences(call: relay.Call) -> Build | None:
     attrs = call.attrs
     if str(attrs.layout) != "NCW" or attrs.ceil_mode:
         return None
@@ -320,7 +304,7 @@ def _largest_of_sequences(call: relay.Call) -> _Build | None:
     return _of_sequences(partial(computed, operator))
 
 
-def _means_of_sequences(call: relay.Call) -> _Build | None:
+def _means_of_sequences(call: relay.Call) -> Build | None:
     attrs = call.attrs
     if str(attrs.layout) != "NCW" or attrs.ceil_mode or int(attrs.dilation[0]) != 1:
         return None
@@ -333,26 +317,26 @@ def _means_of_sequences(call: relay.Call) -> _Build | None:
     return _of_sequences(partial(computed, operator))
 
 
-def _mean_of_sequences(call: relay.Call) -> _Build | None:
+def _mean_of_sequences(call: relay.Call) -> Build | None:
     if str(call.attrs.layout) != "NCW" or int(call.attrs.output_size[0]) != 1:
         return None
     mean = RealAverage(window=(1, shape(call.args[0])[2]), strides=(1, 1), written_as="map")
     return _of_sequences(partial(computed, mean))
 
 
-def _largest_of_volumes(call: relay.Call) -> _Build | None:
+def _largest_of_volumes(call: relay.Call) -> Build | None:
     windows = _windows_of_volumes(call)
     return None if windows is None else partial(volumes.largest, windows=windows)
 
 
-def _means_of_volumes(call: relay.Call) -> _Build | None:
+def _means_of_volumes(call: relay.Call) -> Build | None:
     windows = _windows_of_volumes(call)
     if windows is None or set(windows.dilation) != {1}:
         return None
     return partial(volumes.means, windows=windows, counts_padding=bool(call.attrs.count_include_pad))
 
 
-def _mean_of_volumes(call: relay.Call) -> _Build | None:
+def _mean_of_volumes(call: relay.Call) -> Build | None:
     if str(call.attrs.layout) != "NCDHW" or any(extent != 1 for extent in shape(call)[2:]):
         return None
     return volumes.mean_of_all
@@ -372,7 +356,7 @@ def _integers(numbers: Sequence[Any]) -> list[int]:
     return [int(number) for number in numbers]
 
 
-def _transposed_convolution(call: relay.Call) -> _Build | None:
+def _transposed_convolution(call: relay.Call) -> Build | None:
     attrs = call.attrs
     kernel = str(attrs.kernel_layout)
     dilated = any(int(step) != 1 for step in attrs.dilation)
@@ -389,10 +373,10 @@ def _transposed_convolution(call: relay.Call) -> _Build | None:
         turned = transposed_constant(_given(filters), [kernel.index(axis) for axis in "IOHW"])
         return computed(operator, x, turned)
 
-    return _with_channels_last(str(attrs.data_layout), build)
+    return with_channels_last(str(attrs.data_layout), build)
 
 
-def _dense(call: relay.Call) -> _Build | None:
+def _dense(call: relay.Call) -> Build | None:
     """A product of rows and a transposed matrix, constant or not."""
     if len(shape(call)) != 2:
         return None
@@ -407,7 +391,7 @@ def _dense(call: relay.Call) -> _Build | None:
     return build
 
 
-def _matrices(call: relay.Call) -> _Build | None:
+def _matrices(call: relay.Call) -> Build | None:
     turned = bool(call.attrs.transpose_a), not bool(call.attrs.transpose_b)
     if shape(call.args[0])[0] != shape(call.args[1])[0]:
         return None
@@ -419,7 +403,7 @@ def _matrices(call: relay.Call) -> _Build | None:
     return build
 
 
-def _largest(call: relay.Call) -> _Build | None:
+def _largest(call: relay.Call) -> Build | None:
     attrs = call.attrs
     if attrs.ceil_mode:
         return None
@@ -429,10 +413,10 @@ def _largest(call: relay.Call) -> _Build | None:
         padding=Padding(*(int(side) for side in attrs.padding)),
         dilation=_sides(attrs.dilation),
     )
-    return _with_channels_last(str(attrs.layout), partial(computed, operator))
+    return with_channels_last(str(attrs.layout), partial(computed, operator))
 
 
-def _average(call: relay.Call) -> _Build | None:
+def _average(call: relay.Call) -> Build | None:
     attrs = call.attrs
     if attrs.ceil_mode or any(int(step) != 1 for step in attrs.dilation):
         return None
@@ -442,18 +426,18 @@ def _average(call: relay.Call) -> _Build | None:
         padding=Padding(*(int(side) for side in attrs.padding)),
         counts_padding=bool(attrs.count_include_pad),
     )
-    return _with_channels_last(str(attrs.layout), partial(computed, operator))
+    return with_channels_last(str(attrs.layout), partial(computed, operator))
 
 
-def _whole_map(call: relay.Call) -> _Build | None:
+def _whole_map(call: relay.Call) -> Build | None:
     """The mean or the largest value of each channel of a map."""
     layout, extents = str(call.attrs.layout), shape(call.args[0])
     window = extents[layout.index("H")], extents[layout.index("W")]
     if is_call(call, "nn.global_max_pool2d"):
         largest = Maximum(window=window, strides=(1, 1), padding=Padding(), dilation=(1, 1))
-        return _with_channels_last(layout, partial(computed, largest))
+        return with_channels_last(layout, partial(computed, largest))
     mean = RealAverage(window=window, strides=(1, 1), written_as="map")
-    return _with_channels_last(layout, partial(computed, mean))
+    return with_channels_last(layout, partial(computed, mean))
 
 
 def _axes(call: relay.Call) -> tuple[int, ...]:
@@ -463,17 +447,17 @@ def _axes(call: relay.Call) -> tuple[int, ...]:
     return tuple(sorted(set(range(rank)) - axes if call.attrs.exclude else axes))
 
 
-def _reduction(call: relay.Call) -> _Build:
+def _reduction(call: relay.Call) -> Build:
     axes, keepdims, function = _axes(call), bool(call.attrs.keepdims), _REDUCTIONS[operator_name(call)]
     return partial(computed, RealReduction(function=function, axes=axes, keepdims=keepdims))
 
 
-def _extreme(call: relay.Call) -> _Build:
+def _extreme(call: relay.Call) -> Build:
     operator = Extreme(axes=_axes(call), keepdims=bool(call.attrs.keepdims), largest=is_call(call, "max"))
     return partial(computed, operator)
 
 
-def _variance(call: relay.Call) -> _Build | None:
+def _variance(call: relay.Call) -> Build | None:
     axes, keepdims = _axes(call), bool(call.attrs.keepdims)
     if call.attrs.unbiased or not keepdims:
         return None
@@ -486,19 +470,19 @@ def _variance(call: relay.Call) -> _Build | None:
     return build
 
 
-def _softmax(call: relay.Call) -> _Build:
+def _softmax(call: relay.Call) -> Build:
     axis = int(call.attrs.axis) % len(shape(call))
     return partial(softmax, axis=axis, logarithm=is_call(call, "nn.log_softmax"))
 
 
-def _running_sum(call: relay.Call) -> _Build | None:
+def _running_sum(call: relay.Call) -> Build | None:
     if call.attrs.axis is None:
         return None
     operator = RunningSum(axis=int(call.attrs.axis) % len(shape(call)), exclusive=bool(call.attrs.exclusive))
     return partial(computed, operator)
 
 
-def _pad(call: relay.Call) -> _Build | None:
+def _pad(call: relay.Call) -> Build | None:
     """Padding with a number, or with the tensor's own elements."""
     widths = [(int(before), int(after)) for before, after in call.attrs.pad_width]
     mode: Any = str(call.attrs.pad_mode)
@@ -515,14 +499,14 @@ def _pad(call: relay.Call) -> _Build | None:
     return filled if mode == "constant" else repeated
 
 
-_LARGEST: MappingProxyType[str, Callable[[relay.Call], _Build | None]] = MappingProxyType(
-    {"nn.max_pool1d": _largest_of_sequences, "nn.max_pool3d": _largest_of_volumes}
+_LARGEST: MappingProxyType[str, Callable[[relay.Call], Build | None]] = MappingProxyType(
+    {"nn.max_pool1d": _largest_of_sequences, "nn.max_pool2d": _largest, "nn.max_pool3d": _largest_of_volumes}
 )
 """Pooling of numbers of any type."""
 
 _REDUCTIONS: MappingProxyType[str, Reduction] = MappingProxyType({"mean": "mean", "prod": "prod", "sum": "sum"})
 
-_READERS: MappingProxyType[str, Callable[[relay.Call], _Build | None]] = MappingProxyType(
+_READERS: MappingProxyType[str, Callable[[relay.Call], Build | None]] = MappingProxyType(
     {
         **dict.fromkeys(_REDUCTIONS, _reduction),
         "clip": _clip,

@@ -1,11 +1,11 @@
-"""Rebuilding a Relay function bottom-up, operator by operator: what every pass here is made of.
+"""Rebuilding a Relay function bottom-up, operator by operator: what rewrites of Relay are made of.
 
 TVM's own mutators recurse in Python and so fail on deep networks; these walk the nodes in post-order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeGuard
 
@@ -22,14 +22,11 @@ Rule = Callable[[relay.Call, New], relay.Expr | None]
 """What a call becomes, given the original call (types inferred) and its operands' replacements; None rebuilds it."""
 
 
-def rewrite(
-    module: tvm.IRModule, rule: Rule, output: Callable[[relay.Expr, New], relay.Expr] | None = None
-) -> tvm.IRModule:
+def rewrite(module: tvm.IRModule, rule: Rule) -> tvm.IRModule:
     """The module with `rule` applied to every call of "main" in post-order, types inferred again.
 
     A rule may look through its operands and use the replacement of any of them; what then has no user left is gone.
-    `output` says what each of the network's outputs becomes, where that is not simply its replacement. If nothing
-    changes, the result is the module itself.
+    If nothing changes, the result is the module itself.
     """
     main = main_function(module)
     replaced: dict[int, relay.Expr] = {}  # by address, for which TVM need not be asked
@@ -39,17 +36,10 @@ def rewrite(
 
     for node in expressions(main):
         replaced[node.handle.value] = _rebuilt(node, rule, new)
-    if output is None:
-        body = new(main.body)
-    elif isinstance(main.body, relay.Tuple):
-        body = rebuild(main.body, lambda field: output(field, new))
-    else:
-        body = output(main.body, new)
+    body = new(main.body)
     if body == main.body:
         return module
-    rewritten = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(main.params, body)))
-    main_function(rewritten, main)
-    return rewritten
+    return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function(main.params, body)))
 
 
 def _rebuilt(node: Any, rule: Rule, new: New) -> relay.Expr:
@@ -111,19 +101,6 @@ def is_call(expr: relay.Expr, *names: str) -> TypeGuard[relay.Call]:
     return operator_name(expr) in names
 
 
-def reached(expr: relay.Expr, *path: str | tuple[str, int]) -> relay.Expr | None:
-    """The operand behind operators of these names, one after the other: the first of each, or that of a number.
-
-    None if other operators are there.
-    """
-    for step in path:
-        name, operand = (step, 0) if isinstance(step, str) else step
-        if not is_call(expr, name):
-            return None
-        expr = expr.args[operand]
-    return expr
-
-
 def constant(expr: relay.Expr) -> npt.NDArray[Any] | None:
     """The array of a constant; None for other expressions."""
     return kept(expr, "match_array", _array) if isinstance(expr, relay.Constant) else None
@@ -161,18 +138,7 @@ def is_narrow(expr: relay.Expr) -> bool:
     return is_8bit(expr) or (isinstance(expr.checked_type, tvm.ir.TensorType) and dtype(expr) == "int16")
 
 
-def same(root: relay.Expr, built: relay.Expr) -> bool:
-    """Whether an expression computes, operator by operator and from the same operands, what another one does."""
-    return bool(tvm.ir.structural_equal(root, built))
-
-
 def permutation(transpose: relay.Call) -> tuple[int, ...]:
     """For each axis of a transposition's result that of its operand, counted from the front."""
     axes, rank = transpose.attrs.axes, len(shape(transpose))
     return tuple(reversed(range(rank))) if axes is None else tuple(int(axis) % rank for axis in axes)
-
-
-def keeps_order(extents: Sequence[int], axes: Sequence[int]) -> bool:
-    """Whether a transposition leaves all elements in their order: only extents of 1 change their places."""
-    moving = [axis for axis in axes if extents[axis] > 1]
-    return moving == sorted(moving)

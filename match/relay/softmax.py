@@ -15,13 +15,11 @@ from __future__ import annotations
 import numpy as np
 
 from match.arithmetic.fixed_point import ONE, RECIPROCAL_START, RECIPROCAL_STEPS
-from match.graph.rows import FACTOR_ONE, LONGEST_ROW, SHIFT, SUM_FRACTION, ProbabilityScale, Softmax
+from match.graph.rows import FACTOR_ONE, SHIFT, SUM_FRACTION, ProbabilityScale
 from match.ir.dtypes import value_range
 from match.ir.requantization import Int64Array
 from match.relay import integer_form, relay
-from match.relay.fixed_point import alone, inside, product
-from match.relay.read import Read
-from match.relay.rewrite import constant, dtype, is_8bit, is_call, reached, same, scalar, shape
+from match.relay.fixed_point import alone, product
 
 
 def softmax(
@@ -44,35 +42,6 @@ def softmax(
         shift = relay.minimum(shift, relay.const(31))  # which leaves 0 of any number, as would more
     levels = relay.add(_rounded_shift(product(values, inverse), shift), relay.const(zero))
     return integer_form.saturate(levels, value_range(dtype), dtype)
-
-
-def read_softmax(root: relay.Expr) -> Read[Softmax] | None:
-    """The softmax that a typed expression is, every operator of it; None for other expressions."""
-    levels = reached(root, "cast", "clip")
-    shift = reached(levels, "add", "right_shift", "add", ("right_shift", 1)) if levels else None
-    if levels is None or shift is None or not is_call(levels, "add"):
-        return None  # before its operators are gathered: a step of an LSTM may stand on all the steps before
-    calls = inside(root)
-    largest = [call for call in calls if is_call(call, "max")]
-    tables = [table for call in calls if is_call(call, "take") and (table := constant(call.args[0])) is not None]
-    if len(largest) != 1 or len(tables) != 1 or tables[0].shape != (256,):
-        return None
-    x, zero, added = largest[0].args[0], scalar(levels.args[1]), reached(shift, "minimum") or shift
-    added = scalar(added.args[1]) if is_call(added, "add") else None
-    if zero is None or added is None or shape(x)[-1] > LONGEST_ROW or not is_8bit(x):
-        return None
-    factors = [
-        factor
-        for call in calls
-        if is_call(call, "multiply") and dtype(call) == "int64" and (factor := scalar(call.args[1])) is not None
-    ]
-    if len(factors) > 1:
-        return None
-    scale = ProbabilityScale(int(factors[0]), SHIFT - int(added)) if factors else None
-    found = Softmax(exponentials=tables[0].astype(np.int64), dtype=dtype(root), zero=int(zero), scale=scale)
-    built = softmax(x, shape(x)[-1], found.exponentials, found.dtype, found.zero, scale)
-    # With a scale of its own the reference computes in floating point.
-    return Read(found, (x,), exact=scale is None) if same(root, built) else None
 
 
 def _doublings(total: relay.Expr, width: int) -> relay.Expr:

@@ -61,7 +61,6 @@ from match.target.cost import Cost
 from match.target.group import GroupCost
 from match.target.hardware import MatchTarget, Platform
 from match.target.layers import cost_model_of
-from match.target.memory_sizes import Sizes
 
 MOST_CALLS = 1000
 """Kernel calls of a layer that has a bar for each in the timeline."""
@@ -72,7 +71,6 @@ def build(
     model: Model,
     target: MatchTarget,
     options: Options,
-    l1: Sizes | None,
     decisions: Sequence[LayerDecision],
     states: Sequence[Array] = (),
     workspace_bytes: int,
@@ -93,7 +91,6 @@ def build(
         model: The network.
         target: The chip, with the modules and memory sizes that were compiled for.
         options: What the compiler was asked for.
-        l1: Bytes of the innermost memory, or by module, where they were given, in place of the chip's own.
         decisions: Every operator of the network, in execution order.
         states: What the model's states hold at first, as the network stores them.
         workspace_bytes: Most bytes of main memory that activations take at once, network inputs and outputs included.
@@ -143,7 +140,7 @@ def build(
             batch=model.batch,
         ),
         target=_target(target, layers),
-        options=_options(target, options, l1),
+        options=_options(target, options),
         totals=Totals(
             cycles=cycles,
             milliseconds=1e3 * cycles / target.clock_hz,
@@ -169,10 +166,10 @@ def build(
     return msgspec.structs.replace(report, advice=advise(report, otherwise))
 
 
-def _options(target: MatchTarget, options: Options, l1: Sizes | None) -> OptionsSummary:
+def _options(target: MatchTarget, options: Options) -> OptionsSummary:
     return OptionsSummary(
         modules=tuple(module.name for module in target.modules),
-        l1=l1,
+        l1=options.l1,
         engine=options.engine,
         objective=options.objective,
         numerics=options.numerics.value,

@@ -16,7 +16,6 @@ import numpy as np
 
 from match.graph import moves
 from match.graph.constants import is_constant, reshaped_constant, transposed_constant
-from match.graph.elements import Dequantize
 from match.graph.integers import Place
 from match.graph.make import reshaped, transposed
 from match.graph.maps import TO_FIRST, TO_LAST
@@ -33,27 +32,23 @@ _ROW = 1
 """The axis of the one row that a sequence has as a map with channels last."""
 
 
-def with_channels_last(graph: Graph, *, moves_reals: bool = False) -> Graph:
-    """The graph with as few transpositions of maps as it can do with.
-
-    With `moves_reals` also behind a dequantize, where real numbers take four times the bytes: for graphs of which the
-    moves go back in front of it (`match.rewrites.quantized_groups.moves`).
-    """
-    maps = _Maps(moves_reals=moves_reals)
-    return rewrite(graph, maps.rule)
+def with_channels_last(graph: Graph) -> Graph:
+    """The graph with as few transpositions of maps as it can do with."""
+    return rewrite(graph, _Maps().rule)
 
 
 class _Maps:
     """Which tensors of the graph that is made are others in another order.
 
     `_last` has for maps and sequences with channels first the map with channels last, `_flat` for matrices (N, C·H·W)
-    the map with channels last whose elements they are. `_orders` has the transpositions of each tensor.
+    the map with channels last whose elements they are. `_wide` has for numbers of more bytes than what they are
+    computed from the same with channels last. `_orders` has the transpositions of each tensor.
     """
 
-    def __init__(self, *, moves_reals: bool) -> None:
-        self._moves_reals = moves_reals
+    def __init__(self) -> None:
         self._last: dict[Value, Value] = {}
         self._flat: dict[Value, Value] = {}
+        self._wide: dict[Value, Value] = {}
         self._orders: dict[tuple[Value, tuple[int, ...], tuple[int, ...], tuple[int, ...]], Value] = {}
 
     def rule(self, value: Value, original: Value) -> Value:
@@ -64,7 +59,7 @@ class _Maps:
             return self._moved(value, operator)
         if isinstance(operator, Dense) and value.inputs[0] in self._flat:
             return self._dense(value, operator)
-        if _of_elements(operator, dequantizes=self._moves_reals):
+        if _of_elements(operator):
             if len(value.inputs) == 1 and value.inputs[0] in self._flat:
                 self._flat[value] = replace(computed(operator, self._flat[value.inputs[0]]), exact=value.exact)
             return self._elements(value, operator)
@@ -83,9 +78,9 @@ class _Maps:
         """A map with channels first, whose place an operator on maps with channels last takes."""
         tensor = operator.result(*(x.tensor for x in inputs))
         last = replace(value, tensor=tensor, operator=operator, inputs=inputs)
-        first = _permuted(last, TO_FIRST)
+        first = value if _is_widened(value) else _permuted(last, TO_FIRST)
         self._last[first] = last
-        if len(value.shape) < _RANK:
+        if len(value.shape) < _RANK and first is not value:
             first = reshaped(_in_order(first), value.shape)
             self._last[first] = last
         return first
@@ -94,6 +89,11 @@ class _Maps:
         """A map or a sequence with channels first as a map with channels last."""
         if x in self._last:
             return self._last[x]
+        if x in self._wide:
+            return self._wide[x]
+        if x.operator is not None and _is_widened(x) and (inputs := self._operands(x)) is not None:
+            tensor = x.operator.result(*(one.tensor for one in inputs))
+            return self._wide.setdefault(x, replace(x, tensor=tensor, inputs=inputs))
         last = _permuted(x if len(x.shape) == _RANK else reshaped(_in_order(x), _as_map(x.shape)), TO_LAST)
         return self._once(last, last.operator) if isinstance(last.operator, Move) else last
 
@@ -101,14 +101,19 @@ class _Maps:
         """A function of elements of maps, of which constants may be broadcast to the others."""
         if not self._reads_a_map(value) or len(value.shape) not in (_RANK - 1, _RANK):
             return value
-        operands = [self._operand(x, len(value.shape)) for x in value.inputs]
-        inputs = tuple(operand for operand in operands if operand is not None)
-        return self._first(value, operator, inputs) if len(inputs) == len(operands) else value
+        inputs = self._operands(value)
+        return value if inputs is None else self._first(value, operator, inputs)
 
     def _place(self, value: Value, place: Place) -> Value:
         """The place of an extreme among channels, which are last then; the other axes stay in their order."""
         last, along = self._last[value.inputs[0]], replace(place, axis=_RANK - 1)
         return self._first(value, along, (last,)) if place.keepdims else replace(value, operator=along, inputs=(last,))
+
+    def _operands(self, value: Value) -> tuple[Value, ...] | None:
+        """What a function of elements has for maps with channels last; None if it has no such form."""
+        operands = [self._operand(x, len(value.shape)) for x in value.inputs]
+        inputs = tuple(operand for operand in operands if operand is not None)
+        return inputs if len(inputs) == len(operands) else None
 
     def _operand(self, x: Value, rank: int) -> Value | None:
         """An operand of a function of elements for maps with channels last; None if it has no such form."""
@@ -204,9 +209,23 @@ class _Maps:
         return replace(value, operator=replace(dense, weights=weights), inputs=(flat,))
 
 
-def _of_elements(operator: Operator | None, *, dequantizes: bool) -> TypeGuard[Operator]:
+def _of_elements(operator: Operator | None) -> TypeGuard[Operator]:
     """Whether an operator is a function of elements, for whose operands other moves do as well."""
-    return operator is not None and operator.elementwise and (dequantizes or not isinstance(operator, Dequantize))
+    return operator is not None and operator.elementwise
+
+
+def _is_widened(value: Value) -> bool:
+    """Whether numbers are each computed from one element of a tensor of fewer bytes, which is turned in their place."""
+    operator, wide = value.operator, value.tensor.bytes
+    while _of_elements(operator):
+        sources = [x for x in value.inputs if not is_constant(x)]
+        if len(sources) != 1 or sources[0].shape != value.shape:
+            return False
+        (value,) = sources
+        if value.tensor.bytes < wide:
+            return True
+        operator = value.operator
+    return False
 
 
 def _as_map(shape: Sequence[int]) -> tuple[int, ...]:

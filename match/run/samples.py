@@ -33,7 +33,7 @@ def random_inputs(manifest: Manifest, seed: int) -> Arrays:
 
 
 def drawn(manifest: Manifest, samples: int, seed: int) -> Arrays:
-    """So many samples of every input of a project, along a new first axis; each has the seed behind that of the last.
+    """So many samples of every input of a project, along a new first axis; each has the seed after that of the last.
 
     Raises:
         OptionError: if that is more than this machine may hold, or the seed is below 0.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 
-from match.compilation.options import Options
 from match.compiled.stations import Asked
 from match.files.kept import Kept, content, sources
 from match.search.engine import library_version
@@ -47,7 +47,8 @@ class KeptPoints:
         except UnknownSourceError:
             return None
         libraries = (*map(version, LIBRARIES), library_version(asked.options.engine))
-        described = (self._version, libraries, model, digest, chip, _deciding(asked.options), asked.l1)
+        deciding = replace(asked.options, jobs=1, cache=None)
+        described = (self._version, libraries, model, digest, chip, deciding)
         return hashlib.sha256(msgspec.json.encode(described)).hexdigest()
 
     def look_up(self, name: str | None) -> Figures | str | None:
@@ -63,17 +64,3 @@ class KeptPoints:
         if self._kept and name:
             entry = _Stored(None, found) if isinstance(found, str) else _Stored(found, None)
             self._kept.store([(name, msgspec.json.encode(entry))])
-
-
-def _deciding(options: Options) -> tuple[str | bool | None, ...]:
-    """The options on which a prediction depends."""
-    return (
-        options.engine,
-        options.objective,
-        options.numerics.value,
-        options.fuse,
-        options.rescale,
-        options.quantize_recurrent,
-        options.in_place,
-        options.at_most and str(options.at_most),
-    )

@@ -116,7 +116,7 @@ class Sweep:
     ) -> Sweep:
         """A sweep of what was given. Raises as `sweep`."""
         check_progress(progress)
-        Options.parse("exact", "latency", "hardware", jobs, cache)  # each point has its own; these are checked once
+        Options.parse(jobs=jobs, cache=cache)  # each point has its own; these are checked once
         if scheduler is not None and not (is_a(scheduler, str) and "://" in scheduler):
             raise OptionError(
                 f"a scheduler is an address such as tcp://127.0.0.1:8786, not {shown(scheduler)}; give its address."

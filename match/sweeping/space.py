@@ -19,7 +19,7 @@ from match.target.arguments import is_a, shown
 from match.target.hardware import MatchTarget
 from match.target.memory_sizes import l1_sizes, memory_size, sizes_text
 from match.target.parameters import Parameter, Setting
-from match.target.registry import get_target, settable
+from match.target.registry import settable
 
 NONE = "none"
 """What stands for no bound."""
@@ -151,14 +151,7 @@ def _asked(
         OptionError, TargetError: there is none.
     """
     settings = {axis.name: chosen[axis.name] for axis in given if axis.declared}
-    options = {axis.name: chosen[axis.name] for axis in given if axis.name in _OPTIONS and not axis.declared}
-    sizes = {name: None if name in settings else chosen.get(name) for name in _SIZES}
-    modules = None if _MODULES in settings else chosen.get(_MODULES)
-    chip = get_target(target, sizes["l1"], modules, sizes["l2"], settings)
-    asked = {name: options.get(name, option.default) for name, option in _OPTIONS.items()}
-    engine, objective, numerics, at_most = (
-        str(asked.pop(name)) for name in ("engine", "objective", "numerics", "at_most")
-    )
-    bound = None if at_most == NONE else at_most
-    parsed = Options.parse(engine, objective, numerics, 1, cache, at_most=bound, **asked)  # pyright: ignore[reportArgumentType]
-    return Asked(chip, parsed, l1_sizes(sizes["l1"]))
+    options: dict[str, Any] = {name: value for name, value in chosen.items() if name not in settings}
+    if options.get("at_most") == NONE:
+        del options["at_most"]
+    return Asked.of(target, Options.parse(**options, jobs=1, cache=cache, settings=settings))

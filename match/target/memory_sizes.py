@@ -12,7 +12,7 @@ from match.target.byte_sizes import bytes_of
 MOST_BYTES = 2**31 - 1
 
 GivenSizes = int | str | Mapping[str, int | str]
-"""Of innermost memories: one for all modules, or by the names of modules, also as a text: "cluster=64k,npu=32k"."""
+"""Sizes of innermost memories: one for all modules, or by their names, also as a text: "cluster=64k,npu=32k"."""
 
 Sizes = int | dict[str, int]
 """The same in bytes."""

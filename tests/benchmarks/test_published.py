@@ -28,10 +28,10 @@ from match.ir.layer import Dim, Layer, Op, Padding
 from match.mapping.memory import Memory
 from match.mapping.schedule import Loop, Placement, Schedule
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.target.operands import standard_operands
 from match.targets.pulp.cluster import Cluster
+from tests.layers_of import find
 from tests.sampled import sampled
 from tests.schemas import in_order
 
@@ -95,7 +95,7 @@ def test_channels_that_are_proven_constant_are_computed(models_dir: Path) -> Non
 
 def test_a_convolution_alone_is_requantized_by_a_shift() -> None:
     convolution = Convolution(channels=8, filters=16, size=6, filter=3)
-    (found,) = (f for f in find(integer_relay(from_relay(alone(convolution)))) if isinstance(f, Match))
+    (found,) = (f for f in find(integer_network(from_relay(alone(convolution)))) if isinstance(f, Match))
     layer = Layer("l", Op.CONV2D, k=16, c=8, oy=6, ox=6, iy=6, ix=6, fy=3, fx=3, padding=Padding(1, 1, 1, 1))
     kept = ("op", "k", "c", "oy", "ox", "iy", "ix", "fy", "fx", "stride", "padding")
     assert [getattr(found.layer, field) for field in kept] == [getattr(layer, field) for field in kept]

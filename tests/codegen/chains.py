@@ -28,7 +28,7 @@ from tests.codegen.mock_target import EXTERNAL_API
 
 SIZES = (1, 2, 3, 5, 9, 12, 14, 28)
 CHANNELS = (1, 2, 3, 5, 8, 12, 16, 17, 32, 40)
-OPTIONS = Options.parse("exact", "latency", "exact", 1, cache=False)
+OPTIONS = Options.parse(numerics="exact", jobs=1, cache=False)
 
 
 @dataclass(frozen=True, eq=False)

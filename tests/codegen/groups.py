@@ -28,7 +28,7 @@ from tests.analysis.simulate.layers import WINDOWED, WINDOWS, accumulator, rando
 from tests.codegen.layers import INT16, Case, Tensor, make
 from tests.codegen.mock_target import EXTERNAL_API
 
-OPTIONS = Options.parse("exact", "latency", "exact", 1, cache=False)
+OPTIONS = Options.parse(numerics="exact", jobs=1, cache=False)
 SIZES = (1, 2, 3, 4, 5, 7, 8)
 CHANNELS = (1, 2, 3, 4, 5, 8, 12, 16, 17)
 BORDERS = Op.QUANTIZE, Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.LOG_SOFTMAX

@@ -10,8 +10,8 @@ import pytest
 
 import match
 from match.codegen.control_core import ControlCore
-from match.partitioning.relay_layers import graph_of
 from match.relay import relay, tvm
+from tests.layers_of import graph_of
 
 pytestmark = pytest.mark.cc
 

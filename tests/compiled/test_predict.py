@@ -11,6 +11,7 @@ import pytest
 
 import match
 from match import zoo
+from match.compilation.arguments import CompileArguments
 from match.errors import CapacityError, OptionError
 from match.relay import relay
 from match.report import Report
@@ -92,6 +93,14 @@ def test_errors_are_those_of_a_compilation(options: dict[str, Any], error: type[
     with pytest.raises(error) as predicted:
         match.predict(DIGITS, "gap9", **options)
     assert str(compiled.value) == str(predicted.value)
+
+
+def test_inputs_and_outputs_of_another_type_are_predicted() -> None:
+    """A quantize that becomes the caller's costs nothing."""
+    given: CompileArguments = {"input_type": "int8", "output_type": "float32", "name": "other", "cache": False}
+    predicted, compiled = match.predict(DIGITS, "gap9", **given), match.compile(DIGITS, "gap9", **given).report
+    assert (predicted.model.name, predicted.totals.cycles) == ("other", compiled.totals.cycles)
+    assert [tensor.dtype for tensor in predicted.model.outputs] == ["float32"]
 
 
 def test_a_prediction_shows_itself() -> None:

@@ -89,7 +89,7 @@ def layer_by_layer(problem: CoverProblem) -> tuple[int, ...]:
     sampled(CASES, SAMPLE),
 )
 def test_never_dearer_than_layer_by_layer(network: str, target: str, l1: int | None, numerics: str) -> None:
-    options = Options.parse("exact", "latency", numerics, 1)
+    options = Options.parse(numerics=numerics, jobs=1)
     chip = get_target(target, l1)
     found, graph = chosen(network, chip, options)
     cover = solve(found.problem)
@@ -104,7 +104,7 @@ def test_never_dearer_than_layer_by_layer(network: str, target: str, l1: int | N
 
 @pytest.mark.parametrize("network", ["digits", pytest.param("resnet8", marks=pytest.mark.sweep)])
 def test_sums_that_are_not_asked_for_would_not_be_taken(network: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = Options.parse("exact", "latency", "exact", 1)
+    options = Options.parse(numerics="exact", jobs=1)
     found, _ = chosen(network, get_target("gap9"), options)
     monkeypatch.setattr("match.partitioning.choice._may_pay", lambda *_: True)
     more, _ = chosen(network, get_target("gap9"), options)
@@ -134,7 +134,7 @@ def test_less_where_layouts_meet() -> None:
     """Some layers between others on the control core, which are too small to pay for two conversions."""
     chip = get_target("diana")
     graph = integer_network(match.load(powers_of_two(small("mobilenet_v2", "int8"))), chip.activations)
-    options = Options.parse("exact", "latency", "exact", 1)
+    options = Options.parse(numerics="exact", jobs=1)
     found = choose(graph, rows(graph, find_layers(graph)), "match_net", chip, options, Stopwatch())
     assert found.cost < cost(found.problem, layer_by_layer(found.problem))
 
@@ -144,7 +144,7 @@ def test_the_sample_is_among_the_cases() -> None:
 
 
 def test_mlperf_tiny(models_dir: Path) -> None:
-    options = Options.parse("exact", "latency", "hardware", os.cpu_count())
+    options = Options.parse(jobs=os.cpu_count())
     for path, target in zip(sorted(models_dir.glob("*.tflite")), ("gap8", "pulp_open", "gap9", "diana"), strict=True):
         chip = get_target(target)
         graph = integer_network(match.load(path), chip.activations)

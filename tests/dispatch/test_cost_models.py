@@ -30,7 +30,7 @@ def unit(name: str = "unit", mac: float = 1.0, energy: Energy | None = None) -> 
 
 def decide(target: FakeTarget, objective: str = "latency") -> LayerDecision:
     work = Workload(POOL, LayerConstants(None, None), None, "f")
-    options = Options.parse("exact", objective, "hardware", 1, False)
+    options = Options.parse(objective=objective, jobs=1, cache=False)
     (decision,) = dispatch([work], target, options)
     return decision
 
@@ -138,7 +138,7 @@ def test_decisions_do_not_depend_on_the_number_of_jobs(monkeypatch: pytest.Monke
         dispatch(
             works,
             FakeTarget(unit(), FakeModule("tiny", ops=(Op.MAX_POOL2D,), size=40)),
-            Options.parse("exact", "latency", "hardware", jobs, False),
+            Options.parse(jobs=jobs, cache=False),
         )
         for jobs in (1, 3)
     ]

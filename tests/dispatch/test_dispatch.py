@@ -41,8 +41,7 @@ def workload(layer: Layer = LAYER, parameters: Requantization | None = None) -> 
 
 
 def decide_all(works: Sequence[Workload], *modules: FakeModule, **options: Any) -> list[LayerDecision]:
-    parsed = Options.parse("exact", **{"objective": "latency", "numerics": "hardware", "cache": False, **options})
-    return dispatch(works, FakeTarget(*modules), parsed)
+    return dispatch(works, FakeTarget(*modules), Options.parse(cache=False, **options))
 
 
 def decide(*modules: FakeModule, work: Workload | None = None, **options: Any) -> LayerDecision:

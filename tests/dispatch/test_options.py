@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
+from match.compilation.arguments import CompileArguments, PartitionArguments
 from match.compilation.options import Numerics, Options
 from match.compilation.stopwatch import Stopwatch
 from match.errors import OptionError
@@ -16,18 +19,18 @@ pytestmark = pytest.mark.unit
 
 
 def test_known_options() -> None:
-    assert Options.parse("exact", "latency", "exact", 1, False) == Options("exact", "latency", Numerics.EXACT)
+    assert Options.parse(numerics="exact", jobs=1, cache=False) == Options(numerics=Numerics.EXACT)
 
 
 def test_jobs_and_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("MATCH_CACHE_DIR", str(tmp_path / "mine"))
     monkeypatch.setattr("match.compilation.options.available_processors", lambda: 5)
-    options = Options.parse("exact", "latency", "exact")
+    options = Options.parse(numerics="exact")
     assert options.cache == tmp_path / "mine"
     assert options.jobs == 5
-    assert Options.parse("exact", "latency", "exact", cache=tmp_path / "other").cache == tmp_path / "other"
+    assert Options.parse(numerics="exact", cache=tmp_path / "other").cache == tmp_path / "other"
     monkeypatch.delenv("MATCH_CACHE_DIR")
-    usual = Options.parse("exact", "latency", "exact", 3)
+    usual = Options.parse(numerics="exact", jobs=3)
     assert usual.cache is not None
     assert "match" in str(usual.cache)
     assert usual.jobs == 3
@@ -36,16 +39,30 @@ def test_jobs_and_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("magic", "latency", "exact"), "engine 'magic'"),
-        (("exact", "beauty", "exact"), "objective 'beauty'"),
-        (("exact", "latency", "exact", 0), "number of jobs must be at least 1, not 0"),
-        (("exact", "latency", "exact", 1, 3), "cache is True, False or a folder, which is a path, not 3"),
-        (("exact", "latency", "float"), "numerics 'float' is unknown; choose one of: hardware, exact"),
+        ({"engine": "magic"}, "engine 'magic'"),
+        ({"objective": "beauty"}, "objective 'beauty'"),
+        ({"jobs": 0}, "number of jobs must be at least 1, not 0"),
+        ({"cache": 3}, "cache is True, False or a folder, which is a path, not 3"),
+        ({"numerics": "float"}, "numerics 'float' is unknown; choose one of: hardware, exact"),
+        ({"one_sample": "yes"}, "one_sample is whether"),
+        ({"numeric": "exact"}, "there is no option 'numeric' here; choose among: at_most, cache, engine"),
+        ({"in_place": "never"}, "there is no option 'in_place' here"),
     ],
 )
-def test_unknown_options(options: tuple[Any, ...], reason: str) -> None:
+def test_unknown_options(options: Any, reason: str) -> None:
     with pytest.raises(OptionError, match=reason):
-        Options.parse(*options)
+        Options.parse(**options)
+
+
+def test_every_argument_is_an_option() -> None:
+    fields = {field.name for field in dataclasses.fields(Options)}
+    assert fields - {*get_type_hints(CompileArguments)} == {"in_place", "off_core"}
+    assert {*get_type_hints(PartitionArguments)} < {*get_type_hints(CompileArguments)} < fields
+
+
+def test_every_argument_is_described() -> None:
+    docs = (PartitionArguments.__doc__ or "") + (CompileArguments.__doc__ or "")
+    assert re.findall(r"^    (\w+): ", docs, re.MULTILINE) == [*CompileArguments.__annotations__]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +71,7 @@ def test_unknown_options(options: tuple[Any, ...], reason: str) -> None:
 )
 def test_rescale_is_checked(numerics: str, rescale: Any, reason: str) -> None:
     with pytest.raises(OptionError, match=reason):
-        Options.parse("exact", "latency", numerics, rescale=rescale)
+        Options.parse(numerics=numerics, rescale=rescale)
 
 
 def test_inner_phases_are_taken_off_the_outer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,4 +103,4 @@ def test_phases_add_up_also_when_they_fail(monkeypatch: pytest.MonkeyPatch) -> N
 )
 def test_quantize_recurrent_is_checked(numerics: str, asked: Any, reason: str) -> None:
     with pytest.raises(OptionError, match=reason):
-        Options.parse("exact", "latency", numerics, quantize_recurrent=asked)
+        Options.parse(numerics=numerics, quantize_recurrent=asked)

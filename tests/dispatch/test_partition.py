@@ -17,9 +17,9 @@ from match.errors import CapacityError, ModelError
 from match.graph.text import text
 from match.ir.layer import Op
 from match.partitioning.partitioner import Partitioned, cut
-from match.partitioning.relay_layers import graph_of
 from match.relay import relay, tvm
 from tests.dispatch.fakes import FakeModule, FakeTarget
+from tests.layers_of import graph_of
 from tests.passes.running import Compiled
 
 pytestmark = pytest.mark.cc
@@ -91,7 +91,7 @@ def run(module: Any, value: npt.NDArray[np.uint8]) -> list[npt.NDArray[Any]]:
 
 
 def partitioned(module: Any, *modules: FakeModule) -> Partitioned:
-    options = Options.parse("exact", "latency", "hardware")
+    options = Options.parse()
     return cut(graph_of(module), FakeTarget(*modules), options, "My net", Stopwatch())
 
 

@@ -13,10 +13,10 @@ from match.dispatch.plan import LayerDecision
 from match.ir.layer import Op
 from match.mapping.memory import Memory
 from match.partitioning.partitioner import cut
-from match.partitioning.relay_layers import graph_of
 from match.relay import relay, tvm
 from match.target.cost import CpuCostModel, Energy
 from tests.dispatch.fakes import SHIFT, FakeModule, FakeTarget
+from tests.layers_of import graph_of
 
 pytestmark = pytest.mark.tvm
 
@@ -76,7 +76,7 @@ def decisions(
     target = FakeTarget(unit)
     target.cpu_cost_model = _Cpu()
     target.main_memory = Memory("L2", main_bytes)
-    options = Options.parse("exact", objective, "exact")
+    options = Options.parse(objective=objective, numerics="exact")
     return cut(graph_of(network(channels)), target, options, "net", Stopwatch()).decisions
 
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.validation.exact_session import exact_session
 from tests.frontend.refusals import refusal
 from tests.passes.running import executable
@@ -128,7 +128,7 @@ def test_what_is_said_in_another_way(change: Callable[[onnx.ModelProto], None]) 
     model = network()
     change(model)
     x = np.random.default_rng(8).normal(0, 1, (3, 6)).astype(np.float32)
-    (found,) = executable(integer_relay(load(model)))({"x": x})
+    (found,) = executable(integer_network(load(model)))({"x": x})
     (expected,) = exact_session(model.SerializeToString(), fused=False).run(None, {"x": x})
     assert len(np.unique(expected)) > 8
     np.testing.assert_array_equal(found, expected)

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from match.errors import ModelError
 from match.frontend import load
 from match.frontend.onnx_constants import with_constants
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import is_call
 from match.validation.exact_session import exact_session, with_own_weights
@@ -406,7 +406,7 @@ def test_elements_are_replaced(reduction: str, tmp_path: Path) -> None:
         tensor("numbers", [5, 6]),
     ]
     onnx.save(model(nodes, constants), tmp_path / "model.onnx")
-    module = integer_relay(load(tmp_path / "model.onnx"))
+    module = integer_network(load(tmp_path / "model.onnx"))
     x = RNG.normal(0, 4, (1, 4)).astype(np.float32)
     (ours,) = Compiled(module)({"x": x})
     (expected,) = exact_session((tmp_path / "model.onnx").read_bytes()).run(None, {"x": x})
@@ -435,7 +435,7 @@ def test_all_places_in_order_are_a_view(places: list[int], takes: bool, tmp_path
     loaded = load(tmp_path / "model.onnx")
     assert any(is_call(expr, "take", "reverse") for expr in expressions(main_function(loaded.module))) == takes
     x = RNG.normal(0, 4, (1, 4)).astype(np.float32)
-    (ours,) = Compiled(integer_relay(loaded))({"x": x})
+    (ours,) = Compiled(integer_network(loaded))({"x": x})
     (expected,) = exact_session((tmp_path / "model.onnx").read_bytes()).run(None, {"x": x})
     assert np.array_equal(ours, expected)
 
@@ -495,7 +495,7 @@ def test_bounds_of_a_clip_the_wrong_way_round(*, quantized: bool, tmp_path: Path
         constants += [tensor("least", 1.125), tensor("most", 0.375)]
     proto = model([*nodes[:4], *(ends if quantized else ()), clip, *nodes[4:]], constants)
     onnx.save(proto, tmp_path / "model.onnx")
-    module = integer_relay(load(tmp_path / "model.onnx"))
+    module = integer_network(load(tmp_path / "model.onnx"))
     x = np.array([[-1, 0, 2, 3]], np.float32)
     (expected,) = exact_session(proto.SerializeToString()).run(None, {"x": x})
     (found,) = Compiled(module)({"x": x})

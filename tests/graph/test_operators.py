@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from match.devtools.check.probes import Probe, int16_probes, network, probes
+from match.devtools.check.probes import Probe, graph_of, int16_probes, probes
 from match.graph.evaluate import evaluate
 from match.graph.opaque import Opaque
 from match.graph.operator import Described, Known
 from match.graph.pairs import Addition
+from match.graph.value import Graph
 from match.ir.graph import Tensor
 from match.relay import relay, tvm
-from match.relay.graph_reader import GraphReading, read_graph
+from match.relay.graph_reader import read_graph
 from match.relay.objects import main_function
 from match.relay.rewrite import shape
 from tests.passes.networks import mixed
@@ -37,24 +38,26 @@ def random(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.n
     return rng.integers(max(limits.min, -(1 << 20)), min(limits.max, 1 << 20) + 1, shape).astype(dtype)
 
 
-def check(module: Any) -> GraphReading:
+def read(module: Any) -> Graph:
+    return read_graph(main_function(module)).graph
+
+
+def check(graph: Graph) -> Graph:
     """Random inputs, and extreme ones: all the same value."""
-    main = main_function(module)
-    reading = read_graph(main)
-    run, rng = Compiled(module), np.random.default_rng(0)
+    run, rng = Compiled(graph), np.random.default_rng(0)
     for sample in range(SAMPLES):
-        arrays = [drawn(rng, x) for x in main.params]
+        arrays = [random(rng, x.shape, x.dtype) for x in graph.inputs]
         if sample == SAMPLES - 1:
             arrays = [np.full_like(array, array.reshape(-1)[0]) for array in arrays]
-        expected = run({x.name_hint: array for x, array in zip(main.params, arrays, strict=True)})
-        for value, one, other in zip(reading.graph.outputs, evaluate(reading.graph, arrays), expected, strict=True):
+        expected = run({x.source: array for x, array in zip(graph.inputs, arrays, strict=True)})
+        for value, one, other in zip(graph.outputs, evaluate(graph, arrays), expected, strict=True):
             assert one.dtype == other.dtype
             assert np.array_equal(one, other), f"{value.operator} {np.argwhere(one != other)[:3]}"
-    return reading
+    return graph
 
 
-def tensors(reading: GraphReading) -> None:
-    for value in reading.graph.values:
+def tensors(graph: Graph) -> None:
+    for value in graph.values:
         if value.operator is not None:
             assert value.operator.result(*(source.tensor for source in value.inputs)) == value.tensor, value.operator
 
@@ -62,24 +65,24 @@ def tensors(reading: GraphReading) -> None:
 @pytest.mark.parametrize("layers", [[*probes("uint8")], [*probes("int8")], [*int16_probes()]], ids=["u8", "i8", "i16"])
 def test_operators_of_modules(layers: Sequence[Probe]) -> None:
     """They are those that check-target tries: one of each kind of layer."""
-    reading = check(network(layers))
-    tensors(reading)
-    assert len(reading.graph.outputs) == len(layers)
-    assert not [value for value in reading.graph.outputs if isinstance(value.operator, Opaque)]
+    graph = check(graph_of(layers))
+    tensors(graph)
+    assert len(graph.outputs) == len(layers)
+    assert not [value for value in graph.outputs if isinstance(value.operator, Opaque)]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 def test_a_network(dtype: str) -> None:
-    reading = check(mixed(3, dtype))
-    tensors(reading)
-    assert not [value for value in reading.graph.values if isinstance(value.operator, Opaque)]
+    graph = check(read(mixed(3, dtype)))
+    tensors(graph)
+    assert not [value for value in graph.values if isinstance(value.operator, Opaque)]
 
 
 @pytest.mark.parametrize("layers", [[*probes("uint8")], [*probes("int8")]], ids=["u8", "i8"])
 def test_a_form_that_is_exact_computes_the_same(layers: Sequence[Probe]) -> None:
     """The network's own requantization, given as a module's form is, changes nothing."""
     rng, tried = np.random.default_rng(4), 0
-    for value in read_graph(main_function(network(layers))).graph.values:
+    for value in graph_of(layers).values:
         operator, known = value.operator, [Known(source.tensor) for source in value.inputs]
         described = operator.layer(value.tensor, known) if operator else None
         if operator is not None and isinstance(described, Described) and described.constants.requantization:
@@ -122,9 +125,9 @@ def test_moves() -> None:
         relay.broadcast_to(relay.strided_slice(x, [1], [2], axes=[3]), (2, 3, 4, 7)),
         relay.tile(x, (2, 1, 1, 1, 1)),
     ]
-    reading = check(typed(relay.Tuple(moved)))
-    tensors(reading)
-    opaque = [value.operator for value in reading.graph.values if isinstance(value.operator, Opaque)]
+    graph = check(read(typed(relay.Tuple(moved))))
+    tensors(graph)
+    opaque = [value.operator for value in graph.values if isinstance(value.operator, Opaque)]
     assert [one.name for one in opaque] == ["tile"]
 
 
@@ -133,8 +136,8 @@ def test_operators_without_a_class() -> None:
     x = relay.var("x", shape=(2, 6), dtype="float32")
     parts = relay.topk(x, 3, 1, dtype="float32")
     first, second = parts[0], parts[1]
-    reading = check(typed(relay.Tuple([relay.multiply(first, first), relay.stack([second, first], 0)])))
-    assert {value.operator.name for value in reading.graph.values if isinstance(value.operator, Opaque)} == {
+    graph = check(read(typed(relay.Tuple([relay.multiply(first, first), relay.stack([second, first], 0)]))))
+    assert {value.operator.name for value in graph.values if isinstance(value.operator, Opaque)} == {
         "topk",
         "multiply",
         "stack",

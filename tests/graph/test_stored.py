@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from match.devtools.check.probes import network, probes
+from match.devtools.check.probes import graph_of, probes
 from match.graph.evaluate import evaluate
 from match.graph.opaque import Opaque
 from match.graph.rewrite import rewrite
@@ -27,7 +27,7 @@ def read(x: relay.Var, body: relay.Expr) -> Graph:
 
 
 def test_operators_of_modules() -> None:
-    graph = read_graph(main_function(network([*probes("int8")]))).graph
+    graph = graph_of([*probes("int8")])
     data = stored(graph)
     again = loaded(data, RelayFunction.of)
     assert text(again) == text(graph)

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from match.devtools.check.probes import Probe, int16_probes, network, probes
+from match.devtools.check.probes import Probe, graph_of, int16_probes, probes
 from match.graph.evaluate import evaluate
 from match.graph.text import arrays, parse, text
-from match.relay.graph_reader import read_graph
-from match.relay.objects import main_function
 from match.rewrites.tables import with_tables
 from tests.graph.test_operators import random
 
@@ -34,7 +32,7 @@ return v4, v2
 
 @pytest.mark.parametrize("layers", [[*probes("uint8")], [*probes("int8")], [*int16_probes()]], ids=["u8", "i8", "i16"])
 def test_operators_of_modules(layers: Sequence[Probe]) -> None:
-    graph = read_graph(main_function(network(layers))).graph
+    graph = graph_of(layers)
     written = text(graph)
     again = parse(written, arrays(graph))
     assert text(again) == written

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from match.graph.value import Graph
 from match.partitioning.pattern import Core, Row, find_layers
 from match.partitioning.pattern.rows import rows
-from match.partitioning.relay_layers import graph_of
 from match.relay import tvm
+from tests.layers_of import graph_of
 
 
-def rows_of(module: tvm.IRModule) -> tuple[Row, ...]:
+def rows_of(module: Graph | tvm.IRModule) -> tuple[Row, ...]:
     """All rows of a typed module in integer form."""
     graph = graph_of(module)
     return rows(graph, find_layers(graph))
 
 
-def on_core(module: tvm.IRModule) -> list[Core]:
+def on_core(module: Graph | tvm.IRModule) -> list[Core]:
     """Those that are no layers."""
     return [row for row in rows_of(module) if isinstance(row, Core)]

@@ -14,12 +14,12 @@ from match.partitioning.chains import find_chains
 from match.partitioning.graph import listed_graph
 from match.partitioning.pattern import Match, find_layers
 from match.partitioning.pattern.rows import rows
-from match.partitioning.relay_layers import graph_of
 from match.passes.pipeline import integer_network
 from match.relay import integer_form, relay, tvm
 from match.target.registry import get_target
 from tests.devtools.zoo.reference import small
 from tests.dispatch.test_partition import conv
+from tests.layers_of import graph_of
 
 pytestmark = pytest.mark.tvm
 

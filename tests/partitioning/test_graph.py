@@ -11,12 +11,12 @@ from match.ir.graph import Graph, Tensor
 from match.partitioning.graph import listed_graph
 from match.partitioning.pattern import Match, Row, find_layers
 from match.partitioning.pattern.rows import rows
-from match.partitioning.relay_layers import graph_of
 from match.partitioning.sums import Halves, halves
 from match.relay import relay, tvm
 from match.relay.softmax import softmax
 from tests.dispatch.fakes import FakeModule, FakeTarget
 from tests.dispatch.test_partition import add, conv
+from tests.layers_of import graph_of
 
 pytestmark = pytest.mark.cc
 

@@ -16,17 +16,18 @@ from match.compilation.stopwatch import Stopwatch
 from match.cost_models.pulp_cluster import PulpClusterCost
 from match.cover.problem import Candidate, CoverProblem
 from match.dispatch.plan import CPU, WITHOUT_CODE
+from match.graph import value as typed
 from match.ir.graph import Graph
 from match.ir.layer import GROUP
 from match.partitioning.choice import ChosenNetwork, choose
 from match.partitioning.pattern import find_layers
 from match.partitioning.pattern.rows import rows
-from match.partitioning.relay_layers import graph_of
 from match.partitioning.sums import REQUANTIZE
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
 from match.target.registry import get_target
 from tests.dispatch.test_partition import conv
+from tests.layers_of import graph_of
 
 pytestmark = pytest.mark.tvm
 
@@ -36,13 +37,13 @@ DIGITS = Path(__file__).parents[1] / "tutorials/digits_float.onnx"
 
 def chosen(network: str, l1: int | None) -> ChosenNetwork:
     """A network on GAP8's cluster, which executes groups and chains."""
-    return chosen_for(integer_relay(match.load(NETWORKS / f"{network}.tflite"), "uint8"), l1)
+    return chosen_for(integer_network(match.load(NETWORKS / f"{network}.tflite"), "uint8"), l1)
 
 
-def chosen_for(module: tvm.IRModule, l1: int | None = None, chip: str = "gap8") -> ChosenNetwork:
+def chosen_for(network: typed.Graph | tvm.IRModule, l1: int | None = None, chip: str = "gap8") -> ChosenNetwork:
     """The same for a network in integer form, and maybe another chip."""
-    target, graph = get_target(chip, l1), graph_of(module)
-    options = Options.parse("exact", "latency", "hardware", cache=False)
+    target, graph = get_target(chip, l1), graph_of(network)
+    options = Options.parse(cache=False)
     return choose(graph, rows(graph, find_layers(graph)), "net", target, options, Stopwatch())
 
 
@@ -146,7 +147,7 @@ def test_more_l1_leaves_the_groups_that_less_l1_has(tmp_path: Path) -> None:
         activation_type=QuantType.QUInt8,
         weight_type=QuantType.QInt8,
     )
-    module = integer_relay(match.load(path), "uint8", exact=False)
+    module = integer_network(match.load(path), "uint8", exact=False)
     costs = [chosen_for(module, size, "gap9").cost for size in (8192, 16384, 24576, None)]
     assert costs == sorted(costs, reverse=True)
     decided = [decision for decision in chosen_for(module, None, "gap9").decisions if decision.op == GROUP]

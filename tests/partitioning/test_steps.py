@@ -6,9 +6,9 @@ import pytest
 
 from match.partitioning.pattern import Core
 from match.partitioning.pattern.rows import is_computed
-from match.partitioning.relay_layers import graph_of
 from match.partitioning.steps import Step, network_steps
 from match.relay import relay, tvm
+from tests.layers_of import graph_of
 
 pytestmark = pytest.mark.tvm
 

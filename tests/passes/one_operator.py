@@ -10,13 +10,14 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
+from match.graph.value import Graph
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay.plain import qnn_operators
 from match.validation.exact_session import exact_session
-from tests.passes.running import executable
+from tests.layers_of import find
+from tests.passes.running import executable, written
 
 
 def quantized(
@@ -52,14 +53,14 @@ def quantized(
     return onnx.shape_inference.infer_shapes(model)
 
 
-def integers(model: onnx.ModelProto, *, exact: bool = True) -> Any:
+def integers(model: onnx.ModelProto, *, exact: bool = True) -> Graph:
     """The network in integer form."""
-    return integer_relay(load(model), "uint8", exact=exact)
+    return integer_network(load(model), "uint8", exact=exact)
 
 
 def distances(model: onnx.ModelProto, module: Any, x: Any, *, least: int = 2) -> Any:
     """How far the outputs of the integer form are from onnxruntime's, which have some values at least."""
-    assert not qnn_operators(module)
+    assert not qnn_operators(written(module))
     feed = x if isinstance(x, dict) else {"x": x}
     (given,) = executable(module)(feed)
     (expected,) = exact_session(model.SerializeToString(), signed=True).run(None, feed)

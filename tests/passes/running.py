@@ -15,9 +15,10 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from match.graph.value import Graph
 from match.relay import relay, tvm
 from match.relay.build import UNWANTED
-from match.relay.recurrent import without_recurrent
+from match.relay.graph_writer import write_graph
 from tests import relay_numpy
 
 Arrays = list[npt.NDArray]
@@ -29,9 +30,9 @@ MOST_FUSED = 10
 
 
 class Compiled:
-    """A Relay module compiled for this machine."""
+    """A network compiled for this machine."""
 
-    def __init__(self, module: tvm.IRModule, optimization: int = 1) -> None:
+    def __init__(self, module: Graph | tvm.IRModule, optimization: int = 1) -> None:
         for name in ("autotvm", "te_compiler"):
             logging.getLogger(name).setLevel(logging.ERROR)
         from tvm.contrib.graph_executor import GraphModule
@@ -44,7 +45,7 @@ class Compiled:
                 opt_level=optimization, config={"relay.FuseOps.max_depth": MOST_FUSED}, disabled_pass=list(UNWANTED)
             ),
         ):
-            library = relay.build(without_recurrent(module), "llvm -opt-level=0")
+            library = relay.build(written(module), "llvm -opt-level=0")
         self._executor = GraphModule(library["default"](tvm.cpu()))
 
     def __call__(self, inputs: Mapping[str, npt.NDArray]) -> Arrays:
@@ -52,10 +53,15 @@ class Compiled:
         return [self._executor.get_output(index).numpy() for index in range(self._executor.get_num_outputs())]
 
 
-def executable(module: tvm.IRModule) -> Program:
-    """What computes the outputs of a Relay module: NumPy if it knows all operators, else TVM's code."""
-    written = without_recurrent(module)
-    return partial(relay_numpy.outputs, written) if relay_numpy.knows(written) else Compiled(written)
+def executable(network: Graph | tvm.IRModule) -> Program:
+    """What computes the outputs of a network as Relay: NumPy if it knows all operators, else TVM's code."""
+    module = written(network)
+    return partial(relay_numpy.outputs, module) if relay_numpy.knows(module) else Compiled(module)
+
+
+def written(network: Graph | tvm.IRModule) -> tvm.IRModule:
+    """A network as a Relay module."""
+    return write_graph(network).module if isinstance(network, Graph) else network
 
 
 def random_values(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> npt.NDArray:

@@ -16,8 +16,9 @@ from onnx import TensorProto, helper, numpy_helper
 from match.frontend.onnx_as_relay import relay_of
 from match.frontend.relay import from_relay
 from match.ir.layer import Op
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from tests.passes.one_operator import distances, integers, references
+from tests.passes.running import written
 
 pytestmark = pytest.mark.tvm
 
@@ -85,8 +86,8 @@ def test_windows_are_pooled(
     x = np.random.default_rng(1).normal(0, 1.5, (1, 3, *extents)).astype(np.float32)
     for exact in (True, False):
         module = integers(model, exact=exact)
-        assert "gather_nd" not in module.astext(show_meta_data=False)
-        assert len(module["main"].ret_type.shape) == (6 if keepdims else 4)
+        assert "gather_nd" not in written(module).astext(show_meta_data=False)
+        assert len(written(module)["main"].ret_type.shape) == (6 if keepdims else 4)
         off = distances(model, module, x)
         assert off.max() <= 1
         proven = references(module, Op.AVG_POOL2D)
@@ -219,7 +220,7 @@ def test_numbers_other_than_zero() -> None:
 def test_relay_of_tvm_s_importer(tmp_path: Path) -> None:
     model = collected((7, 5), grid(adaptive(7, 3), adaptive(5, 2)))
     onnx.save(model, tmp_path / "model.onnx")
-    module = integer_relay(from_relay(relay_of(tmp_path / "model.onnx")))
+    module = integer_network(from_relay(relay_of(tmp_path / "model.onnx")))
     assert references(module, Op.AVG_POOL2D)
     x = np.random.default_rng(1).normal(0, 1.5, (1, 3, 7, 5)).astype(np.float32)
     assert distances(model, module, x).max() <= 1

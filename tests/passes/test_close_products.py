@@ -9,9 +9,9 @@ import onnx
 import pytest
 
 from match.frontend import load
+from match.graph.value import Graph
 from match.ir.layer import Op
-from match.passes.pipeline import integer_relay
-from match.relay import tvm
+from match.passes.pipeline import integer_network
 from tests.passes.one_operator import references
 from tests.passes.test_trained_quantized import compared, ended
 from tests.passes.trained_models import TrainedModel
@@ -50,8 +50,8 @@ def test_within_one_step(function: str, both: bool, first: bool, output: str, tm
     assert references(module, Op.LOOKUP).count(False) == 1 + both
 
 
-def product(folder: Path, *, exact: bool) -> tvm.IRModule:
-    return integer_relay(load(folder / "model.onnx"), "uint8", exact=exact)
+def product(folder: Path, *, exact: bool) -> Graph:
+    return integer_network(load(folder / "model.onnx"), "uint8", exact=exact)
 
 
 @pytest.mark.parametrize(("exact", "scale"), [(True, 0.015), (False, 0.001)])

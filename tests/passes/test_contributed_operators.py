@@ -14,11 +14,11 @@ from onnxruntime.capi import onnxruntime_pybind11_state as own  # pyright: ignor
 
 from match.frontend import load
 from match.frontend.onnx_attributes import check_inputs, zero_points_left_out
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay.plain import qnn_operators
 from match.validation.exact_session import exact_session
 from tests.frontend.refusals import refusal
-from tests.passes.running import executable
+from tests.passes.running import executable, written
 from tests.passes.trained_models import TrainedModel
 
 pytestmark = pytest.mark.tvm
@@ -77,8 +77,8 @@ def network(kind: str, inputs: Sequence[str], **attributes: Any) -> onnx.ModelPr
 )
 def test_what_files_leave_out(kind: str, inputs: Sequence[str], attributes: dict[str, Any]) -> None:
     model = network(kind, inputs, **attributes)
-    module = integer_relay(load(model))
-    assert not qnn_operators(module)
+    module = integer_network(load(model))
+    assert not qnn_operators(written(module))
     x = np.random.default_rng(5).permutation(256).reshape(LEVELS).astype(np.uint8)
     (found,) = executable(module)({"x": x})
     (expected,) = exact_session(model.SerializeToString()).run(None, {"x": x})
@@ -146,5 +146,5 @@ def test_files_that_onnxruntime_saves(tmp_path: Path) -> None:
     kinds = {(node.domain, node.op_type) for node in onnx.load(tmp_path / "saved.onnx").graph.node}
     own = "com.microsoft"
     assert {(own, "QLinearConv"), (own, "NhwcMaxPool"), (own, "QuickGelu")} <= kinds
-    (found,) = executable(integer_relay(load(tmp_path / "saved.onnx")))({"x": x})
+    (found,) = executable(integer_network(load(tmp_path / "saved.onnx")))({"x": x})
     assert np.allclose(found, expected, rtol=0, atol=1e-6 * float(np.abs(expected).max()))

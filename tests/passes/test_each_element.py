@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from match.errors import ModelError
 from match.frontend import load
 from match.ir.layer import Op
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.validation.exact_session import exact_session
 from tests.passes.one_operator import distances, integers, quantized, references
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
@@ -235,7 +235,7 @@ def test_a_mask_of_a_map_is_laid_out_as_the_map_is(tmp_path: Path) -> None:
     network.add("Where", x, network.constant(np.array(-0.5)))
     network.conv(4, (1, 1))
     path = expose_integers(quantize(network, tmp_path, "QDQ", "QUInt8", per_channel=True))
-    module = integer_relay(load(path), "uint8")
+    module = integer_network(load(path), "uint8")
     assert references(module, Op.MULTIPLY) == [True]
     values = {"x": np.random.default_rng(2).normal(0, 1, (1, 3, 9, 8)).astype(np.float32)}
     for one, other in zip(executable(module)(values), exact_session(path).run(None, values), strict=True):

@@ -10,9 +10,9 @@ from onnx import TensorProto, helper, numpy_helper
 from match.frontend import load
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.validation.exact_session import exact_session
+from tests.layers_of import find
 from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
@@ -71,7 +71,7 @@ def sums(
 
 def layers_of(model: onnx.ModelProto, extents: tuple[Extents, ...]) -> list[str]:
     """The layers with sums of a model, whose outputs are onnxruntime's but for halves that its order of sums moves."""
-    module = integer_relay(load(model), "uint8")
+    module = integer_network(load(model), "uint8")
     rng = np.random.default_rng(2)
     x = {name: rng.normal(0, 1.5, own).astype(np.float32) for name, own in zip("ab", extents, strict=False)}
     (given,) = executable(module)(x)

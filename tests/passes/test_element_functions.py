@@ -14,13 +14,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
 from match.frontend.relay import from_relay
+from match.graph.elements import Lookup
 from match.partitioning.pattern.rows import work_of
 from match.partitioning.pattern.types import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network, integer_relay
 from match.relay import relay, tvm
-from match.relay.readers import read_lookup
 from match.validation.exact_session import exact_session
+from tests.layers_of import find
 from tests.partitioning.listed import on_core
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 from tests.passes.running import executable
@@ -132,15 +132,14 @@ def test_tables_are_onnxruntimes(dtype: str, x: tuple[float, int], y: tuple[floa
     """A table that says it is onnxruntime's has all its outputs; others are a step off at most."""
     scales, extents = scales_of(dtype, x, y), [1, 2, 8, 16]
     model = network(FUNCTIONS, scales, extents)
-    module, values = integer_relay(load(model)), every_level(scales, extents)
+    module, values = integer_network(load(model)), every_level(scales, extents)
     given = executable(module)({"input": values})
     expected = exact_session(model.SerializeToString(), signed=True).run(None, {"input": values})
-    for name, field, one, other in zip(FUNCTIONS, module["main"].body.fields, given, expected, strict=True):
-        found = read_lookup(field)
-        if found is None:  # what changes nothing, or has one output
+    for name, value, one, other in zip(FUNCTIONS, module.outputs, given, expected, strict=True):
+        if not isinstance(value.operator, Lookup):  # what changes nothing, or has one output
             assert np.array_equal(one, other), name
         else:
-            assert np.abs(one.astype(np.int64) - other).max() <= int(not found.exact), name
+            assert np.abs(one.astype(np.int64) - other).max() <= int(not value.exact), name
 
 
 def test_what_does_nothing_is_gone() -> None:
@@ -157,7 +156,7 @@ def test_tables_near_a_half_say_so(kind: str, near: float, step: float) -> None:
     for scale, real in ((near, True), (1.0, False)):
         scales = scales_of("uint8", (scale, 255 - 1), (step, 0))
         model = network({kind: FUNCTIONS[kind]}, scales, [1, 2, 8, 16])
-        module = integer_relay(load(model), "uint8")
+        module = integer_network(load(model), "uint8")
         layers = [one for one in find(module) if isinstance(one, Match)]
         assert [one.reference for one in layers if one.layer.op == "lookup"] == [not real]
 
@@ -176,7 +175,7 @@ def test_pairs_near_a_half_say_so(steps: Steps, scale: float) -> None:
     model.graph.node.insert(2, helper.make_node("DequantizeLinear", ["levels2", "t", "z"], ["other"]))
     model.graph.node.insert(2, helper.make_node("QuantizeLinear", ["input2", "t", "z"], ["levels2"]))
     model.graph.input.append(helper.make_tensor_value_info("input2", TensorProto.FLOAT, [1, 2, 8, 16]))
-    module = integer_relay(load(model), "uint8")
+    module = integer_network(load(model), "uint8")
     found = find(module)
     tables = [value for row in on_core(module) for value in row.covered if work_of(value).name == "entries"]
     lines = [one.reference for one in found if isinstance(one, Match) and one.layer.op == "lookup_line"]
@@ -198,7 +197,7 @@ def test_a_number_for_each_channel_is_a_table_for_each(kind: str, axis: int) -> 
     }
     levels = np.array([-26, 8, 50], np.int8).reshape(each.shape)
     model = network(functions, scales | {"each": each, "levels_of_each": levels}, extents)
-    module, values = integer_relay(load(model)), every_level(scales, extents)
+    module, values = integer_network(load(model)), every_level(scales, extents)
     expected = exact_session(model.SerializeToString(), signed=True).run(None, {"input": values})
     for one, other in zip(executable(module)({"input": values}), expected, strict=True):
         assert np.array_equal(one, other)
@@ -217,7 +216,7 @@ def test_batch_normalization_is_a_table_for_each_channel(tmp_path: Path) -> None
     network.add("BatchNormalization", *map(network.constant, parameters), variance, epsilon=1e-3)
     network.conv(4)
     path = expose_integers(quantize(network, tmp_path, "QDQ", "QUInt8", per_channel=True))
-    module = integer_relay(load(path), "uint8")
+    module = integer_network(load(path), "uint8")
     layers = [one for one in find(module) if isinstance(one, Match)]
     assert [one.reference for one in layers if one.layer.op == "channel_lookup"] == [True]
     x = np.random.default_rng(2).normal(0, 1, (1, 3, 7, 6)).astype(np.float32)

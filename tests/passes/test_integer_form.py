@@ -149,7 +149,6 @@ def test_add_and_tables():
     second = table[wide + 128]
     np.testing.assert_array_equal(outputs[1], np.clip((700 * wide - 300 * second - 12345) >> 9, -90, 80))
     np.testing.assert_array_equal(outputs[2], pairs[wide + 128, second + 128])
-    assert readers.read_lookup_sum(typed[1]) is None
     lookup, addition = readers.read_lookup(typed[0]), readers.read_addition(typed[1])
     assert lookup is not None
     assert (lookup.operator.outputs == table).all()
@@ -230,20 +229,9 @@ def test_sum_of_lookups(real):
     tables = rng.integers(-(2**28), 2**28, (2, 256))
     expr = integer_form.lookup_sum(x, pixel, ("int8", "uint8"), tables, (-90, 80), "int8", real=real)
     value = random_values(rng, (1, 4, 4, 3), "int8")
-    found, typed = run(x, expr, value)
+    found, _ = run(x, expr, value)
     sums = tables[0][value.astype(np.int64) + 128] + tables[1][pixel.data.numpy().astype(np.int64)]
     np.testing.assert_array_equal(found, np.clip(np.floor_divide(sums, 2**20), -90, 80))
-    read = readers.read_lookup_sum(typed)
-    assert read is not None
-    assert (types_of(read), read.operator.clip, read.operator.dtype, read.exact) == (
-        ("int8", "uint8"),
-        (-90, 80),
-        "int8",
-        not real,
-    )
-    np.testing.assert_array_equal(read.operator.tables, tables)
-    assert readers.read_addition(typed) is None
-    assert readers.read_absolute_difference(typed) is None
 
 
 @pytest.mark.parametrize("real", [False, True])
@@ -258,20 +246,9 @@ def test_looked_up_line(real):
     channel = relay.strided_slice(x, [1], [2], axes=[3])
     for other, chosen, dtype in ((relay.const(pixel), pixel, "uint8"), (channel, wide[..., 1:2] + 128, "int8")):
         expr = integer_form.lookup_line(x, other, ("int8", dtype), lines, (-90, 80), "int8", real=real)
-        found, typed = run(x, expr, value)
+        found, _ = run(x, expr, value)
         sums = wide * lines[0][chosen] + lines[1][chosen]
         np.testing.assert_array_equal(found, np.clip(np.floor_divide(sums, 2**15), -90, 80))
-        read = readers.read_lookup_line(typed)
-        assert read is not None
-        assert (types_of(read), read.operator.clip, read.operator.dtype, read.exact) == (
-            ("int8", dtype),
-            (-90, 80),
-            "int8",
-            not real,
-        )
-        np.testing.assert_array_equal(read.operator.lines, lines)
-        assert readers.read_lookup_sum(typed) is None
-        assert readers.read_addition(typed) is None
 
 
 def test_absolute_difference():
@@ -282,11 +259,6 @@ def test_absolute_difference():
     tables = rng.integers(-(2**27), 2**27, (2, 256))
     expr = integer_form.absolute_difference(x, pixel, ("int8", "uint8"), tables, (-90, 80), "int8")
     value = random_values(rng, (1, 4, 4, 3), "int8")
-    found, typed = run(x, expr, value)
+    found, _ = run(x, expr, value)
     sums = tables[0][value.astype(np.int64) + 128] + tables[1][pixel.data.numpy().astype(np.int64)]
     np.testing.assert_array_equal(found, np.clip(np.abs(np.floor_divide(sums, 2**20)) - 90, -90, 80))
-    read = readers.read_absolute_difference(typed)
-    assert read is not None
-    assert (types_of(read), read.operator.clip, read.operator.dtype) == (("int8", "uint8"), (-90, 80), "int8")
-    np.testing.assert_array_equal(read.operator.tables, tables)
-    assert readers.read_lookup_sum(typed) is None

@@ -19,14 +19,14 @@ from match.graph.moves import Concatenate, Move
 from match.graph.operator import Operator
 from match.graph.reals import RealClip
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network, integer_relay
 from match.relay.integer_form import is_real_sums
 from match.relay.objects import expressions, main_function
 from match.relay.plain import qnn_operators
 from match.relay.rewrite import is_call
 from match.rewrites.quantized_groups.moves import with_moves_of_integers
 from match.validation.exact_session import exact_session
+from tests.layers_of import find
 from tests.passes.running import executable
 from tests.passes.test_trained_quantized import compared, ended
 from tests.passes.trained_models import TrainedModel
@@ -182,7 +182,11 @@ def test_readers_of_parts(reader: Callable[[TrainedModel, str, str], None], tmp_
     assert not qnn_operators(module)
     close = any(map(is_real_sums, expressions(main_function(module))))
     assert close == (reader not in FUNCTIONS) or not exact
-    assert close != all(layer.reference for layer in find(module) if isinstance(layer, Match)) or reader is gated
+    assert (
+        close
+        != all(layer.reference for layer in find(integer_network(loaded, exact=exact)) if isinstance(layer, Match))
+        or reader is gated
+    )
     x = {"x": np.random.default_rng(5).normal(0, 1, (1, 8, 14, 12)).astype(np.float32)}
     assert loaded.data is not None
     (ours,), (reference,) = executable(module)(x), exact_session(loaded.data).run(None, x)

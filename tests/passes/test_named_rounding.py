@@ -14,10 +14,10 @@ from match.graph.elements import Lookup
 from match.graph.integers import Elementwise
 from match.graph.opaque import Opaque
 from match.graph.sums import Convolution, Dense
+from match.graph.value import Graph
 from match.ir.step_function import step_function
-from match.passes.pipeline import integer_network, integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
-from match.relay.readers import read_layer
 from tests.passes.running import Compiled, executable, random_values
 from tests.passes.test_tflite_arithmetic import multiplier_of
 
@@ -95,20 +95,23 @@ def network(ties: str, compute: str = "None", *, wide: bool = False) -> tvm.IRMo
     return relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], y)))
 
 
-def is_dense(network: tvm.IRModule) -> bool:
-    read = read_layer(network["main"].body)
-    return read is not None and isinstance(read.operator, Dense)
+def is_dense(network: Graph) -> bool:
+    return isinstance(network.outputs[0].operator, Dense)
 
 
 @pytest.mark.parametrize(("ties", "wide"), [(Ties.UP, False), (Ties.AWAY_FROM_ZERO, False), (Ties.UP, True)])
 def test_networks_compute_what_tvm_computes(ties: Ties, wide: bool) -> None:
     module = network(ties, wide=wide)
-    integers = integer_relay(from_relay(module))
+    integers = integer_network(from_relay(module))
     assert is_dense(integers)
-    values = integer_network(from_relay(module)).values
+    values = integers.values
     assert [type(value.operator) for value in values if isinstance(value.operator, _KINDS)] == [*_KINDS]
     assert not [value for value in values if isinstance(value.operator, Opaque | Elementwise)]
-    ours, theirs, other = executable(integers), Compiled(module), executable(integer_relay(from_relay(network("None"))))
+    ours, theirs, other = (
+        executable(integers),
+        Compiled(module),
+        executable(integer_network(from_relay(network("None")))),
+    )
     rng, differ = np.random.default_rng(1), 0
     for _ in range(20):
         inputs = {"x": random_values(rng, (1, 3, 4, 4), "int8")}
@@ -120,7 +123,7 @@ def test_networks_compute_what_tvm_computes(ties: Ties, wide: bool) -> None:
 
 def test_a_floating_point_type_stays_tvms() -> None:
     module = network("UPWARD", "float32")
-    ours, theirs = Compiled(integer_relay(from_relay(module))), Compiled(module)
+    ours, theirs = Compiled(integer_network(from_relay(module))), Compiled(module)
     inputs = {"x": random_values(np.random.default_rng(1), (1, 3, 4, 4), "int8")}
     np.testing.assert_array_equal(ours(inputs)[0], theirs(inputs)[0])
 
@@ -145,7 +148,7 @@ def test_numbers_along_another_axis_are_no_bias() -> None:
     ]
     module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], relay.Tuple(outputs))))
     module = relay.transform.FoldConstant()(module)
-    ours, theirs = Compiled(integer_relay(from_relay(module))), Compiled(module)
+    ours, theirs = Compiled(integer_network(from_relay(module))), Compiled(module)
     inputs = {"x": random_values(rng, (1, 4, 4, 4), "int8")}
     for found, expected in zip(ours(inputs), theirs(inputs), strict=True):
         np.testing.assert_array_equal(found, expected)
@@ -153,7 +156,7 @@ def test_numbers_along_another_axis_are_no_bias() -> None:
 
 def assert_a_dense_layer_as_tvm_computes_it(module: tvm.IRModule) -> None:
     """Of an input x (1, 12) of int8."""
-    integers, rng = integer_relay(from_relay(module)), np.random.default_rng(5)
+    integers, rng = integer_network(from_relay(module)), np.random.default_rng(5)
     assert is_dense(integers)
     ours, theirs = executable(integers), Compiled(module)
     for _ in range(10):

@@ -14,11 +14,11 @@ from onnx import helper, numpy_helper
 from match.frontend import load
 from match.frontend.onnx_biases import with_held_biases
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay.plain import qnn_operators
 from match.validation.exact_session import exact_session
-from tests.passes.running import executable
+from tests.layers_of import find
+from tests.passes.running import executable, written
 from tests.passes.test_trained_quantized import ended
 from tests.passes.trained_models import TrainedModel
 
@@ -95,8 +95,8 @@ class Layer:
     def ours(self, folder: Path) -> tuple[npt.NDArray[np.int64], bool]:
         """What the integer form computes, and whether it is said to be exact."""
         onnx.save(self.model, folder / "model.onnx")
-        module = integer_relay(load(folder / "model.onnx"))
-        assert not qnn_operators(module)
+        module = integer_network(load(folder / "model.onnx"))
+        assert not qnn_operators(written(module))
         layers = [layer for layer in find(module) if isinstance(layer, Match)]
         (outputs,) = executable(module)(self.x)
         return outputs.astype(np.int64), all(layer.reference for layer in layers)
@@ -208,7 +208,7 @@ def test_numbers_along_another_axis(kind: str, extents: tuple[int, ...], tmp_pat
     x = {"x": np.random.default_rng(3).normal(0, 2, loaded.inputs[0].shape).astype(np.float32)}
     assert loaded.data is not None
     (expected,) = exact_session(loaded.data).run(None, x)
-    (found,) = executable(integer_relay(loaded))(x)
+    (found,) = executable(integer_network(loaded))(x)
     off = np.abs(found.astype(np.int64) - expected)
     assert off.max() <= 1
     assert np.mean(off) < 0.02

@@ -15,12 +15,13 @@ import pytest
 import match
 from match.frontend import load
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import dtype, is_call
 from match.validation.exact_session import exact_session
+from tests.layers_of import find
+from tests.passes.running import written
 from tests.passes.test_trained_quantized import SUMMING
 from tests.passes.trained_models import TrainedModel
 
@@ -137,9 +138,9 @@ def compared(model: TrainedModel, folder: Path, *outputs: str) -> tuple[set[str]
     onnx.save(proto, folder / "model.onnx")
     exact_session(folder / "model.onnx", optimized=folder / "run.onnx")
     run = {node.op_type for node in onnx.load(folder / "run.onnx").graph.node}
-    module = integer_relay(load(folder / "model.onnx"))
+    module = integer_network(load(folder / "model.onnx"))
     layers = [layer for layer in find(module) if isinstance(layer, Match)]
-    in_integers = not any(is_call(expr, *SUMMING) and dtype(expr) == "float32" for expr in calls(module))
+    in_integers = not any(is_call(expr, *SUMMING) and dtype(expr) == "float32" for expr in calls(written(module)))
     return run & (INTEGER | REAL), in_integers and all(layer.reference for layer in layers)
 
 

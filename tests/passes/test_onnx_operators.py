@@ -8,11 +8,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network, integer_relay
 from match.relay.plain import qnn_operators
 from match.validation.exact_session import exact_session
 from tests.passes.onnx_models import OnnxModel, executed_operators, expose_integers, quantize
-from tests.passes.running import executable
+from tests.passes.running import executable, written
 
 pytestmark = pytest.mark.tvm
 
@@ -237,8 +237,8 @@ def squares_of_pixels_out_of_channels(model):
 
 def compare(path, samples=3, scale=1.0):
     model = load(path)
-    module = integer_relay(model, "uint8")
-    assert not qnn_operators(module)
+    module = integer_network(model, "uint8")
+    assert not qnn_operators(written(module))
     run, reference = executable(module), exact_session(path)
     rng = np.random.default_rng(5)
     distinct = set()
@@ -272,7 +272,7 @@ def test_wide_accumulators_have_exceptions(tmp_path):
     model.add("Relu")
     path = expose_integers(quantize(model, tmp_path, "QDQ", "QUInt8", True))
     module = compare(path, samples=8)
-    text = module.astext(show_meta_data=False)
+    text = written(module).astext(show_meta_data=False)
     assert "logical_or" in text
 
 
@@ -298,7 +298,7 @@ def test_accumulators_beyond_float32_are_scaled_in_float32(tmp_path):
     path = tmp_path / "wide.onnx"
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
     module = integer_relay(load(path), "uint8")
-    assert 'dtype="float32"' in module.astext(show_meta_data=False)
+    assert 'dtype="float32"' in written(module).astext(show_meta_data=False)
     run, reference = executable(module), exact_session(path)
     for level in range(1, 256, 2):
         x = {"x": np.clip(rng.normal(level, 3, (1, 6000)), 0, 255).astype(np.float32)}
@@ -317,7 +317,7 @@ def test_float_inputs_and_outputs(tmp_path):
     classifier(model)
     path = quantize(model, tmp_path, "QDQ", "QUInt8", True)
     loaded = load(path)
-    run, reference = executable(integer_relay(loaded, "uint8")), exact_session(path)
+    run, reference = executable(integer_network(loaded, "uint8")), exact_session(path)
     rng = np.random.default_rng(6)
     for _ in range(20):
         x = {"x": rng.normal(0, 1, SHAPE).astype(np.float32)}
@@ -330,7 +330,7 @@ def test_a_reduction_of_the_map_is_pooling(tmp_path):
     model.add("ReduceMean", axes=[2, 3], keepdims=0)
     model.gemm(4, 3)
     module = compare(expose_integers(quantize(model, tmp_path, "QDQ", "QUInt8", True)), samples=8)
-    assert "sum(" in module.astext(show_meta_data=False)
+    assert "sum(" in written(module).astext(show_meta_data=False)
 
 
 def test_flattening_costs_no_transposition(tmp_path):

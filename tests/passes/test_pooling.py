@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from match.frontend import load
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay.plain import qnn_operators
 from match.validation.exact_session import exact_session
+from tests.layers_of import find
 from tests.passes.one_operator import distances, integers, quantized, references
-from tests.passes.running import executable
+from tests.passes.running import executable, written
 
 pytestmark = pytest.mark.tvm
 
@@ -39,8 +39,8 @@ def compared(model: onnx.ModelProto, *, exact: bool) -> tuple[npt.NDArray[np.int
     """How far the integers are from onnxruntime's, and the layers."""
     shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
     x = np.random.default_rng(3).normal(0, 2, shape).astype(np.float32)
-    module = integer_relay(load(model), "uint8", exact=exact)
-    assert not qnn_operators(module)
+    module = integer_network(load(model), "uint8", exact=exact)
+    assert not qnn_operators(written(module))
     (given_,), expected = executable(module)({"x": x}), operator_by_operator(model, x)
     assert given_.shape == expected.shape
     layers = [one for one in find(module) if isinstance(one, Match) and one.layer.op is not Op.QUANTIZE]
@@ -143,7 +143,7 @@ def test_windows_that_are_proven_exact(window: tuple[int, int], dtype: str, *, s
     out = {"so": constants["s"], "zo": constants["z"]} if same else {"so": np.float32(0.0241), "zo": number(low + 99)}
     x = np.random.default_rng(2).normal(0, 2, (1, 8, 24, 24)).astype(np.float32)
     model = quantized("AveragePool", x.shape, constants | out, kernel_shape=window, strides=[1, 2])
-    module = integer_relay(load(model), "uint8")
+    module = integer_network(load(model), "uint8")
     assert references(module, Op.AVG_POOL2D) == [True]
     (ours,) = executable(module)({"x": x})
     (expected,) = exact_session(model.SerializeToString(), signed=True, fused=fused).run(None, {"x": x})
@@ -165,7 +165,7 @@ def test_halves_go_where_float32_takes_them(
         x = np.random.default_rng(2).normal(0, 60 * scale, (1, 8, 24, 24)).astype(np.float32)
         sizes: dict[str, Any] = {"kernel_shape": window, "pads": pads, "count_include_pad": counted}
         model = quantized("AveragePool", x.shape, own, strides=[2, 1], **sizes)
-        module = integer_relay(load(model), "uint8")
+        module = integer_network(load(model), "uint8")
         assert references(module, Op.FLOAT_AVG_POOL2D) == [True]
         (ours,) = executable(module)({"x": x})
         (expected,) = exact_session(model.SerializeToString(), signed=True).run(None, {"x": x})

@@ -10,9 +10,9 @@ import pytest
 from match.frontend.relay import from_relay
 from match.ir.dtypes import levels
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
+from tests.layers_of import find
 from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
@@ -57,7 +57,7 @@ def test_bit_for_bit_as_tvm() -> None:
     signed, unsigned = (relay.var(name, shape=(256,), dtype=name) for name in ("int8", "uint8"))
     functions = [applied(name, unsigned if name in ROOTS else signed) for name in OUTPUTS]
     function = relay.Function([signed, unsigned], relay.Tuple(functions))
-    module = integer_relay(from_relay(function))
+    module = integer_network(from_relay(function))
     found = find(module)
     assert len(found) == len(OUTPUTS)
     assert all(isinstance(one, Match) for one in found)

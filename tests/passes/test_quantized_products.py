@@ -16,10 +16,10 @@ from onnx import TensorProto, helper, numpy_helper
 from match.frontend import load
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.validation.exact_session import exact_session
 from tests.frontend.refusals import refused
+from tests.layers_of import find
 from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
@@ -88,7 +88,7 @@ def compared(model: onnx.ModelProto, dtype: str = "uint8") -> list[Match]:
     """The layers of the network, whose integers are those of onnxruntime."""
     extents = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
     x = np.random.default_rng(3).normal(0, 1.5, extents).astype(np.float32)
-    module = integer_relay(load(model), "uint8")
+    module = integer_network(load(model), "uint8")
     (ours,) = executable(module)({"x": x})
     (expected,) = exact_session(model.SerializeToString(), signed=dtype == "int8").run(None, {"x": x})
     assert len(np.unique(expected)) > 2
@@ -335,6 +335,6 @@ def test_a_choice_between_integers() -> None:
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     x = rng.normal(0, 1, (1, 3, 4, 5)).astype(np.float32)
-    (found,) = executable(integer_relay(load(model), "uint8"))({"x": x})
+    (found,) = executable(integer_network(load(model), "uint8"))({"x": x})
     (expected,) = exact_session(model.SerializeToString()).run(None, {"x": x})
     np.testing.assert_array_equal(found, expected)

@@ -14,7 +14,7 @@ from match.errors import ModelError
 from match.frontend import load
 from match.ir.layer import Op
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
+from tests.layers_of import find
 from tests.passes.one_operator import distances, integers, quantized, references
 from tests.seeds import seeded
 

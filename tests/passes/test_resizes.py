@@ -22,8 +22,7 @@ from match.graph.evaluate import evaluate
 from match.graph.opaque import Opaque
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
 from match.relay.execute import Executable
 from match.relay.graph_reader import read_graph
@@ -32,8 +31,9 @@ from match.relay.plain import qnn_operators
 from match.relay.real_readers import read_reals
 from match.validation.exact_session import exact_session
 from tests.frontend.qdq.float_models import graph_of
+from tests.layers_of import find
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
-from tests.passes.running import executable
+from tests.passes.running import executable, written
 
 pytestmark = pytest.mark.tvm
 
@@ -81,8 +81,8 @@ def compared(model: onnx.ModelProto) -> tuple[npt.NDArray[np.int64], Sequence[Ma
     """How far the integers are from onnxruntime's, and the layers."""
     shape = [dim.dim_value for dim in model.graph.input[0].type.tensor_type.shape.dim]
     x = {"x": ((np.random.default_rng(0).integers(0, 256, shape) - int(ZERO)) * SCALE).astype(np.float32)}
-    module = integer_relay(load(model), "uint8")
-    assert not qnn_operators(module)
+    module = integer_network(load(model), "uint8")
+    assert not qnn_operators(written(module))
     (given,), (expected,) = executable(module)(x), exact_session(model.SerializeToString(), signed=True).run(None, x)
     assert len(np.unique(expected)) > 5
     return given.astype(np.int64) - expected, [one for one in find(module) if isinstance(one, Match)]
@@ -201,7 +201,7 @@ def test_sequences_between_convolutions(tmp_path: Path) -> None:
     model.add("Resize", "", model.constant(np.array([1.0, 1, 1.5])), mode="nearest")
     model.add("Conv", model.constant(model.rng.normal(0, 0.4, (4, 6, 1))))
     path = expose_integers(quantize(model, tmp_path, "QDQ", "QUInt8", True))
-    module = integer_relay(load(path), "uint8")
+    module = integer_network(load(path), "uint8")
     x = {"x": np.random.default_rng(2).normal(0, 1, (1, 4, 20)).astype(np.float32)}
     for given_, expected in zip(executable(module)(x), exact_session(path).run(None, x), strict=True):
         np.testing.assert_array_equal(given_, expected)
@@ -255,8 +255,8 @@ def test_integers_between_which_nothing_interpolates(mode: str, dtype: str) -> N
 def test_interpolated_integers(extents: Sequence[int], numbers: Any, coordinates: str, dtype: str) -> None:
     """What is rounded here, onnxruntime cuts off."""
     model = on_integers(extents, numbers, dtype, mode="linear", coordinate_transformation_mode=coordinates)
-    module = integer_relay(load(model), "uint8")
-    assert not qnn_operators(module)
+    module = integer_network(load(model), "uint8")
+    assert not qnn_operators(written(module))
     (layer,) = [one for one in find(module) if isinstance(one, Match) and one.layer.op is Op.RESIZE]
     assert not layer.reference
     run, reference = executable(module), exact_session(model.SerializeToString(), signed=True)
@@ -276,7 +276,7 @@ def test_interpolation_in_a_file_of_operators_on_integers(tmp_path: Path, dtype:
     model.add("Resize", "", model.constant(np.array([1.0, 1, 2, 2])), mode="linear")
     path = expose_integers(quantize(model, tmp_path, "QOperator", dtype, per_channel=True))
     assert [node.op_type for node in onnx.load(path).graph.node][:3] == ["QuantizeLinear", "QLinearConv", "Resize"]
-    module = integer_relay(load(path), "uint8")
+    module = integer_network(load(path), "uint8")
     assert all(isinstance(one, Match) for one in find(module))
     run, reference = executable(module), exact_session(path, signed=True)
     for seed in range(5):

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from match.frontend import load
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network, integer_relay
 from match.validation.exact_session import exact_session
 from tests.passes.running import executable
 
@@ -76,7 +76,7 @@ def test_a_table_that_is_computed_stays() -> None:
     (gather,) = [node for node in model.graph.node if node.op_type == "Gather"]
     gather.input[0] = "given"
     model.graph.input.append(helper.make_tensor_value_info("given", TensorProto.FLOAT, (WORDS, FEATURES)))
-    compute = executable(integer_relay(load(model)))
+    compute = executable(integer_network(load(model)))
     feed = {
         "x": np.array([[0, -1, 12, 3, -13]]),
         "given": np.random.default_rng(2).normal(0, 1, (WORDS, FEATURES)).astype(np.float32),

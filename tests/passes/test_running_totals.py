@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 from match.errors import ModelError
 from match.ir.layer import Op
 from match.partitioning.pattern.types import Match
-from match.partitioning.relay_layers import find
+from tests.layers_of import find
 from tests.passes.one_operator import distances, integers, quantized
 
 pytestmark = pytest.mark.tvm

@@ -11,9 +11,9 @@ import pytest
 
 from match.frontend import load
 from match.partitioning.pattern.types import Match, Rejection
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.validation.exact_session import exact_session
+from tests.layers_of import find
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
 from tests.passes.running import executable
 
@@ -60,7 +60,7 @@ def test_equal_to_onnxruntime(
     path = quantize(written, tmp_path, "QDQ", "QUInt8", per_channel=write is not enlarged)
     assert {node.op_type for node in onnx.load(path).graph.node} >= {"QuantizeLinear", "DequantizeLinear"}
     exposed = expose_integers(path)
-    module = integer_relay(load(exposed))
+    module = integer_network(load(exposed))
     convolutions = [one for one in find(module) if "conv2d" in (one.layer.op if isinstance(one, Match) else one.op)]
     assert convolutions
     assert all(isinstance(one, Match if layers else Rejection) for one in convolutions)

@@ -11,13 +11,13 @@ from onnx import helper
 
 from match.frontend import load
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import relay
 from match.validation.exact_session import exact_session
+from tests.layers_of import find
 from tests.passes.one_operator import distances, integers, quantized
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
-from tests.passes.running import executable
+from tests.passes.running import executable, written
 
 pytestmark = pytest.mark.tvm
 
@@ -56,9 +56,9 @@ def test_a_split(tmp_path: Path, form: str, axis: int, sizes: list[int]) -> None
     model.add("Concat", *rest, axis=axis)
     model.conv(4, (1, 1))
     path = expose_integers(quantize(model, tmp_path, form, "QUInt8", per_channel=False))
-    module = integer_relay(load(path), "uint8")
+    module = integer_network(load(path), "uint8")
     assert all(isinstance(one, Match) for one in find(module))
-    assert "split" not in relay.analysis.list_op_freqs(module)
+    assert "split" not in relay.analysis.list_op_freqs(written(module))
     x = {"x": np.random.default_rng(0).normal(0, 1, model.shape).astype(np.float32)}
     for given, expected in zip(executable(module)(x), exact_session(path).run(None, x), strict=True):
         np.testing.assert_array_equal(given, expected)

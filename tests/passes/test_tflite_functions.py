@@ -18,7 +18,7 @@ from match.arithmetic.interface import QuantizedType
 from match.frontend.model import Model
 from match.frontend.relay import from_relay
 from match.frontend.tflite import from_tflite
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network, integer_relay
 from match.relay import relay
 from match.relay.rewrite import dtype, is_8bit, operator_name
 from tests.passes.running import executable
@@ -176,7 +176,7 @@ def softmaxes(networks: list[tuple[int, float, float]]) -> tuple[bytes, list[npt
 def test_softmax() -> None:
     data, samples = softmaxes(SOFTMAXES)
     model = from_tflite(data, Path("test.tflite"))
-    found = executable(integer_relay(model))({x.name: value for x, value in zip(model.inputs, samples, strict=True)})
+    found = executable(integer_network(model))({x.name: value for x, value in zip(model.inputs, samples, strict=True)})
     expected = Micro(data, len(SOFTMAXES))(*samples)
     for network, one, other in zip(SOFTMAXES, expected, found, strict=True):
         np.testing.assert_array_equal(other, one, str(network))
@@ -194,7 +194,7 @@ def test_rows_whose_sums_tflite_micro_refuses() -> None:
     network = from_tflite(model.build(inputs, outputs), Path("test.tflite"))
     samples = [np.full((2, width), [[-128], [127]], np.int8) for width in widths]
     values = {x.name: sample for x, sample in zip(network.inputs, samples, strict=True)}
-    for output in executable(integer_relay(network))(values):
+    for output in executable(integer_network(network))(values):
         assert (output == -128).all()
 
 

@@ -10,11 +10,11 @@ import pytest
 from match.frontend import load
 from match.frontend.tflite import from_tflite
 from match.graph.sums import Convolution, Dense
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network, integer_relay
 from match.relay import relay
 from match.relay.plain import qnn_operators
 from match.relay.readers import read_layer
-from tests.passes.running import executable
+from tests.passes.running import executable, written
 from tests.passes.tflite_models import Micro, with_outputs
 from tests.sampled import sampled
 
@@ -32,8 +32,8 @@ NETWORKS = {
 def compare(data: bytes, samples: int, activations=None) -> None:
     model = from_tflite(data, Path("network.tflite"))
     reference = Micro(data, len(model.outputs))
-    module = integer_relay(model, activations)
-    assert not qnn_operators(module)
+    module = integer_network(model, activations)
+    assert not qnn_operators(written(module))
     run = executable(module)
     rng = np.random.default_rng(11)
     shape = model.inputs[0].shape

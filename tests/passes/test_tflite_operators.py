@@ -11,9 +11,9 @@ import pytest
 
 from match.frontend.tflite import from_tflite
 from match.partitioning.pattern.types import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network, integer_relay
 from match.relay.plain import qnn_operators
+from tests.layers_of import find
 from tests.passes.running import executable, random_values
 from tests.passes.tflite_models import Micro, TfliteModel
 
@@ -28,7 +28,7 @@ def check(data: bytes, samples: int = 12, activations: Sequence[Literal["uint8"]
     """Compare on random inputs; the Relay text in integer form."""
     model = from_tflite(data, Path("test.tflite"))
     reference = Micro(data, len(model.outputs))
-    compiled = [executable(integer_relay(model, kind)) for kind in activations]
+    compiled = [executable(integer_network(model, kind)) for kind in activations]
     rng = np.random.default_rng(1)
     distinct: set[int] = set()
     for _ in range(samples):
@@ -320,7 +320,7 @@ def test_single_numbers():
     scaled = model.operator("MUL", [numbers[0], inputs[1]], model.tensor((3, 2), "int8", 0.3, 3), "MulOptions")
     data = model.build(inputs, [scaled, *outputs])
     check(data)
-    found = find(integer_relay(from_tflite(data, Path("test.tflite"))))
+    found = find(integer_network(from_tflite(data, Path("test.tflite"))))
     assert sum(isinstance(layer, Match) for layer in found) > len(outputs)
 
 

@@ -13,14 +13,14 @@ from match.frontend import load
 from match.frontend.onnx_as_relay import relay_of
 from match.frontend.relay import from_relay
 from match.ir.layer import Op
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network, integer_relay
 from match.relay import relay
 from match.relay.graph import post_order
 from match.relay.rewrite import operator_name
 from match.validation.exact_session import exact_session
 from tests.passes.one_operator import distances, integers, quantized, references
 from tests.passes.onnx_models import OnnxModel, quantize
-from tests.passes.running import executable
+from tests.passes.running import executable, written
 
 pytestmark = pytest.mark.tvm
 
@@ -45,7 +45,7 @@ def test_every_output_is_onnxruntimes(tmp_path: Path, activations: str) -> None:
     filters(model, 5, (2, 3, 1), bias=False, strides=[2, 1, 2], dilations=[1, 2, 1])
     path = quantize(model, tmp_path, "QDQ", activations, True)
     module = integer_relay(load(path), "uint8")
-    names = {operator_name(expr) for expr in post_order(module["main"]) if isinstance(expr, relay.Call)}
+    names = {operator_name(expr) for expr in post_order(written(module)["main"]) if isinstance(expr, relay.Call)}
     assert "nn.conv2d" in names
     assert "nn.conv3d" not in names
     program, reference = executable(module), exact_session(path)
@@ -75,7 +75,7 @@ def test_pooling(case: str, dtype: str) -> None:
     model = quantized(kind, SHAPE, constants, **attributes)
     x = np.random.default_rng(1).normal(0, 1.5, SHAPE).astype(np.float32)
     close, exact = integers(model, exact=False), integers(model)
-    assert "pool3d" not in close.astext(show_meta_data=False)
+    assert "pool3d" not in written(close).astext(show_meta_data=False)
     off = distances(model, close, x)
     assert off.max() <= (1 if kind == "AveragePool" else 0)
     assert np.mean(off > 0) < 0.2
@@ -97,7 +97,7 @@ def test_volumes_in_groups_and_with_holes_along_the_depth(groups: int, hole: int
     values = model.rng.normal(0, 0.2, (4, 2 // groups, 2, 2, 2))
     model.add("Conv", model.constant(values), kernel_shape=[2, 2, 2], group=groups, dilations=[hole, 1, 1])
     path = quantize(model, tmp_path, "QDQ", "QUInt8", True)
-    module = integer_relay(load(path), "uint8")
+    module = integer_network(load(path), "uint8")
     x = {"x": np.random.default_rng(1).normal(0, 1, SHAPE).astype(np.float32)}
     (found,), (expected,) = executable(module)(x), exact_session(path).run(None, x)
     np.testing.assert_allclose(found, expected, atol=1e-5)
@@ -113,7 +113,7 @@ def test_relay_of_tvm_s_importer(case: str, tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "model.onnx")
     module = integer_relay(from_relay(relay_of(tmp_path / "model.onnx")), "uint8", exact=False)
     x = np.random.default_rng(1).normal(0, 1.5, SHAPE).astype(np.float32)
-    assert "pool3d" not in module.astext(show_meta_data=False)
+    assert "pool3d" not in written(module).astext(show_meta_data=False)
     assert distances(model, module, x).max() <= 1
 
 
@@ -122,7 +122,7 @@ def test_convolutions_of_tvm_s_importer(tmp_path: Path) -> None:
     filters(model, 4, (3, 3, 3), bias=True, pads=[2, 1, 0, 1, 1, 2])
     path = quantize(model, tmp_path, "QDQ", "QUInt8", True)
     module = integer_relay(from_relay(relay_of(path)), "uint8")
-    assert "nn.conv3d" not in module.astext(show_meta_data=False)
+    assert "nn.conv3d" not in written(module).astext(show_meta_data=False)
     x = {"x": np.random.default_rng(1).normal(0, 1, SHAPE).astype(np.float32)}
     (found,), (expected,) = executable(module)(x), exact_session(path).run(None, x)
     np.testing.assert_allclose(found, expected, atol=np.ptp(expected) / 100)

@@ -10,13 +10,13 @@ import pytest
 
 from match.frontend import load
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from match.relay import relay
 from match.relay.graph import post_order
 from match.validation.exact_session import exact_session
+from tests.layers_of import find
 from tests.passes.onnx_models import OnnxModel, expose_integers, quantize
-from tests.passes.running import executable
+from tests.passes.running import executable, written
 from tests.seeds import seeded
 
 pytestmark = pytest.mark.tvm
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.tvm
 def check(model: OnnxModel, folder: Path, activations: str) -> list[int]:
     """All outputs are onnxruntime's; the elements of each constant of 8 bits."""
     path = expose_integers(quantize(model, folder, "QDQ", activations, per_channel=False))
-    module = integer_relay(load(path), "uint8")
+    module = integer_network(load(path), "uint8")
     assert all(isinstance(one, Match) for one in find(module))
     run, reference, rng = executable(module), exact_session(path, signed=True), np.random.default_rng(5)
     for _ in range(3):
         x = {"x": rng.normal(0, 1, model.shape).astype(np.float32)}
         for found, expected in zip(run(x), reference.run(None, x), strict=True):
             np.testing.assert_array_equal(found, expected)
-    constants = [node.data for node in post_order(module["main"]) if isinstance(node, relay.Constant)]
+    constants = [node.data for node in post_order(written(module)["main"]) if isinstance(node, relay.Constant)]
     return [math.prod(data.shape) for data in constants if data.dtype in ("int8", "uint8")]
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from match.compilation.options import Numerics, Options
+from match.compilation.options import Options
 from match.dispatch.plan import LayerDecision, LayerPlan, Offer, OperatorPlan
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.graph.value import Graph
@@ -108,8 +108,7 @@ def report() -> Report:
             rounding=Rounding.TFLITE,
         ),
         target=cast("MatchTarget", cast("Any", target)),
-        options=Options("exact", "latency", Numerics.HARDWARE),
-        l1=4096,
+        options=Options(l1=4096),
         decisions=decisions,
         workspace_bytes=3000,
         constant_bytes=2000,

@@ -9,7 +9,6 @@ from match.graph.value import Graph
 from match.ir.layer import Op
 from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
 from match.relay import integer_form, relay, tvm
 from match.relay.graph import post_order
 from match.relay.graph_reader import read_graph
@@ -19,6 +18,7 @@ from match.relay.rewrite import source_name
 from match.rewrites.concatenations import in_pairs
 from match.rewrites.split_dense import split_dense
 from match.target.registry import get_target
+from tests.layers_of import find
 from tests.passes.running import executable
 from tests.rewrites.through import rewritten
 

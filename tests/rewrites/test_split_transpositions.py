@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from match.ir.layer import Op
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
 from match.relay import relay, tvm
 from match.relay.objects import expressions, main_function
 from match.relay.rewrite import is_call
 from match.rewrites.split_transpositions import split_transpositions
 from match.target.registry import get_target
+from tests.layers_of import find
 from tests.passes.running import executable
 from tests.rewrites.through import rewritten
 

@@ -51,7 +51,6 @@ def wrapped(x: relay.Expr) -> relay.Expr:
 FUNCTIONS: dict[str, Callable[[relay.Expr], relay.Expr]] = {
     "tables in a row": lambda x: table(table(x, 1, dtype="uint8"), 2, "uint8"),
     "a product with a table": lambda x: product(x, table(x, 3)),
-    "a mark between two tables": lambda x: table(relay.annotation.stop_fusion(table(x, 5)), 6),
     "a choice": chosen,
     "an overflow": wrapped,
     "a truth value as a number": lambda x: relay.cast(relay.less(x, relay.const(7, "int8")), "int8"),

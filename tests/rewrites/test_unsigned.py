@@ -8,26 +8,28 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from match.devtools.check.probes import Probe, network, probes
-from match.graph.elements import Dequantize, Quantize
+from match.devtools.check.probes import Probe, graph_of, probes
+from match.graph.elements import ChannelLookup, Dequantize, Quantize
+from match.graph.make import chosen, reshaped
+from match.graph.maximum import Maximum
+from match.graph.pairs import AbsoluteDifference, LookupLine, LookupSum, SquaredDifference
 from match.graph.resize import Between, Resize
+from match.graph.value import Graph, Value, computed
 from match.ir.float_border import FloatQuantization
 from match.ir.graph import Tensor
 from match.ir.layer import Padding
 from match.ir.requantization import Requantization
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
-from match.relay import float_arithmetic, integer_form, relay, tvm
+from match.relay import integer_form, relay, tvm
 from match.relay.graph_reader import read_graph
-from match.relay.lowering import lowered
 from match.relay.objects import main_function
-from match.relay.resize import resized
 from match.relay.rewrite import dtype, operator_name
 from match.rewrites.unsigned import with_unsigned_activations
 from match.target.constraints import uint8_input
 from match.targets.pulp.constraints import CLUSTER
+from tests.layers_of import find
 from tests.passes.networks import mixed, requantization, weights
-from tests.passes.running import assert_same_outputs, executable
+from tests.passes.running import assert_same_outputs, executable, written
 from tests.passes.test_passes import calls as calls_of
 from tests.rewrites.through import rewritten
 
@@ -68,19 +70,33 @@ def calls(module: Any) -> list[tuple[str, str]]:
 
 def unsigned(x: Any, body: Any, value: npt.NDArray[Any] = EVERY_VALUE) -> list[tuple[str, str]]:
     """The operators after the pass, which has changed no output."""
-    before = typed(x, body)
-    after = stored_unsigned(before)
+    before = written(Graph((x,), (body,))) if isinstance(body, Value) else typed(x, body)
+    graph = Graph((x,), (body,)) if isinstance(body, Value) else read_graph(main_function(before)).graph
+    after = written(with_unsigned_activations(graph))
     for expected, output in zip(run(before, value), run(after, value), strict=True):
         assert output.dtype == expected.dtype
         assert np.array_equal(output, expected)
     return calls(after)
 
 
+def given(kind: str = "int8") -> Value:
+    return Value(Tensor(EVERY_VALUE.shape, kind), source="x")
+
+
+def turned(x: Value) -> Value:
+    """A map whose channels are in the opposite order."""
+    return chosen(x, [None, None, None, np.arange(x.shape[3])[::-1]])
+
+
+def pooled(x: Value) -> Value:
+    return computed(Maximum(window=(2, 2), strides=(1, 1), padding=Padding(), dilation=(1, 1)), x)
+
+
 @pytest.mark.parametrize(
     "probe", [one for one in probes("int8") if uint8_input in CLUSTER[one.op]], ids=lambda one: one.what
 )
 def test_operators_that_modules_want_unsigned_become_so(probe: Probe) -> None:
-    found = find(stored_unsigned(network([probe])))
+    found = find(with_unsigned_activations(graph_of([probe])))
     layers = [row.layer for row in found if isinstance(row, Match) and row.layer.op is probe.op]
     assert [layer.input_dtype for layer in layers] == ["uint8"], f"match/rewrites/unsigned.py: {probe.what}"
 
@@ -123,79 +139,78 @@ def test_a_table_used_inside_and_as_an_output() -> None:
     )
 
 
-def real_operators(module: tvm.IRModule) -> list[tuple[str, str]]:
+def real_operators(x: Value, body: Value) -> list[tuple[str, str]]:
     """The operators of the graph that read or make real numbers, and types of their results."""
-    values = read_graph(main_function(module)).graph.values
+    values = with_unsigned_activations(Graph((x,), (body,))).values
     kinds = Quantize, Dequantize
     return [(value.operator.called, value.dtype) for value in values if isinstance(value.operator, kinds)]
 
 
-def quantized(x: relay.Expr, zero_point: int) -> relay.Expr:
-    return float_arithmetic.quantized(x, FloatQuantization(np.float32(0.037), zero_point, "int8", half_to_even=True))
+def quantized(x: Value, zero_point: int) -> Value:
+    function = FloatQuantization(np.float32(0.037), zero_point, "int8", half_to_even=True)
+    return computed(Quantize(function=function), x)
 
 
-def dequantized(x: relay.Expr, zero_point: int) -> relay.Expr:
-    return lowered(Dequantize(scale=np.float32(0.037), zero_point=zero_point), [x], [Tensor((), "int8")])
+def dequantized(x: Value, zero_point: int) -> Value:
+    return computed(Dequantize(scale=np.float32(0.037), zero_point=zero_point), x)
 
 
 REALS = np.random.default_rng(5).uniform(-6, 6, EVERY_VALUE.shape).astype(np.float32)
 
 
 def test_quantize_and_dequantize_take_other_zero_points() -> None:
-    x = var(kind="float32")
-    body = dequantized(integer_form.max_pool2d(quantized(x, -9), window=(2, 2)), -9)
+    x = given("float32")
+    body = dequantized(pooled(quantized(x, -9)), -9)
     names = [name for name, _ in unsigned(x, body, REALS)]
     assert names.count("take") == 0
-    assert real_operators(stored_unsigned(typed(x, body))) == [("quantize", "uint8"), ("dequantize", "float32")]
+    assert real_operators(x, body) == [("quantize", "uint8"), ("dequantize", "float32")]
 
 
 def test_a_quantize_that_a_dequantize_reads_is_unsigned() -> None:
-    x = var(kind="float32")
+    x = given("float32")
     body = dequantized(quantized(x, -9), -9)
     assert ("take", "uint8") not in unsigned(x, body, REALS)
-    assert real_operators(stored_unsigned(typed(x, body))) == [("quantize", "uint8"), ("dequantize", "float32")]
+    assert real_operators(x, body) == [("quantize", "uint8"), ("dequantize", "float32")]
 
 
 def test_a_quantized_output_keeps_its_type() -> None:
-    x = var(kind="float32")
+    x = given("float32")
     body = quantized(x, 3)
     assert [name for name, _ in unsigned(x, body, REALS)].count("take") == 0
-    assert real_operators(stored_unsigned(typed(x, body))) == [("quantize", "int8")]
+    assert real_operators(x, body) == [("quantize", "int8")]
 
 
 def test_resizes_round_away_from_the_same_value() -> None:
     """Halves between two pixels, above and below 0, which is 128 then."""
-    x = var()
+    x = given()
     middle = np.stack([np.arange(7), np.arange(1, 8), np.full(7, 512)])
     between = Between(*middle.astype(np.int64))
-    body = resized(Resize(rows=between, columns=between, zero=0, dtype="int8"), x)
+    body = computed(Resize(rows=between, columns=between, zero=0, dtype="int8"), x)
     values = np.random.default_rng(0).permutation(EVERY_VALUE.reshape(-1)).reshape(EVERY_VALUE.shape)
-    assert calls(typed(x, body)) == [("cast", "int8")]
     assert unsigned(x, body, values) == [("take", "uint8"), ("cast", "uint8"), ("take", "int8")]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_tables_of_channels_convert_themselves(dtype: str) -> None:
     """A signed result is stored 128 higher where others read it; an output has the table that it had, also moved."""
-    x = var()
+    x = given()
     low = np.iinfo(dtype).min
-    outputs = np.random.default_rng(6).integers(low, low + 256, (int(x.type_annotation.shape[-1]), 256))
-    alone = integer_form.channel_lookup(x, outputs, "int8", dtype)
-    assert unsigned(x, alone) == calls(typed(x, alone))
-    assert [name for name, _ in unsigned(x, relay.reverse(alone, 1))].count("take") == 1
-    pooled = integer_form.max_pool2d(alone, window=(2, 2))
-    assert [name for name, _ in unsigned(x, pooled)].count("take") == (2 if dtype == "int8" else 1)
+    outputs = np.random.default_rng(6).integers(low, low + 256, (x.shape[3], 256))
+    alone = computed(ChannelLookup(outputs=outputs, dtype=dtype), x)
+    assert unsigned(x, alone) == calls(written(Graph((x,), (alone,))))
+    assert [name for name, _ in unsigned(x, turned(alone))].count("take") == 1
+    assert [name for name, _ in unsigned(x, pooled(alone))].count("take") == (2 if dtype == "int8" else 1)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_squared_differences_have_the_tables_they_had(dtype: str) -> None:
     """Outputs with a sign become 128 more; the tables are of the inputs in their order, which stays."""
-    x = var()
+    x = given()
     steps = np.stack([np.arange(256) * 3, np.arange(256)[::-1] * 5]).astype(np.int64)
     clip = (-128, 127) if dtype == "int8" else (0, 255)
     requantization = Requantization(np.array([3]), np.array([1 << 12]), np.array([14]), clip)
-    turned = relay.reverse(x, axis=3)
-    body = integer_form.squared_difference(x, turned, ("int8", "int8"), steps, requantization, dtype)
+    operator = SquaredDifference(steps=steps, requantization=requantization, dtype=dtype)
+    body = computed(operator, x, turned(x))
     names = [name for name, _ in unsigned(x, body)]
     assert names.count("take") == (2 if dtype == "int8" else 1)
 
@@ -203,11 +218,10 @@ def test_squared_differences_have_the_tables_they_had(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_sums_of_lookups_move_with_their_outputs(dtype: str) -> None:
     """Outputs with a sign become 128 more, in one of the tables."""
-    x = var()
+    x = given()
     tables = np.random.default_rng(8).integers(-(2**27), 2**27, (2, 256))
     clip = (-100, 101) if dtype == "int8" else (3, 250)
-    both = integer_form.lookup_sum(x, relay.reverse(x, axis=3), ("int8", "int8"), tables, clip, dtype)
-    body = integer_form.max_pool2d(both, window=(2, 2))
+    body = pooled(computed(LookupSum(tables=tables, clip=clip, dtype=dtype), x, turned(x)))
     names = [name for name, _ in unsigned(x, body)]
     assert names.count("take") == (2 if dtype == "int8" else 1)
 
@@ -215,10 +229,10 @@ def test_sums_of_lookups_move_with_their_outputs(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_lines_begin_elsewhere(dtype: str) -> None:
     """Values of the first tensor and outputs with a sign become 128 more; which line it is does not change."""
-    x, rng = var(), np.random.default_rng(10)
+    x, rng = given(), np.random.default_rng(10)
     lines = np.stack([rng.integers(-(2**18), 2**18, 256), rng.integers(-(2**23), 2**23, 256)])
     clip = (-100, 101) if dtype == "int8" else (3, 250)
-    body = integer_form.lookup_line(x, relay.reverse(x, axis=3), ("int8", "int8"), lines, clip, dtype)
+    body = computed(LookupLine(lines=lines, clip=clip, dtype=dtype), x, turned(x))
     names = [name for name, _ in unsigned(x, body)]
     assert names.count("take") == (2 if dtype == "int8" else 1)
 
@@ -226,10 +240,10 @@ def test_lines_begin_elsewhere(dtype: str) -> None:
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_absolute_differences_begin_where_they_are_clipped(dtype: str) -> None:
     """Outputs with a sign become 128 more, in the clip alone."""
-    x = var()
+    x = given()
     tables = np.random.default_rng(9).integers(-(2**27), 2**27, (2, 256))
     clip = (-100, 101) if dtype == "int8" else (3, 250)
-    body = integer_form.absolute_difference(x, relay.reverse(x, axis=3), ("int8", "int8"), tables, clip, dtype)
+    body = computed(AbsoluteDifference(tables=tables, clip=clip, dtype=dtype), x, turned(x))
     names = [name for name, _ in unsigned(x, body)]
     assert names.count("take") == (2 if dtype == "int8" else 1)
 
@@ -294,9 +308,12 @@ def test_unsigned_activations_leaves_unsigned_networks_alone():
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_outputs_of_either_type_stay_what_they_are(dtype: str) -> None:
     """Also those that are reshaped on their way out; an input that is only moved is not touched at all."""
-    x = var()
+    x = given()
     tables = np.random.default_rng(8).integers(-(2**27), 2**27, (2, 256))
     clip = (-100, 101) if dtype == "int8" else (3, 250)
-    both = integer_form.lookup_sum(x, relay.reverse(x, axis=3), ("int8", "int8"), tables, clip, dtype)
-    assert [name for name, _ in unsigned(x, relay.reshape(both, (64, 4)))].count("take") == 1
-    assert [name for name, _ in unsigned(x, relay.reverse(relay.reshape(x, (64, 4)), axis=0))] == ["reshape", "reverse"]
+    both = computed(LookupSum(tables=tables, clip=clip, dtype=dtype), x, turned(x))
+    assert [name for name, _ in unsigned(x, reshaped(both, (64, 4)))].count("take") == 1
+    assert [name for name, _ in unsigned(x, chosen(reshaped(x, (64, 4)), [np.arange(64)[::-1], None]))] == [
+        "reshape",
+        "reverse",
+    ]

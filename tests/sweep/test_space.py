@@ -32,7 +32,7 @@ def test_every_combination_is_asked_for() -> None:
         assert isinstance(asked, Asked)
         assert asked.chip.clock_hz == point.values["clock_hz"]
         assert "+".join(module.name for module in asked.chip.modules) == point.values["modules"]
-        assert asked.l1 == 16384
+        assert asked.options.l1 == 16384
         assert {module.memories[-1].size for module in asked.chip.modules} == {16384}
         assert asked.options.exact
         assert asked.options.cache is None
@@ -46,7 +46,7 @@ def test_sizes_of_l1_by_module() -> None:
         {"l1": 65536},
     ]
     asked = [point.asked for point in found if isinstance(point.asked, Asked)]
-    assert [one.l1 for one in asked] == [{"cluster": 16384, "ne16": 16384}, {"ne16": 32768}, 65536]
+    assert [one.options.l1 for one in asked] == [{"cluster": 16384, "ne16": 16384}, {"ne16": 32768}, 65536]
     assert [{module.memories[-1].size for module in one.chip.modules} for one in asked] == [{16384}, {32768}, {65536}]
 
 

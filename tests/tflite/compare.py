@@ -13,7 +13,7 @@ import match
 from match.frontend import load
 from match.graph.evaluate import evaluate
 from match.graph.value import Graph
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from tests.passes.running import executable
 from tests.passes.tflite_models import Micro
 
@@ -43,7 +43,7 @@ def in_numpy(path: Path, samples: Arrays) -> list[npt.NDArray[Any]]:
 
 def in_relay(path: Path, samples: Arrays) -> list[npt.NDArray[Any]]:
     """The network in integer form, compiled by TVM alone for this machine."""
-    run = executable(integer_relay(load(path), match.get_target(TARGET).activations))
+    run = executable(integer_network(load(path), match.get_target(TARGET).activations))
     count = len(next(iter(samples.values())))
     outputs = [run({name: values[index] for name, values in samples.items()}) for index in range(count)]
     return [np.stack(values) for values in zip(*outputs, strict=True)]

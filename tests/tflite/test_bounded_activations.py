@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from match.frontend import load
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from tests.passes.running import executable
 from tests.passes.tflite_models import Micro, TfliteModel
 
@@ -40,6 +40,6 @@ def test_clipped_change_of_scale(
     path = tmp_path / "model.tflite"
     path.write_bytes(activation(name, x, y, "int8"))
     model = load(path)
-    (ours,) = executable(integer_relay(model))({model.inputs[0].name: levels})
+    (ours,) = executable(integer_network(model))({model.inputs[0].name: levels})
     assert len(np.unique(changed)) > 30
     assert np.array_equal(ours, np.clip(changed.astype(int), low, min(high, 127)))

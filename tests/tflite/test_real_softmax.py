@@ -12,7 +12,7 @@ import pytest
 from match.frontend.tflite import from_tflite
 from match.ir.layer import Op
 from match.partitioning.pattern import Core, Match
-from match.passes.pipeline import integer_relay
+from match.passes.pipeline import integer_network
 from tests.partitioning.listed import rows_of
 from tests.passes.one_operator import references
 from tests.passes.running import executable
@@ -40,7 +40,7 @@ def network(name: str, steps: tuple[float, int] | None, **options: Any) -> File:
 
 def outputs(file: File) -> tuple[Any, npt.NDArray[Any], npt.NDArray[Any]]:
     """The network in integer form, its outputs for some samples, and those of TFLite Micro."""
-    module = integer_relay(from_tflite(file.data, Path("real.tflite")), "uint8")
+    module = integer_network(from_tflite(file.data, Path("real.tflite")), "uint8")
     run, reference = executable(module), Micro(file.data, 1)
     (samples,) = file.samples(6).values()
     (name,) = [given.name for given in file.inputs]

@@ -57,7 +57,7 @@ class _Nest:
         return self._mapping(level, spans)
 
     def _group(self, level: _Level, plan: GroupPlan, spans: Spans) -> Iterator[SimulatedStep]:
-        """The operators of a group, each behind the transfers that start there and waits for what it reads first."""
+        """The operators of a group, each after the transfers that start there and waits for what it reads first."""
         streams = {stream.operand.name: stream for stream in level.fetched}
         for number, call in enumerate(self._calls(spans)):
             for fetch in plan.starting(number):

@@ -1,38 +1,58 @@
-"""The Relay of small layers with random constants, from their inputs to their output."""
+"""Small layers with random constants, from their inputs to their output."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from match.arithmetic.interface import QuantizedType
 from match.arithmetic.tflite import division, scaling
 from match.arithmetic.tflite_functions import exponentials
-from match.graph.elements import Gate, LeakyRelu
-from match.graph.pairs import Int16Addition
+from match.graph import rows
+from match.graph.elements import (
+    ChannelLookup,
+    Dequantize,
+    DequantizeSums,
+    Function,
+    Gate,
+    LeakyRelu,
+    Lookup,
+    Quantize,
+    Requantize,
+)
+from match.graph.float_average import FloatAverage
+from match.graph.make import concatenated, constant, cut, taken, transposed
+from match.graph.maximum import Maximum
+from match.graph.operator import Operator
+from match.graph.pairs import (
+    AbsoluteDifference,
+    Addition,
+    Int16Addition,
+    Int16Multiplication,
+    LookupLine,
+    LookupSum,
+    Matrices,
+    Multiplication,
+    SquaredDifference,
+)
 from match.graph.recurrent import Gru, Lstm
 from match.graph.resize import ONE, Between, Resize
-from match.graph.rows import Softmax16, log_tables
+from match.graph.rows import LogSoftmax, Softmax, Softmax16, log_tables
+from match.graph.sums import Average, Convolution, Dense
+from match.graph.value import Value, computed
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION, Normalization
 from match.ir.dtypes import value_range
+from match.ir.float_border import FloatQuantization
 from match.ir.layer import Op, Padding
-from match.ir.requantization import Requantization
-from match.relay import integer_form, relay
-from match.relay.float_averages import quantized_mean
-from match.relay.int16_addition import int16_addition
-from match.relay.int16_gates import int16_gate
-from match.relay.int16_leaky_relu import int16_leaky_relu
-from match.relay.int16_softmax import int16_softmax
-from match.relay.log_softmax import log_softmax
-from match.relay.normalization import normalization
-from match.relay.recurrent import recurrent
-from match.relay.resize import resized
-from match.relay.softmax import softmax
+from match.ir.requantization import Int64Array, Requantization
 
-Build = Callable[..., relay.Expr]
+Int8Array = npt.NDArray[np.int8]
+
+Build = Callable[..., Value]
 """From a layer's inputs to its output."""
 
 SAME = Padding(1, 1, 1, 1)
@@ -79,14 +99,14 @@ class Builds:
             line = replace(line, negative_below=below, negative_step=ones)
         return replace(line, exceptions=np.zeros((channels, 1), np.int64)) if self.exceptions else line
 
-    def _weights(self, *shape: int) -> integer_form.Int8Array:
+    def _weights(self, *shape: int) -> Int8Array:
         """Weights of 4 bits, or one of them of 8: modules may store weights in as many bits as the layer's need."""
         weights = self.rng.integers(-8, 8, shape).astype(np.int8)
         if self.rng.integers(2):
             weights.flat[0] = -128
         return weights
 
-    def _table(self) -> integer_form.Int64Array:
+    def _table(self) -> Int64Array:
         return self.rng.integers(self._low, self._low + 256, 256)
 
     def convolution(
@@ -96,110 +116,58 @@ class Builds:
         kernel = self._weights(window, window, c // groups, 1 if depthwise else k)
         parameters = self.requantization(k, window * window * (1 if depthwise else c // groups))
 
-        def build(x: relay.Expr) -> relay.Expr:
-            return integer_form.conv2d(
-                x,
-                kernel,
-                parameters,
-                self.dtype,
-                x_dtype=self.dtype,
-                strides=(stride, stride),
-                padding=padding,
-                groups=c if depthwise else groups,
-                kernel_layout="HWOI" if depthwise else "HWIO",
-            )
-
-        return build
+        own = groups if not depthwise else c
+        layer = _convolution(kernel, parameters, self.dtype, (stride, stride), padding, own, depthwise=depthwise)
+        return partial(computed, layer)
 
     def int16_convolution(self, c: int, k: int, window: int, *, depthwise: bool = False) -> Build:
         """The same of activations of 16 bits, padded by half the window."""
-        kernel = self._weights(window, window, c, 1 if depthwise else k).astype(np.int16)
+        kernel = self._weights(window, window, c, 1 if depthwise else k)
         parameters = self._int16_requantization(k, window * window * (1 if depthwise else c))
-
-        def build(x: relay.Expr) -> relay.Expr:
-            sums = integer_form.convolution(
-                x,
-                kernel,
-                x_dtype="int16",
-                padding=Padding(*[window // 2] * 4),
-                groups=c if depthwise else 1,
-                kernel_layout="HWOI" if depthwise else "HWIO",
-            )
-            return integer_form.requantize(sums, parameters, "int16")
-
-        return build
+        padding, groups = Padding(*[window // 2] * 4), c if depthwise else 1
+        return partial(
+            computed, _convolution(kernel, parameters, "int16", (1, 1), padding, groups, depthwise=depthwise)
+        )
 
     def int16_dense(self, c: int, k: int) -> Build:
         """Weights of shape (k, c), activations of 16 bits."""
-        kernel, parameters = self._weights(k, c).astype(np.int16), self._int16_requantization(k, c)
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return integer_form.requantize(integer_form.product(x, kernel), parameters, "int16")
-
-        return build
+        kernel, parameters = self._weights(k, c), self._int16_requantization(k, c)
+        return partial(computed, Dense(weights=kernel, requantization=parameters, dtype="int16"))
 
     def int16_addition(self) -> Build:
         """A difference of two maps of 16 bits."""
         scales = np.array([[5 << 28, -1], [1 << 30, 0], [3 << 29, -13]])
-
-        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-            return int16_addition(Int16Addition(scales=scales, sign=-1, clip=value_range("int16")), a, b)
-
-        return build
+        return partial(computed, Int16Addition(scales=scales, sign=-1, clip=value_range("int16")))
 
     def int16_multiplication(self, *, pixel: bool = False) -> Build:
         """A product of two maps of 16 bits, or of one and a pixel of 16, a constant."""
-        line = _scaling(5 << 28, -13)
-        constant = relay.const(np.linspace(*value_range("int16"), 16).astype(np.int16))
-
-        def build(a: relay.Expr, b: relay.Expr = constant) -> relay.Expr:
-            product = relay.multiply(relay.cast(a, "int32"), relay.cast(b, "int32"))
-            return integer_form.requantize(product, line, "int16")
-
-        return build
+        product = Int16Multiplication(requantization=_scaling(5 << 28, -13))
+        if not pixel:
+            return partial(computed, product)
+        numbers = constant(np.linspace(*value_range("int16"), 16).astype(np.int16))
+        return partial(_beside, product, numbers)
 
     def requantize(self) -> Build:
         """A map of 16 bits in a larger scale."""
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return integer_form.requantize(relay.cast(x, "int32"), _scaling(5 << 28, -1), "int16")
-
-        return build
+        return partial(computed, Requantize(requantization=_scaling(5 << 28, -1), dtype="int16"))
 
     def int16_leaky_relu(self) -> Build:
         """A map of 16 bits, an eighth of it below 0."""
-        scales = np.array([[1 << 30, 1], [1 << 30, -2]])
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return int16_leaky_relu(LeakyRelu(scales=scales), x)
-
-        return build
+        return partial(computed, LeakyRelu(scales=np.array([[1 << 30, 1], [1 << 30, -2]])))
 
     def int16_gate(self, op: Op) -> Build:
         """A gate of a map of 16 bits in steps near 2^-12."""
-        gate = Gate(function="tanh" if op is Op.TANH else "logistic", multiplier=25000, shift=13)
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return int16_gate(gate, x)
-
-        return build
+        function: Function = "tanh" if op is Op.TANH else "logistic"
+        return partial(computed, Gate(function=function, multiplier=25000, shift=13))
 
     def int16_softmax(self) -> Build:
         """A softmax of rows of 16."""
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return int16_softmax(Softmax16(mantissa=5 << 28, exponent=-2), x, 16)
-
-        return build
+        return partial(computed, Softmax16(mantissa=5 << 28, exponent=-2))
 
     def int16_average(self) -> Build:
         """The average of a whole map of 8 x 8."""
         mean = division(64, value_range("int16")).take(np.zeros(16, np.intp))
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return integer_form.avg_pool2d(x, mean, "int16", window=(8, 8), whole_map=True)
-
-        return build
+        return partial(computed, _average(mean, "int16"))
 
     def _int16_requantization(self, channels: int, terms: int) -> Requantization:
         """A rounded shift of sums of so many products."""
@@ -211,131 +179,86 @@ class Builds:
     def dense(self, c: int, k: int) -> Build:
         """Weights of shape (k, c)."""
         kernel, parameters = self._weights(k, c), self.requantization(k, c)
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return integer_form.dense(x, kernel, parameters, self.dtype)
-
-        return build
+        return partial(computed, Dense(weights=kernel, requantization=parameters, dtype=self.dtype))
 
     def addition(self) -> Build:
         """The mean of two maps."""
-
-        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-            return integer_form.add(a, b, (1, 1), 0, 1, self._range, self.dtype)
-
-        return build
+        return partial(computed, self._mean_of_two)
 
     def shifted_channels(self) -> Build:
         """The mean of a map and of one pixel, a constant."""
-        pixel = np.linspace(*self._range, 16).astype(self.dtype).reshape(1, 1, 1, 16)
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return integer_form.add(x, relay.const(pixel), (1, 1), 0, 1, self._range, self.dtype)
-
-        return build
+        pixel = constant(np.linspace(*self._range, 16).astype(self.dtype).reshape(1, 1, 1, 16))
+        return partial(_beside, self._mean_of_two, pixel)
 
     def shifted_pixels(self) -> Build:
         """The mean of an 8 x 8 map and of one channel, a constant."""
-        channel = np.linspace(*self._range, 64).astype(self.dtype).reshape(1, 8, 8, 1)
+        channel = constant(np.linspace(*self._range, 64).astype(self.dtype).reshape(1, 8, 8, 1))
+        return partial(_beside, self._mean_of_two, channel)
 
-        def build(x: relay.Expr) -> relay.Expr:
-            return integer_form.add(x, relay.const(channel), (1, 1), 0, 1, self._range, self.dtype)
-
-        return build
+    @property
+    def _mean_of_two(self) -> Addition:
+        return Addition(multipliers=(1, 1), bias=0, shift=1, clip=self._range, dtype=self.dtype)
 
     def outer_product(self) -> Build:
         """A product of one channel and one pixel of 16, a constant."""
         scaled, offsets = self.requantization(1, 32), (self._low + 100, self._low + 3)
-        pixel = relay.const(np.linspace(*self._range, 16).astype(self.dtype))
+        product = Multiplication(zero_points=offsets, requantization=scaled, dtype=self.dtype)
+        pixel = constant(np.linspace(*self._range, 16).astype(self.dtype))
+        return partial(_beside, product, pixel)
 
-        def build(x: relay.Expr) -> relay.Expr:
-            return integer_form.multiply(x, pixel, offsets, scaled, self.dtype)
-
-        return build
-
-    def matrices(self, rows: int) -> Build:
-        """Products of matrices, so many rows each."""
-        requantization = self.requantization(1, 64).take(np.zeros(rows, np.intp))
-        offsets = (self._low + 100, self._low + 90)
-
-        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-            return integer_form.matrices(a, b, offsets, requantization, self.dtype)
-
-        return build
+    def matrices(self) -> Build:
+        """Products of matrices."""
+        offsets, scaled = (self._low + 100, self._low + 90), self.requantization(1, 64)
+        return partial(computed, Matrices(zero_points=offsets, requantization=scaled, dtype=self.dtype))
 
     def average(self) -> Build:
         """The average of a whole map of 8 x 8."""
-        mean = self.requantization(16, 2)
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return integer_form.avg_pool2d(x, mean, self.dtype, window=(8, 8), whole_map=True)
-
-        return build
+        return partial(computed, _average(self.requantization(16, 2), self.dtype))
 
     def float_average(self) -> Build:
         """An average of 2 x 2 pixels, within one quantization, so that every fourth sum is a half."""
-        own = QuantizedType(np.float32(0.0371), self._low + 130, self.dtype)
-
-        def build(x: relay.Expr) -> relay.Expr:
-            numbers = relay.qnn.dequantize(x, relay.const(own.scale), relay.const(own.zero_point))
-            return quantized_mean(relay.nn.avg_pool2d(numbers, (2, 2), (2, 2), layout="NHWC"), own)
-
-        return build
+        scale, zero = np.float32(0.0371), self._low + 130
+        function = FloatQuantization(scale, zero, self.dtype, half_to_even=True, zero_first=True)
+        average = FloatAverage(
+            scale=scale,
+            zero=zero,
+            function=function,
+            window=(2, 2),
+            strides=(2, 2),
+            padding=Padding(),
+            hanging=False,
+        )
+        return partial(computed, average)
 
     def maximum(self) -> Build:
         """The largest of 2 x 2 pixels."""
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return integer_form.max_pool2d(x, window=(2, 2), strides=(2, 2))
-
-        return build
+        return partial(computed, Maximum(window=(2, 2), strides=(2, 2), padding=Padding(), dilation=(1, 1)))
 
     def lookup(self) -> Build:
         """A random table."""
-        table = self._table()
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return integer_form.lookup(x, table, self.dtype, self.dtype)
-
-        return build
+        return partial(computed, Lookup(outputs=self._table(), dtype=self.dtype))
 
     def channel_lookup(self) -> Build:
         """A random table for each of 16 channels."""
         tables = np.stack([self._table() for _ in range(16)])
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return integer_form.channel_lookup(x, tables, self.dtype, self.dtype)
-
-        return build
+        return partial(computed, ChannelLookup(outputs=tables, dtype=self.dtype))
 
     def multiplication(self) -> Build:
         """The product of two maps."""
         scaled, offsets = self.requantization(1, 32), (self._low + 3, self._low + 100)
-
-        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-            return integer_form.multiply(a, b, offsets, scaled, self.dtype)
-
-        return build
+        return partial(computed, Multiplication(zero_points=offsets, requantization=scaled, dtype=self.dtype))
 
     def squared_difference(self) -> Build:
         """The squared difference of two maps, whose steps are of two sizes."""
         scaled, levels = self.requantization(1, 256), np.arange(256)
         steps = np.stack([levels, 100 + levels // 2])
-
-        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-            return integer_form.squared_difference(a, b, (self.dtype, self.dtype), steps, scaled, self.dtype)
-
-        return build
+        return partial(computed, SquaredDifference(steps=steps, requantization=scaled, dtype=self.dtype))
 
     def lookup_sum(self) -> Build:
         """The sum of two maps through tables that are no lines."""
         rising = np.rint(np.sqrt(np.arange(256)) * 2**23)
         tables = np.stack([rising, rising[::-1] + (self._low << LOOKUP_SUM_FRACTION)]).astype(np.int64)
-
-        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-            return integer_form.lookup_sum(a, b, (self.dtype, self.dtype), tables, self._range, self.dtype)
-
-        return build
+        return partial(computed, LookupSum(tables=tables, clip=self._range, dtype=self.dtype))
 
     def lookup_line(self) -> Build:
         """A line for each value of a second map: steep ones for low values, as of a divisor, and falling ones."""
@@ -343,79 +266,52 @@ class Builds:
         slopes[200:] = -slopes[200:]
         biases = ((100 + self._low) << LOOKUP_LINE_FRACTION) - 60 * slopes
         lines = np.stack([slopes, biases - self._low * slopes])
-
-        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-            return integer_form.lookup_line(a, b, (self.dtype, self.dtype), lines, self._range, self.dtype)
-
-        return build
+        return partial(computed, LookupLine(lines=lines, clip=self._range, dtype=self.dtype))
 
     def absolute_difference(self) -> Build:
         """The distance of two maps, whose steps are of two sizes; the largest are clipped."""
         levels = np.arange(256) << LOOKUP_SUM_FRACTION
         tables = np.stack([levels, (40 << LOOKUP_SUM_FRACTION) - levels * 5 // 4])
-
-        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-            return integer_form.absolute_difference(a, b, (self.dtype, self.dtype), tables, self._range, self.dtype)
-
-        return build
+        return partial(computed, AbsoluteDifference(tables=tables, clip=self._range, dtype=self.dtype))
 
     def concatenation(self) -> Build:
         """Channels of two maps, those of the second through a table."""
-        table = self._table()
+        table = Lookup(outputs=self._table(), dtype=self.dtype)
 
-        def build(a: relay.Expr, b: relay.Expr) -> relay.Expr:
-            return relay.concatenate([a, integer_form.lookup(b, table, self.dtype, self.dtype)], 3)
+        def build(a: Value, b: Value) -> Value:
+            return concatenated([a, computed(table, b)], 3)
 
         return build
 
     def part(self) -> Build:
         """Some channels."""
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return relay.strided_slice(x, [3], [11], axes=[3])
-
-        return build
+        return partial(cut, axis=3, begin=3, end=11)
 
     def softmax(self) -> Build:
         """The softmax of each pixel's channels."""
         falling = exponentials(np.float32(SCALE), np.float32(0.1))
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return softmax(x, 16, falling, self.dtype, self._low)
-
-        return build
+        return partial(computed, Softmax(exponentials=falling, zero=self._low, scale=None, dtype=self.dtype))
 
     def log_softmax(self) -> Build:
         """The logarithm of the softmax of each pixel's channels."""
         tables = log_tables(np.float32(SCALE), exponentials(np.float32(SCALE), np.float32(1)))
         assert tables is not None
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return log_softmax(x, 16, tables)
-
-        return build
+        return partial(computed, LogSoftmax(tables=tables), exact=False)
 
     def normalization(self) -> Build:
         """The normalization of each pixel's 16 channels; a deviation is 4 to 32 steps."""
         gains, shift = self.rng.integers(1 << 10, 1 << 13, 16).astype(np.int16), np.full(16, 20)
         bias = (np.int64(self._low + 128) << shift) + self.rng.integers(0, 1 << 20, 16)
         scaled = Requantization(np.ones(16, np.int64), bias, shift, self._range)
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return normalization(x, 16, Normalization(1000, gains), scaled, self.dtype)
-
-        return build
+        operator = rows.Normalization(normalization=Normalization(1000, gains), requantization=scaled, dtype=self.dtype)
+        return partial(computed, operator, exact=False)
 
     def lstm(self, features: int, units: int) -> Build:
         """So many units, whose gates have values of all sizes."""
         cells = self._cells(4, features, units)
         exponents = [*self.rng.integers(-3, 0, 8), -18, -22]
         scales = np.stack([self.rng.integers(1 << 30, (1 << 31) - 1, 10), exponents], axis=1)
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return recurrent(Lstm(scales=scales, power=-11, limit=30000, **cells), x)
-
-        return build
+        return partial(computed, Lstm(scales=scales, power=-11, limit=30000, **cells))
 
     def int16_lstm(self, features: int, units: int) -> Build:
         """The same on 16 bits, sums of which are 256 times as many steps."""
@@ -424,22 +320,14 @@ class Builds:
         exponents = [*self.rng.integers(-11, -8, 8), -18, -14]
         scales = np.stack([self.rng.integers(1 << 30, (1 << 31) - 1, 10), exponents], axis=1)
         wide: dict[str, Any] = {**cells, "dtype": "int16", "offsets": offsets, "zero": 0}
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return recurrent(Lstm(scales=scales, power=-11, limit=30000, **wide), x)
-
-        return build
+        return partial(computed, Lstm(scales=scales, power=-11, limit=30000, **wide))
 
     def gru(self, features: int, units: int, reset_first: bool = False) -> Build:
         """The same of another kind of cells."""
         cells = self._cells(3, features, units)
         scales = np.stack([self.rng.integers(1 << 30, (1 << 31) - 1, 7), [*self.rng.integers(-3, 0, 6), -7]], axis=1)
         biases = self.rng.integers(-5000, 5000, units)
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return recurrent(Gru(scales=scales, biases=biases, reset_first=reset_first, **cells), x)
-
-        return build
+        return partial(computed, Gru(scales=scales, biases=biases, reset_first=reset_first, **cells))
 
     def _cells(self, gates: int, features: int, units: int) -> dict[str, Any]:
         """What all kinds of recurrent layers have, but for scales."""
@@ -461,12 +349,8 @@ class Builds:
     def resize(self, size: int, outputs: int) -> Build:
         """A resize of a square map, each output a random way between two inputs."""
         zero = self._low + 120
-        rows, columns = (self._between(size, outputs) for _ in range(2))
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return resized(Resize(rows=rows, columns=columns, zero=zero, dtype=self.dtype), x)
-
-        return build
+        down, right_by = (self._between(size, outputs) for _ in range(2))
+        return partial(computed, Resize(rows=down, columns=right_by, zero=zero, dtype=self.dtype))
 
     def _between(self, size: int, outputs: int) -> Between:
         below = self.rng.integers(0, size - 1, outputs)
@@ -474,46 +358,60 @@ class Builds:
 
     def dequantized_sums(self) -> Build:
         """Sums of 16 channels to float32."""
-        scale, bias = (relay.const(self.rng.uniform(low, 0.01, 16).astype(np.float32)) for low in (0.001, -0.01))
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return relay.add(relay.multiply(relay.cast(x, "float32"), scale), bias)
-
-        return build
+        scale, bias = (self.rng.uniform(low, 0.01, 16).astype(np.float32) for low in (0.001, -0.01))
+        line = DequantizeSums(offset=np.zeros(16, np.int32), scale=scale, bias=bias)
+        return partial(computed, line, exact=False)
 
     def columns(self) -> Build:
         """Some of eight columns, two of them one after the other."""
-        chosen = relay.const(np.array([0, 1, 4, 4, 6, 2], np.int32))
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return relay.take(x, chosen, axis=2)
-
-        return build
+        return partial(taken, axis=2, indices=np.array([0, 1, 4, 4, 6, 2]))
 
     def transposition(self, *axes: int) -> Build:
         """The axes in another order."""
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return relay.transpose(x, axes)
-
-        return build
+        return partial(transposed, axes=axes)
 
     def quantization(self) -> Build:
         """From float32."""
-        zero = relay.const(self._low + 130)
-
-        def build(x: relay.Expr) -> relay.Expr:
-            return relay.qnn.quantize(x, relay.const(SCALE), zero, out_dtype=self.dtype)
-
-        return build
+        function = FloatQuantization(np.float32(SCALE), self._low + 130, self.dtype, half_to_even=False)
+        return partial(computed, Quantize(function=function))
 
     def dequantization(self) -> Build:
         """To float32."""
+        return partial(computed, Dequantize(scale=np.float32(SCALE), zero_point=self._low + 130))
 
-        def build(x: relay.Expr) -> relay.Expr:
-            return relay.qnn.dequantize(x, relay.const(SCALE), relay.const(self._low + 130))
 
-        return build
+def _beside(operator: Operator, numbers: Value, x: Value) -> Value:
+    """An operator on a tensor and a constant."""
+    return computed(operator, x, numbers)
+
+
+def _convolution(
+    kernel: Int8Array,
+    parameters: Requantization,
+    dtype: str,
+    strides: tuple[int, int],
+    padding: Padding,
+    groups: int,
+    *,
+    depthwise: bool,
+) -> Convolution:
+    """A convolution, padded with 0."""
+    return Convolution(
+        weights=kernel,
+        requantization=parameters,
+        dtype=dtype,
+        strides=strides,
+        padding=padding,
+        dilation=(1, 1),
+        groups=groups,
+        pad_value=0,
+        kernel_layout="HWOI" if depthwise else "HWIO",
+    )
+
+
+def _average(requantization: Requantization, dtype: str) -> Average:
+    """The average of a whole map of 8 x 8."""
+    return Average(requantization=requantization, dtype=dtype, window=(8, 8), strides=(1, 1), whole_map=True)
 
 
 def _scaling(mantissa: int, exponent: int) -> Requantization:

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from match.devtools.check.builds import SAME, Build, Builds
 from match.devtools.check.probes import Probe
+from match.graph.value import Value
 from match.ir.layer import Op, Padding
-from match.relay import relay
 from match.target.hardware import Pattern
 
 _SHAPE = (1, 8, 8, 16)
@@ -66,7 +66,7 @@ def _stage(op: Op, window: int, builds: Builds) -> Build | None:
 
 
 def _one_by_one(stages: Sequence[Build]) -> Build:
-    def build(x: relay.Expr, *beside: relay.Expr) -> relay.Expr:
+    def build(x: Value, *beside: Value) -> Value:
         for stage in stages[:-1]:
             x = stage(x)
         return stages[-1](x, *beside)

@@ -20,7 +20,7 @@ from match.devtools.check.external_run import external_run_problems
 from match.devtools.check.form_probes import FormProbes, untried_forms
 from match.devtools.check.methods import method_problems
 from match.devtools.check.own_examples import example_problem
-from match.devtools.check.probes import Probe, inputs, int16_probes, network, own_probes, probes
+from match.devtools.check.probes import Probe, graph_of, inputs, int16_probes, layers_of, network, own_probes, probes
 from match.devtools.check.real_scales import refused_scales
 from match.devtools.check.undefined import undefined_function
 from match.dispatch.request import accepts
@@ -29,7 +29,6 @@ from match.ir.layer import GROUP, Op
 from match.partitioning.chains import find_chains
 from match.partitioning.layouts import LAYOUT
 from match.partitioning.pattern import Match, find_layers
-from match.partitioning.relay_layers import find, graph_of
 from match.target.cost import CpuCostModel
 from match.target.group import without_groups
 from match.target.hardware import HwModule, MatchTarget
@@ -96,11 +95,10 @@ def execution_problems(
         ToolchainError: there is no C compiler or make.
     """
     target = _on_this_machine(target)
-    own = target.own_operators
     tried, problems = _tried(target)
     if problems:
         return tuple(problems), (), ()
-    matches = [row for row in find(network(tried.layers), own) if isinstance(row, Match)] if tried.layers else []
+    matches = [row for row in layers_of(tried.layers, target.own_operators) if isinstance(row, Match)]
     problems = [sentence for module in target.modules for sentence in method_problems(module, target.name, matches)]
     if problems:
         return tuple(problems), (), ()
@@ -308,7 +306,7 @@ def _form(target: MatchTarget, module: HwModule, tried: FormProbes, expected: Ou
 def _refused(target: MatchTarget, module: HwModule, chains: Sequence[Probe], name: str) -> str:
     """Why the first chain of a pattern is left to its operators."""
     probe = next(probe for probe in chains if probe.name == name)
-    graph = graph_of(network([probe]))
+    graph = graph_of([probe])
     layers = dict(enumerate(row for row in find_layers(graph) if isinstance(row, Match)))
     for one in find_chains(graph, layers, target):
         verdict = accepts(module, one.whole.layer)
@@ -342,7 +340,7 @@ def _compiled(
 
 def _constraints_met(target: MatchTarget, module: HwModule, probe: Probe) -> int:
     """How many constraints a layer meets; that of the most misses by the least."""
-    layers = [row.layer for row in find(network([probe]), target.own_operators) if isinstance(row, Match)]
+    layers = [row.layer for row in layers_of([probe], target.own_operators) if isinstance(row, Match)]
     patterns = [pattern for pattern in module.patterns() if pattern.name == probe.name]
     return max(sum(met(layer).ok for met in pattern.constraints) for layer in layers for pattern in patterns)
 

@@ -27,10 +27,10 @@ def external_run_problems(target: MatchTarget, layers: Sequence[tuple[Probe, npt
         return
     what = f"target {target.name}"
     probes, expected = zip(*layers[:_MOST_LAYERS], strict=True)
-    module = network(probes)
+    model = network(probes)
     try:
-        whole = compile_model(module, target, numerics="exact").report.totals.l2_peak_bytes
-        compiled = compile_model(module, target, numerics="exact", l2=whole - _LESS)
+        whole = compile_model(model, target, numerics="exact").report.totals.l2_peak_bytes
+        compiled = compile_model(model, target, numerics="exact", l2=whole - _LESS)
     except MatchError as error:
         yield f"{what} cannot be compiled for with external memory: {str(error).rstrip('.')}."
         return

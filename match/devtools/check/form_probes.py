@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from match.compilation.options import Numerics
-from match.devtools.check.probes import Probe, network, probes
+from match.devtools.check.probes import Probe, layers_of, probes
 from match.dispatch.request import accepts
 from match.ir.layer import Layer
 from match.ir.requantization import Requantizer
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
 from match.requantize.form import choose_form
 from match.target.hardware import HwModule
 
@@ -42,8 +41,8 @@ def untried_forms(module: HwModule, types: Sequence[str]) -> Iterator[FormProbes
             continue
         alone = _with_one(module, form)
         firsts: dict[tuple[str, str], Probe] = {}
-        found = _found(types, negative_step=form.negative_step, exceptions=form.exceptions > 0)
-        for probe, row in _accepted(alone, found):
+        tried = _found(types, negative_step=form.negative_step, exceptions=form.exceptions > 0)
+        for probe, row in _accepted(alone, tried):
             if (probe.name, probe.dtype) not in firsts and _chosen(alone, row) == name:
                 firsts[probe.name, probe.dtype] = probe
         yield FormProbes(form, alone, tuple(firsts.values()))
@@ -59,13 +58,13 @@ def _found(
 ) -> Iterator[tuple[Probe, Match]]:
     """The layers that have a requantization, as they are read."""
     layers = [probe for dtype in types for probe in probes(dtype, negative_step=negative_step, exceptions=exceptions)]
-    for probe, row in zip(layers, find(network(layers)), strict=True):
+    for probe, row in zip(layers, layers_of(layers), strict=True):
         if isinstance(row, Match) and row.constants.requantization is not None:
             yield probe, row
 
 
-def _accepted(module: HwModule, found: Iterator[tuple[Probe, Match]]) -> list[tuple[Probe, Match]]:
-    return [(probe, row) for probe, row in found if accepts(module, row.layer).ok]
+def _accepted(module: HwModule, tried: Iterator[tuple[Probe, Match]]) -> list[tuple[Probe, Match]]:
+    return [(probe, row) for probe, row in tried if accepts(module, row.layer).ok]
 
 
 def _chosen(module: HwModule, row: Match) -> str | None:

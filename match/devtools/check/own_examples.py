@@ -9,11 +9,10 @@ from typing import Any
 from match.devtools.check.probes import Probe, network
 from match.errors import MatchError, TargetError, in_a_line
 from match.frontend.failures import tvm_failures
-from match.frontend.relay import from_relay
-from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
-from match.passes.pipeline import integer_relay
-from match.relay import tvm
+from match.graph.value import Graph
+from match.partitioning.own import with_own_operators
+from match.partitioning.pattern import Match, find_layers
+from match.passes.pipeline import integer_network
 from match.target.hardware import MatchTarget
 from match.target.own import OwnOperator, Reading
 
@@ -34,7 +33,7 @@ def example_problem(target: MatchTarget, operator: OwnOperator, example: Probe) 
     return f"{what} is not found in its example ({example.dtype}), as passes leave it in integer form: {reason}."
 
 
-def _integers(target: MatchTarget, example: Probe, what: str) -> tvm.IRModule:
+def _integers(target: MatchTarget, example: Probe, what: str) -> Graph:
     """The example in integer form.
 
     Raises:
@@ -42,14 +41,14 @@ def _integers(target: MatchTarget, example: Probe, what: str) -> tvm.IRModule:
     """
     try:
         with tvm_failures(what):
-            return integer_relay(from_relay(network([example])), target.activations)
+            return integer_network(network([example]), target.activations)
     except MatchError:
         raise
     except Exception as error:
         raise TargetError(f"{what} raised {in_a_line(error)}") from error
 
 
-def _unfound(integers: tvm.IRModule, operator: OwnOperator) -> str | None:
+def _unfound(integers: Graph, operator: OwnOperator) -> str | None:
     """Why the operator is not the one layer of a network, or None if it is."""
     answers: list[Reading | None] = []
 
@@ -57,7 +56,7 @@ def _unfound(integers: tvm.IRModule, operator: OwnOperator) -> str | None:
         answers.append(operator.read(parts))
         return answers[-1]
 
-    layers = find(integers, [replace(operator, read=read)])
+    layers = find_layers(with_own_operators(integers, [replace(operator, read=read)]))
     if len(layers) == 1 and isinstance(layers[0], Match) and layers[0].layer.own:
         return None
     if not answers:

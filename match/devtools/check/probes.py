@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from match.compilation.stopwatch import unread
 from match.devtools.check.builds import SAME, SCALE, Build, Builds
-from match.frontend.model import Rounding
+from match.frontend.model import Model, ModelTensor, Rounding
+from match.frontend.relay import from_relay
+from match.graph.rewrite import on_inputs
+from match.graph.value import Graph, Value
+from match.ir.graph import Tensor
 from match.ir.layer import Op, Padding
-from match.passes.quantize_border import LowerBorder
-from match.relay import relay, tvm
+from match.partitioning.own import with_own_operators
+from match.partitioning.pattern import Match, Rejection, find_layers
+from match.passes.relay_pipeline import graph_of_relay
+from match.relay import relay
 from match.target.own import OwnOperator
 
 _SAMPLES = 4
@@ -30,7 +38,7 @@ _CONVOLUTIONS = (  # C, K, rows and columns, side of the filter, stride; last tw
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """One layer: what it is, and its Relay from inputs of one type (8 or 16 bits, int32 or float32) and one shape.
+    """One layer: what it is, and its tensor from inputs of one type (8 or 16 bits, int32 or float32) and one shape.
 
     `pattern` is the name of the pattern that takes it where that is not the operator's.
     """
@@ -49,16 +57,31 @@ class Probe:
         return self.pattern or self.op.value
 
 
-def network(layers: Sequence[Probe]) -> tvm.IRModule:
+def graph_of(layers: Sequence[Probe]) -> Graph:
     """All of them side by side; layer n reads the inputs ``x<n>_0``, ``x<n>_1`` and makes output n."""
-    parameters = [
-        [relay.var(f"x{n}_{i}", shape=probe.shape, dtype=probe.dtype) for i in range(probe.inputs)]
+    given = [
+        [Value(Tensor(probe.shape, probe.dtype), source=f"x{n}_{i}") for i in range(probe.inputs)]
         for n, probe in enumerate(layers)
     ]
-    outputs = [probe.build(*own) for probe, own in zip(layers, parameters, strict=True)]
-    function = relay.Function([x for own in parameters for x in own], relay.Tuple(outputs))
-    typed = relay.transform.InferType()(tvm.IRModule.from_expr(function))
-    return relay.transform.InferType()(LowerBorder(Rounding.TFLITE)(typed))
+    outputs = tuple(probe.build(*own) for probe, own in zip(layers, given, strict=True))
+    return Graph(tuple(x for own in given for x in own), outputs)
+
+
+def network(layers: Sequence[Probe]) -> Model:
+    """The network of `graph_of`."""
+    graph = graph_of(layers)
+    inputs = tuple(ModelTensor(x.source, x.shape, x.dtype) for x in graph.inputs)
+    outputs = tuple(ModelTensor(f"output_{n}", x.shape, x.dtype) for n, x in enumerate(graph.outputs))
+    return Model("probes", "", graph, inputs, outputs, Rounding.TFLITE)
+
+
+def layers_of(probes: Sequence[Probe], own: Iterable[OwnOperator] = ()) -> tuple[Match | Rejection, ...]:
+    """Them as modules are asked about them.
+
+    Raises:
+        TargetError: an operator of a module's own cannot be read.
+    """
+    return find_layers(with_own_operators(graph_of(probes), own)) if probes else ()
 
 
 def inputs(layers: Sequence[Probe]) -> dict[str, npt.NDArray[Any]]:
@@ -89,7 +112,16 @@ def _numbers(rng: np.random.Generator, shape: tuple[int, ...]) -> npt.NDArray[np
 def own_probes(operators: Iterable[OwnOperator], dtype: str) -> Iterator[Probe]:
     """The examples of modules' own operators."""
     for own in operators:
-        yield Probe(Op.OWN, f"the example of {own.name}", dtype, (1, 8, 8, 16), own.inputs, own.example, own.name)
+        build = partial(_own, own.example)
+        yield Probe(Op.OWN, f"the example of {own.name}", dtype, (1, 8, 8, 16), own.inputs, build, own.name)
+
+
+def _own(example: Callable[..., relay.Expr], *inputs: Value) -> Value:
+    """What Relay computes of tensors."""
+    parameters = [relay.var(x.source, shape=x.shape, dtype=x.dtype) for x in inputs]
+    module = from_relay(relay.Function(parameters, example(*parameters))).module
+    (made,) = on_inputs(graph_of_relay(module, unread, None, exact=True), inputs)
+    return made
 
 
 def probes(dtype: str, *, negative_step: bool = False, exceptions: bool = False) -> Iterator[Probe]:
@@ -113,7 +145,7 @@ def probes(dtype: str, *, negative_step: bool = False, exceptions: bool = False)
     yield Probe(Op.ADD, "an addition of two 8x8x16 maps", dtype, shape, 2, builds.addition())
     yield Probe(Op.ADD, "an addition of an 8x8x16 map and one pixel", dtype, shape, 1, builds.shifted_channels())
     yield Probe(Op.ADD, "an addition of an 8x8x16 map and one channel", dtype, shape, 1, builds.shifted_pixels())
-    yield Probe(Op.MATRICES, "two products of 9x16 and 9x16", dtype, (2, 9, 16), 2, builds.matrices(9))
+    yield Probe(Op.MATRICES, "two products of 9x16 and 9x16", dtype, (2, 9, 16), 2, builds.matrices())
     yield Probe(Op.AVG_POOL2D, "an average over an 8x8x16 map", dtype, shape, 1, builds.average())
     means = "a 2x2 average over an 8x8x16 map, in float32"
     yield Probe(Op.FLOAT_AVG_POOL2D, means, dtype, shape, 1, builds.float_average())

@@ -323,7 +323,7 @@ class _RealGraph(_Graph):
     def __init__(self) -> None:
         super().__init__()
         self._names: dict[str, str] = {}
-        """Of tensors, by what they would be called behind a dequantize operator."""
+        """The names of tensors, by what they would be called after a dequantize operator."""
 
     def node(self, op: str, inputs: Sequence[str], output: str | list[str], **attributes: Any) -> None:
         super().node(op, [self._names.get(name, name) for name in inputs], output, **attributes)

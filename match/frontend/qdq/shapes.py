@@ -11,6 +11,7 @@ import numpy as np
 
 from match.frontend.onnx_graph import attribute_of
 from match.frontend.qdq.reader import Handler, QdqReader, Unread
+from match.graph import blocks
 from match.graph.constants import is_constant, reshaped_constant, taken_constant, transposed_constant
 from match.graph.gathers import Gather, GatherElements, GatherPoints
 from match.graph.make import (
@@ -157,23 +158,15 @@ def tile(read: QdqReader, node: Any) -> Value:
 
 def depth_to_space(read: QdqReader, node: Any) -> Value:
     """DepthToSpace: channels of a pixel side by side as pixels."""
-    x, block = _activation(read, node), int(attribute_of(node, "blocksize", 1))
-    batch, channels, rows, columns = x.shape
-    after = channels // block**2
-    if attribute_of(node, "mode", b"DCR") == b"CRD":
-        seen = transposed(reshaped(channels_last(x), (batch, rows, columns, after, block, block)), (0, 1, 4, 2, 5, 3))
-    else:
-        seen = transposed(reshaped(channels_last(x), (batch, rows, columns, block, block, after)), (0, 1, 3, 2, 4, 5))
-    return channels_first(reshaped(seen, (batch, rows * block, columns * block, after)))
+    by_channel = attribute_of(node, "mode", b"DCR") == b"CRD"
+    x, block = channels_last(_activation(read, node)), int(attribute_of(node, "blocksize", 1))
+    return channels_first(blocks.depth_to_space(x, block, by_channel=by_channel))
 
 
 def space_to_depth(read: QdqReader, node: Any) -> Value:
     """SpaceToDepth: pixels of a block as channels of one."""
-    x, block = _activation(read, node), int(attribute_of(node, "blocksize", 1))
-    batch, channels, rows, columns = x.shape
-    seen = reshaped(channels_last(x), (batch, rows // block, block, columns // block, block, channels))
-    seen = transposed(seen, (0, 1, 3, 2, 4, 5))
-    return channels_first(reshaped(seen, (batch, rows // block, columns // block, channels * block**2)))
+    x = channels_last(_activation(read, node))
+    return channels_first(blocks.space_to_depth(x, int(attribute_of(node, "blocksize", 1))))
 
 
 def pad(read: QdqReader, node: Any) -> Value:

@@ -7,6 +7,7 @@ import tflite
 
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.reader import Handlers, TfliteReader
+from match.graph import blocks
 from match.graph.gathers import Gather, GatherPoints, UpdateSlice
 from match.graph.make import (
     array_of,
@@ -201,18 +202,12 @@ def _block(options: tflite.SpaceToDepthOptions | tflite.DepthToSpaceOptions) -> 
 
 def space_to_depth(read: TfliteReader, operator: FileOperator) -> Value:
     """SPACE_TO_DEPTH."""
-    block = _block(operator.options(tflite.SpaceToDepthOptions))
-    batch, rows, columns, channels = read.tensor(operator).shape
-    x = reshaped(read.value(operator), (batch, rows // block, block, columns // block, block, channels))
-    return reshaped(transposed(x, (0, 1, 3, 2, 4, 5)), read.output(operator).shape)
+    return blocks.space_to_depth(read.value(operator), _block(operator.options(tflite.SpaceToDepthOptions)))
 
 
 def depth_to_space(read: TfliteReader, operator: FileOperator) -> Value:
     """DEPTH_TO_SPACE."""
-    block = _block(operator.options(tflite.DepthToSpaceOptions))
-    batch, rows, columns, channels = read.tensor(operator).shape
-    x = reshaped(read.value(operator), (batch, rows, columns, block, block, channels // block**2))
-    return reshaped(transposed(x, (0, 1, 3, 2, 4, 5)), read.output(operator).shape)
+    return blocks.depth_to_space(read.value(operator), _block(operator.options(tflite.DepthToSpaceOptions)))
 
 
 def space_to_batch(read: TfliteReader, operator: FileOperator) -> Value:

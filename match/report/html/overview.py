@@ -217,7 +217,7 @@ def _slowest(report: Report) -> Markup:
 
 
 def _sizes(given: int | dict[str, int] | None) -> str:
-    """Of L1, where they were given: one, or that of each module."""
+    """The sizes of L1 that were given: one, or that of each module."""
     if isinstance(given, dict):
         return ", ".join(f"{size(bytes_)} of {name}" for name, bytes_ in given.items())
     return size(given) if given else ""

@@ -71,7 +71,7 @@ cycles an element; to quantize one takes eight cores 3 to 4."""
 def with_quantized_groups(graph: Graph) -> Graph:
     """The graph with integers in the place of what is quantized, whatever is asked of their exactness."""
     graph = with_moves_of_integers(with_collected_rows(with_products_of_rows(graph)))
-    graph = with_moves_of_integers(with_channels_last(graph, moves_reals=True))
+    graph = with_moves_of_integers(with_channels_last(graph))
     graph = with_normalizations(with_one_scale(with_pooled_windows(graph)))
     return rewrite(graph, _Groups(()).rule)
 

@@ -1,4 +1,4 @@
-"""Layers and additions of 16 bits, as they are found in integer form."""
+"""Operators of 16 bits as layers."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ import match
 from match.arithmetic.tflite import division, scaling
 from match.compilation.options import Numerics
 from match.dispatch.request import accepts
-from match.graph.elements import Function, Gate, LeakyRelu
-from match.graph.pairs import Int16Addition
+from match.graph.elements import Function, Gate, LeakyRelu, Requantize
+from match.graph.make import arithmetic, concatenated, constant, cut, padded, taken, transposed
+from match.graph.maximum import Maximum
+from match.graph.pairs import Int16Addition, Int16Multiplication
 from match.graph.rows import Softmax16
+from match.graph.sums import Average, Convolution, Dense
+from match.graph.value import Value, computed
 from match.ir.layer import Op, Padding
 from match.ir.requantization import Requantization
 from match.partitioning.chains import find_chains
 from match.partitioning.pattern import Match, Rejection, find_layers
-from match.partitioning.relay_layers import find, graph_of
-from match.relay import integer_form, relay, tvm
-from match.relay.fixed_point import alone
-from match.relay.int16_addition import int16_addition
-from match.relay.int16_gates import int16_gate
-from match.relay.int16_leaky_relu import int16_leaky_relu
-from match.relay.int16_softmax import int16_softmax
 from match.requantize.form import Form, choose_form
 from match.target.operands import GATE_INT16_BYTES, SOFTMAX_INT16_BYTES
+from tests.made import given, graph
 
 CLIP = -(1 << 15), (1 << 15) - 1
-pytestmark = pytest.mark.tvm
+pytestmark = pytest.mark.unit
 
 RNG = np.random.default_rng(3)
 
@@ -40,36 +38,43 @@ def line(channels: int) -> Requantization:
     return Requantization(ones << 14, ones << 35, ones * 36, CLIP)
 
 
-def var(name: str, *shape: int, dtype: str = "int16") -> relay.Var:
-    return relay.var(name, shape=shape, dtype=dtype)
+def var(name: str, *shape: int, dtype: str = "int16") -> Value:
+    return given(name, *shape, dtype=dtype)
 
 
-def typed(body: relay.Expr) -> tvm.IRModule:
-    """The module of an expression."""
-    function = relay.Function(relay.analysis.free_vars(body), body)
-    return relay.transform.InferType()(tvm.IRModule.from_expr(function))
+def found_in(output: Value) -> list[Match | Rejection]:
+    return list(find_layers(graph(output)))
 
 
-def matches(body: relay.Expr) -> list[Match]:
-    """The layers of an expression."""
-    return [one for one in find(typed(body)) if isinstance(one, Match)]
+def matches(output: Value) -> list[Match]:
+    """The layers that a tensor is computed by."""
+    return [one for one in found_in(output) if isinstance(one, Match)]
 
 
-def weights(*shape: int) -> np.ndarray[Any, np.dtype[np.int16]]:
-    return RNG.integers(-128, 128, shape).astype(np.int16)
+def weights(*shape: int) -> np.ndarray[Any, np.dtype[np.int8]]:
+    return RNG.integers(-128, 128, shape).astype(np.int8)
 
 
-def convolution(x: relay.Expr, kernel: np.ndarray[Any, Any], **how: Any) -> relay.Expr:
-    sums = integer_form.convolution(x, kernel, x_dtype="int16", **how)
-    return integer_form.requantize(sums, line(kernel.shape[2] * kernel.shape[3] if how else kernel.shape[3]), "int16")
+def convolution(x: Value, kernel: np.ndarray[Any, Any], dtype: str = "int16", **how: Any) -> Value:
+    depthwise = how.get("groups", 1) > 1
+    parts: dict[str, Any] = {
+        "requantization": line(kernel.shape[2] * kernel.shape[3] if depthwise else kernel.shape[3]),
+        "strides": (1, 1),
+        "padding": Padding(),
+        "dilation": (1, 1),
+        "groups": 1,
+        "pad_value": 0,
+        "kernel_layout": "HWOI" if depthwise else "HWIO",
+        **how,
+    }
+    return computed(Convolution(weights=kernel, dtype=dtype, **parts), x)
 
 
 def test_convolution() -> None:
     """Its weights are numbers of 8 bits."""
     kernel = weights(3, 3, 4, 6)
     x = var("x", 1, 8, 9, 4)
-    sums = integer_form.convolution(x, kernel, x_dtype="int16", strides=(2, 1), padding=Padding(1, 1, 1, 1))
-    (found,) = matches(integer_form.requantize(sums, line(6), "int16"))
+    (found,) = matches(convolution(x, kernel, strides=(2, 1), padding=Padding(1, 1, 1, 1)))
     layer = found.layer
     assert (layer.op, layer.k, layer.c, layer.oy, layer.ox) == (Op.CONV2D, 6, 4, 4, 9)
     assert (layer.input_dtype, layer.weight_dtype, layer.output_dtype, layer.clip) == ("int16", "int8", "int16", CLIP)
@@ -80,32 +85,22 @@ def test_convolution() -> None:
 
 
 def test_depthwise_convolution() -> None:
-    (found,) = matches(convolution(var("x", 1, 5, 5, 8), weights(3, 3, 8, 1), groups=8, kernel_layout="HWOI"))
+    (found,) = matches(convolution(var("x", 1, 5, 5, 8), weights(3, 3, 8, 1), groups=8))
     assert (found.layer.op, found.layer.k, found.layer.input_dtype) == (Op.DEPTHWISE_CONV2D, 8, "int16")
 
 
 def test_dense() -> None:
-    sums = integer_form.product(var("x", 2, 20), weights(7, 20))
-    (found,) = matches(integer_form.requantize(sums, line(7), "int16"))
+    dense = Dense(weights=weights(7, 20), requantization=line(7), dtype="int16")
+    (found,) = matches(computed(dense, var("x", 2, 20)))
     assert (found.layer.op, found.layer.k, found.layer.c, found.layer.ox) == (Op.DENSE, 7, 20, 2)
 
 
 def test_max_pool2d() -> None:
-    (found,) = matches(integer_form.max_pool2d(var("x", 1, 8, 9, 4), window=(2, 3), strides=(2, 1)))
+    largest = Maximum(window=(2, 3), strides=(2, 1), padding=Padding(), dilation=(1, 1))
+    (found,) = matches(computed(largest, var("x", 1, 8, 9, 4)))
     layer = found.layer
     assert (layer.op, layer.k, layer.oy, layer.ox, layer.clip) == (Op.MAX_POOL2D, 4, 4, 7, CLIP)
     assert (layer.input_dtype, layer.output_dtype) == ("int16", "int16")
-
-
-@pytest.mark.parametrize("other", ["weights", "sums", "output"])
-def test_layers_that_are_left_alone(other: str) -> None:
-    """Weights of more than 8 bits, sums of 64, outputs of 8."""
-    kernel = weights(1, 1, 4, 6)
-    kernel.flat[0] = 200 if other == "weights" else 127
-    sums = integer_form.convolution(
-        var("x", 1, 3, 3, 4), kernel, x_dtype="int16", sums="int64" if other == "sums" else "int32"
-    )
-    assert not matches(integer_form.requantize(sums, line(6), "int8" if other == "output" else "int16"))
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -114,7 +109,7 @@ def test_addition(sign: int, exponents: tuple[int, int, int]) -> None:
     """An operand in steps of the larger scale, and a sum, that is not shifted, too."""
     scales = np.array([[1 << 30, 5 << 28, 3 << 29], exponents]).T
     a, b = var("a", 1, 3, 4, 5), var("b", 1, 3, 4, 5)
-    (found,) = matches(int16_addition(Int16Addition(scales=scales, sign=sign, clip=(0, 999)), a, b))
+    (found,) = matches(computed(Int16Addition(scales=scales, sign=sign, clip=(0, 999)), a, b))
     layer = found.layer
     assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.ADD, 3, 4, 5, (0, 999))
     assert (layer.input_dtype, layer.output_dtype, layer.broadcast) == ("int16", "int16", "")
@@ -127,29 +122,18 @@ def test_addition(sign: int, exponents: tuple[int, int, int]) -> None:
     assert [x.source for x in found.inputs] == ["a", "b"]
 
 
-def test_what_is_no_addition() -> None:
-    """A sum whose last shift is rounded otherwise."""
-    scales = np.array([[1 << 30, -1], [1 << 30, -1], [1 << 30, -10]])
-    a, b = var("a", 1, 3), var("b", 1, 3)
-    body = int16_addition(Int16Addition(scales=scales, sign=1, clip=CLIP), a, b)
-    total = body.args[0].args[0].args[0]
-    other = relay.right_shift(relay.add(total.args[0].args[0], integer_form.int64(1)), total.args[1])
-    assert not matches(integer_form.saturate(relay.cast(other, "int32"), CLIP, "int16"))
-
-
 def scaled_by(mantissa: int, exponent: int, clip: tuple[int, int] = CLIP) -> Requantization:
     return scaling(np.array([mantissa]), np.array([exponent]), np.zeros(1, np.int64), clip)
 
 
-def as_int32(x: relay.Expr) -> relay.Expr:
-    return relay.cast(x, "int32")
+def requantized(x: Value, requantization: Requantization) -> Value:
+    return computed(Requantize(requantization=requantization, dtype="int16"), x)
 
 
 @pytest.mark.parametrize("exponent", [15, 3, 0, -1, -30])
 @pytest.mark.parametrize("clip", [CLIP, (0, 999)])
 def test_requantize(exponent: int, clip: tuple[int, int]) -> None:
-    body = integer_form.requantize(as_int32(var("x", 1, 3, 4, 5)), scaled_by(5 << 28, exponent, clip), "int16")
-    (found,) = matches(body)
+    (found,) = matches(requantized(var("x", 1, 3, 4, 5), scaled_by(5 << 28, exponent, clip)))
     layer = found.layer
     assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.REQUANTIZE, 3, 4, 5, clip)
     right = max(-exponent, 0)
@@ -159,27 +143,24 @@ def test_requantize(exponent: int, clip: tuple[int, int]) -> None:
 
 def test_what_words_do_not_hold() -> None:
     """A factor of 2^16 and more for numbers, of 1 and more for products, lines with other biases."""
-    x, y = var("x", 1, 3), var("y", 1, 3)
-    coarse = integer_form.requantize(as_int32(x), scaled_by(1 << 30, 16), "int16")
-    assert [type(one) for one in find(typed(coarse))] == [Rejection]
-    assert not matches(
-        integer_form.requantize(relay.multiply(as_int32(x), as_int32(y)), scaled_by(1 << 30, 1), "int16")
-    )
-    one = scaled_by(1 << 30, -1)
+    x, y, one = var("x", 1, 3), var("y", 1, 3), scaled_by(1 << 30, -1)
     assert one.negative_below is not None
-    assert not matches(integer_form.requantize(as_int32(x), replace(one, bias=one.bias + 1), "int16"))
-    assert not matches(
-        integer_form.requantize(as_int32(x), replace(one, negative_below=one.negative_below - 1), "int16")
-    )
-    assert matches(integer_form.requantize(as_int32(x), one, "int16"))
+    assert matches(requantized(x, one))
+    for other in (
+        requantized(x, scaled_by(1 << 30, 16)),
+        computed(Int16Multiplication(requantization=scaled_by(1 << 30, 1)), x, y),
+        requantized(x, replace(one, bias=one.bias + 1)),
+        requantized(x, replace(one, negative_below=one.negative_below - 1)),
+    ):
+        assert [type(one) for one in found_in(other)] == [Rejection]
 
 
 @pytest.mark.parametrize(("shape", "broadcast"), [((1, 3, 4, 5), ""), ((5,), "pixel"), ((1, 3, 4, 1), "channel")])
 @pytest.mark.parametrize("first", [True, False])
 def test_multiplication(shape: tuple[int, ...], broadcast: str, first: bool) -> None:
-    both = (as_int32(var("x", 1, 3, 4, 5)), as_int32(var("y", *shape)))
-    product = relay.multiply(*(both if first else both[::-1]))
-    (found,) = matches(integer_form.requantize(product, scaled_by(3 << 29, -14), "int16"))
+    both = var("x", 1, 3, 4, 5), var("y", *shape)
+    product = Int16Multiplication(requantization=scaled_by(3 << 29, -14))
+    (found,) = matches(computed(product, *(both if first else both[::-1])))
     layer = found.layer
     assert (layer.op, layer.broadcast, layer.k, layer.clip) == (Op.MULTIPLY, broadcast, 5, CLIP)
     assert [x.source for x in found.inputs] == (["x", "y"] if first or broadcast else ["y", "x"])
@@ -193,10 +174,9 @@ def test_average(whole: bool, count: int) -> None:
     side = 4 if count == 16 else 3
     mean = division(count, CLIP).take(np.zeros(5, np.intp))
     x = var("x", 1, side, side, 5) if whole else var("x", 1, 2 * side, side, 5)
-    body = integer_form.avg_pool2d(
-        x, mean, "int16", window=(side, side), strides=(1, 1) if whole else (side, 1), whole_map=whole
-    )
-    (found,) = matches(body)
+    strides = (1, 1) if whole else (side, 1)
+    average = Average(requantization=mean, dtype="int16", window=(side, side), strides=strides, whole_map=whole)
+    (found,) = matches(computed(average, x))
     layer = found.layer
     assert (layer.op, layer.fy, layer.fx, layer.oy, layer.clip) == (Op.AVG_POOL2D, side, side, 1 if whole else 2, CLIP)
     line = found.constants.requantization
@@ -211,17 +191,17 @@ def test_average(whole: bool, count: int) -> None:
 
 def test_leaky_relu() -> None:
     x = var("x", 1, 3, 4)
-    (found,) = matches(alone(int16_leaky_relu(LeakyRelu(scales=np.array([[5 << 28, 2], [3 << 29, -3]])), x)))
+    (found,) = matches(computed(LeakyRelu(scales=np.array([[5 << 28, 2], [3 << 29, -3]])), x))
     assert (found.layer.op, found.layer.ox, found.layer.k, found.layer.clip) == (Op.LEAKY_RELU, 3, 4, CLIP)
     assert found.constants.table is not None
     assert found.constants.table.tolist() == [5 << 28, 3, 0, 0, 3 << 29, 1, 3, 4]
-    coarse = int16_leaky_relu(LeakyRelu(scales=np.array([[5 << 28, 2], [3 << 29, 16]])), x)
-    assert [type(one) for one in find(typed(coarse))] == [Rejection]
+    coarse = computed(LeakyRelu(scales=np.array([[5 << 28, 2], [3 << 29, 16]])), x)
+    assert [type(one) for one in found_in(coarse)] == [Rejection]
 
 
 def test_softmax() -> None:
     x = var("x", 2, 3, 7)
-    (found,) = matches(alone(int16_softmax(Softmax16(mantissa=5 << 28, exponent=2), x, 7)))
+    (found,) = matches(computed(Softmax16(mantissa=5 << 28, exponent=2), x))
     layer, table = found.layer, found.constants.table
     assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.SOFTMAX, 2, 3, 7, (0, CLIP[1]))
     assert table is not None
@@ -229,23 +209,15 @@ def test_softmax() -> None:
     assert table[:4].tolist() == [5 << 28, 3, 0, 0]
     exponentials, reciprocals = table[4:].view(np.int16).reshape(2, 514)
     assert (exponentials[512], reciprocals[0], reciprocals[512]) == (32767, 32767, 16384)
-    coarse = int16_softmax(Softmax16(mantissa=5 << 28, exponent=15), x, 7)
-    assert [type(one) for one in find(typed(coarse))] == [Rejection]
-
-
-def test_what_is_no_softmax() -> None:
-    """Probabilities that are rounded otherwise."""
-    whole = int16_softmax(Softmax16(mantissa=5 << 28, exponent=2), var("x", 2, 7), 7)
-    shifted = whole.args[0].args[0].args[0]
-    other = relay.right_shift(relay.add(shifted.args[0].args[0], integer_form.int64(1)), shifted.args[1])
-    assert not matches(integer_form.saturate(relay.cast(other, "int32"), (0, CLIP[1]), "int16"))
+    coarse = computed(Softmax16(mantissa=5 << 28, exponent=15), x)
+    assert [type(one) for one in found_in(coarse)] == [Rejection]
 
 
 @pytest.mark.parametrize("function", ["logistic", "tanh"])
 @pytest.mark.parametrize(("multiplier", "shift"), [(3, 0), (6, 0), (20000, 13), (32767, 31)])
 def test_gates(function: Function, multiplier: int, shift: int) -> None:
     x = var("x", 1, 3, 4)
-    (found,) = matches(alone(int16_gate(Gate(function=function, multiplier=multiplier, shift=shift), x)))
+    (found,) = matches(computed(Gate(function=function, multiplier=multiplier, shift=shift), x))
     table = found.constants.table
     assert (found.layer.op, found.layer.ox, found.layer.k) == (Op(function), 3, 4)
     assert table is not None
@@ -266,19 +238,20 @@ def test_modules_say_that_they_take_16_bits() -> None:
 
 def test_no_chains_of_16_bits() -> None:
     first = convolution(var("x", 1, 8, 8, 16), weights(1, 1, 16, 16))
-    second = convolution(first, weights(3, 3, 16, 1), groups=16, kernel_layout="HWOI")
-    graph = graph_of(typed(second))
-    layers = dict(enumerate(one for one in find_layers(graph) if isinstance(one, Match)))
+    second = convolution(first, weights(3, 3, 16, 1), groups=16)
+    network = graph(second)
+    layers = dict(enumerate(one for one in find_layers(network) if isinstance(one, Match)))
     assert len(layers) == 2
-    assert not find_chains(graph, layers, match.get_target("gap9"))
+    assert not find_chains(network, layers, match.get_target("gap9"))
 
 
+WIDTHS = [(0, 0), (1, 2), (0, 0), (0, 0)]
 MOVES = {
-    "concatenation": lambda x: relay.concatenate([x, relay.nn.relu(x)], 3),
-    "slice": lambda x: relay.strided_slice(x, [0, 0, 0, 1], [1, 4, 6, 3]),
-    "columns": lambda x: relay.take(x, relay.const(np.array([0, 0, 3, 2])), axis=2),
-    "padding": lambda x: relay.nn.pad(x, [(0, 0), (1, 2), (0, 0), (0, 0)]),
-    "transposition": lambda x: relay.transpose(x, (0, 2, 1, 3)),
+    "concatenation": lambda x: concatenated([x, arithmetic("maximum", x, constant(0, "int16"))], 3),
+    "slice": lambda x: cut(x, 3, 1, 3),
+    "columns": lambda x: taken(x, 2, np.array([0, 0, 3, 2])),
+    "padding": lambda x: padded(x, WIDTHS, 0),
+    "transposition": lambda x: transposed(x, (0, 2, 1, 3)),
 }
 """Of a tensor (1, 4, 6, 5)."""
 
@@ -298,5 +271,5 @@ def test_moves_are_of_bytes(name: str) -> None:
 def test_padding_whose_bytes_differ() -> None:
     """It is left to the control core."""
     x = var("x", 1, 4, 6, 5)
-    assert not matches(relay.nn.pad(x, [(0, 0), (1, 2), (0, 0), (0, 0)], relay.const(3, "int16")))
-    assert matches(relay.nn.pad(var("x", 1, 4, 6, 5, dtype="int8"), [(0, 0), (1, 2), (0, 0), (0, 0)], 3))
+    assert not matches(padded(x, WIDTHS, 3))
+    assert matches(padded(var("x", 1, 4, 6, 5, dtype="int8"), WIDTHS, 3))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from match.ir.layer import Op
 from match.partitioning.pattern import Match, Rejection
-from match.partitioning.relay_layers import find
 from match.relay import integer_form, relay, tvm
+from tests.layers_of import find
 
 pytestmark = pytest.mark.tvm
 

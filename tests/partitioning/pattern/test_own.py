@@ -11,9 +11,9 @@ import pytest
 from match.errors import TargetError
 from match.ir.layer import Op
 from match.partitioning.pattern import Match
-from match.partitioning.relay_layers import find
 from match.relay import relay, tvm
 from match.target.own import OwnOperator, Reading
+from tests.layers_of import find
 
 pytestmark = pytest.mark.tvm
 

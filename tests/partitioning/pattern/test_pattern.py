@@ -9,16 +9,18 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from match.frontend.model import Rounding
+from match.graph.elements import Dequantize, DequantizeSums, Quantize
+from match.graph.operator import Operator
+from match.graph.pairs import AbsoluteDifference, LookupLine, LookupSum, SquaredDifference
+from match.graph.value import Value, computed
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
-from match.ir.float_border import order
+from match.ir.float_border import FloatQuantization, order
 from match.ir.layer import Layer, Op, Padding
 from match.ir.requantization import Requantization
-from match.partitioning.pattern import Match, Rejection
-from match.partitioning.relay_layers import find
-from match.passes.quantize_border import LowerBorder
+from match.partitioning.pattern import Match, Rejection, find_layers
 from match.relay import relay, tvm
-from match.relay.integer_form import absolute_difference, lookup_line, lookup_sum, real_sums, squared_difference
+from tests.layers_of import find
+from tests.made import given, graph
 from tests.passes.running import executable
 
 pytestmark = pytest.mark.tvm
@@ -268,58 +270,65 @@ def test_an_outer_product(turned: bool) -> None:
     assert match.constants.zero_points == (9, 7)
 
 
+def the_layer(operator: Operator, *inputs: Value) -> Match:
+    """What modules are asked about an operator."""
+    (match,) = find_layers(graph(computed(operator, *inputs)))
+    assert isinstance(match, Match)
+    return match
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 @pytest.mark.parametrize("pixel_first", [False, True])
 def test_tables_of_two_operands_lie_by_the_byte_that_stores_a_value(dtype: str, pixel_first: bool) -> None:
     """Row 0 belongs to the layer's first input, the map, whatever the order in the network is."""
     shapes = [(5,), (1, 3, 4, 5)] if pixel_first else [(1, 3, 4, 5), (5,)]
-    a, b = (var(name, *shape, dtype=dtype) for name, shape in zip("ab", shapes, strict=True))
+    a, b = (given(name, *shape, dtype=dtype) for name, shape in zip("ab", shapes, strict=True))
     ends = np.iinfo(dtype)
     x, y = (RNG.integers(ends.min, ends.max + 1, shape).astype(dtype) for shape in shapes)
     in_order = [y, x] if pixel_first else [x, y]
 
     halves = RNG.integers(-60 << LOOKUP_SUM_FRACTION, 60 << LOOKUP_SUM_FRACTION, (2, 256))
-    body = lookup_sum(a, b, (dtype, dtype), halves, (-128, 127), "int8")
-    match = only([a, b], body)
+    operator: Operator = LookupSum(tables=halves, clip=(-128, 127), dtype="int8")
+    match = the_layer(operator, a, b)
     assert (match.layer.op, [operand.source for operand in match.inputs]) == (Op.LOOKUP_SUM, names(pixel_first))
     assert match.constants.table is not None
     first, second = (table[z.view(np.uint8)] for table, z in zip(match.constants.table, in_order, strict=True))
     expected = (first + second) >> LOOKUP_SUM_FRACTION
-    assert np.array_equal(expected.clip(-128, 127), run([a, b], body, x, y))
+    assert np.array_equal(expected.clip(-128, 127), operator.compute(x, y))
 
-    body = absolute_difference(a, b, (dtype, dtype), halves, (-90, 120), "int8")
-    match = only([a, b], body)
+    operator = AbsoluteDifference(tables=halves, clip=(-90, 120), dtype="int8")
+    match = the_layer(operator, a, b)
     assert (match.layer.op, match.layer.clip) == (Op.ABSOLUTE_DIFFERENCE, (-90, 120))
     assert match.constants.table is not None
     first, second = (table[z.view(np.uint8)] for table, z in zip(match.constants.table, in_order, strict=True))
     distance = np.abs((first + second) >> LOOKUP_SUM_FRACTION)
-    assert np.array_equal((distance - 90).clip(-90, 120), run([a, b], body, x, y))
+    assert np.array_equal((distance - 90).clip(-90, 120), operator.compute(x, y))
 
     lines = np.stack([RNG.integers(-(2**16), 2**16, 256), RNG.integers(0, 2**23, 256)])
-    body = lookup_line(a, b, (dtype, dtype), lines, (-90, 120), "int8")
+    operator = LookupLine(lines=lines, clip=(-90, 120), dtype="int8")
     if pixel_first:  # which lines of each element of a map are not
-        (found,) = find(typed([a, b], body))
+        (found,) = find_layers(graph(computed(operator, a, b)))
         assert isinstance(found, Rejection)
     else:
-        match = only([a, b], body)
+        match = the_layer(operator, a, b)
         assert (match.layer.op, match.layer.broadcast) == (Op.LOOKUP_LINE, "pixel")
         assert match.constants.table is not None
         slopes, biases = (table[y.view(np.uint8)].astype(np.int64) for table in match.constants.table)
         expected = (x.astype(np.int64) * slopes + biases) >> LOOKUP_LINE_FRACTION
-        assert np.array_equal(expected.clip(-90, 120), run([a, b], body, x, y))
+        assert np.array_equal(expected.clip(-90, 120), operator.compute(x, y))
 
     steps = RNG.integers(-300, 301, (2, 256))
     multiplier, bias, shift = (np.array([n], np.int64) for n in (700, 0, 20))
     requantization = Requantization(multiplier, bias, shift, (0, 255))
-    body = squared_difference(a, b, (dtype, dtype), steps, requantization, "uint8")
-    match = only([a, b], body)
+    operator = SquaredDifference(steps=steps, requantization=requantization, dtype="uint8")
+    match = the_layer(operator, a, b)
     assert match.layer.op is Op.SQUARED_DIFFERENCE
     assert [operand.source for operand in match.inputs] == names(pixel_first)
     assert match.constants.table is not None
     assert match.constants.table.dtype == np.int16
     first, second = (table[z.view(np.uint8)] for table, z in zip(match.constants.table, in_order, strict=True))
     difference = first.astype(np.int64) - second
-    assert np.array_equal((difference**2 * 700 >> 20).clip(0, 255), run([a, b], body, x, y))
+    assert np.array_equal((difference**2 * 700 >> 20).clip(0, 255), operator.compute(x, y))
 
 
 def names(pixel_first: bool) -> list[str]:
@@ -429,27 +438,19 @@ def test_inputs_of_a_concatenation_that_tables_do_not_change() -> None:
     assert only([x, y], relay.concatenate([turned, other], axis=1)).layer.unchanged == ()
 
 
-def border(body: Any, rounding: Rounding) -> Any:
-    """QNN operators as the border's pass writes them."""
-    typed_body = relay.transform.InferType()(tvm.IRModule.from_expr(body))
-    return relay.transform.InferType()(LowerBorder(rounding)(typed_body))
-
-
-@pytest.mark.parametrize("rounding", [Rounding.TFLITE, Rounding.ONNXRUNTIME])
+@pytest.mark.parametrize("half_to_even", [False, True])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
-def test_quantize(rounding: Rounding, dtype: str) -> None:
-    """By its steps the layer is TVM's function, at numbers halfway between outputs among others."""
-    x, zero_point = var("x", 2, 3, 50, dtype="float32"), 7 if dtype == "int8" else 130
-    body = relay.qnn.quantize(x, relay.const(np.float32(0.25)), relay.const(zero_point), out_dtype=dtype)
-    lowered = border(relay.Function([x], body), rounding)
-    (match,) = find(lowered)
-    assert isinstance(match, Match)
+def test_quantize(half_to_even: bool, dtype: str) -> None:
+    """By its steps the layer is the function, at numbers halfway between outputs among others."""
+    own = FloatQuantization(np.float32(0.25), 7 if dtype == "int8" else 130, dtype, half_to_even)
+    quantize = Quantize(function=own)
+    match = the_layer(quantize, given("x", 2, 3, 50, dtype="float32"))
     layer, function = match.layer, match.constants.quantization
     assert (layer.op, layer.oy, layer.ox, layer.k, layer.c) == (Op.QUANTIZE, 2, 3, 50, 1)
     assert (layer.input_dtype, layer.output_dtype, layer.weight_dtype) == ("float32", dtype, "")
     assert function is not None
     numbers = (np.arange(-150, 150) * 0.125 * 2).reshape(2, 3, 50).astype(np.float32)
-    expected = run(list(lowered["main"].params), lowered["main"].body, numbers)
+    expected = quantize.compute(numbers)
     assert len(np.unique(expected)) > 70
     places = order(numbers)
     assert np.array_equal(function.lowest + (places[..., None] > function.steps).sum(axis=-1), expected)
@@ -457,76 +458,30 @@ def test_quantize(rounding: Rounding, dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
 def test_dequantize(dtype: str) -> None:
-    x = var("x", 1, 8, 9, 16, dtype=dtype)
-    body = relay.qnn.dequantize(x, relay.const(np.float32(0.017)), relay.const(-3))
-    lowered = border(relay.Function([x], body), Rounding.ONNXRUNTIME)
-    (match,) = find(lowered)
-    assert isinstance(match, Match)
+    dequantize = Dequantize(scale=np.float32(0.017), zero_point=-3)
+    match = the_layer(dequantize, given("x", 1, 8, 9, 16, dtype=dtype))
     layer = match.layer
     assert (layer.op, layer.oy, layer.ox, layer.k) == (Op.DEQUANTIZE, 8, 9, 16)
     assert (layer.input_dtype, layer.output_dtype) == (dtype, "float32")
     assert match.constants.table is not None
     value = RNG.integers(0, 256, (1, 8, 9, 16)).astype(np.uint8)
-    assert np.array_equal(
-        match.constants.table[value], run(list(lowered["main"].params), lowered["main"].body, value.view(dtype))
-    )
+    assert np.array_equal(match.constants.table[value], dequantize.compute(value.view(dtype)))
 
 
-@pytest.mark.parametrize("biased", [True, False])
-@pytest.mark.parametrize("each", [True, False])
-def test_dequantize_sums(biased: bool, each: bool) -> None:
-    """Sums less what a zero point adds to them, times a scale, one for all channels or for each, with a bias or not."""
-    x = var("x", 1, 3, 4, 8, dtype="uint8")
-    kernel = relay.const(RNG.integers(-128, 128, (1, 1, 8, 6)).astype(np.int8))
-    convolution = relay.nn.conv2d(
-        x, kernel, channels=6, kernel_size=(1, 1), data_layout="NHWC", kernel_layout="HWIO", out_dtype="int32"
-    )
-    sums = real_sums(relay.subtract(convolution, relay.const(RNG.integers(0, 9999, 6).astype(np.int32))))
-    scale = RNG.uniform(0.001, 0.01, 6 if each else 1).astype(np.float32)
-    numbers = relay.multiply(
-        relay.cast(relay.nn.bias_add(sums, relay.const(RNG.integers(-99, 99, 6).astype(np.int32)), axis=3), "float32"),
-        relay.const(scale if each else scale.reshape(())),
-    )
-    bias = relay.const(RNG.normal(size=6).astype(np.float32))
-    body = relay.nn.bias_add(numbers, bias, axis=3) if biased else numbers
-    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body)))
-    first, match = find(module)
-    assert isinstance(first, Match)
-    assert isinstance(match, Match)
+def test_dequantize_sums() -> None:
+    """Sums and what is added to them, times a scale for each channel, with a bias."""
+    offset = RNG.integers(-9999, 9999, 6).astype(np.int32)
+    scale, bias = RNG.uniform(0.001, 0.01, 6).astype(np.float32), RNG.normal(size=6).astype(np.float32)
+    line = DequantizeSums(offset=offset, scale=scale, bias=bias)
+    match = the_layer(line, given("x", 1, 3, 4, 6, dtype="int32"))
     layer = match.layer
-    assert (first.layer.op, layer.op, layer.oy, layer.ox, layer.k) == (Op.CONV2D, Op.DEQUANTIZE_SUMS, 3, 4, 6)
-    assert (layer.input_dtype, layer.output_dtype, match.reference) == ("int32", "float32", False)
+    assert (layer.op, layer.oy, layer.ox, layer.k) == (Op.DEQUANTIZE_SUMS, 3, 4, 6)
+    assert (layer.input_dtype, layer.output_dtype) == ("int32", "float32")
     assert match.constants.lines is not None
-    offset, *reals = match.constants.lines.T
-    value = RNG.integers(0, 256, (1, 3, 4, 8)).astype(np.uint8)
-    summed = value.astype(np.int32) @ kernel.data.numpy()[0, 0].astype(np.int32)
+    added, *reals = match.constants.lines.T
+    sums = RNG.integers(-(10**6), 10**6, (1, 3, 4, 6)).astype(np.int32)
     factor, addend = (part.copy().view(np.float32) for part in reals)
-    expected = run(list(module["main"].params), module["main"].body, value)
-    assert np.array_equal((summed + offset).astype(np.float32) * factor + addend, expected)
-
-
-@pytest.mark.parametrize("other", ["rows", "8 bits", "operand", "one sum"])
-def test_sums_that_are_left_alone(other: str) -> None:
-    """A bias for each of as many rows as channels, 8 bits, a scale that is computed, one sum times several scales."""
-    extents = (1, 1) if other == "one sum" else (1, 6, 4, 6)
-    x = var("x", *extents, dtype="uint8" if other == "8 bits" else "int32")
-    wide = relay.cast(x, "int32") if other == "8 bits" else x
-    scale = relay.const(np.ones(6, np.float32) if other == "one sum" else np.float32(0.1))
-    scale = relay.sqrt(relay.cast(wide, "float32")) if other == "operand" else scale
-    numbers = relay.multiply(relay.cast(wide, "float32"), scale)
-    if other == "rows":
-        numbers = relay.add(numbers, relay.const(np.ones((6, 1, 1), np.float32)))
-    module = relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], numbers)))
-    found = [one for one in find(module) if isinstance(one, Match)]
-    assert [one.layer.op for one in found] == [Op.DEQUANTIZE_SUMS] * (other == "rows")
-    assert all(not np.any(one.root.operator.bias) for one in found)  # pyright: ignore
-
-
-@pytest.mark.parametrize("scale", [2.0**-110, 2.0**-101, 1e30, 2.0**110])
-def test_a_scale_whose_steps_leave_float32_is_left_alone(scale: float) -> None:
-    x = var("x", 1, 8, dtype="float32")
-    body = relay.qnn.quantize(x, relay.const(np.float32(scale)), relay.const(0), out_dtype="int8")
-    assert find(border(relay.Function([x], body), Rounding.TFLITE)) == ()
+    assert np.array_equal((sums + added).astype(np.float32) * factor + addend, line.compute(sums))
 
 
 def test_layers_of_a_network_come_in_order_and_leave_the_rest() -> None:

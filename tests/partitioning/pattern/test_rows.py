@@ -15,12 +15,12 @@ from match.partitioning.pattern import Core, find_layers
 from match.partitioning.pattern import rows as pattern_rows
 from match.partitioning.pattern.rows import called, is_floating, rows
 from match.partitioning.pattern.rows import products as rows_products
-from match.partitioning.relay_layers import graph_of
 from match.passes.pipeline import integer_network
 from match.relay import relay, tvm
 from match.relay.fixed_point import alone
 from match.relay.softmax import softmax
 from match.relay.work import work_of
+from tests.layers_of import graph_of
 
 pytestmark = pytest.mark.tvm
 

@@ -1,4 +1,4 @@
-"""The layers of networks that are there as Relay modules."""
+"""The layers of networks that are there as graphs or as Relay modules."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from match.relay.objects import main_function
 from match.target.own import OwnOperator
 
 
-def graph_of(module: tvm.IRModule, own: Iterable[OwnOperator] = ()) -> Graph:
-    """The graph of "main" of a typed module, in integer form.
+def graph_of(network: Graph | tvm.IRModule, own: Iterable[OwnOperator] = ()) -> Graph:
+    """A network in integer form: "main" of a typed module.
 
     Raises:
         TargetError: an operator of a module's own cannot be read.
     """
-    graph, own = read_graph(main_function(module)).graph, tuple(own)
-    return with_own_operators(graph, own) if own else graph
+    graph = network if isinstance(network, Graph) else read_graph(main_function(network)).graph
+    return with_own_operators(graph, own)
 
 
-def find(module: tvm.IRModule, own: Iterable[OwnOperator] = ()) -> tuple[Match | Rejection, ...]:
+def find(network: Graph | tvm.IRModule, own: Iterable[OwnOperator] = ()) -> tuple[Match | Rejection, ...]:
     """All layers of `graph_of`, see `find_layers`."""
-    return find_layers(graph_of(module, own))
+    return find_layers(graph_of(network, own))
