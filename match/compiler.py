@@ -43,7 +43,7 @@ from match.ir.names import network_prefix
 from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable
 from match.passes.border import Border
-from match.passes.one_sample import with_one_sample
+from match.passes.one_sample import sample_by_sample
 from match.passes.pipeline import integer_network
 from match.passes.with_border import with_border
 from match.passes.with_states import checked_states, with_states
@@ -60,8 +60,6 @@ if TYPE_CHECKING:
     import onnx
 
     from match.relay import relay, tvm
-
-_ONE_SAMPLE = "one_sample is whether one sample of a batch is computed at a time"
 
 
 def compile(  # noqa: A001
@@ -83,7 +81,6 @@ def compile(  # noqa: A001
     quantize_recurrent: bool = False,
     at_most: str | None = None,
     states: Mapping[str, str] | None = None,
-    one_sample: bool = False,
     name: str | None = None,
     input_type: str | None = None,
     output_type: str | None = None,
@@ -118,7 +115,6 @@ def compile(  # noqa: A001
             "latency=1.1x" beside objective "energy"; none: as much as that takes.
         states: outputs that are inputs in the next inference, by the names of these, such as ``{"h_in": "h_out"}``;
             the network keeps them, beside what the model itself keeps, and they begin as the real number 0.
-        one_sample: compute one sample at a time of a network that has a batch of several.
         name: what the network is called, and every name in its C begins with; none: the file's name.
         input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
             else becomes the caller's, who finds its scale in the interface; none: the model's.
@@ -137,7 +133,6 @@ def compile(  # noqa: A001
     from match.external_memory.fit import in_memory
 
     check_truth(overwrite, OVERWRITE)
-    check_truth(one_sample, _ONE_SAMPLE)
     stopwatch = Stopwatch(progress, passed)
     if output is not None:
         check_project_folder(path_of(output, "output"), overwrite=overwrite)  # before a search of minutes
@@ -145,7 +140,7 @@ def compile(  # noqa: A001
     border = Border.parse(input_type, output_type, input_layout)
     l1 = l1_sizes(l1)
     asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
-    network = _read(model, params, name, states, border, asked, stopwatch, one_sample=one_sample)
+    network = _read(model, params, name, states, border, asked, stopwatch)
     chip = asked.chip
     integer = integer_form(network, asked, stopwatch)
     answers = questions(network, asked, stopwatch)
@@ -194,7 +189,6 @@ def predict(
     quantize_recurrent: bool = False,
     at_most: str | None = None,
     states: Mapping[str, str] | None = None,
-    one_sample: bool = False,
     progress: Progress = unheard,
 ) -> ShownReport:
     """The report of a compilation, without C.
@@ -223,19 +217,17 @@ def predict(
             "latency=1.1x" beside objective "energy"; none: as much as that takes.
         states: outputs that are inputs in the next inference, by the names of these, such as ``{"h_in": "h_out"}``;
             the network keeps them, beside what the model itself keeps, and they begin as the real number 0.
-        one_sample: compute one sample at a time of a network that has a batch of several.
         progress: is told which phase has begun, and how many of the searches are done.
 
     Raises:
         MatchError: as `compile`.
     """
     check_progress(progress)
-    check_truth(one_sample, _ONE_SAMPLE)
     stopwatch = Stopwatch(progress)
     options = Options.parse(engine, objective, numerics, jobs, cache, fuse, rescale, quantize_recurrent, at_most)
     l1 = l1_sizes(l1)
     asked = Asked(get_target(target, l1, modules, l2, settings), options, l1)
-    network = _read(model, params, None, states, Border(), asked, stopwatch, one_sample=one_sample)
+    network = _read(model, params, None, states, Border(), asked, stopwatch)
     integer = integer_form(network, asked, stopwatch)
     answers = questions(network, asked, stopwatch)
     with options.with_folder() as shared:
@@ -256,18 +248,15 @@ def _read(
     border: Border,
     asked: Asked,
     stopwatch: Stopwatch,
-    *,
-    one_sample: bool,
 ) -> Model:
-    """The network, named, with the batch, the states and the border that were asked for.
+    """The network of one sample, named, with the states and the border that were asked for.
 
     Raises:
         CapacityError: main memory does not hold its inputs or outputs.
         ModelError, OptionError: it cannot be read, or not be called so.
     """
     with stopwatch.phase("frontend"):
-        named = _named(_model(model, params), name, asked.chip)
-        named = with_one_sample(named) if one_sample else named
+        named = sample_by_sample(_named(_model(model, params), name, asked.chip))
         network = with_border(with_states(named, checked_states(states)), border)
     check_border(network, asked.chip)
     return network
@@ -327,7 +316,7 @@ def validate(
     manifest = runs.read_manifest(folder)
     kept = {state.name: state.output for state in report.model.states if state.output}
     model = replace(model, name=report.model.name)
-    model = with_states(with_one_sample(model) if report.model.batch > 1 else model, kept)
+    model = with_states(sample_by_sample(model) if report.model.batch > 1 else model, kept)
     model = with_border(model, Border.between(model, manifest.inputs, manifest.outputs))
     asked = report.options
     options = Options.parse(

@@ -203,13 +203,6 @@ States = Annotated[
         show_default="what the model itself keeps",
     ),
 ]
-OneSample = Annotated[
-    bool,
-    typer.Option(
-        "--one-sample",
-        help="Of a network with a batch of several: C for one sample at a time, which modules take.",
-    ),
-]
 QuantizeRecurrent = Annotated[
     bool,
     typer.Option(

@@ -22,7 +22,6 @@ def predicted_advice(report: Report, otherwise: Otherwise, least: float) -> Iter
     """Changes that gain something; what can gain fewer than `least` cycles at most is not predicted."""
     try_out = _Tried(report, otherwise.cycles, least)
     yield from _border(report, otherwise, try_out)
-    yield from _batch(report, otherwise, try_out)
     yield from _recurrent(report, otherwise, try_out)
     yield from _memory(report, try_out)
     yield from _external(report, _Tried(report, lambda change: otherwise.whole, least))
@@ -52,16 +51,14 @@ class _Tried:
         sentence: str,
         most: int,
         more: str = "",
-        times: int = 1,
     ) -> Iterator[Advice]:
         """A sentence, with what a change is predicted to gain; `most` are the cycles that it can take away.
 
-        `more` is said behind. What is computed in one inference takes so many `times` with the change.
+        `more` is said behind.
         """
         if change is None or not layers or most < self._least:
             return
         cycles = self._predict(change)
-        cycles = None if cycles is None else times * cycles
         if cycles is not None and self._total - cycles >= max(self._least, 1):
             share = (cycles - self._total) / self._total
             told = f"with {change.text} the network is predicted to take {cycles:,} cycles instead of {self._total:,}"
@@ -139,18 +136,6 @@ def _last(layers: Sequence[LayerSummary]) -> list[LayerSummary]:
         if _converts(layer) and (layer.network_outputs or read) and all(one in found for one in read):
             found[place] = layer
     return [found[place] for place in sorted(found)]
-
-
-def _batch(report: Report, otherwise: Otherwise, try_out: _Tried) -> Iterator[Advice]:
-    """Several samples at once, which the control core computes since modules take one at a time."""
-    layers = [layer for layer in report.layers if layer.module == CPU and layer.macs]
-    sentence = (
-        f"{listed(layers)} on the control core takes {cycles_of(layers):,} cycles, as the network computes "
-        f"{otherwise.batch} samples at once, and modules one"
-    )
-    change = Change.of(one_sample=True) if otherwise.batch > 1 else None
-    more = f" for all {otherwise.batch} of them"
-    yield from try_out(change, "batch", layers, sentence, cycles_of(layers), more, otherwise.batch)
 
 
 def _recurrent(report: Report, otherwise: Otherwise, try_out: _Tried) -> Iterator[Advice]:

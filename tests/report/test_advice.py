@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import pytest
 
 import match
@@ -193,35 +191,6 @@ def test_following_the_first_sentence_gains_what_it_says(
     assert gained == pytest.approx(first.cycles, rel=0.1)
     assert gained >= LEAST_SHARE * before.totals.cycles
     assert f"{before.totals.cycles - first.cycles:,} cycles instead of {before.totals.cycles:,}" in first.sentence
-
-
-def samples(count: int, folder: Path) -> Path:
-    model = OnnxModel((count, 6, 16, 16))
-    model.conv(8, pads=[1, 1, 1, 1])
-    model.add("Relu")
-    model.add("GlobalAveragePool")
-    model.add("Flatten")
-    model.gemm(8, 5)
-    return quantize(model, folder, "QDQ", "QUInt8", per_channel=False)
-
-
-def test_several_samples_at_once(tmp_path: Path) -> None:
-    """What is said of a single one is what its network takes."""
-    whole = match.predict(samples(6, tmp_path), "gap9")
-    one = match.predict(samples(1, tmp_path), "gap9").totals.cycles
-    advice = whole.advice[0]
-    assert (advice.kind, advice.change) == ("batch", {"one_sample": True})
-    words = r"with --one-sample the network is predicted to take ([\d,]+) cycles instead of"
-    (said,) = re.findall(words, advice.sentence)
-    all_of_them = int(said.replace(",", ""))
-    assert all_of_them == pytest.approx(6 * one, rel=0.001), "constants are others"
-    assert advice.cycles == whole.totals.cycles - all_of_them
-    compiled = match.compile(samples(6, tmp_path), "gap9", numerics="exact", one_sample=True)
-    assert compiled.report.model.batch == 6
-    assert compiled.validate(samples=5).equal
-    (output,) = compiled.run({"x": np.zeros((6, 6, 16, 16), np.float32)}).values()
-    assert output.shape == (6, 5)
-    assert not any(one.kind == "batch" for one in match.predict(samples(1, tmp_path), "gap9").advice)
 
 
 def test_what_is_inexact_is_told(models_dir: Path) -> None:
