@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from match.graph import fixed_point, reductions
+from match.graph.elements import ChannelLookup, DequantizeSums, RequantizeReal
+from match.graph.fixed_point import LogarithmOfSoftmax, UnitLength
 from match.graph.float_average import FloatAverage
+from match.graph.integers import Extreme, Place, Truth
 from match.graph.maximum import Maximum
-from match.graph.moves import Move
+from match.graph.moves import Concatenate, Move
 from match.graph.operator import Operator
 from match.graph.pairs import Matrices
 from match.graph.reals import RealAverage, RealConvolution, RealMatrices, RealProduct, RealTransposed
-from match.graph.reductions import RealReduction
+from match.graph.reductions import RealNormalization, RealReduction
 from match.graph.resize import RealInterpolation, Resize
-from match.graph.rows import LogSoftmax, RealSoftmax, Softmax
+from match.graph.rows import LogSoftmax, Normalization, RealSoftmax, Softmax, Softmax16
 from match.graph.sums import Accumulation, Average, Convolution
 from match.graph.value import Value
 from match.ir.graph import Tensor
@@ -24,14 +28,20 @@ _OF_MAPS = (
 )
 """Operators on maps (N, H, W, C)."""
 
-_ALONG_OTHERS = *_OF_MAPS, Accumulation, RealProduct, RealReduction
+_ALONG_OTHERS = *_OF_MAPS, Accumulation, Extreme, Place, RealProduct, RealReduction, Truth
 """Operators that combine elements along other axes than the first, or take that one's extent away."""
 
 _OF_BOTH = Matrices, RealMatrices
 """The same of two tensors, which both have the first axis."""
 
-_OF_ROWS = LogSoftmax, RealSoftmax, Softmax
-"""Functions of rows along the last axis."""
+_ALONG_AXIS = Concatenate, fixed_point.RunningSum, reductions.RunningSum
+"""Operators along one axis."""
+
+_OF_ROWS = (
+    *(ChannelLookup, DequantizeSums, LogSoftmax, LogarithmOfSoftmax, Normalization, RealSoftmax, RequantizeReal),
+    *(Softmax, Softmax16, UnitLength),
+)
+"""Functions of rows along the last axis, or of their elements by their places in it."""
 
 
 def has_maps(value: Value) -> bool:
@@ -60,6 +70,10 @@ def operator_of_one(value: Value, axes: Sequence[int | None], axis: int, batch: 
     assert operator is not None, "inputs are not asked about"
     if operator.elementwise or (isinstance(operator, _OF_ROWS) and axis < len(value.shape) - 1):
         return operator
+    if isinstance(operator, _ALONG_AXIS):
+        return operator if operator.axis > axis and None not in axes else None
+    if isinstance(operator, RealNormalization):
+        return operator if min(operator.axes) > axis else None
     if isinstance(operator, _OF_BOTH):
         return operator if all(one == 0 for one in axes) else None
     if axis == 0 or (axis == 1 and isinstance(operator, Convolution) and is_of_pixels(operator)):

@@ -25,6 +25,7 @@ def frames(folder: Path, count: int) -> Path:
     model.add("Sigmoid")
     model.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
     model.conv(8, group=8, pads=[1, 1, 1, 1])
+    model.add("ConvTranspose", model.constant(model.rng.normal(0, 0.2, (8, 8, 3, 3))), strides=[2, 2])
     model.add("GlobalAveragePool")
     model.add("Reshape", model.constant(np.array([1, 8 * count], np.int64)))
     model.gemm(8 * count, 5)

@@ -22,10 +22,11 @@ pytestmark = pytest.mark.cc
 
 
 def network(folder: Path, samples: int) -> Path:
-    """Convolutions, functions, pooling, a dense layer."""
+    """Convolutions, functions, a concatenation, pooling, a dense layer."""
     model = OnnxModel((samples, 6, 9, 8))
     model.conv(8, pads=[1, 1, 1, 1])
-    model.add("Sigmoid")
+    model.add("Concat", model.add("Sigmoid"), "x", axis=1)
+    model.channels += 14
     model.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
     model.conv(8, (1, 1))
     model.add("Relu")
@@ -120,6 +121,15 @@ def test_samples_that_meet(line: str) -> None:
     whole = model_of(f"v0: float32[3, 3] = input('x')\nv1: float32[3, 3] = {line}\nreturn v1\n")
     assert of_one_sample(whole) is None
     assert sample_by_sample(whole) is whole
+
+
+def test_samples_that_are_joined() -> None:
+    """Each part of a row of samples has several of them."""
+    joined = "v1: int8[4, 3] = concatenate(v0, v0, axis=0)\n"
+    some = "v2: int8[2, 3] = move(v1, split=(4, 3), columns=(int32([0, 2]), None), axes=(0, 1), shape=(2, 3))\n"
+    assert of_one_sample(model_of(f"v0: int8[2, 3] = input('x')\n{joined}{some}return v2\n")) is None
+    kept = "v2: int8[2, 6] = move(v1, split=(4, 3), columns=(None, None), axes=(0, 1), shape=(2, 6))\n"
+    assert of_one_sample(model_of(f"v0: int8[2, 3] = input('x')\n{joined}{kept}return v2\n")) is None
 
 
 def test_a_batch_of_one_is_none() -> None:
