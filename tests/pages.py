@@ -22,6 +22,7 @@ from tests.beside_published import with_predictions
 from tests.constants import with_values
 from tests.counted import with_counts, with_exact
 from tests.described import fields
+from tests.runtimes.page import page as runtimes
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -99,6 +100,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "pulp-open.md": _pulp_open,
     "quantize.md": partial(_architectures, "quantize.md", "float"),
     "fields.md": fields,
+    "runtimes.md": runtimes,
 }
 """What is in each file."""
 

@@ -12,7 +12,7 @@ from match.frontend import load
 from match.frontend.tflite.variables import OPERATORS
 from tests.passes.tflite_models import Micro, schema
 from tests.tflite.case import Network, written
-from tests.tflite.cases import by_operator
+from tests.tflite.cases import BOOL, FLOAT, by_operator
 from tests.tflite.compare import TARGET, compare, in_c, in_numpy, in_relay
 
 pytestmark = pytest.mark.cc
@@ -20,10 +20,6 @@ pytestmark = pytest.mark.cc
 CASES = by_operator()
 ALL = {name for name in vars(schema.BuiltinOperator) if not name.startswith("_")}
 
-# What TFLite Micro has a kernel for, but none of 8 bits.
-FLOAT = {"CEIL", "COS", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "L2_POOL_2D", "LOG", "NEG", "ROUND", "SIN", "SQRT"}
-FLOAT |= {"SQUARE"}
-BOOL = {"LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "REDUCE_ALL"}
 OTHER = {
     "BROADCAST_ARGS",  # shapes alone
     *("CALL_ONCE", "IF", "WHILE"),  # subgraphs
