@@ -18,6 +18,7 @@ import onnx.inliner
 from match.frontend.onnx_attributes import drop_attributes
 from match.frontend.onnx_blocks import join_equal_blocks
 from match.frontend.onnx_channels_last import channels_first
+from match.frontend.onnx_contributed import as_standard
 from match.frontend.onnx_graph import read_by, type_name, with_fields
 
 _NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
@@ -59,7 +60,8 @@ def canonical(proto: Any) -> Any:
             _type_by_zero_point(node, constants, copy.graph)
         if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
             join_equal_blocks(node, constants, copy.graph)
-    nodes = [one for node in copy.graph.node for one in channels_first(node, constants)]
+    standard = [one for node in copy.graph.node for one in as_standard(node, constants)]
+    nodes = [one for node in standard for one in channels_first(node, constants)]
     return with_fields(copy, node=nodes)
 
 
