@@ -60,7 +60,7 @@ def canonical(proto: Any) -> Any:
             _type_by_zero_point(node, constants, copy.graph)
         if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
             join_equal_blocks(node, constants, copy.graph)
-    standard = [one for node in copy.graph.node for one in as_standard(node, constants)]
+    standard = [one for node in copy.graph.node for one in as_standard(node, constants, copy.graph)]
     nodes = [one for node in standard for one in channels_first(node, constants)]
     return with_fields(copy, node=nodes)
 

@@ -10,12 +10,14 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from match.errors import ModelError
 from match.frontend import load
 from match.graph.evaluate import evaluate
 from match.passes.pipeline import integer_network
 from match.validation.exact_session import exact_session
+from tests.runtimes.quantize_static import EMBEDDING, embedding, quantized
 
-pytestmark = pytest.mark.unit
+pytestmark = pytest.mark.tvm
 
 
 @pytest.mark.parametrize("zero_points", [False, True])
@@ -60,3 +62,30 @@ def test_products_that_become_real_numbers(
     (expected,) = exact_session(model.SerializeToString()).run(None, {"x": x})
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     assert len(np.unique(expected)) > 8
+
+
+@pytest.mark.parametrize("form", ["QDQ", "QOperator"])
+def test_embeddings(form: str, tmp_path: Path) -> None:
+    """Words, positions, segments: rows of quantized tables, normalized."""
+    path = tmp_path / "embedded.onnx"
+    quantized(EMBEDDING, form, path)
+    rng = np.random.default_rng(5)
+    x = {name: rng.integers(0, count, (1, 8)).astype(np.int32) for name, count in (("words", 50), ("segments", 2))}
+    (found,) = evaluate(integer_network(load(path)), list(x.values()))
+    (expected,) = exact_session(path.read_bytes()).run(None, x)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
+    assert len(np.unique(expected)) > 8
+
+
+@pytest.mark.parametrize("change", ["no shape", "mask", "sums"])
+def test_embeddings_that_stay(change: str) -> None:
+    """What is not known is not written out: the words' number, what else the operator hands out."""
+    model = embedding()
+    node, words = model.graph.node[0], model.graph.input[0]
+    if change == "no shape":
+        words.type.tensor_type.shape.dim[1].dim_param = "n"
+    else:
+        node.output[:] = ["y", "m"] if change == "mask" else ["y", "unread", "m"]
+        model.graph.output.append(helper.make_tensor_value_info("m", TensorProto.INT32, None))
+    with pytest.raises(ModelError, match="EmbedLayerNormalization"):
+        load(model)

@@ -59,6 +59,8 @@ def test_it_costs_what_one_sample_costs(target: str, tmp_path: Path) -> None:
     assert "has a batch of 4, and its C computes one sample at a time" in " ".join(compiled.notes)
     (output,) = compiled.run({"x": np.zeros((4, 6, 9, 8), np.float32)}).values()
     assert output.shape == (4, 5)
+    (output,) = compiled.run({"x": np.zeros((2, 4, 6, 9, 8), np.float32)}).values()
+    assert output.shape == (2, 4, 5)
     alone = onnx.load(path)
     for tensor in (*alone.graph.input, *alone.graph.output):
         tensor.type.tensor_type.shape.dim[0].dim_value = 1

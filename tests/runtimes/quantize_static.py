@@ -77,10 +77,13 @@ EXAMPLES: Mapping[str, Example] = {
     "Unsqueeze": _of("h", _whole(0)),
     "Where": _of(_real(*MAP) > 0, "h", _real(*MAP)),
 }
-"""Each operator that `quantize_static` wraps, but for `UNKNOWN`."""
+"""Each operator that `quantize_static` wraps, but for `EMBEDDING`."""
 
-UNKNOWN = {"EmbedLayerNormalization": "onnxruntime's own, made of ONNX's Gather and LayerNormalization, which are read"}
-"""Operators that are refused, and why."""
+EMBEDDING = "EmbedLayerNormalization"
+"""onnxruntime's own, of words and segments of sentences."""
+
+_WORDS = {"words": 50, "segments": 2}
+"""How many there are of each."""
 
 
 def wrapped() -> frozenset[str]:
@@ -91,43 +94,57 @@ def wrapped() -> frozenset[str]:
 def rows(folder: Path) -> Iterator[tuple[str, str, str]]:
     """Each of them, with what becomes of it in the formats QDQ and QOperator; empty where that has none."""
     for name in sorted(wrapped()):
-        if name in UNKNOWN:
-            yield name, "", f"refused: {UNKNOWN[name]}"
-        else:
-            forms = ("QDQ", "QOperator") if name in QLinearOpsRegistry else ("QDQ",)
-            found = [_quantized(name, form, folder) for form in forms]
-            yield name, found[0], found[1] if len(found) == 2 else ""
+        forms = ("QDQ", "QOperator") if name in QLinearOpsRegistry else ("QDQ",)
+        found = [_verdict(name, form, folder) for form in forms]
+        yield name, found[0], found[1] if len(found) == 2 else ""
 
 
-class _Normal(CalibrationDataReader):
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self._samples = iter([{"x": _real(*shape)} for _ in range(4)])
+class _Samples(CalibrationDataReader):
+    def __init__(self, name: str) -> None:
+        self._samples = iter([_sample(name) for _ in range(4)])
 
     def get_next(self) -> Any:
         return next(self._samples, None)
 
 
-def _quantized(name: str, form: str, folder: Path) -> str:
-    """What becomes of an example after a product of matrices, as `quantize_static` writes it; empty if it fails."""
-    source, path = folder / "float.onnx", folder / "operator.onnx"
-    onnx.save(_model(name, EXAMPLES[name]), source)
+def _sample(name: str) -> dict[str, Any]:
+    if name != EMBEDDING:
+        return {"x": _real(*EXAMPLES[name].shape)}
+    return {given: RNG.integers(0, count, (1, 8)).astype(np.int32) for given, count in _WORDS.items()}
+
+
+def _verdict(name: str, form: str, folder: Path) -> str:
+    """What becomes of an example, as `quantize_static` writes it; empty if that is no model."""
+    path = folder / "operator.onnx"
+    try:
+        quantized(name, form, path)
+    except RuntimeError:
+        return ""
+    return verdict(path)
+
+
+def quantized(name: str, form: str, path: Path) -> None:
+    """Write an example, after a product of matrices, in a format.
+
+    Raises:
+        RuntimeError: what `quantize_static` makes of it is no model.
+    """
+    source = path.with_name("float.onnx")
+    onnx.save(embedding() if name == EMBEDDING else _model(name, EXAMPLES[name]), source)
     disabled = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
         quantize_static(
             source,
             path,
-            _Normal(EXAMPLES[name].shape),
+            _Samples(name),
             quant_format=QuantFormat[form],
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QInt8,
             op_types_to_quantize=["MatMul", name],
         )
-    except RuntimeError:  # what it wrote is no model
-        return ""
     finally:
         logging.disable(disabled)
-    return verdict(path)
 
 
 def _model(name: str, example: Example) -> onnx.ModelProto:
@@ -149,3 +166,16 @@ def _model(name: str, example: Example) -> onnx.ModelProto:
     graph = helper.make_graph(nodes, name, given, made, constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
     return onnx.shape_inference.infer_shapes(model)
+
+
+def embedding() -> onnx.ModelProto:
+    """Words, their positions and segments as rows of tables, added up and normalized."""
+    tables = {"word": _real(50, 32), "position": _real(16, 32), "segment": _real(2, 32)}
+    constants = {**tables, "gamma": _real(32), "beta": _real(32)}
+    node = helper.make_node(EMBEDDING, [*_WORDS, *constants], ["y", "unread"], name="only", domain="com.microsoft")
+    given = [helper.make_tensor_value_info(name, TensorProto.INT32, (1, 8)) for name in _WORDS]
+    made = [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 8, 32))]
+    initializers = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    graph = helper.make_graph([node], EMBEDDING, given, made, initializers)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
