@@ -14,7 +14,7 @@ from match.graph.moves import NARROW, Concatenate
 from match.graph.opaque import Constant
 from match.graph.operator import Described, Known, Operator
 from match.graph.rewrite import rewrite
-from match.graph.samples import is_of_pixels, operator_of_one
+from match.graph.samples import is_of_pixels, operator_of_one, part_of
 from match.graph.sums import Convolution
 from match.graph.value import Graph, Value, computed
 from match.ir.graph import Tensor
@@ -32,38 +32,41 @@ def split_batches(graph: Graph, target: MatchTarget) -> Graph:
 
 
 class _Splitter:
-    """The rule; `taken` are operators that modules have patterns for."""
+    """The rule; `taken` are operators that modules have patterns for.
+
+    `_split` has the parts of tensors that are computed so, `_cut` those of others.
+    """
 
     def __init__(self, taken: frozenset[Op]) -> None:
         self._taken = taken
-        self._parts: dict[Value, tuple[Value, ...]] = {}
+        self._split: dict[Value, tuple[Value, ...]] = {}
+        self._cut: dict[Value, tuple[Value, ...]] = {}
 
     def rule(self, value: Value, original: Value) -> Value:
         """A layer of each map, and all of them together."""
         del original
         batch = value.shape[0] if value.shape and value.dtype in NARROW else 1
-        shared = [isinstance(x.operator, Constant) for x in value.inputs]
-        if batch == 1 or not all(same or x.shape[:1] == (batch,) for x, same in zip(value.inputs, shared, strict=True)):
+        axes = [None if isinstance(x.operator, Constant) else 0 for x in value.inputs]
+        given = [(x, axis is None) for x, axis in zip(value.inputs, axes, strict=True)]
+        if batch == 1 or not all(shared or x.shape[:1] == (batch,) for x, shared in given):
             return value
-        one = operator_of_one(value, [None if same else 0 for same in shared], 0, batch)
+        one = operator_of_one(value, axes, 0, batch)
         if one is None:
             return value
-        alone = self._is_taken(
-            one, [x.tensor if same else _first(x) for x, same in zip(value.inputs, shared, strict=True)]
-        )
+        alone = self._is_taken(one, [x.tensor if shared else part_of(x.tensor, 0, batch) for x, shared in given])
         if alone and not self._is_taken(one, [x.tensor for x in value.inputs]):
             convolution = value.operator
             if isinstance(convolution, Convolution) and is_of_pixels(convolution):
                 return _of_all_pixels(value)
-        elif not (one.elementwise and any(x in self._parts for x in value.inputs)):
+        elif not (one.elementwise and any(x in self._split for x in value.inputs)):
             return value
-        inputs = [[x] * batch if same else self._apart(x) for x, same in zip(value.inputs, shared, strict=True)]
+        inputs = [[x] * batch if shared else self._apart(x) for x, shared in given]
         parts = tuple(
             replace(computed(one, *own, exact=value.exact, source=value.source), parts=batch)
             for own in zip(*inputs, strict=True)
         )
         whole = replace(value, operator=Concatenate(axis=0), inputs=parts, parts=batch)
-        self._parts[whole] = parts
+        self._split[whole] = parts
         return whole
 
     def _is_taken(self, operator: Operator, inputs: Sequence[Tensor]) -> bool:
@@ -72,13 +75,11 @@ class _Splitter:
 
     def _apart(self, x: Value) -> tuple[Value, ...]:
         """The maps of a tensor, each a tensor."""
-        if x not in self._parts:
-            self._parts[x] = tuple(cut(x, 0, number, number + 1) for number in range(x.shape[0]))
-        return self._parts[x]
-
-
-def _first(x: Value) -> Tensor:
-    return Tensor((1, *x.shape[1:]), x.dtype)
+        if x in self._split:
+            return self._split[x]
+        if x not in self._cut:
+            self._cut[x] = tuple(cut(x, 0, number, number + 1) for number in range(x.shape[0]))
+        return self._cut[x]
 
 
 def _of_all_pixels(value: Value) -> Value:
