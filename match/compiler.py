@@ -44,7 +44,7 @@ from match.ir.names import network_prefix
 from match.partitioning.partitioner import Partitioned, cut
 from match.partitioning.quantizable import Quantizable
 from match.passes.border import Border
-from match.passes.one_sample import with_one_sample
+from match.passes.one_sample import sample_by_sample
 from match.passes.pipeline import integer_network
 from match.passes.with_border import with_border
 from match.passes.with_states import checked_states, with_states
@@ -160,7 +160,7 @@ def predict(
 def _read(
     model: Any, target: str | MatchTarget, params: Mapping[str, Any] | None, options: Options, stopwatch: Stopwatch
 ) -> tuple[Model, Asked]:
-    """The network, named, with the batch, the states and the border that were asked for, and the chip for it.
+    """The network, of one sample, named, with the states and the border that were asked for, and the chip for it.
 
     Raises:
         CapacityError: main memory does not hold its inputs or outputs.
@@ -169,8 +169,7 @@ def _read(
     border = Border.parse(options.input_type, options.output_type, options.input_layout)
     asked = Asked.of(target, options)
     with stopwatch.phase("frontend"):
-        named = _named(_model(model, params), options.name, asked.chip)
-        named = with_one_sample(named) if options.one_sample else named
+        named = sample_by_sample(_named(_model(model, params), options.name, asked.chip))
         network = with_border(with_states(named, checked_states(options.states)), border)
     check_border(network, asked.chip)
     return network, asked
@@ -230,7 +229,7 @@ def validate(
     manifest = runs.read_manifest(folder)
     kept = {state.name: state.output for state in report.model.states if state.output}
     model = replace(model, name=report.model.name)
-    model = with_states(with_one_sample(model) if report.model.batch > 1 else model, kept)
+    model = with_states(sample_by_sample(model) if report.model.batch > 1 else model, kept)
     model = with_border(model, Border.between(model, manifest.inputs, manifest.outputs))
     asked = report.options
     options = Options.parse(

@@ -23,6 +23,8 @@ from tests.constants import with_values
 from tests.counted import with_counts, with_exact
 from tests.described import fields
 from tests.on_cortex_m import with_cores
+from tests.reports.page import page as reports
+from tests.runtimes.page import page as runtimes
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 
@@ -106,6 +108,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "pulp-open.md": _pulp_open,
     "quantize.md": partial(_architectures, "quantize.md", "float"),
     "fields.md": fields,
+    "reports.md": reports,
+    "runtimes.md": runtimes,
 }
 """What is in each file."""
 

@@ -131,13 +131,6 @@ class CompileOptions:
             show_default="what the model itself keeps",
         ),
     ] = None
-    one_sample: Annotated[
-        bool,
-        typer.Option(
-            "--one-sample",
-            help="Of a network with a batch of several: C for one sample at a time, which modules take.",
-        ),
-    ] = False
     name: Annotated[
         str | None,
         typer.Option(

@@ -52,7 +52,6 @@ class CompileArguments(PartitionArguments, total=False):
     states: None, or outputs that are inputs in the next inference, by the names of these, such as
         ``{"h_in": "h_out"}``; the network keeps them, beside what the model itself keeps, and they begin as the real
         number 0.
-    one_sample: False, or True to compute one sample at a time of a network that has a batch of several.
     name: what the network is called, and every name in its C begins with; None: the file's name.
     input_type: "int8", "uint8" or "float32" for inputs of another type than the model's: a quantize in front of all
         else becomes the caller's, who finds its scale in the interface; None: the model's.
@@ -62,7 +61,6 @@ class CompileArguments(PartitionArguments, total=False):
 
     l2: int | str | None
     states: Mapping[str, str] | None
-    one_sample: bool
     name: str | None
     input_type: str | None
     output_type: str | None

@@ -81,7 +81,6 @@ _TRUTHS = MappingProxyType(
         "fuse": "layers may be fused",
         "rescale": "scales go into weights",
         "quantize_recurrent": "LSTM and GRU become integers",
-        "one_sample": "one sample of a batch is computed at a time",
     }
 )
 
@@ -113,7 +112,6 @@ class Options:
     l2: int | str | None = None
     settings: Mapping[str, Any] | None = None
     states: Mapping[str, str] | None = None
-    one_sample: bool = False
     name: str | None = None
     input_type: str | None = None
     output_type: str | None = None

@@ -22,7 +22,6 @@ from match.graph.value import Graph, Value, computed, readers
 from match.ir.float_border import FloatQuantization
 from match.partitioning.quantizable import has_wide_activations, quantized_operators
 from match.passes.border import Border
-from match.passes.one_sample import batch_of, with_one_sample
 from match.passes.with_border import with_border
 from match.passes.with_states import with_states
 from match.report.changes import Change, Otherwise
@@ -53,7 +52,6 @@ def otherwise(model: Model, asked: Asked, answers: Questions, whole: int) -> Oth
         unquantized=frozenset(value.source for value in _on_real_numbers(model)),
         quantized_inputs=lambda: cycles_with(_with_quantized_inputs(model), asked, {"quantize_recurrent": True}),
         quantized=partial(quantized_operators, model, asked.options),
-        batch=batch_of(model),
         wide_activations=has_wide_activations(model.network),
         exact_cycles=answers.exact_cycles,
     )
@@ -64,8 +62,7 @@ def cycles_with(model: Model, asked: Asked, arguments: Mapping[str, Any]) -> int
     own = dict(arguments)
     border = Border(*(own.pop(name, None) for name in ("input_type", "output_type", "input_layout")))
     try:
-        one = with_one_sample(model) if own.pop("one_sample", False) else model
-        changed = with_border(with_states(one, dict(own.pop("states", ()))), border)
+        changed = with_border(with_states(model, dict(own.pop("states", ()))), border)
         chip = get_target(asked.chip, own.pop("l1")) if "l1" in own else asked.chip
         if "numerics" in own:
             own["numerics"] = Numerics(own["numerics"])

@@ -1,8 +1,8 @@
 """The canonical form of an ONNX model: of several ways to write the same, the one that the importer reads.
 
 Functions are written out, and numbers of Constant operators are tensors. The output of a QuantizeLinear has the type of
-its zero point. Maps have channels first. Inputs that are left out at the end of an operator, and outputs there that
-nothing reads, are not named.
+its zero point; blocks with equal scales are one. Maps have channels first. Inputs that are left out at the end of an
+operator, and outputs there that nothing reads, are not named.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ import onnx
 import onnx.inliner
 
 from match.frontend.onnx_attributes import drop_attributes
+from match.frontend.onnx_blocks import join_equal_blocks
 from match.frontend.onnx_channels_last import channels_first
+from match.frontend.onnx_contributed import as_standard
 from match.frontend.onnx_graph import read_by, type_name, with_fields
 
 _NUMBERS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64, "value_ints": np.int64}
@@ -56,7 +58,10 @@ def canonical(proto: Any) -> Any:
     for node in copy.graph.node:
         if node.op_type == "QuantizeLinear":
             _type_by_zero_point(node, constants, copy.graph)
-    nodes = [one for node in copy.graph.node for one in channels_first(node, constants)]
+        if node.op_type in ("QuantizeLinear", "DequantizeLinear"):
+            join_equal_blocks(node, constants, copy.graph)
+    standard = [one for node in copy.graph.node for one in as_standard(node, constants, copy.graph)]
+    nodes = [one for node in standard for one in channels_first(node, constants)]
     return with_fields(copy, node=nodes)
 
 

@@ -37,18 +37,28 @@ def paired(op: Op, result: Tensor, inputs: Sequence[Known], *, symmetric: bool =
     a, b = inputs
     if a.dtype != b.dtype:
         return Refused(op, "its operands have different types")
+    pair = _pair(result.shape, (a.shape, b.shape), symmetric=symmetric)
+    return pair or Refused(op, "its operands differ in more than one having a single pixel or channel")
+
+
+def are_paired(whole: tuple[int, ...], shapes: Sequence[tuple[int, ...]], *, symmetric: bool) -> bool:
+    """Whether a layer can have two operands of these shapes, and this result."""
+    return _pair(whole, shapes, symmetric=symmetric) is not None
+
+
+def _pair(whole: tuple[int, ...], shapes: Sequence[tuple[int, ...]], *, symmetric: bool) -> Pair | None:
     for order in ((0, 1), (1, 0)) if symmetric else ((0, 1),):
-        first, second = (inputs[number].shape for number in order)
-        broadcast = _broadcast(result.shape, first, second)
+        first, second = (shapes[number] for number in order)
+        broadcast = _broadcast(whole, first, second)
         if broadcast is not None:
-            return Pair(order, broadcast, result.shape)
-        together = _together(result.shape, first, second)
+            return Pair(order, broadcast, whole)
+        together = _together(whole, first, second)
         if together is not None:
             return Pair(order, "pixel", together)
-        apart = _apart(result.shape, first, second)
+        apart = _apart(whole, first, second)
         if apart is not None:
             return Pair(order, "channel", apart)
-    return Refused(op, "its operands differ in more than one having a single pixel or channel")
+    return None
 
 
 def _broadcast(whole: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> Broadcast | None:

@@ -99,6 +99,8 @@ class Accumulation(Operator):
     def _described(self, layer: Layer, weights: Weights | None, x: Known) -> Described | Refused | None:
         if weights is not None and weights.dtype != np.int8:
             return None
+        if self.dtype != SUMS and (self.dtype == "int16") != (x.dtype == "int16"):
+            return Refused(layer.op, f"its output is {self.dtype} and its input {x.dtype}", layer.macs)
         if x.dtype == "int16" and self.has_wide_sums(x.dtype):
             return Refused(layer.op, "its sums need more than 32 bits", layer.macs)
         low, high = x.range.ends

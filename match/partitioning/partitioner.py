@@ -25,6 +25,7 @@ from match.partitioning.unrolled import in_steps, refused_recurrent
 from match.rewrites.concatenations import in_pairs
 from match.rewrites.joined_moves import join_moves
 from match.rewrites.split_argmax import split_argmax
+from match.rewrites.split_batches import split_batches
 from match.rewrites.split_dense import split_dense
 from match.rewrites.split_transpositions import split_transpositions
 from match.target.hardware import MatchTarget
@@ -163,6 +164,8 @@ def cut(network: Graph, target: MatchTarget, options: Options, name: str, stopwa
             from match.partitioning.own import with_own_operators
 
             graph = with_own_operators(graph, target.own_operators)
+        graph = split_batches(graph, target)
+        stopwatch.passed("split_batches", partial(text, graph))
         graph = join_moves(graph)
         stopwatch.passed("joined_moves", partial(text, graph))
         graph = split_transpositions(graph, target)

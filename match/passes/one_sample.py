@@ -1,59 +1,31 @@
-"""A network that computes several samples at once, as one that computes a single one."""
+"""A network that computes several samples at once, as one that computes a single one.
+
+Modules take one map at a time, so that maps of a batch are computed sample by sample in any case. A network that is
+called once for each sample needs the memory of one, and its caller may have any number of them. Networks of rows alone
+stay as they are: modules take all rows of a batch together.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from match.errors import OptionError
 from match.frontend.model import Model, ModelTensor
-from match.graph.float_average import FloatAverage
-from match.graph.maximum import Maximum
 from match.graph.moves import Move, reshape
-from match.graph.operator import Operator
-from match.graph.reals import RealAverage, RealConvolution, RealProduct, RealTransposed
-from match.graph.reductions import RealReduction
-from match.graph.resize import RealInterpolation, Resize
-from match.graph.rows import LogSoftmax, RealSoftmax, Softmax
-from match.graph.sums import Accumulation, Convolution
+from match.graph.samples import has_maps, operator_of_one, part_of
 from match.graph.value import Graph, Value
-from match.ir.graph import Tensor
-
-_ALONG_OTHERS = (
-    *(Accumulation, FloatAverage, Maximum, RealAverage, RealConvolution, RealInterpolation),
-    *(RealProduct, RealReduction, RealTransposed, Resize),
-)
-"""Operators that combine elements along other axes than the first, or take that one's extent away."""
 
 
-_OF_ROWS = LogSoftmax, RealSoftmax, Softmax
-"""Functions of rows along the last axis."""
-
-
-def batch_of(model: Model) -> int:
-    """How many samples all inputs and outputs of a network have along their first axis; 1 where that is not known."""
-    found = {tensor.shape[0] if tensor.shape else 1 for tensor in (*model.inputs, *model.outputs)}
-    return found.pop() if len(found) == 1 else 1
-
-
-def with_one_sample(model: Model) -> Model:
-    """The network with a batch of one in place of the one that it has.
-
-    Raises:
-        OptionError: it has none, or does more than the same to each sample.
-    """
-    made = of_one_sample(model)
-    if made is None:
-        raise OptionError(
-            f"{model.name} cannot be compiled for one sample (--one-sample): its inputs and outputs have no batch of "
-            "several along their first axis, or samples are not computed alike; leave the option out."
-        )
-    return made
+def sample_by_sample(model: Model) -> Model:
+    """The network with a batch of one in place of the one that it has, where it has maps and that is the same."""
+    if not isinstance(model.network, Graph) or not any(map(has_maps, model.network.values)):
+        return model
+    return of_one_sample(model) or model
 
 
 def of_one_sample(model: Model) -> Model | None:
-    """The same; None where there is no such network."""
-    network, batch = model.network, batch_of(model)
+    """The network of one sample; None where it is not known to do the same to each."""
+    network, batch = model.network, _batch_of(model)
     if batch == 1 or not isinstance(network, Graph) or network.states:
         return None
     made: dict[Value, _Sample] = {}
@@ -74,6 +46,12 @@ def of_one_sample(model: Model) -> Model | None:
     )
 
 
+def _batch_of(model: Model) -> int:
+    """How many samples all inputs and outputs of a network have along their first axis; 1 where that is not known."""
+    found = {tensor.shape[0] if tensor.shape else 1 for tensor in (*model.inputs, *model.outputs)}
+    return found.pop() if len(found) == 1 else 1
+
+
 def _first(tensor: ModelTensor) -> ModelTensor:
     return replace(tensor, shape=(1, *tensor.shape[1:]))
 
@@ -92,7 +70,7 @@ class _Sample:
 def _of_one(value: Value, made: Mapping[Value, _Sample], batch: int) -> _Sample | None:
     """A tensor of one sample; None if it is not known to be made sample by sample."""
     if value.operator is None:
-        return _Sample(replace(value, tensor=_less(value.tensor, 0, batch)), 0)
+        return _Sample(replace(value, tensor=part_of(value.tensor, 0, batch)), 0)
     inputs = [made[x] for x in value.inputs]
     axes = {one.axis for one in inputs if one.axis is not None}
     if not axes:
@@ -102,44 +80,15 @@ def _of_one(value: Value, made: Mapping[Value, _Sample], batch: int) -> _Sample 
         axis = next((at for at, extent in enumerate(value.shape) if extent > 1), 0)
         if value.shape[axis] % batch:
             return None
-        wanted = _less(value.tensor, axis, batch)
+        wanted = part_of(value.tensor, axis, batch)
         return _Sample(
             replace(value, tensor=wanted, operator=reshape(tensors[0].tensor, wanted.shape), inputs=tensors), axis
         )
     axis = axes.pop()
-    operator = None if axes else _operator_of_one(value, value.operator, inputs, axis, batch)
+    operator = None if axes else operator_of_one(value, [one.axis for one in inputs], axis, batch)
     if operator is None or len(value.shape) <= axis or value.shape[axis] % batch:
         return None
-    wanted = _less(value.tensor, axis, batch)
+    wanted = part_of(value.tensor, axis, batch)
     if operator.result(*(x.tensor for x in tensors)) != wanted:
         return None
     return _Sample(replace(value, tensor=wanted, operator=operator, inputs=tensors), axis)
-
-
-def _less(tensor: Tensor, axis: int, batch: int) -> Tensor:
-    """A tensor with a part of an axis."""
-    return Tensor((*tensor.shape[:axis], tensor.shape[axis] // batch, *tensor.shape[axis + 1 :]), tensor.dtype)
-
-
-def _operator_of_one(
-    value: Value, operator: Operator, inputs: Sequence[_Sample], axis: int, batch: int
-) -> Operator | None:
-    """What an operator is for one sample; None if it may combine several."""
-    if isinstance(operator, Move):
-        stays = axis == 0 and operator.columns[0] is None and operator.axes[0] == 0
-        if not stays or not operator.split[0] == operator.shape[0] == value.inputs[0].shape[0]:
-            return None
-        first = operator.split[0] // batch
-        return replace(operator, split=(first, *operator.split[1:]), shape=(first, *operator.shape[1:]))
-    if operator.elementwise or (isinstance(operator, _OF_ROWS) and axis < len(value.shape) - 1):
-        return operator
-    if axis == 0 or (axis == 1 and isinstance(operator, Convolution) and _is_of_pixels(operator)):
-        constant = all(one.axis is None for one in inputs[1:])  # else weights are computed
-        return operator if isinstance(operator, _ALONG_OTHERS) and constant else None
-    return None
-
-
-def _is_of_pixels(convolution: Convolution) -> bool:
-    """Whether each pixel is computed of the one at its place."""
-    own = convolution.weights.shape[:2], convolution.strides
-    return own == ((1, 1), (1, 1)) and not any(convolution.padding)

@@ -24,11 +24,11 @@ from match.rewrites.padding_inside import with_padding_inside
 from match.rewrites.pooled_extremes import with_pooled_extremes
 from match.rewrites.quantized_cells import with_quantized_cells
 from match.rewrites.quantized_groups import with_other_groups, with_quantized_groups
+from match.rewrites.repeated_operands import with_repeated_operands
 from match.rewrites.split_gathers import split_gathers
 from match.rewrites.stored_states import with_stored_states
 from match.rewrites.tables import with_tables
 from match.rewrites.unsigned import with_unsigned_activations
-from match.rewrites.whole_constants import with_whole_constants
 
 if TYPE_CHECKING:
     from match.relay import tvm
@@ -87,7 +87,7 @@ def integer_network(
         with_integer_chains,
         *(() if exact else (with_close_averages,)),
         *((partial(with_other_groups, exact=exact), with_pooled_extremes, with_channels_last) if quantized else ()),
-        with_whole_constants,
+        with_repeated_operands,
         with_clips_inside,
         partial(with_forms_of_two, exact=exact),
         with_padding_inside,

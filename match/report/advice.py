@@ -56,10 +56,8 @@ def advise(report: Report, otherwise: Otherwise) -> tuple[Advice, ...]:
     predicted = [*predicted_advice(report, otherwise, LEAST_SHARE * report.totals.cycles)]
     told = frozenset(name for one in predicted if one.kind in _OF_BORDERS for name in one.layers)
     recurrent = otherwise.unquantized.union(one.source for one in otherwise.quantizable)
-    # Where modules refuse a batch, it is that which is to be told.
-    batch = any(one.kind == "batch" for one in predicted)
     found: list[Advice] = [
-        *(() if batch else _idle(report)),
+        *_idle(report),
         *predicted,
         *_border(report, told),
         *_unquantized(report, otherwise),

@@ -52,7 +52,6 @@ class Otherwise:
     unquantized: names of those whose inputs the model leaves in floating point; quantized_inputs: predicts the cycles
         with these inputs in 8 bits and all recurrent layers as integers, None where modules do not take them.
     quantized: finds the names of the model's operators that are alone between a dequantize and a quantize.
-    batch: samples that the network computes at once.
     wide_activations: whether the model quantizes activations to 16 bits.
     exact_cycles: predicts the cycles with exact numerics, None where the network does not fit then.
     """
@@ -66,6 +65,5 @@ class Otherwise:
     unquantized: frozenset[str] = frozenset()
     quantized_inputs: Callable[[], int | None] = field(default=lambda: None)
     quantized: Callable[[], frozenset[str]] = field(default=frozenset)
-    batch: int = 1
     wide_activations: bool = False
     exact_cycles: Callable[[], int | None] = field(default=lambda: None)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from match.dispatch.plan import CPU
 from match.report.changes import Change, Otherwise
 from match.report.layer_facts import cycles_of, is_floating, listed, names_of, unmapped
-from match.report.schema import Advice, AdviceKind, LayerSummary, MemoryPlanSummary, Report
+from match.report.schema import Advice, AdviceKind, LayerSummary, MemoryPlanSummary, OperatorSummary, Report
 
 _CONVERSIONS = frozenset(
     {"cast", "dequantize", "layout", "layout_transform", "lookup", "quantize", "reshape", "transpose"}
@@ -22,7 +23,6 @@ def predicted_advice(report: Report, otherwise: Otherwise, least: float) -> Iter
     """Changes that gain something; what can gain fewer than `least` cycles at most is not predicted."""
     try_out = _Tried(report, otherwise.cycles, least)
     yield from _border(report, otherwise, try_out)
-    yield from _batch(report, otherwise, try_out)
     yield from _recurrent(report, otherwise, try_out)
     yield from _memory(report, try_out)
     yield from _external(report, _Tried(report, lambda change: otherwise.whole, least))
@@ -52,16 +52,14 @@ class _Tried:
         sentence: str,
         most: int,
         more: str = "",
-        times: int = 1,
     ) -> Iterator[Advice]:
         """A sentence, with what a change is predicted to gain; `most` are the cycles that it can take away.
 
-        `more` is said behind. What is computed in one inference takes so many `times` with the change.
+        `more` is said behind.
         """
         if change is None or not layers or most < self._least:
             return
         cycles = self._predict(change)
-        cycles = None if cycles is None else times * cycles
         if cycles is not None and self._total - cycles >= max(self._least, 1):
             share = (cycles - self._total) / self._total
             told = f"with {change.text} the network is predicted to take {cycles:,} cycles instead of {self._total:,}"
@@ -78,10 +76,11 @@ def _border(report: Report, otherwise: Otherwise, try_out: _Tried) -> Iterator[A
     """Types and layouts of inputs and outputs that the caller could have, and states that it hands back and forth."""
     reading, writing = _first(report.layers), _last(report.layers)
     model = report.model
-    both = [*reading, *(layer for layer in writing if layer not in reading)]
-    sentence = f"{_paired(otherwise.states)} are quantized alike, and converted for {cycles_of(both):,} cycles"
+    both = reading | {place: cycles + reading.get(place, 0) for place, cycles in writing.items()}
+    sentence = f"{_paired(otherwise.states)} are quantized alike, and converted for {sum(both.values()):,} cycles"
     more = ", if the caller hands the output back as the next input"
-    states = [*try_out(otherwise.states, "states", both, sentence, cycles_of(both), more)]
+    converting = [report.layers[place] for place in both]
+    states = [*try_out(otherwise.states, "states", converting, sentence, sum(both.values()), more)]
     yield from states
     if states:
         return
@@ -89,12 +88,12 @@ def _border(report: Report, otherwise: Otherwise, try_out: _Tried) -> Iterator[A
         (otherwise.inputs, reading, f"{_tensors('Input', [one.name for one in model.inputs])} converted"),
         (otherwise.outputs, writing, f"{_tensors('Output', [one.name for one in model.outputs])} converted"),
     )
-    for change, layers, what in sides:
+    for change, conversions, what in sides:
         turned = change is not None and "input_type" not in dict(change.arguments) and change is otherwise.inputs
         kind: AdviceKind = "channels first" if turned else "float border"
-        own = [layer for layer in layers if layer.cycles]
-        sentence = f"{what} by {listed(own)}, which takes {cycles_of(own):,} cycles"
-        yield from try_out(change, kind, own, sentence, cycles_of(own), ", if the caller has them so")
+        own, cycles = [report.layers[place] for place in conversions], sum(conversions.values())
+        sentence = f"{what} by {listed(own)} for {cycles:,} cycles"
+        yield from try_out(change, kind, own, sentence, cycles, ", if the caller has them so")
 
 
 def _paired(change: Change | None) -> str:
@@ -106,14 +105,20 @@ def _tensors(what: str, names: Sequence[str]) -> str:
     return f"{what} {names[0]} is" if len(names) == 1 else f"{what}s {', '.join(names)} are"
 
 
-def _first(layers: Sequence[LayerSummary]) -> list[LayerSummary]:
-    """Conversions of the network's inputs."""
-    found: dict[int, LayerSummary] = {}
+def _first(layers: Sequence[LayerSummary]) -> dict[int, int]:
+    """Cycles of conversions of the network's inputs, by the places of their layers; groups may begin with some."""
+    found: dict[int, int] = {}
+    whole: set[int] = set()
     for place, layer in enumerate(layers):
-        read = layer.network_inputs or layer.reads
-        if read and _converts(layer) and all(one in found for one in layer.reads):
-            found[place] = layer
-    return list(found.values())
+        if (layer.network_inputs or layer.reads) and whole.issuperset(layer.reads):
+            found[place] = layer.cycles if _converts(layer) else _beginning(layer.operators)
+            whole |= {place} if _converts(layer) else set()
+    return {place: cycles for place, cycles in found.items() if cycles}
+
+
+def _beginning(operators: Iterable[OperatorSummary]) -> int:
+    """Cycles of operators in front of the first one that is no conversion."""
+    return sum(one.cycles or 0 for one in itertools.takewhile(lambda one: one.op in _CONVERSIONS, operators))
 
 
 def _has_real_numbers(layer: LayerSummary) -> bool:
@@ -127,30 +132,20 @@ def _converts(layer: LayerSummary) -> bool:
     return not layer.macs and (is_floating(layer) or _CONVERSIONS.issuperset(operators))
 
 
-def _last(layers: Sequence[LayerSummary]) -> list[LayerSummary]:
-    """Conversions of the network's outputs."""
+def _last(layers: Sequence[LayerSummary]) -> dict[int, int]:
+    """The same of the network's outputs, which groups may end with."""
     read_by: dict[int, list[int]] = {}
     for place, layer in enumerate(layers):
         for source in layer.reads:
             read_by.setdefault(source, []).append(place)
-    found: dict[int, LayerSummary] = {}
+    found: dict[int, int] = {}
+    whole: set[int] = set()
     for place, layer in reversed(list(enumerate(layers))):
         read = read_by.get(place, [])
-        if _converts(layer) and (layer.network_outputs or read) and all(one in found for one in read):
-            found[place] = layer
-    return [found[place] for place in sorted(found)]
-
-
-def _batch(report: Report, otherwise: Otherwise, try_out: _Tried) -> Iterator[Advice]:
-    """Several samples at once, which the control core computes since modules take one at a time."""
-    layers = [layer for layer in report.layers if layer.module == CPU and layer.macs]
-    sentence = (
-        f"{listed(layers)} on the control core takes {cycles_of(layers):,} cycles, as the network computes "
-        f"{otherwise.batch} samples at once, and modules one"
-    )
-    change = Change.of(one_sample=True) if otherwise.batch > 1 else None
-    more = f" for all {otherwise.batch} of them"
-    yield from try_out(change, "batch", layers, sentence, cycles_of(layers), more, otherwise.batch)
+        if (layer.network_outputs or read) and whole.issuperset(read):
+            found[place] = layer.cycles if _converts(layer) else _beginning(reversed(layer.operators))
+            whole |= {place} if _converts(layer) else set()
+    return {place: found[place] for place in sorted(found) if found[place]}
 
 
 def _recurrent(report: Report, otherwise: Otherwise, try_out: _Tried) -> Iterator[Advice]:

@@ -39,7 +39,6 @@ AdviceKind = Literal[
     "external memory",
     "numerics",
     "states",
-    "batch",
 ]
 
 
@@ -67,7 +66,7 @@ class StateSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ModelSummary(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The network: `sha256` of the model file, or of the Relay text where there was none; `macs` of one inference.
 
-    `batch` is how many samples the model computes at once, where an inference is one of them; else 1.
+    `batch` is how many samples the model computes at once, where an inference of the C is one of them; else 1.
     """
 
     name: str

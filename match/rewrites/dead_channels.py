@@ -146,7 +146,7 @@ def _reduced(value: Value, original: Value, kept: Mapping[Value, Mask], known: M
     operator, own = value.operator, kept[original]
     tensor = replace(value.tensor, shape=(*value.shape[:-1], int(own.sum())))
     match operator:
-        case Convolution() | Dense() | Average() if operator.dtype != SUMS:
+        case Convolution() | Dense() | Average() if operator.dtype != SUMS and original.inputs[0] in kept:
             (x,) = original.inputs
             if own.all() and kept[x].all() and not known[original].constant.any():
                 return value

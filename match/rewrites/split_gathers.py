@@ -1,7 +1,4 @@
-"""Moves that take elements of several axes in another order, one axis after the other, as modules take them.
-
-A slice of several axes, whose elements are neighbours in each of them, stays one move.
-"""
+"""Moves that take elements of several axes, one axis after the other, as modules take them."""
 
 from __future__ import annotations
 
@@ -16,7 +13,10 @@ from match.graph.value import Graph, Value, computed
 
 
 def split_gathers(graph: Graph) -> Graph:
-    """The graph with one axis in each gather and pad of 8 or 16 bits, the last axis first."""
+    """The graph with one axis in each gather, slice and pad of 8 or 16 bits.
+
+    What leaves the smallest part is first, so that the others have less to move.
+    """
     return rewrite(graph, _rule)
 
 
@@ -26,12 +26,12 @@ def _rule(value: Value, original: Value) -> Value:
     if not isinstance(move, Move) or move.turns or value.dtype not in NARROW:
         return value
     chosen = {axis: columns for axis, columns in enumerate(move.columns) if columns is not None}
-    if all(map(_are_neighbours, chosen.values())):
+    if len(chosen) < 2 and all(map(_are_neighbours, chosen.values())):
         return value
     (x,) = value.inputs
     if move.split != x.shape:
         x = computed(moves.reshape(x.tensor, move.split), x)
-    for axis in sorted(chosen, reverse=True):
+    for axis in sorted(chosen, key=lambda axis: (len(chosen[axis]) / move.split[axis], -axis)):
         columns = [chosen[axis] if own == axis else None for own in range(len(x.shape))]
         x = computed(moves.take(x.tensor, columns, move.fill), x)
     if move.shape != x.shape:

@@ -135,7 +135,7 @@ def _run(
     dumped: bool = False,
 ) -> _Run:
     platform = platform_on(manifest, on)
-    samples, form = checked(manifest, inputs)
+    samples, given = checked(manifest, inputs)
     runner, what = RUNNERS[platform.runner], f"the program of {directory}"
     runner.check(platform.machine, what)
     program = build(directory, platform.name, sanitize=sanitize, traced=traced, counted=counted, dumped=dumped)
@@ -148,4 +148,4 @@ def _run(
         reason = error.strerror or error
         raise OutputError(f"tensors cannot be written to a temporary file: {reason}; set TMPDIR.") from error
     outputs = taken_apart(manifest.outputs, finished.outputs, count, job.what)
-    return _Run(returned(outputs, form), count, finished)
+    return _Run(returned(outputs, given), count, finished)

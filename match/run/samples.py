@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,9 +19,18 @@ Arrays = dict[str, npt.NDArray[Any]]
 _MOST_BYTES = 1 << 30
 """The most bytes of random inputs, which are all in memory at once."""
 
-Form = Literal["sample", "samples", "batch"]
+Form = Literal["sample", "samples", "batch", "batches"]
 """How a caller gives the inputs, and gets the outputs back: one sample; several samples along one more axis in front;
-or several along the first axis of tensors where that is 1, and along one more axis in front of all others."""
+or several along the first axis of tensors where that is 1, and along one more axis in front of all others. Of batches
+there are several, along one more axis in front of such tensors."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A form, and how many samples there are, or how many batches of how many samples."""
+
+    form: Form
+    extents: tuple[int, ...]
 
 
 def random_inputs(manifest: Manifest, seed: int) -> Arrays:
@@ -66,8 +76,8 @@ def _random(tensor: ModelTensor, rng: np.random.Generator) -> npt.NDArray[Any]:
     return rng.integers(limits.min, limits.max, tensor.shape, dtype=dtype, endpoint=True)
 
 
-def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, Form]:
-    """Each input with an axis of samples in front, in the project's order; the form in which they were given.
+def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, Given]:
+    """Each input with an axis of samples in front, in the project's order; how they were given.
 
     Raises:
         InputError: if the inputs do not match the project's tensors.
@@ -80,7 +90,7 @@ def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple
         given = ", ".join(map(str, inputs)) or "none"
         raise InputError(f"the inputs given are {given}; {manifest.name} takes: {expected}.")
     samples: Arrays = {}
-    counts: list[dict[Form, int]] = []
+    counts: list[dict[Form, tuple[int, ...]]] = []
     for tensor in manifest.inputs:
         try:
             array = np.asarray(inputs[tensor.name])
@@ -97,7 +107,9 @@ def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple
         samples[tensor.name] = array.reshape(-1, *tensor.shape)
     for form in get_args(Form):
         if None not in (numbers := {given.get(form) for given in counts}) and len(numbers) == 1:
-            return samples, form
+            (extents,) = numbers
+            assert extents is not None, "all inputs have this form"
+            return samples, Given(form, extents)
     raise InputError(f"the inputs of {manifest.name} have different numbers of samples; give all of them as many.")
 
 
@@ -116,25 +128,28 @@ def first(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]], samples: i
     return {name: array[:samples] for name, array in found.items()}
 
 
-def _counts(given: tuple[int, ...], shape: tuple[int, ...]) -> dict[Form, int]:
+def _counts(given: tuple[int, ...], shape: tuple[int, ...]) -> dict[Form, tuple[int, ...]]:
     """How many samples an input of a tensor's shape is, in each form that its own shape can have."""
-    counts: dict[Form, int] = {}
+    counts: dict[Form, tuple[int, ...]] = {}
     if given == shape:
-        counts["sample"] = 1
+        counts["sample"] = (1,)
     if len(given) == len(shape) + 1 and given[1:] == shape:
-        counts["samples"] = counts["batch"] = given[0]
+        counts["samples"] = counts["batch"] = given[:1]
     if len(given) == len(shape) and shape[:1] == (1,) and given[1:] == shape[1:]:
-        counts["batch"] = given[0]
+        counts["batch"] = given[:1]
+    if len(given) == len(shape) + 1 and shape[:1] == (1,) and given[2:] == shape[1:]:
+        counts["batches"] = given[:2]
     return counts
 
 
-def returned(outputs: Arrays, form: Form) -> Arrays:
-    """The outputs, which have an axis of samples in front, in the form in which the inputs were given."""
+def returned(outputs: Arrays, given: Given) -> Arrays:
+    """The outputs, which have an axis of samples in front, as the inputs were given."""
 
     def arranged(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        if form == "sample":
+        if given.form == "sample":
             return array[0]
-        return array[:, 0] if form == "batch" and array.shape[1:2] == (1,) else array
+        array = array[:, 0] if given.form in ("batch", "batches") and array.shape[1:2] == (1,) else array
+        return array.reshape(*given.extents, *array.shape[1:]) if given.form == "batches" else array
 
     return {name: arranged(array) for name, array in outputs.items()}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.conftest import DIGITS, Command
+from tests.cli.conftest import Command
 from tests.passes.test_one_sample import network
 from tests.passes.test_states import cell
 from tests.tflite.streams import micro, stream, wake_word
@@ -67,9 +67,8 @@ def test_selftests_begin_a_stream(command: Command, tmp_path: Path) -> None:
 
 def test_a_batch_is_computed_one_sample_at_a_time(command: Command, tmp_path: Path) -> None:
     model, out, found = network(tmp_path, 3), tmp_path / "out", tmp_path / "found.npz"
-    outcome = command("compile", model, "-o", out, "--one-sample", "--numerics", "exact")
+    outcome = command("compile", model, "-o", out, "--numerics", "exact")
     assert (outcome.status, "has a batch of 3, and its C computes one sample at a time" in outcome.err) == (0, True)
     np.savez(tmp_path / "x.npz", x=np.zeros((3, 6, 9, 8), np.float32))
     assert command("run", out, "--input", tmp_path / "x.npz", "--output", found, "-q").status == 0
     assert [array.shape for array in np.load(found).values()] == [(3, 5)]
-    assert "cannot be compiled for one sample" in command("compile", DIGITS, "-o", tmp_path / "x", "--one-sample").error

@@ -44,7 +44,7 @@ def test_jobs_and_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
         ({"jobs": 0}, "number of jobs must be at least 1, not 0"),
         ({"cache": 3}, "cache is True, False or a folder, which is a path, not 3"),
         ({"numerics": "float"}, "numerics 'float' is unknown; choose one of: hardware, exact"),
-        ({"one_sample": "yes"}, "one_sample is whether"),
+        ({"rescale": "yes"}, "rescale is whether"),
         ({"numeric": "exact"}, "there is no option 'numeric' here; choose among: at_most, cache, engine"),
         ({"in_place": "never"}, "there is no option 'in_place' here"),
     ],

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
@@ -116,11 +117,29 @@ def with_operators_of_newer_opsets(model: onnx.ModelProto) -> None:
         model.graph.node.insert(4 + position, one)
 
 
+def with_equal_blocks(model: onnx.ModelProto) -> None:
+    """Of each column all blocks have one scale."""
+    in_blocks(model, np.tile(np.array([0.01, 0.02, 0.015, 0.03], np.float32), (2, 1)))
+
+
+def with_one_scale_in_blocks(model: onnx.ModelProto) -> None:
+    in_blocks(model, np.full((2, 4), 2**-6, np.float32))
+
+
+def in_blocks(model: onnx.ModelProto, own: npt.NDArray[np.float32] | None = None) -> None:
+    own = np.linspace(0.01, 0.02, 8, dtype=np.float32).reshape(2, 4) if own is None else own
+    scales = own, np.zeros((2, 4), np.int8)
+    for name, values in zip(("ws", "wz"), scales, strict=True):
+        (found,) = (tensor for tensor in model.graph.initializer if tensor.name == name)
+        found.CopyFrom(numpy_helper.from_array(values, name))
+    model.graph.node[2].attribute.extend([helper.make_attribute("block_size", 3), helper.make_attribute("axis", 0)])
+
+
 @pytest.mark.parametrize(
     "change",
     [
         *(with_a_function, with_numbers, without_an_output_shape, with_types, with_a_product_of_integers),
-        with_operators_of_newer_opsets,
+        *(with_operators_of_newer_opsets, with_equal_blocks, with_one_scale_in_blocks),
     ],
     ids=lambda change: change.__name__,
 )
@@ -132,14 +151,6 @@ def test_what_is_said_in_another_way(change: Callable[[onnx.ModelProto], None]) 
     (expected,) = exact_session(model.SerializeToString(), fused=False).run(None, {"x": x})
     assert len(np.unique(expected)) > 8
     np.testing.assert_array_equal(found, expected)
-
-
-def in_blocks(model: onnx.ModelProto) -> None:
-    scales = np.full((2, 4), 0.01, np.float32), np.zeros((2, 4), np.int8)
-    for name, values in zip(("ws", "wz"), scales, strict=True):
-        (found,) = (tensor for tensor in model.graph.initializer if tensor.name == name)
-        found.CopyFrom(numpy_helper.from_array(values, name))
-    model.graph.node[2].attribute.extend([helper.make_attribute("block_size", 3), helper.make_attribute("axis", 0)])
 
 
 def of_few_bits(model: onnx.ModelProto) -> None:

@@ -144,12 +144,26 @@ def test_windows_side_by_side(
     assert_within_one_step(model, function, "uint8", tmp_path)
 
 
-@pytest.mark.parametrize("strides", [[1, 1], [2, 2]])
-def test_windows_that_overlap_or_leave_columns_out_stay(tmp_path: Path, strides: list[int]) -> None:
+@pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 0, 0, 1]])
+@pytest.mark.parametrize(
+    ("window", "strides"), [((2, 2), (1, 1)), ((2, 2), (2, 2)), ((2, 3), (3, 1)), ((3, 2), (2, 2))]
+)
+def test_windows_that_overlap_or_leave_columns_out(
+    tmp_path: Path, window: tuple[int, int], strides: tuple[int, int], pads: list[int]
+) -> None:
+    """Padding counts as the real number 0, which the function may not have."""
+    model = TrainedModel((1, 5, 7, 7))
+    model.quantize(0.03, "uint8", 100)
+    far_from_zero(model)
+    model.add("AveragePool", kernel_shape=window, strides=strides, pads=pads, count_include_pad=1)
+    assert_within_one_step(model, far_from_zero, "uint8", tmp_path)
+
+
+def test_windows_with_fewer_elements_at_the_border_stay(tmp_path: Path) -> None:
     model = TrainedModel((1, 5, 7, 7))
     model.quantize(0.03, "uint8", 100)
     hard_swish(model)
-    model.add("AveragePool", kernel_shape=[2, 2], strides=strides)
+    model.add("AveragePool", kernel_shape=[2, 2], strides=[2, 2], pads=[1, 1, 0, 0])
     assert not is_convolution(ended(model, 0.01, "uint8"), tmp_path)
 
 

@@ -9,13 +9,12 @@ import onnx
 import pytest
 
 import match
-from match.errors import OptionError
 from match.frontend import load
 from match.frontend.model import Model, ModelTensor, Rounding
 from match.graph.evaluate import evaluate
 from match.graph.text import parse
 from match.graph.value import Graph
-from match.passes.one_sample import of_one_sample, with_one_sample
+from match.passes.one_sample import of_one_sample, sample_by_sample
 from tests.passes.onnx_models import OnnxModel, quantize
 from tests.tflite.case import NONE, VALID, Network
 
@@ -23,10 +22,11 @@ pytestmark = pytest.mark.cc
 
 
 def network(folder: Path, samples: int) -> Path:
-    """Convolutions, functions, pooling, a dense layer."""
+    """Convolutions, functions, a concatenation, pooling, a dense layer."""
     model = OnnxModel((samples, 6, 9, 8))
     model.conv(8, pads=[1, 1, 1, 1])
-    model.add("Sigmoid")
+    model.add("Concat", model.add("Sigmoid"), "x", axis=1)
+    model.channels += 14
     model.add("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
     model.conv(8, (1, 1))
     model.add("Relu")
@@ -38,7 +38,7 @@ def network(folder: Path, samples: int) -> Path:
 
 def test_each_sample_is_computed_alike(tmp_path: Path) -> None:
     whole = load(network(tmp_path, 4))
-    one = with_one_sample(whole)
+    one = sample_by_sample(whole)
     assert (one.batch, one.original) == (4, whole)
     assert [tensor.shape for tensor in (*one.inputs, *one.outputs)] == [(1, 6, 9, 8), (1, 5)]
     assert isinstance(whole.network, Graph)
@@ -50,17 +50,41 @@ def test_each_sample_is_computed_alike(tmp_path: Path) -> None:
         assert np.array_equal(found[0], right)
 
 
-def test_it_costs_what_one_sample_costs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["gap9", "gap8"])
+def test_it_costs_what_one_sample_costs(target: str, tmp_path: Path) -> None:
     path = network(tmp_path, 4)
-    compiled = match.compile(path, "gap9", numerics="exact", one_sample=True, output=tmp_path / "out")
+    compiled = match.compile(path, target, numerics="exact", output=tmp_path / "out")
     assert compiled.validate(samples=6).equal
     assert match.validate(tmp_path / "out", path, samples=3).equal
     assert "has a batch of 4, and its C computes one sample at a time" in " ".join(compiled.notes)
+    (output,) = compiled.run({"x": np.zeros((4, 6, 9, 8), np.float32)}).values()
+    assert output.shape == (4, 5)
+    (output,) = compiled.run({"x": np.zeros((2, 4, 6, 9, 8), np.float32)}).values()
+    assert output.shape == (2, 4, 5)
     alone = onnx.load(path)
     for tensor in (*alone.graph.input, *alone.graph.output):
         tensor.type.tensor_type.shape.dim[0].dim_value = 1
     del alone.graph.value_info[:]
-    assert compiled.report.totals.cycles == match.predict(alone, "gap9", numerics="exact").totals.cycles
+    assert compiled.report.totals.cycles == match.predict(alone, target, numerics="exact").totals.cycles
+
+
+def rows(folder: Path, samples: int) -> Path:
+    """Dense layers alone."""
+    model = OnnxModel((samples, 64))
+    model.gemm(64, 48)
+    model.add("Relu")
+    model.gemm(48, 16)
+    return quantize(model, folder, "QDQ", "QUInt8", per_channel=True)
+
+
+@pytest.mark.parametrize("target", ["gap9", "gap8"])
+def test_rows_are_computed_together(target: str, tmp_path: Path) -> None:
+    """Weights come in once for all of them."""
+    compiled = match.compile(rows(tmp_path, 8), target, numerics="exact")
+    assert compiled.report.model.batch == 1
+    assert compiled.validate(samples=3).equal
+    one = match.predict(rows(tmp_path, 1), target, numerics="exact").totals.cycles
+    assert compiled.report.totals.cycles < 4 * one
 
 
 def test_files_of_tflite(tmp_path: Path) -> None:
@@ -71,9 +95,9 @@ def test_files_of_tflite(tmp_path: Path) -> None:
     model.apply("CONV_2D", [x, model.weights((8, 3, 3, 4), 0.02)], y, "Conv2DOptions", **options)
     path = tmp_path / "batch.tflite"
     path.write_bytes(model.model.build([x], [y]))
-    compiled = match.compile(path, "gap9", numerics="exact", one_sample=True)
+    compiled = match.compile(path, "gap9", numerics="exact")
+    assert compiled.report.model.batch == 4
     assert compiled.validate(samples=5).equal
-    assert compiled.report.totals.cycles < match.predict(path, "gap9", numerics="exact").totals.cycles / 4
 
 
 def model_of(text: str) -> Model:
@@ -98,8 +122,16 @@ def test_samples_that_meet(line: str) -> None:
     """Axes that change places, samples in another order, sums over them, products of them."""
     whole = model_of(f"v0: float32[3, 3] = input('x')\nv1: float32[3, 3] = {line}\nreturn v1\n")
     assert of_one_sample(whole) is None
-    with pytest.raises(OptionError, match="made cannot be compiled for one sample"):
-        with_one_sample(whole)
+    assert sample_by_sample(whole) is whole
+
+
+def test_samples_that_are_joined() -> None:
+    """Each part of a row of samples has several of them."""
+    joined = "v1: int8[4, 3] = concatenate(v0, v0, axis=0)\n"
+    some = "v2: int8[2, 3] = move(v1, split=(4, 3), columns=(int32([0, 2]), None), axes=(0, 1), shape=(2, 3))\n"
+    assert of_one_sample(model_of(f"v0: int8[2, 3] = input('x')\n{joined}{some}return v2\n")) is None
+    kept = "v2: int8[2, 6] = move(v1, split=(4, 3), columns=(None, None), axes=(0, 1), shape=(2, 6))\n"
+    assert of_one_sample(model_of(f"v0: int8[2, 3] = input('x')\n{joined}{kept}return v2\n")) is None
 
 
 def test_a_batch_of_one_is_none() -> None:

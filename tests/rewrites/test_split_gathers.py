@@ -50,6 +50,17 @@ def test_padding(mode: Any) -> None:
     assert np.array_equal(program({"x": values})[0], np.pad(values, widths, mode=mode, **own))
 
 
+def test_slices() -> None:
+    """Of several axes, the one that leaves the smallest part first."""
+    x = relay.var("x", shape=SHAPE, dtype="int8")
+    body = relay.strided_slice(x, [0, 1, 0, 2], [1, 3, 4, 4])
+    module = rewritten(relay.transform.InferType()(tvm.IRModule.from_expr(relay.Function([x], body))), split_gathers)
+    calls = [expr for expr in post_order(module["main"]) if isinstance(expr, relay.Call)]
+    assert [tuple(map(int, call.checked_type.shape)) for call in calls] == [(1, 3, 4, 2), (1, 2, 4, 2)]
+    values = np.random.default_rng(0).integers(-128, 128, SHAPE).astype(np.int8)
+    assert np.array_equal(executable(module)({"x": values})[0], values[:, 1:3, :, 2:4])
+
+
 def test_padding_of_a_convolution_stays_whole() -> None:
     """A convolution takes it in; another reader of the same padding has it axis by axis."""
     x = relay.var("x", shape=(1, 4, 5, 3), dtype="uint8")

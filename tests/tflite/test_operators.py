@@ -12,7 +12,7 @@ from match.frontend import load
 from match.frontend.tflite.variables import OPERATORS
 from tests.passes.tflite_models import Micro, schema
 from tests.tflite.case import Network, written
-from tests.tflite.cases import by_operator
+from tests.tflite.cases import BOOL, FLOAT, by_operator
 from tests.tflite.compare import TARGET, compare, in_c, in_numpy, in_relay
 
 pytestmark = pytest.mark.cc
@@ -20,10 +20,6 @@ pytestmark = pytest.mark.cc
 CASES = by_operator()
 ALL = {name for name in vars(schema.BuiltinOperator) if not name.startswith("_")}
 
-# What TFLite Micro has a kernel for, but none of 8 bits.
-FLOAT = {"CEIL", "COS", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "L2_POOL_2D", "LOG", "NEG", "ROUND", "SIN", "SQRT"}
-FLOAT |= {"SQUARE"}
-BOOL = {"LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "REDUCE_ALL"}
 OTHER = {
     "BROADCAST_ARGS",  # shapes alone
     *("CALL_ONCE", "IF", "WHILE"),  # subgraphs
@@ -37,7 +33,7 @@ UNNAMED = {"CUSTOM": "custom operator", "STABLEHLO_CASE": "builtin operator 209"
 # Every case of these takes seconds.
 SLOW = ("L2_NORMALIZATION", "LOG_SOFTMAX", "SOFTMAX", "UNIDIRECTIONAL_SEQUENCE_LSTM")
 PARTS = 4
-STATEFUL = ("SVDF",)
+STATEFUL = ("SVDF",)  # streams of these are in test_variables.py
 COMPILED = [name for name in CASES if name not in STATEFUL]
 
 
@@ -80,14 +76,6 @@ def test_missing_operands_and_options_are_no_traceback(tmp_path: Path, name: str
     path.write_bytes(one_operator(name))
     said = refusal(path)
     assert said is None or name in said or "'t1'" in said
-
-
-@pytest.mark.parametrize("name", STATEFUL)
-def test_state_is_refused(tmp_path: Path, name: str) -> None:
-    """What an inference leaves for the next one has no place in the generated C."""
-    path = tmp_path / "network.tflite"
-    path.write_bytes(written(CASES[name]).data)
-    assert "keeps state from one inference to the next" in (refusal(path) or "")
 
 
 @pytest.mark.parametrize("name", COMPILED)

@@ -8,28 +8,32 @@ import numpy as np
 import pytest
 
 import match
+from match.dispatch.plan import CPU
 from match.errors import ModelError
 from match.frontend import load
 from match.graph.text import arrays, parse, text
 from match.graph.value import Graph
 from match.report.memory_areas import STATES, network_areas
 from match.report.schema import MemoryPlanSummary
+from tests.tflite.case import Case, written
+from tests.tflite.cases import by_operator
 from tests.tflite.cases.recurrent import lstm
 from tests.tflite.streams import Array, StreamingNetwork, micro, stream, wake_word
 
 pytestmark = pytest.mark.cc
 
+CASES = by_operator()
 ONE = (0.05, -5)
 SHAPE = (1, 1, 1, 8)
 
 
-def compared(path: Path, steps: Array, target: str = "gap9", **options: object) -> match.CompiledModel:
+def compared(path: Path, steps: Array, target: str = "gap9", least: int = 20, **options: object) -> match.CompiledModel:
     """A network whose C gives what TFLite Micro does in each step."""
     compiled = match.compile(path, target, numerics="exact", **options)  # type: ignore[arg-type]
     (name,) = (tensor.name for tensor in compiled.inputs)
     (found,) = compiled.run({name: steps}, sanitize=True).values()
     expected = np.stack(micro(path, steps))
-    assert len(np.unique(expected)) > 20  # outputs move
+    assert len(np.unique(expected)) > least  # outputs move
     assert np.array_equal(found.reshape(expected.shape), expected)
     return compiled
 
@@ -72,6 +76,41 @@ def exchanged(network: StreamingNetwork, count: int, turn: int) -> None:
     for number, handle in enumerate(handles):
         network.assign(handle, (*held, x)[(number + turn) % (count if turn > 1 else count + 1)])
     network.outputs[both] = "all"
+
+
+@pytest.mark.parametrize("case", CASES["SVDF"], ids=lambda case: case.label)
+def test_svdf(case: Case, tmp_path: Path) -> None:
+    """What filters gave before is the operator's own variable."""
+    path, file = tmp_path / "svdf.tflite", written([case])
+    path.write_bytes(file.data)
+    compiled = compared(path, stream(file.inputs[0].shape, 20), least=9)
+    (state,) = compiled.report.model.states
+    assert state.name == "t4"
+
+
+@pytest.mark.parametrize("kept", ["int8", "int16"])
+def test_svdf_on_modules(kept: str, tmp_path: Path) -> None:
+    """Wide enough for modules; the state of 8 bits has a zero point, and begins with it.
+
+    Nothing saturates there: TFLite Micro added the zero point to what is saturated once, which then overflowed.
+    """
+    network, zero = StreamingNetwork(), 0 if kept == "int16" else 11
+    features, times = (network.rng.integers(-127, 128, shape) for shape in ((80, 40), (80, 10)))
+    operands = [
+        network.input((1, 40), (0.05, 7)),
+        network.constant(features, (0.01, 0), "int8"),
+        network.constant(times, (0.01, 0), kept),
+        network.constant(network.rng.integers(-3000, 3000, 40), (0.03, 0), "int32"),
+        network.tensor((1, 800), (3.0, zero), kept, variable=True),
+    ]
+    network.apply(
+        "SVDF", operands, network.tensor((1, 40), (1.0, -20)), "SVDFOptions", rank=2, fusedActivationFunction=0
+    )
+    compiled = compared(network.write(tmp_path), stream((1, 40), 20))
+    dense = [
+        layer.module for layer in compiled.report.layers if "dense" in (layer.op, *(one.op for one in layer.operators))
+    ]
+    assert dense == (["cluster"] if kept == "int8" else [CPU])
 
 
 @pytest.mark.parametrize(("count", "turn"), [(3, 1), (3, 2), (2, 3), (4, 2)])

@@ -27,6 +27,7 @@ from match.frontend.tflite import (
     reductions,
     resize,
     shapes,
+    svdf,
     tables,
     variables,
 )
@@ -64,7 +65,7 @@ def from_tflite(data: bytes, path: Path) -> Model:
     for number, given in zip(file.inputs, inputs, strict=True):
         read.values[number] = Value(Tensor(given.shape, given.dtype), source=given.name)
     parameters = tuple(read.values[number] for number in file.inputs)
-    kept = _computed(read, handlers, _initial(file, path, handlers)).kept
+    kept = (*_computed(read, handlers, _initial(file, path, handlers)).kept, *read.kept)
     before, after = tuple(one.before for one in kept), tuple(one.after for one in kept)
     states = tuple(one.state for one in kept)
     graph = Graph((*parameters, *before), (*_outputs(read), *after), tuple(state.initial for state in states))
@@ -206,6 +207,7 @@ def _handlers() -> Mapping[str, Handler]:
         reductions.handlers(),
         resize.handlers(),
         shapes.handlers(),
+        svdf.handlers(),
         tables.handlers(),
     )
     return {name: handler for part in parts for name, handler in part.items()}

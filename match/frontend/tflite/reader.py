@@ -12,6 +12,7 @@ from match.arithmetic.interface import QuantizedType
 from match.errors import ModelError
 from match.frontend.reasons import reason
 from match.frontend.tflite.file import MALFORMED, QUANTIZE, Array, File, FileOperator, FileTensor
+from match.frontend.tflite.kept import Kept
 from match.frontend.tflite.real import Real, Source
 from match.graph.make import array_of, constant
 from match.graph.value import Value
@@ -27,7 +28,8 @@ _INSIDE = (
 class TfliteReader:
     """Tensors of operators as those of the graph, as constants and with their quantization.
 
-    `sources` has the real numbers that 8-bit tensors stand for, `reals` what is computed of them value by value.
+    `sources` has the real numbers that 8-bit tensors stand for, `reals` what is computed of them value by value, and
+    `kept` what operators keep in tensors of their own, in their order.
     All methods raise ModelError where the network has something else than what is asked for.
     """
 
@@ -37,12 +39,13 @@ class TfliteReader:
         self.values: dict[int, Value] = {}
         self.sources: dict[int, Source] = {}
         self.reals: dict[int, Real] = {}
+        self.kept: list[Kept] = []
 
     def with_values(self, values: Mapping[int, Value]) -> TfliteReader:
         """The same, but for what some tensors are."""
         other = TfliteReader(self.file, self.path)
         other.values = {**self.values, **values}
-        other.sources, other.reals = self.sources, self.reals
+        other.sources, other.reals, other.kept = self.sources, self.reals, self.kept
         return other
 
     def error(self, operator: FileOperator, problem: str) -> ModelError:

@@ -81,15 +81,6 @@ def lstm(read: TfliteReader, operator: FileOperator) -> Value:
     return reshaped(transposed(outputs, (1, 0, 2)) if turned else outputs, output.shape)
 
 
-def svdf(read: TfliteReader, operator: FileOperator) -> Value:
-    """SVDF is refused: its outputs depend on the inferences before.
-
-    Raises:
-        ModelError: always.
-    """
-    raise read.error(operator, "keeps state from one inference to the next; replace it by layers over a window of time")
-
-
 def _gates(
     read: TfliteReader, operator: FileOperator, first: int, inputs: QuantizedType, *, bias: bool
 ) -> tuple[list[np.float64], Int8Array, Int64Array]:
@@ -129,5 +120,4 @@ def handlers() -> Handlers:
     """Readers of operators, by their names in TFLite's schema."""
     return {
         "UNIDIRECTIONAL_SEQUENCE_LSTM": lstm,
-        "SVDF": svdf,
     }

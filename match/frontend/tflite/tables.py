@@ -145,16 +145,17 @@ def absolute(read: TfliteReader, operator: FileOperator) -> Value:
 
 def inverse_root(read: TfliteReader, operator: FileOperator) -> Value:
     """RSQRT: the largest output for 0; below that TFLite Micro stops, and so the value does not matter."""
+    return _table(read, operator, inverse_roots)
 
-    def function(x: Int64Array, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
-        factor = np.float64(1) / np.float64(np.sqrt(inputs.scale) * output.scale)
-        mantissa, exponent = quantize_multiplier(factor)
-        roots, shifts = inverse_square_root(np.maximum(x, 1))
-        fine = multiply_by(np.ones_like(x), roots, _RSQRT_SHIFT - shifts)
-        outputs = multiply_by(fine, mantissa, exponent - _RSQRT_SHIFT)
-        return np.where(x > 0, outputs, _largest(output) - output.zero_point)
 
-    return _table(read, operator, function)
+def inverse_roots(x: Int64Array, inputs: QuantizedType, output: QuantizedType) -> Int64Array:
+    """What RSQRT makes of integers less their zero point, also less that of the output."""
+    factor = np.float64(1) / np.float64(np.sqrt(inputs.scale) * output.scale)
+    mantissa, exponent = quantize_multiplier(factor)
+    roots, shifts = inverse_square_root(np.maximum(x, 1))
+    fine = multiply_by(np.ones_like(x), roots, _RSQRT_SHIFT - shifts)
+    outputs = multiply_by(fine, mantissa, exponent - _RSQRT_SHIFT)
+    return np.where(x > 0, outputs, _largest(output) - output.zero_point)
 
 
 def real(function: Callable[[Float32Array], Float32Array]) -> Callable[[TfliteReader, FileOperator], Value]:

@@ -7,7 +7,6 @@ order of the file: in the same inference, in the one before, or in what CALL_ONC
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
@@ -16,6 +15,7 @@ import tflite
 from match.errors import ModelError
 from match.frontend.model import ModelState, ModelTensor
 from match.frontend.tflite.file import Array, File, FileOperator, FileTensor
+from match.frontend.tflite.kept import Kept
 from match.frontend.tflite.reader import TfliteReader, fitting
 from match.graph.make import array_of, constant
 from match.graph.value import Value
@@ -25,15 +25,6 @@ OPERATORS = frozenset({"ASSIGN_VARIABLE", "CALL_ONCE", "READ_VARIABLE", "VAR_HAN
 
 Name = tuple[str, str]
 """The container of a variable, and its name there."""
-
-
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """A variable that keeps something: what is known of it, and its tensor before an inference and after it."""
-
-    state: ModelState
-    before: Value
-    after: Value
 
 
 class Variables:

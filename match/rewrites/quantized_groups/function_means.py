@@ -16,7 +16,7 @@ import numpy as np
 from match.arithmetic import real_numbers
 from match.arithmetic.interface import QuantizedType
 from match.graph.elements import ChannelLookup
-from match.graph.make import concatenated, lookup, named, reshaped, transposed
+from match.graph.make import chosen, concatenated, lookup, named, padded, reshaped, transposed
 from match.graph.reals import RealAverage
 from match.graph.reductions import RealReduction
 from match.graph.value import Value, computed
@@ -41,7 +41,7 @@ _COLUMNS = 2
 
 
 def function_mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> Value | None:
-    """Means, or sums along axes, of functions of one 8-bit tensor: over windows side by side or a whole map."""
+    """Means, or sums along axes, of functions of one 8-bit tensor: over windows of a map or all of it."""
     windows, summed = _windows_of(real), _is_sum(real)
     inner, moves = without_moves(real.inputs[0])
     found = None if windows is None else function_of(inner)
@@ -58,7 +58,7 @@ def function_mean(real: Value, output: QuantizedType, clip: tuple[int, int]) -> 
     coarse = np.rint(fine / _COARSE).astype(np.int64)
     tables = coarse, fine - _COARSE * coarse
     parts = (reduce(moved, moves, _looked_up(source.value, table, found.function.axis)) for table in tables)
-    maps = [windows.seen(part) for part in parts]
+    maps = [_laid_out(windows.seen(part), real) for part in parts]
     (rows, columns), channels = windows.window, maps[0].shape[3]
     kernel = np.ones((rows, 2 * columns, channels, 1), np.int8)
     kernel[:, :columns] = _COARSE
@@ -78,17 +78,26 @@ def _is_sum(real: Value) -> bool:
 def _windows_of(real: Value) -> WindowsOfAxes | None:
     """The windows whose elements a mean or a sum takes together.
 
-    None for other operators, and for windows that overlap or that reach into padding.
+    None for other operators, and for windows that have fewer elements at the border.
     """
     operator = real.operator
     if isinstance(operator, RealReduction):
         return None if operator.function == "prod" else WindowsOfAxes.of(real.inputs[0].shape, operator.axes)
-    if not isinstance(operator, RealAverage) or any(operator.padding):
+    if not isinstance(operator, RealAverage) or (any(operator.padding) and not operator.counts_padding):
         return None
-    extents, window = real.inputs[0].shape, operator.window
-    sides = extents[1:3]
-    aligned = all(side % size == 0 for side, size in zip(sides, window, strict=True))
-    return WindowsOfAxes(extents, False, window) if aligned and window in (operator.strides, sides) else None
+    return WindowsOfAxes(real.inputs[0].shape, False, operator.window)
+
+
+def _laid_out(x: Value, real: Value) -> Value:
+    """A map, padded, with the elements of its windows one window after the other."""
+    operator = real.operator
+    if not isinstance(operator, RealAverage):
+        return x
+    pad = operator.padding
+    x = padded(x, [(0, 0), (pad.top, pad.bottom), (pad.left, pad.right), (0, 0)], 0)
+    sides = zip(real.shape[1:3], operator.strides, operator.window, strict=True)
+    rows, columns = ((np.arange(count)[:, None] * step + np.arange(size)).reshape(-1) for count, step, size in sides)
+    return chosen(x, [None, rows, columns, None])
 
 
 def _looked_up(x: Value, table: Int64Array, axis: int | None) -> Value:

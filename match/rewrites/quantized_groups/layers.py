@@ -94,8 +94,6 @@ def integer_layer(real: Value) -> IntegerLayer | None:
     kernel = own.levels.astype(np.int64) - own.along(own.zero_points)
     scales, by_output = own.scales, np.moveaxis(kernel, axis, 0).reshape(kernel.shape[axis], -1)
     if isinstance(real.operator, RealTransposed):
-        if x.shape[0] > 1 and not _sees_one_row(real.operator, kernel):
-            return None
         scales, by_output = _of_groups(real.operator, kernel, scales)
     bias = _bias(biases[0] if biases else None, np.float32(source.quantization.scale) * scales, by_output)
     if bias is None:
@@ -135,11 +133,6 @@ def _of_groups(
     by_group = kernel.reshape(groups, -1, *kernel.shape[1:])  # (groups, C / groups, K / groups, FY, FX)
     by_output = np.moveaxis(by_group, 2, 1).reshape(groups * outputs, -1)
     return np.tile(scales, groups) if scales.size > 1 else scales, by_output
-
-
-def _sees_one_row(operator: RealTransposed, kernel: npt.NDArray[np.int64]) -> bool:
-    """Whether each row of the outputs is computed from one row of the map."""
-    return (kernel.shape[2], operator.strides[0], operator.padding.top, operator.padding.bottom) == (1, 1, 0, 0)
 
 
 def sums_of(real: Value, x: Dequantized, weights: npt.NDArray[np.int64]) -> Sums:

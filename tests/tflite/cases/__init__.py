@@ -8,6 +8,17 @@ from itertools import groupby
 from tests.tflite.case import Case
 from tests.tflite.cases import activations, elementwise, moving, products, recurrent, reductions
 
+FLOAT = frozenset(
+    {
+        *("CEIL", "COS", "EXP", "FLOOR", "FLOOR_DIV", "FLOOR_MOD", "L2_POOL_2D", "LOG", "NEG", "ROUND", "SIN", "SQRT"),
+        "SQUARE",
+    }
+)
+"""Operators whose kernels are of real numbers alone."""
+
+BOOL = frozenset({"LOGICAL_AND", "LOGICAL_NOT", "LOGICAL_OR", "REDUCE_ALL"})
+"""Those whose kernels are of truth values alone."""
+
 MODULES = (activations, elementwise, moving, products, recurrent, reductions)
 
 

@@ -72,10 +72,12 @@ def unary(
     x: float = X,
     y: float = Y,
     shape: Sequence[int] = (1, 1, 331, 4),
+    low: int | None = None,
     **values: float,
 ) -> None:
-    """A function of one tensor."""
-    network.apply(name, [network.input(shape, (x, 0), INT16)], network.tensor(shape, (y, 0), INT16), options, **values)
+    """A function of one tensor, whose numbers begin at `low`."""
+    given = network.input(shape, (x, 0), INT16, low)
+    network.apply(name, [given], network.tensor(shape, (y, 0), INT16), options, **values)
 
 
 def prelu(network: Network, name: str, slopes: Sequence[int] = (1, 1, 5)) -> None:
@@ -260,6 +262,7 @@ CASES = (
     ),
     *cases("PRELU", prelu, [{}, {"slopes": (1, 1, 1)}]),
     *cases("ABS", unary, [{}, {"y": X}]),
+    *cases("RSQRT", unary, [{"x": x, "y": y, "low": 0} for x, y in ((X, 0.01), (0.3, Y))]),
     *cases("MAX_POOL_2D", pool, [{}, {"stride": (2, 2), "padding": VALID}, {"activation": RELU6, "kernel": (2, 2)}]),
     *cases(
         "AVERAGE_POOL_2D",

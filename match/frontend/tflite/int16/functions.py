@@ -10,8 +10,10 @@ from match.frontend.tflite import integers
 from match.frontend.tflite.file import FileOperator
 from match.frontend.tflite.int16.quantization import of_input, of_output, ratio
 from match.frontend.tflite.reader import Handlers, TfliteReader
+from match.frontend.tflite.tables import inverse_roots
 from match.graph.elements import Function, Gate, LeakyRelu
 from match.graph.fixed_point import Prelu
+from match.graph.integers import Entries
 from match.graph.make import arithmetic, cast
 from match.graph.recurrent import FUNCTION_POWER, GATE_POWER
 from match.graph.rows import Softmax16
@@ -124,6 +126,14 @@ def absolute(read: TfliteReader, operator: FileOperator) -> Value:
     return integers.rescaled(magnitudes, 0, np.float64(1) if alike else ratio(read, operator), output)
 
 
+def inverse_root(read: TfliteReader, operator: FileOperator) -> Value:
+    """RSQRT, a table of the numbers from 0 on: TFLite Micro stops at one below."""
+    output = of_output(read, operator)
+    least, most = value_range(output.dtype)
+    outputs = inverse_roots(np.arange(most + 1, dtype=np.int64), of_input(read, operator), output).clip(least, most)
+    return computed(Entries(table=outputs.astype(output.dtype)), cast(read.value(operator), "int32"))
+
+
 def handlers() -> Handlers:
     """Readers of operators, by their names in TFLite's schema."""
     return {
@@ -135,4 +145,5 @@ def handlers() -> Handlers:
         "LEAKY_RELU": leaky_relu,
         "PRELU": prelu,
         "ABS": absolute,
+        "RSQRT": inverse_root,
     }

@@ -1,4 +1,4 @@
-"""Constants that are repeated along any axes of a sum or a product, against onnxruntime: all on modules."""
+"""Operands that are repeated along any axes of a sum or a product, against onnxruntime: all on modules."""
 
 from __future__ import annotations
 
@@ -62,3 +62,13 @@ def test_of_maps(tmp_path: Path, kind: str, own: tuple[int, ...], stored: int) -
     model.add(kind, model.constant(model.rng.normal(0, 1, own)))
     model.conv(4, (1, 1))
     assert sorted(check(model, tmp_path, "QUInt8")) == sorted([3 * 6, 6 * 4, stored])
+
+
+@pytest.mark.parametrize("axes", [[1, 3], [2], [0, 2], [1, 2, 3], [3]])
+def test_computed_operands(tmp_path: Path, axes: list[int]) -> None:
+    """Of which channels first is another order of axes than channels last."""
+    model = OnnxModel((2, 6, 9, 7))
+    whole = model.add("Abs")
+    model.add("ReduceMax", axes=axes)
+    model.add("Mul", whole)
+    check(model, tmp_path, "QUInt8")

@@ -1,0 +1,59 @@
+"""Operands of operators of two tensors that are repeated along a middle axis are written out, as far as layers need it.
+
+Layers repeat an operand along the first axes or along the last ones. A gain for each row of maps with channels first
+is repeated along both, and masks of attention in windows (Swin) along the heads, between windows and tokens.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from match.graph.broadcasting import are_paired
+from match.graph.make import array_of, broadcast, constant
+from match.graph.pairs import ElementWise, FunctionOfTwo
+from match.graph.rewrite import rewrite
+from match.graph.value import Graph, Value
+
+
+def with_repeated_operands(graph: Graph) -> Graph:
+    """The graph with operands written out that layers could not repeat, with the fewest elements that do."""
+    return rewrite(graph, _rule)
+
+
+def _rule(value: Value, original: Value) -> Value:
+    del original
+    operator = value.operator
+    if not isinstance(operator, ElementWise | FunctionOfTwo):
+        return value
+    symmetric = not isinstance(operator, ElementWise) or operator.symmetric
+    shapes = itertools.product(*(_written_out(x.shape, value.shape) for x in value.inputs))
+    fitting = [both for both in shapes if are_paired(value.shape, both, symmetric=symmetric)]
+    least = min(fitting, key=lambda both: sum(map(math.prod, both)))
+    inputs = tuple(_repeated(x, shape) for x, shape in zip(value.inputs, least, strict=True))
+    same = all(one is other for one, other in zip(inputs, value.inputs, strict=True))
+    return value if same else replace(value, inputs=inputs)
+
+
+def _written_out(own: tuple[int, ...], whole: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Shapes that a tensor may be repeated to: its own, all axes after the first or before the last it has, and all."""
+    aligned = (*[1] * (len(whole) - len(own)), *own)
+    kept = [axis for axis, extent in enumerate(aligned) if extent > 1]
+    yield own
+    if kept:
+        yield (*aligned[: kept[0]], *whole[kept[0] :])
+        yield (*whole[: kept[-1]], *aligned[kept[-1] :])
+    yield whole
+
+
+def _repeated(x: Value, shape: tuple[int, ...]) -> Value:
+    array = array_of(x)
+    if math.prod(shape) == x.tensor.elements:
+        return x
+    if array is None:
+        return broadcast(x, shape)
+    return replace(constant(np.ascontiguousarray(np.broadcast_to(array, shape))), source=x.source)

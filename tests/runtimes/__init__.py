@@ -1,0 +1,1 @@
+"""Operators that the runtimes have integer kernels for, and what becomes of each: docs/runtimes.md."""
