@@ -21,7 +21,7 @@ from match.ir.layer import Op, Padding
 from match.partitioning.own import with_own_operators
 from match.partitioning.pattern import Match, Rejection, find_layers
 from match.passes.relay_pipeline import graph_of_relay
-from match.relay import relay
+from match.relay import relay, tvm
 from match.target.own import OwnOperator
 
 _SAMPLES = 4
@@ -119,8 +119,9 @@ def own_probes(operators: Iterable[OwnOperator], dtype: str) -> Iterator[Probe]:
 def _own(example: Callable[..., relay.Expr], *inputs: Value) -> Value:
     """What Relay computes of tensors."""
     parameters = [relay.var(x.source, shape=x.shape, dtype=x.dtype) for x in inputs]
-    module = from_relay(relay.Function(parameters, example(*parameters))).module
-    (made,) = on_inputs(graph_of_relay(module, unread, None, exact=True), inputs)
+    function = relay.Function(parameters, example(*parameters))
+    typed = relay.transform.InferType()(tvm.IRModule.from_expr(function))
+    (made,) = on_inputs(graph_of_relay(from_relay(typed).module, unread, None, exact=True), inputs)
     return made
 
 
