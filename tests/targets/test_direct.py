@@ -84,15 +84,22 @@ class Kept(CortexM):
 
 
 def test_outputs_take_the_place_of_inputs() -> None:
-    """The sum of a residual network lies where one of its inputs did; what is computed stays, and is predicted."""
+    """The sum of a residual network lies where one of its inputs did; what is computed stays."""
     path = NETWORKS / "mobilenet_v2.tflite"
     over, kept = (match.compile(path, chip, numerics="exact") for chip in (CortexM4(), Changed(Kept)))
-    assert over.report.totals.l2_peak_bytes < kept.report.totals.l2_peak_bytes
-    assert over.report.totals.l2_peak_bytes == match.predict(path, CortexM4(), numerics="exact").totals.l2_peak_bytes
+    assert over.report.workspace
+    assert kept.report.workspace
+    assert len(over.report.workspace.buffers) < len(kept.report.workspace.buffers)
     assert over.validate(samples=2).equal
     adds = [layer.plan for layer in over.layers if layer.plan and layer.plan.layer.op is Op.ADD]
     assert adds
     assert all(plan.overwritable == ("input", "addend") for plan in adds)
+
+
+def test_it_is_predicted() -> None:
+    path = NETWORKS / "efficientnet.tflite"
+    over, kept = (match.predict(path, chip).totals.l2_peak_bytes for chip in (CortexM4(), Changed(Kept)))
+    assert over < kept
 
 
 def test_the_function_of_a_layer() -> None:
