@@ -50,11 +50,12 @@ def sentence(shortage: Shortage, network: Network, layers: Mapping[str, LayerDec
     beside = f", and an estimated {program} for the program" if program else ""
     where = name(network.steps[shortage.step])
     what = "inputs, outputs and states" if network.states else "inputs and outputs"
+    smaller = ", a smaller L1 (--l1)" if any(module.memories for module in target.modules) else ""
     return (
         f"{network.name} does not fit {target.name}'s {memory.name} of {memory.size} bytes, even with all in external "
         f"memory that can be there: {where} is {shortage.needed - shortage.available} bytes short; it needs "
         f"{shortage.needed} ({parts}) beside {border} for {what} of the network{beside}; a larger "
-        f"{memory.name} (--l2), a smaller L1 (--l1), integer inputs or a smaller image would help."
+        f"{memory.name} (--l2){smaller}, integer inputs or a smaller image would help."
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 import match
 from match.codegen.layer import generate
 from match.devtools.check.description import description_problems
-from match.errors import NoMappingError, TargetError
+from match.errors import CapacityError, NoMappingError, TargetError
 from match.ir.layer import Layer, Op
 from match.mapping.memory import Memory
 from match.search.direct import direct_schedule
@@ -19,6 +19,7 @@ from match.target.hardware import DirectApi
 from match.target.registry import get_target
 from match.targets.cortex_m.module import CortexM
 from match.targets.cortex_m.target import CortexM4
+from match.targets.pulp.external import hyperram
 
 pytestmark = pytest.mark.cc
 
@@ -120,6 +121,32 @@ def test_chains_need_a_scratchpad() -> None:
     )
     with pytest.raises(NoMappingError, match="is several operators"):
         direct_schedule(replace(asked))
+
+
+class WithExternal(CortexM4):
+    """The chip without flash, with some RAM and a memory outside of it."""
+
+    def __init__(self, ram: int) -> None:
+        super().__init__()
+        self.flash = None
+        self.program = None
+        self.main_memory = Memory("SRAM", ram, alignment=8)
+        self.external = hyperram(self.clock_hz)
+
+
+def test_constants_come_from_external_memory() -> None:
+    """Tensors stay in main memory, where kernels read them; what constants do not fit is fetched."""
+    path = NETWORKS / "resnet.tflite"
+    inside = match.predict(path, WithExternal(1 << 20)).totals
+    activations = inside.l2_peak_bytes - inside.constant_bytes
+    outside = match.predict(path, WithExternal(activations + inside.constant_bytes // 2))
+    assert outside.memory
+    assert outside.memory.image_bytes == inside.constant_bytes
+    assert outside.totals.cycles >= inside.cycles
+    assert not any(tensor.external for tensor in outside.memory.tensors)
+    with pytest.raises(CapacityError, match=r"would help\.$") as refused:
+        match.predict(path, WithExternal(activations))
+    assert "--l1" not in str(refused.value)
 
 
 NAMES = ("ghostnet", "keyword_spotting_int16", "vit", "densenet", "mobilenet_v2", "unet", "deeplab", "resnet_int16")
