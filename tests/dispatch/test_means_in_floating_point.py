@@ -41,7 +41,7 @@ def test_only_kernels_divide_by_any_number(window: list[int], pads: list[int], o
 )
 @pytest.mark.parametrize("batch", [1, 2])
 def test_several_maps_are_as_exact_as_one(kind: str, attributes: Any, batch: int) -> None:
-    """No module is asked for some layers of several maps; what the control core then computes is within one step."""
+    """A layer of a batch is that of one sample; what the control core computes of it is within one step."""
     weights = {"w": np.random.default_rng(2).integers(-9, 9, (8, 2, 3, 3)).astype(np.int8)}
     transposed = kind == "ConvTranspose"
     constants = {**KIND, **weights, "sw": np.float32(0.01), "zw": np.int8(0)} if transposed else KIND
@@ -53,9 +53,9 @@ def test_several_maps_are_as_exact_as_one(kind: str, attributes: Any, batch: int
     assert len(inexact) == 1
 
 
-def test_means_of_several_maps_are_in_floating_point() -> None:
-    """No module is asked for them."""
+def test_means_of_several_maps_are_those_of_one() -> None:
+    """The C of the network is for one sample, whose means a module computes."""
     model = quantized("AveragePool", (2, 8, 8, 9), KIND, kernel_shape=[3, 4])
     report = match.compile(model, "gap9", numerics="exact", jobs=1, fuse=False).report
     (means,) = [layer for layer in report.layers if layer.op == "float_avg_pool2d"]
-    assert (means.module, means.exact, means.floating) == ("cpu", False, True)
+    assert (means.module, means.exact, means.floating) == ("cluster", True, False)
