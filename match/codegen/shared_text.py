@@ -48,11 +48,8 @@ def plan_files(plans: Iterable[LayerPlan]) -> dict[str, str]:
 def shared_files(target: str | MatchTarget) -> dict[str, str]:
     """Headers and C files that the layers of a target share, by name, for who builds layers by ``tvm.relay.build``."""
     modules = get_target(target).modules
-    return _files(
-        SharedText.of_module(one.name, one.memories[-1].name, one.api)
-        for one in modules
-        if isinstance(one.api, ModuleApi)
-    )
+    served = ((one, one.scratchpad_api) for one in modules)
+    return _files(SharedText.of_module(one.name, one.memories[-1].name, api) for one, api in served if api is not None)
 
 
 def _of_plan(plan: LayerPlan) -> list[SharedText]:

@@ -21,9 +21,9 @@ from match.mapping.storage import places
 
 @dataclass(frozen=True)
 class WholeText:
-    """An activation of an operator that lies at an address with all of its elements.
+    """An activation that lies whole at an address.
 
-    It is dense in a scratchpad. In main memory (`in_main`) it has the room that its layout says, and may be a part of a
+    In a scratchpad it is dense. In main memory (`in_main`) it has the room that its layout says, and may be a part of a
     larger array.
     """
 

@@ -77,7 +77,7 @@ def _random(tensor: ModelTensor, rng: np.random.Generator) -> npt.NDArray[Any]:
 
 
 def checked(manifest: Manifest, inputs: Mapping[str, npt.NDArray[Any]]) -> tuple[Arrays, Given]:
-    """Each input with an axis of samples in front, in the project's order; how they were given.
+    """Returns the inputs in the project's order, each with samples along a first axis, and how they were given.
 
     Raises:
         InputError: if the inputs do not match the project's tensors.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from match.target.hardware import DirectApi, HwModule, MatchTarget
+from match.target.hardware import HwModule, MatchTarget
 
 
 def sharing(target: MatchTarget) -> tuple[tuple[HwModule, ...], ...]:
@@ -23,11 +23,12 @@ def sharing(target: MatchTarget) -> tuple[tuple[HwModule, ...], ...]:
 
 
 def _share(one: HwModule, other: HwModule) -> bool:
-    if isinstance(one.api, DirectApi) or isinstance(other.api, DirectApi):
+    mine, theirs = one.scratchpad_api, other.scratchpad_api
+    if mine is None or theirs is None:
         return False
-    return (one.memories, one.api.platform, one.api.memory, one.api.sync.wait_transfer) == (
+    return (one.memories, mine.platform, mine.memory, mine.sync.wait_transfer) == (
         other.memories,
-        other.api.platform,
-        other.api.memory,
-        other.api.sync.wait_transfer,
+        theirs.platform,
+        theirs.memory,
+        theirs.sync.wait_transfer,
     )

@@ -62,7 +62,7 @@ def _qemu(board: Board, defines: Mapping[str, str]) -> Platform:
     sources = (
         "kernels/chip/match_core_memory.c",
         "kernels/chip/match_stack.c",
-        "targets/cortex_m/machine/cortex_m_qemu.c",
+        "targets/cortex_m/qemu/cortex_m_qemu.c",
     )
     return Platform(
         tuple(map(Path, (*_KERNELS, *sources))),

@@ -25,8 +25,9 @@ Between dequantize and quantize there may be more: a function of each element of
 on modules, whatever operators it is made of ([integer form](integer-form.md)).
 """
 
-_REST_OF_TFLITE = """No kernel of 8 or 16 bits have {alone}: they compute real numbers and truth values. Between
-DEQUANTIZE and QUANTIZE, functions of elements are tables. IF and WHILE are refused; variables are [states](states.md).
+_REST_OF_TFLITE = """These have no kernel of 8 or 16 bits, as they compute real numbers and truth values: {alone}.
+Between DEQUANTIZE and QUANTIZE, functions of elements are tables. IF and WHILE are refused;
+variables are [states](states.md).
 """
 
 _REST_OF_ONNX = "An empty cell: there is no such form, or what `quantize_static` writes of it is no valid model."

@@ -38,6 +38,14 @@ def test_description(name: str) -> None:
     assert description_problems(get_target(name)) == ()
 
 
+@pytest.mark.parametrize("name", CORES)
+def test_every_kernel_is_in_the_project(name: str) -> None:
+    package = Path(match.__file__).parent
+    kernels = {path.relative_to(package) for path in (package / "kernels" / "cortex_m").glob("*.c")}
+    for platform in get_target(name).platforms:
+        assert kernels <= set(platform.sources)
+
+
 def layers(target: MatchTarget, count: int) -> Iterator[tuple[LayerPlan, Accepted]]:
     """Random layers of every pattern, with their plans."""
     (module,) = target.modules

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import match
+from match.analysis.simulate import simulate
 from match.codegen.layer import generate
 from match.devtools.check.description import description_problems
 from match.errors import CapacityError, NoMappingError, TargetError
 from match.ir.layer import Layer, Op
 from match.mapping.memory import Memory
+from match.prediction.predict import predict
 from match.search.direct import direct_schedule
 from match.search.problem import SearchProblem
+from match.target.cost import CostModel, Tile
 from match.target.hardware import DirectApi
 from match.target.registry import get_target
 from match.targets.cortex_m.module import CortexM
@@ -97,6 +102,63 @@ def test_outputs_take_the_place_of_inputs() -> None:
     assert all(plan.overwritable == ("input", "addend") for plan in adds)
 
 
+def test_what_is_read_again_is_not_overwritten(tmp_path: Path) -> None:
+    """A tensor of which a table is made is there for what else reads it."""
+    scale = [numpy_helper.from_array(np.float32(0.02), "s"), numpy_helper.from_array(np.uint8(3), "z")]
+    nodes = [helper.make_node("DequantizeLinear", ["x", "s", "z"], ["dx"])]
+    for op, inputs, name, more in (
+        ("MaxPool", ["dx"], "p", {"kernel_shape": [2, 2]}),
+        ("Sigmoid", ["dp"], "t", {}),
+        ("MaxPool", ["dt"], "a", {"kernel_shape": [3, 3]}),
+        ("MaxPool", ["dp"], "b", {"kernel_shape": [3, 3]}),
+        ("Add", ["da", "db"], "y", {}),
+    ):
+        nodes.append(helper.make_node(op, inputs, [f"r{name}"], **more))
+        nodes.append(helper.make_node("QuantizeLinear", [f"r{name}", "s", "z"], [name]))
+        nodes.append(helper.make_node("DequantizeLinear", [name, "s", "z"], [f"d{name}"]))
+    sizes = {"x": 9, "y": 6}.items()
+    ends = [helper.make_tensor_value_info(name, TensorProto.UINT8, [1, 4, size, size]) for name, size in sizes]
+    graph = helper.make_graph(nodes[:-1], "net", ends[:1], ends[1:], scale)
+    path = tmp_path / "net.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    compiled = match.compile(path, CortexM4(), numerics="exact")
+    plans = [layer.plan for layer in compiled.layers if layer.plan]
+    assert [plan.layer.op for plan in plans if plan.overwritable] == [Op.LOOKUP, Op.ADD]
+    assert compiled.validate(samples=2).equal
+
+
+def test_a_layer_costs_its_call_and_what_is_around_it() -> None:
+    class Fixed(CostModel):
+        def compute(self, layer: Layer, tile: Tile) -> float:
+            return 100.0
+
+        def launch(self, layer: Layer) -> float:
+            return 7.0
+
+        def overhead(self, layer: Layer) -> float:
+            return 5.0
+
+    compiled = match.compile(NETWORKS / "autoencoder.tflite", "cortex_m4")
+    schedule = next(layer.plan.schedule for layer in compiled.layers if layer.plan)
+    cost = predict(schedule, Fixed())
+    assert (cost.cycles, cost.compute, cost.transfer, cost.overhead) == (112.0, 100.0, 0.0, 12.0)
+    assert simulate(schedule, Fixed()).cycles == 112.0
+
+
+class Accelerator(CortexM):
+    """Is started on a layer, and waited for."""
+
+    api = DirectApi(("match_arm.h",), "accelerator_start", "accelerator_wait")
+
+
+def test_an_accelerator_is_started_and_waited_for() -> None:
+    compiled = match.compile(NETWORKS / "autoencoder.tflite", Changed(Accelerator))
+    plan = next(layer.plan for layer in compiled.layers if layer.plan)
+    code = generate(plan)
+    assert code.index(f"accelerator_start({plan.kernel}, &tile)") < code.index("status = accelerator_wait()")
+    assert f"    {plan.kernel}(&tile);" not in code
+
+
 def test_it_is_predicted() -> None:
     path = NETWORKS / "efficientnet.tflite"
     over, kept = (match.predict(path, chip).totals.l2_peak_bytes for chip in (CortexM4(), Changed(Kept)))
@@ -120,7 +182,7 @@ def test_chains_need_a_scratchpad() -> None:
         "core", "exact", "latency", chain.layer, chain.schedule.operands, (), (), CortexM4().board.core.cost
     )
     with pytest.raises(NoMappingError, match="is several operators"):
-        direct_schedule(replace(asked))
+        direct_schedule(asked)
 
 
 class WithExternal(CortexM4):

@@ -49,8 +49,14 @@ ${text.prototype}
 % endfor
     MATCH_TRACE_KERNEL(&tile);
 % if text.api.start:
-    MATCH_TRY(${text.api.start}(${text.plan.kernel}, &tile));
-    MATCH_TRY(${text.api.wait}());
+    int32_t status = ${text.api.start}(${text.plan.kernel}, &tile);
+    if (status == MATCH_OK) {
+        status = ${text.api.wait}();
+    }
+    if (status != MATCH_OK) {
+        (void)${text.api.wait}(); /* it may still run */
+    }
+    MATCH_TRY(status);
 % else:
     ${text.plan.kernel}(&tile);
 % endif
