@@ -142,3 +142,8 @@ int32_t match_host_team_cores(const match_host_team_t *team)
 {
     return in_fork ? team->cores : team->size;
 }
+
+bool match_host_team_forked(void)
+{
+    return in_fork;
+}

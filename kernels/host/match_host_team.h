@@ -24,4 +24,7 @@ void match_host_team_barrier(match_host_team_t *team);
 int32_t match_host_team_core(void);
 int32_t match_host_team_cores(const match_host_team_t *team);
 
+/* Whether the caller is a thread of a fork. */
+bool match_host_team_forked(void);
+
 #endif

@@ -7,6 +7,8 @@ struct match_host_team {
     int32_t cores;
 };
 
+static bool in_fork;
+
 match_host_team_t *match_host_team_open(int32_t cores)
 {
     static match_host_team_t team = {1};
@@ -22,7 +24,9 @@ void match_host_team_fork(match_host_team_t *team, int32_t cores, void (*fn)(voi
 {
     (void)team;
     (void)cores;
+    in_fork = true;
     fn(arg);
+    in_fork = false;
 }
 
 void match_host_team_barrier(match_host_team_t *team)
@@ -38,4 +42,9 @@ int32_t match_host_team_core(void)
 int32_t match_host_team_cores(const match_host_team_t *team)
 {
     return team->cores;
+}
+
+bool match_host_team_forked(void)
+{
+    return in_fork;
 }

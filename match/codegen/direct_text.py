@@ -8,6 +8,7 @@ from functools import cached_property
 
 from match.codegen.kernel_text import constant_field
 from match.codegen.packed_text import packed_text
+from match.codegen.shared_text import module_prefix
 from match.codegen.title_text import constants_macro, contents, source_lines, title
 from match.codegen.whole_text import WholeKernel, WholeText
 from match.dispatch.packed_constants import component_offsets
@@ -32,6 +33,7 @@ class DirectText:
         self.constant_alignment = MAIN_ALIGNMENT
         self.placement = constants_macro(plan)
         self.scratch = plan.schedule.scratch
+        self.shared = module_prefix(plan.module)
 
     @property
     def inputs(self) -> tuple[Operand, ...]:

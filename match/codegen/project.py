@@ -21,7 +21,7 @@ from match.codegen.memory_text import MemoryText
 from match.codegen.network import Network
 from match.codegen.platforms import PACKAGE, place
 from match.codegen.project_folder import check_project_folder, earlier
-from match.codegen.shared_text import plan_files
+from match.codegen.shared_text import DirectSharedText, SharedText, plan_files
 from match.codegen.steps import CONSTANT_ALIGNMENT, WORKSPACE_ALIGNMENT
 from match.dispatch.plan import CPU
 from match.files.own import listed, replace_own
@@ -232,7 +232,8 @@ def _shared_files(target: MatchTarget) -> list[str]:
     """The text of what platforms bring along, with external memory and without, and of what makes modules' shared C."""
     platforms = [*target.platforms, *(with_external(target) if target.external else ())]
     files = {path: text for placed in place(platforms) for path, text in placed.files.items()}
-    templates = [PACKAGE / "codegen" / "templates" / name for name in ("shared.c.mako", "shared.h.mako")]
+    kinds = SharedText.template, DirectSharedText.template
+    templates = [PACKAGE / "codegen" / "templates" / f"{kind}.{suffix}.mako" for kind in kinds for suffix in "ch"]
     return [*(files[path] for path in sorted(files)), *(path.read_text(encoding="utf-8") for path in templates)]
 
 

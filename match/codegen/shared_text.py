@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import ClassVar
 
 from match.codegen.c_text import render, wrap
 from match.dispatch.plan import LayerPlan
 from match.ir.names import identifier
-from match.target.hardware import Allocator, ExternalApi, MatchTarget, ModuleApi
+from match.target.hardware import Allocator, DirectApi, ExternalApi, HwModule, MatchTarget, ModuleApi
 from match.target.registry import get_target
 
 EXTERNAL = "match_external"
@@ -47,32 +48,64 @@ def plan_files(plans: Iterable[LayerPlan]) -> dict[str, str]:
 
 def shared_files(target: str | MatchTarget) -> dict[str, str]:
     """Headers and C files that the layers of a target share, by name, for who builds layers by ``tvm.relay.build``."""
-    modules = get_target(target).modules
-    served = ((one, one.scratchpad_api) for one in modules)
-    return _files(SharedText.of_module(one.name, one.memories[-1].name, api) for one, api in served if api is not None)
+    return _files(_of_module(module) for module in get_target(target).modules)
 
 
-def _of_plan(plan: LayerPlan) -> list[SharedText]:
-    if plan.schedule.direct:
-        return []
+def _of_module(module: HwModule) -> SharedText | DirectSharedText:
+    if isinstance(module.api, DirectApi):
+        return DirectSharedText.of_module(module.name, module.api)
+    return SharedText.of_module(module.name, module.memories[-1].name, module.api)
+
+
+def _of_plan(plan: LayerPlan) -> list[SharedText | DirectSharedText]:
+    if plan.direct is not None:
+        return [DirectSharedText.of_module(plan.module, plan.direct)]
     memory = plan.schedule.inner_memory.name
-    found = [SharedText.of_module(unit.name, memory, unit.api) for unit in plan.units if unit.api is not None]
+    found: list[SharedText | DirectSharedText] = [
+        SharedText.of_module(unit.name, memory, unit.api) for unit in plan.units if unit.api is not None
+    ]
     if plan.external is not None:
         found.append(SharedText.of_external(plan.schedule.memories[0].name, plan.external))
     return found
 
 
-def _files(shared: Iterable[SharedText]) -> dict[str, str]:
+def _files(shared: Iterable[SharedText | DirectSharedText]) -> dict[str, str]:
     return {
-        f"{text.name}.{suffix}": wrap(render(f"shared.{suffix}.mako", shared=text))
+        f"{text.name}.{suffix}": wrap(render(f"{text.template}.{suffix}.mako", shared=text))
         for text in shared
         for suffix in ("h", "c")
     }
 
 
 @dataclass(frozen=True)
+class DirectSharedText:
+    """What the templates ask of a module without a scratchpad, whose layers share the context with nothing in it."""
+
+    template: ClassVar[str] = "direct_shared"
+    cleared: ClassVar[Mapping[str, str]] = CLEARED
+
+    name: str
+    title: str
+    headers: tuple[str, ...]
+
+    @classmethod
+    def of_module(cls, module: str, api: DirectApi) -> DirectSharedText:
+        """What layers on a module share."""
+        return cls(module_prefix(module), f"What layers on {module} share: a kernel's context.", api.headers)
+
+    @property
+    def guard(self) -> str:
+        """Macro that the header defines."""
+        return f"{self.name}_H".upper()
+
+
+@dataclass(frozen=True)
 class SharedText:
     """What the templates ask; `api` is None where layers of all modules share what moves blocks outside of them."""
+
+    template: ClassVar[str] = "shared"
+    cleared: ClassVar[Mapping[str, str]] = CLEARED
+    """What a tile's fields are before they are set: nothing, each by name."""
 
     name: str
     title: str
@@ -130,11 +163,6 @@ class SharedText:
     def limit(self) -> int:
         """That number."""
         return MOST_BLOCKS
-
-    @property
-    def cleared(self) -> Mapping[str, str]:
-        """What a tile's fields are before they are set: nothing, each by name."""
-        return CLEARED
 
     @property
     def private(self) -> tuple[tuple[str, Allocator], ...]:

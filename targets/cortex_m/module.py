@@ -29,7 +29,7 @@ class CortexM(PulpKernels):
 
     def __init__(self, cost: CortexMCost) -> None:
         """A core with the cycles that are given."""
-        super().__init__(PulpClusterCost(cores=1))
+        super().__init__(PulpClusterCost(cores=1), cost)
         self.peak_macs = None
         self._kernels = Kernels(cost.vectors)
         self._cost = cost

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from match.cost_models.dma import Mchan
+from match.cost_models.pulp_control_core import ControlCoreCost
 from match.cost_models.pulp_energy import GAP8_ENERGY, PulpEnergy
 from match.cost_models.riscv_core import RiscvCoreCost
 from match.target.cost import CpuCostModel
@@ -13,6 +14,7 @@ from match.targets.gap8.memory import L1, L1_BYTES, L2
 from match.targets.pulp import chip
 from match.targets.pulp import cluster as pulp_cluster
 from match.targets.pulp.cluster import Cluster
+from match.targets.pulp.control_core import ControlCore
 from match.targets.pulp.external import hyperram
 from match.targets.pulp.memory import ClusterSettings, scratchpad
 
@@ -41,7 +43,10 @@ class Gap8(MatchTarget):
     ) -> None:
         """With the cluster, the DMA, the clock of both domains and the pJ that are given."""
         cost = replace(pulp_cluster.COST, cores=cluster.cores, offload=cluster.offload, dma=dma, consumption=energy)
-        self.modules: tuple[HwModule, ...] = (Cluster(scratchpad(L1_BYTES, cluster.cores), cost),)
+        self.modules: tuple[HwModule, ...] = (
+            Cluster(scratchpad(L1_BYTES, cluster.cores), cost),
+            ControlCore(ControlCoreCost(energy=energy.of_core())),
+        )
         self.clock_hz = clock_hz
         self.external = hyperram(clock_hz)
         self.cpu_cost_model: CpuCostModel = RiscvCoreCost(energy=energy.of_core())

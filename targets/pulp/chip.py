@@ -9,6 +9,7 @@ from pathlib import Path
 from match.cost_models.dma import Mchan
 from match.cost_models.ne16 import Ne16Cost
 from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_control_core import ControlCoreCost
 from match.cost_models.pulp_cycles import ALONE
 from match.errors import TargetError
 from match.mapping.memory import Memory
@@ -121,8 +122,8 @@ _INSTRUCTIONS = (
 
 
 def memory_sizes(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> dict[str, str]:
-    """Macros of match_pulp_chip.h: the bytes of L1 that the modules were given (`l1` without modules), those of L2."""
-    l1_bytes = max((module.memories[-1].size for module in modules), default=l1.size)
+    """Macros of match_pulp_chip.h: the bytes of L1 that the modules were given (`l1` without any that has it), of L2."""
+    l1_bytes = max((module.scratchpad_bytes for module in modules), default=0) or l1.size
     return {"PULP_L1_BYTES": str(l1_bytes), "PULP_L2_BYTES": str(l2.size)}
 
 
@@ -216,10 +217,12 @@ _KERNEL = 115
 
 
 def one_core(cost: CostModel) -> CostModel:
-    """The cost model of a cluster that is one core under simulation.
+    """The cost model of a cluster that is one core under simulation, or of the control core, which is the same.
 
     What is around kernels is measured there (docs/running.md); a transfer of many commands takes longer than this.
     """
+    if isinstance(cost, ControlCoreCost):
+        return replace(cost, stalls=1.0)
     if not isinstance(cost, PulpClusterCost):
         raise TypeError(f"{type(cost).__name__} is no cost model of the cluster")
     return replace(cost, cores=1, kernel=_KERNEL, offload=_LAYER, dma=_Immediate(), sharing=ALONE)
@@ -248,7 +251,7 @@ def rtl_platform(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> Platfor
         runner="rtl",
         counts="cycles",
         counted="One core of the cluster executes all of it, and transfers take no time.",
-        modules=("cluster",),
+        modules=("cluster", "core"),
         cost=one_core,
     )
 

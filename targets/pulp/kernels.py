@@ -107,10 +107,11 @@ class PulpKernels(HwModule):
         }
     )
 
-    def __init__(self, cost: PulpClusterCost) -> None:
-        """With what the cores and what moves data to them cost."""
+    def __init__(self, cost: PulpClusterCost, cost_model: CostModel | None = None) -> None:
+        """With what kernels cost on its cores, and the module's cost model where that is another."""
         self.peak_macs = cost.cores * 4  # on each a dot product of four bytes
-        self.cost_model = self._split = cost
+        self.cost_model = cost if cost_model is None else cost_model
+        self._split = cost
         self._sums = replace(cost, form="sums")
         self._costs = {
             INT32.name: replace(cost, form="int32"),
@@ -187,7 +188,7 @@ class PulpKernels(HwModule):
     def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
         """Forms of requantization cost differently, and so do sums that nothing requantizes."""
         if requantizer is None:
-            return self._sums if layer.op in _ACCUMULATING else self.cost_model
+            return self._sums if layer.op in _ACCUMULATING else self._split
         model = self._costs.get(requantizer.name, self._split)
         return replace(model, listed=listed_exceptions(layer, requantizer)) if requantizer.listed else model
 

@@ -1,4 +1,4 @@
-/* The team of cores that kernels see is the chip's cluster. */
+/* The team of cores that kernels see: the chip's cluster, or the control core alone. */
 #include "match_pulp_chip.h"
 #include "match_team.h"
 
@@ -15,17 +15,19 @@ static void call(void *arg)
 
 int32_t match_core_id(void)
 {
-    return match_pulp_core_id();
+    return match_pulp_is_control_core() ? 0 : match_pulp_core_id();
 }
 
 int32_t match_core_count(void)
 {
-    return match_pulp_cluster_cores();
+    return match_pulp_is_control_core() ? 1 : match_pulp_cluster_cores();
 }
 
 void match_team_barrier(void)
 {
-    match_pulp_cluster_barrier();
+    if (!match_pulp_is_control_core()) {
+        match_pulp_cluster_barrier();
+    }
 }
 
 int32_t match_team_run(match_kernel_t kernel, const match_tile_t *tile)

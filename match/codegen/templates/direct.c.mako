@@ -10,10 +10,8 @@ ${f"; it needs {text.scratch} bytes of it beside the tensors." if text.scratch e
 #include <stdint.h>
 
 #include "match_dump.h"
-% for header in text.api.headers:
-#include "${header}"
-% endfor
 #include "match_layer.h"
+#include "${text.shared}.h"
 % if text.declared:
 #include "layers.h"
 % endif
@@ -38,11 +36,11 @@ ${text.prototype}
     const uint8_t *constants;
     MATCH_TRY(${text.plan.symbol}_constants(&constants));
 % endif
-    const match_tile_t tile = {
+    match_tile_t tile;
+    ${text.shared}_clear(&tile);
 % for field, value in text.fields:
-        .${field} = ${value},
+    tile.${field} = ${value};
 % endfor
-    };
     MATCH_TRACE_LAYER("${text.plan.symbol}", "${text.layer.op}");
 % for operand in text.inputs:
     ${text.dump(operand)};

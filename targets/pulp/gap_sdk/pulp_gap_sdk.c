@@ -225,6 +225,11 @@ int32_t match_pulp_cluster_cores(void)
     return chip.forked ? (int32_t)pi_cl_team_nb_cores() : PULP_CLUSTER_CORES;
 }
 
+int32_t match_pulp_is_control_core(void)
+{
+    return (int32_t)pi_is_fc();
+}
+
 /* ---- compute ---- */
 
 static void call_kernel(void *unused)

@@ -222,6 +222,12 @@ int32_t match_pulp_cluster_cores(void)
     return chip.open ? match_host_team_cores(chip.cluster) : PULP_CLUSTER_CORES;
 }
 
+/* The thread that executes layers is the master, too, but kernels of a layer are executed in forks. */
+int32_t match_pulp_is_control_core(void)
+{
+    return !match_host_team_forked();
+}
+
 /* ---- compute ---- */
 
 int32_t match_pulp_cluster_run(match_kernel_t kernel, const match_tile_t *tile)

@@ -2,8 +2,8 @@
  *
  * Status is MATCH_OK or one of the errors in match_status.h; nothing aborts. On the chip they sit on the SDK's cluster
  * driver; the `host` platform implements the same contract on a PC and reports what breaks it. All of them but
- * match_pulp_open, match_pulp_close, match_pulp_l2_* and match_pulp_cluster_offload are for the cluster's master core,
- * that is, for code inside a layer. */
+ * match_pulp_open, match_pulp_close, match_pulp_l2_*, match_pulp_is_control_core and match_pulp_cluster_offload are for
+ * the cluster's cores, that is, for code inside a layer. */
 #ifndef MATCH_PULP_CHIP_H
 #define MATCH_PULP_CHIP_H
 
@@ -94,6 +94,9 @@ int32_t match_pulp_cluster_fork(int32_t cores, void (*fn)(void *), void *arg);
 void match_pulp_cluster_barrier(void);
 int32_t match_pulp_core_id(void);
 int32_t match_pulp_cluster_cores(void);
+
+/* Whether the caller is the control core, which executes kernels alone, also while the cluster executes others. */
+int32_t match_pulp_is_control_core(void);
 
 /* ---- compute ---- */
 

@@ -89,6 +89,12 @@ int32_t match_pulp_cluster_cores(void)
     return PULP_CLUSTER_CORES;
 }
 
+/* Of one core it makes no difference whose it is. */
+int32_t match_pulp_is_control_core(void)
+{
+    return 0;
+}
+
 /* ---- compute ---- */
 
 int32_t match_pulp_cluster_run(match_kernel_t next, const match_tile_t *its_tile)

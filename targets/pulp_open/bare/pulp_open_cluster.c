@@ -173,6 +173,11 @@ int32_t match_pulp_cluster_cores(void)
     return shared()->team;
 }
 
+int32_t match_pulp_is_control_core(void)
+{
+    return match_pulp_open_hart() >> 5 != 0;
+}
+
 /* ---- compute ---- */
 
 static void call_kernel(void *unused)

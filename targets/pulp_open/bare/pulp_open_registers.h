@@ -81,12 +81,18 @@ static inline uint32_t match_pulp_open_sleep(uint32_t address)
     return value;
 }
 
-/* Number of this core in its cluster. */
-static inline int32_t match_pulp_open_core(void)
+/* Number of this core, above that of its cluster: 0, and another for the control core. */
+static inline uint32_t match_pulp_open_hart(void)
 {
     uint32_t hart;
     __asm__("csrr %0, mhartid" : "=r"(hart));
-    return (int32_t)(hart & 0x1f);
+    return hart;
+}
+
+/* Number of this core in its cluster. */
+static inline int32_t match_pulp_open_core(void)
+{
+    return (int32_t)(match_pulp_open_hart() & 0x1f);
 }
 
 /* On the cluster's master: sleep until an event has come since the last wait for it. */

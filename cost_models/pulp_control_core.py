@@ -1,0 +1,45 @@
+"""The control core of a PULP chip, executing the kernels of kernels/pulp out of L2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_cycles import ALONE
+from match.ir.layer import Layer
+from match.target.cost import CostModel, Energy, Tile
+
+
+def _one_core() -> CostModel:
+    return PulpClusterCost(cores=1, sharing=ALONE)
+
+
+@dataclass(frozen=True)
+class ControlCoreCost(CostModel):
+    """Cycles and scratch of the cluster's kernels on the control core.
+
+    kernels: what they take on one core of the cluster, out of L1, which the RTL of a core confirms within 1 %.
+    call: cycles of a layer beside its kernel there: filling in the context, calls. Counted.
+    stalls: what a cycle of both becomes where instructions and tensors come from L2. 1 where the core reaches L2 as
+        a cluster's core does L1 and has a cache for its instructions, as in PULPissimo (Schiavone et al., 2018).
+    energy: what a cycle consumes, None where it is not known.
+    """
+
+    kernels: CostModel = field(default_factory=_one_core)
+    call: float = 180.0
+    stalls: float = 1.0
+    energy: Energy | None = None
+
+    overlap = False
+
+    def scratch(self, layer: Layer, tile: Tile) -> int:
+        """Bytes of L2, those of one core in L1."""
+        return self.kernels.scratch(layer, tile)
+
+    def compute(self, layer: Layer, tile: Tile) -> float:
+        """Cycles of the kernel."""
+        return self.stalls * self.kernels.compute(layer, tile)
+
+    def overhead(self, layer: Layer) -> float:
+        """The call."""
+        return self.stalls * self.call

@@ -1,0 +1,31 @@
+"""The control core as a module: the kernels of kernels/pulp on one core, out of L2."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from match.cost_models.pulp_cluster import PulpClusterCost
+from match.cost_models.pulp_control_core import ControlCoreCost
+from match.cost_models.pulp_cycles import ALONE
+from match.ir.layer import Layer
+from match.ir.requantization import Requantizer
+from match.target.cost import CostModel
+from match.target.hardware import DirectApi
+from match.targets.pulp.kernels import PulpKernels
+
+
+class ControlCore(PulpKernels):
+    """The core that leads the network, which has the cluster's instructions and no scratchpad."""
+
+    name = "core"
+    memories = ()
+    api = DirectApi(("match_pulp.h",))
+
+    def __init__(self, cost: ControlCoreCost = ControlCoreCost()) -> None:
+        """With what a kernel of one core takes there."""
+        super().__init__(PulpClusterCost(cores=1, sharing=ALONE), cost)
+        self._cost = cost
+
+    def cost(self, layer: Layer, requantizer: Requantizer | None) -> CostModel:
+        """What the kernel takes on a core of the cluster, and what L2 adds."""
+        return replace(self._cost, kernels=super().cost(layer, requantizer))
