@@ -44,8 +44,10 @@ def member(request: Request) -> Member | None:
         CostModelError: if the module's cost model fails.
     """
     module, layer, requantizers = request.module, request.layer, request.requantizers
+    if not module.groups or layer.output_dtype == "int32":
+        return None
     *outer, memory = aligned_memories(module, *requantizers)
-    if not module.groups or layer.output_dtype == "int32" or outer or memory.private:
+    if outer or memory.private:
         return None
     model, tile = cost_model_of(request.modules, layer, requantizers), whole_tile(layer)
     operands = methods.operands(module, layer, requantizers[0])

@@ -122,7 +122,7 @@ _INSTRUCTIONS = (
 
 
 def memory_sizes(modules: Iterable[HwModule], l1: Memory, l2: Memory) -> dict[str, str]:
-    """Macros of match_pulp_chip.h: the bytes of L1 that the modules were given (`l1` without any that has it), of L2."""
+    """Macros of match_pulp_chip.h: the bytes of L1 that modules were given (`l1` where none has it), those of L2."""
     l1_bytes = max((module.scratchpad_bytes for module in modules), default=0) or l1.size
     return {"PULP_L1_BYTES": str(l1_bytes), "PULP_L2_BYTES": str(l2.size)}
 

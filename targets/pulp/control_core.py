@@ -21,7 +21,7 @@ class ControlCore(PulpKernels):
     memories = ()
     api = DirectApi(("match_pulp.h",))
 
-    def __init__(self, cost: ControlCoreCost = ControlCoreCost()) -> None:
+    def __init__(self, cost: ControlCoreCost) -> None:
         """With what a kernel of one core takes there."""
         super().__init__(PulpClusterCost(cores=1, sharing=ALONE), cost)
         self._cost = cost

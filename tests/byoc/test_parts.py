@@ -214,4 +214,4 @@ def test_composites_of_other_patterns_are_refused() -> None:
 def test_networks_that_the_compiler_has_cut_go_on_to_be_built() -> None:
     match.register("gap9")
     library = match.build(typed(residual, (1, 8, 8, 16)), "gap9", jobs=1)
-    assert any("on cluster of gap9" in part.get_source() for part in library.lib.imported_modules)
+    assert any("on core of gap9" in part.get_source() for part in library.lib.imported_modules)

@@ -27,7 +27,7 @@ from tests.e2e.test_diana import integer_network
 pytestmark = pytest.mark.tvm
 
 NETWORKS = Path(__file__).resolve().parents[1] / "tflite" / "networks"
-CLUSTER, NE16 = "match.gap9.cluster", "match.gap9.ne16.exact"
+CLUSTER, NE16, CORE = "match.gap9.cluster", "match.gap9.ne16.exact", "match.gap9.core"
 
 
 def test_tables_are_there_after_one_call() -> None:
@@ -40,7 +40,7 @@ def test_tables_are_there_after_one_call() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     names, sizes, other = done.stdout.splitlines()
-    assert names.split() == ["match.gap9.cluster", f"{CLUSTER}.exact", "match.gap9.ne16", NE16]
+    assert names.split() == [CLUSTER, f"{CLUSTER}.exact", "match.gap9.ne16", NE16, CORE, f"{CORE}.exact"]
     cluster, ne16 = map(int, sizes.split())
     assert cluster > ne16 > 3
     assert other == "None"

@@ -56,7 +56,7 @@ def test_targets(command: Command) -> None:
     found, _ = installed_targets()
     assert [target["name"] for target in printed["targets"]] == [target.name for target in found]
     gap9 = next(target for target in printed["targets"] if target["name"] == "gap9")
-    assert [module["name"] for module in gap9["modules"]] == ["cluster", "ne16"]
+    assert [module["name"] for module in gap9["modules"]] == ["cluster", "ne16", "core"]
     assert gap9["external_memory"] is not None
 
 

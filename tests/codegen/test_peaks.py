@@ -61,7 +61,7 @@ PEAKS = {
     "resnet8.onnx": (109624, 61480),
     "resnet_int16.tflite": (16800, 6736),
     "shufflenet.tflite": (9621, 3132),
-    "squeezenet.tflite": (9625, 3327),
+    "squeezenet.tflite": (9625, 3783),
     "super_resolution.tflite": (17920, 8704),
     "tcn.tflite": (7989, 1045),
     "unet.tflite": (42112, 30208),
@@ -105,6 +105,7 @@ def test_a_network_whose_chains_take_too_much_is_compiled_without_them() -> None
     model = FOLDER / "mobilenet_v1.tflite"
     target = unbounded("gap9", 6000)
     target.external, target.program = None, ProgramSize(fixed=0, operator=0)
+    target.modules = tuple(module for module in target.modules if module.memories)
     fused, single = (match.compile(model, target, fuse=fuse) for fuse in (True, False))
     least = single.report.totals.l2_peak_bytes
     assert least < fused.report.totals.l2_peak_bytes

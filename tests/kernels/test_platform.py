@@ -46,6 +46,7 @@ def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
         ("whole_l2", [1, 1, OK]),
         ("leaked_block", [MEMORY]),
         ("late_kernel", [OK, 0, COMPUTE, OK, *[8] * 8, COMPUTE, OK]),
+        ("kernel_of_the_control_core", [0, 1, 0]),
         ("kernel_without_wait", [COMPUTE]),
         ("ne16_without_wait", [COMPUTE]),
         (

@@ -41,8 +41,9 @@ def chosen(network: str, l1: int | None) -> ChosenNetwork:
 
 
 def chosen_for(network: typed.Graph | tvm.IRModule, l1: int | None = None, chip: str = "gap8") -> ChosenNetwork:
-    """The same for a network in integer form, and maybe another chip."""
-    target, graph = get_target(chip, l1), graph_of(network)
+    """The same for a network in integer form, and maybe another chip, by modules that can have groups."""
+    modules = [module.name for module in get_target(chip).modules if module.groups]
+    target, graph = get_target(chip, l1, modules), graph_of(network)
     options = Options.parse(cache=False)
     return choose(graph, rows(graph, find_layers(graph)), "net", target, options, Stopwatch())
 

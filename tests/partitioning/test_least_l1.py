@@ -20,10 +20,11 @@ def cut(**needed: int | None) -> Any:
     def decision(name: str, lacking: int | None) -> LayerDecision:
         refusal = None if lacking is None else f"it needs at least {lacking} bytes"
         offer = Offer("cluster", refusal=refusal, unmapped=lacking is not None, needed=lacking)
-        return LayerDecision(name, "conv2d", CPU, 0, 0, 1.0, (Offer(CPU), offer))
+        return LayerDecision(name, "conv2d", CPU, 0, 0, 1.0, (Offer(CPU), offer, Offer("core")))
 
     decisions = tuple(decision(*layer) for layer in needed.items())
-    return SimpleNamespace(decisions=decisions, target=SimpleNamespace(name="chip"))
+    modules = SimpleNamespace(name="cluster", direct=False), SimpleNamespace(name="core", direct=True)
+    return SimpleNamespace(decisions=decisions, target=SimpleNamespace(name="chip", modules=modules))
 
 
 NOTHING = cut(first=100, second=200)

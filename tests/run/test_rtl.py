@@ -11,6 +11,7 @@ import pytest
 
 import match
 from match.devtools.demo import INPUT, OUTPUT, load_images
+from match.dispatch.plan import CPU
 from match.errors import OptionError, ToolchainError
 from match.report.schema import Measurement
 from match.run import RUNNERS, build, random_inputs, read_manifest, run
@@ -82,10 +83,13 @@ def test_programs_that_fail(scenarios: Path, name: str, message: str) -> None:
 
 
 @pytest.mark.usefixtures("rtl")
-def test_the_demo_computes_what_it_computes_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("module", ["cluster", "core"])
+def test_the_demo_computes_what_it_computes_elsewhere(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CFLAGS", "-O2")
     compiled = match.compile(
-        DEMO / "digits.onnx", "pulp_open", modules=["cluster"], numerics="exact", output=tmp_path / "digits"
+        DEMO / "digits.onnx", "pulp_open", modules=[module], numerics="exact", output=tmp_path / "digits"
     )
     images, _ = load_images(DEMO / "digits.npz")
     given = {INPUT: images[:SAMPLES]}
@@ -106,9 +110,9 @@ def check_cycles(measured: Measurement, compiled: match.CompiledModel) -> None:
     """
     layers = {layer.name: layer for layer in compiled.report.layers}
     counted = [(layers[group.layers[0]], group.count) for group in measured.layers]
-    on_cluster = [(layer, count) for layer, count in counted if layer.module == "cluster" and layer.macs]
-    assert on_cluster
-    for layer, count in on_cluster:
+    on_modules = [(layer, count) for layer, count in counted if layer.module != CPU and layer.macs]
+    assert on_modules
+    for layer, count in on_modules:
         assert count > layer.macs * 14 / 32
         assert count == pytest.approx(layer.platform_cycles["rtl"], rel=0.1 if count > 30_000 else 0.2), layer.name
 
@@ -116,13 +120,14 @@ def check_cycles(measured: Measurement, compiled: match.CompiledModel) -> None:
 @pytest.mark.sweep
 @pytest.mark.usefixtures("rtl")
 @pytest.mark.parametrize("name", NETWORKS)
-def test_networks_equal_tflite_micro(name: str, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("module", ["cluster", "core"])
+def test_networks_equal_tflite_micro(name: str, module: str, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CFLAGS", "-O2")
     path = models_dir / f"{name}.tflite"
     network = tflite_network.read(path)
     tensor = network.tensors[network.input]
     inputs = np.random.default_rng(11).integers(-128, 128, (1, *tensor.shape)).astype(np.int8)
-    compiled = match.compile(path, "gap9", modules=["cluster"], numerics="exact")
+    compiled = match.compile(path, "gap9", modules=[module], numerics="exact")
     outputs, measured = compiled.measure({tensor.name: inputs}, on="rtl")
     (output,) = outputs.values()
     assert np.array_equal(output, tflite_network.run_micro(path, inputs))
@@ -132,7 +137,9 @@ def test_networks_equal_tflite_micro(name: str, models_dir: Path, monkeypatch: p
 def test_networks_with_an_accelerator_are_refused(tmp_path: Path) -> None:
     match.compile(DEMO / "digits.onnx", "gap9", output=tmp_path / "digits")
     manifest = read_manifest(tmp_path / "digits")
-    sentence = "digits has layers on ne16, which platform 'rtl' of gap9 does not have; compile .* --modules cluster"
+    sentence = (
+        "digits has layers on ne16, which platform 'rtl' of gap9 does not have; compile .* --modules cluster,core"
+    )
     with pytest.raises(OptionError, match=sentence):
         run(tmp_path / "digits", random_inputs(manifest, 0), on="rtl")
     with pytest.raises(OptionError, match=sentence):

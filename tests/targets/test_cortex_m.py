@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import match
-from match.analysis.simulate import simulate
-from match.analysis.trace import LayerTrace
 from match.devtools.check import check_target
 from match.devtools.check.description import description_problems
 from match.devtools.demo import INPUT, load_images
-from match.dispatch.plan import LayerPlan
 from match.errors import CapacityError, OptionError
-from match.ir.layer import GATES
 from match.mapping.memory import Memory
-from match.target.hardware import MatchTarget
 from match.target.registry import get_target
-from tests.analysis.simulate.layers import Accepted, accepted, planned
-from tests.codegen.harness import traced_run
 from tests.e2e import tflite_network
 
 pytestmark = pytest.mark.cc
@@ -44,32 +35,6 @@ def test_every_kernel_is_in_the_project(name: str) -> None:
     kernels = {path.relative_to(package) for path in (package / "kernels" / "cortex_m").glob("*.c")}
     for platform in get_target(name).platforms:
         assert kernels <= set(platform.sources)
-
-
-def layers(target: MatchTarget, count: int) -> Iterator[tuple[LayerPlan, Accepted]]:
-    """Random layers of every pattern, with their plans."""
-    (module,) = target.modules
-    single = [pattern for pattern in module.patterns() if pattern.op not in GATES]
-    for number, pattern in enumerate(single):
-        some = list(itertools.islice(accepted(module, pattern, target, number), count))
-        assert len(some) == count, f"too few of the random layers of {pattern.name} are taken"
-        for place, layer in enumerate(some):
-            yield planned(module, layer, random.Random(0), f"layer_{number}_{place}"), layer
-
-
-@pytest.mark.parametrize("name", ["cortex_m4", "cortex_m55"])
-@pytest.mark.parametrize("count", [3, pytest.param(20, marks=pytest.mark.sweep)])
-def test_layers_equal_their_definition(name: str, count: int) -> None:
-    """Of every operator, with scratch of exactly the bytes that the cost model says; the trace is what is simulated."""
-    target = get_target(name)
-    (module,) = target.modules
-    plans, cases = zip(*layers(target, count), strict=True)
-    outputs, traced = traced_run(plans, [layer.case for layer in cases], target=target)
-    for plan, layer, output, trace in zip(plans, cases, outputs, traced, strict=True):
-        if layer.case.layer.input_dtype != "int8":
-            assert np.array_equal(output, layer.case.expected()), layer.case.layer
-        timeline = simulate(plan.schedule, module.cost(plan.layer, plan.requantizer))
-        assert trace == LayerTrace(plan.symbol, timeline.actions)
 
 
 @pytest.mark.sweep

@@ -27,14 +27,15 @@ def test_memories_and_clock() -> None:
     """Of 64 kB, 8 workers and the master keep their stacks: 1 and 4 kB each."""
     target = Gap8()
     assert target.main_memory.size == 512 * KIB
-    assert [module.memories[0].size for module in target.modules] == [(64 - 8 - 4) * KIB]
+    assert [module.scratchpad_bytes for module in target.modules] == [(64 - 8 - 4) * KIB, 0]
     assert target.clock_hz == 100e6
     sizes = {"PULP_L1_BYTES": str(52 * KIB), "PULP_L2_BYTES": str(512 * KIB)}
     assert target.host.defines == {**sizes, "MATCH_ASYNC": "1"}
 
 
-def test_the_only_module_is_the_cluster_that_gap9_has() -> None:
-    (cluster,) = Gap8().modules
+def test_modules_are_those_of_gap9_but_ne16() -> None:
+    cluster, core = Gap8().modules
+    assert type(core) is type(Gap9().modules[-1])
     other = next(module for module in Gap9().modules if module.name == "cluster")
     assert type(cluster) is type(other)
     assert cluster.patterns() == other.patterns()

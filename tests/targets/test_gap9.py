@@ -180,7 +180,7 @@ def test_packed_bytes_are_what_the_operand_declares(unit: HwModule, layer: Layer
 
 @pytest.mark.parametrize(("unit", "layer", "form"), cases())
 def test_kernels_exist(unit: HwModule, layer: Layer, form: Requantizer | None) -> None:
-    header = PACKAGE / "kernels" / ("pulp" if unit.name == "cluster" else "ne16") / unit.api.headers[1]
+    header = PACKAGE / "kernels" / ("ne16" if unit.name == "ne16" else "pulp") / unit.api.headers[-1]
     assert f"void {unit.kernel(layer, form)}(const match_tile_t *tile);" in header.read_text()
 
 
@@ -244,7 +244,8 @@ def test_api_functions_and_host_files_exist(target: MatchTarget, folders: tuple[
     functions = [target.api.open, target.api.close, target.api.allocate, target.api.free]
     for unit in target.modules:
         api = unit.scratchpad_api
-        assert api
+        if api is None:
+            continue
         functions += [api.platform.offload, api.memory.allocate, api.memory.free, api.memory.copy_in]
         functions += [api.memory.copy_out, api.sync.wait_transfer, api.sync.wait_compute, api.compute.start]
     for function in functions:

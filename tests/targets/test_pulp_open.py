@@ -83,7 +83,7 @@ def test_it_is_installed() -> None:
 def test_modules_are_gap9s_in_another_l1() -> None:
     own, other = PulpOpen().modules, Gap9().modules
     assert [type(module) for module in own] == [type(module) for module in other]
-    assert {module.memories[0].size for module in own} == {L1_BYTES - STACKS}
+    assert {module.scratchpad_bytes for module in own} == {L1_BYTES - STACKS, 0}
     assert PulpOpen().main_memory == Gap9().main_memory
 
 

@@ -25,8 +25,8 @@ def test_variants_do_not_touch_the_original() -> None:
     assert [module.name for module in variant.modules] == ["ne16"]
     assert variant.modules[0].memories[-1].size == 4096
     assert variant.host.defines["PULP_L1_BYTES"] == "4096"
-    assert [module.name for module in original.modules] == ["cluster", "ne16"]
-    assert {module.memories[-1].size for module in Gap9().modules} == {original.modules[0].memories[-1].size}
+    assert [module.name for module in original.modules] == ["cluster", "ne16", "core"]
+    assert {module.scratchpad_bytes for module in Gap9().modules[:2]} == {original.modules[0].memories[-1].size}
 
 
 def test_modules_keep_the_targets_order_and_may_be_none() -> None:

@@ -229,7 +229,7 @@ def test_gates(function: Function, multiplier: int, shift: int) -> None:
 def test_modules_say_that_they_take_16_bits() -> None:
     """Others are not asked, whatever their constraints say of a layer."""
     (found,) = matches(convolution(var("x", 1, 8, 8, 16), weights(3, 3, 16, 16)))
-    cluster, ne16 = match.get_target("gap9").modules
+    cluster, ne16, _ = match.get_target("gap9").modules
     assert accepts(cluster, found.layer).ok
     assert accepts(ne16, found.layer).reason == "its activations have 16 bits and ne16 reads 8"
     (digital,) = match.get_target("diana").modules
