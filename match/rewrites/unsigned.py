@@ -6,8 +6,9 @@ stored 128 lower than other tensors, so that its smallest value is 0: many forms
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from match.graph.integers import Elementwise
 from match.graph.moves import Concatenate, Move
 from match.graph.opaque import Constant
 from match.graph.operator import Operator, Stored
-from match.graph.rewrite import rewrite
+from match.graph.rewrite import replacements
 from match.graph.sums import SUMS, Accumulation
 from match.graph.value import Graph, Value, computed
 from match.ir.dtypes import levels, value_range
@@ -35,10 +36,24 @@ def with_unsigned_activations(graph: Graph) -> Graph:
     The network's inputs and outputs keep their types: a conversion, which is a table, stands at the border. So it does
     around operators that have no unsigned form; those whose results can be converted for nothing convert themselves.
     """
-    conversion = _Conversion(_handed_out(graph))
-    changed = rewrite(graph, conversion.rule)
-    outputs = (conversion.as_it_was(*pair) for pair in zip(changed.outputs, graph.outputs, strict=True))
-    return rewrite(replace(graph, outputs=tuple(outputs)), _without_idle)
+    return unsigned(graph).graph
+
+
+class Unsigned(NamedTuple):
+    """A graph whose activations are unsigned, and what each value of the graph as it was became in it."""
+
+    graph: Graph
+    became: Mapping[Value, Value]
+
+
+def unsigned(graph: Graph, kept: Collection[Value] = ()) -> Unsigned:
+    """The same but for the operators that compute `kept`, which stay as they are; conversions stand around them."""
+    conversion = _Conversion(_handed_out(graph), kept)
+    changed = replacements(graph, conversion.rule)
+    outputs = tuple(conversion.as_it_was(changed[value], value) for value in graph.outputs)
+    again = replacements(replace(graph, outputs=outputs), _without_idle)
+    became = {value: again[now] for value, now in changed.items() if now in again}
+    return Unsigned(replace(graph, outputs=tuple(again[value] for value in outputs)), became)
 
 
 def _without_idle(value: Value, original: Value) -> Value:
@@ -60,8 +75,9 @@ class _Grown:
 class _Conversion:
     """What has been converted so far, by original value."""
 
-    def __init__(self, handed_out: Collection[Value]) -> None:
+    def __init__(self, handed_out: Collection[Value], kept: Collection[Value]) -> None:
         self._handed_out = handed_out
+        self._kept = kept
         self._more: dict[Value, int] = {}  # of values that are not stored as they are
         self._sums: dict[Value, _Grown] = {}
         self._signed: dict[Value, Value] = {}
@@ -72,6 +88,8 @@ class _Conversion:
         """What a value becomes."""
         operator, pairs = original.operator, list(zip(value.inputs, original.inputs, strict=True))
         assert operator is not None, "only what is computed is converted"
+        if original in self._kept:
+            return _on(value, [self.as_it_was(*pair) for pair in pairs])
         if isinstance(operator, DequantizeSums) and original.inputs[0] in self._sums:
             grown = self._sums[original.inputs[0]]
             offset = operator.offset - grown.growth.astype(np.int32)

@@ -20,7 +20,7 @@ _KERNELS = (
     "kernels/cortex_m/match_arm_lookup.c",
     "kernels/cortex_m/match_arm_pool2d.c",
     "kernels/cortex_m/match_arm_taps.c",
-    "kernels/cortex_m/match_arm_team.c",
+    "kernels/chip/match_one_core.c",
     "kernels/cortex_m/match_arm_window.c",
     "kernels/cortex_m/match_mve_block.c",
     "kernels/cortex_m/match_mve_conv2d.c",

@@ -9,10 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from match.cost_models.diana import DIANA_CORE, DIANA_ENERGY, DianaDma, DianaEnergy
+from match.cost_models.pulp_control_core import ControlCoreCost
 from match.target.cost import CpuCostModel
 from match.target.hardware import HwModule, MatchTarget, Platform, TargetApi
 from match.targets.diana.digital import Digital
 from match.targets.diana.memory import L1, L2
+from match.targets.pulp.chip import PULP_KERNELS
+from match.targets.pulp.control_core import ControlCore
 
 _SOURCES = (
     "kernels/host/match_host_arena.c",
@@ -20,20 +23,23 @@ _SOURCES = (
     "kernels/diana/diana_driver.c",
     "kernels/diana/diana_model.c",
     "kernels/diana/match_diana.c",
+    "kernels/chip/match_one_core.c",
     "targets/diana/host/diana_host.c",
+    *PULP_KERNELS,
 )
 
 _INCLUDE = (
     "kernels/include",
     "kernels/host",
     "kernels/diana",
+    "kernels/pulp",
     "targets/diana/include",
     "targets/diana/host",
 )
 
 
 class Diana(MatchTarget):
-    """DIANA at 260 MHz, as in the MATCH paper. Activations stay int8, as its networks have them."""
+    """DIANA at 260 MHz, as in the MATCH paper. Activations of the accelerator are int8, those of its core uint8."""
 
     name = "diana"
     main_memory = L2
@@ -50,14 +56,17 @@ class Diana(MatchTarget):
 
     def __init__(self, dma: DianaDma = DianaDma(), clock_hz: float = 260e6, energy: DianaEnergy = DIANA_ENERGY) -> None:
         """With the DMA, the clock and the pJ that are given."""
-        self.modules: tuple[HwModule, ...] = (Digital(dma, energy.of_digital()),)
+        self.modules: tuple[HwModule, ...] = (
+            Digital(dma, energy.of_digital()),
+            ControlCore(ControlCoreCost(energy=energy.of_core())),
+        )
         self.clock_hz = clock_hz
         self.cpu_cost_model: CpuCostModel = replace(DIANA_CORE, energy=energy.of_core())
 
     @property
     def host(self) -> Platform:
         """Memories as bounded arenas, with exactly the bytes that the module was given; a model of the accelerator."""
-        l1 = next((module.memories[-1] for module in self.modules), L1)
+        l1 = next((module.memories[-1] for module in self.modules if module.memories), L1)
         (weights,) = (size for _, size in l1.private)
         return Platform(
             sources=tuple(map(Path, _SOURCES)),
