@@ -48,7 +48,7 @@ def test_units_at_work_and_those_that_wait() -> None:
 
 
 def test_weights_of_fewer_bits_take_less() -> None:
-    (_, ne16) = get_target("gap9").modules
+    (_, ne16, _) = get_target("gap9").modules
     layer = Layer("conv", Op.CONV2D, 32, 32, 8, 8, 8, 8, 1, 1)
     for bits, form in ((8, NORM_QUANT[0]), (4, NORM_QUANT[0]), (2, STREAM_OUT[0])):
         energy = ne16.cost(replace(layer, weight_bits=bits), form).energy
@@ -58,9 +58,9 @@ def test_weights_of_fewer_bits_take_less() -> None:
 
 def test_settings_change_what_is_computed_from_them() -> None:
     chip = get_target("gap8", settings={"energy.worker": 10.0, "cluster.cores": 4})
-    (cluster,) = chip.modules
+    cluster, core = chip.modules
     assert cluster.cost_model.energy == replace(GAP8_ENERGY, worker=10.0).of_cluster(4)
-    assert chip.cpu_cost_model.energy == GAP8_ENERGY.of_core()
+    assert chip.cpu_cost_model.energy == core.cost_model.energy == GAP8_ENERGY.of_core()
 
 
 def test_the_table_has_the_numbers_of_the_targets() -> None:

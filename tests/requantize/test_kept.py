@@ -80,7 +80,7 @@ def test_what_is_read_is_what_was_chosen(
     fitted: list[str], op: Op, numerics: Numerics, seed: int, tmp_path: Path
 ) -> None:
     own = case(seed, op)
-    modules = [module for name in ("gap9", "diana") for module in get_target(name).modules]
+    modules = [module for name in ("gap9", "diana") for module in get_target(name).modules if module.memories]
     first, second = Forms(tmp_path), Forms(tmp_path)
     chosen = [choose(first, module, own, numerics) for module in modules]
     assert all(same(choose(first, module, own, numerics), form) for module, form in zip(modules, chosen, strict=True))
@@ -94,7 +94,7 @@ def test_what_is_read_is_what_was_chosen(
 
 def test_another_layer_module_or_question_is_another_entry(fitted: list[str], tmp_path: Path) -> None:
     own, forms = case(1), Forms(tmp_path)
-    cluster, ne16 = get_target("gap9").modules
+    cluster, ne16, _ = get_target("gap9").modules
     line = own.constants.requantization
     assert line is not None
     moved = replace(own.constants, requantization=replace(line, bias=line.bias + 1))
@@ -116,7 +116,7 @@ def test_another_layer_module_or_question_is_another_entry(fitted: list[str], tm
 
 
 def test_what_is_damaged_is_chosen_anew(fitted: list[str], tmp_path: Path) -> None:
-    own, (cluster, _) = case(2), get_target("gap9").modules
+    own, (cluster, *_) = case(2), get_target("gap9").modules
     first = Forms(tmp_path)
     chosen = choose(first, cluster, own)
     first.keep()
@@ -131,7 +131,7 @@ def test_what_is_damaged_is_chosen_anew(fitted: list[str], tmp_path: Path) -> No
 
 
 def test_what_several_ask_about_the_same_layer_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own, (cluster, _) = case(3), get_target("gap9").modules
+    own, (cluster, *_) = case(3), get_target("gap9").modules
     low, high = reach = accumulator(own.constants, own)
     asked = (cluster, own.layer, own.constants, reach)
     first = Forms(tmp_path)
@@ -157,7 +157,7 @@ def test_what_several_ask_about_the_same_layer_is_read_once(tmp_path: Path, monk
 
 
 def test_without_a_folder_an_answer_is_known_once_for_a_network(fitted: list[str]) -> None:
-    forms, (cluster, _) = Forms(None), get_target("gap9").modules
+    forms, (cluster, *_) = Forms(None), get_target("gap9").modules
     choose(forms, cluster, case(3))
     choose(forms, cluster, case(3))
     forms.keep()

@@ -192,7 +192,7 @@ def test_rows_of_a_wide_map_come_whole() -> None:
     padding = Padding(0, 0, 1, 1)
     layer = Layer("depthwise", Op.DEPTHWISE_CONV2D, 64, 1, 56, 56, 112, 112, 3, 3, stride=(2, 2), padding=padding)
     chip = Gap8()
-    (cluster,) = chip.modules
+    cluster, _ = chip.modules
     requantizer = cluster.requantizers[0]
     operands, model = cluster.operands(layer, requantizer), cluster.cost(layer, requantizer)
     inside = searched("exact", layer, operands, cluster.memories, model)

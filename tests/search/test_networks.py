@@ -38,7 +38,7 @@ def searches(
 ) -> Iterator[tuple[HwModule, Layer, Schedule, Cost]]:
     """Each layer on each module that takes it."""
     for layer in layers:
-        for module in Gap9().modules:
+        for module in Gap9().modules[:2]:
             if not any(pattern.op is layer.op and pattern.check(layer).ok for pattern in module.patterns()):
                 continue
             requantizer = module.requantizers[0]
@@ -113,7 +113,7 @@ def test_bounds_leave_few_mappings(network: Callable[[], list[Layer]], effort: E
 
 @LARGE
 def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, most: int, effort: Effort) -> None:
-    for module in Gap9().modules:
+    for module in Gap9().modules[:2]:
         effort.allow(100 * most, 10 * most, most)
         search(module, layer, (Memory("L1", 16384),))
         assert effort.predicts
@@ -121,7 +121,7 @@ def test_bounds_leave_few_mappings_of_large_layers(layer: Layer, most: int, effo
 
 @LARGE
 def test_bounds_leave_few_mappings_onto_two_memories(layer: Layer, most: int, effort: Effort) -> None:
-    (cluster,) = Gap8().modules
+    cluster, _ = Gap8().modules
     effort.allow(100 * most, 10 * most, most)
     search(cluster, layer, (Memory("L2", 1 << 17, Gap8().main_memory.alignment), *cluster.memories))
     assert effort.predicts

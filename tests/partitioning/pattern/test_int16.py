@@ -232,7 +232,7 @@ def test_modules_say_that_they_take_16_bits() -> None:
     cluster, ne16, _ = match.get_target("gap9").modules
     assert accepts(cluster, found.layer).ok
     assert accepts(ne16, found.layer).reason == "its activations have 16 bits and ne16 reads 8"
-    (digital,) = match.get_target("diana").modules
+    digital, _ = match.get_target("diana").modules
     assert accepts(digital, found.layer).reason == "its activations have 16 bits and digital reads 8"
 
 
