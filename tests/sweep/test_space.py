@@ -47,7 +47,11 @@ def test_sizes_of_l1_by_module() -> None:
     ]
     asked = [point.asked for point in found if isinstance(point.asked, Asked)]
     assert [one.options.l1 for one in asked] == [{"cluster": 16384, "ne16": 16384}, {"ne16": 32768}, 65536]
-    assert [{module.scratchpad_bytes for module in one.chip.modules} - {0} for one in asked] == [{16384}, {32768}, {65536}]
+    assert [{module.scratchpad_bytes for module in one.chip.modules} - {0} for one in asked] == [
+        {16384},
+        {32768},
+        {65536},
+    ]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def patterns() -> Iterator[object]:
     for name in target_names():
         target = get_target(name)
         for module in target.modules:
-            if module.direct:  # tests/targets/test_cortex_m.py
+            if module.direct:  # tests/targets/test_direct_layers.py
                 continue
             single = (one for one in module.patterns() if not one.before and one.op not in GATES)
             for number, pattern in enumerate(single):
