@@ -10,7 +10,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from match import errors
-from match.ir.layer import Layer
+from match.ir.attributes import (
+    Broadcast,
+    ChannelGroups,
+    Concatenation,
+    Gathering,
+    Interpolation,
+    LookupTable,
+    Own,
+    Slice,
+    Transposition,
+)
+from match.ir.layer import Fused, Group, Layer
 from match.ir.requantization import Requantizer
 from match.mapping.memory import Memory
 from match.target.cost import Block, Tile
@@ -18,7 +29,26 @@ from match.target.hardware import DirectApi, MemoryApi
 
 PACKAGE = Path(__file__).resolve().parents[1] / "match"
 
-CLASSES: tuple[type, ...] = (Layer, Tile, Block, Memory, MemoryApi, DirectApi, Requantizer)
+CLASSES: tuple[type, ...] = (
+    Layer,
+    ChannelGroups,
+    Broadcast,
+    Concatenation,
+    Slice,
+    Transposition,
+    Gathering,
+    Interpolation,
+    LookupTable,
+    Own,
+    Fused,
+    Group,
+    Tile,
+    Block,
+    Memory,
+    MemoryApi,
+    DirectApi,
+    Requantizer,
+)
 """Those whose fields are in docs/fields.md."""
 
 _FIELDS = """# Fields of a description

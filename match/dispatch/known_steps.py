@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
-from match.ir.layer import Layer, Op
+from match.ir.layer import Group, Layer, Op
 from match.ir.requantization import Int64Array, Requantization
 from match.requantize.form import Form
 
@@ -34,7 +34,7 @@ def known_steps(whole: Layer, forms: Sequence[Form]) -> int:
 
     That is steps of integers, and of real numbers the next integer above.
     """
-    links, off = whole.links, list[int]()
+    links, off = whole.get(Group).links, list[int]()
     for number, (layer, form) in enumerate(zip(whole.operators, forms, strict=True)):
         own = 0 if form.fit is None or form.fit.exact else form.fit.max_step
         read = links[number] if links else (number - 1,)

@@ -17,6 +17,7 @@ from match.graph.layers import UNSCALED, element_wise, fitting_words, words_of_l
 from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
 from match.graph.pairs import entries
 from match.graph.work import Loop
+from match.ir.attributes import LookupTable
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.float_border import FloatQuantization
@@ -83,7 +84,7 @@ class Lookup(OfElements):
         """A table of bytes."""
         table = byte_table(self, inputs[0].dtype)
         plain = element_wise(Op.LOOKUP, result.shape, inputs[0].dtype, result.dtype)
-        layer = replace(plain, turns_signs=np.array_equal(table, np.arange(256) ^ 128))
+        layer = replace(plain, attributes=LookupTable(np.array_equal(table, np.arange(256) ^ 128)))
         return Described(layer, LayerConstants(None, None, table=table))
 
 

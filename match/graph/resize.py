@@ -17,6 +17,7 @@ from match.arithmetic.interface import Float32Array
 from match.graph.layers import element_wise
 from match.graph.operator import Array, Described, Known, Operator, Refused, Stored
 from match.graph.windows import not_one_map
+from match.ir.attributes import Interpolation
 from match.ir.constants import LayerConstants
 from match.ir.graph import Tensor
 from match.ir.layer import Op
@@ -83,7 +84,7 @@ class Resize(Operator):
             return Refused(Op.RESIZE, not_one_map(x))
         _, rows, columns, _ = x.shape
         layer = element_wise(Op.RESIZE, result.shape, x.dtype, result.dtype)
-        layer = replace(layer, iy=rows, ix=columns, pad_value=self.zero)
+        layer = replace(layer, iy=rows, ix=columns, attributes=Interpolation(self.zero))
         return Described(layer, LayerConstants(None, None, positions=(self.rows.positions, self.columns.positions)))
 
 

@@ -16,6 +16,7 @@ from match.graph.layers import without_idle_parts
 from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored, whole_range
 from match.graph.windows import not_one_map, windowed
 from match.graph.work import Loop, Work
+from match.ir.attributes import ChannelGroups
 from match.ir.constants import LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
@@ -232,7 +233,7 @@ class Convolution(Accumulation):
         if op is Op.GROUPED_CONV2D:
             together = _groups_together(self.groups, c)
             own = k // self.groups * together
-            layer = replace(layer, k=self.groups // together, c=c * together, group_outputs=own, group_inputs=c)
+            layer = replace(layer, k=self.groups // together, c=c * together, attributes=ChannelGroups(own, c))
             weights = _joined(weights, self.groups, together)
         return self._described(layer, np.ascontiguousarray(weights), x)
 

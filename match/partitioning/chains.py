@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from match.graph.value import Graph, Value, readers
+from match.ir.attributes import Broadcast
 from match.ir.chain import chained
 from match.ir.layer import Op
 from match.partitioning.pattern import Match
@@ -84,7 +85,7 @@ def _chainable(stages: Sequence[Match]) -> bool:
         if written != (after.iy, after.ix, after.input_channels, after.input_dtype):
             return False
     inputs = stages[-1].inputs
-    if any(layer.broadcast for layer in layers):
+    if any(layer.get(Broadcast).kind for layer in layers):
         return False
     return Op.ADD not in (layer.op for layer in layers[:-1]) and len({*inputs}) == len(inputs)
 

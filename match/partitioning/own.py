@@ -14,9 +14,10 @@ from match.graph.opaque import Opaque
 from match.graph.operator import Described, Known
 from match.graph.value import Graph
 from match.graph.work import Loop, Work
+from match.ir.attributes import Own
 from match.ir.constants import LayerConstants
 from match.ir.graph import Tensor
-from match.ir.layer import Op, Own
+from match.ir.layer import Op
 from match.relay import relay
 from match.relay.graph_reader import Form, RelayFunction, covered, read_graph
 from match.relay.graph_writer import write_graph
@@ -34,7 +35,7 @@ class OwnOperation(Opaque):
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """An element-wise layer of tensors of one shape."""
-        layer = replace(element_wise(Op.OWN, result.shape, inputs[0].dtype, result.dtype), own=self.own)
+        layer = replace(element_wise(Op.OWN, result.shape, inputs[0].dtype, result.dtype), attributes=self.own)
         table = np.frombuffer(self.constants, np.uint8) if self.constants else None
         return Described(layer, LayerConstants(None, None, table=table), order=tuple(range(len(inputs))))
 

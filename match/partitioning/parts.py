@@ -15,6 +15,7 @@ import numpy as np
 
 from match.dispatch.plan import Part
 from match.graph.value import Graph, Value, readers
+from match.ir.attributes import Slice
 from match.ir.layer import Layer, Op
 from match.mapping.storage import Storage, part_of
 from match.partitioning.pattern import Match
@@ -106,8 +107,8 @@ def _copies(row: Match) -> bool:
 
 def _parts(layer: Layer) -> tuple[Part, ...]:
     if layer.op is Op.SLICE:
-        return (Part(1, 0, layer.first_channels),)
-    return Part(0, 2, 0), Part(1, 2, layer.first_channels)
+        return (Part(1, 0, layer.get(Slice).start),)
+    return Part(0, 2, 0), Part(1, 2, layer.input_channels)
 
 
 def _channels(layer: Layer) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from match.ir.attributes import Broadcast, ChannelGroups, Own, Slice, Transposition
 from match.ir.layer import ELEMENTWISE, GATES, Axis, Component, Dim, Layer, Op, Operand, Role, input_axes, whole_axis
 from match.ir.requantization import Requantizer
 
@@ -116,26 +117,26 @@ def input_operand(layer: Layer, name: str = INPUT) -> Operand:
         return Operand(name, Role.INPUT, (Component(name, axes),))
     dim = Dim.K if layer.channelwise else Dim.C
     rows, columns = input_axes(layer)
-    channels = Axis(dim, layer.input_channels, before=-layer.first_channels if layer.op is Op.SLICE else 0)
+    channels = Axis(dim, layer.input_channels, before=-layer.get(Slice).start)
     if layer.op is Op.GROUPED_CONV2D:
         channels = Axis(Dim.K, layer.input_channels, layer.c, layer.c)
-    if name == ADDEND and layer.broadcast == "pixel":
+    if name == ADDEND and layer.get(Broadcast).kind == "pixel":
         rows, columns = whole_axis(Dim.OY, 1), whole_axis(Dim.OX, 1)
-    if name == ADDEND and layer.broadcast in ("channel", "outer"):
+    if name == ADDEND and layer.get(Broadcast).single_channel:
         rows, columns, channels = Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), whole_axis(Dim.K, 1)
     if name == ADDEND and layer.op is Op.CONCATENATE:
-        channels = Axis(dim, layer.k - layer.first_channels)
+        channels = Axis(dim, layer.k - layer.input_channels)
     transposed = layer.op is Op.TRANSPOSE
     axes = (rows, channels, columns) if transposed else (rows, columns, channels)
-    component = Component(name, axes, element_bytes(layer.input_dtype) * layer.unit)
+    component = Component(name, axes, element_bytes(layer.input_dtype) * layer.get(Transposition).element_bytes)
     return Operand(name, Role.INPUT, (component,), transposed=transposed)
 
 
 def output_operand(layer: Layer, partial_bytes: int = 0) -> Operand:
     """The output activation, HWC, of 1, 2 or 4 bytes an element, or of a unit. `partial_bytes` as in `Operand`."""
-    outputs = layer.group_outputs
+    outputs = layer.get(ChannelGroups).outputs
     axes = (Axis(Dim.OY, layer.oy), Axis(Dim.OX, layer.ox), Axis(Dim.K, layer.output_channels, outputs, outputs))
-    component = Component(OUTPUT, axes, element_bytes(layer.output_dtype) * layer.unit)
+    component = Component(OUTPUT, axes, element_bytes(layer.output_dtype) * layer.get(Transposition).element_bytes)
     return Operand(OUTPUT, Role.OUTPUT, (component,), partial_bytes)
 
 
@@ -152,14 +153,14 @@ def filter_component(layer: Layer, k_multiple: int = 1, c_multiple: int = 1) -> 
     axes = (Axis(Dim.K, layer.k, multiple=k_multiple), Axis(Dim.FY, layer.fy), Axis(Dim.FX, layer.fx))
     if not layer.channelwise:
         axes += (Axis(Dim.C, layer.c, multiple=c_multiple),)
-    return Component(FILTER, axes, layer.group_outputs)
+    return Component(FILTER, axes, layer.get(ChannelGroups).outputs)
 
 
 def requantization_component(layer: Layer, parameter_bytes: int, k_multiple: int = 1) -> Component:
     """The requantization parameters: one entry per output channel, or one in all for an operator of two inputs."""
     if layer.two_inputs:
         return Component(REQUANTIZATION, (), parameter_bytes)
-    each = parameter_bytes * layer.group_outputs
+    each = parameter_bytes * layer.get(ChannelGroups).outputs
     return Component(REQUANTIZATION, (Axis(Dim.K, layer.k, multiple=k_multiple),), each)
 
 
@@ -193,8 +194,8 @@ def table_component(layer: Layer) -> Component:
     - recurrent layers: match_lstm_t, match_gru_t.
     - a module's own operator: its constants.
     """
-    if layer.own:
-        return Component(TABLE, (), layer.own.constant_bytes)
+    if layer.op is Op.OWN:
+        return Component(TABLE, (), layer.get(Own).constant_bytes)
     structs = _INT16_BYTES if layer.input_dtype == "int16" else _STRUCT_BYTES
     if layer.op in structs:
         return Component(TABLE, (), structs[layer.op])
@@ -257,7 +258,7 @@ def standard_operands(
         components += exception_components(layer, requantizer)
     int16 = layer.input_dtype == "int16"
     with_table = layer.op in (_INT16_BYTES if int16 else _WITH_TABLE)
-    if with_table or (layer.own and layer.own.constant_bytes):
+    if with_table or layer.get(Own).constant_bytes:
         components.append(table_component(layer))
     if layer.op is Op.SQUARED_DIFFERENCE:
         components.append(steps_component())

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from match.ir.attributes import ChannelGroups
 from match.ir.constants import LayerConstants, Normalization
 from match.ir.exception_lists import exception_lists
 from match.ir.float_average import FloatAverage
@@ -128,8 +129,8 @@ def listed_exceptions(layer: Layer, requantizer: Requantizer) -> float:
 
 def output_spans(layer: Layer, spans: Spans) -> Spans:
     """Spans whose K are output channels, from those of a layer's dimensions, whose K may be groups of them."""
-    start, extent = spans[Dim.K]
-    return {**spans, Dim.K: (start * layer.group_outputs, extent * layer.group_outputs)}
+    (start, extent), outputs = spans[Dim.K], layer.get(ChannelGroups).outputs
+    return {**spans, Dim.K: (start * outputs, extent * outputs)}
 
 
 def pack(constants: LayerConstants, requantizer: Requantizer | None, spans: Spans) -> tuple[bytes, ...]:

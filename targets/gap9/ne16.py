@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from match.cost_models.ne16 import Ne16Cost
+from match.ir.attributes import ChannelGroups
 from match.ir.constants import LayerConstants
 from match.ir.layer import WIDEST_WEIGHTS, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantizer
@@ -108,7 +109,7 @@ class Ne16(HwModule):
         else:
             positions = 1 if self._lays_out(layer, requantizer) else layer.fy * layer.fx
             groups = ceil_div(layer.fy * layer.fx * layer.c // positions, packing.GROUP)
-            planes = layer.group_outputs * groups * layer.weight_bits
+            planes = layer.get(ChannelGroups).outputs * groups * layer.weight_bits
             weights = filter_component(layer)
             weights = replace(weights, axes=weights.axes[:1], element_bytes=planes * positions * packing.PLANE_BYTES)
         parameters = requantization_component(layer, requantizer.parameter_bytes if requantizer else 0)
@@ -179,5 +180,5 @@ class Ne16(HwModule):
         """
         if layer.op is Op.DEPTHWISE_CONV2D:
             return {Dim.K: packing.GROUP}
-        odd = layer.group_outputs % 2 == 1
+        odd = layer.get(ChannelGroups).outputs % 2 == 1
         return {Dim.K: 2} if odd and layer.fy == 3 and layer.stride != (1, 1) else {}

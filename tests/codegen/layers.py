@@ -8,10 +8,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from match.ir.attributes import (
+    Attributes,
+    Broadcast,
+    BroadcastKind,
+    ChannelGroups,
+    Concatenation,
+    Gathering,
+    Interpolation,
+    Slice,
+    Transposition,
+)
 from match.ir.constants import LayerConstants, Normalization
 from match.ir.float_average import FloatAverage
 from match.ir.float_border import FloatQuantization
-from match.ir.layer import TWO_INPUTS, Broadcast, Layer, Op, Padding
+from match.ir.layer import TWO_INPUTS, Layer, Op, Padding
 from match.ir.requantization import Requantization
 from tests.kernels.reference import (
     gate_of,
@@ -55,7 +66,7 @@ class Case:
             return np.concatenate(both, axis=2)
         if layer.op is Op.SLICE:
             assert self.constants.table is not None
-            return self.constants.table[self.inputs[0][..., layer.first_channels :][..., : layer.k]]
+            return self.constants.table[self.inputs[0][..., layer.get(Slice).start :][..., : layer.k]]
         if layer.op in INT16:
             assert self.constants.table is not None
             words, x = self.constants.table, self.inputs[0].astype(np.int64)
@@ -82,7 +93,7 @@ class Case:
         if layer.op is Op.RESIZE:
             assert self.constants.positions is not None
             rows, columns = (positions.astype(np.int64) for positions in self.constants.positions)
-            return resized(self.inputs[0], rows, columns, layer.pad_value)
+            return resized(self.inputs[0], rows, columns, layer.get(Interpolation).zero_point)
         if layer.op is Op.GATHER:
             assert self.constants.columns is not None
             columns = self.constants.columns
@@ -148,7 +159,7 @@ class Case:
                 acc = np.einsum("yxijc,cij->yxc", _windows(self, layer.pad_value), weights[..., 0])
             else:
                 seen = _windows(self, layer.pad_value)
-                outputs = layer.group_outputs if layer.op is Op.GROUPED_CONV2D else layer.k
+                outputs = layer.get(ChannelGroups).outputs if layer.op is Op.GROUPED_CONV2D else layer.k
                 parts = [
                     np.einsum(
                         "yxijc,kijc->yxk", seen[..., g * layer.c :][..., : layer.c], weights[g * outputs :][:outputs]
@@ -194,7 +205,7 @@ def make(
     dilation: tuple[int, int] = (1, 1),
     padding: Padding = Padding(),
     negative_step: bool = False,
-    broadcast: Broadcast = "",
+    broadcast: BroadcastKind = "",
     seed: int = 0,
     name: str = "layer",
 ) -> Case:
@@ -217,7 +228,6 @@ def make(
         op=op,
         k=channels_out if dense_k else channels_in,
         c=channels_in if dense_k else channels_out % 3 + 1 if grouped else 1,
-        group_outputs=channels_out // 3 + 1 if grouped else 1,
         oy=oy,
         ox=ox,
         iy=1 if broadcast == "outer" else height,
@@ -227,7 +237,7 @@ def make(
         stride=stride,
         dilation=dilation,
         padding=padding,
-        broadcast=broadcast,
+        attributes=ChannelGroups(channels_out // 3 + 1) if grouped else Broadcast(broadcast),
         pad_value=int(rng.integers(0, 256)) if any(padding) else 0,
         weight_dtype="int8" if weighted else "",
         clip=(3, 250),
@@ -312,7 +322,7 @@ _REAL = Op.DEQUANTIZE, Op.DEQUANTIZE_SUMS, Op.LOG_SOFTMAX
 _SCALED = (Op.MULTIPLY, Op.SQUARED_DIFFERENCE)
 _MET = (*_SCALED, Op.LOOKUP_SUM, Op.LOOKUP_LINE, Op.ABSOLUTE_DIFFERENCE)
 
-_BROADCASTS: tuple[Broadcast, ...] = ("", "pixel", "channel", "outer")
+_BROADCASTS: tuple[BroadcastKind, ...] = ("", "pixel", "channel", "outer")
 
 
 def _operand_shapes(layer: Layer) -> list[tuple[int, int, int]]:
@@ -320,7 +330,22 @@ def _operand_shapes(layer: Layer) -> list[tuple[int, int, int]]:
     whole = layer.oy, layer.ox, layer.k
     pixel, channel = (1, 1, layer.k), (layer.oy, layer.ox, 1)
     met = {"": (whole, whole), "pixel": (whole, pixel), "channel": (whole, channel), "outer": (pixel, channel)}
-    return [*met[layer.broadcast]]
+    return [*met[layer.get(Broadcast).kind]]
+
+
+def _attributes(op: Op, first: int, both: int, broadcast: BroadcastKind, rng: np.random.Generator) -> Attributes:
+    """What an operator of `_unweighted` has beside geometry and types."""
+    match op:
+        case Op.CONCATENATE:
+            return Concatenation(first)
+        case Op.SLICE:
+            return Slice(first, both)
+        case Op.RESIZE:
+            return Interpolation(int(rng.integers(256)))
+        case Op.TRANSPOSE:
+            return Transposition(int(rng.integers(1, 7)))
+        case _:
+            return Broadcast(broadcast)
 
 
 def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width: int, *, seed: int, name: str) -> Case:
@@ -332,7 +357,6 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
     rng = np.random.default_rng(seed)
     both = channels_in + channels_out
     first = channels_in if op is Op.CONCATENATE else int(rng.integers(0, channels_out + 1))
-    moved = op in (Op.CONCATENATE, Op.SLICE)
     broadcast = _BROADCASTS[int(rng.integers(len(_BROADCASTS)))] if op in _MET else ""
     layer = Layer(
         name=name,
@@ -343,36 +367,35 @@ def _unweighted(op: Op, channels_in: int, channels_out: int, height: int, width:
         ox=int(rng.integers(1, 2 * width + 1)) if op in (Op.RESIZE, Op.GATHER) else width,
         iy=1 if broadcast == "outer" else height,
         ix=1 if broadcast == "outer" else width,
-        pad_value=int(rng.integers(256)) if op in (Op.RESIZE, Op.GATHER) else 0,
         input_dtype={Op.QUANTIZE: "float32", Op.DEQUANTIZE_SUMS: "int32", **_HALVES}.get(op, "uint8"),
         weight_dtype="",
         output_dtype={**dict.fromkeys(_REAL, "float32"), **_HALVES}.get(op, "uint8"),
         clip=(-(1 << 15), (1 << 15) - 1) if op in INT16 else (3, 250) if op in _MET else (0, 255),
-        first_channels=first if moved else 0,
-        source_channels=both if op is Op.SLICE else 0,
-        broadcast=broadcast,
-        unit=int(rng.integers(1, 7)) if op is Op.TRANSPOSE else 1,
+        attributes=_attributes(op, first, both, broadcast, rng),
     )
     chosen = None
     if op is Op.GATHER:
+        layer = replace(layer, pad_value=int(rng.integers(256)))
         chosen = random_columns(rng, width, layer.ox)
-        layer = replace(layer, runs=1 + int(np.count_nonzero(np.diff(chosen) != (chosen[:-1] >= 0))))
+        runs = 1 + int(np.count_nonzero(np.diff(chosen) != (chosen[:-1] >= 0)))
+        layer = replace(layer, attributes=Gathering(runs))
     shapes = [(height, width, layer.input_channels)]
+    unit = layer.get(Transposition).element_bytes
     if op is Op.TRANSPOSE:
-        shapes = [(height, layer.k, width * layer.unit)]
+        shapes = [(height, layer.k, width * unit)]
     if op is Op.CONCATENATE:
         shapes.append((height, width, channels_out))
     if op in _MET:
         shapes = _operand_shapes(layer)
     inputs: tuple[Tensor, ...] = tuple(rng.integers(0, 256, shape).astype(np.uint8) for shape in shapes)
-    if layer.unit > 1:
-        inputs = (inputs[0].view(f"V{layer.unit}"),)
+    if unit > 1:
+        inputs = (inputs[0].view(f"V{unit}"),)
     quantization = table = requantization = zero_points = positions = lines = None
     if op is Op.QUANTIZE:
         inputs = (rng.normal(0, 40, shapes[0]).astype(np.float32),)
         scale, zero = np.float32(rng.uniform(0.1, 1)), int(rng.integers(256))
         quantization = FloatQuantization(scale, zero, "uint8", half_to_even=bool(rng.integers(2)))
-    if moved:
+    if op in (Op.CONCATENATE, Op.SLICE):
         table = rng.permuted(np.tile(np.arange(256, dtype=np.uint8), (2, 1)), axis=1)
         table = table if op is Op.CONCATENATE else table[0]
     if op is Op.SOFTMAX:

@@ -9,7 +9,7 @@ import pytest
 
 import match
 from match.dispatch.plan import LayerDecision
-from match.ir.layer import GROUP, Padding, Role
+from match.ir.layer import GROUP, Group, Padding, Role
 from match.relay import integer_form, relay, tvm
 from tests.devtools.zoo.reference import noise, small
 from tests.passes.networks import requantization, weights
@@ -33,7 +33,7 @@ def compiled(name: str, target: str, l1: int, objective: str, fuse: bool) -> mat
 
 
 def chains(model: match.CompiledModel) -> list[LayerDecision]:
-    return [layer for layer in model.layers if layer.plan and layer.plan.layer.stages]
+    return [layer for layer in model.layers if layer.plan and layer.plan.layer.fused]
 
 
 def moved(model: match.CompiledModel) -> int:
@@ -103,7 +103,7 @@ def test_what_lies_between_operators_is_in_no_main_memory() -> None:
         assert layer.plan
         roles = [operand.role for operand in layer.plan.schedule.operands]
         if layer.op == GROUP:
-            outside = {link for links in layer.plan.layer.links for link in links if link < 0}
+            outside = {link for links in layer.plan.layer.get(Group).links for link in links if link < 0}
             assert roles.count(Role.INPUT) == len(outside)
         else:
             assert roles.count(Role.INPUT) == 1 + ("add" in layer.op)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import match
+from match.ir.attributes import Broadcast
 from match.ir.constants import LayerConstants
 from match.ir.layer import Dim, Layer, Op, Padding, Role
 from match.ir.requantization import Requantization
@@ -82,8 +83,8 @@ def test_geometries(changes: dict[str, Any]) -> None:
         (variant(CONV, input_dtype="uint8"), "its input is uint8 with values up to 255 and the accelerator's are int8"),
         (variant(DENSE, input_dtype="uint8", input_range=(0, 128)), "its input is uint8 with values up to 128"),
         (variant(ADD, output_dtype="uint8", clip=(0, 255)), "its output is uint8 with values up to 255"),
-        (variant(ADD, broadcast="pixel"), "one of its inputs has a single pixel or channel"),
-        (variant(ADD, broadcast="outer"), "one of its inputs has a single pixel or channel"),
+        (variant(ADD, attributes=Broadcast("pixel")), "one of its inputs has a single pixel or channel"),
+        (variant(ADD, attributes=Broadcast("outer")), "one of its inputs has a single pixel or channel"),
         (variant(DENSE, c=131072), "131072 products"),
         (variant(CONV, fy=2), "2x3"),
         (variant(CONV, fx=9), "3x9"),

@@ -19,6 +19,7 @@ from match.graph.pairs import Int16Addition, Int16Multiplication
 from match.graph.rows import Softmax16
 from match.graph.sums import Average, Convolution, Dense
 from match.graph.value import Value, computed
+from match.ir.attributes import Broadcast, Concatenation, Slice
 from match.ir.layer import Op, Padding
 from match.ir.requantization import Requantization
 from match.partitioning.chains import find_chains
@@ -112,7 +113,7 @@ def test_addition(sign: int, exponents: tuple[int, int, int]) -> None:
     (found,) = matches(computed(Int16Addition(scales=scales, sign=sign, clip=(0, 999)), a, b))
     layer = found.layer
     assert (layer.op, layer.oy, layer.ox, layer.k, layer.clip) == (Op.ADD, 3, 4, 5, (0, 999))
-    assert (layer.input_dtype, layer.output_dtype, layer.broadcast) == ("int16", "int16", "")
+    assert (layer.input_dtype, layer.output_dtype, layer.get(Broadcast).kind) == ("int16", "int16", "")
     assert found.constants.table is not None
     *words, last = found.constants.table.tolist()
     right = [-exponent for exponent in exponents]
@@ -162,7 +163,7 @@ def test_multiplication(shape: tuple[int, ...], broadcast: str, first: bool) -> 
     product = Int16Multiplication(requantization=scaled_by(3 << 29, -14))
     (found,) = matches(computed(product, *(both if first else both[::-1])))
     layer = found.layer
-    assert (layer.op, layer.broadcast, layer.k, layer.clip) == (Op.MULTIPLY, broadcast, 5, CLIP)
+    assert (layer.op, layer.get(Broadcast).kind, layer.k, layer.clip) == (Op.MULTIPLY, broadcast, 5, CLIP)
     assert [x.source for x in found.inputs] == (["x", "y"] if first or broadcast else ["y", "x"])
     assert found.constants.table is not None
     assert found.constants.table.tolist() == [3 << 29, 1, 14, 1 << 13]
@@ -263,9 +264,11 @@ def test_moves_are_of_bytes(name: str) -> None:
     (found,) = matches(body)
     layer = found.layer
     assert (layer.input_dtype, layer.output_dtype) == ("uint8", "uint8")
-    assert layer.output_channels * layer.oy * layer.ox * layer.unit == 2 * found.root.tensor.elements
-    if name in ("concatenation", "slice"):
-        assert layer.first_channels == {"concatenation": 10, "slice": 2}[name]
+    assert layer.output_elements == 2 * found.root.tensor.elements
+    if name == "concatenation":
+        assert layer.get(Concatenation).first_channels == 10
+    if name == "slice":
+        assert layer.get(Slice).start == 2
 
 
 def test_padding_whose_bytes_differ() -> None:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from match.ir.attributes import Gathering, Slice, Transposition
 from match.ir.layer import Op
 from match.partitioning.pattern import Match, Rejection
 from match.relay import integer_form, relay, tvm
@@ -32,8 +33,8 @@ def numbered(shape: list[int]) -> np.ndarray[Any, np.dtype[np.uint8]]:
 def sliced(match: Match, x: np.ndarray[Any, np.dtype[np.uint8]]) -> np.ndarray[Any, np.dtype[np.uint8]]:
     """What the layer of a slice says."""
     layer = match.layer
-    whole = x.reshape(layer.oy, layer.ox, layer.source_channels)
-    return whole[..., layer.first_channels : layer.first_channels + layer.k]
+    start = layer.get(Slice).start
+    return x.reshape(layer.oy, layer.ox, layer.get(Slice).channels)[..., start : start + layer.k]
 
 
 @EXAMPLES
@@ -51,7 +52,7 @@ def test_transpose(data: st.DataObject) -> None:
         assert isinstance(match, Match)
         layer = match.layer
         assert (layer.op, layer.iy, layer.ix) == (Op.TRANSPOSE, layer.oy, layer.ox)
-        turned = x.reshape(layer.oy, layer.k, layer.ox, layer.unit).transpose(0, 2, 1, 3)
+        turned = x.reshape(layer.oy, layer.k, layer.ox, layer.get(Transposition).element_bytes).transpose(0, 2, 1, 3)
         assert np.array_equal(turned.reshape(expected.shape), expected)
 
 
@@ -104,7 +105,7 @@ def test_concatenate(data: st.DataObject) -> None:
     assert tables is not None
     x, y = numbered(shape), numbered(other)[..., ::-1]
     parts = [own[z].reshape(layer.oy, layer.ox, -1) for own, z in zip(tables, (x, y), strict=True)]
-    assert parts[0].shape[2] == layer.first_channels
+    assert parts[0].shape[2] == layer.input_channels
     expected = np.concatenate([x, table.astype(np.uint8)[y]], axis)
     assert np.array_equal(np.concatenate(parts, 2).reshape(expected.shape), expected)
 
@@ -138,7 +139,7 @@ def gathered(match: Match | Rejection, x: np.ndarray[Any, np.dtype[np.uint8]]) -
     assert layer.op is Op.GATHER
     assert columns is not None
     assert layer.iy == layer.oy
-    assert layer.runs == len(
+    assert layer.get(Gathering).runs == len(
         [at for at in range(layer.ox) if at == 0 or columns[at] != columns[at - 1] + (columns[at - 1] >= 0)]
     )
     matrix = x.reshape(layer.oy, layer.ix, layer.k)

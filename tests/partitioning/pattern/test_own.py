@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from match.errors import TargetError
+from match.ir.attributes import Own
 from match.ir.layer import Op
 from match.partitioning.pattern import Match
 from match.relay import relay, tvm
@@ -47,8 +48,8 @@ def test_every_occurrence_is_a_layer() -> None:
     assert second.inputs[0] is first.root
     layer = second.layer
     assert (layer.op, layer.what, layer.k, layer.ox, layer.oy) == (Op.OWN, "larger", 5, 4, 3)
-    assert layer.own is not None
-    assert (layer.own.inputs, layer.own.constant_bytes, layer.own.core) == (2, 3, "maximum")
+    own = layer.get(Own)
+    assert (own.inputs, own.constant_bytes, own.core) == (2, 3, "maximum")
     assert second.constants.table is not None
     assert np.array_equal(second.constants.table, np.frombuffer(b"abc", np.uint8))
 

@@ -13,6 +13,7 @@ from match.graph.elements import Dequantize, DequantizeSums, Quantize
 from match.graph.operator import Operator
 from match.graph.pairs import AbsoluteDifference, LookupLine, LookupSum, SquaredDifference
 from match.graph.value import Value, computed
+from match.ir.attributes import Broadcast, ChannelGroups, Concatenation, LookupTable
 from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION
 from match.ir.float_border import FloatQuantization, order
 from match.ir.layer import Layer, Op, Padding
@@ -235,7 +236,7 @@ def test_add_of_one_pixel() -> None:
     total = relay.right_shift(relay.add(relay.add(*products), c64(-(100 << 20))), c64(20))
     body = relay.annotation.stop_fusion(relay.cast(relay.clip(total, 4, 255), "uint8"))
     match = only([a, b], body)
-    assert (match.layer.op, match.layer.broadcast, match.layer.oy, match.layer.ox) == (Op.ADD, "pixel", 3, 4)
+    assert (match.layer.op, match.layer.get(Broadcast).kind, match.layer.oy, match.layer.ox) == (Op.ADD, "pixel", 3, 4)
     assert match.constants.addend_multipliers == (900000, 700000)
     assert [x.source for x in match.inputs] == ["b", "a"]
     pixel, values = RNG.integers(0, 256, 5), RNG.integers(0, 256, (1, 3, 4, 5))
@@ -249,7 +250,8 @@ def test_add_of_one_channel() -> None:
     total = relay.right_shift(relay.add(relay.add(*products), c64(-(100 << 20))), c64(20))
     body = relay.cast(relay.clip(total, 4, 255), "uint8")
     match = only([a, b], body)
-    assert (match.layer.op, match.layer.broadcast, match.layer.oy, match.layer.ox) == (Op.ADD, "channel", 3, 4)
+    assert (match.layer.op, match.layer.attributes, match.layer.oy) == (Op.ADD, Broadcast("channel"), 3)
+    assert match.layer.ox == 4
     assert [x.source for x in match.inputs] == ["b", "a"]
     channel, values = RNG.integers(0, 256, (3, 4, 1)), RNG.integers(0, 256, (1, 3, 4, 5))
     acc = (channel * 700000 + values * 900000)[0]
@@ -264,7 +266,7 @@ def test_an_outer_product(turned: bool) -> None:
     factors = [relay.subtract(relay.cast(x, "int32"), relay.const(zero)) for x, zero in ((a, 7), (b, 9))]
     product = relay.multiply(*factors[::-1]) if turned else relay.multiply(*factors)
     match = only([a, b], req(product, 1))
-    assert (match.layer.op, match.layer.broadcast) == (Op.MULTIPLY, "outer")
+    assert (match.layer.op, match.layer.get(Broadcast).kind) == (Op.MULTIPLY, "outer")
     assert (match.layer.oy, match.layer.ox, match.layer.iy, match.layer.ix, match.layer.k) == (3, 4, 1, 1, 5)
     assert [x.source for x in match.inputs] == ["b", "a"]
     assert match.constants.zero_points == (9, 7)
@@ -311,7 +313,7 @@ def test_tables_of_two_operands_lie_by_the_byte_that_stores_a_value(dtype: str, 
         assert isinstance(found, Rejection)
     else:
         match = the_layer(operator, a, b)
-        assert (match.layer.op, match.layer.broadcast) == (Op.LOOKUP_LINE, "pixel")
+        assert (match.layer.op, match.layer.get(Broadcast).kind) == (Op.LOOKUP_LINE, "pixel")
         assert match.constants.table is not None
         slopes, biases = (table[y.view(np.uint8)].astype(np.int64) for table in match.constants.table)
         expected = (x.astype(np.int64) * slopes + biases) >> LOOKUP_LINE_FRACTION
@@ -341,7 +343,7 @@ def test_ones_in_front_of_a_shape_do_not_matter() -> None:
     products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
     total = relay.right_shift(relay.add(relay.add(*products), c64(0)), c64(4))
     match = only([a, b], relay.cast(relay.clip(total, 0, 255), "uint8"))
-    assert (match.layer.op, match.layer.broadcast) == (Op.ADD, "")
+    assert (match.layer.op, match.layer.get(Broadcast).kind) == (Op.ADD, "")
 
 
 @pytest.mark.parametrize(("shape", "extents"), [((1, 3, 1, 1), (3, 20)), ((3, 4, 1), (12, 5)), ((1, 1), (1, 60))])
@@ -354,7 +356,7 @@ def test_a_number_for_each_place_of_first_axes_is_a_channel(
     products = [relay.multiply(relay.cast(x, "int64"), c64(m)) for x, m in ((a, 7), (b, 9))]
     total = relay.right_shift(relay.add(relay.add(*products), c64(0)), c64(4))
     layer = only([a, b], relay.cast(relay.clip(total, 0, 255), "uint8")).layer
-    assert layer.broadcast == "channel"
+    assert layer.get(Broadcast).kind == "channel"
     assert (layer.oy * layer.ox, layer.k) == extents
 
 
@@ -375,7 +377,7 @@ def test_an_addition_of_one_row_to_all() -> None:
     total = relay.right_shift(relay.add(relay.add(*products), c64(0)), c64(4))
     body = relay.cast(relay.clip(total, 0, 255), "uint8")
     match = only([a, b], body)
-    assert (match.layer.op, match.layer.broadcast) == (Op.ADD, "pixel")
+    assert (match.layer.op, match.layer.get(Broadcast).kind) == (Op.ADD, "pixel")
     assert (match.layer.oy * match.layer.ox, match.layer.k) == (6, 20)
     values, row = RNG.integers(0, 256, (2, 3, 4, 5)), RNG.integers(0, 256, (1, 4, 5))
     acc = (values * 7 + row * 9).reshape(6, 20)
@@ -426,16 +428,16 @@ def test_a_table_that_turns_signs(turned: range, expected: bool) -> None:
     entries[turned] ^= 128
     layer = only([x := var("x", 2, 3)], looked_up(x, entries)).layer
     assert layer.op is Op.LOOKUP
-    assert layer.turns_signs == expected
+    assert layer.get(LookupTable).turns_signs == expected
 
 
 def test_inputs_of_a_concatenation_that_tables_do_not_change() -> None:
     x, y = var("x", 2, 3), var("y", 2, 5)
     turned = looked_up(x, np.arange(256, dtype=np.uint8) ^ 1)
     kept = looked_up(y, np.arange(256, dtype=np.uint8))
-    assert only([x, y], relay.concatenate([turned, kept], axis=1)).layer.unchanged == (False, True)
+    assert only([x, y], relay.concatenate([turned, kept], axis=1)).layer.get(Concatenation).unchanged == (False, True)
     other = looked_up(y, np.arange(256, dtype=np.uint8) ^ 2)
-    assert only([x, y], relay.concatenate([turned, other], axis=1)).layer.unchanged == ()
+    assert only([x, y], relay.concatenate([turned, other], axis=1)).layer.get(Concatenation).unchanged == ()
 
 
 @pytest.mark.parametrize("half_to_even", [False, True])
@@ -529,7 +531,7 @@ def test_grouped_convolution_is_a_layer_of_groups(channels: int, groups: int, ou
     for k in range(outputs):
         first = k // (outputs // groups) * each
         dense[k, :, :, first : first + each] = hwio[:, :, :, k]
-        first = k // layer.group_outputs * layer.c
+        first = k // layer.get(ChannelGroups).outputs * layer.c
         joined[k, :, :, first : first + layer.c] = packed[k]
     np.testing.assert_array_equal(joined, dense)
 
