@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
+
 from match import errors
 from match.ir.attributes import (
     Broadcast,
@@ -101,6 +103,9 @@ def declared(described: type) -> dict[str, tuple[str, str]]:
         missing = dataclasses.MISSING
         defaults = {field.name: field.default for field in dataclasses.fields(described)}
         given = {name: value for name, value in defaults.items() if value is not missing}
+    elif issubclass(described, msgspec.Struct):
+        fields = msgspec.structs.fields(described)
+        given = {field.name: field.default for field in fields if field.default is not msgspec.NODEFAULT}
     else:
         given = described._field_defaults  # pyright: ignore[reportAttributeAccessIssue]
     texts = {name: str(kind).replace("|", "or") for name, kind in types.items()}  # a bar would end a table's cell

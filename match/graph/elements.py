@@ -18,7 +18,7 @@ from match.graph.operator import Array, Described, Known, Operator, Range, Refus
 from match.graph.pairs import entries
 from match.graph.work import Loop
 from match.ir.attributes import LookupTable
-from match.ir.constants import LayerConstants
+from match.ir.constants import ChannelLines, ChannelTables, LayerConstants, Structure, Table
 from match.ir.dtypes import value_range
 from match.ir.float_border import FloatQuantization
 from match.ir.graph import Tensor
@@ -85,7 +85,7 @@ class Lookup(OfElements):
         table = byte_table(self, inputs[0].dtype)
         plain = element_wise(Op.LOOKUP, result.shape, inputs[0].dtype, result.dtype)
         layer = replace(plain, attributes=LookupTable(np.array_equal(table, np.arange(256) ^ 128)))
-        return Described(layer, LayerConstants(None, None, table=table))
+        return Described(layer, LayerConstants(Table(table)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -119,7 +119,7 @@ class ChannelLookup(OfElements):
         """A table of bytes for each channel."""
         layer = element_wise(Op.CHANNEL_LOOKUP, result.shape, inputs[0].dtype, result.dtype)
         tables = byte_table(self, inputs[0].dtype)
-        return Described(layer, LayerConstants(None, None, channel_tables=tables))
+        return Described(layer, LayerConstants(ChannelTables(tables)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -154,7 +154,7 @@ class Quantize(Operator):
         if result.dtype not in _BYTES:
             return None
         layer = element_wise(Op.QUANTIZE, result.shape, inputs[0].dtype, result.dtype)
-        return Described(layer, LayerConstants(None, None, quantization=self.function))
+        return Described(layer, LayerConstants(self.function))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -191,7 +191,7 @@ class Dequantize(OfElements):
         numbers = self.outputs(x_dtype)
         table = np.roll(numbers, 128) if x_dtype == "int8" else numbers
         layer = element_wise(Op.DEQUANTIZE, result.shape, x_dtype, result.dtype)
-        return Described(layer, LayerConstants(None, None, table=table))
+        return Described(layer, LayerConstants(Table(table)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -217,7 +217,7 @@ class DequantizeSums(OfElements):
         """A line for each channel."""
         layer = element_wise(Op.DEQUANTIZE_SUMS, result.shape, inputs[0].dtype, result.dtype)
         lines = np.stack([self.offset, self.scale.view(np.int32), self.bias.view(np.int32)], axis=1)
-        return Described(layer, LayerConstants(None, None, lines=lines))
+        return Described(layer, LayerConstants(ChannelLines(lines)))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -262,12 +262,12 @@ class Requantize(OfElements):
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """A scaling in 32 bits, if it is one."""
-        table = words_of_line(self.requantization, _HALF)
-        if table is None:
+        words = words_of_line(self.requantization, _HALF)
+        if words is None:
             return Refused(Op.REQUANTIZE, UNSCALED)
         layer = element_wise(Op.REQUANTIZE, result.shape, inputs[0].dtype, result.dtype)
         layer = replace(layer, clip=self.requantization.clip)
-        return Described(layer, LayerConstants(None, None, table=table))
+        return Described(layer, LayerConstants(Structure(words, "match_scaling_t")))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -297,8 +297,8 @@ class Gate(OfElements):
         """The multiplier and the table."""
         layer = element_wise(Op(self.function), result.shape, inputs[0].dtype, result.dtype)
         logistic = logistic_of_16_bits().astype("<u2").view("<i4")
-        table = np.concatenate([[self.multiplier, self.shift], logistic]).astype(np.int32)
-        return Described(layer, LayerConstants(None, None, table=table))
+        words = np.concatenate([[self.multiplier, self.shift], logistic]).astype(np.int32)
+        return Described(layer, LayerConstants(Structure(words, "match_gate_int16_t")))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -327,13 +327,13 @@ class LeakyRelu(OfElements):
         """Two scalings in 32 bits."""
         if self.falls:
             return Refused(Op.LEAKY_RELU, "its slope below 0 is negative")
-        tables = [fitting_words(int(mantissa), int(exponent), _HALF) for mantissa, exponent in self.scales]
-        words = [table for table in tables if table is not None]
-        if len(words) < len(tables):
+        scalings = [fitting_words(int(mantissa), int(exponent), _HALF) for mantissa, exponent in self.scales]
+        words = [scaling for scaling in scalings if scaling is not None]
+        if len(words) < len(scalings):
             return Refused(Op.LEAKY_RELU, UNSCALED)
         layer = element_wise(Op.LEAKY_RELU, result.shape, inputs[0].dtype, result.dtype)
         layer = replace(layer, clip=value_range(self.dtype))
-        return Described(layer, LayerConstants(None, None, table=np.concatenate(words)))
+        return Described(layer, LayerConstants(Structure(np.concatenate(words), "match_scaling_t[2]")))
 
 
 def byte_table(lookup: Lookup | ChannelLookup, x_dtype: str) -> npt.NDArray[np.uint8]:

@@ -15,7 +15,17 @@ from match.graph.broadcasting import Pair, paired
 from match.graph.layers import UNSCALED, element_wise, scaling_words, without_idle_parts, words_of_line
 from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
 from match.graph.work import Loop, Work
-from match.ir.constants import LOOKUP_LINE_FRACTION, LOOKUP_SUM_FRACTION, LayerConstants
+from match.ir.constants import (
+    LOOKUP_LINE_FRACTION,
+    LOOKUP_SUM_FRACTION,
+    Addends,
+    LayerConstants,
+    Lines,
+    Steps,
+    Structure,
+    Summands,
+    ZeroPoints,
+)
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 from match.ir.layer import Layer, Op
@@ -117,7 +127,7 @@ class Addition(ElementWise):
 
     def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
         """With other multipliers and another requantization."""
-        multipliers, requantization = constants.addend_multipliers, constants.requantization
+        multipliers, requantization = constants.get(Addends), constants.requantization
         assert multipliers is not None, "an addition has multipliers"
         assert requantization is not None, "an addition is requantized"
         first, second = (multipliers[order.index(number)] for number in (0, 1))
@@ -131,7 +141,7 @@ class Addition(ElementWise):
             low, high = low + int((multiplier * span).min()), high + int((multiplier * span).max())
         bounds = int(min(span[0] for span in spans)), int(max(span[1] for span in spans))
         layer = replace(layer, clip=self.clip, input_range=bounds)
-        constants = LayerConstants(None, self.requantization, (first, second))
+        constants = LayerConstants(Addends(first, second), self.requantization)
         return Described(layer, constants, (np.array([low], np.int64), np.array([high], np.int64)), pair.order)
 
 
@@ -191,8 +201,8 @@ class Int16Addition(ElementWise):
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         del inputs
         words = scaling_words(self.scales[:, 0], self.scales[:, 1], np.array([LEFT_SHIFT, LEFT_SHIFT, 0]))
-        table = np.append(words.reshape(-1), self.sign).astype(np.int32)
-        return Described(replace(layer, clip=self.clip), LayerConstants(None, None, table=table), None, pair.order)
+        scalings = Structure(np.append(words.reshape(-1), self.sign).astype(np.int32), "match_add_int16_t")
+        return Described(replace(layer, clip=self.clip), LayerConstants(scalings), None, pair.order)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -235,7 +245,8 @@ class Multiplication(ElementWise):
         accumulator = products.min().reshape(1), products.max().reshape(1)
         parameters = without_idle_parts(self.requantization, *accumulator)
         layer = replace(layer, clip=self.requantization.clip)
-        return Described(layer, LayerConstants(None, parameters, zero_points=(first, second)), accumulator, pair.order)
+        constants = LayerConstants(ZeroPoints(first, second), parameters)
+        return Described(layer, constants, accumulator, pair.order)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -258,11 +269,11 @@ class Int16Multiplication(ElementWise):
 
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described | Refused:
         del inputs
-        table = words_of_line(self.requantization, _PRODUCT)
-        if table is None:
+        words = words_of_line(self.requantization, _PRODUCT)
+        if words is None:
             return Refused(Op.MULTIPLY, UNSCALED)
         layer = replace(layer, clip=self.requantization.clip)
-        return Described(layer, LayerConstants(None, None, table=table), None, pair.order)
+        return Described(layer, LayerConstants(Structure(words, "match_scaling_t")), None, pair.order)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -308,7 +319,7 @@ class SquaredDifference(ElementWise):
         steps = self.steps[list(pair.order)]
         accumulator = np.zeros(1, np.int64), np.array([largest_square(steps)])
         parameters = without_idle_parts(self.requantization, *accumulator)
-        constants = LayerConstants(None, parameters, table=_by_byte(steps, layer).astype(np.int16))
+        constants = LayerConstants(Steps(_by_byte(steps, layer).astype(np.int16)), parameters)
         return Described(replace(layer, clip=self.requantization.clip), constants, accumulator, pair.order)
 
 
@@ -338,8 +349,8 @@ class SumOfTables(ElementWise):
 
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         del inputs
-        tables = _by_byte(self.tables[list(pair.order)], layer).astype(np.int32)
-        constants = LayerConstants(None, None, table=tables)
+        summands = Summands(_by_byte(self.tables[list(pair.order)], layer).astype(np.int32))
+        constants = LayerConstants(summands)
         return Described(replace(layer, clip=self.clip), constants, None, pair.order)
 
 
@@ -428,7 +439,7 @@ class LookupLine(ElementWise):
 
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         del inputs
-        constants = LayerConstants(None, None, table=_by_byte(self.lines, layer).astype(np.int32))
+        constants = LayerConstants(Lines(_by_byte(self.lines, layer).astype(np.int32)))
         return Described(replace(layer, clip=self.clip), constants, None, pair.order)
 
 
@@ -496,7 +507,7 @@ class Matrices(Operator):
         products = c * np.multiply.outer(*ends).astype(np.int64)
         accumulator = products.min().reshape(1), products.max().reshape(1)
         parameters = without_idle_parts(self.requantization, *accumulator)
-        constants = LayerConstants(None, parameters, zero_points=self.zero_points)
+        constants = LayerConstants(ZeroPoints(*self.zero_points), parameters)
         return Described(layer, constants, accumulator, (0, 1))
 
     def work(self, result: Tensor, inputs: Sequence[Tensor]) -> Work:

@@ -17,7 +17,7 @@ from match.graph.layers import element_wise, fitting_words, without_idle_parts
 from match.graph.operator import Array, Described, Known, Operator, Refused, Stored
 from match.graph.work import Work
 from match.ir import constants
-from match.ir.constants import LayerConstants
+from match.ir.constants import LayerConstants, Structure
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 from match.ir.layer import Op
@@ -141,8 +141,8 @@ class Softmax(OfElements):
         """A table of exponentials, and the scale."""
         layer = element_wise(Op.SOFTMAX, result.shape, inputs[0].dtype, result.dtype)
         factor, exponent = (self.scale.factor, self.scale.exponent) if self.scale else (FACTOR_ONE, 0)
-        table = np.concatenate([[factor, SHIFT - exponent, self.zero], self.exponentials]).astype(np.int32)
-        return Described(layer, LayerConstants(None, None, table=table))
+        words = np.concatenate([[factor, SHIFT - exponent, self.zero], self.exponentials]).astype(np.int32)
+        return Described(layer, LayerConstants(Structure(words, "match_softmax_t")))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -185,7 +185,8 @@ class Softmax16(OfElements):
             np.append(table, 0).astype("<i2").view("<i4")
             for table in (exponentials_of_16_bits(), reciprocals_of_16_bits())
         )
-        return Described(layer, LayerConstants(None, None, table=np.concatenate([scaling, *tables])))
+        words = np.concatenate([scaling, *tables])
+        return Described(layer, LayerConstants(Structure(words, "match_softmax_int16_t")))
 
 
 @dataclass(frozen=True)
@@ -243,8 +244,8 @@ class LogSoftmax(OfElements):
         """Both tables."""
         layer = element_wise(Op.LOG_SOFTMAX, result.shape, inputs[0].dtype, result.dtype)
         own = self.tables
-        table = np.concatenate([[own.fraction], own.exponentials, own.distances]).astype(np.int32)
-        return Described(layer, LayerConstants(None, None, table=table))
+        words = np.concatenate([[own.fraction], own.exponentials, own.distances]).astype(np.int32)
+        return Described(layer, LayerConstants(Structure(words, "match_log_softmax_t")))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -312,7 +313,7 @@ class Normalization(OfElements):
         farthest = math.isqrt(width << 2 * DEVIATION_FRACTION) + 1  # from the mean, in deviations
         high = farthest * np.abs(self.normalization.gains.astype(np.int64))
         parameters = without_idle_parts(self.requantization, -high, high)
-        return Described(layer, LayerConstants(None, parameters, normalization=self.normalization), (-high, high))
+        return Described(layer, LayerConstants(self.normalization, parameters), (-high, high))
 
 
 def _rounded_shift(x: Int64Array, bits: int | Int64Array) -> Int64Array:

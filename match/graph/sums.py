@@ -17,7 +17,7 @@ from match.graph.operator import Array, Described, Known, Operator, Range, Refus
 from match.graph.windows import not_one_map, windowed
 from match.graph.work import Loop, Work
 from match.ir.attributes import ChannelGroups
-from match.ir.constants import LayerConstants
+from match.ir.constants import Filters, LayerConstants
 from match.ir.dtypes import value_range
 from match.ir.graph import Tensor
 from match.ir.layer import Layer, Op, Padding
@@ -106,12 +106,12 @@ class Accumulation(Operator):
             return Refused(layer.op, "its sums need more than 32 bits", layer.macs)
         low, high = x.range.ends
         layer = replace(layer, input_range=(int(low), int(high)))
-        own = None if weights is None else weights.astype(np.int8, copy=False)
+        data = None if weights is None else Filters(weights.astype(np.int8, copy=False))
         if self.dtype == SUMS:
-            return Described(layer, LayerConstants(own, None))
+            return Described(layer, LayerConstants(data))
         accumulator = self.accumulator(x.range)
-        constants = LayerConstants(own, without_idle_parts(self.requantization, *accumulator))
-        return Described(layer, constants, accumulator)
+        line = without_idle_parts(self.requantization, *accumulator)
+        return Described(layer, LayerConstants(data, line), accumulator)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -6,14 +6,14 @@ chains and groups, `Chain` and `Group`, are in `match.ir.layer`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+import msgspec
 
 BroadcastKind = Literal["", "pixel", "channel", "outer"]
 
 
-@dataclass(frozen=True)
-class Attributes:
+class Attributes(msgspec.Struct, frozen=True, tag=True):
     """What one operator has beside geometry and types; this class itself says nothing."""
 
     @property
@@ -26,8 +26,7 @@ NO_ATTRIBUTES = Attributes()
 """Those of most operators."""
 
 
-@dataclass(frozen=True)
-class ChannelGroups(Attributes):
+class ChannelGroups(Attributes, frozen=True, tag=True):
     """A grouped convolution: K counts groups.
 
     Attributes:
@@ -40,8 +39,7 @@ class ChannelGroups(Attributes):
     inputs: int = 0
 
 
-@dataclass(frozen=True)
-class Broadcast(Attributes):
+class Broadcast(Attributes, frozen=True, tag=True):
     """An operator of two inputs one of which has less than the output.
 
     Attributes:
@@ -57,8 +55,7 @@ class Broadcast(Attributes):
         return self.kind in ("channel", "outer")
 
 
-@dataclass(frozen=True)
-class Concatenation(Attributes):
+class Concatenation(Attributes, frozen=True, tag=True):
     """A concatenation.
 
     Attributes:
@@ -70,8 +67,7 @@ class Concatenation(Attributes):
     unchanged: tuple[bool, ...] = ()
 
 
-@dataclass(frozen=True)
-class Slice(Attributes):
+class Slice(Attributes, frozen=True, tag=True):
     """A slice.
 
     Attributes:
@@ -83,8 +79,7 @@ class Slice(Attributes):
     channels: int = 0
 
 
-@dataclass(frozen=True)
-class Transposition(Attributes):
+class Transposition(Attributes, frozen=True, tag=True):
     """A transposition.
 
     Attributes:
@@ -94,8 +89,7 @@ class Transposition(Attributes):
     element_bytes: int = 1
 
 
-@dataclass(frozen=True)
-class Gathering(Attributes):
+class Gathering(Attributes, frozen=True, tag=True):
     """A gather.
 
     Attributes:
@@ -105,8 +99,7 @@ class Gathering(Attributes):
     runs: int = 0
 
 
-@dataclass(frozen=True)
-class Interpolation(Attributes):
+class Interpolation(Attributes, frozen=True, tag=True):
     """A resize.
 
     Attributes:
@@ -121,8 +114,7 @@ class Interpolation(Attributes):
         return Interpolation()
 
 
-@dataclass(frozen=True)
-class LookupTable(Attributes):
+class LookupTable(Attributes, frozen=True, tag=True):
     """A lookup.
 
     Attributes:
@@ -132,8 +124,7 @@ class LookupTable(Attributes):
     turns_signs: bool = False
 
 
-@dataclass(frozen=True)
-class Own(Attributes):
+class Own(Attributes, frozen=True, tag=True):
     """An operator that a module brings (`Op.OWN`), whose inputs have its output's shape.
 
     Attributes:

@@ -29,12 +29,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
+import msgspec
+
 from match.ir.attributes import (
     NO_ATTRIBUTES,
     Attributes,
     Broadcast,
     ChannelGroups,
     Concatenation,
+    Gathering,
+    Interpolation,
+    LookupTable,
     Own,
     Slice,
     Transposition,
@@ -99,21 +104,6 @@ class Op(enum.StrEnum):
 
 GROUP = "group"
 """What a group is called in place of an operator."""
-
-ELEMENTWISE = frozenset(
-    {
-        Op.LOOKUP,
-        Op.CHANNEL_LOOKUP,
-        Op.QUANTIZE,
-        Op.DEQUANTIZE,
-        Op.DEQUANTIZE_SUMS,
-        Op.REQUANTIZE,
-        Op.LEAKY_RELU,
-        Op.LOGISTIC,
-        Op.TANH,
-    }
-)
-"""Operators of one input whose elements know nothing of one another."""
 
 GATES = {Op.LSTM: 4, Op.GRU: 3, Op.GRU_RESET_FIRST: 3}
 """Number of gates of each unit of a recurrent layer."""
@@ -186,7 +176,7 @@ class Layer:
         weight_bits: fewer than 8 where a module stores signed weights in as few bits as they fit.
         pitches: of each input and of the output, channels of the array that its own are a part of, 0 for none; empty
             where no tensor is a part of another.
-        attributes: what its operator has beside, one of `match.ir.attributes`; `get` reads it.
+        attributes: what its operator has beside (`match.ir.attributes`); `get` reads it.
     """
 
     name: str
@@ -210,7 +200,7 @@ class Layer:
     input_range: tuple[int, int] | None = None
     weight_bits: int = WIDEST_WEIGHTS
     pitches: tuple[int, ...] = ()
-    attributes: Attributes = NO_ATTRIBUTES
+    attributes: AnyAttributes = NO_ATTRIBUTES
 
     @property
     def geometry(self) -> Layer:
@@ -235,7 +225,7 @@ class Layer:
         """The same of other operators, which differ in the values that they hold or in how weights are stored."""
         if not isinstance(self.attributes, Fused):
             return operators[0]
-        fused = replace(self.attributes, stages=tuple(operators))
+        fused = msgspec.structs.replace(self.attributes, stages=tuple(operators))
         return replace(self, clip=operators[-1].clip, attributes=fused)
 
     @property
@@ -320,8 +310,7 @@ class Layer:
         return (self.fy - 1) * self.dilation[0] + 1, (self.fx - 1) * self.dilation[1] + 1
 
 
-@dataclass(frozen=True)
-class Fused(Attributes):
+class Fused(Attributes, frozen=True, tag=True):
     """Operators that are computed as one layer: a `Chain` or a `Group`.
 
     Attributes:
@@ -333,16 +322,14 @@ class Fused(Attributes):
     @property
     def geometry(self) -> Attributes:
         """The operators' geometry."""
-        return replace(self, stages=tuple(stage.geometry for stage in self.stages))
+        return msgspec.structs.replace(self, stages=tuple(stage.geometry for stage in self.stages))
 
 
-@dataclass(frozen=True)
-class Chain(Fused):
+class Chain(Fused, frozen=True, tag=True):
     """Operators that each read what the one before writes, tile by tile."""
 
 
-@dataclass(frozen=True)
-class Group(Fused):
+class Group(Fused, frozen=True, tag=True):
     """Operators with whole tensors between them.
 
     Attributes:
@@ -352,6 +339,22 @@ class Group(Fused):
 
     links: tuple[tuple[int, ...], ...] = ()
     cuts: tuple[int, ...] = ()
+
+
+AnyAttributes = (
+    Attributes
+    | ChannelGroups
+    | Broadcast
+    | Concatenation
+    | Slice
+    | Transposition
+    | Gathering
+    | Interpolation
+    | LookupTable
+    | Own
+    | Chain
+    | Group
+)
 
 
 class Role(enum.StrEnum):

@@ -9,6 +9,7 @@ from itertools import pairwise
 from match.graph.value import Graph, Value, readers
 from match.ir.attributes import Broadcast
 from match.ir.chain import chained
+from match.ir.constants import Addends
 from match.ir.layer import Op
 from match.partitioning.pattern import Match
 from match.target.hardware import MatchTarget
@@ -93,9 +94,9 @@ def _chainable(stages: Sequence[Match]) -> bool:
 def _swapped(addition: Match) -> Match:
     """The addition with its operands in the other order."""
     first, second = addition.inputs
-    multipliers = addition.constants.addend_multipliers
-    assert multipliers is not None
-    constants = replace(addition.constants, addend_multipliers=(multipliers[1], multipliers[0]))
+    addends = addition.constants.get(Addends)
+    assert addends is not None
+    constants = replace(addition.constants, data=Addends(*reversed(addends)))
     return replace(addition, inputs=(second, first), constants=constants)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from match.dispatch.plan import Part
 from match.graph.value import Graph, Value, readers
 from match.ir.attributes import Slice
+from match.ir.constants import Entries
 from match.ir.layer import Layer, Op
 from match.mapping.storage import Storage, part_of
 from match.partitioning.pattern import Match
@@ -102,7 +103,8 @@ def _layout(x: Value, layer: Layer, wholes: Mapping[Value, tuple[Value, int]]) -
 
 def _copies(row: Match) -> bool:
     """Whether values stay as they are."""
-    return row.constants.table is not None and bool(np.all(row.constants.table == _IDENTITY))
+    tables = row.constants.get(Entries)
+    return tables is not None and bool(np.all(tables.entries == _IDENTITY))
 
 
 def _parts(layer: Layer) -> tuple[Part, ...]:

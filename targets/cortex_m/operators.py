@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from match.ir.attributes import ChannelGroups
-from match.ir.constants import LayerConstants
+from match.ir.constants import Filters, LayerConstants
 from match.ir.layer import Axis, Component, Dim, Layer, Op, Operand
 from match.ir.requantization import Requantization, Requantizer
 from match.target import tile_constants
@@ -70,9 +70,10 @@ class Kernels:
         """The components of the constants of a whole layer."""
         line, multiple = parameters_of(constants), self._multiple(layer)
         pack = packing.words if requantizer.name == WORDS.name else packing.long
-        if constants.weights is None or layer.op not in WEIGHTED:
+        filters = constants.get(Filters)
+        if filters is None or layer.op not in WEIGHTED:
             return (pack(line, 0, multiple),)
-        weights = constants.weights
+        weights = filters.values
         if layer.op is Op.DEPTHWISE_CONV2D:
             parameters = pack(line, 0, multiple)
             if self.vectors:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from match.ir.attributes import Attributes, Broadcast, BroadcastKind, ChannelGroups, Gathering, Slice
-from match.ir.layer import BY_PIXEL, ELEMENTWISE, GATES, Dim, Layer, Op, Operand, Padding, Role
+from match.ir.layer import BY_PIXEL, GATES, Dim, Layer, Op, Operand, Padding, Role
 from match.mapping.memory import Memory
 from match.mapping.schedule import Loop, Placement, Schedule
 from match.target.cost import Block, CostModel, Energy, Tile, choose
@@ -20,6 +20,15 @@ BROADCASTS: tuple[BroadcastKind, ...] = ("", "", "pixel", "channel", "outer")
 
 ACCUMULATING = (Op.CONV2D, Op.DENSE)
 _WITHOUT_WINDOWS = (
+    Op.LOOKUP,
+    Op.CHANNEL_LOOKUP,
+    Op.QUANTIZE,
+    Op.DEQUANTIZE,
+    Op.DEQUANTIZE_SUMS,
+    Op.REQUANTIZE,
+    Op.LEAKY_RELU,
+    Op.LOGISTIC,
+    Op.TANH,
     Op.ADD,
     Op.MULTIPLY,
     Op.SQUARED_DIFFERENCE,
@@ -55,7 +64,7 @@ def random_layer(rng: random.Random, largest: int = 9, ops: Sequence[Op] = OPS) 
         oy, ox, ix = (rng.randint(1, largest) for _ in range(3))
         runs = Gathering(rng.randint(1, ox))
         return Layer("gather", op, k, 1, oy, ox, oy, ix, weight_dtype="", attributes=runs)
-    if op in ELEMENTWISE or op in _WITHOUT_WINDOWS:
+    if op in _WITHOUT_WINDOWS:
         oy, ox = rng.randint(1, largest), rng.randint(1, largest)
         types = _TYPES.get(op, ("uint8", "uint8"))
         first = rng.randint(0, 3) if op is Op.SLICE else 0

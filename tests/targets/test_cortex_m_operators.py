@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from match.ir.attributes import ChannelGroups
-from match.ir.constants import LayerConstants
+from match.ir.constants import Filters, LayerConstants
 from match.ir.layer import Layer, Op, Role
 from match.ir.requantization import Requantization, Requantizer
 from match.target.tile_constants import INT32, INT64
@@ -40,7 +40,7 @@ def constants_of(layer: Layer, rng: np.random.Generator) -> LayerConstants:
     bias = addend * multiplier + (rng.integers(-1000, 1000, count) << 32)
     line = Requantization(multiplier, bias, np.full(count, 40), (0, 255), addend=addend)
     weights = rng.integers(-128, 128, (count, layer.fy, layer.fx, layer.c), np.int8)
-    return LayerConstants(None if layer.op is Op.AVG_POOL2D else weights, requantization=line)
+    return LayerConstants(None if layer.op is Op.AVG_POOL2D else Filters(weights), line)
 
 
 @pytest.mark.parametrize("vectors", [False, True])

@@ -11,7 +11,7 @@ import pytest
 
 import match
 from match.ir.attributes import Broadcast
-from match.ir.constants import LayerConstants
+from match.ir.constants import Filters, LayerConstants
 from match.ir.layer import Dim, Layer, Op, Padding, Role
 from match.ir.requantization import Requantization
 from match.mapping.memory import component_bytes
@@ -125,7 +125,7 @@ def test_packed_bytes_are_what_the_operand_declares(layer: Layer) -> None:
     (constant,) = (operand for operand in unit.operands(layer, SHIFT) if operand.role is Role.CONSTANT)
     ones = np.ones(layer.k, np.int64)
     weights = np.zeros((layer.k, layer.fy, layer.fx, layer.c), np.int8)
-    constants = LayerConstants(weights, Requantization(ones, ones, ones, layer.clip))
+    constants = LayerConstants(Filters(weights), Requantization(ones, ones, ones, layer.clip))
     full = layer.extents
     for k in (layer.k, min(layer.k, 16), 1):
         spans = {**{dim: (0, full[dim]) for dim in Dim}, Dim.K: (layer.k - k if k < 16 else 0, k)}
