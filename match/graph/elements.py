@@ -44,16 +44,32 @@ class OfElements(Operator):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Lookup(OfElements):
-    """A function of one value of 8 bits: `outputs` (256,), in ascending order of the values."""
+class OfEntries(OfElements):
+    """Functions of 8 bits: `outputs` (256,) or (channels, 256), in ascending order of the values."""
 
-    called: ClassVar[str] = "lookup"
-    elementwise: ClassVar[bool] = True
     loop: ClassVar[Loop] = Loop.MOVES
     converts: ClassVar[bool] = True
 
     outputs: Int64Array
     dtype: str
+
+    @property
+    def lowest(self) -> int | None:
+        """The least entry."""
+        return int(self.outputs.min())
+
+    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
+        """Entries in another order, and larger."""
+        outputs = inputs[0].by_stored(self.outputs) + (more or 0)
+        return replace(self, outputs=outputs, dtype=self.dtype if more is None else "uint8")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Lookup(OfEntries):
+    """A function of one value of 8 bits: `outputs` (256,), in ascending order of the values."""
+
+    called: ClassVar[str] = "lookup"
+    elementwise: ClassVar[bool] = True
 
     def compute(self, *inputs: Array) -> Array:
         """The entries."""
@@ -70,16 +86,6 @@ class Lookup(OfElements):
         spans = [self.outputs[low : high + 1] for low, high in ends.T]
         return Range(np.array([span.min() for span in spans])[own], np.array([span.max() for span in spans])[own])
 
-    @property
-    def lowest(self) -> int | None:
-        """The least entry."""
-        return int(self.outputs.min())
-
-    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
-        """Entries in another order, and larger."""
-        outputs = inputs[0].by_stored(self.outputs) + (more or 0)
-        return replace(self, outputs=outputs, dtype=self.dtype if more is None else "uint8")
-
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """A table of bytes."""
         table = byte_table(self, inputs[0].dtype)
@@ -89,31 +95,16 @@ class Lookup(OfElements):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ChannelLookup(OfElements):
+class ChannelLookup(OfEntries):
     """A function of one value of 8 bits for each channel: `outputs` (channels, 256), in ascending order of values."""
 
     called: ClassVar[str] = "channel_lookup"
-    loop: ClassVar[Loop] = Loop.MOVES
-    converts: ClassVar[bool] = True
-
-    outputs: Int64Array
-    dtype: str
 
     def compute(self, *inputs: Array) -> Array:
         """The entries of each channel's table."""
         (x,) = inputs
         places = x.astype(np.intp) - value_range(str(x.dtype))[0]
         return self.outputs[np.arange(len(self.outputs)), places].astype(self.dtype)
-
-    @property
-    def lowest(self) -> int | None:
-        """The least entry."""
-        return int(self.outputs.min())
-
-    def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
-        """Entries in another order, and larger."""
-        outputs = inputs[0].by_stored(self.outputs) + (more or 0)
-        return replace(self, outputs=outputs, dtype=self.dtype if more is None else "uint8")
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described:
         """A table of bytes for each channel."""
@@ -336,7 +327,7 @@ class LeakyRelu(OfElements):
         return Described(layer, LayerConstants(Structure(np.concatenate(words), "match_scaling_t[2]")))
 
 
-def byte_table(lookup: Lookup | ChannelLookup, x_dtype: str) -> npt.NDArray[np.uint8]:
+def byte_table(lookup: OfEntries, x_dtype: str) -> npt.NDArray[np.uint8]:
     """The output's byte for each input byte, both as unsigned numbers, along the last axis."""
     table = lookup.outputs.astype(lookup.dtype).view(np.uint8)
     # From the order of the values, -128 first, to that of their bytes, 0 first.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from match.arithmetic.tflite import multiply_by
 from match.graph.broadcasting import Pair, paired
 from match.graph.layers import UNSCALED, element_wise, scaling_words, without_idle_parts, words_of_line
-from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Stored
+from match.graph.operator import Array, Described, Known, Operator, Range, Refused, Requantized, Stored
 from match.graph.work import Loop, Work
 from match.ir.constants import (
     LOOKUP_LINE_FRACTION,
@@ -43,15 +43,12 @@ class ElementWise(Operator):
 
     elementwise: ClassVar[bool] = True
     loop: ClassVar[Loop] = Loop.ELEMENTS
+    op: ClassVar[Op]
+    """What it is as a layer."""
     symmetric: ClassVar[bool] = True
     """Whether operands may change places, and their numbers with them."""
 
     dtype: str
-
-    @property
-    @abstractmethod
-    def _op(self) -> Op:
-        """What it is as a layer."""
 
     def result(self, *inputs: Tensor) -> Tensor:
         """The shape that both operands are broadcast to."""
@@ -60,10 +57,10 @@ class ElementWise(Operator):
 
     def layer(self, result: Tensor, inputs: Sequence[Known]) -> Described | Refused:
         """A layer with both operands in an order that it can have."""
-        pair = paired(self._op, result, inputs, symmetric=self.symmetric)
+        pair = paired(self.op, result, inputs, symmetric=self.symmetric)
         if isinstance(pair, Refused):
             return pair
-        layer = pair.with_broadcast(element_wise(self._op, pair.extents, inputs[pair.order[0]].dtype, self.dtype))
+        layer = pair.with_broadcast(element_wise(self.op, pair.extents, inputs[pair.order[0]].dtype, self.dtype))
         return self._described(layer, pair, [inputs[number] for number in pair.order])
 
     @abstractmethod
@@ -71,14 +68,31 @@ class ElementWise(Operator):
         """The layer and its constants, for inputs in its order."""
 
 
+class Clipped(ElementWise):
+    """One whose outputs are clipped."""
+
+    clip: tuple[int, int]
+
+    @property
+    def lowest(self) -> int | None:
+        """The lower end of the clip."""
+        return self.clip[0]
+
+    def _raised(self, more: int | None) -> dict[str, Any]:
+        """The clip and the type if its outputs become larger (`Operator.unsigned`)."""
+        low, high = self.clip
+        return {} if more is None else {"clip": (low + more, high + more), "dtype": "uint8"}
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Addition(ElementWise):
+class Addition(Clipped):
     """``clip((a * multipliers[0] + b * multipliers[1] + bias) >> shift)`` of two tensors of 8 bits.
 
     ties_to_even: halves go to the even output (`match.ir.requantization.Requantization`).
     """
 
     called: ClassVar[str] = "add"
+    op: ClassVar[Op] = Op.ADD
 
     multipliers: tuple[int, int]
     bias: int
@@ -86,10 +100,6 @@ class Addition(ElementWise):
     clip: tuple[int, int]
     dtype: str
     ties_to_even: bool = False
-
-    @property
-    def _op(self) -> Op:
-        return Op.ADD
 
     @property
     def requantization(self) -> Requantization:
@@ -114,16 +124,11 @@ class Addition(ElementWise):
             low, high = low + np.minimum(*ends), high + np.maximum(*ends)
         return Range(self.requantization(low), self.requantization(high))
 
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.clip[0]
-
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """The bias takes off what products grow by."""
         growth = sum(x.more * factor for x, factor in zip(inputs, self.multipliers, strict=True))
         bias = self.bias + ((more or 0) << self.shift) - growth
-        return replace(self, bias=bias, **_clipped(self, more))
+        return replace(self, bias=bias, **self._raised(more))
 
     def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
         """With other multipliers and another requantization."""
@@ -178,6 +183,7 @@ class Int16Addition(ElementWise):
     """
 
     called: ClassVar[str] = "add16"
+    op: ClassVar[Op] = Op.ADD
     loop: ClassVar[Loop] = Loop.OTHER
     symmetric: ClassVar[bool] = False
 
@@ -185,10 +191,6 @@ class Int16Addition(ElementWise):
     sign: int
     clip: tuple[int, int]
     dtype: str = "int16"
-
-    @property
-    def _op(self) -> Op:
-        return Op.ADD
 
     def compute(self, *inputs: Array) -> Array:
         """The scaled sum."""
@@ -206,33 +208,18 @@ class Int16Addition(ElementWise):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Multiplication(ElementWise):
+class Multiplication(Requantized, ElementWise):
     """A product of two tensors less their zero points, requantized as one channel."""
 
     called: ClassVar[str] = "multiply"
+    op: ClassVar[Op] = Op.MULTIPLY
 
     zero_points: tuple[int, int]
-    requantization: Requantization
-    dtype: str
-
-    @property
-    def _op(self) -> Op:
-        return Op.MULTIPLY
 
     def compute(self, *inputs: Array) -> Array:
         """The requantized products."""
         a, b = (x.astype(np.int64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         return self.requantization(a * b).astype(self.dtype)
-
-    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
-        """With another requantization."""
-        del order
-        return replace(self, requantization=constants.requantization)
-
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.requantization.clip[0]
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Zero points grow with what they are of."""
@@ -254,13 +241,10 @@ class Int16Multiplication(ElementWise):
     """A product of two tensors of 16 bits, whose zero points are 0, requantized as one channel."""
 
     called: ClassVar[str] = "multiply16"
+    op: ClassVar[Op] = Op.MULTIPLY
 
     requantization: Requantization
     dtype: str = "int16"
-
-    @property
-    def _op(self) -> Op:
-        return Op.MULTIPLY
 
     def compute(self, *inputs: Array) -> Array:
         """The requantized products."""
@@ -277,36 +261,21 @@ class Int16Multiplication(ElementWise):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SquaredDifference(ElementWise):
+class SquaredDifference(Requantized, ElementWise):
     """The square of the difference of two tensors of 8 bits, requantized as one channel.
 
     steps: int64, shape (2, 256): both in steps of one size, for their values in ascending order.
     """
 
     called: ClassVar[str] = "squared_difference"
+    op: ClassVar[Op] = Op.SQUARED_DIFFERENCE
 
     steps: Int64Array
-    requantization: Requantization
-    dtype: str
-
-    @property
-    def _op(self) -> Op:
-        return Op.SQUARED_DIFFERENCE
 
     def compute(self, *inputs: Array) -> Array:
         """The requantized squares."""
         a, b = (entries(table, x) for table, x in zip(self.steps, inputs, strict=True))
         return self.requantization((a - b) ** 2).astype(self.dtype)
-
-    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
-        """With another requantization."""
-        del order
-        return replace(self, requantization=constants.requantization)
-
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.requantization.clip[0]
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Tables in another order."""
@@ -324,7 +293,7 @@ class SquaredDifference(ElementWise):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SumOfTables(ElementWise):
+class SumOfTables(Clipped):
     """What both kinds have: the sum of what two tensors of 8 bits are in a table each.
 
     tables: int64, shape (2, 256): what each adds for its values in ascending order, in steps of
@@ -336,11 +305,6 @@ class SumOfTables(ElementWise):
     tables: Int64Array
     clip: tuple[int, int]
     dtype: str
-
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.clip[0]
 
     def sums(self, *inputs: Array) -> Int64Array:
         """The sums, rounded down."""
@@ -359,12 +323,9 @@ class LookupSum(SumOfTables):
     """The clipped sum of two tables."""
 
     called: ClassVar[str] = "lookup_sum"
+    op: ClassVar[Op] = Op.LOOKUP_SUM
     loop: ClassVar[Loop] = Loop.MOVES
     of_either_type: ClassVar[bool] = True
-
-    @property
-    def _op(self) -> Op:
-        return Op.LOOKUP_SUM
 
     def compute(self, *inputs: Array) -> Array:
         """The sums."""
@@ -373,7 +334,7 @@ class LookupSum(SumOfTables):
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Tables in another order; the second one's numbers make up for larger outputs."""
         tables = _tables(self.tables, inputs) + np.array([[0], [(more or 0) << LOOKUP_SUM_FRACTION]])
-        return replace(self, tables=tables, **_clipped(self, more))
+        return replace(self, tables=tables, **self._raised(more))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -384,10 +345,7 @@ class AbsoluteDifference(SumOfTables):
     """
 
     called: ClassVar[str] = "absolute_difference"
-
-    @property
-    def _op(self) -> Op:
-        return Op.ABSOLUTE_DIFFERENCE
+    op: ClassVar[Op] = Op.ABSOLUTE_DIFFERENCE
 
     def compute(self, *inputs: Array) -> Array:
         """The distances."""
@@ -395,11 +353,11 @@ class AbsoluteDifference(SumOfTables):
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Tables in another order; outputs begin where they are clipped."""
-        return replace(self, tables=_tables(self.tables, inputs), **_clipped(self, more))
+        return replace(self, tables=_tables(self.tables, inputs), **self._raised(more))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LookupLine(ElementWise):
+class LookupLine(Clipped):
     """``a * slope[b] + bias[b]`` of two tensors of 8 bits, rounded down and clipped.
 
     lines: int64, shape (2, 256): slope and bias for the values of the second tensor in ascending order, in steps of
@@ -407,16 +365,13 @@ class LookupLine(ElementWise):
     """
 
     called: ClassVar[str] = "lookup_line"
+    op: ClassVar[Op] = Op.LOOKUP_LINE
     loop: ClassVar[Loop] = Loop.MOVES
     symmetric: ClassVar[bool] = False
 
     lines: Int64Array
     clip: tuple[int, int]
     dtype: str
-
-    @property
-    def _op(self) -> Op:
-        return Op.LOOKUP_LINE
 
     def compute(self, *inputs: Array) -> Array:
         """The line that the second tensor chooses, of the first."""
@@ -425,17 +380,12 @@ class LookupLine(ElementWise):
         total = (a.astype(np.int64) * slope + bias) >> LOOKUP_LINE_FRACTION
         return total.clip(*self.clip).astype(self.dtype)
 
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.clip[0]
-
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Lines in another order; biases make up for larger values of the first tensor, and for larger outputs."""
         first, second = inputs
         slopes, biases = second.by_stored(self.lines)
         biases = biases - first.more * slopes + ((more or 0) << LOOKUP_LINE_FRACTION)
-        return replace(self, lines=np.stack([slopes, biases]), **_clipped(self, more))
+        return replace(self, lines=np.stack([slopes, biases]), **self._raised(more))
 
     def _described(self, layer: Layer, pair: Pair, inputs: Sequence[Known]) -> Described:
         del inputs
@@ -444,7 +394,7 @@ class LookupLine(ElementWise):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Matrices(Operator):
+class Matrices(Requantized):
     """Products of a (batch, rows, C) with b (batch, columns, C), transposed, less their zero points.
 
     The requantization has one channel.
@@ -454,8 +404,6 @@ class Matrices(Operator):
     loop: ClassVar[Loop] = Loop.PRODUCTS
 
     zero_points: tuple[int, int]
-    requantization: Requantization
-    dtype: str
 
     def result(self, *inputs: Tensor) -> Tensor:
         """A matrix of rows and columns for each pair."""
@@ -466,16 +414,6 @@ class Matrices(Operator):
         """The requantized sums of products; float64 holds them exactly."""
         a, b = (x.astype(np.float64) - zero for x, zero in zip(inputs, self.zero_points, strict=True))
         return self.requantization((a @ b.swapaxes(1, 2)).astype(np.int64)).astype(self.dtype)
-
-    def in_form(self, constants: LayerConstants, order: tuple[int, ...]) -> Operator:
-        """With another requantization."""
-        del order
-        return replace(self, requantization=constants.requantization)
-
-    @property
-    def lowest(self) -> int | None:
-        """The lower end of the clip."""
-        return self.requantization.clip[0]
 
     def unsigned(self, inputs: Sequence[Stored], more: int | None) -> Operator:
         """Zero points grow with what they are of."""
@@ -541,12 +479,6 @@ class FunctionOfTwo(Operator):
         """The outputs."""
         a, b = (x.astype(np.intp) - value_range(str(x.dtype))[0] for x in inputs)
         return self.outputs[a, b].astype(self.dtype)
-
-
-def _clipped(operator: Addition | SumOfTables | LookupLine, more: int | None) -> dict[str, Any]:
-    """The clip and the type of an operator whose outputs become larger (`Operator.unsigned`)."""
-    low, high = operator.clip
-    return {} if more is None else {"clip": (low + more, high + more), "dtype": "uint8"}
 
 
 def _with_larger_zero_points(
